@@ -1,0 +1,71 @@
+// The words of the advertiser side: an application, what is attached to it, and the page it came on.
+// These are the source's facts after parsing; how the source writes them is known only to source/, how they are kept only to store/.
+
+/** One person's application to one job ad. Only the id is certain: every other fact may be absent at the source. */
+export interface Application {
+  readonly id: bigint;
+  /** Milliseconds since the epoch. */
+  readonly submittedAt: number | null;
+  /** The offset that the source wrote beside the instant, as `+11:00`; for display, never for arithmetic. */
+  readonly sourceOffset: string | null;
+  readonly email: string | null;
+  readonly firstName: string | null;
+  readonly lastName: string | null;
+  readonly phone: string | null;
+  readonly jobSeekerId: string | null;
+  readonly jobReference: string | null;
+  readonly jobSeekingInfo: JobSeekingInfo | null;
+  /** At most one per kind. */
+  readonly attachments: readonly Attachment[];
+  /** What could not be kept as it came, and why. */
+  readonly notes: readonly Note[];
+  /** The whole source object as JSON text that a jsonb column accepts. */
+  readonly raw: string;
+  /** The source object as it was written, where `raw` had to differ from it; otherwise null. */
+  readonly rawText: string | null;
+  /** Hex sha256 over the facts above and all members we do not know, in a form that is the same for JSON and XML. */
+  readonly contentHash: string;
+}
+
+/** What the jobseeker said of their work when applying. */
+export interface JobSeekingInfo {
+  readonly jobTitle: string | null;
+  readonly companyName: string | null;
+  readonly timeInRoleMonths: number | null;
+  readonly isNewToWorkforce: boolean | null;
+}
+
+/** The kinds of attachment that can be fetched; each has its own path at the source. */
+export const attachmentKinds = ['resume', 'coverLetter', 'selectionCriteria', 'screen'] as const;
+export type AttachmentKind = (typeof attachmentKinds)[number];
+
+/** What the source says exists beside an application. */
+export interface Attachment {
+  /** An AttachmentKind, or the source's own text for a type we do not know, or `unknown`. */
+  readonly kind: string;
+  readonly sourceHash: string | null;
+  readonly sizeBytes: number | null;
+  readonly hasVirus: boolean | null;
+  readonly uploadedAt: number | null;
+  /** As sent. Never followed: paths are built from kind and application id. */
+  readonly href: string | null;
+}
+
+/** Something of an application that could not be kept as it came. Names the field, never its content. */
+export interface Note {
+  readonly field: string;
+  readonly reason: string;
+}
+
+/** An element of the list that is no application: it has no usable id, or is no object at all. */
+export interface Reject {
+  readonly reason: string;
+  /** The element as JSON text that a jsonb column accepts. */
+  readonly raw: string;
+  readonly rawText: string | null;
+}
+
+/** True for the kinds that have a path to fetch them by. */
+export function isAttachmentKind(kind: string): kind is AttachmentKind {
+  return (attachmentKinds as readonly string[]).includes(kind);
+}

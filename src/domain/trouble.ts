@@ -1,0 +1,32 @@
+// One error for everything that can go wrong at an edge. Its kind says what may be done next; its message is for a person
+// and never holds a payload, a credential or a fact about a person.
+
+/**
+ * unreachable: no usable answer, try again. throttled: the source names a time. refused: the credential does not open the door.
+ * missing: it is not there (yet). malformed: an answer that cannot be read. mismatch: an answer that contradicts what we know.
+ * ours: our own disk, database or storage cannot take it.
+ */
+export type TroubleKind = 'unreachable' | 'throttled' | 'refused' | 'missing' | 'malformed' | 'mismatch' | 'ours';
+
+export interface TroubleFacts {
+  /** HTTP status, where there was one. */
+  readonly status?: number;
+  /** Milliseconds to wait, where the other side said so. */
+  readonly retryAfterMs?: number;
+  readonly cause?: unknown;
+}
+
+/** What an edge throws. `kind` decides; the rest explains. */
+export class Trouble extends Error {
+  readonly kind: TroubleKind;
+  readonly status: number | undefined;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(kind: TroubleKind, message: string, facts: TroubleFacts = {}) {
+    super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
+    this.name = 'Trouble';
+    this.kind = kind;
+    this.status = facts.status;
+    this.retryAfterMs = facts.retryAfterMs;
+  }
+}
