@@ -1,0 +1,155 @@
+// Where the embedded Postgres can live: as which account, in which folder, from which binaries. Postgres refuses to run as root, so root
+// starts it as an account without rights, and that account may reach neither the checkout nor its node_modules. Nothing here is reckoned
+// from mode bits: each answer is tried as that account. Knows nothing of users, ports and the server's life.
+
+import { execFile } from 'node:child_process';
+import { constants } from 'node:fs';
+import {
+  access,
+  chmod,
+  chown,
+  cp,
+  lchown,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
+import { promisify } from 'node:util';
+import { Trouble } from '../domain/trouble.ts';
+import type { KeeperOrder } from './embedded-notice.ts';
+
+/** Tried and found usable. */
+export interface Place {
+  /** The server account's own folder, mode 0700. */
+  readonly home: string;
+  /** Holds initdb and postgres, ready to run. */
+  readonly bin: string;
+  readonly account: Account | undefined;
+}
+
+/** Whom the server runs as, where that is not ourselves. */
+export interface Account {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** Finds or makes the place. */
+export async function openPlace(order: KeeperOrder): Promise<Place> {
+  const account = process.getuid?.() === 0 ? await loadUnprivileged() : undefined;
+  const home = await openHome(order.folder, account);
+  const bin = await openBinaries(order.binaries, home, account);
+  return { home, bin, account };
+}
+
+/** Runs a program as the server's account, from `/`, with nothing of our environment. */
+export function runAs(account: Account | undefined, file: string, args: readonly string[]) {
+  return promisify(execFile)(file, [...args], { ...account, cwd: '/', env: cleanEnvironment });
+}
+
+/** PG* variables of the user's would bend initdb and the server; messages are read, so they come in one language. */
+export const cleanEnvironment = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
+
+// initdb wants an account with a name, so a bare number does not do; `nobody` is on every system and nothing has to be created.
+async function loadUnprivileged(): Promise<Account> {
+  const lines = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'));
+  const found = lines.find(([name]) => name === 'nobody') ?? lines.find(([name]) => name === 'postgres');
+  if (!found) {
+    throw new Trouble(
+      'ours',
+      'Postgres does not run as root, and /etc/passwd has no `nobody`. Run as a normal user, or set DATABASE_URL.',
+    );
+  }
+  return { uid: Number(found[2]), gid: Number(found[3]) };
+}
+
+async function openHome(folder: string, account: Account | undefined): Promise<string> {
+  const inside = join(folder, 'server');
+  const note = join(folder, 'elsewhere');
+  const noted = (await readFile(note, 'utf8').catch(() => '')).trim();
+  // The folder elsewhere names its checkout: a copied checkout must not share it.
+  if (noted && (await readFile(join(noted, 'checkout'), 'utf8').catch(() => '')) === folder) return noted;
+
+  await mkdir(inside, { recursive: true, mode: 0o700 });
+  if (!account) return inside;
+  await chown(inside, account.uid, account.gid);
+  if (await succeeds(runAs(account, '/bin/sh', ['-c', 'cd "$1" && test -w .', 'sh', inside]))) return inside;
+
+  await rm(inside, { recursive: true });
+  const home = await mkdtemp(
+    join((await succeeds(access('/var/tmp', constants.W_OK))) ? '/var/tmp' : tmpdir(), 'intake-'),
+  );
+  await writeFile(join(home, 'checkout'), folder);
+  await chown(home, account.uid, account.gid);
+  await writeFile(note, `${home}\n`);
+  return home;
+}
+
+async function openBinaries(packaged: string, home: string, account: Account | undefined): Promise<string> {
+  if (await runs(packaged, account)) return join(packaged, 'bin');
+  // The package's install script links the libraries; npm may have been told to run none.
+  await hydrate(packaged).catch(() => undefined);
+  if (await runs(packaged, account)) return join(packaged, 'bin');
+
+  const { version } = JSON.parse(await readFile(join(packaged, '..', 'package.json'), 'utf8')) as { version: string };
+  const copied = join(home, `postgres-${version}`);
+  if (await runs(copied, account)) return join(copied, 'bin');
+  await rm(copied, { recursive: true, force: true });
+  await rm(`${copied}.new`, { recursive: true, force: true });
+  await cp(packaged, `${copied}.new`, {
+    recursive: true,
+    verbatimSymlinks: true,
+    filter: (path) => !path.endsWith('.a'),
+  });
+  await hydrate(`${copied}.new`);
+  if (account) {
+    for (const path of ['', ...(await readdir(`${copied}.new`, { recursive: true }))]) {
+      await lchown(join(`${copied}.new`, path), account.uid, account.gid);
+    }
+  }
+  await rename(`${copied}.new`, copied);
+  await runAs(account, join(copied, 'bin', 'postgres'), ['--version']);
+  return join(copied, 'bin');
+}
+
+/** Both, since they need different libraries. */
+async function runs(native: string, account: Account | undefined): Promise<boolean> {
+  const each = ['initdb', 'postgres'].map((name) => succeeds(runAs(account, join(native, 'bin', name), ['--version'])));
+  return (await Promise.all(each)).every(Boolean);
+}
+
+/** What the package's install script does, and the execute bits, which some caches and archives lose. */
+async function hydrate(native: string): Promise<void> {
+  const links = JSON.parse(await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]')) as {
+    source: string;
+    target: string;
+  }[];
+  for (const { source, target } of links) {
+    const path = join(native, relative('native', target));
+    await symlink(relative(dirname(target), source), path).catch(ignore('EEXIST'));
+  }
+  for (const name of await readdir(join(native, 'bin'))) {
+    const path = join(native, 'bin', name);
+    await chmod(path, (await stat(path)).mode | 0o555);
+  }
+}
+
+function ignore(code: string) {
+  return (error: NodeJS.ErrnoException) => {
+    if (error.code !== code) throw error;
+  };
+}
+
+function succeeds(attempt: Promise<unknown>): Promise<boolean> {
+  return attempt.then(
+    () => true,
+    () => false,
+  );
+}
