@@ -1,0 +1,32 @@
+// Once per run, before the first file: chooses the server, says which, makes the template; after the last file, leaves it clean.
+
+import { fileURLToPath } from 'node:url';
+import type { TestProject } from 'vitest/node';
+import { openTestRun } from './test-run.ts';
+import { openTestServer } from './test-server.ts';
+
+/** Called by vitest; what it returns is called after the last file. */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const stack = new AsyncDisposableStack();
+  const say = (line: string) => process.stderr.write(`${line}\n`);
+  try {
+    const server = stack.use(
+      await openTestServer({
+        testDatabaseUrl: process.env.TEST_DATABASE_URL,
+        dockerHost: process.env.DOCKER_HOST,
+        root: fileURLToPath(new URL('../..', import.meta.url)),
+        say,
+      }),
+    );
+    say(`Tests use ${server.name}.`);
+    const run = stack.use(await openTestRun(server.url, prepare));
+    project.provide('template', run.template);
+    return () => stack.disposeAsync();
+  } catch (error) {
+    await stack.disposeAsync();
+    throw error;
+  }
+}
+
+/** The schema every test begins with. */
+async function prepare(_url: string): Promise<void> {}

@@ -1,0 +1,81 @@
+// A database of one test file's own, copied from the run's template in tens of milliseconds. Closing it fails the file when a
+// connection is still open: a forgotten pool is a defect of the code under test or of the test.
+
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { test as base, inject } from 'vitest';
+import { type TestTemplate, toDatabaseUrl } from './test-run.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    template: TestTemplate;
+  }
+}
+
+/** An own database with the project's schema; dropped when disposed. */
+export interface TestDatabase extends AsyncDisposable {
+  readonly url: string;
+  /** Runs one statement on the test's own connection and gives its rows. */
+  query<Row extends pg.QueryResultRow = pg.QueryResultRow>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
+}
+
+/** `test` with `database`: opened when a test of the file first asks for it, the same for the whole file, dropped after it. */
+// biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern what a fixture needs; this one needs nothing.
+export const test = base.extend('database', { scope: 'file' }, async ({}, { onCleanup }) => {
+  const database = await openTestDatabase();
+  onCleanup(() => database[Symbol.asyncDispose]());
+  return database;
+});
+
+/** Copies the template. */
+export async function openTestDatabase({ serverUrl, name }: TestTemplate = inject('template')): Promise<TestDatabase> {
+  const database = `${name}_${randomBytes(6).toString('hex')}`;
+  const url = toDatabaseUrl(serverUrl, database);
+  await onServer(serverUrl, (server) => server.query(`CREATE DATABASE ${database} TEMPLATE ${name}`));
+  const pool = new pg.Pool({ connectionString: url, application_name: 'test', max: 2 });
+  // Tests restart servers and end sessions on purpose.
+  pool.on('error', () => undefined);
+  return {
+    url,
+    async query<Row extends pg.QueryResultRow>(sql: string, values: readonly unknown[] = []) {
+      return (await pool.query<Row>(sql, [...values])).rows;
+    },
+    async [Symbol.asyncDispose]() {
+      await pool.end();
+      await onServer(serverUrl, async (server) => {
+        const open = await loadSessions(server, database);
+        await server.query(`DROP DATABASE ${database} WITH (FORCE)`);
+        if (open.length > 0) {
+          throw new Error(`Left open: ${open.length} connection(s) to the test database (${open.join(', ')}).`);
+        }
+      });
+    },
+  };
+}
+
+const graceMs = 500;
+
+/** Sessions that are still there after a moment: a closed socket takes the server a little while to notice. */
+async function loadSessions(server: pg.Client, database: string): Promise<string[]> {
+  const deadlineAt = performance.now() + graceMs;
+  for (;;) {
+    const { rows } = await server.query<{ session: string }>(
+      `SELECT format('application_name %L, %s', application_name, state) AS session
+       FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'`,
+      [database],
+    );
+    if (rows.length === 0 || performance.now() > deadlineAt) return rows.map(({ session }) => session);
+    await sleep(10);
+  }
+}
+
+async function onServer<Result>(serverUrl: string, work: (server: pg.Client) => Promise<Result>): Promise<Result> {
+  const server = new pg.Client({ connectionString: serverUrl, application_name: 'test' });
+  await server.connect();
+  try {
+    return await work(server);
+  } finally {
+    await server.end();
+  }
+}

@@ -1,0 +1,71 @@
+// Which Postgres the tests run on: the one TEST_DATABASE_URL names, else a container where Docker answers, else the embedded one.
+// There is always one, and it always says which; no test is skipped for want of a database.
+
+import { request } from 'node:http';
+import { openEmbedded } from '../../src/store/embedded.ts';
+
+/** A server on which this run may create databases. */
+export interface TestServer extends AsyncDisposable {
+  readonly url: string;
+  /** For the one line that is printed. */
+  readonly name: string;
+}
+
+export interface TestServerChoice {
+  readonly testDatabaseUrl?: string | undefined;
+  readonly dockerHost?: string | undefined;
+  readonly root: string;
+  /** Told when Docker answers and yet gives no server. */
+  readonly say: (line: string) => void;
+}
+
+/** Opens the first of the three that there is. */
+export async function openTestServer({
+  testDatabaseUrl,
+  dockerHost,
+  root,
+  say,
+}: TestServerChoice): Promise<TestServer> {
+  if (testDatabaseUrl) {
+    return { url: testDatabaseUrl, name: 'TEST_DATABASE_URL', async [Symbol.asyncDispose]() {} };
+  }
+  if (await dockerAnswers(dockerHost)) {
+    try {
+      return await openContainer();
+    } catch (error) {
+      say(`Docker answers but gave no Postgres (${(error as Error).message}).`);
+    }
+  }
+  const embedded = await openEmbedded({ root, scratch: true });
+  return { url: embedded.url, name: 'embedded Postgres', [Symbol.asyncDispose]: () => embedded[Symbol.asyncDispose]() };
+}
+
+/** One ping, about 10 ms where Docker runs: importing testcontainers to find out would take a second. */
+export function dockerAnswers(dockerHost = 'unix:///var/run/docker.sock'): Promise<boolean> {
+  const url = URL.parse(dockerHost);
+  const where =
+    url?.protocol === 'unix:' ? { socketPath: url.pathname } : { host: url?.hostname, port: url?.port || '2375' };
+  return new Promise((resolve) => {
+    const ping = request({ ...where, path: '/_ping', timeout: 1000 }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    ping.once('timeout', () => ping.destroy());
+    ping.once('error', () => resolve(false)).end();
+  });
+}
+
+async function openContainer(): Promise<TestServer> {
+  const { PostgreSqlContainer } = await import('@testcontainers/postgresql');
+  const fast = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=200', 'timezone=UTC'];
+  const container = await new PostgreSqlContainer('postgres:18-alpine')
+    .withCommand(['postgres', ...fast.flatMap((setting) => ['-c', setting])])
+    .start();
+  return {
+    url: container.getConnectionUri(),
+    name: 'a container of postgres:18-alpine',
+    async [Symbol.asyncDispose]() {
+      await container.stop();
+    },
+  };
+}
