@@ -69,3 +69,12 @@ export interface Reject {
 export function isAttachmentKind(kind: string): kind is AttachmentKind {
   return (attachmentKinds as readonly string[]).includes(kind);
 }
+
+export type AttachmentState = 'pending' | 'stored' | 'infected' | 'missing' | 'rejected' | 'given_up' | 'erased';
+
+/** The state in which a newly met attachment begins. Spec: Attachment.HasVirus true means that there is nothing to fetch. */
+export function toFirstState(attachment: Attachment): { state: AttachmentState; reason: string | null } {
+  if (attachment.hasVirus === true) return { state: 'infected', reason: null };
+  if (!isAttachmentKind(attachment.kind)) return { state: 'rejected', reason: 'a type without a known path' };
+  return { state: 'pending', reason: null };
+}

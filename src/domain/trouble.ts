@@ -30,3 +30,27 @@ export class Trouble extends Error {
     this.retryAfterMs = facts.retryAfterMs;
   }
 }
+
+/** The database's schema is not the one this version needs, or could not be brought to it. */
+export class SchemaTrouble extends Trouble {
+  constructor(message: string, cause?: unknown) {
+    super('ours', message, { cause });
+    this.name = 'SchemaTrouble';
+  }
+}
+
+/** The same lane of an advertiser is held by a living process. */
+export class LaneHeld extends Trouble {
+  constructor(message: string) {
+    super('ours', message);
+    this.name = 'LaneHeld';
+  }
+}
+
+/** Another process has taken over a lane: whatever this one holds in memory is stale and must be dropped. */
+export class LeaseLost extends Trouble {
+  constructor(name: string, lane: string) {
+    super('ours', `The ${lane} lane of ${name} was taken over by another process; nothing of this step was written.`);
+    this.name = 'LeaseLost';
+  }
+}

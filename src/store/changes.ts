@@ -1,0 +1,152 @@
+// Applications that the source shows differently than we hold them. Rare, so written for clarity: lock, judge, then one statement per table.
+// Nothing that vanished is deleted: children get `gone_at`, replaced files move to attachment_versions.
+import type { Application } from '../domain/application.ts';
+import type { Queryable } from './database.ts';
+import type { ApplicationEvent } from './events.ts';
+import { type Reading, toPriority, toRow } from './rows.ts';
+
+/** Writes the changed applications; returns the ids whose change came from an answer too old to be believed (P5). */
+export async function applyChanges(
+  tx: Queryable,
+  key: Buffer,
+  reading: Reading,
+  changed: readonly Application[],
+  events: ApplicationEvent[],
+): Promise<readonly bigint[]> {
+  const stale = await lockAndFindStale(tx, reading, changed);
+  const current = changed.filter((application) => !stale.includes(application.id));
+  if (current.length === 0) return stale;
+
+  const rows = `[${current.map((application) => toRow(key, reading.advertiserId, application)).join()}]`;
+  await tx.query(updateApplicationsSql, [reading.advertiserId, rows, reading.seq]);
+  await tx.query(mergeJobSeekingInfoSql, [reading.advertiserId, rows]);
+  await tx.query(keepVersionsSql, [reading.advertiserId, rows]);
+  await tx.query(mergeAttachmentsSql, [reading.advertiserId, rows]);
+  await tx.query(queueDownloadsSql, [reading.advertiserId, rows, toPriority(reading.lease)]);
+  for (const { id } of current) events.push({ applicationId: id, type: 'application.changed' });
+  events.push(
+    ...(await settleReady(
+      tx,
+      reading.advertiserId,
+      current.map((a) => a.id),
+    )),
+  );
+  return stale;
+}
+
+/** An answer is too old when the row, or a finished request of another lane that saw the same id, carries a higher number. */
+async function lockAndFindStale(tx: Queryable, reading: Reading, changed: readonly Application[]): Promise<bigint[]> {
+  const ids = changed.map((a) => a.id);
+  await tx.query(
+    `SELECT 1 FROM intake.applications WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])
+     ORDER BY application_id FOR NO KEY UPDATE`,
+    [reading.advertiserId, ids],
+  );
+  const rows = await tx.query<{ application_id: bigint }>(
+    `SELECT application_id FROM intake.applications a
+     WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])
+       AND (observed_seq > $3 OR EXISTS (
+         SELECT 1 FROM intake.readings r
+         WHERE r.advertiser_id = $1 AND r.seq > $3 AND r.lane <> $4
+           AND a.application_id BETWEEN r.lowest_id AND r.highest_id))`,
+    [reading.advertiserId, ids, reading.seq, reading.lease.lane],
+  );
+  return rows.map((row) => row.application_id);
+}
+
+const pageRows = `jsonb_to_recordset($2::jsonb) AS p (
+    id bigint, submitted_at timestamptz, source_offset text, email text, first_name text, last_name text, phone text,
+    job_seeker_id text, job_reference text, raw jsonb, raw_text text, notes jsonb, person_key text, hash text,
+    info jsonb, attachments jsonb)`;
+
+const pageFiles = `${pageRows}, jsonb_to_recordset(p.attachments) AS f (
+    kind text, state text, reason text, source_hash text, size_bytes bigint, has_virus boolean, uploaded_at timestamptz, href text)`;
+
+const updateApplicationsSql = `
+  UPDATE intake.applications a SET
+    submitted_at = p.submitted_at, source_offset = p.source_offset, email = p.email, first_name = p.first_name,
+    last_name = p.last_name, phone = p.phone, job_seeker_id = p.job_seeker_id, job_reference = p.job_reference, raw = p.raw,
+    raw_text = p.raw_text, notes = p.notes, person_key = p.person_key, content_hash = decode(p.hash, 'hex'), observed_seq = $3,
+    changed_at = now(), absent_since = NULL, missing_since = NULL
+  FROM ${pageRows}
+  WHERE a.advertiser_id = $1 AND a.application_id = p.id`;
+
+const mergeJobSeekingInfoSql = `
+  WITH page AS MATERIALIZED (SELECT p.id, p.info FROM ${pageRows}), gone AS (
+    UPDATE intake.primary_job_seeking_info i SET gone_at = now() FROM page
+    WHERE i.advertiser_id = $1 AND i.application_id = page.id AND page.info IS NULL AND i.gone_at IS NULL
+  )
+  INSERT INTO intake.primary_job_seeking_info
+    (advertiser_id, application_id, job_title, company_name, time_in_role_months, is_new_to_workforce)
+  SELECT $1, id, info->>'jobTitle', info->>'companyName', (info->>'timeInRoleMonths')::int, (info->>'isNewToWorkforce')::boolean
+  FROM page WHERE info IS NOT NULL
+  ON CONFLICT (advertiser_id, application_id) DO UPDATE SET
+    job_title = excluded.job_title, company_name = excluded.company_name, time_in_role_months = excluded.time_in_role_months,
+    is_new_to_workforce = excluded.is_new_to_workforce, gone_at = NULL`;
+
+/** True where the source means another file than the one we know: what identifies the content differs. */
+const isOtherFile = (f: string) => `(old.source_hash IS DISTINCT FROM ${f}.source_hash OR (${f}.source_hash IS NULL
+    AND (old.size_bytes IS DISTINCT FROM ${f}.size_bytes OR old.uploaded_at IS DISTINCT FROM ${f}.uploaded_at)))`;
+
+const keepVersionsSql = `
+  INSERT INTO intake.attachment_versions (advertiser_id, application_id, kind, version, state, reason, source_hash, size_bytes,
+    has_virus, uploaded_at, sha256, content_type, detected_type, file_name, stored_at)
+  SELECT old.advertiser_id, old.application_id, old.kind, old.version, old.state, old.reason, old.source_hash, old.size_bytes,
+    old.has_virus, old.uploaded_at, old.sha256, old.content_type, old.detected_type, old.file_name, old.stored_at
+  FROM (SELECT p.id, f.* FROM ${pageFiles}) AS f
+  JOIN intake.attachments old ON old.advertiser_id = $1 AND old.application_id = f.id AND old.kind = f.kind
+  WHERE old.state <> 'pending' AND old.state <> 'erased' AND ${isOtherFile('f')}`;
+
+/** Another file, or one whose flag was lifted, starts over; a flag that came later ends the attachment; the rest keeps its state. */
+const mergeAttachmentsSql = `
+  WITH page AS MATERIALIZED (SELECT p.id, f.* FROM ${pageFiles}), gone AS (
+    UPDATE intake.attachments a SET gone_at = now()
+    FROM ${pageRows}
+    WHERE a.advertiser_id = $1 AND a.application_id = p.id AND a.gone_at IS NULL
+      AND NOT EXISTS (SELECT 1 FROM page f WHERE f.id = p.id AND f.kind = a.kind)
+  )
+  INSERT INTO intake.attachments AS old
+    (advertiser_id, application_id, kind, state, reason, source_hash, size_bytes, has_virus, uploaded_at, href)
+  SELECT $1, f.id, f.kind, f.state, f.reason, f.source_hash, f.size_bytes, f.has_virus, f.uploaded_at, f.href FROM page f
+  ON CONFLICT (advertiser_id, application_id, kind) DO UPDATE SET
+    (version, state, reason, sha256, content_type, detected_type, file_name, stored_at) = (
+      SELECT CASE WHEN other.file AND old.state NOT IN ('pending', 'erased') THEN old.version + 1 ELSE old.version END,
+        CASE WHEN keep THEN old.state ELSE excluded.state END, CASE WHEN keep THEN old.reason ELSE excluded.reason END,
+        CASE WHEN keep OR excluded.state = 'infected' THEN old.sha256 END, CASE WHEN keep THEN old.content_type END, CASE WHEN keep THEN old.detected_type END,
+        CASE WHEN keep THEN old.file_name END, CASE WHEN keep THEN old.stored_at END
+      FROM (SELECT ${isOtherFile('excluded')} AS file) AS other,
+        LATERAL (SELECT old.state = 'erased' OR NOT (other.file OR excluded.state = 'infected' OR old.state = 'infected') AS keep) AS verdict
+    ),
+    source_hash = excluded.source_hash, size_bytes = excluded.size_bytes, has_virus = excluded.has_virus,
+    uploaded_at = excluded.uploaded_at, href = excluded.href, gone_at = NULL`;
+
+/** What is pending after the merge waits in the queue; what is infected waits no longer. */
+const queueDownloadsSql = `
+  WITH page AS MATERIALIZED (SELECT p.id FROM ${pageRows}), done AS (
+    DELETE FROM intake.downloads d USING page, intake.attachments a
+    WHERE d.advertiser_id = $1 AND d.application_id = page.id
+      AND a.advertiser_id = $1 AND a.application_id = d.application_id AND a.kind = d.kind AND a.state <> 'pending'
+  )
+  INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority)
+  SELECT $1, a.application_id, a.kind, $3 FROM page
+  JOIN intake.attachments a ON a.advertiser_id = $1 AND a.application_id = page.id AND a.state = 'pending'
+  ON CONFLICT (advertiser_id, application_id, kind) DO NOTHING`;
+
+/** Sets or clears `ready_at` by what the attachments say now; each setting is an event. */
+async function settleReady(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<ApplicationEvent[]> {
+  const rows = await tx.query<{ application_id: bigint; ready: boolean }>(
+    `UPDATE intake.applications a SET ready_at = CASE WHEN s.ready THEN now() END
+     FROM (
+       SELECT p.application_id, NOT EXISTS (
+         SELECT 1 FROM intake.attachments f
+         WHERE f.advertiser_id = $1 AND f.application_id = p.application_id AND f.state = 'pending') AS ready
+       FROM intake.applications p WHERE p.advertiser_id = $1 AND p.application_id = ANY ($2::bigint[])
+     ) AS s
+     WHERE a.advertiser_id = $1 AND a.application_id = s.application_id AND (a.ready_at IS NOT NULL) <> s.ready
+     RETURNING a.application_id, s.ready`,
+    [advertiserId, ids],
+  );
+  return rows
+    .filter((row) => row.ready)
+    .map((row) => ({ applicationId: row.application_id, type: 'application.ready' }));
+}

@@ -1,0 +1,154 @@
+// The one way to Postgres: a pool, plain SQL and transactions that carry their own limits. It knows no table.
+// No session state is kept outside a transaction, so a pooler in transaction mode may stand between.
+import pg from 'pg';
+import { Trouble } from '../domain/trouble.ts';
+
+export interface DatabaseOptions {
+  readonly url: string;
+  /** Shown in pg_stat_activity as `intake <role>`. */
+  readonly role: string;
+  readonly connections?: number;
+  /** Longest statement inside a transaction. */
+  readonly statementTimeoutMs?: number;
+  /** Longest wait for another transaction's lock. */
+  readonly lockTimeoutMs?: number;
+  /** A transaction whose owner stopped working is ended by the server after this long; below the lease, or a paused worker blocks its successor. */
+  readonly idleInTransactionMs?: number;
+}
+
+/** Rows as Postgres names them; bigint columns arrive as bigint, json as values. */
+export type Row = Record<string, unknown>;
+
+export interface Queryable {
+  query<T extends Row = Row>(sql: string, values?: readonly unknown[]): Promise<T[]>;
+}
+
+export interface Database extends Queryable, AsyncDisposable {
+  /** Runs the work in one transaction: all of it is kept, or nothing. `locks` are taken with it, see `Lock`. */
+  transaction<T>(work: (tx: Queryable) => Promise<T>, ...locks: Lock[]): Promise<T>;
+}
+
+/** A transaction-scoped advisory lock; taken in the same message as BEGIN, so it costs no round trip. */
+export interface Lock {
+  readonly class: number;
+  readonly key: bigint;
+  readonly shared: boolean;
+}
+
+const { types } = pg;
+const int8 = 20;
+const exactIntegers: pg.CustomTypesConfig = {
+  getTypeParser: (oid, format) =>
+    (oid === int8 && format !== 'binary' ? BigInt : types.getTypeParser(oid, format)) as never,
+};
+
+/** Opens a pool. Nothing connects until the first query. */
+export function openDatabase(options: DatabaseOptions): Database {
+  const statementTimeoutMs = options.statementTimeoutMs ?? 60_000;
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    application_name: `intake ${options.role}`,
+    max: options.connections ?? 8,
+    connectionTimeoutMillis: 10_000,
+    keepAlive: true,
+    // The server's own limit speaks first; this one ends a query whose connection went silent.
+    query_timeout: statementTimeoutMs + 15_000,
+    types: exactIntegers,
+  });
+  // A connection that breaks while idle is not an error of anyone's: the pool drops it and the next query opens another.
+  pool.on('error', ignore);
+  pool.on('connect', (client) => client.on('error', ignore));
+
+  const begin = [
+    'BEGIN',
+    `SET LOCAL statement_timeout = ${statementTimeoutMs}`,
+    `SET LOCAL lock_timeout = ${options.lockTimeoutMs ?? 15_000}`,
+    `SET LOCAL idle_in_transaction_session_timeout = ${options.idleInTransactionMs ?? 20_000}`,
+  ].join(';');
+
+  async function transaction<T>(work: (tx: Queryable) => Promise<T>, ...locks: Lock[]): Promise<T> {
+    const client = await pool.connect().catch(rethrow);
+    let broken: Error | undefined;
+    try {
+      await client.query([begin, ...locks.map(toLockSql)].join(';'));
+      const result = await work({ query: (sql, values) => run(client, sql, values) });
+      await client.query('COMMIT');
+      return result;
+    } catch (error) {
+      // Without an answer to ROLLBACK the connection's state is unknown: it is destroyed, not returned.
+      await client.query('ROLLBACK').catch((failed: Error) => {
+        broken = failed;
+      });
+      throw toTrouble(error);
+    } finally {
+      client.release(broken);
+    }
+  }
+
+  return {
+    query: (sql, values) => run(pool, sql, values),
+    transaction,
+    async [Symbol.asyncDispose]() {
+      await pool.end();
+    },
+  };
+}
+
+/** Does the work again when Postgres says that it met another transaction's (serialization failure, deadlock, the same new key twice). */
+export async function untilSettled<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (tries === 5 || !isConflict(error)) throw error;
+    }
+  }
+}
+
+function toLockSql(lock: Lock): string {
+  return `SELECT pg_advisory_xact_lock${lock.shared ? '_shared' : ''}(${lock.class}, hashint8(${lock.key}))`;
+}
+
+async function run<T extends Row>(
+  target: pg.Pool | pg.PoolClient,
+  sql: string,
+  values: readonly unknown[] = [],
+): Promise<T[]> {
+  try {
+    const result = await target.query<T>(sql, values as unknown[]);
+    return result.rows;
+  } catch (error) {
+    throw toTrouble(error);
+  }
+}
+
+/** What Postgres asks a client to simply do again. 23505 is one of them: two lanes met the same new application, and the second look sees it. */
+const conflictCodes = new Set(['40001', '40P01', '23505']);
+
+/** States of the server in which waiting helps: connection lost, shutting down, too many clients, out of disk, read-only, timeouts. */
+const temporaryCodes = /^(08...|57P0[1-5]|57014|55P03|53...|25006|25P03|58030)$/;
+const networkCodes = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT)/;
+
+/** The code of the Postgres (or network) error inside, however often it was wrapped. */
+export function sqlState(error: unknown): string | undefined {
+  const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown };
+  return typeof code === 'string' ? code : cause === undefined ? undefined : sqlState(cause);
+}
+
+function isConflict(error: unknown): boolean {
+  return conflictCodes.has(sqlState(error) ?? '');
+}
+
+function toTrouble(error: unknown): unknown {
+  if (error instanceof Trouble || !(error instanceof Error)) return error;
+  const code = sqlState(error) ?? '';
+  const lost = /Connection terminated|timeout exceeded|Query read timeout|not queryable/i.test(error.message);
+  if (!lost && !temporaryCodes.test(code) && !networkCodes.test(code)) return error;
+  return new Trouble('ours', `The database cannot take work now (${code || 'connection lost'}).`, { cause: error });
+}
+
+function rethrow(error: unknown): never {
+  throw toTrouble(error);
+}
+
+function ignore(): void {}

@@ -1,0 +1,103 @@
+// Brings the schema up to date: forward only, one process at a time, all of it or nothing.
+// drizzle runs the migrations; the lock around it is ours, because its migrator fails when several start together (measured: 3 of 4).
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { SchemaTrouble } from '../domain/trouble.ts';
+import type { Queryable } from './database.ts';
+import { sqlState } from './database.ts';
+
+const folder = join(import.meta.dirname, '../../migrations');
+const lockKey = 7_400_105;
+
+export type SchemaState = 'current' | 'behind' | 'ahead' | 'absent';
+
+/** Compares the schema with the migrations of this version. */
+export async function loadSchemaState(db: Queryable): Promise<SchemaState> {
+  const wanted = newestMigration();
+  const rows = await db
+    .query<{ newest: bigint | null }>(`SELECT max(created_at) AS newest FROM intake.migrations`)
+    .catch((error: unknown) => {
+      if (sqlState(error) === '42P01' || sqlState(error) === '3F000') return [];
+      throw error;
+    });
+  const newest = rows[0]?.newest ?? null;
+  if (newest === null) return 'absent';
+  return newest === wanted ? 'current' : newest < wanted ? 'behind' : 'ahead';
+}
+
+/** Applies what is missing. Any number of processes may call it at once: one works, the others wait and find nothing to do. */
+export async function migrate(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url, application_name: 'intake migrate' });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    await client.query('SELECT pg_advisory_lock($1)', [lockKey]);
+    // By require: the ESM entry of drizzle takes six times as long to load.
+    const require = createRequire(import.meta.url);
+    const { drizzle } = require('drizzle-orm/node-postgres') as typeof import('drizzle-orm/node-postgres');
+    const migrator =
+      require('drizzle-orm/node-postgres/migrator') as typeof import('drizzle-orm/node-postgres/migrator');
+    await migrator.migrate(drizzle(client), {
+      migrationsFolder: folder,
+      migrationsSchema: 'intake',
+      migrationsTable: 'migrations',
+    });
+  } finally {
+    // Ending the connection frees the lock, whatever state it is in.
+    await client.end();
+  }
+}
+
+export interface SchemaRequest {
+  /** Where to migrate: a direct connection, not a pooler in transaction mode. */
+  readonly directUrl: string;
+  readonly signal: AbortSignal;
+  /** How long to wait for somebody else to migrate when this role may not. */
+  readonly patienceMs?: number;
+}
+
+/** Makes sure that the schema is the one this version needs: migrates if the role may, else waits for it. Throws SchemaTrouble. */
+export async function ensureSchema(db: Queryable, request: SchemaRequest): Promise<void> {
+  const until = Date.now() + (request.patienceMs ?? 120_000);
+  for (;;) {
+    const state = await loadSchemaState(db);
+    if (state === 'current') return;
+    if (state === 'ahead') {
+      throw new SchemaTrouble(
+        'The database was migrated by a newer version of Intake; nothing was changed. Run that version, or a newer one.',
+      );
+    }
+    try {
+      await migrate(request.directUrl);
+      continue;
+    } catch (error) {
+      if (sqlState(error) !== '42501') throw toSchemaTrouble(error);
+      if (Date.now() > until) {
+        throw new SchemaTrouble(
+          'The schema is missing or too old, and this role may not change it. Run `intake migrate` as the owner of the schema.',
+          error,
+        );
+      }
+    }
+    await sleep(1_000, undefined, { signal: request.signal });
+  }
+}
+
+function toSchemaTrouble(error: unknown): unknown {
+  const code = sqlState(error);
+  if (code === undefined || /^(08|57P|53|E)/.test(code)) return error;
+  return new SchemaTrouble(
+    `A migration failed (${code}); it was undone as a whole and no data was changed. Fix the cause and run \`intake migrate\`.`,
+    error,
+  );
+}
+
+function newestMigration(): bigint {
+  const journal = JSON.parse(readFileSync(join(folder, 'meta/_journal.json'), 'utf8')) as {
+    entries: { when: number }[];
+  };
+  return BigInt(Math.max(...journal.entries.map((entry) => entry.when)));
+}

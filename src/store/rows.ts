@@ -1,0 +1,65 @@
+// How an application travels to Postgres: as one line of the jsonb parameter that the statements of pages.ts and changes.ts take apart.
+// Pure mapping; it knows column names and no SQL.
+import { createHmac } from 'node:crypto';
+import { type Application, toFirstState } from '../domain/application.ts';
+import type { Lease } from './leases.ts';
+
+/** Which answer is being written, for whom, and by whom. */
+export interface Reading {
+  readonly lease: Lease;
+  readonly advertiserId: bigint;
+  /** Taken before the request was sent: orders answers by their questions (P5). */
+  readonly seq: bigint;
+}
+
+/** Live arrivals are fetched before what a backfill brings. */
+export function toPriority(lease: Lease): number {
+  return lease.lane === 'live' ? 0 : 1;
+}
+
+/** An application with nothing to fetch is ready when it arrives. */
+export function isReady(application: Application): boolean {
+  return application.attachments.every((attachment) => toFirstState(attachment).state !== 'pending');
+}
+
+/** One application as the JSON text that the statements take apart; `raw` is JSON already and is put in as it is. */
+export function toRow(key: Buffer, advertiserId: bigint, a: Application): string {
+  const head = JSON.stringify({
+    id: a.id.toString(),
+    submitted_at: toTime(a.submittedAt),
+    source_offset: a.sourceOffset,
+    email: a.email,
+    first_name: a.firstName,
+    last_name: a.lastName,
+    phone: a.phone,
+    job_seeker_id: a.jobSeekerId,
+    job_reference: a.jobReference,
+    raw_text: a.rawText,
+    notes: a.notes.length > 0 ? a.notes : undefined,
+    person_key: toPersonKey(key, advertiserId, a),
+    hash: a.contentHash,
+    ready: isReady(a),
+    info: a.jobSeekingInfo ?? undefined,
+    attachments: a.attachments.map((f) => ({
+      kind: f.kind,
+      ...toFirstState(f),
+      source_hash: f.sourceHash,
+      size_bytes: f.sizeBytes,
+      has_virus: f.hasVirus,
+      uploaded_at: toTime(f.uploadedAt),
+      href: f.href,
+    })),
+  });
+  return `${head.slice(0, -1)},"raw":${a.raw}}`;
+}
+
+function toTime(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
+}
+
+/** Stands for a person in places that must not name one: keyed, and different at every advertiser. */
+function toPersonKey(key: Buffer, advertiserId: bigint, a: Application): string | null {
+  const person = a.jobSeekerId ?? a.email?.trim().toLowerCase();
+  if (!person) return null;
+  return createHmac('sha256', key).update(`${advertiserId}:${person}`).digest('hex').slice(0, 32);
+}
