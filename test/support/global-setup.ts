@@ -2,6 +2,7 @@
 
 import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
+import { migrate } from '../../src/store/migrations.ts';
 import { openTestRun } from './test-run.ts';
 import { openTestServer } from './test-server.ts';
 
@@ -19,7 +20,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
       }),
     );
     say(`Tests use ${server.name}.`);
-    const run = stack.use(await openTestRun(server.url, prepare));
+    const run = stack.use(await openTestRun(server.url, migrate));
     project.provide('template', run.template);
     return () => stack.disposeAsync();
   } catch (error) {
@@ -27,6 +28,3 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     throw error;
   }
 }
-
-/** The schema every test begins with. */
-async function prepare(_url: string): Promise<void> {}

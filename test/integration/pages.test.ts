@@ -1,0 +1,318 @@
+// What one list answer does to the database.
+import { describe, expect } from 'vitest';
+import { attachmentKinds } from '../../src/domain/application.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { claimLease, type Lease, releaseLease } from '../../src/store/leases.ts';
+import { commitPage } from '../../src/store/pages.ts';
+import { anApplication, anAttachment, aPage } from '../support/applications.ts';
+import { test as base } from '../support/test-database.ts';
+
+const key = Buffer.from('a key for tests');
+const claim = (lane: 'live' | 'backfill', owner = 'test') => ({ name: 'acme', lane, owner, leaseMs: 60_000 });
+
+const test = base
+  .extend('db', { scope: 'file' }, async ({ database }, { onCleanup }) => {
+    const db = openDatabase({ url: database.url, role: 'test' });
+    onCleanup(() => db[Symbol.asyncDispose]());
+    return db;
+  })
+  .extend('live', { scope: 'test' }, async ({ db }): Promise<Lease> => {
+    await db.query(`TRUNCATE intake.applications, intake.primary_job_seeking_info, intake.attachments, intake.attachment_versions,
+    intake.downloads, intake.quarantine, intake.events, intake.sweeps, intake.gaps, intake.cursors, intake.readings, intake.leases CASCADE`);
+    const lease = await claimLease(db, claim('live'));
+    if (!lease) throw new Error('The lane was not free.');
+    return lease;
+  });
+
+describe('a page', () => {
+  test('brings its applications, their details, files to fetch, events, gaps and the cursor together', async ({
+    db,
+    live,
+  }) => {
+    const page = aPage(live, [anApplication(1), anApplication(2, { jobSeekingInfo: null, attachments: [] })], {
+      progress: { opened: [{ low: 2n, high: null }], cursor: 2n },
+    });
+    expect(await commitPage(db, key, page)).toEqual({ added: 2, changed: 0, quarantined: 0, stale: [] });
+    expect(
+      await db.query(
+        `SELECT application_id, submitted_at, source_offset, email, ready_at IS NOT NULL AS ready FROM intake.applications ORDER BY 1`,
+      ),
+    ).toEqual([
+      {
+        application_id: 1n,
+        submitted_at: new Date('2026-01-01T00:01:00Z'),
+        source_offset: '+11:00',
+        email: 'person1@example.com',
+        ready: false,
+      },
+      {
+        application_id: 2n,
+        submitted_at: new Date('2026-01-01T00:02:00Z'),
+        source_offset: '+11:00',
+        email: 'person2@example.com',
+        ready: true,
+      },
+    ]);
+    expect(
+      await db.query(`SELECT application_id, job_title, time_in_role_months FROM intake.primary_job_seeking_info`),
+    ).toEqual([{ application_id: 1n, job_title: 'Cook', time_in_role_months: 12 }]);
+    expect(await db.query(`SELECT application_id, kind, priority, attempts FROM intake.downloads`)).toEqual([
+      { application_id: 1n, kind: 'resume', priority: 0, attempts: 0 },
+    ]);
+    expect(await db.query(`SELECT application_id, type FROM intake.events ORDER BY event_id`)).toEqual([
+      { application_id: 1n, type: 'application.received' },
+      { application_id: 2n, type: 'application.received' },
+      { application_id: 2n, type: 'application.ready' },
+    ]);
+    expect(await db.query(`SELECT low, high FROM intake.gaps`)).toEqual([{ low: 2n, high: null }]);
+    expect(await db.query(`SELECT after_id, after_date FROM intake.cursors`)).toEqual([
+      { after_id: 2n, after_date: new Date('2026-01-01T00:02:00Z') },
+    ]);
+  });
+
+  test('is written with its cursor or not at all', async ({ db, live }) => {
+    const failing = aPage(live, [anApplication(1)], {
+      progress: {
+        cursor: 1n,
+        opened: [
+          { low: 5n, high: 4n },
+          { low: 5n, high: 9n },
+        ],
+      },
+    });
+    await expect(commitPage(db, key, failing)).rejects.toThrow();
+    for (const table of ['applications', 'attachments', 'downloads', 'events', 'sweeps', 'gaps', 'cursors']) {
+      expect(await db.query(`SELECT * FROM intake.${table}`), table).toEqual([]);
+    }
+  });
+
+  test('of unchanged applications writes no byte, takes no transaction id and raises no event', async ({
+    db,
+    live,
+  }) => {
+    const applications = Array.from({ length: 200 }, (_, at) => anApplication(at + 1));
+    await commitPage(db, key, aPage(live, applications));
+    const position = `SELECT pg_current_wal_insert_lsn() AS lsn, pg_snapshot_xmax(pg_current_snapshot()) AS xid`;
+    // Other files write on the same server meanwhile: a page that writes would never leave the position as it was, one that does not will.
+    let still = false;
+    for (let tries = 0; tries < 50 && !still; tries++) {
+      const [before] = await db.query(position);
+      const summary = await commitPage(db, key, aPage(live, applications, { progress: { quiet: true } }));
+      expect(summary).toEqual({ added: 0, changed: 0, quarantined: 0, stale: [] });
+      const [after] = await db.query(position);
+      still = before?.lsn === after?.lsn && before?.xid === after?.xid;
+    }
+    expect(still).toBe(true);
+    expect(await db.query(`SELECT count(*)::int AS n FROM intake.events`)).toEqual([{ n: 200 }]);
+  });
+
+  test('of a worker whose lane was taken over writes nothing', async ({ db, live }) => {
+    await db.query(`UPDATE intake.leases SET expires_at = now() - interval '1 second'`);
+    const successor = await claimLease(db, claim('live', 'another'));
+    expect(successor?.epoch).toBe(live.epoch + 1n);
+    await expect(commitPage(db, key, aPage(live, [anApplication(1)]))).rejects.toMatchObject({ name: 'LeaseLost' });
+    expect(await db.query(`SELECT * FROM intake.applications`)).toEqual([]);
+  });
+
+  test('never moves the cursor past what is stored, nor backwards', async ({ db, live }) => {
+    await commitPage(db, key, aPage(live, [anApplication(1), anApplication(5)], { progress: { cursor: 1_000n } }));
+    expect(await db.query(`SELECT after_id FROM intake.cursors`)).toEqual([{ after_id: 5n }]);
+    await commitPage(db, key, aPage(live, [anApplication(6)], { progress: { cursor: 1n } }));
+    expect(await db.query(`SELECT after_id FROM intake.cursors`)).toEqual([{ after_id: 5n }]);
+  });
+
+  test('does not let a date in the future become the cursor date', async ({ db, live }) => {
+    const future = anApplication(2, { submittedAt: Date.now() + 86_400_000 });
+    await commitPage(db, key, aPage(live, [anApplication(1), future], { progress: { cursor: 2n } }));
+    expect(await db.query(`SELECT after_date FROM intake.cursors`)).toEqual([
+      { after_date: new Date('2026-01-01T00:01:00Z') },
+    ]);
+  });
+
+  test('with the same new application in two lanes at once leaves one row', async ({ db, live }) => {
+    const backfill = (await claimLease(db, claim('backfill'))) as Lease;
+    const applications = Array.from({ length: 50 }, (_, at) => anApplication(at + 1));
+    const summaries = await Promise.all([
+      commitPage(db, key, aPage(live, applications)),
+      commitPage(
+        db,
+        key,
+        aPage(backfill, applications, { progress: { sweep: { ...aPage(live, []).progress.sweep, sweepId: 2n } } }),
+      ),
+      commitPage(
+        db,
+        key,
+        aPage(backfill, applications, { progress: { sweep: { ...aPage(live, []).progress.sweep, sweepId: 3n } } }),
+      ),
+    ]);
+    expect(summaries.reduce((sum, { added }) => sum + added, 0)).toBe(50);
+    expect(await db.query(`SELECT count(*)::int AS n FROM intake.applications`)).toEqual([{ n: 50 }]);
+    expect(await db.query(`SELECT count(*)::int AS n FROM intake.events`)).toEqual([{ n: 50 }]);
+  });
+});
+
+describe('a known application that changed', () => {
+  test('is updated once and raises one event', async ({ db, live }) => {
+    await commitPage(db, key, aPage(live, [anApplication(1), anApplication(2)]));
+    const moved = [anApplication(1, { email: 'moved@example.com' }), anApplication(2)];
+    expect(await commitPage(db, key, aPage(live, moved))).toMatchObject({ added: 0, changed: 1 });
+    expect(
+      await db.query(
+        `SELECT email, changed_at > first_seen_at AS later FROM intake.applications ORDER BY application_id`,
+      ),
+    ).toEqual([
+      { email: 'moved@example.com', later: true },
+      { email: 'person2@example.com', later: false },
+    ]);
+    expect(await db.query(`SELECT application_id FROM intake.events WHERE type = 'application.changed'`)).toEqual([
+      { application_id: 1n },
+    ]);
+  });
+
+  test('is not overwritten by the answer to an older request', async ({ db, live }) => {
+    await commitPage(db, key, aPage(live, [anApplication(1)], { seq: 100n }));
+    await commitPage(db, key, aPage(live, [anApplication(1, { email: 'newest@example.com' })], { seq: 300n }));
+    const late = aPage(live, [anApplication(1, { email: 'older@example.com' })], { seq: 200n });
+    expect(await commitPage(db, key, late)).toMatchObject({ changed: 0, stale: [1n] });
+    expect(await db.query(`SELECT email FROM intake.applications`)).toEqual([{ email: 'newest@example.com' }]);
+  });
+
+  test('is not overwritten by an older request when a newer one of the other lane saw it unchanged', async ({
+    db,
+    live,
+  }) => {
+    const backfill = (await claimLease(db, claim('backfill'))) as Lease;
+    await commitPage(db, key, aPage(live, [anApplication(1)], { seq: 100n }));
+    // The source changed the application and changed it back; the slow request 200 saw the moment between, the fast 300 did not.
+    await commitPage(db, key, aPage(live, [anApplication(1)], { seq: 300n, progress: { quiet: true } }));
+    const slow = aPage(backfill, [anApplication(1, { email: 'between@example.com' })], { seq: 200n });
+    expect(await commitPage(db, key, slow)).toMatchObject({ changed: 0, stale: [1n] });
+    expect(await db.query(`SELECT email FROM intake.applications`)).toEqual([{ email: 'person1@example.com' }]);
+    await releaseLease(db, backfill);
+  });
+
+  test('keeps what vanished, marked as gone, and takes the mark back on return', async ({ db, live }) => {
+    await commitPage(db, key, aPage(live, [anApplication(1)]));
+    await commitPage(db, key, aPage(live, [anApplication(1, { attachments: [], jobSeekingInfo: null })]));
+    const state = `SELECT i.gone_at IS NOT NULL AS details_gone, a.gone_at IS NOT NULL AS file_gone, job_title, state
+      FROM intake.primary_job_seeking_info i JOIN intake.attachments a USING (advertiser_id, application_id)`;
+    expect(await db.query(state)).toEqual([
+      { details_gone: true, file_gone: true, job_title: 'Cook', state: 'pending' },
+    ]);
+    await commitPage(db, key, aPage(live, [anApplication(1)]));
+    expect(await db.query(state)).toEqual([
+      { details_gone: false, file_gone: false, job_title: 'Cook', state: 'pending' },
+    ]);
+  });
+
+  test('with another file keeps the earlier version and fetches the new one', async ({ db, live }) => {
+    await commitPage(db, key, aPage(live, [anApplication(1)]));
+    await db.query(`DELETE FROM intake.downloads`);
+    await db.query(`UPDATE intake.attachments SET state = 'stored', sha256 = 'aa', stored_at = now()`);
+    await db.query(`UPDATE intake.applications SET ready_at = now()`);
+    const replaced = anApplication(1, { attachments: [anAttachment('resume', { sourceHash: 'another' })] });
+    await commitPage(db, key, aPage(live, [replaced]));
+    expect(await db.query(`SELECT version, state, sha256 FROM intake.attachments`)).toEqual([
+      { version: 2, state: 'pending', sha256: null },
+    ]);
+    expect(await db.query(`SELECT version, state, sha256 FROM intake.attachment_versions`)).toEqual([
+      { version: 1, state: 'stored', sha256: 'aa' },
+    ]);
+    expect(await db.query(`SELECT kind FROM intake.downloads`)).toEqual([{ kind: 'resume' }]);
+    expect(await db.query(`SELECT ready_at FROM intake.applications`)).toEqual([{ ready_at: null }]);
+  });
+
+  test('with the same file keeps it stored', async ({ db, live }) => {
+    await commitPage(db, key, aPage(live, [anApplication(1)]));
+    await db.query(`DELETE FROM intake.downloads`);
+    await db.query(`UPDATE intake.attachments SET state = 'stored', sha256 = 'aa', stored_at = now()`);
+    await commitPage(db, key, aPage(live, [anApplication(1, { lastName: 'Changed' })]));
+    expect(await db.query(`SELECT version, state, sha256 FROM intake.attachments`)).toEqual([
+      { version: 1, state: 'stored', sha256: 'aa' },
+    ]);
+    expect(await db.query(`SELECT * FROM intake.downloads`)).toEqual([]);
+  });
+
+  test('whose file is flagged later waits for it no longer; a flag that is lifted fetches it', async ({ db, live }) => {
+    const flagged = (hasVirus: boolean | null) =>
+      anApplication(1, { attachments: [anAttachment('resume', { hasVirus })] });
+    await commitPage(db, key, aPage(live, [flagged(null)]));
+    await commitPage(db, key, aPage(live, [flagged(true)]));
+    expect(await db.query(`SELECT state FROM intake.attachments`)).toEqual([{ state: 'infected' }]);
+    expect(await db.query(`SELECT * FROM intake.downloads`)).toEqual([]);
+    expect(await db.query(`SELECT ready_at IS NOT NULL AS ready FROM intake.applications`)).toEqual([{ ready: true }]);
+    await commitPage(db, key, aPage(live, [flagged(false)]));
+    expect(await db.query(`SELECT state FROM intake.attachments`)).toEqual([{ state: 'pending' }]);
+    expect(await db.query(`SELECT kind FROM intake.downloads`)).toEqual([{ kind: 'resume' }]);
+    expect(await db.query(`SELECT type FROM intake.events ORDER BY event_id`)).toEqual([
+      { type: 'application.received' },
+      { type: 'application.changed' },
+      { type: 'application.ready' },
+      { type: 'application.changed' },
+    ]);
+  });
+});
+
+describe('attachments', () => {
+  test('wait for their download by kind; flagged and unknown ones do not', async ({ db, live }) => {
+    const attachments = [
+      ...attachmentKinds.map((kind) => anAttachment(kind)),
+      anAttachment('portfolio'),
+      anAttachment('unknown'),
+    ];
+    await commitPage(db, key, aPage(live, [anApplication(1, { attachments })]));
+    const infected = anApplication(2, { attachments: [anAttachment('resume', { hasVirus: true })] });
+    await commitPage(db, key, aPage(live, [infected]));
+    expect(await db.query(`SELECT application_id, kind FROM intake.downloads ORDER BY 1, kind COLLATE "C"`)).toEqual(
+      ['coverLetter', 'resume', 'screen', 'selectionCriteria'].map((kind) => ({ application_id: 1n, kind })),
+    );
+    expect(
+      await db.query(
+        `SELECT kind, state, reason IS NOT NULL AS told FROM intake.attachments WHERE state <> 'pending' ORDER BY application_id, kind`,
+      ),
+    ).toEqual([
+      { kind: 'portfolio', state: 'rejected', told: true },
+      { kind: 'unknown', state: 'rejected', told: true },
+      { kind: 'resume', state: 'infected', told: false },
+    ]);
+  });
+});
+
+describe('an element that is no application', () => {
+  const reject = { reason: 'no usable id', raw: '{"Email": "x@example.com"}', rawText: null };
+
+  test('is kept whole and counted once per sweep', async ({ db, live }) => {
+    const inSweep = (sweepId: bigint) =>
+      aPage(live, [], { rejects: [reject], progress: { sweep: { ...aPage(live, []).progress.sweep, sweepId } } });
+    await commitPage(db, key, inSweep(1n));
+    await commitPage(db, key, inSweep(1n));
+    expect(await db.query(`SELECT reason, raw, seen FROM intake.quarantine`)).toEqual([
+      { reason: reject.reason, raw: { Email: 'x@example.com' }, seen: 1 },
+    ]);
+    await commitPage(db, key, inSweep(2n));
+    expect(await db.query(`SELECT seen FROM intake.quarantine`)).toEqual([{ seen: 2 }]);
+  });
+});
+
+describe('a person key', () => {
+  test('is the same for one person, differs between advertisers and does not contain the person', async ({
+    db,
+    live,
+  }) => {
+    const twice = [
+      anApplication(1, { jobSeekerId: 'seeker-9' }),
+      anApplication(2, { jobSeekerId: 'seeker-9' }),
+      anApplication(3),
+    ];
+    await commitPage(db, key, aPage(live, twice));
+    await commitPage(db, key, aPage(live, [anApplication(1, { jobSeekerId: 'seeker-9' })], { advertiserId: 8n }));
+    const keys = (
+      await db.query<{ person_key: string }>(
+        `SELECT person_key FROM intake.applications ORDER BY advertiser_id, application_id`,
+      )
+    ).map((row) => row.person_key);
+    expect(keys[0]).toBe(keys[1]);
+    expect(new Set(keys).size).toBe(3);
+    expect(keys.join()).not.toContain('seeker');
+  });
+});

@@ -1,0 +1,137 @@
+// The schema as the catalog shows it.
+import { randomBytes } from 'node:crypto';
+import { describe, expect } from 'vitest';
+import { openDatabase } from '../../src/store/database.ts';
+import { ensureSchema, loadSchemaState, migrate } from '../../src/store/migrations.ts';
+import { openTestDatabase, test } from '../support/test-database.ts';
+
+const ours = `('intake', 'intake_analytics')`;
+/** Tables that hold no advertiser's data: names, claims and the migrations' own books. */
+const books = ['advertisers', 'leases', 'migrations'];
+
+describe('the schema', () => {
+  test('every primary, unique and foreign key of a data table begins with advertiser_id', async ({ database }) => {
+    const keys = await database.query<{ relation: string; name: string; first: string; columns: string[] }>(
+      `SELECT c.conrelid::regclass::text AS relation, c.conname AS name,
+         (SELECT attname FROM pg_attribute WHERE attrelid = c.conrelid AND attnum = c.conkey[1]) AS first
+       FROM pg_constraint c JOIN pg_namespace n ON n.oid = c.connamespace
+       WHERE n.nspname = 'intake' AND c.contype IN ('p', 'u', 'f')
+       UNION ALL
+       SELECT i.indrelid::regclass::text, i.indexrelid::regclass::text,
+         (SELECT attname FROM pg_attribute WHERE attrelid = i.indrelid AND attnum = i.indkey[0])
+       FROM pg_index i JOIN pg_class k ON k.oid = i.indexrelid JOIN pg_namespace n ON n.oid = k.relnamespace
+       WHERE n.nspname = 'intake' AND i.indisunique`,
+    );
+    const data = keys.filter(({ relation }) => !books.includes(relation.replace('intake.', '')));
+    expect(data.length).toBeGreaterThan(15);
+    expect(data.filter(({ first }) => first !== 'advertiser_id')).toEqual([]);
+  });
+
+  test('every table, view and column says what it means', async ({ database }) => {
+    const silent = await database.query(
+      `SELECT c.oid::regclass::text AS relation, a.attname AS column_name
+       FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+       LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+       WHERE n.nspname IN ${ours} AND c.relkind IN ('r', 'p', 'v', 'm')
+         AND (coalesce(obj_description(c.oid), '') = '' OR coalesce(col_description(c.oid, a.attnum), '') = '')`,
+    );
+    expect(silent).toEqual([]);
+  });
+
+  test('values that the source owns carry no CHECK and no enum', async ({ database }) => {
+    const checked = await database.query<{ definition: string }>(
+      `SELECT pg_get_constraintdef(c.oid) AS definition FROM pg_constraint c JOIN pg_namespace n ON n.oid = c.connamespace
+       WHERE n.nspname = 'intake' AND c.contype = 'c'`,
+    );
+    expect(checked.length).toBeGreaterThan(5);
+    const owned =
+      /email|phone|first_name|last_name|job_reference|job_seeker_id|has_virus|href|source_hash|\bkind\b|size_bytes/;
+    expect(checked.filter(({ definition }) => owned.test(definition))).toEqual([]);
+    expect(
+      await database.query(
+        `SELECT 1 FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace WHERE n.nspname IN ${ours} AND t.typtype = 'e'`,
+      ),
+    ).toEqual([]);
+  });
+
+  test('nothing is created outside the schemas intake and intake_analytics, beside tables of others', async ({
+    database,
+  }) => {
+    await using other = await openTestDatabase();
+    await other.query(`DROP SCHEMA IF EXISTS intake, intake_analytics CASCADE`);
+    await other.query(`CREATE TABLE public.applications (id int PRIMARY KEY); INSERT INTO public.applications VALUES (1);
+      CREATE SCHEMA ats; CREATE TABLE ats.events (event_id int); CREATE SCHEMA drizzle`);
+    const everything = `SELECT n.nspname || '.' || c.relname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+      WHERE n.nspname NOT IN ('intake', 'intake_analytics', 'pg_catalog', 'information_schema', 'pg_toast')
+      UNION ALL SELECT 'extension ' || extname FROM pg_extension UNION ALL
+      SELECT 'function ' || p.oid::regprocedure FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+      WHERE n.nspname NOT IN ('intake', 'intake_analytics', 'pg_catalog', 'information_schema') ORDER BY 1`;
+    const before = await other.query(everything);
+    await migrate(other.url);
+    expect(await other.query(everything)).toEqual(before);
+    expect(await other.query(`SELECT * FROM public.applications`)).toEqual([{ id: 1 }]);
+    expect(await database.query(everything)).toContainEqual({ name: 'extension plpgsql' });
+  });
+});
+
+describe('migrations', () => {
+  test('five processes may start together on an empty database', async () => {
+    await using empty = await openTestDatabase();
+    await empty.query(`DROP SCHEMA intake CASCADE`);
+    await Promise.all(Array.from({ length: 5 }, () => migrate(empty.url)));
+    await using db = openDatabase({ url: empty.url, role: 'test' });
+    expect(await loadSchemaState(db)).toBe('current');
+  });
+
+  test('one that fails is undone as a whole, ends with a SchemaTrouble and says what to do', async () => {
+    await using broken = await openTestDatabase();
+    await broken.query(`DROP SCHEMA intake CASCADE; CREATE SCHEMA intake; CREATE TABLE intake.sweeps (a int)`);
+    await using db = openDatabase({ url: broken.url, role: 'test' });
+    await expect(
+      ensureSchema(db, { directUrl: broken.url, signal: AbortSignal.timeout(10_000) }),
+    ).rejects.toMatchObject({
+      name: 'SchemaTrouble',
+      message: expect.stringContaining('intake migrate'),
+    });
+    expect(
+      await broken.query(
+        `SELECT relname FROM pg_class WHERE relnamespace = 'intake'::regnamespace AND relkind = 'r' ORDER BY 1`,
+      ),
+    ).toEqual([{ relname: 'migrations' }, { relname: 'sweeps' }]);
+  });
+
+  test('a role that may not migrate waits for the owner, then says who must act', async ({ database }) => {
+    const role = `intake_test_${randomBytes(4).toString('hex')}`;
+    await database.query(`CREATE ROLE ${role} LOGIN PASSWORD 'only-a-test'`);
+    await using empty = await openTestDatabase();
+    await empty.query(`DROP SCHEMA intake CASCADE`);
+    const url = new URL(empty.url);
+    url.username = role;
+    url.password = 'only-a-test';
+    {
+      await using db = openDatabase({ url: url.href, role: 'test' });
+      const request = { directUrl: url.href, signal: AbortSignal.timeout(20_000) };
+      await expect(ensureSchema(db, { ...request, patienceMs: 0 })).rejects.toMatchObject({
+        name: 'SchemaTrouble',
+        message: expect.stringContaining('as the owner'),
+      });
+      const waiting = ensureSchema(db, { ...request, patienceMs: 15_000 });
+      await empty.query(`SELECT 1`);
+      await migrate(empty.url);
+      await empty.query(`GRANT USAGE ON SCHEMA intake TO ${role}; GRANT SELECT ON intake.migrations TO ${role}`);
+      await waiting;
+    }
+    await empty.query(`DROP OWNED BY ${role}`);
+    await database.query(`DROP ROLE ${role}`);
+  });
+
+  test('a schema of a newer version is left alone', async () => {
+    await using newer = await openTestDatabase();
+    await newer.query(`INSERT INTO intake.migrations (hash, created_at) VALUES ('x', 9999999999999)`);
+    await using db = openDatabase({ url: newer.url, role: 'test' });
+    await expect(ensureSchema(db, { directUrl: newer.url, signal: AbortSignal.timeout(5_000) })).rejects.toMatchObject({
+      name: 'SchemaTrouble',
+      message: expect.stringContaining('newer version'),
+    });
+  });
+});

@@ -1,0 +1,73 @@
+// Applications and pages for tests of the store: plain values, as source/ would hand them over.
+import { hash } from 'node:crypto';
+import type { Application, Attachment } from '../../src/domain/application.ts';
+import type { Lease } from '../../src/store/leases.ts';
+import type { PageCommit } from '../../src/store/pages.ts';
+import type { Progress } from '../../src/store/sweeps.ts';
+
+/** An application; its content hash follows from its facts. */
+export function anApplication(id: number | bigint, facts: Partial<Application> = {}): Application {
+  const application = {
+    id: BigInt(id),
+    submittedAt: Date.UTC(2026, 0, 1) + Number(id) * 60_000,
+    sourceOffset: '+11:00',
+    email: `person${id}@example.com`,
+    firstName: 'Ada',
+    lastName: `Number ${id}`,
+    phone: '0491 570 156',
+    jobSeekerId: `js-${id}`,
+    jobReference: `JOB-${Number(id) % 7}`,
+    jobSeekingInfo: { jobTitle: 'Cook', companyName: 'Example Pty Ltd', timeInRoleMonths: 12, isNewToWorkforce: false },
+    attachments: [anAttachment('resume', { href: `advertiser/applications/resume/${id}` })],
+    notes: [],
+    raw: JSON.stringify({ ID: Number(id) }),
+    rawText: null,
+    ...facts,
+  };
+  const text = JSON.stringify(application, (_, value) => (typeof value === 'bigint' ? value.toString() : value));
+  return { ...application, contentHash: facts.contentHash ?? hash('sha256', text) };
+}
+
+/** An attachment that waits to be fetched. */
+export function anAttachment(kind: string, facts: Partial<Attachment> = {}): Attachment {
+  return {
+    kind,
+    sourceHash: `hash-of-${kind}`,
+    sizeBytes: 1_000,
+    hasVirus: false,
+    uploadedAt: Date.UTC(2026, 0, 1),
+    href: null,
+    ...facts,
+  };
+}
+
+let sequence = 0n;
+
+/** A page of one live sweep; requests are numbered as they are made. */
+export function aPage(
+  lease: Lease,
+  applications: readonly Application[],
+  rest: Partial<Omit<PageCommit, 'progress'>> & { progress?: Partial<Progress> } = {},
+): PageCommit {
+  const { progress, ...page } = rest;
+  return {
+    lease,
+    advertiserId: 7n,
+    seq: ++sequence,
+    applications,
+    rejects: [],
+    ...page,
+    progress: {
+      sweep: { sweepId: 1n, purpose: 'live', axis: 'id', low: 0n, high: null, startedAt: new Date(0) },
+      quiet: false,
+      facts: {},
+      closed: [],
+      opened: [],
+      bytes: 100,
+      requests: 1,
+      cursor: null,
+      ended: null,
+      ...progress,
+    },
+  };
+}
