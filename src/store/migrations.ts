@@ -12,6 +12,9 @@ import { sqlState } from './database.ts';
 const folder = join(import.meta.dirname, '../../migrations');
 const lockKey = 7_400_105;
 
+/** No such table, no such schema, or none that this role may see: the same to whoever waits for it. */
+const notThere = new Set(['42P01', '3F000', '42501']);
+
 export type SchemaState = 'current' | 'behind' | 'ahead' | 'absent';
 
 /** Compares the schema with the migrations of this version. */
@@ -20,7 +23,7 @@ export async function loadSchemaState(db: Queryable): Promise<SchemaState> {
   const rows = await db
     .query<{ newest: bigint | null }>(`SELECT max(created_at) AS newest FROM intake.migrations`)
     .catch((error: unknown) => {
-      if (sqlState(error) === '42P01' || sqlState(error) === '3F000') return [];
+      if (notThere.has(sqlState(error) ?? '')) return [];
       throw error;
     });
   const newest = rows[0]?.newest ?? null;
@@ -77,7 +80,7 @@ export async function ensureSchema(db: Queryable, request: SchemaRequest): Promi
       if (sqlState(error) !== '42501') throw toSchemaTrouble(error);
       if (Date.now() > until) {
         throw new SchemaTrouble(
-          'The schema is missing or too old, and this role may not change it. Run `intake migrate` as the owner of the schema.',
+          'The schema is missing or too old, and this role may not change it. Run `intake migrate` as the owner of the schema, then `intake grants` for this role.',
           error,
         );
       }
