@@ -4,22 +4,7 @@
 
 import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
-import {
-  access,
-  chmod,
-  chown,
-  cp,
-  lchown,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  symlink,
-  writeFile,
-} from 'node:fs/promises';
+import { access, chmod, cp, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
@@ -28,7 +13,7 @@ import type { KeeperOrder } from './embedded-notice.ts';
 
 /** Tried and found usable. */
 export interface Place {
-  /** The server account's own folder, mode 0700. */
+  /** Where data, password and copied binaries lie; ours, and open to the account. It owns its data and nothing else here. */
   readonly home: string;
   /** Holds initdb and postgres, ready to run. */
   readonly bin: string;
@@ -71,23 +56,17 @@ async function loadUnprivileged(): Promise<Account> {
 }
 
 async function openHome(folder: string, account: Account | undefined): Promise<string> {
-  const inside = join(folder, 'server');
   const note = join(folder, 'elsewhere');
   const noted = (await readFile(note, 'utf8').catch(() => '')).trim();
   // The folder elsewhere names its checkout: a copied checkout must not share it.
   if (noted && (await readFile(join(noted, 'checkout'), 'utf8').catch(() => '')) === folder) return noted;
+  if (!account || (await succeeds(runAs(account, '/bin/sh', ['-c', 'cd "$1"', 'sh', folder])))) return folder;
 
-  await mkdir(inside, { recursive: true, mode: 0o700 });
-  if (!account) return inside;
-  await chown(inside, account.uid, account.gid);
-  if (await succeeds(runAs(account, '/bin/sh', ['-c', 'cd "$1" && test -w .', 'sh', inside]))) return inside;
-
-  await rm(inside, { recursive: true });
   const home = await mkdtemp(
     join((await succeeds(access('/var/tmp', constants.W_OK))) ? '/var/tmp' : tmpdir(), 'intake-'),
   );
+  await chmod(home, 0o711);
   await writeFile(join(home, 'checkout'), folder);
-  await chown(home, account.uid, account.gid);
   await writeFile(note, `${home}\n`);
   return home;
 }
@@ -98,23 +77,20 @@ async function openBinaries(packaged: string, home: string, account: Account | u
   await hydrate(packaged).catch(() => undefined);
   if (await runs(packaged, account)) return join(packaged, 'bin');
 
+  // Out of the account's reach, or not ours to mend.
   const { version } = JSON.parse(await readFile(join(packaged, '..', 'package.json'), 'utf8')) as { version: string };
   const copied = join(home, `postgres-${version}`);
   if (await runs(copied, account)) return join(copied, 'bin');
+  const made = `${copied}.new`;
   await rm(copied, { recursive: true, force: true });
-  await rm(`${copied}.new`, { recursive: true, force: true });
-  await cp(packaged, `${copied}.new`, {
-    recursive: true,
-    verbatimSymlinks: true,
-    filter: (path) => !path.endsWith('.a'),
-  });
-  await hydrate(`${copied}.new`);
-  if (account) {
-    for (const path of ['', ...(await readdir(`${copied}.new`, { recursive: true }))]) {
-      await lchown(join(`${copied}.new`, path), account.uid, account.gid);
-    }
+  await rm(made, { recursive: true, force: true });
+  await cp(packaged, made, { recursive: true, verbatimSymlinks: true, filter: (path) => !path.endsWith('.a') });
+  for (const entry of await readdir(made, { recursive: true, withFileTypes: true })) {
+    if (!entry.isSymbolicLink()) await chmod(join(entry.parentPath, entry.name), entry.isDirectory() ? 0o755 : 0o644);
   }
-  await rename(`${copied}.new`, copied);
+  await chmod(made, 0o755);
+  await hydrate(made);
+  await rename(made, copied);
   await runAs(account, join(copied, 'bin', 'postgres'), ['--version']);
   return join(copied, 'bin');
 }

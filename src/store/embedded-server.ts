@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
-import { chown, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -25,45 +25,47 @@ export interface ServerOptions {
   readonly scratch: boolean;
   /** Taken when it is free. */
   readonly port: number | null;
+  /** A file of ours: the account gets it open, and could not reach it by itself. */
+  readonly log: string;
 }
 
 /** Makes the cluster where there is none, ends what a killed keeper left running, and starts it. */
-export async function openServer(place: Place, { scratch, port: wanted }: ServerOptions): Promise<Server> {
+export async function openServer(place: Place, { scratch, port: wanted, log }: ServerOptions): Promise<Server> {
   const data = join(place.home, 'data');
   await endLeftover(data);
   if (scratch) await rm(data, { recursive: true, force: true });
   if (!existsSync(data)) await createCluster(place, data, scratch);
 
   const password = (await readFile(join(place.home, 'password'), 'utf8')).trim();
+  let port = await findPort(wanted);
   for (let attempt = 1; ; attempt += 1) {
-    const port = await findPort(attempt === 1 ? wanted : null);
-    const log = join(place.home, 'server.log');
     const server = await start(place, data, port, scratch, log);
     if (server) {
       const stop = async () => {
-        await end(server.pid);
-        await server.ended;
+        await end(server.pid, server.hasEnded);
         if (scratch) await rm(data, { recursive: true, force: true });
       };
       return { url: `postgres://intake:${password}@127.0.0.1:${port}/intake`, port, ended: server.ended, stop };
     }
-    const reason = readFileSync(log, 'utf8');
-    const passing = /could not create any TCP\/IP sockets|pre-existing shared memory block/.test(reason);
-    if (!passing || attempt === 50) throw new Trouble('ours', reason);
+    const said = await readFile(log, 'utf8');
+    const portTaken = said.includes('could not create any TCP/IP sockets');
+    // Sessions of a killed server take a moment to notice; Postgres itself sees to it that they are gone first.
+    const notYetGone = said.includes('pre-existing shared memory block');
+    if (attempt === 50 || !(portTaken || notYetGone)) throw new Trouble('ours', said);
+    if (portTaken) port = await findPort(null);
     await sleep(100);
   }
 }
 
 /** A cluster with the empty database `intake`; the folder gets its name only when all of it is there. */
 async function createCluster({ home, bin, account }: Place, data: string, scratch: boolean): Promise<void> {
-  const password = join(home, 'password');
-  if (!existsSync(password)) {
-    await writeFile(`${password}.new`, `${randomBytes(18).toString('hex')}\n`, { mode: 0o600 });
-    if (account) await chown(`${password}.new`, account.uid, account.gid);
-    await rename(`${password}.new`, password);
-  }
   const made = `${data}.new`;
+  const password = join(home, 'password');
   await rm(made, { recursive: true, force: true });
+  await mkdir(made, { mode: 0o700 });
+  // Kept when a scratch cluster is made anew: its URL stays the same.
+  if (!existsSync(password)) await writeFile(password, `${randomBytes(18).toString('hex')}\n`, { mode: 0o600 });
+  if (account) for (const path of [made, password]) await chown(path, account.uid, account.gid);
   const initdb = [
     ...['--pgdata', made, '--username', 'intake', '--auth', 'scram-sha-256', '--pwfile', password, '--no-instructions'],
     // Built in: sorting is the same on every system, whatever locales are installed.
@@ -102,15 +104,11 @@ async function start({ bin, account }: Place, data: string, port: number, scratc
     stdio: ['ignore', out, out],
   });
   closeSync(out);
-  let running = true;
-  const ended = new Promise<void>((resolve, reject) =>
-    child.once('exit', () => resolve()).once('error', reject),
-  ).finally(() => {
-    running = false;
-  });
-  ended.catch(() => undefined);
-  while (running) {
-    if (isReady(data, child.pid)) return { pid: child.pid as number, ended };
+  let gone = false;
+  const ended = new Promise<void>((resolve, reject) => child.once('exit', () => resolve()).once('error', reject));
+  ended.finally(() => (gone = true)).catch(() => undefined);
+  while (!gone) {
+    if (isReady(data, child.pid)) return { pid: child.pid as number, ended, hasEnded: () => gone };
     await Promise.race([ended, sleep(10)]);
   }
   return undefined;
@@ -132,13 +130,14 @@ function isReady(data: string, pid: number | undefined): boolean {
 }
 
 async function endLeftover(data: string): Promise<void> {
-  const file = loadPidFile(data);
-  if (!file || !isAlive(file.pid)) return;
-  if (await isServerOf(data, file.pid)) await end(file.pid);
-  // The number belongs to another process by now (a restarted container, a rebooted machine): Postgres would refuse to start.
-  else await rm(join(data, 'postmaster.pid'));
+  const pid = loadPidFile(data)?.pid;
+  if (!pid || !isTaken(pid)) return;
+  if (await isServerOf(data, pid)) await end(pid, async () => !(await isServerOf(data, pid)));
+  // The number is another process's by now (a restarted container, a rebooted machine): Postgres would not dare to start.
+  await rm(join(data, 'postmaster.pid'), { force: true });
 }
 
+/** By its command line, which a dead process that nobody has collected does not have. */
 async function isServerOf(data: string, pid: number): Promise<boolean> {
   const command =
     process.platform === 'linux'
@@ -147,29 +146,32 @@ async function isServerOf(data: string, pid: number): Promise<boolean> {
   return command.includes(`-D ${data} `);
 }
 
-/** Fast shutdown; harder where that does not come to an end. */
-async function end(pid: number): Promise<void> {
-  for (const [signal, patienceMs] of [
-    ['SIGINT', 20_000],
-    ['SIGQUIT', 5_000],
-    ['SIGKILL', 5_000],
-  ] as const) {
-    if (isAlive(pid)) process.kill(pid, signal);
-    const deadlineAt = performance.now() + patienceMs;
-    while (performance.now() < deadlineAt) {
-      if (!isAlive(pid)) return;
-      await sleep(5);
-    }
-  }
-}
-
-function isAlive(pid: number): boolean {
+function isTaken(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
+
+/** Fast shutdown; harder where that does not come to an end. */
+async function end(pid: number, hasEnded: () => boolean | Promise<boolean>): Promise<void> {
+  for (const [signal, patienceMs] of endings) {
+    if (await hasEnded()) return;
+    process.kill(pid, signal);
+    const deadlineAt = performance.now() + patienceMs;
+    while (performance.now() < deadlineAt) {
+      if (await hasEnded()) return;
+      await sleep(5);
+    }
+  }
+}
+
+const endings = [
+  ['SIGINT', 20_000],
+  ['SIGQUIT', 5_000],
+  ['SIGKILL', 5_000],
+] as const;
 
 async function findPort(wanted: number | null): Promise<number> {
   const probe = createServer();
@@ -193,7 +195,10 @@ export function toMessage(error: unknown, folder: string): string {
 
 const advices: readonly (readonly [RegExp, string])[] = [
   [/ENOSPC|No space left/, 'Free some disk space and start again.'],
-  [/EACCES|EPERM|Permission denied/, 'Give this user access to the folder, or remove the folder to start afresh.'],
+  [
+    /EACCES|EPERM|Permission denied|unable to open database file|readonly database/,
+    'Give this user access to the folder, or remove the folder to start afresh.',
+  ],
   [
     /incompatible with server/,
     'The data is of another Postgres version: remove the folder to start afresh, or set DATABASE_URL.',

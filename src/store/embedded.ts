@@ -27,6 +27,7 @@ export interface EmbeddedOptions {
 }
 
 const openTimeoutMs = 60_000;
+const signMs = 5_000;
 
 /** Joins this folder's server, or starts it. Disposing ends the hold; for the last user it resolves when the server is gone. */
 export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> {
@@ -104,9 +105,13 @@ async function takeSeat(order: KeeperOrder, signal: AbortSignal): Promise<Seat> 
     if (seat) return seat;
     signal.throwIfAborted();
     // At most one keeper of ours at a time; one that found another at work has ended, and we look for that other again.
-    started ??= startKeeper(order).finally(() => {
-      started = undefined;
-    });
+    if (!started) {
+      started = startKeeper(order).finally(() => {
+        started = undefined;
+      });
+      // It is ours to hear only until we have a seat.
+      started.catch(() => undefined);
+    }
     await Promise.race([started, sleep(15)]);
   }
   throw new Trouble(
@@ -146,15 +151,22 @@ function knock(folder: string): Promise<Seat | undefined> {
   const notice = loadNotice(folder);
   if (!notice) return Promise.resolve(undefined);
   return new Promise((resolve, reject) => {
-    const socket = connect(notice.keeperPort, '127.0.0.1');
+    const socket = connect(notice.keeperPort, '127.0.0.1', () => socket.write(`${notice.token}\n`));
     let said = '';
-    socket.setEncoding('utf8').once('connect', () => socket.write(`${notice.token}\n`));
-    socket.on('error', () => undefined).once('close', () => resolve(undefined));
+    socket.setEncoding('utf8').on('error', () => undefined);
+    socket.once('close', () => resolve(undefined));
+    // The port may be another program's by now, and silent. A keeper gives a sign at once, however long the server takes.
+    socket.setTimeout(signMs, () => socket.destroy());
     socket.on('data', (text) => {
+      socket.setTimeout(0);
       said += text;
       if (!said.endsWith('\n')) return;
       const answer = JSON.parse(said) as KeeperAnswer;
-      if ('trouble' in answer) return reject(new Trouble('ours', answer.trouble));
+      if ('trouble' in answer) {
+        socket.destroy();
+        reject(new Trouble('ours', answer.trouble));
+        return;
+      }
       socket.unref();
       resolve({ socket, url: answer.url });
     });

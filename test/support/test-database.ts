@@ -32,7 +32,9 @@ export const test = base.extend('database', { scope: 'file' }, async ({}, { onCl
 export async function openTestDatabase({ serverUrl, name }: TestTemplate = inject('template')): Promise<TestDatabase> {
   const database = `${name}_${randomBytes(6).toString('hex')}`;
   const url = toDatabaseUrl(serverUrl, database);
-  await onServer(serverUrl, (server) => server.query(`CREATE DATABASE ${database} TEMPLATE ${name}`));
+  await onServer(serverUrl, (server) =>
+    server.query(`CREATE DATABASE ${database} TEMPLATE ${name} STRATEGY FILE_COPY`),
+  );
   const pool = new pg.Pool({ connectionString: url, application_name: 'test', max: 2 });
   // Tests restart servers and end sessions on purpose.
   pool.on('error', () => undefined);
