@@ -65,6 +65,35 @@ export interface Reject {
   readonly rawText: string | null;
 }
 
+/** What the source repeats of a filter: not at all, null, a value, or something that cannot be read. */
+export type Echo<T> = 'absent' | 'unreadable' | null | T;
+
+/** One whole, valid answer of the list. */
+export interface Page {
+  /** Null where the answer names none. */
+  readonly advertiserId: bigint | null;
+  readonly agentId: string | null;
+  /** One per id, in the order of first appearance. */
+  readonly applications: readonly Application[];
+  /** Every usable id in the order it came, repeated where it came more than once. */
+  readonly ids: readonly bigint[];
+  readonly rejects: readonly Reject[];
+  readonly echo: {
+    readonly afterId: Echo<bigint>;
+    readonly beforeId: Echo<bigint>;
+    /** Milliseconds since the epoch; text without a zone is read as +10:00. */
+    readonly afterDate: Echo<number>;
+    readonly beforeDate: Echo<number>;
+  };
+  /** Empty without an envelope to say so: 204, 404 or no body. A proof needs more. */
+  readonly weakEmpty: boolean;
+  /** Size of the body, inflated. */
+  readonly bytes: number;
+  readonly format: 'json' | 'xml';
+  /** When the source says that this version of its API ends; null where it says nothing. */
+  readonly sunsetAt: number | null;
+}
+
 /** True for the kinds that have a path to fetch them by. */
 export function isAttachmentKind(kind: string): kind is AttachmentKind {
   return (attachmentKinds as readonly string[]).includes(kind);

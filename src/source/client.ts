@@ -1,0 +1,97 @@
+// The advertiser side of the source API (version 1): ask the list, open an attachment.
+// Paths and parameters are built here and from nothing the source says. Decides nothing about what to ask next.
+
+import type { AttachmentKind, Page } from '../domain/application.ts';
+import { Trouble } from '../domain/trouble.ts';
+import { toAttachmentPath } from './attachments.ts';
+import { readBody } from './body.ts';
+import { decodeText } from './charset.ts';
+import { createHttp, type HttpAnswer, type HttpOptions } from './http.ts';
+import { parsePage, scanIds, toEmptyPage } from './wire.ts';
+
+/** One advertiser's account at the source. Closing it ends its connections. */
+export interface Source extends AsyncDisposable {
+  /** Asks one question of the list. Throws Trouble, or the signal's reason. */
+  list(filters: ListFilters, signal: AbortSignal): Promise<ListAnswer>;
+  /** Opens the bytes of an attachment, by its kind and its application's id. */
+  openAttachment(kind: AttachmentKind, id: bigint, signal: AbortSignal): Promise<HttpAnswer>;
+}
+
+export interface SourceOptions extends HttpOptions {
+  readonly format: 'json' | 'xml';
+  /** Larger lists are abandoned. */
+  readonly listMaxBytes: number;
+}
+
+/** Bounds of a question; dates as `YYYY-MM-DDTHH:MM:SS`. */
+export interface ListFilters {
+  readonly afterId?: bigint;
+  readonly beforeId?: bigint;
+  readonly afterDate?: string;
+  readonly beforeDate?: string;
+}
+
+/** A whole page, or, of a list beyond the byte limit, the ids seen in its beginning: split points that need no trust. */
+export type ListAnswer =
+  | { readonly kind: 'page'; readonly page: Page }
+  | { readonly kind: 'overflow'; readonly ids: readonly bigint[]; readonly bytes: number };
+
+const mediaTypes = { json: 'application/json', xml: 'application/xml' };
+
+/** Creates the client of one account; nothing is sent before the first question. */
+export function createSource(options: SourceOptions): Source {
+  const http = createHttp(options);
+  const accept = mediaTypes[options.format];
+  let hasAnswered = false;
+
+  async function list(filters: ListFilters, signal: AbortSignal): Promise<ListAnswer> {
+    const request = { path: `v1/advertiser/applications?${toQuery(filters)}`, accept, signal };
+    try {
+      const answer = await http.get(request, (opened) => readList(opened, options));
+      hasAnswered = true;
+      return answer;
+    } catch (error) {
+      if (!(error instanceof Trouble) || error.status !== 404) throw error;
+      // Spec silent: a filter that matches nothing. Some servers say 404, but not before they have said anything else.
+      if (hasAnswered) return toEmptyAnswer(options.format, 0, null);
+      throw new Trouble('missing', 'The list does not exist at this base URL (404): SOURCE_URL is probably wrong.', {
+        status: 404,
+      });
+    }
+  }
+
+  return {
+    list,
+    openAttachment: (kind, id, signal) =>
+      http.open({ path: `v1/${toAttachmentPath(kind, id)}`, accept: kind === 'screen' ? accept : '*/*', signal }),
+    [Symbol.asyncDispose]: () => http[Symbol.asyncDispose](),
+  };
+}
+
+// Spec: Query parameters of the list operation. Job-seeking info comes only when it is asked for.
+function toQuery(filters: ListFilters): URLSearchParams {
+  const query = new URLSearchParams();
+  if (filters.afterId !== undefined) query.set('afterid', String(filters.afterId));
+  if (filters.beforeId !== undefined) query.set('beforeid', String(filters.beforeId));
+  if (filters.afterDate !== undefined) query.set('afterdate', filters.afterDate);
+  if (filters.beforeDate !== undefined) query.set('beforedate', filters.beforeDate);
+  query.set('include', 'primaryjobseekinginfo');
+  return query;
+}
+
+async function readList(answer: HttpAnswer, options: SourceOptions): Promise<ListAnswer> {
+  const { headers } = answer;
+  const { bytes, whole } = await readBody(answer.body, headers['content-encoding'], options.listMaxBytes);
+  if (!whole) {
+    return { kind: 'overflow', ids: scanIds(decodeText(bytes, headers['content-type']).text), bytes: bytes.length };
+  }
+  const sunsetAt = Date.parse(headers.sunset ?? '') || null;
+  if (bytes.length === 0) return toEmptyAnswer(options.format, 0, sunsetAt);
+  const { text, bytesAsText } = decodeText(bytes, headers['content-type']);
+  const page = parsePage(text, bytesAsText);
+  return { kind: 'page', page: { ...page, weakEmpty: false, bytes: bytes.length, sunsetAt } };
+}
+
+function toEmptyAnswer(format: 'json' | 'xml', bytes: number, sunsetAt: number | null): ListAnswer {
+  return { kind: 'page', page: { ...toEmptyPage(format), weakEmpty: true, bytes, sunsetAt } };
+}

@@ -1,0 +1,155 @@
+// The only door to the network of the source: timeouts, retries of seconds, Retry-After, redirects, byte limits, status to
+// Trouble. The credential goes to the configured origin and nowhere else, and into no error. Knows nothing of applications.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import pRetry from 'p-retry';
+import { type Dispatcher, Pool } from 'undici';
+import { Trouble } from '../domain/trouble.ts';
+import { isRedirect, isWorthAnother, toStatusTrouble } from './status.ts';
+
+export interface HttpOptions {
+  /** Scheme, host and optional path. */
+  readonly url: string;
+  /** Read anew for each request, so that it can be rotated. */
+  readonly credential: string | (() => string | Promise<string>);
+  /** No byte for this long ends a request. */
+  readonly idleTimeoutMs: number;
+  /** A whole request ends after this, however steadily it drips. */
+  readonly totalTimeoutMs: number;
+  readonly connections: number;
+  readonly userAgent: string;
+  /** Awaited before every single request: the shared rate budget. */
+  readonly takeTurn?: ((signal: AbortSignal) => Promise<void>) | undefined;
+  /** Told of each failed try that will be followed by another. */
+  readonly onRetry?: ((retry: { readonly attempt: number; readonly trouble: Trouble }) => void) | undefined;
+}
+
+export interface HttpRequest {
+  /** Below the base URL, with its query. */
+  readonly path: string;
+  readonly accept: string;
+  readonly signal: AbortSignal;
+}
+
+/** An open answer. The body must be read or destroyed. */
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** The bytes as they come, not inflated; a failing connection throws Trouble here. */
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+export interface Http extends AsyncDisposable {
+  /** Asks and reads in one breath: what `read` throws as unreachable or malformed is asked again, a few times. */
+  get<T>(request: HttpRequest, read: (answer: HttpAnswer) => Promise<T>): Promise<T>;
+  /** Opens an answer to be read by the caller; tries again only until the headers are there. */
+  open(request: HttpRequest): Promise<HttpAnswer>;
+}
+
+const retries = 3;
+const discardedBytes = 65_536;
+
+/** Creates the door to one origin; nothing is opened before the first request. */
+export function createHttp(options: HttpOptions): Http {
+  const base = new URL(options.url.endsWith('/') ? options.url : `${options.url}/`);
+  const pool = new Pool(base.origin, {
+    connections: options.connections,
+    headersTimeout: options.idleTimeoutMs,
+    bodyTimeout: options.idleTimeoutMs,
+    connectTimeout: options.idleTimeoutMs,
+    allowH2: false,
+  });
+
+  async function requestOnce(url: URL, request: HttpRequest): Promise<Dispatcher.ResponseData> {
+    await options.takeTurn?.(request.signal);
+    const { credential } = options;
+    const secret = (typeof credential === 'function' ? await credential() : credential).trim();
+    // An invalid header value would be thrown back at us by the client, and no one knows in how many words.
+    if (!/^[\x20-\x7e]+$/.test(secret))
+      throw new Trouble('refused', 'The credential is empty or not plain ASCII text.');
+    try {
+      return await pool.request({
+        method: 'GET',
+        path: url.pathname + url.search,
+        // Spec: Authentication 2.
+        headers: { authorization: `SWS ${secret}`, accept: request.accept, 'user-agent': options.userAgent },
+        signal: AbortSignal.any([request.signal, AbortSignal.timeout(options.totalTimeoutMs)]),
+      });
+    } catch (error) {
+      throw toTrouble(error, request.signal);
+    }
+  }
+
+  async function openOnce(request: HttpRequest): Promise<HttpAnswer> {
+    const first = new URL(request.path, base);
+    let response = await requestOnce(first, request);
+    if (isRedirect(response.statusCode)) {
+      response = await requestOnce(toRedirectTarget(response, first), request);
+    }
+    const answer = toAnswer(response, request.signal);
+    const trouble = toStatusTrouble(answer, Date.now());
+    if (trouble === null) return answer;
+    discard(response);
+    throw trouble;
+  }
+
+  function retrying<T>(signal: AbortSignal, attempt: () => Promise<T>): Promise<T> {
+    return pRetry(attempt, {
+      retries,
+      minTimeout: 300,
+      randomize: true,
+      // A request that has used up its whole time is not given it again.
+      maxRetryTime: options.totalTimeoutMs,
+      signal,
+      shouldRetry: ({ error }) => error instanceof Trouble && isWorthAnother(error),
+      onFailedAttempt: async ({ error, attemptNumber, retriesLeft }) => {
+        // Also called after the last failure.
+        if (retriesLeft === 0 || !(error instanceof Trouble) || !isWorthAnother(error)) return;
+        options.onRetry?.({ attempt: attemptNumber, trouble: error });
+        if (error.retryAfterMs !== undefined) await sleep(error.retryAfterMs, undefined, { signal });
+      },
+    });
+  }
+
+  return {
+    get: (request, read) => retrying(request.signal, async () => read(await openOnce(request))),
+    open: (request) => retrying(request.signal, () => openOnce(request)),
+    [Symbol.asyncDispose]: () => pool.destroy(),
+  };
+}
+
+function toAnswer(response: Dispatcher.ResponseData, signal: AbortSignal): HttpAnswer {
+  const headers = Object.entries(response.headers).map(([name, value]) => [name, [value].flat()[0]]);
+  return { status: response.statusCode, headers: Object.fromEntries(headers), body: toBytes(response, signal) };
+}
+
+async function* toBytes(response: Dispatcher.ResponseData, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  try {
+    yield* response.body as AsyncIterable<Uint8Array>;
+  } catch (error) {
+    throw toTrouble(error, signal);
+  }
+}
+
+// A small rest is read so that the connection can serve again; a large or slow one is cut off.
+function discard(response: Dispatcher.ResponseData): void {
+  response.body.dump({ limit: discardedBytes }).catch(() => undefined);
+}
+
+function toRedirectTarget(response: Dispatcher.ResponseData, from: URL): URL {
+  discard(response);
+  const location = [response.headers.location].flat()[0] ?? '';
+  const target = URL.parse(location, from.href);
+  if (target?.origin === from.origin) return target;
+  const where = target === null ? 'nowhere' : 'to another origin, where neither we nor the credential go';
+  throw new Trouble('unreachable', `The source redirects ${where}.`, { status: response.statusCode });
+}
+
+// Never the client's own error: it may hold what was sent (the credential) or received (people).
+function toTrouble(error: unknown, signal: AbortSignal): unknown {
+  if (signal.aborted) return signal.reason;
+  const { name, code } = error as { readonly name?: unknown; readonly code?: unknown };
+  if (name === 'TimeoutError') return new Trouble('unreachable', 'The source took longer than a whole request may.');
+  const reason = typeof code === 'string' && /^\w+$/.test(code) ? code : 'no reason given';
+  return new Trouble('unreachable', `The connection to the source failed (${reason}).`);
+}

@@ -1,0 +1,86 @@
+// The source object as JSON text that a jsonb column accepts, and the original beside it where the two must differ.
+// jsonb refuses NUL, lone surrogates, numbers beyond numeric and what nests deeper than the server's stack.
+
+import { isExactNumber, isObject } from './values.ts';
+
+/** One element of the list as text: `raw` for jsonb, `rawText` the same value unaltered where jsonb cannot hold it. */
+export interface RawElement {
+  readonly raw: string;
+  readonly rawText: string | null;
+  /** Why they differ; null when they do not. */
+  readonly reason: string | null;
+}
+
+const deepest = 1000;
+const unholdable = /\\(?:\\|u0000|ud[89a-f][0-9a-f]{2})/g;
+
+/** Renders an element of the list for storage; `exact` says that it may hold number literals beyond a double. */
+export function toRaw(element: unknown, exact: boolean): RawElement {
+  const text = render(element);
+  // An object of n levels needs 2n brackets: short texts, nearly all, need no look at their depth.
+  if (text === null || (text.length > 2 * deepest && depthOf(element) > deepest)) {
+    return {
+      raw: '{"nested":"too deeply"}',
+      rawText: text ?? renderDeep(element),
+      reason: 'nests too deeply for jsonb',
+    };
+  }
+  const numbered = exact ? JSON.stringify(element, fitNumber) : text;
+  // JSON.stringify escapes NUL and lone surrogates, and nothing else that way.
+  const raw = numbered.includes('\\u')
+    ? numbered.replace(unholdable, (found) => (found === '\\\\' ? found : '\ufffd'))
+    : numbered;
+  if (raw === text) return { raw, rawText: null, reason: null };
+  const reason = numbered === text ? 'NUL or lone surrogates replaced by U+FFFD' : 'a number beyond jsonb kept as text';
+  return { raw, rawText: text, reason };
+}
+
+function render(element: unknown): string | null {
+  try {
+    return JSON.stringify(element);
+  } catch (error) {
+    // JSON.stringify is recursive and overflows at some thousands of levels; JSON.parse is not.
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
+}
+
+function depthOf(value: unknown): number {
+  let most = 0;
+  const open: [unknown, number][] = [[value, 1]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [node, depth] = next;
+    if (typeof node !== 'object' || node === null) continue;
+    if (depth > most) most = depth;
+    for (const child of Object.values(node)) open.push([child, depth + 1]);
+  }
+  return most;
+}
+
+function renderDeep(root: unknown): string {
+  const parts: string[] = [];
+  const open: (string | { readonly value: unknown })[] = [{ value: root }];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (typeof next === 'string') parts.push(next);
+    else if (!Array.isArray(next.value) && !isObject(next.value)) parts.push(JSON.stringify(next.value));
+    else {
+      const isList = Array.isArray(next.value);
+      open.push(isList ? ']' : '}');
+      for (const [index, [key, value]] of Object.entries(next.value).entries().toArray().reverse()) {
+        open.push({ value }, `${index === 0 ? '' : ','}${isList ? '' : `${JSON.stringify(key)}:`}`);
+      }
+      open.push(isList ? '[' : '{');
+    }
+  }
+  return parts.join('');
+}
+
+// numeric holds 131,072 digits before the point and 16,383 after it.
+function fitNumber(_key: string, value: unknown): unknown {
+  if (!isExactNumber(value)) return value;
+  const parts = /^-?(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(value.rawJSON);
+  const exponent = Number(parts?.[3] ?? 0);
+  const before = (parts?.[1]?.length ?? 0) + exponent;
+  const after = (parts?.[2]?.length ?? 0) - exponent;
+  return before > 131_000 || after > 16_000 ? value.rawJSON : value;
+}

@@ -1,0 +1,142 @@
+// A list answer's text to a Page: the envelope in any of its dresses, then element by element.
+// A page is believed whole or refused whole (Trouble malformed); an element costs only itself. Knows no HTTP.
+
+import type { Application, Echo, Page } from '../domain/application.ts';
+import { Trouble } from '../domain/trouble.ts';
+import { parseApplication } from './application.ts';
+import { noDate, parseDate } from './dates.ts';
+import { parseListXml } from './list-xml.ts';
+import { envelopeNames, type Members, readMembers } from './members.ts';
+import { isObject, readText, toBigInt, toScalarText } from './values.ts';
+import { parseJson } from './wire-json.ts';
+
+/** What of a page its text alone can tell. */
+export type PageFacts = Omit<Page, 'weakEmpty' | 'bytes' | 'sunsetAt'>;
+
+/**
+ * Reads a list answer, JSON or XML by its first character: some servers answer in the form that was not asked for.
+ * `bytesAsText` is the same body byte by byte, where decoding it had to replace bytes.
+ */
+export function parsePage(text: string, bytesAsText: string | null = null): PageFacts {
+  const page = parseText(text);
+  return bytesAsText === null ? page : keepBytes(page, parseText(bytesAsText));
+}
+
+/** The page of an answer that has no envelope. */
+export function toEmptyPage(format: 'json' | 'xml'): PageFacts {
+  return toPage(null, false, format);
+}
+
+/** Ids in the beginning of a list that is too large to read: split points, which need no trust. */
+export function scanIds(prefix: string): bigint[] {
+  const ids = prefix.matchAll(/(?:"ID"\s*:\s*"?|<(?:[\w.-]+:)?ID(?:\s[^>]*)?>\s*)(-?\d{1,18})(?=["\s,}<])/gi);
+  return Array.from(ids, (match) => BigInt(match[1] as string));
+}
+
+function parseText(text: string): PageFacts {
+  const start = text.trimStart().slice(0, 200);
+  if (!start.startsWith('<')) {
+    const { value, exact } = parseJson(text);
+    return toPage(value, exact, 'json');
+  }
+  if (/^<(?:!doctype\s+html|html|head|body)\b/i.test(start)) {
+    throw new Trouble('malformed', 'The source answered with an HTML page instead of a list (a login page, a proxy?).');
+  }
+  return toPage(parseListXml(text), false, 'xml');
+}
+
+// The structure of JSON and XML is ASCII, so both readings have the same elements in the same places.
+function keepBytes(page: PageFacts, byteForByte: PageFacts): PageFacts {
+  const originals = new Map(byteForByte.applications.map(({ id, raw, rawText }) => [id, rawText ?? raw]));
+  const note = { field: 'raw', reason: 'bytes that are not UTF-8 replaced by U+FFFD, kept as Latin-1 in the raw text' };
+  const applications = page.applications.map((application) =>
+    application.raw.includes('\ufffd')
+      ? { ...application, notes: [...application.notes, note], rawText: originals.get(application.id) ?? null }
+      : application,
+  );
+  return { ...page, applications };
+}
+
+function toPage(value: unknown, exact: boolean, format: 'json' | 'xml'): PageFacts {
+  const { known } = toEnvelope(value);
+  const advertiserId = known.AdvertiserID ?? null;
+  const advertiser = advertiserId === null ? null : toBigInt(advertiserId);
+  if (advertiserId !== null && advertiser === null) {
+    throw new Trouble('malformed', 'The answer names an AdvertiserID that is not an integer.');
+  }
+  const agentId = known.AgentID ?? null;
+  return {
+    advertiserId: advertiser,
+    agentId: agentId === null ? null : readText(agentId, 'AgentID', []),
+    ...toElements(toList(known.JobApplicationsList), exact),
+    echo: {
+      afterId: toIdEcho(known.AfterID),
+      beforeId: toIdEcho(known.BeforeID),
+      afterDate: toDateEcho(known.AfterDate),
+      beforeDate: toDateEcho(known.BeforeDate),
+    },
+    format,
+  };
+}
+
+// Spec: a top-level object JobApplications. Spec silent: its absence; bare lists and unwrapped envelopes are known from
+// sister APIs, as is an empty object for no result.
+function toEnvelope(top: unknown): Members {
+  const wrapper = isObject(top) && Object.keys(top).find((key) => key.toLowerCase() === 'jobapplications');
+  const value = wrapper ? top[wrapper] : top;
+  if (value === null) return { known: {}, unknown: [] };
+  if (Array.isArray(value)) return { known: { JobApplicationsList: value }, unknown: [] };
+  if (!isObject(value)) throw new Trouble('malformed', 'The answer is neither an object nor a list.');
+  const members = readMembers(value, envelopeNames);
+  // An object of strangers is some other message, an error most likely. Reading it as an empty list would hide that.
+  if (Object.keys(members.known).length === 0 && members.unknown.length > 0) {
+    throw new Trouble('malformed', 'The answer is an object, but not a list of applications.');
+  }
+  return members;
+}
+
+function toList(value: unknown): readonly unknown[] {
+  if (value === null || value === undefined) return [];
+  if (Array.isArray(value)) return value;
+  if (isObject(value)) return [value];
+  throw new Trouble('malformed', 'JobApplicationsList is neither a list nor an object.');
+}
+
+function toElements(list: readonly unknown[], exact: boolean): Pick<PageFacts, 'applications' | 'ids' | 'rejects'> {
+  const byId = new Map<bigint, Application>();
+  const ids: bigint[] = [];
+  const rejects: PageFacts['rejects'][number][] = [];
+  for (const element of list) {
+    const read = parseApplication(element, exact);
+    if (!('id' in read)) {
+      rejects.push(read);
+      continue;
+    }
+    ids.push(read.id);
+    const other = byId.get(read.id);
+    byId.set(read.id, other === undefined ? read : mergeCopies(other, read));
+  }
+  return { applications: [...byId.values()], ids, rejects };
+}
+
+// Spec silent: the same id twice. Which copy is kept must not hang on their order, or a list in random order would
+// change the row with every reading.
+function mergeCopies(a: Application, b: Application): Application {
+  if (a.contentHash === b.contentHash) return a;
+  const kept = a.contentHash > b.contentHash ? a : b;
+  const note = { field: 'ID', reason: 'came more than once in a page with different content' };
+  return { ...kept, notes: [...kept.notes.filter(({ field }) => field !== note.field), note] };
+}
+
+function toIdEcho(value: unknown): Echo<bigint> {
+  if (value === undefined) return 'absent';
+  if (value === null || toScalarText(value)?.trim() === '') return null;
+  return toBigInt(value) ?? 'unreadable';
+}
+
+function toDateEcho(value: unknown): Echo<number> {
+  if (value === undefined) return 'absent';
+  if (value === null || toScalarText(value)?.trim() === '') return null;
+  const { at, problem } = parseDate(value);
+  return at ?? (problem === noDate ? null : 'unreadable');
+}
