@@ -14,9 +14,9 @@ declare global {
   }
 }
 
-// Sixteen digits, or an exponent of three: the only numbers that a double may not hold as written. Looked for where a
+// Sixteen digits, or an exponent of two: the only numbers that a double may not hold as written. Looked for where a
 // number can stand, since long digit runs inside texts (hashes, dates) are common and would make every page slow.
-const risky = /[:,[]\s*-?\d(?:[\d.]{15}|[\d.]*e[+-]?\d{3})/i;
+const risky = /[:,[]\s*-?\d(?:[\d.]{15}|[\d.]*e[+-]?\d{2})/i;
 
 /** Reads JSON; a reviver costs six times as much, so it runs only where a number asks for it (`exact`). */
 export function parseJson(text: string): { readonly value: unknown; readonly exact: boolean } {

@@ -1,0 +1,389 @@
+// List: the envelope, repeated ids, echoes and attachments, row by row (L8 to L18, A7, A8), in JSON and in XML.
+
+import { describe, expect, test } from 'vitest';
+import type { Page } from '../../src/domain/application.ts';
+import { Trouble } from '../../src/domain/trouble.ts';
+import { parsePage, scanIds } from '../../src/source/wire.ts';
+
+type Facts = ReturnType<typeof parsePage>;
+
+function list(elements: string): Facts {
+  return parsePage(`{"JobApplications":{"AdvertiserID":7,"JobApplicationsList":[${elements}]}}`);
+}
+
+function refusal(text: string): Trouble {
+  try {
+    parsePage(text);
+  } catch (error) {
+    if (error instanceof Trouble) return error;
+    throw error;
+  }
+  throw new Error('the page was believed');
+}
+
+describe('L8: an empty answer', () => {
+  test.for([
+    '{"JobApplications":{"AdvertiserID":7,"JobApplicationsList":[]}}',
+    '{"JobApplications":{"AdvertiserID":7,"JobApplicationsList":null}}',
+    '{"JobApplications":{"AdvertiserID":7}}',
+    '{"JobApplications":{}}',
+    '{"JobApplications":null}',
+    '{"JobApplications":[]}',
+    '{}',
+    '[]',
+    'null',
+    ' [ ] \n',
+    '<JobApplications/>',
+    '<JobApplications><JobApplicationsList/></JobApplications>',
+    '<JobApplications><JobApplicationsList></JobApplicationsList></JobApplications>',
+    '<JobApplications xmlns:i="urn:i"><JobApplicationsList i:nil="true"/></JobApplications>',
+    '<JobApplications xmlns:i="urn:i" i:nil="true"/>',
+    '<?xml version="1.0"?>\n<!-- none --><JobApplicationsList/>\n',
+  ])('%s is empty', (text) => {
+    expect(parsePage(text)).toMatchObject({ applications: [], ids: [], rejects: [] });
+  });
+
+  test.for([
+    ['an HTML login page', '<!DOCTYPE html><html><body>Please log in</body></html>'],
+    ['an HTML page without doctype', '\n<html><head/></html>'],
+    ['XHTML that is whole XML', '<?xml version="1.0"?><html><body>Log in</body></html>'],
+    ['another message in XML', '<Error><Message>Something broke</Message></Error>'],
+    ['another message in JSON', '{"Message":"An error has occurred."}'],
+    ['another message in the wrapper', '{"JobApplications":{"Message":"An error has occurred."}}'],
+    ['a list that is a text', '{"JobApplications":{"JobApplicationsList":"none"}}'],
+    ['a text', '"none"'],
+    ['a number', '0'],
+    ['false', 'false'],
+    ['white space', ' \r\n'],
+    ['plain words', 'Service unavailable'],
+  ])('%s is trouble, never empty', ([, text]) => {
+    expect(refusal(text as string).kind).toBe('malformed');
+  });
+});
+
+describe('L9: the envelope', () => {
+  test.for([
+    ['wrapped', '{"JobApplications":{"AdvertiserID":7,"JobApplicationsList":[{"ID":1}]}}'],
+    ['unwrapped', '{"AdvertiserID":7,"JobApplicationsList":[{"ID":1}]}'],
+    ['in other key case', '{"jobApplications":{"advertiserId":7,"jobApplicationsList":[{"id":1}]}}'],
+    ['with one object instead of an array', '{"JobApplications":{"AdvertiserID":7,"JobApplicationsList":{"ID":1}}}'],
+    [
+      'with __type and extra members',
+      '{"JobApplications":{"__type":"x:#y","Total":1,"AdvertiserID":"7","JobApplicationsList":[{"__type":"x","ID":1}]}}',
+    ],
+    [
+      'in XML',
+      '<JobApplications><AdvertiserID>7</AdvertiserID><JobApplicationsList><JobApplication><ID>1</ID></JobApplication></JobApplicationsList></JobApplications>',
+    ],
+  ])('%s is accepted', ([, text]) => {
+    expect(parsePage(text as string)).toMatchObject({ advertiserId: 7n, ids: [1n], rejects: [] });
+  });
+
+  test('a bare list is accepted, without an advertiser', () => {
+    expect(parsePage('[{"ID":1},{"ID":2}]')).toMatchObject({ advertiserId: null, ids: [1n, 2n] });
+  });
+
+  test('__type is not content, extra members are', () => {
+    const hashes = ['{"ID":1}', '{"ID":1,"__type":"a"}', '{"ID":1,"Extra":"a"}', '{"ID":1,"Extra":"b"}'].map(
+      (element) => list(element).applications[0]?.contentHash,
+    );
+    expect(hashes[0]).toBe(hashes[1]);
+    expect(new Set(hashes).size).toBe(3);
+  });
+
+  test('L11: an AdvertiserID that is no integer cannot be told from ours, so nothing is believed', () => {
+    expect(refusal('{"JobApplications":{"AdvertiserID":"abc","JobApplicationsList":[{"ID":1}]}}').kind).toBe(
+      'malformed',
+    );
+  });
+});
+
+describe('L10: the same id twice', () => {
+  test('equal copies are one application without a note', () => {
+    const page = list('{"ID":1,"Email":"a"},{"ID":2},{"Email":"a","ID":1}');
+    expect(page.ids).toEqual([1n, 2n, 1n]);
+    expect(page.applications.map(({ id }) => id)).toEqual([1n, 2n]);
+    expect(page.applications[0]?.notes).toEqual([]);
+  });
+
+  test('differing copies are one application with a note, the same one in any order', () => {
+    const copies = ['{"ID":1,"Email":"a"}', '{"ID":1,"Email":"b"}', '{"ID":1,"Email":"c"}'];
+    const forward = list(copies.join()).applications;
+    const backward = list(copies.toReversed().join()).applications;
+    expect(forward).toHaveLength(1);
+    expect(forward[0]?.notes).toEqual([
+      { field: 'ID', reason: 'came more than once in a page with different content' },
+    ]);
+    expect(forward[0]?.contentHash).toBe(backward[0]?.contentHash);
+  });
+});
+
+test('L12: one poison element among fifty costs only itself', () => {
+  const good = Array.from({ length: 50 }, (_, index) => `{"ID":${index + 1}}`);
+  const page = list(good.toSpliced(25, 0, '{"ID":"poison","DateSubmitted":{"a":[]},"Attachments":7}').join());
+  expect(page.applications).toHaveLength(50);
+  expect(page.rejects).toHaveLength(1);
+});
+
+test('L12: a poisoned element with a usable id is stored with notes', () => {
+  const [application] = list(
+    '{"ID":9,"DateSubmitted":{"a":[]},"Attachments":7,"Phone":{},"PrimaryJobSeekingInfo":[]}',
+  ).applications;
+  expect(application?.notes.map(({ field }) => field)).toEqual([
+    'DateSubmitted',
+    'Phone',
+    'PrimaryJobSeekingInfo',
+    'Attachments',
+  ]);
+});
+
+describe('L16: an echo', () => {
+  function echo(members: string): Page['echo'] {
+    return parsePage(`{"JobApplications":{"JobApplicationsList":[]${members}}}`).echo;
+  }
+
+  test('is absent, null, a value or unreadable, and these are told apart', () => {
+    expect(echo(',"AfterID":"12","BeforeID":null,"AfterDate":"/Date(1700000000000+1000)/"')).toEqual({
+      afterId: 12n,
+      beforeId: null,
+      afterDate: 1_700_000_000_000,
+      beforeDate: 'absent',
+    });
+    expect(echo(',"AfterID":"twelve","BeforeDate":"soon"')).toMatchObject({
+      afterId: 'unreadable',
+      beforeDate: 'unreadable',
+    });
+  });
+
+  test('as a number, exact beyond 2^53', () => {
+    expect(echo(',"AfterID":9223372036854775806').afterId).toBe(9223372036854775806n);
+  });
+
+  test('as empty text, or as year 1, is none', () => {
+    expect(echo(',"AfterID":"","AfterDate":"0001-01-01T00:00:00"')).toMatchObject({ afterId: null, afterDate: null });
+  });
+
+  test('of a date without zone, or in another zone, is the instant', () => {
+    const at = Date.UTC(2024, 0, 15, 12);
+    expect(echo(',"AfterDate":"2024-01-15T22:00:00","BeforeDate":"2024-01-15T12:00:00Z"')).toMatchObject({
+      afterDate: at,
+      beforeDate: at,
+    });
+  });
+});
+
+test.for([
+  ['null', null],
+  ['"agent-1"', 'agent-1'],
+  ['42', '42'],
+] as const)('L17: AgentID %s is kept', ([json, agentId]) => {
+  expect(parsePage(`{"AgentID":${json},"JobApplicationsList":[]}`).agentId).toBe(agentId);
+});
+
+describe('L18: XML', () => {
+  const plain =
+    '<JobApplications><AdvertiserID>7</AdvertiserID><AfterID>3</AfterID><JobApplicationsList><JobApplication>' +
+    '<ID>9007199254740993</ID><DateSubmitted>2024-01-15T23:00:00+11:00</DateSubmitted><Email>a@example.com</Email>' +
+    '<Phone>0412345678</Phone><JobReference>1e5</JobReference><Attachments><Attachment><HasVirus>false</HasVirus><Size>12</Size><Type>resume</Type>' +
+    '<Href>advertiser/applications/resume/9007199254740993</Href></Attachment></Attachments>' +
+    '</JobApplication></JobApplicationsList></JobApplications>';
+  const json =
+    '{"JobApplications":{"AdvertiserID":7,"AfterID":"3","JobApplicationsList":[{"ID":9007199254740993,' +
+    '"DateSubmitted":"\\/Date(1705320000000+1100)\\/","Email":"a@example.com","Phone":"0412345678","JobReference":"1e5","Attachments":' +
+    '[{"HasVirus":false,"Size":12,"Type":"resume","Href":"advertiser/applications/resume/9007199254740993"}]}]}}';
+
+  test('gives the values, the raw object and the hash of its JSON twin', () => {
+    expect({ ...parsePage(plain), format: 'json' }).toEqual(parsePage(json));
+  });
+
+  test.for([
+    ['with a default namespace', plain.replace('<JobApplications>', '<JobApplications xmlns="urn:applications">')],
+    [
+      'with prefixes',
+      plain.replaceAll(/<(\/?)(\w)/g, '<$1d:$2').replace('<d:JobApplications>', '<d:JobApplications xmlns:d="urn:x">'),
+    ],
+    [
+      'with a declaration, comments and white space',
+      `<?xml version="1.0" encoding="utf-8"?>\n<!-- x -->\n${plain.replaceAll('><', '>\r\n  <')}\n`,
+    ],
+    ['with CDATA and entities', plain.replace('a@example.com', '<![CDATA[a@]]>example&#46;&#x63;om')],
+    ['with /Date()/ text', plain.replace('2024-01-15T23:00:00+11:00', '/Date(1705320000000+1100)/')],
+    ['with 7 fraction digits', plain.replace('23:00:00+', '23:00:00.0000000+')],
+    ['with nil by i:', plain.replace('<Email>', '<FirstName xmlns:i="urn:i" i:nil="true"/><Email>')],
+    [
+      'with nil by xsi: and a closing tag',
+      plain.replace('<Email>', '<LastName xmlns:xsi="urn:i" xsi:nil="1"></LastName><Email>'),
+    ],
+    [
+      'in other order',
+      plain.replace('<Email>a@example.com</Email>', '').replace('<ID>', '<Email>a@example.com</Email><ID>'),
+    ],
+  ])('%s gives the same content', ([, xml]) => {
+    const page = parsePage(xml as string);
+    expect(page.applications.map(({ contentHash }) => contentHash)).toEqual(
+      parsePage(json).applications.map(({ contentHash }) => contentHash),
+    );
+    expect(page.applications[0]?.notes).toEqual([]);
+  });
+
+  test.for([
+    ['nil', '<HasVirus xmlns:i="urn:i" i:nil="true"/>', null],
+    ['empty', '<HasVirus/>', null],
+    ['absent', '', null],
+    ['true', '<HasVirus>true</HasVirus>', true],
+  ] as const)('HasVirus that is %s', ([, element, hasVirus]) => {
+    const page = parsePage(plain.replace('<HasVirus>false</HasVirus>', element));
+    expect(page.applications[0]?.attachments[0]?.hasVirus).toBe(hasVirus);
+  });
+
+  test('text stays text, and only the named and numbered characters are decoded', () => {
+    const page = parsePage(plain.replace('a@example.com', '+61&amp;&lt;&gt;&quot;&apos;&#39;&#x1F600;&nbsp; 007 '));
+    expect(page.applications[0]?.email).toBe("+61&<>\"''😀&nbsp; 007 ");
+  });
+
+  test('NUL and lone surrogates by reference are replaced and noted like their JSON twins', () => {
+    const [application] = parsePage(plain.replace('a@example.com', 'a&#0;b&#xD800;c')).applications;
+    expect(application?.email).toBe('a\ufffdb\ufffdc');
+    expect(JSON.parse(application?.rawText ?? '')).toMatchObject({ Email: 'a\0b\ud800c' });
+  });
+
+  test('elements named __proto__, constructor or toString cost nothing', () => {
+    const page = parsePage(
+      plain.replace('<Email>', '<__proto__><x>1</x></__proto__><constructor/><toString>t</toString><Email>'),
+    );
+    expect(page.applications[0]?.email).toBe('a@example.com');
+    expect(page.applications[0]?.raw).toContain('"__proto__":{"x":"1"},"constructor":"","toString":"t"');
+  });
+
+  test('more than 100,000 characters by reference are no bomb', () => {
+    const page = parsePage(plain.replace('a@example.com', '&amp;'.repeat(150_000)));
+    expect(page.applications[0]?.email).toBe('&'.repeat(150_000));
+  });
+
+  test.for([
+    ['a DOCTYPE', `<!DOCTYPE JobApplications [<!ENTITY a "b">]>${plain}`],
+    [
+      'a DOCTYPE after a declaration',
+      `<?xml version="1.0"?><!DOCTYPE JobApplications SYSTEM "file:///etc/passwd">${plain}`,
+    ],
+    ['a second root', `${plain}<JobApplications/>`],
+    ['two empty roots', '<JobApplications/><JobApplications/>'],
+    ['text after the root', `${plain}x`],
+    ['crossed tags', plain.replace('</Email><Phone>', '</Phone><Phone>')],
+    ['an unclosed tag', plain.replace('</Email>', '')],
+  ])('with %s is refused', ([, xml]) => {
+    expect(refusal(xml as string).kind).toBe('malformed');
+  });
+
+  test('an element without an id is a reject, in the JSON form', () => {
+    const page = parsePage(
+      '<JobApplications><JobApplicationsList><JobApplication><Email>a</Email></JobApplication></JobApplicationsList></JobApplications>',
+    );
+    expect(page.rejects).toEqual([{ reason: 'ID is missing', raw: '{"Email":"a"}', rawText: null }]);
+  });
+});
+
+describe('attachments', () => {
+  function attachments(json: string) {
+    const [application] = list(`{"ID":5,"Attachments":${json}}`).applications;
+    if (application === undefined) throw new Error('no application was read');
+    return application;
+  }
+
+  test.for([
+    ['resume', 'resume'],
+    ['CoverLetter', 'coverLetter'],
+    ['selectioncriteria', 'selectionCriteria'],
+    ['SCREEN', 'screen'],
+  ])('Type %s is the kind %s', ([type, kind]) => {
+    expect(attachments(`[{"Type":"${type}"}]`).attachments[0]?.kind).toBe(kind);
+  });
+
+  test.for([
+    ['"Portfolio"', 'Portfolio'],
+    ['null', 'unknown'],
+    ['""', 'unknown'],
+    ['7', '7'],
+  ])('A8: Type %s is stored as %s', ([json, kind]) => {
+    expect(attachments(`[{"Type":${json}}]`).attachments[0]?.kind).toBe(kind);
+    expect(attachments('[{}]').attachments[0]?.kind).toBe('unknown');
+  });
+
+  test('A8: a Type too long for a key is cut and noted', () => {
+    const read = attachments(`[{"Type":"${'x'.repeat(5000)}"}]`);
+    expect(read.attachments[0]?.kind).toBe('x'.repeat(100));
+    expect(read.notes).toEqual([{ field: 'Attachments.Type', reason: 'longer than 100 characters, cut' }]);
+  });
+
+  test('A8: of two of one kind the newest speaks, a virus in either counts, and it is noted', () => {
+    const older = '{"Type":"portfolio","Hash":"a","DateUploaded":"/Date(1000)/","HasVirus":true}';
+    const newer = '{"Type":"portfolio","Hash":"b","DateUploaded":"/Date(2000)/","HasVirus":false}';
+    for (const both of [`[${older},${newer}]`, `[${newer},${older}]`]) {
+      const read = attachments(both);
+      expect(read.attachments).toMatchObject([{ sourceHash: 'b', hasVirus: true }]);
+      expect(read.notes).toEqual([{ field: 'Attachments.Type', reason: 'ambiguous: more than one of a kind' }]);
+    }
+  });
+
+  test('A8: of two of one kind and one moment the same one is kept in any order', () => {
+    const [a, b] = ['{"Type":"portfolio","Hash":"a","Size":1}', '{"Type":"portfolio","Hash":"b","Size":2}'];
+    expect(attachments(`[${a},${b}]`).contentHash).toBe(attachments(`[${b},${a}]`).contentHash);
+  });
+
+  test.for([
+    ['null', 0],
+    ['[]', 0],
+    ['{"Type":"resume"}', 1],
+    ['[{"Type":"resume"},{"Type":"screen"}]', 2],
+  ] as const)('%s are %i', ([json, count]) => {
+    expect(attachments(json).attachments).toHaveLength(count);
+  });
+
+  test('their order is not content', () => {
+    const [a, b] = ['{"Type":"resume","Hash":"1"}', '{"Type":"screen","Hash":"2"}'];
+    expect(attachments(`[${a},${b}]`).contentHash).toBe(attachments(`[${b},${a}]`).contentHash);
+  });
+
+  test.for(['advertiser/applications/coverletter/5', 'advertiser/applications/coverLetter/5'])(
+    'Href %s is as the spec says',
+    (href) => {
+      const read = attachments(`[{"Type":"coverLetter","Href":"${href}"}]`);
+      expect(read.notes).toEqual([]);
+      expect(read.attachments[0]?.href).toBe(href);
+    },
+  );
+
+  test.for([
+    'https://evil.example/advertiser/applications/coverletter/5',
+    '//evil.example/x',
+    '\\\\evil\\x',
+    '/\t/evil.example',
+    '../../etc/passwd',
+    'ADVERTISER/APPLICATIONS/COVERLETTER/5',
+    'v1/advertiser/applications/coverletter/5',
+    'advertiser/applications/coverletter/6',
+    'advertiser/applications/resume/5',
+    '',
+  ])('A7: Href %j is kept as sent and noted', (href) => {
+    const read = attachments(`[{"Type":"coverLetter","Href":${JSON.stringify(href)}}]`);
+    expect(read.notes).toEqual([{ field: 'Attachments.Href', reason: 'differs from the path of its kind and id' }]);
+    expect(read.attachments[0]?.href).toBe(href);
+  });
+});
+
+describe('the beginning of a list too large to read', () => {
+  test('shows its ids, in JSON and in XML, and no other number', () => {
+    const json =
+      '{"JobApplications":{"AdvertiserID":7,"AfterID":"3","JobApplicationsList":[{"ID":11,"Size":5},{ "id" : "12","Email":"';
+    expect(scanIds(json)).toEqual([11n, 12n]);
+    expect(
+      scanIds(
+        '<a:JobApplications><a:AdvertiserID>7</a:AdvertiserID><a:ID>11</a:ID><ID i:type="x"> 12 </ID><Size>5</Size><ID>1',
+      ),
+    ).toEqual([11n, 12n]);
+  });
+
+  test('an id that is cut off is not taken for a smaller one', () => {
+    expect(scanIds('[{"ID":123},{"ID":45')).toEqual([123n]);
+  });
+});
