@@ -1,0 +1,239 @@
+// Every setting, read once at the start: a typed Config, or all problems at once, each with its variable and an example.
+// The environment is an argument. No problem, warning or inspection ever shows a secret, nor any other refused text.
+
+import { type Advertiser, loadAdvertisers } from './config/advertisers.ts';
+import { type Environment, loadLocalPrivacyKey, withDemoSettings } from './config/local.ts';
+import { findNearMiss } from './config/near-miss.ts';
+import { type Draft, rules } from './config/rules.ts';
+import { explainUnreadable, loadSecret, Secret } from './config/secret.ts';
+import { type Section, type Setting, sections, settings, type Values } from './config/settings.ts';
+
+/** A part of the configuration that a command can ask for; what it does not ask for is neither required nor read. */
+export type Need = Exclude<Section, 'process'>;
+
+/** The parts asked for, and what every command has. */
+export type Config<N extends Need = Need> = ReturnType<typeof toBase> & {
+  readonly [P in N]: ReturnType<(typeof load)[P]>;
+};
+
+/** Reads the parts a command needs. Throws ConfigProblems with everything that is wrong with them. */
+export function loadConfig<const N extends Need>(
+  env: Environment,
+  { needs, stateDir = '.intake' }: { readonly needs: readonly N[]; readonly stateDir?: string },
+): Config<N> {
+  const problems: Problem[] = [];
+  const warnings: string[] = [];
+  const report = (name: string, text: string) => void problems.push({ name, text, example: toExample(name) });
+  const production = env.NODE_ENV?.trim() === 'production';
+  const draft: Draft = { production, report, warn: (name, text) => void warnings.push(`${name} ${text}`) };
+  const layered = production ? env : withDemoSettings(env, stateDir);
+
+  reportNearMisses(env, draft);
+  const read = <S extends Section>(section: S): Values<S> => {
+    const values = Object.fromEntries(
+      Object.entries<Setting>(sections[section]).map(([name, setting]) => [
+        name,
+        readSetting(name, setting, layered, draft),
+      ]),
+    ) as Values<S>;
+    rules[section](values, draft);
+    return values;
+  };
+  const base = toBase(read('process'), production, warnings);
+  const parts = Object.fromEntries(needs.map((need) => [need, load[need](read, draft, stateDir)]));
+  if (problems.length > 0) throw new ConfigProblems(problems);
+  return { ...base, ...parts } as Config<N>;
+}
+
+/** One thing that is wrong: `name` is the variable, `text` goes on after it, `example` is a line that would do. */
+export interface Problem {
+  readonly name: string;
+  readonly text: string;
+  readonly example: string | undefined;
+}
+
+/** All that is wrong with the configuration; the message is one block for a person. */
+export class ConfigProblems extends Error {
+  readonly problems: readonly Problem[];
+
+  constructor(problems: readonly Problem[]) {
+    const lines = problems.map(
+      ({ name, text, example }) => `  ${name} ${text}${example ? `\n      example: ${example}` : ''}`,
+    );
+    super(
+      `The configuration has ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}:\n${lines.join('\n')}`,
+    );
+    this.name = 'ConfigProblems';
+    this.problems = problems;
+  }
+}
+
+type Read = <S extends Section>(section: S) => Values<S>;
+
+function toBase(values: Values<'process'>, production: boolean, warnings: readonly string[]) {
+  return {
+    production,
+    /** What is allowed but unwise, in words for the log. */
+    warnings,
+    log: { level: values.LOG_LEVEL, format: values.LOG_FORMAT },
+  };
+}
+
+// The parts are put together even when a variable was refused, so that later problems are found in the same run;
+// a part with a refused (undefined) value is never handed out, since loadConfig throws.
+const load = {
+  database(read: Read) {
+    const { DATABASE_URL: url, DATABASE_DIRECT_URL: directUrl } = read('database');
+    return { url: url?.reveal() === 'embedded' ? ('embedded' as const) : url, directUrl };
+  },
+
+  source(read: Read, draft: Draft) {
+    const values = read('source');
+    return {
+      advertisers: loadAccounts(values, draft),
+      format: values.SOURCE_FORMAT,
+      /** Null: no limit. */
+      requestsPerSecond: values.SOURCE_RATE,
+      concurrency: values.SOURCE_CONCURRENCY,
+      idleTimeoutMs: values.SOURCE_TIMEOUT,
+    };
+  },
+
+  sync(read: Read) {
+    const values = read('sync');
+    return {
+      /** Null: off. */
+      schedule: values.SYNC_SCHEDULE,
+      /** Null: off. */
+      recheckSchedule: values.RECHECK_SCHEDULE,
+      lagMs: values.SYNC_LAG,
+      /** Null: everything. */
+      startAt: values.SYNC_START,
+      leaseMs: values.LEASE,
+      attachmentMaxBytes: values.ATTACHMENT_MAX_BYTES,
+      sourceHash: values.SOURCE_HASH,
+    };
+  },
+
+  blobs(read: Read) {
+    const values = read('blobs');
+    return {
+      place: values.BLOBS_URL,
+      s3: {
+        endpoint: values.S3_ENDPOINT,
+        region: values.S3_REGION,
+        forcePathStyle: values.S3_FORCE_PATH_STYLE,
+        checksums: values.S3_CHECKSUMS,
+        sse: values.S3_SSE,
+      },
+    };
+  },
+
+  admin(read: Read) {
+    const { ADMIN_HOST: host, ADMIN_PORT: port, ADMIN_USER: user, ADMIN_PASSWORD: password } = read('admin');
+    return { host, port, login: user !== null && password !== null ? { user, password } : null };
+  },
+
+  /** Null: prefill is off. */
+  prefill(read: Read) {
+    const values = read('prefill');
+    const { AUTH_URL, OAUTH_CLIENT_ID, OAUTH_CLIENT_SECRET, OAUTH_REDIRECT_URI } = values;
+    const { PREFILL_RETURN_URLS, PREFILL_KEY, SESSION_SECRET } = values;
+    if (AUTH_URL === null || OAUTH_CLIENT_ID === null || OAUTH_CLIENT_SECRET === null) return null;
+    if (OAUTH_REDIRECT_URI === null || PREFILL_RETURN_URLS === null) return null;
+    if (PREFILL_KEY === null || SESSION_SECRET === null) return null;
+    return {
+      host: values.HOST,
+      port: values.PORT,
+      authUrl: AUTH_URL,
+      clientId: OAUTH_CLIENT_ID,
+      clientSecret: OAUTH_CLIENT_SECRET,
+      redirectUri: OAUTH_REDIRECT_URI,
+      returnUrls: PREFILL_RETURN_URLS,
+      key: PREFILL_KEY,
+      sessionSecret: SESSION_SECRET,
+      ttlMs: values.PREFILL_TTL,
+    };
+  },
+
+  privacy(read: Read, draft: Draft, stateDir: string) {
+    const { PRIVACY_KEY: key, RETENTION: retentionMs } = read('privacy');
+    /** Retention null: off. */
+    return { key: key ?? loadOwnKey(draft, stateDir), retentionMs };
+  },
+} satisfies Record<Need, (read: Read, draft: Draft, stateDir: string) => unknown>;
+
+function loadAccounts(values: Values<'source'>, { report }: Draft): readonly Advertiser[] {
+  const {
+    SOURCE_URL: url,
+    SOURCE_CREDENTIAL: credential,
+    ADVERTISER_ID: advertiserId,
+    ADVERTISERS_FILE: file,
+  } = values;
+  if (file) return loadAdvertisers(file, url, (text) => report('ADVERTISERS_FILE', text));
+  return url && credential ? [{ name: 'default', url, credential, advertiserId }] : [];
+}
+
+function loadOwnKey({ production, report }: Draft, stateDir: string): Secret {
+  if (!production) {
+    try {
+      return loadLocalPrivacyKey(stateDir);
+    } catch (error) {
+      report('PRIVACY_KEY', `is not set, and ${stateDir}/privacy-key ${explainUnreadable(error)}`);
+    }
+  }
+  return new Secret('');
+}
+
+/** The value of one variable, null when it is absent, undefined when it was refused and reported. */
+function readSetting(name: string, setting: Setting, env: Environment, draft: Draft): unknown {
+  const given = loadGiven(name, setting, env, draft);
+  if (given === undefined) return undefined;
+  const fallback = setting.default ?? (draft.production ? undefined : setting.developmentDefault);
+  const source = given ?? (fallback === undefined ? null : new Secret(fallback));
+  if (source === null) {
+    if (setting.developmentDefault === undefined) return null;
+    draft.report(name, 'is required in production');
+    return undefined;
+  }
+  const result = setting.read.safeParse(source.reveal());
+  if (result.success) return setting.secret ? source : result.data;
+  draft.report(name, `${result.error.issues[0]?.message}${source.file === null ? '' : ` (read from ${source.file})`}`);
+  return undefined;
+}
+
+/** What was set for a variable, itself or by its file; an empty text counts as not set. */
+function loadGiven(name: string, setting: Setting, env: Environment, { report }: Draft): Secret | null | undefined {
+  const text = env[name] || null;
+  const file = (setting.secret && env[`${name}_FILE`]) || null;
+  if (file === null) return text === null ? null : new Secret(setting.secret ? text : text.trim());
+  if (text !== null) {
+    report(name, `and ${name}_FILE are both set: keep one of them`);
+    return undefined;
+  }
+  try {
+    const secret = loadSecret(file);
+    if (secret.reveal() !== '') return secret;
+    report(`${name}_FILE`, `names ${file}, which is empty`);
+  } catch (error) {
+    report(`${name}_FILE`, `names ${file}, which ${explainUnreadable(error)}`);
+  }
+  return undefined;
+}
+
+function reportNearMisses(env: Environment, { report }: Draft): void {
+  const known = [...settings].flatMap(([name, { secret }]) => (secret ? [name, `${name}_FILE`] : [name]));
+  for (const name of Object.keys(env)) {
+    if (known.includes(name)) continue;
+    const meant = findNearMiss(name, known);
+    if (meant !== undefined) report(name, `is not a setting; did you mean ${meant}?`);
+  }
+}
+
+function toExample(name: string): string | undefined {
+  const setting = settings.get(name);
+  if (setting) return `${name}=${setting.example ?? setting.default}`;
+  return settings.has(name.replace(/_FILE$/, ''))
+    ? `${name}=/run/secrets/${name.replace(/_FILE$/, '').toLowerCase()}`
+    : undefined;
+}

@@ -1,0 +1,76 @@
+// What a checkout keeps in .intake/ so that commands need no setting outside production: the settings of a running demo
+// and a privacy key. Both are readable by their owner only. Nothing here is used in production.
+
+import { randomBytes } from 'node:crypto';
+import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { loadSecret, type Secret } from './secret.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Leaves a demo's settings for the commands beside it, until it is disposed. */
+export function openDemoSettings(env: Readonly<Record<string, string>>, stateDir = '.intake'): Disposable {
+  const file = join(stateDir, 'demo.json');
+  mkdirSync(stateDir, { recursive: true });
+  rmSync(file, { force: true });
+  writeFileSync(file, JSON.stringify({ pid: process.pid, env }, null, 2), { mode: 0o600 });
+  return { [Symbol.dispose]: () => rmSync(file, { force: true }) };
+}
+
+/**
+ * The environment with the settings of a running demo underneath: the real environment wins. A demo is taken whole or not at all,
+ * so that its invented people never meet a real database: one foreign address in the environment and it is left alone.
+ */
+export function withDemoSettings(env: Environment, stateDir: string): Environment {
+  if (isSet(env, 'SOURCE_URL') || isSet(env, 'ADVERTISERS_FILE')) return env;
+  const demo = loadDemo(join(stateDir, 'demo.json'));
+  if (demo === undefined || !isAlive(demo.pid)) return env;
+  const foreign = ['SOURCE_CREDENTIAL', 'DATABASE_URL', 'BLOBS_URL'].some(
+    (name) => isSet(env, `${name}_FILE`) || (isSet(env, name) && env[name] !== demo.env[name]),
+  );
+  return foreign ? env : { ...demo.env, ...Object.fromEntries(Object.entries(env).filter(([, text]) => text)) };
+}
+
+/** The checkout's own privacy key, made on first need. */
+export function loadLocalPrivacyKey(stateDir: string): Secret {
+  const file = join(stateDir, 'privacy-key');
+  mkdirSync(stateDir, { recursive: true });
+  const draft = `${file}.${process.pid}`;
+  try {
+    return loadSecret(file);
+  } catch {
+    // A link appears whole or not at all: of several processes that start together one makes the key and all read it.
+    writeFileSync(draft, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600 });
+    try {
+      linkSync(draft, file);
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    }
+    return loadSecret(file);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+const demoFile = z.object({ pid: z.int().positive(), env: z.record(z.string(), z.string()) });
+
+function loadDemo(file: string) {
+  try {
+    return demoFile.safeParse(JSON.parse(readFileSync(file, 'utf8'))).data;
+  } catch {
+    return undefined;
+  }
+}
+
+function isSet(env: Environment, name: string): boolean {
+  return env[name] !== undefined && env[name] !== '';
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}

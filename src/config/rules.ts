@@ -1,0 +1,75 @@
+// What no single variable can know: settings that need, exclude or endanger each other.
+// Each rule sees what could be read (null is absent, undefined was refused and has its own problem) and reports by variable.
+
+import type { Section, Values } from './settings.ts';
+import { isLoopback } from './values.ts';
+
+/** Says what is wrong with a variable. */
+export type Report = (name: string, text: string) => void;
+
+/** What is known while problems are still collected. */
+export interface Draft {
+  readonly production: boolean;
+  readonly report: Report;
+  readonly warn: Report;
+}
+
+type Partly<S extends Section> = { [N in keyof Values<S>]: Values<S>[N] | undefined };
+
+/** The rules by section. */
+export const rules: { [S in Section]: (values: Partly<S>, draft: Draft) => void } = {
+  process() {},
+
+  database({ DATABASE_URL }, { production, report }) {
+    if (production && DATABASE_URL?.reveal() === 'embedded') {
+      report('DATABASE_URL', 'is embedded, which is for development: production needs a database of its own');
+    }
+  },
+
+  source(values, { production, report, warn }) {
+    const { SOURCE_URL, SOURCE_CREDENTIAL, ADVERTISER_ID, ADVERTISERS_FILE } = values;
+    if (ADVERTISERS_FILE === null) {
+      if (SOURCE_URL === null) report('SOURCE_URL', 'is required');
+      if (SOURCE_CREDENTIAL === null) report('SOURCE_CREDENTIAL', 'is required');
+    } else {
+      const excluded = 'and ADVERTISERS_FILE exclude each other: with several accounts it stands in the file';
+      if (SOURCE_CREDENTIAL) report('SOURCE_CREDENTIAL', excluded);
+      if (ADVERTISER_ID) report('ADVERTISER_ID', excluded);
+    }
+    if (production && SOURCE_URL && isPlain(SOURCE_URL)) {
+      warn('SOURCE_URL', 'is http: the credential and every application cross the network in the clear');
+    }
+  },
+
+  sync() {},
+
+  blobs() {},
+
+  admin({ ADMIN_HOST, ADMIN_USER, ADMIN_PASSWORD }, { report }) {
+    const open = ADMIN_HOST !== undefined && !isLoopback(ADMIN_HOST);
+    const why = open
+      ? 'is required, since ADMIN_HOST can be reached from other machines'
+      : 'is required beside the other';
+    if (ADMIN_USER === null && (open || ADMIN_PASSWORD)) report('ADMIN_USER', why);
+    if (ADMIN_PASSWORD === null && (open || ADMIN_USER)) report('ADMIN_PASSWORD', why);
+  },
+
+  prefill(values, { production, report, warn }) {
+    const { HOST: _, PORT: __, PREFILL_TTL: ___, ...group } = values;
+    const absent = Object.entries(group).filter(([, value]) => value === null);
+    if (absent.length === Object.keys(group).length) return;
+    for (const [name] of absent) report(name, 'is required, since other settings of prefill are there');
+    for (const name of ['AUTH_URL', 'OAUTH_REDIRECT_URI'] as const) {
+      const url = values[name];
+      if (production && url && isPlain(url)) warn(name, 'is http: codes and tokens cross the network in the clear');
+    }
+  },
+
+  privacy({ PRIVACY_KEY }, { production, report }) {
+    if (production && PRIVACY_KEY === null) report('PRIVACY_KEY', 'is required in production');
+  },
+};
+
+function isPlain(url: string): boolean {
+  return url.startsWith('http:') && !isLoopback(new URL(url).hostname);
+}

@@ -1,0 +1,47 @@
+// A value that must not be seen: it prints as `[secret]` wherever it is logged, inspected or serialised.
+// Knows where it came from, so that a rotated file can be read again. It knows no variable and no rule.
+
+import { readFileSync } from 'node:fs';
+import { inspect } from 'node:util';
+
+/** Holds a secret's text; only `reveal` gives it away. */
+export class Secret {
+  readonly #text: string;
+  /** The file it was read from, or null: reading that file again gives the rotated value. */
+  readonly file: string | null;
+
+  constructor(text: string, file: string | null = null) {
+    this.#text = text;
+    this.file = file;
+  }
+
+  reveal(): string {
+    return this.#text;
+  }
+
+  toJSON(): string {
+    return '[secret]';
+  }
+
+  toString(): string {
+    return '[secret]';
+  }
+
+  [inspect.custom](): string {
+    return '[secret]';
+  }
+}
+
+/** Reads a secret from its file. Editors and `echo` end a file with a line break that is no part of the secret. */
+export function loadSecret(file: string): Secret {
+  return new Secret(readFileSync(file, 'utf8').replace(/\r?\n$/, ''), file);
+}
+
+/** Why a file could not be read, in words for a person; never its content. */
+export function explainUnreadable(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === 'ENOENT') return 'does not exist';
+  if (code === 'EACCES' || code === 'EPERM') return 'may not be read by this user';
+  if (code === 'EISDIR') return 'is a folder';
+  return `cannot be read (${typeof code === 'string' ? code : 'unknown error'})`;
+}

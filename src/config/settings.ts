@@ -1,0 +1,300 @@
+// The one table of settings: every variable with its meaning, default and the reader of its text.
+// .env.example and docs/configuration.md are rendered from it; nothing else may name a variable that is not here.
+
+import type { z } from 'zod';
+import type { Secret } from './secret.ts';
+import * as read from './values.ts';
+
+/** One variable. */
+export interface Setting {
+  readonly meaning: string;
+  readonly read: z.ZodType<unknown, string>;
+  /** Never printed, and also read from the file named by NAME_FILE. */
+  readonly secret?: true;
+  readonly default?: string;
+  /** Holds outside production only; in production the variable is required. */
+  readonly developmentDefault?: string;
+  /** What the absence of an optional variable means, for the documentation. */
+  readonly absent?: string;
+  /** A value as it could be; the default where none is given. */
+  readonly example?: string;
+}
+
+/** The settings by section: a command names the sections it needs, and the others are not read. `process` always is. */
+export const sections = {
+  database: {
+    DATABASE_URL: {
+      secret: true,
+      meaning: 'Postgres. `embedded` starts one of its own, outside production only',
+      example: 'postgres://intake:password@db.example.com:5432/intake',
+      read: read.databaseUrl,
+      developmentDefault: 'embedded',
+    },
+    DATABASE_DIRECT_URL: {
+      secret: true,
+      meaning: 'the same database past a pooler, for `intake migrate` and LISTEN',
+      example: 'postgres://intake:password@db.example.com:5433/intake',
+      read: read.directUrl,
+      absent: 'DATABASE_URL',
+    },
+  },
+  source: {
+    SOURCE_URL: {
+      meaning: "the API's {base_url}: scheme, host and optional path, without /v1",
+      example: 'https://api.example.com',
+      read: read.sourceUrl,
+      absent: 'required, unless every account in ADVERTISERS_FILE has its url',
+    },
+    SOURCE_CREDENTIAL: {
+      secret: true,
+      meaning: 'sent as `Authorization: SWS <value>`',
+      example: 'the-credential-you-were-given',
+      read: read.credential,
+      absent: 'required, unless ADVERTISERS_FILE is set',
+    },
+    ADVERTISER_ID: {
+      meaning: 'the account that the credential opens; any other id in an answer halts',
+      example: '12345678',
+      read: read.advertiserId,
+      absent: 'learned from the first answer, then pinned',
+    },
+    ADVERTISERS_FILE: {
+      meaning: 'several accounts: a JSON list of `{name, url?, credential or credentialFile, advertiserId?}`',
+      example: '/etc/intake/advertisers.json',
+      read: read.line,
+      absent: 'one account',
+    },
+    SOURCE_FORMAT: {
+      meaning: '`json` or `xml`; switching changes no stored value',
+      read: read.word('json', 'xml'),
+      default: 'json',
+    },
+    SOURCE_RATE: {
+      meaning: 'requests per source, shared by all workers, evenly spaced; any positive rate, or `off`',
+      read: read.rate,
+      default: '10/s',
+    },
+    SOURCE_CONCURRENCY: {
+      meaning: 'downloads at once per worker',
+      read: read.whole(1, 1000),
+      default: '8',
+    },
+    SOURCE_TIMEOUT: {
+      meaning: 'no byte for this long ends a request; whole requests end after 10 minutes',
+      read: read.duration,
+      default: '30s',
+    },
+  },
+  sync: {
+    SYNC_SCHEDULE: {
+      meaning: 'when a worker sweeps: cron of five or six fields, or `off`; also once at start',
+      read: read.schedule,
+      default: '*/5 * * * *',
+    },
+    RECHECK_SCHEDULE: {
+      meaning: 'when everything is read again: cron, or `off`; recent days are re-read by themselves',
+      read: read.schedule,
+      default: '17 3 * * *',
+    },
+    SYNC_LAG: {
+      meaning: "window re-read by every poll, counted from when an id was first seen, by the database's clock",
+      read: read.duration,
+      default: '15m',
+    },
+    SYNC_START: {
+      meaning: 'how far back the first round reads: `all`, a date (from midnight +10:00) or a time with its zone',
+      example: '2026-07-01',
+      read: read.start,
+      default: 'all',
+    },
+    LEASE: {
+      meaning: 'how long a dead process holds its lane; one-shot commands wait that long for a lapsed holder',
+      read: read.duration,
+      default: '30s',
+    },
+    ATTACHMENT_MAX_BYTES: {
+      meaning: 'a larger file is rejected; powers of 1000 (`50MB`) or of 1024 (`8MiB`)',
+      read: read.size,
+      default: '50MB',
+    },
+    SOURCE_HASH: {
+      meaning: 'may an equal Hash spare a download: `learn`, `always` or `never`',
+      read: read.word('learn', 'always', 'never'),
+      default: 'learn',
+    },
+  },
+  blobs: {
+    BLOBS_URL: {
+      meaning: 'where files are kept: `file:PATH` or `s3://bucket/prefix`',
+      example: 's3://applications/intake',
+      read: read.blobsPlace,
+      developmentDefault: 'file:.intake/blobs',
+    },
+    S3_ENDPOINT: {
+      meaning: 'an S3-compatible store that is not AWS',
+      example: 'https://s3.example.com',
+      read: read.serviceUrl,
+      absent: 'AWS',
+    },
+    S3_REGION: {
+      meaning: 'its region; credentials come from the usual AWS_* variables',
+      example: 'ap-southeast-2',
+      read: read.line,
+      absent: 'AWS_REGION',
+    },
+    S3_FORCE_PATH_STYLE: {
+      meaning: '`true` puts the bucket into the path, as many compatible stores need it',
+      read: read.flag,
+      default: 'false',
+    },
+    S3_CHECKSUMS: {
+      meaning: '`required` sends checksums where S3 demands them; `supported` always, which several stores refuse',
+      read: read.word('required', 'supported'),
+      default: 'required',
+    },
+    S3_SSE: {
+      meaning: "encryption at rest to ask for: `AES256` or `aws:kms`; `off` leaves it to the bucket's own setting",
+      example: 'AES256',
+      read: read.word('off', 'AES256', 'aws:kms'),
+      default: 'off',
+    },
+  },
+  admin: {
+    ADMIN_HOST: {
+      meaning: 'where the status page, /metrics, /livez, /readyz and /api/status listen',
+      read: read.line,
+      default: '127.0.0.1',
+    },
+    ADMIN_PORT: {
+      meaning: 'their port; 0 takes a free one',
+      read: read.whole(0, 65_535),
+      default: '9090',
+    },
+    ADMIN_USER: {
+      meaning: 'asked for on the admin port, probes excepted',
+      example: 'operator',
+      read: read.line,
+      absent: 'required when ADMIN_HOST is not this machine',
+    },
+    ADMIN_PASSWORD: {
+      secret: true,
+      meaning: "that user's password",
+      example: 'a-long-random-text',
+      read: read.line,
+      absent: 'required when ADMIN_HOST is not this machine',
+    },
+  },
+  prefill: {
+    HOST: {
+      meaning: 'where the prefill routes listen',
+      read: read.line,
+      default: '127.0.0.1',
+    },
+    PORT: {
+      meaning: 'their port; 0 takes a free one',
+      read: read.whole(0, 65_535),
+      default: '8080',
+    },
+    AUTH_URL: {
+      meaning: '{auth_url}: the host of the authorization and token endpoints',
+      example: 'https://auth.example.com',
+      read: read.serviceUrl,
+      absent: 'prefill is off',
+    },
+    OAUTH_CLIENT_ID: {
+      meaning: 'the client that asks candidates for their profile',
+      example: 'your-client-id',
+      read: read.line,
+      absent: 'prefill is off',
+    },
+    OAUTH_CLIENT_SECRET: {
+      secret: true,
+      meaning: "that client's secret",
+      example: 'your-client-secret',
+      read: read.line,
+      absent: 'prefill is off',
+    },
+    OAUTH_REDIRECT_URI: {
+      meaning: 'the public address of /prefill/callback, as registered for the client',
+      example: 'https://intake.example.com/prefill/callback',
+      read: read.serviceUrl,
+      absent: 'prefill is off',
+    },
+    PREFILL_RETURN_URLS: {
+      meaning: 'comma-separated prefixes that return_url and form_url must begin with',
+      example: 'https://careers.example.com/,https://jobs.example.com/apply/',
+      read: read.prefixes,
+      absent: 'prefill is off',
+    },
+    PREFILL_KEY: {
+      secret: true,
+      meaning: 'what the careers site sends as `Authorization: Bearer` to redeem a handle',
+      example: 'a-long-random-text',
+      read: read.credential,
+      absent: 'prefill is off',
+    },
+    SESSION_SECRET: {
+      secret: true,
+      meaning: 'signs the cookie that binds a prefill to its browser',
+      example: 'a-long-random-text',
+      read: read.line,
+      absent: 'prefill is off',
+    },
+    PREFILL_TTL: {
+      meaning: 'how long a prefilled profile is kept',
+      read: read.duration,
+      default: '24h',
+    },
+  },
+  privacy: {
+    PRIVACY_KEY: {
+      secret: true,
+      meaning: 'keys person keys and tombstones; if it is lost, erased people could return',
+      example: 'a-long-random-text',
+      read: read.line,
+      absent: 'kept in .intake/ outside production, required in production',
+    },
+    RETENTION: {
+      meaning: 'applications older than this are erased; `off` keeps them',
+      example: '365d',
+      read: read.durationOrOff,
+      default: 'off',
+    },
+  },
+  process: {
+    NODE_ENV: {
+      meaning: '`production` requires what is marked so and refuses what is for development; the image sets it',
+      example: 'production',
+      read: read.word('production', 'development', 'test'),
+      default: 'development',
+    },
+    LOG_LEVEL: {
+      meaning: '`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`',
+      read: read.word('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+      default: 'info',
+    },
+    LOG_FORMAT: {
+      meaning: '`json`, `pretty`, or `auto`: pretty on a terminal, JSON elsewhere',
+      read: read.word('auto', 'json', 'pretty'),
+      default: 'auto',
+    },
+  },
+} as const satisfies Record<string, Record<string, Setting>>;
+
+export type Section = keyof typeof sections;
+
+/** What the readers of a section give, by variable; null where an optional variable is absent. */
+export type Values<S extends Section> = { [N in keyof (typeof sections)[S]]: ValueOf<(typeof sections)[S][N]> };
+
+/** Every variable, by name. */
+export const settings: ReadonlyMap<string, Setting> = new Map(
+  Object.values(sections).flatMap((section) => Object.entries<Setting>(section)),
+);
+
+type ValueOf<S> =
+  | (S extends { readonly secret: true }
+      ? Secret
+      : S extends { readonly read: z.ZodType }
+        ? z.output<S['read']>
+        : never)
+  | (S extends { readonly default: string } | { readonly developmentDefault: string } ? never : null);

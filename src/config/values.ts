@@ -1,0 +1,171 @@
+// How the text of a variable becomes a value: durations, sizes, rates, schedules, addresses.
+// No message repeats the text it refuses: a pasted credential must not come back in an error.
+
+import { validate as isCron } from 'node-cron';
+import { z } from 'zod';
+
+/** A length of time such as `15m`, in milliseconds. */
+export const duration = value('must be a time: a number and ms, s, m, h or d', toDurationMs);
+
+/** A length of time, or null for `off`. */
+export const durationOrOff = value('must be a time (a number and ms, s, m, h or d) or off', (text) =>
+  text === 'off' ? null : toDurationMs(text),
+);
+
+/** A number of bytes: plain, in powers of 1000 (`50MB`) or of 1024 (`8MiB`). */
+export const size = value('must be a size: a number and B, kB, MB, GB, KiB, MiB or GiB', (text) => {
+  const match = /^(\d+(?:\.\d+)?)\s*([kmg]i?b|b)?$/i.exec(text);
+  if (!match) return undefined;
+  const sizeBytes = Math.floor(Number(match[1]) * (bytesPer[(match[2] ?? 'b').toLowerCase()] ?? Number.NaN));
+  return sizeBytes > 0 && Number.isSafeInteger(sizeBytes) ? sizeBytes : undefined;
+});
+
+/** Requests per second, or null for `off`. */
+export const rate = value('must be a rate (a number above 0, then /s, /m or /h) or off', (text) => {
+  if (text === 'off') return null;
+  const match = /^(\d+(?:\.\d+)?)\s*\/\s*([smh])$/.exec(text);
+  if (!match) return undefined;
+  const perSecond = Number(match[1]) / (secondsPer[match[2] ?? ''] ?? Number.NaN);
+  return perSecond > 0 ? perSecond : undefined;
+});
+
+/** A cron text of five or six fields, or null for `off`. */
+export const schedule = value('must be a cron text of five or six fields, or off', (text) => {
+  if (text === 'off') return null;
+  return [5, 6].includes(text.split(/\s+/).length) && isCron(text) ? text : undefined;
+});
+
+/** The instant from which the first round reads, in milliseconds since the epoch, or null for `all`. */
+// Spec: dates in queries are Australian Eastern Standard time, so a day without a zone begins at midnight +10:00.
+export const start = value(
+  'must be all, a date (2026-07-01) or a time with its zone (2026-07-01T09:00:00+10:00)',
+  (text) => {
+    if (text === 'all') return null;
+    if (z.iso.date().safeParse(text).success) return Date.parse(`${text}T00:00:00+10:00`);
+    return z.iso.datetime({ offset: true }).safeParse(text).success ? Date.parse(text) : undefined;
+  },
+);
+
+/** One of a few words. */
+export function word<const W extends readonly [string, string, ...string[]]>(...words: W) {
+  return z.enum(words, { error: `must be ${words.slice(0, -1).join(', ')} or ${words.at(-1)}` });
+}
+
+/** `true` or `false`. */
+export const flag = word('true', 'false').transform((text) => text === 'true');
+
+/** A whole number within bounds. */
+export function whole(least: number, most: number) {
+  return value(`must be a whole number from ${least} to ${most}`, (text) => {
+    const number = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+    return number >= least && number <= most ? number : undefined;
+  });
+}
+
+/** An advertiser's id: a positive integer that fits a bigint column, exact beyond 2^53. */
+export const advertiserId = value('must be the digits of a positive integer', (text) => {
+  const id = /^\d{1,19}$/.test(text) ? BigInt(text) : 0n;
+  return id > 0n && id < 2n ** 63n ? id : undefined;
+});
+
+/** Any text without control characters. */
+export const line = value('must not contain control characters', (text) => (hasControl(text) ? undefined : text));
+
+/** What goes into `Authorization: SWS <value>`. */
+export const credential = value(
+  'must be visible ASCII without spaces around it, and without the word SWS (which is added)',
+  (text) => (/^[!-~](?:[ -~]*[!-~])?$/.test(text) && !/^SWS\s/i.test(text) ? text : undefined),
+);
+
+/** A Postgres address, or `embedded`. */
+export const databaseUrl = value(
+  'must be a postgres:// address or embedded; special characters in its password are percent-encoded (# as %23, / as %2F)',
+  (text) => (text === 'embedded' || isPostgres(text) ? text : undefined),
+);
+
+/** A Postgres address. */
+export const directUrl = value('must be a postgres:// address', (text) => (isPostgres(text) ? text : undefined));
+
+/** The address of a web service, without credentials, query or trailing slash. */
+export const serviceUrl = value('must be an http(s) address without user, password, query or #', toServiceUrl);
+
+/** {base_url}: a service address to which `/v1/...` will be added. */
+export const sourceUrl = value(
+  'must be an http(s) address without user, password, query or #, and without /v1 (which is added)',
+  (text) => {
+    const url = toServiceUrl(text);
+    return url === undefined || /\/v[12](?:$|\/(?:advertiser|applications|resumes))/.test(url) ? undefined : url;
+  },
+);
+
+/** Address prefixes, separated by commas. Each ends in a path, so that no prefix is the beginning of another host. */
+export const prefixes = value('must be http(s) addresses separated by commas', (text) => {
+  const urls = text.split(',').map((part) => toServiceUrl(part.trim()) && new URL(part.trim()).href);
+  return urls.every((url) => url !== undefined && url !== '') ? (urls as string[]) : undefined;
+});
+
+/** Where bytes rest: a folder or a bucket with an optional prefix. */
+export type BlobsPlace = { readonly kind: 'disk'; readonly path: string } | S3Place;
+interface S3Place {
+  readonly kind: 's3';
+  readonly bucket: string;
+  /** Without slashes at its ends; empty for the whole bucket. */
+  readonly prefix: string;
+}
+
+export const blobsPlace = value('must be file:PATH or s3://bucket/prefix', (text): BlobsPlace | undefined => {
+  const disk = /^file:(?:\/\/(?=\/))?(.+)$/.exec(text)?.[1];
+  if (disk !== undefined && !disk.startsWith('//')) return { kind: 'disk', path: disk };
+  const s3 = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([^?#]*))?$/.exec(text);
+  return s3?.[1] === undefined
+    ? undefined
+    : { kind: 's3', bucket: s3[1], prefix: (s3[2] ?? '').replace(/^\/+|\/+$/g, '') };
+});
+
+/** True for names of this machine only. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || /^127(?:\.\d{1,3}){3}$/.test(host) || /^\[?::1\]?$/.test(host);
+}
+
+const bytesPer: Record<string, number> = {
+  b: 1,
+  kb: 1e3,
+  mb: 1e6,
+  gb: 1e9,
+  kib: 2 ** 10,
+  mib: 2 ** 20,
+  gib: 2 ** 30,
+};
+const secondsPer: Record<string, number> = { s: 1, m: 60, h: 3600 };
+const msPer: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+function toDurationMs(text: string): number | undefined {
+  const match = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)$/.exec(text);
+  if (!match) return undefined;
+  const ms = Math.round(Number(match[1]) * (msPer[match[2] ?? ''] ?? Number.NaN));
+  return ms > 0 && Number.isSafeInteger(ms) ? ms : undefined;
+}
+
+function toServiceUrl(text: string): string | undefined {
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password) return undefined;
+  return /[?#]/.test(text) ? undefined : url.href.replace(/\/+$/, '');
+}
+
+function isPostgres(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && /^postgres(?:ql)?:$/.test(url.protocol) && url.hash === '' && text.includes('://');
+}
+
+function hasControl(text: string): boolean {
+  return /\p{Cc}/u.test(text);
+}
+
+function value<T>(refusal: string, read: (text: string) => T | undefined) {
+  return z.string().transform((text, context) => {
+    const result = read(text);
+    if (result !== undefined) return result;
+    context.addIssue(refusal);
+    return z.NEVER;
+  });
+}
