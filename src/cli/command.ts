@@ -1,0 +1,69 @@
+// The seam between the CLI and its commands: a command is a value with its words, its options and what it runs.
+// A command file imports only this at its top; what it needs to run it imports inside `run`, so that `--help` stays quick.
+
+import { Command } from 'commander';
+import type { ExitCode } from './exit-codes.ts';
+import type { Terminal } from './terminal.ts';
+
+/** What every command is given: it touches neither `process` nor a stream. */
+export interface Context {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Aborted by the first SIGINT or SIGTERM. A one-shot command throws its reason (exit 5), a worker ends well (exit 0). */
+  readonly signal: AbortSignal;
+  readonly terminal: Terminal;
+}
+
+/** A command of the CLI. `Options` are commander's: camelCase names of the flags declared in `shape`. */
+export interface Definition<Options = Record<string, unknown>> {
+  readonly name: string;
+  readonly summary: string;
+  /** Lines that could be typed, each with what it does. */
+  readonly examples: readonly (readonly [line: string, does: string])[];
+  /** Declares arguments and options; `--json` is there already. */
+  readonly shape?: (command: Command) => Command;
+  readonly run: (
+    context: Context,
+    options: Options & { readonly json: boolean },
+    ...args: string[]
+  ) => Promise<ExitCode>;
+}
+
+/** A definition ready to be listed in commands.ts, its options typed once here. */
+export function command<Options = object>(definition: Definition<Options>): Definition<never> {
+  return definition;
+}
+
+/** The commander program over some definitions. Each action's outcome goes to `finish`. */
+export function createProgram(
+  definitions: readonly Definition<never>[],
+  version: string,
+  context: Context,
+  finish: (code: ExitCode) => void,
+): Command {
+  const program = new Command('intake')
+    .description('Brings every job application from the source into Postgres, and proves that none is missing.')
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print this help')
+    .helpCommand('help [command]', 'print the help of a command')
+    .addHelpText(
+      'after',
+      '\nSettings come from the environment: docs/configuration.md. Results go to stdout, the rest to stderr.',
+    );
+  for (const definition of definitions) {
+    const shaped = new Command(definition.name).description(definition.summary).option('--json', 'print JSON', false);
+    (definition.shape?.(shaped) ?? shaped)
+      .helpOption('-h, --help', 'print this help')
+      .addHelpText('after', `\n${toExamples(definition.examples)}`)
+      .action(async (...given: unknown[]) => {
+        const [options, ...args] = [given.at(-2), ...given.slice(0, -2)] as [never, ...string[]];
+        finish(await definition.run(context, options, ...args));
+      });
+    program.addCommand(shaped);
+  }
+  return program;
+}
+
+function toExamples(examples: Definition['examples']): string {
+  const width = Math.max(...examples.map(([line]) => line.length));
+  return ['Examples:', ...examples.map(([line, does]) => `  ${line.padEnd(width)}  ${does}`)].join('\n');
+}

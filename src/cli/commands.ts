@@ -1,0 +1,5 @@
+// Every command of the CLI, in the order of the help.
+
+import type { Definition } from './command.ts';
+
+export const commands: readonly Definition<never>[] = [];

@@ -1,0 +1,97 @@
+// One form for every error a person meets: what happened, what was kept, what to do next, and the exit code.
+// Turns what the rooms below throw into that form. A stack is shown for our own mistakes only.
+
+import { Trouble, type TroubleKind } from '../domain/trouble.ts';
+import { type ExitCode, exitCodes } from './exit-codes.ts';
+
+/** What a command throws when it knows what to tell the person. */
+export class Failure extends Error {
+  readonly exitCode: ExitCode;
+  readonly kept: string;
+  readonly next: string;
+  /** Further members for `--json`. */
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(exitCode: ExitCode, happened: string, { kept, next, details = {}, cause }: FailureFacts) {
+    super(happened, cause === undefined ? undefined : { cause });
+    this.name = 'Failure';
+    this.exitCode = exitCode;
+    this.kept = kept;
+    this.next = next;
+    this.details = details;
+  }
+}
+
+export interface FailureFacts {
+  readonly kept: string;
+  readonly next: string;
+  readonly details?: Readonly<Record<string, unknown>>;
+  readonly cause?: unknown;
+}
+
+/** Why a command's signal was aborted: the person, the supervisor or a closed pipe asked it to stop. */
+export class Interrupted extends Error {
+  constructor(by: string) {
+    super(`Interrupted by ${by}`);
+    this.name = 'Interrupted';
+  }
+}
+
+/** Puts anything thrown into the one form. */
+export async function toFailure(error: unknown, signal: AbortSignal): Promise<Failure> {
+  if (error instanceof Failure) return error;
+  if (signal.aborted && isAbort(error, signal)) {
+    const by = signal.reason instanceof Interrupted ? signal.reason.message : 'Interrupted';
+    return new Failure(exitCodes.temporary, by, {
+      kept: committed,
+      next: 'Run the same command again: it goes on from there.',
+    });
+  }
+  if (error instanceof Trouble)
+    return new Failure(troubleCodes[error.kind], error.message, { ...troubleAdvice[error.kind], cause: error });
+  // By name: importing its class would load the whole configuration before every --help.
+  if (error instanceof Error && error.name === 'ConfigProblems' && 'problems' in error) {
+    return new Failure(exitCodes.usage, error.message, {
+      kept: 'Nothing was started or changed.',
+      next: 'Set what is named above; docs/configuration.md explains every setting.',
+      details: { problems: error.problems },
+    });
+  }
+  const { toSafeError } = await import('../log.ts');
+  return new Failure(exitCodes.unexpected, `Unexpected: ${toSafeError(error).message}`, {
+    kept: committed,
+    next: 'This is a mistake in Intake. Run again with LOG_LEVEL=debug and report what it prints.',
+    cause: error,
+  });
+}
+
+const committed = 'Everything committed so far.';
+
+const troubleCodes: Record<TroubleKind, ExitCode> = {
+  unreachable: exitCodes.temporary,
+  throttled: exitCodes.temporary,
+  refused: exitCodes.refused,
+  missing: exitCodes.usage,
+  malformed: exitCodes.temporary,
+  mismatch: exitCodes.refused,
+  ours: exitCodes.temporary,
+};
+
+const troubleAdvice: Record<TroubleKind, FailureFacts> = {
+  unreachable: { kept: committed, next: 'Run the same command again when it can be reached.' },
+  throttled: { kept: committed, next: 'Run the same command again later, or lower SOURCE_RATE.' },
+  refused: { kept: committed, next: 'Check SOURCE_CREDENTIAL, and that it belongs to SOURCE_URL.' },
+  missing: { kept: committed, next: 'Check SOURCE_URL: the address without /v1.' },
+  malformed: {
+    kept: committed,
+    next: 'Check SOURCE_URL; if it is right, run again later: the source answered something else than its API.',
+  },
+  mismatch: { kept: committed, next: 'Check that SOURCE_CREDENTIAL belongs to the configured advertiser.' },
+  ours: { kept: committed, next: 'Check the database, the disk and the storage, then run the same command again.' },
+};
+
+function isAbort(error: unknown, signal: AbortSignal): boolean {
+  return (
+    error === signal.reason || (error instanceof Error && (error.name === 'AbortError' || isAbort(error.cause, signal)))
+  );
+}

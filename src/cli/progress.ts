@@ -1,0 +1,85 @@
+// Shows how far a long command has come, on stderr: a bar with rate and remaining time on a terminal, plain lines elsewhere,
+// NDJSON where a program listens. Loaded only by commands that take long.
+
+import { Format, Presets, SingleBar } from 'cli-progress';
+
+/** Disposing it shows the last state and leaves the line. */
+export interface Progress extends Disposable {
+  /** `total` null: not known (yet). */
+  update(done: number, total: number | null): void;
+}
+
+/** A stream as the CLI uses it; a test passes its own. */
+export interface Output {
+  write(text: string): unknown;
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+}
+
+interface ProgressOutputs {
+  readonly stderr: Output;
+  readonly event?: (value: object) => void;
+  readonly now?: () => number;
+}
+
+const betweenLinesMs = 5_000;
+
+export function createProgress(label: string, outputs: ProgressOutputs): Progress {
+  return outputs.stderr.isTTY && !outputs.event ? createBar(label, outputs) : createLines(label, outputs);
+}
+
+function createBar(label: string, { stderr, now = performance.now.bind(performance) }: ProgressOutputs): Progress {
+  const startedAt = now();
+  let known: number | null = null;
+  const bar = new SingleBar(
+    {
+      stream: stderr as NodeJS.WriteStream,
+      hideCursor: true,
+      format: (options, { value, progress, eta }) => {
+        const counted = `${label} ${toCounted(value, known, now() - startedAt)}`;
+        if (known === null || !Format.BarFormat) return counted;
+        const left = Number.isFinite(eta) && value < known ? `, ${eta} s left` : '';
+        return `${Format.BarFormat(progress, { ...options, barsize: 24 })} ${counted}${left}`;
+      },
+    },
+    Presets.shades_grey,
+  );
+  bar.start(0, 0);
+  return {
+    update(done, total) {
+      known = total;
+      bar.setTotal(total ?? done);
+      bar.update(done);
+    },
+    [Symbol.dispose]: () => bar.stop(),
+  };
+}
+
+function createLines(
+  label: string,
+  { stderr, event, now = performance.now.bind(performance) }: ProgressOutputs,
+): Progress {
+  const startedAt = now();
+  let shownAt = startedAt;
+  let unseen: { done: number; total: number | null } | undefined;
+  const show = () => {
+    if (!unseen) return;
+    const { done, total } = unseen;
+    if (event) event({ progress: { label, done, total } });
+    else stderr.write(`${label} ${toCounted(done, total, now() - startedAt)}\n`);
+    shownAt = now();
+    unseen = undefined;
+  };
+  return {
+    update(done, total) {
+      unseen = { done, total };
+      if (now() - shownAt >= betweenLinesMs) show();
+    },
+    [Symbol.dispose]: show,
+  };
+}
+
+function toCounted(done: number, total: number | null, elapsedMs: number): string {
+  const rate = elapsedMs >= 1_000 ? `, ${Math.round((done * 1_000) / elapsedMs)}/s` : '';
+  return `${done}${total === null ? '' : ` of ${total}`}${rate}`;
+}

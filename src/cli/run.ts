@@ -1,0 +1,114 @@
+// Runs one command line from argv to exit code: parsing, signals, closed pipes, and the one form of every error.
+// The process is an argument, so that a test can run the CLI as a function.
+
+import { readFileSync } from 'node:fs';
+import { CommanderError } from 'commander';
+import type { SafeError } from '../log.ts';
+import { createProgram, type Definition } from './command.ts';
+import { commands } from './commands.ts';
+import { type ExitCode, exitCodes } from './exit-codes.ts';
+import { Failure, Interrupted, toFailure } from './failure.ts';
+import type { Output } from './progress.ts';
+import { createTerminal, isColoured, toJson } from './terminal.ts';
+
+/** Runs the CLI on the real process: two signals, two streams, one exit code. */
+export async function runProcess(host: NodeJS.Process): Promise<void> {
+  const stop = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const) {
+    host.on(name, () => {
+      if (stop.signal.aborted) host.exit(exitCodes.temporary);
+      if (host.stderr.isTTY) host.stderr.write('\nStopping; once more stops at once.\n');
+      stop.abort(new Interrupted(name));
+    });
+  }
+  // A reader that has seen enough (`| head`) is no error; what was asked for is given up, since nobody receives it.
+  host.stdout.on('error', (error) => stop.abort(isClosedPipe(error) ? new Interrupted('a closed pipe') : error));
+  host.stderr.on('error', () => {});
+  const io: CliHost = { env: host.env, stdout: host.stdout, stderr: host.stderr, signal: stop.signal };
+  host.on('uncaughtException', (error) => {
+    void reportFailure(error, io, false).then((code) => host.exit(code));
+  });
+
+  const code = await runCli(host.argv.slice(2), commands, io);
+  host.exitCode = code;
+  // A handle that someone forgot must not keep a finished command alive.
+  setTimeout(() => host.exit(code), 2_000).unref();
+}
+
+/** What a command line runs in. */
+export interface CliHost {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly signal: AbortSignal;
+}
+
+/** Runs one command line and gives its exit code; never throws. */
+export async function runCli(
+  argv: readonly string[],
+  definitions: readonly Definition<never>[],
+  host: CliHost,
+): Promise<ExitCode> {
+  const json = argv.includes('--json');
+  const { env, stdout, stderr, signal } = host;
+  let code: ExitCode = exitCodes.done;
+  try {
+    const terminal = createTerminal(stdout, stderr, json, env);
+    const program = createProgram(definitions, loadVersion(), { env, signal, terminal }, (ended) => {
+      code = ended;
+    });
+    for (const each of [program, ...program.commands]) {
+      each.exitOverride().configureOutput({
+        writeOut: (text) => void stdout.write(text),
+        writeErr: () => {},
+        getOutHelpWidth: () => stdout.columns ?? 100,
+        getOutHasColors: () => isColoured(stdout, env),
+      });
+    }
+    if (argv.length === 0) {
+      stderr.write(program.helpInformation());
+      return exitCodes.usage;
+    }
+    await program.parseAsync(argv, { from: 'user' });
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      if (error.exitCode === 0) return exitCodes.done;
+      return reportFailure(toUsageFailure(error), host, json);
+    }
+    return reportFailure(error, host, json);
+  }
+}
+
+async function reportFailure(
+  error: unknown,
+  { env, stdout, stderr, signal }: CliHost,
+  json: boolean,
+): Promise<ExitCode> {
+  const failure = await toFailure(error, signal);
+  const { exitCode, message: happened, kept, next, details } = failure;
+  if (json) stdout.write(`${toJson({ error: { exitCode, happened, kept, next, ...details } })}\n`);
+  stderr.write(`${happened}\n  Kept: ${kept}\n  Next: ${next}\n`);
+  if (exitCode === exitCodes.unexpected || env.LOG_LEVEL === 'debug') {
+    const { toSafeError } = await import('../log.ts');
+    for (let seen: SafeError | undefined = toSafeError(failure.cause ?? failure); seen; seen = seen.cause) {
+      stderr.write(`${seen.name}: ${seen.message}\n${seen.stack}\n`);
+    }
+  }
+  return exitCode;
+}
+
+function toUsageFailure(error: CommanderError): Failure {
+  return new Failure(exitCodes.usage, error.message.replace(/^error: /, '').replace(/\n/g, ' '), {
+    kept: 'Nothing was started or changed.',
+    next: 'intake --help lists the commands, intake help COMMAND its options.',
+  });
+}
+
+function loadVersion(): string {
+  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
+}
+
+function isClosedPipe(error: Error): boolean {
+  return 'code' in error && error.code === 'EPIPE';
+}
