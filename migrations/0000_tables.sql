@@ -134,15 +134,6 @@ CREATE TABLE "intake"."events" (
 	CONSTRAINT "events_type" CHECK ("intake"."events"."type" IN ('application.received', 'application.changed', 'application.ready', 'application.missing', 'application.erased'))
 );
 --> statement-breakpoint
-CREATE TABLE "intake"."gaps" (
-	"advertiser_id" bigint NOT NULL,
-	"sweep_id" bigint NOT NULL,
-	"low" bigint NOT NULL,
-	"high" bigint,
-	"opened_at" timestamp with time zone DEFAULT now() NOT NULL,
-	CONSTRAINT "gaps_pkey" PRIMARY KEY("advertiser_id","sweep_id","low")
-);
---> statement-breakpoint
 CREATE TABLE "intake"."leases" (
 	"name" text NOT NULL,
 	"lane" text NOT NULL,
@@ -177,6 +168,18 @@ CREATE TABLE "intake"."quarantine" (
 	"sweep_id" bigint NOT NULL,
 	"resolved_at" timestamp with time zone,
 	CONSTRAINT "quarantine_pkey" PRIMARY KEY("advertiser_id","fingerprint")
+);
+--> statement-breakpoint
+CREATE TABLE "intake"."ranges" (
+	"advertiser_id" bigint NOT NULL,
+	"sweep_id" bigint NOT NULL,
+	"low" bigint NOT NULL,
+	"high" bigint,
+	"state" text NOT NULL,
+	"evidence" jsonb NOT NULL,
+	"opened_at" timestamp with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "ranges_pkey" PRIMARY KEY("advertiser_id","sweep_id","low"),
+	CONSTRAINT "ranges_state" CHECK ("intake"."ranges"."state" IN ('open', 'closed', 'stuck'))
 );
 --> statement-breakpoint
 CREATE TABLE "intake"."readings" (
@@ -219,8 +222,8 @@ CREATE TABLE "intake"."sweeps" (
 ALTER TABLE "intake"."attachment_versions" ADD CONSTRAINT "attachment_versions_attachment" FOREIGN KEY ("advertiser_id","application_id","kind") REFERENCES "intake"."attachments"("advertiser_id","application_id","kind") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "intake"."attachments" ADD CONSTRAINT "attachments_application" FOREIGN KEY ("advertiser_id","application_id") REFERENCES "intake"."applications"("advertiser_id","application_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "intake"."downloads" ADD CONSTRAINT "downloads_attachment" FOREIGN KEY ("advertiser_id","application_id","kind") REFERENCES "intake"."attachments"("advertiser_id","application_id","kind") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "intake"."gaps" ADD CONSTRAINT "gaps_sweep" FOREIGN KEY ("advertiser_id","sweep_id") REFERENCES "intake"."sweeps"("advertiser_id","sweep_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "intake"."primary_job_seeking_info" ADD CONSTRAINT "primary_job_seeking_info_application" FOREIGN KEY ("advertiser_id","application_id") REFERENCES "intake"."applications"("advertiser_id","application_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "intake"."ranges" ADD CONSTRAINT "ranges_sweep" FOREIGN KEY ("advertiser_id","sweep_id") REFERENCES "intake"."sweeps"("advertiser_id","sweep_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "applications_submitted" ON "intake"."applications" USING btree ("advertiser_id","submitted_at");--> statement-breakpoint
 CREATE INDEX "applications_job" ON "intake"."applications" USING btree ("advertiser_id","job_reference","submitted_at");--> statement-breakpoint
 CREATE INDEX "applications_job_seeker" ON "intake"."applications" USING btree ("advertiser_id","job_seeker_id");--> statement-breakpoint

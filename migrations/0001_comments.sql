@@ -1,4 +1,8 @@
--- What every table and column means; a test finds gaps.
+-- The gaps, and what every table and column means; a test finds columns without a word.
+CREATE VIEW intake.gaps AS
+SELECT r.advertiser_id, r.sweep_id, s.axis, r.low, r.high, r.state, r.opened_at
+FROM intake.ranges r JOIN intake.sweeps s USING (advertiser_id, sweep_id)
+WHERE r.state <> 'closed' AND s.state <> 'dropped';
 COMMENT ON SCHEMA intake IS 'Job applications as the source shows them, and the books of how they were read. Analysts read schema intake_analytics.';
 COMMENT ON TABLE intake.advertisers IS 'The accounts that are swept, one row per configured name.';
 COMMENT ON COLUMN intake.advertisers.name IS 'The name given in the configuration.';
@@ -121,8 +125,8 @@ COMMENT ON COLUMN intake.sweeps.sweep_id IS 'Counts sweeps; numbers may skip.';
 COMMENT ON COLUMN intake.sweeps.lane IS 'live or backfill.';
 COMMENT ON COLUMN intake.sweeps.purpose IS 'live, recheck, backfill or witness.';
 COMMENT ON COLUMN intake.sweeps.axis IS 'id, or date: low and high are seconds since 1970 then.';
-COMMENT ON COLUMN intake.sweeps.low IS 'The range begins after this.';
-COMMENT ON COLUMN intake.sweeps.high IS 'The range ends before this; null is no end.';
+COMMENT ON COLUMN intake.sweeps.low IS 'First position of the range.';
+COMMENT ON COLUMN intake.sweeps.high IS 'Last position of the range; null is no end.';
 COMMENT ON COLUMN intake.sweeps.state IS 'running, closed (read to its end), open (ended with gaps left) or dropped.';
 COMMENT ON COLUMN intake.sweeps.certificate IS 'proven, assumed or unproven, once ended.';
 COMMENT ON COLUMN intake.sweeps.reason IS 'What the certificate rests on, or why there is none.';
@@ -134,17 +138,19 @@ COMMENT ON COLUMN intake.sweeps.received IS 'Applications returned, with repetit
 COMMENT ON COLUMN intake.sweeps.added IS 'Applications that were new.';
 COMMENT ON COLUMN intake.sweeps.changed IS 'Applications that had changed.';
 COMMENT ON COLUMN intake.sweeps.bytes IS 'Bytes of the answers.';
-COMMENT ON TABLE intake.gaps IS 'Ranges of a sweep that are still open.';
-COMMENT ON COLUMN intake.gaps.advertiser_id IS 'The advertiser.';
-COMMENT ON COLUMN intake.gaps.sweep_id IS 'The sweep.';
-COMMENT ON COLUMN intake.gaps.low IS 'The gap begins after this.';
-COMMENT ON COLUMN intake.gaps.high IS 'The gap ends before this; null is no end.';
-COMMENT ON COLUMN intake.gaps.opened_at IS 'Since when it is known to be open.';
+COMMENT ON TABLE intake.ranges IS 'The ranges that a sweep is made of, while it runs; afterwards only those that stayed open.';
+COMMENT ON COLUMN intake.ranges.advertiser_id IS 'The advertiser.';
+COMMENT ON COLUMN intake.ranges.sweep_id IS 'The sweep.';
+COMMENT ON COLUMN intake.ranges.low IS 'First position of the range.';
+COMMENT ON COLUMN intake.ranges.high IS 'Last position of the range; null is no end.';
+COMMENT ON COLUMN intake.ranges.state IS 'open, closed (read to its end) or stuck (can neither be cut smaller nor closed).';
+COMMENT ON COLUMN intake.ranges.evidence IS 'What the answers over it have shown, for going on after a stop.';
+COMMENT ON COLUMN intake.ranges.opened_at IS 'Since when it stands like this.';
 COMMENT ON TABLE intake.coverage IS 'Ranges that were read to their end: with which certificate, and as of when.';
 COMMENT ON COLUMN intake.coverage.advertiser_id IS 'The advertiser.';
 COMMENT ON COLUMN intake.coverage.axis IS 'id or date.';
-COMMENT ON COLUMN intake.coverage.low IS 'The range begins after this.';
-COMMENT ON COLUMN intake.coverage.high IS 'The range ends before this; null is no end.';
+COMMENT ON COLUMN intake.coverage.low IS 'First position of the range.';
+COMMENT ON COLUMN intake.coverage.high IS 'Last position of the range; null is no end.';
 COMMENT ON COLUMN intake.coverage.certificate IS 'proven, assumed or unproven.';
 COMMENT ON COLUMN intake.coverage.reason IS 'What the certificate rests on.';
 COMMENT ON COLUMN intake.coverage.as_of IS 'When the reading began: what the source showed later is not covered.';
@@ -163,3 +169,11 @@ COMMENT ON COLUMN intake.migrations.created_at IS 'When the migration was writte
 COMMENT ON SEQUENCE intake.request_seq IS 'Numbers requests before they are sent, so that answers can be ordered by their questions.';
 COMMENT ON SEQUENCE intake.event_seq IS 'Numbers events.';
 COMMENT ON SEQUENCE intake.sweep_seq IS 'Numbers sweeps.';
+COMMENT ON VIEW intake.gaps IS 'What sweeps have left open: ranges of the list that were not read to their end.';
+COMMENT ON COLUMN intake.gaps.advertiser_id IS 'The advertiser.';
+COMMENT ON COLUMN intake.gaps.sweep_id IS 'The sweep that left it open, or still runs.';
+COMMENT ON COLUMN intake.gaps.low IS 'First position of the range.';
+COMMENT ON COLUMN intake.gaps.high IS 'Last position of the range; null is no end.';
+COMMENT ON COLUMN intake.gaps.axis IS 'id, or date: positions are seconds since 1970 then.';
+COMMENT ON COLUMN intake.gaps.state IS 'open, or stuck: can neither be cut smaller nor closed.';
+COMMENT ON COLUMN intake.gaps.opened_at IS 'Since when it stands like this.';

@@ -14,8 +14,20 @@ import { type Progress, saveProgress } from './sweeps.ts';
 export interface PageCommit extends Reading {
   readonly applications: readonly Application[];
   readonly rejects: readonly Reject[];
-  /** What the sweep learned from this answer. */
-  readonly progress: Progress;
+  /** When the sweep began, by the database's clock. */
+  readonly startedAt: Date;
+  /** The positions that the question was about: what is held there from before the sweep and did not come is noticed. */
+  readonly asked: { readonly low: bigint; readonly high: bigint | null } | null;
+  /** What the sweep learns from this answer; pure, and called again when the page has to be compared again. */
+  readonly learn: (seen: Seen) => Progress;
+}
+
+/** The page against what was held before it. */
+export interface Seen {
+  /** Ids on the page that were not held. */
+  readonly unheld: readonly bigint[];
+  /** Ids held where the question asked that are not on the page; a few hundred at most. */
+  readonly missing: readonly bigint[];
 }
 
 export interface PageSummary {
@@ -29,12 +41,12 @@ export interface PageSummary {
 /** Writes a page, its queued downloads, its events, the sweep's progress and the cursor together. `key` makes person keys. */
 export async function commitPage(db: Database, key: Buffer, page: PageCommit): Promise<PageSummary> {
   return await untilSettled(async () => {
-    const plan = await classify(db, page);
-    if (plan.writes === 0 && page.progress.quiet && !plan.otherLane) return nothingWritten;
+    const plan = await compare(db, page);
+    if (plan.writes === 0 && plan.progress.quiet && !plan.otherLane) return nothingWritten;
     return await db.transaction(async (tx) => {
       await fence(tx, page.lease);
       // Beside a running other lane the comparison must happen under the lock, or both could write what they compared earlier.
-      return await write(tx, key, page, plan.otherLane ? await classify(tx, page) : plan);
+      return await write(tx, key, page, plan.otherLane ? await compare(tx, page) : plan);
     }, laneLock(page));
   });
 }
@@ -51,7 +63,7 @@ async function write(tx: Queryable, key: Buffer, page: PageCommit, plan: Plan): 
   if (plan.fresh.length > 0) await insertNew(tx, key, page, plan.fresh, events);
   const stale = plan.changed.length > 0 ? await applyChanges(tx, key, page, plan.changed, events) : [];
   if (plan.returned.length > 0) await unmarkAbsent(tx, page.advertiserId, plan.returned);
-  if (page.rejects.length > 0) await quarantine(tx, page);
+  if (page.rejects.length > 0) await quarantine(tx, page, plan.progress.sweep.sweepId);
   if (plan.otherLane && page.applications.length > 0) await recordReading(tx, page);
   const summary = {
     added: plan.fresh.length,
@@ -59,7 +71,7 @@ async function write(tx: Queryable, key: Buffer, page: PageCommit, plan: Plan): 
     quarantined: page.rejects.length,
     stale,
   };
-  await saveProgress(tx, page, summary);
+  await saveProgress(tx, page, plan.progress, { ...summary, received: page.applications.length });
   await appendEvents(tx, page.advertiserId, events);
   return summary;
 }
@@ -70,12 +82,13 @@ interface Plan {
   /** Unchanged, but marked absent earlier: here they are again. */
   readonly returned: readonly bigint[];
   readonly writes: number;
+  readonly progress: Progress;
   /** Another lane of this advertiser has not given its lease back, so its requests may be under way. */
   readonly otherLane: boolean;
 }
 
 /** Compares the page with what is stored. Reads only: an unchanged page costs no transaction id. */
-async function classify(db: Queryable, page: PageCommit): Promise<Plan> {
+async function compare(db: Queryable, page: PageCommit): Promise<Plan> {
   const rows = await db.query<{ at: number | null; verdict: string; other_lane: boolean }>(
     `WITH other AS (
        SELECT EXISTS (SELECT 1 FROM intake.leases WHERE name = $4 AND lane <> $5 AND expires_at > '-infinity') AS lane
@@ -106,7 +119,23 @@ async function classify(db: Queryable, page: PageCommit): Promise<Plan> {
   const changed = pick('changed');
   const returned = pick('returned').map((a) => a.id);
   const writes = fresh.length + changed.length + returned.length + page.rejects.length;
-  return { fresh, changed, returned, writes, otherLane: rows[0]?.other_lane ?? false };
+  const progress = page.learn({ unheld: fresh.map((a) => a.id), missing: await loadMissing(db, page) });
+  return { fresh, changed, returned, writes, progress, otherLane: rows[0]?.other_lane ?? false };
+}
+
+/** Enough to tell a few withdrawn applications from a source that answers wrongly. */
+const mostMissing = 500;
+
+async function loadMissing(db: Queryable, page: PageCommit): Promise<bigint[]> {
+  if (page.asked === null) return [];
+  const rows = await db.query<{ application_id: bigint }>(
+    `SELECT application_id FROM intake.applications
+     WHERE advertiser_id = $1 AND application_id >= $2 AND ($3::bigint IS NULL OR application_id <= $3)
+       AND first_seen_at < $4 AND missing_since IS NULL AND application_id <> ALL ($5::bigint[])
+     ORDER BY application_id LIMIT ${mostMissing}`,
+    [page.advertiserId, page.asked.low, page.asked.high, page.startedAt, page.applications.map((a) => a.id)],
+  );
+  return rows.map((row) => row.application_id);
 }
 
 /**
@@ -165,7 +194,7 @@ async function unmarkAbsent(tx: Queryable, advertiserId: bigint, ids: readonly b
 }
 
 /** Keeps what is no application, whole. The same element counts up, at most once per sweep. */
-async function quarantine(tx: Queryable, page: PageCommit): Promise<void> {
+async function quarantine(tx: Queryable, page: PageCommit, sweepId: bigint): Promise<void> {
   const rejects = new Map(page.rejects.map((r) => [hash('sha256', r.rawText ?? r.raw), r]));
   await tx.query(
     `INSERT INTO intake.quarantine AS q (advertiser_id, fingerprint, reason, raw, raw_text, sweep_id)
@@ -176,7 +205,7 @@ async function quarantine(tx: Queryable, page: PageCommit): Promise<void> {
        WHERE q.sweep_id <> excluded.sweep_id`,
     [
       page.advertiserId,
-      page.progress.sweep.sweepId,
+      sweepId,
       [...rejects.keys()],
       [...rejects.values()].map((r) => r.reason),
       [...rejects.values()].map((r) => r.raw),

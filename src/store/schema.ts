@@ -292,22 +292,25 @@ export const sweeps = intake.table(
   ],
 );
 
-export const gaps = intake.table(
-  'gaps',
+export const ranges = intake.table(
+  'ranges',
   {
     advertiserId: id64('advertiser_id').notNull(),
     sweepId: id64('sweep_id').notNull(),
     low: id64('low').notNull(),
     high: id64('high'),
+    state: text().notNull(),
+    evidence: jsonb().notNull(),
     openedAt: at('opened_at').notNull().defaultNow(),
   },
   (t) => [
-    primaryKey({ name: 'gaps_pkey', columns: [t.advertiserId, t.sweepId, t.low] }),
+    primaryKey({ name: 'ranges_pkey', columns: [t.advertiserId, t.sweepId, t.low] }),
     foreignKey({
-      name: 'gaps_sweep',
+      name: 'ranges_sweep',
       columns: [t.advertiserId, t.sweepId],
       foreignColumns: [sweeps.advertiserId, sweeps.sweepId],
     }),
+    check('ranges_state', sql`${t.state} IN ('open', 'closed', 'stuck')`),
   ],
 );
 

@@ -1,23 +1,30 @@
-// The books of sweeps: what was asked of which range, what is still open (gaps), what was closed with which certificate (coverage),
+// The books of sweeps: what was asked of which range, what is still open, what was closed with which certificate (coverage),
 // and how far the live sweep has come (cursor). All of it is written in the transaction of the page it follows from.
 import type { Queryable } from './database.ts';
+import type { Lane } from './leases.ts';
 import type { Reading } from './rows.ts';
 
 export type Purpose = 'live' | 'recheck' | 'backfill' | 'witness';
 export type Certificate = 'proven' | 'assumed' | 'unproven';
 
-/** An open interval of ids (or, on the date axis, of seconds): both ends lie outside; null is no end. */
-export interface Range {
-  readonly low: bigint;
-  readonly high: bigint | null;
-}
-
-/** One reading of a range, as it was begun. */
-export interface Sweep extends Range {
+/** One reading of a range, as it was begun. Positions are ids, or seconds since 1970 on the date axis; both ends belong to it. */
+export interface Sweep {
   readonly sweepId: bigint;
   readonly purpose: Purpose;
   readonly axis: 'id' | 'date';
+  readonly low: bigint;
+  /** Null is no end. */
+  readonly high: bigint | null;
+  /** By the database's clock. */
   readonly startedAt: Date;
+}
+
+/** A piece of a sweep's range, with its evidence as JSON text. */
+export interface SweepRange {
+  readonly low: bigint;
+  readonly high: bigint | null;
+  readonly state: 'open' | 'closed' | 'stuck';
+  readonly evidence: string;
 }
 
 /** What one answer moved. */
@@ -25,14 +32,13 @@ export interface Progress {
   readonly sweep: Sweep;
   /** True when there is nothing to book: the first answer closed the sweep and brought nothing new. */
   readonly quiet: boolean;
-  /** The sweep's reasoning apart from its gaps, as JSON. */
-  readonly facts: unknown;
-  /** Gaps that are no more, by their low end, and gaps that are new. */
-  readonly closed: readonly bigint[];
-  readonly opened: readonly Range[];
+  /** The sweep's reasoning apart from its ranges, as JSON text. */
+  readonly facts: string;
+  /** Ranges that are no more, by their low end, and ranges that are new. */
+  readonly dropped: readonly bigint[];
+  readonly added: readonly SweepRange[];
   readonly bytes: number;
-  readonly requests: number;
-  /** The live cursor may rise to this id: everything at or below it was read. */
+  /** The live cursor may rise to this id: everything up to it was read. */
   readonly cursor: bigint | null;
   readonly ended: { readonly certificate: Certificate; readonly reason: string } | null;
 }
@@ -40,22 +46,23 @@ export interface Progress {
 /** Books the progress of a page. The sweep's row appears with the first page that is worth a row. */
 export async function saveProgress(
   tx: Queryable,
-  page: Reading & { readonly progress: Progress; readonly applications: readonly unknown[] },
-  counts: { added: number; changed: number },
+  reading: Reading,
+  progress: Progress,
+  counts: { readonly received: number; readonly added: number; readonly changed: number },
 ): Promise<void> {
-  const { sweep, ended, ...progress } = page.progress;
+  const { sweep, ended } = progress;
+  const key = [reading.advertiserId, sweep.sweepId] as const;
   await tx.query(
     `INSERT INTO intake.sweeps AS s (advertiser_id, sweep_id, lane, purpose, axis, low, high, started_at, state, certificate, reason,
        facts, ended_at, requests, received, added, changed, bytes)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, CASE WHEN $9 = 'running' THEN NULL ELSE now() END, $13, $14, $15, $16, $17)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, CASE WHEN $10::text IS NOT NULL THEN now() END, 1, $13, $14, $15, $16)
      ON CONFLICT (advertiser_id, sweep_id) DO UPDATE SET
        state = excluded.state, certificate = excluded.certificate, reason = excluded.reason, facts = excluded.facts,
        ended_at = excluded.ended_at, requests = s.requests + excluded.requests, received = s.received + excluded.received,
        added = s.added + excluded.added, changed = s.changed + excluded.changed, bytes = s.bytes + excluded.bytes`,
     [
-      page.advertiserId,
-      sweep.sweepId,
-      page.lease.lane,
+      ...key,
+      reading.lease.lane,
       sweep.purpose,
       sweep.axis,
       sweep.low,
@@ -64,29 +71,66 @@ export async function saveProgress(
       ended ? 'closed' : 'running',
       ended?.certificate ?? null,
       ended?.reason ?? null,
-      JSON.stringify(progress.facts),
-      progress.requests,
-      page.applications.length,
+      progress.facts,
+      counts.received,
       counts.added,
       counts.changed,
       progress.bytes,
     ],
   );
-  if (progress.closed.length > 0) {
-    await tx.query(`DELETE FROM intake.gaps WHERE advertiser_id = $1 AND sweep_id = $2 AND low = ANY ($3::bigint[])`, [
-      page.advertiserId,
-      sweep.sweepId,
-      progress.closed,
-    ]);
-  }
-  if (progress.opened.length > 0) {
+  if (progress.dropped.length > 0) {
     await tx.query(
-      `INSERT INTO intake.gaps (advertiser_id, sweep_id, low, high)
-       SELECT $1, $2, g.low, g.high FROM unnest($3::bigint[], $4::bigint[]) AS g (low, high)`,
-      [page.advertiserId, sweep.sweepId, progress.opened.map((g) => g.low), progress.opened.map((g) => g.high)],
+      `DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND low = ANY ($3::bigint[])`,
+      [...key, progress.dropped],
     );
   }
-  if (progress.cursor !== null) await raiseCursor(tx, page.advertiserId, progress.cursor);
+  const { added } = progress;
+  if (added.length > 0) {
+    await tx.query(
+      `INSERT INTO intake.ranges (advertiser_id, sweep_id, low, high, state, evidence)
+       SELECT $1, $2, r.low, r.high, r.state, r.evidence::jsonb
+       FROM unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[]) AS r (low, high, state, evidence)`,
+      [
+        ...key,
+        added.map((r) => r.low),
+        added.map((r) => r.high),
+        added.map((r) => r.state),
+        added.map((r) => r.evidence),
+      ],
+    );
+  }
+  if (progress.cursor !== null) await raiseCursor(tx, reading.advertiserId, progress.cursor);
+  if (ended) await endSweep(tx, reading.advertiserId, sweep, ended);
+}
+
+/** Closed ranges have done their duty; what they prove stands in coverage, what is open stays as a gap. */
+async function endSweep(
+  tx: Queryable,
+  advertiserId: bigint,
+  sweep: Sweep,
+  ended: { readonly certificate: Certificate; readonly reason: string },
+): Promise<void> {
+  const key = [advertiserId, sweep.sweepId] as const;
+  await tx.query(`DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND state = 'closed'`, [...key]);
+  await tx.query(
+    `UPDATE intake.sweeps SET state = 'open' WHERE advertiser_id = $1 AND sweep_id = $2
+     AND EXISTS (SELECT 1 FROM intake.ranges r WHERE r.advertiser_id = $1 AND r.sweep_id = $2)`,
+    [...key],
+  );
+  if (sweep.purpose === 'live' || sweep.axis === 'date') return;
+  // A later reading takes the place of what it covers; what it left open stays as it was known before.
+  await tx.query(
+    `DELETE FROM intake.coverage WHERE advertiser_id = $1 AND axis = 'id' AND low >= $2
+     AND ($3::bigint IS NULL OR high <= $3)`,
+    [advertiserId, sweep.low, sweep.high],
+  );
+  await tx.query(
+    `INSERT INTO intake.coverage (advertiser_id, axis, low, high, certificate, reason, as_of, sweep_id)
+     VALUES ($1, 'id', $2, $3, $4, $5, $6, $7)
+     ON CONFLICT (advertiser_id, axis, low) DO UPDATE SET high = excluded.high, certificate = excluded.certificate,
+       reason = excluded.reason, as_of = excluded.as_of, sweep_id = excluded.sweep_id`,
+    [advertiserId, sweep.low, sweep.high, ended.certificate, ended.reason, sweep.startedAt, sweep.sweepId],
+  );
 }
 
 /** Never beyond what is stored, never backwards, and no write when nothing moved: the cursor is derived from committed rows. */
@@ -103,4 +147,64 @@ async function raiseCursor(tx: Queryable, advertiserId: bigint, through: bigint)
        WHERE c.after_id < excluded.after_id OR c.after_date IS DISTINCT FROM excluded.after_date`,
     [advertiserId, through],
   );
+}
+
+/** A number for a sweep and the moment it begins; no row is written before there is something to book. */
+export async function beginSweep(db: Queryable): Promise<{ sweepId: bigint; startedAt: Date }> {
+  const [row] = await db.query<{ sweep_id: bigint; started_at: Date }>(
+    `SELECT nextval('intake.sweep_seq') AS sweep_id, now() AS started_at`,
+  );
+  if (!row) throw new Error('A sequence gave no number.');
+  return { sweepId: row.sweep_id, startedAt: row.started_at };
+}
+
+/** A sweep that was interrupted, whole: what was closed is not asked again. */
+export interface UnfinishedSweep extends Sweep {
+  readonly facts: string;
+  readonly ranges: readonly string[];
+  readonly lastMovedAt: Date;
+}
+
+/** The newest sweep of a lane that is neither ended nor dropped. */
+export async function loadUnfinished(
+  db: Queryable,
+  advertiserId: bigint,
+  lane: Lane,
+  purpose: Purpose,
+): Promise<UnfinishedSweep | null> {
+  const [row] = await db.query<{
+    sweep_id: bigint;
+    axis: 'id' | 'date';
+    low: bigint;
+    high: bigint | null;
+    started_at: Date;
+    facts: string;
+    ranges: string[] | null;
+  }>(
+    `SELECT sweep_id, axis, low, high, started_at, facts::text AS facts,
+       (SELECT array_agg(r.evidence::text ORDER BY r.low) FROM intake.ranges r
+        WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id) AS ranges
+     FROM intake.sweeps s WHERE advertiser_id = $1 AND lane = $2 AND purpose = $3 AND state = 'running'
+     ORDER BY sweep_id DESC LIMIT 1`,
+    [advertiserId, lane, purpose],
+  );
+  if (!row) return null;
+  return {
+    sweepId: row.sweep_id,
+    purpose,
+    axis: row.axis,
+    low: row.low,
+    high: row.high,
+    startedAt: row.started_at,
+    facts: row.facts,
+    ranges: row.ranges ?? [],
+    lastMovedAt: row.started_at,
+  };
+}
+
+/** Takes a request's number: answers are put in the order of these. */
+export async function takeSeq(db: Queryable): Promise<bigint> {
+  const [row] = await db.query<{ seq: bigint }>(`SELECT nextval('intake.request_seq') AS seq`);
+  if (!row) throw new Error('A sequence gave no number.');
+  return row.seq;
 }

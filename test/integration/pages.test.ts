@@ -18,7 +18,7 @@ const test = base
   })
   .extend('live', { scope: 'test' }, async ({ db }): Promise<Lease> => {
     await db.query(`TRUNCATE intake.applications, intake.primary_job_seeking_info, intake.attachments, intake.attachment_versions,
-    intake.downloads, intake.quarantine, intake.events, intake.sweeps, intake.gaps, intake.cursors, intake.readings, intake.leases CASCADE`);
+    intake.downloads, intake.quarantine, intake.events, intake.sweeps, intake.ranges, intake.cursors, intake.readings, intake.leases CASCADE`);
     const lease = await claimLease(db, claim('live'));
     if (!lease) throw new Error('The lane was not free.');
     return lease;
@@ -30,7 +30,7 @@ describe('a page', () => {
     live,
   }) => {
     const page = aPage(live, [anApplication(1), anApplication(2, { jobSeekingInfo: null, attachments: [] })], {
-      progress: { opened: [{ low: 2n, high: null }], cursor: 2n },
+      progress: { added: [{ low: 3n, high: null, state: 'open', evidence: '{}' }], cursor: 2n },
     });
     expect(await commitPage(db, key, page)).toEqual({ added: 2, changed: 0, quarantined: 0, stale: [] });
     expect(
@@ -64,7 +64,7 @@ describe('a page', () => {
       { application_id: 2n, type: 'application.received' },
       { application_id: 2n, type: 'application.ready' },
     ]);
-    expect(await db.query(`SELECT low, high FROM intake.gaps`)).toEqual([{ low: 2n, high: null }]);
+    expect(await db.query(`SELECT low, high FROM intake.gaps`)).toEqual([{ low: 3n, high: null }]);
     expect(await db.query(`SELECT after_id, after_date FROM intake.cursors`)).toEqual([
       { after_id: 2n, after_date: new Date('2026-01-01T00:02:00Z') },
     ]);
@@ -74,10 +74,7 @@ describe('a page', () => {
     const failing = aPage(live, [anApplication(1)], {
       progress: {
         cursor: 1n,
-        opened: [
-          { low: 5n, high: 4n },
-          { low: 5n, high: 9n },
-        ],
+        added: [{ low: 5n, high: null, state: 'no such state' as never, evidence: '{}' }],
       },
     });
     await expect(commitPage(db, key, failing)).rejects.toThrow();
@@ -134,16 +131,8 @@ describe('a page', () => {
     const applications = Array.from({ length: 50 }, (_, at) => anApplication(at + 1));
     const summaries = await Promise.all([
       commitPage(db, key, aPage(live, applications)),
-      commitPage(
-        db,
-        key,
-        aPage(backfill, applications, { progress: { sweep: { ...aPage(live, []).progress.sweep, sweepId: 2n } } }),
-      ),
-      commitPage(
-        db,
-        key,
-        aPage(backfill, applications, { progress: { sweep: { ...aPage(live, []).progress.sweep, sweepId: 3n } } }),
-      ),
+      commitPage(db, key, aPage(backfill, applications, { sweepId: 2n })),
+      commitPage(db, key, aPage(backfill, applications, { sweepId: 3n })),
     ]);
     expect(summaries.reduce((sum, { added }) => sum + added, 0)).toBe(50);
     expect(await db.query(`SELECT count(*)::int AS n FROM intake.applications`)).toEqual([{ n: 50 }]);
@@ -282,8 +271,7 @@ describe('an element that is no application', () => {
   const reject = { reason: 'no usable id', raw: '{"Email": "x@example.com"}', rawText: null };
 
   test('is kept whole and counted once per sweep', async ({ db, live }) => {
-    const inSweep = (sweepId: bigint) =>
-      aPage(live, [], { rejects: [reject], progress: { sweep: { ...aPage(live, []).progress.sweep, sweepId } } });
+    const inSweep = (sweepId: bigint) => aPage(live, [], { rejects: [reject], sweepId });
     await commitPage(db, key, inSweep(1n));
     await commitPage(db, key, inSweep(1n));
     expect(await db.query(`SELECT reason, raw, seen FROM intake.quarantine`)).toEqual([

@@ -43,31 +43,36 @@ export function anAttachment(kind: string, facts: Partial<Attachment> = {}): Att
 
 let sequence = 0n;
 
-/** A page of one live sweep; requests are numbered as they are made. */
-export function aPage(
-  lease: Lease,
-  applications: readonly Application[],
-  rest: Partial<Omit<PageCommit, 'progress'>> & { progress?: Partial<Progress> } = {},
-): PageCommit {
-  const { progress, ...page } = rest;
+/** What the tests vary of a page: the rest is one live sweep over everything; requests are numbered as they are made. */
+export interface PageFacts {
+  readonly advertiserId?: bigint;
+  readonly seq?: bigint;
+  readonly rejects?: PageCommit['rejects'];
+  readonly sweepId?: bigint;
+  readonly progress?: Partial<Progress>;
+}
+
+export function aPage(lease: Lease, applications: readonly Application[], facts: PageFacts = {}): PageCommit {
+  const startedAt = new Date();
+  const progress: Progress = {
+    sweep: { sweepId: facts.sweepId ?? 1n, purpose: 'live', axis: 'id', low: 1n, high: null, startedAt },
+    quiet: false,
+    facts: '{}',
+    dropped: [],
+    added: [],
+    bytes: 100,
+    cursor: null,
+    ended: null,
+    ...facts.progress,
+  };
   return {
     lease,
-    advertiserId: 7n,
-    seq: ++sequence,
+    advertiserId: facts.advertiserId ?? 7n,
+    seq: facts.seq ?? ++sequence,
     applications,
-    rejects: [],
-    ...page,
-    progress: {
-      sweep: { sweepId: 1n, purpose: 'live', axis: 'id', low: 0n, high: null, startedAt: new Date(0) },
-      quiet: false,
-      facts: {},
-      closed: [],
-      opened: [],
-      bytes: 100,
-      requests: 1,
-      cursor: null,
-      ended: null,
-      ...progress,
-    },
+    rejects: facts.rejects ?? [],
+    startedAt,
+    asked: { low: 1n, high: null },
+    learn: () => progress,
   };
 }

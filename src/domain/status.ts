@@ -1,0 +1,83 @@
+// Status is one value, rendered by the CLI, the page, the metrics and the probes. This file holds its shape and the rules that turn
+// facts into problems; it loads nothing and knows no clock.
+
+/** What is known of one advertiser, as the database shows it at one moment. */
+export interface AdvertiserStatus {
+  readonly name: string;
+  /** Null until the first answer. */
+  readonly advertiserId: bigint | null;
+  readonly halt: { readonly kind: 'refused' | 'mismatch'; readonly reason: string; readonly since: Date } | null;
+  readonly applications: number;
+  readonly newestSubmittedAt: Date | null;
+  readonly cursor: { readonly afterId: bigint; readonly asOf: Date } | null;
+  /** Downloads in the queue. */
+  readonly waiting: number;
+  /** Attachments by state. */
+  readonly attachments: Readonly<Record<string, number>>;
+  readonly quarantined: number;
+  readonly lastSweep: SweepStatus | null;
+}
+
+export interface SweepStatus {
+  readonly purpose: string;
+  readonly state: string;
+  readonly certificate: 'proven' | 'assumed' | 'unproven' | null;
+  readonly reason: string | null;
+  readonly startedAt: Date;
+  readonly endedAt: Date | null;
+  readonly requests: number;
+  readonly added: number;
+  readonly changed: number;
+  readonly openGaps: number;
+}
+
+/** Something a person should look at, and what to run. */
+export interface Problem {
+  readonly advertiser: string;
+  readonly what: string;
+  readonly command: string;
+}
+
+export interface Status {
+  readonly at: Date;
+  /** One sentence: is all well? */
+  readonly headline: string;
+  readonly problems: readonly Problem[];
+  readonly advertisers: readonly AdvertiserStatus[];
+}
+
+/** Puts facts and the problems that follow from them into one value. */
+export function toStatus(at: Date, advertisers: readonly AdvertiserStatus[]): Status {
+  const problems = advertisers.flatMap(toProblems);
+  return { at, headline: toHeadline(advertisers, problems), problems, advertisers };
+}
+
+function toProblems(a: AdvertiserStatus): Problem[] {
+  const problems: Problem[] = [];
+  const add = (what: string, command: string) => problems.push({ advertiser: a.name, what, command });
+  if (a.halt?.kind === 'mismatch') add(`Halted: ${a.halt.reason}`, `intake unhalt --advertiser ${a.name}`);
+  if (a.halt?.kind === 'refused') add(`Halted: ${a.halt.reason} It is tried again every few minutes.`, 'intake doctor');
+  if (a.cursor === null && a.halt === null) add('Nothing was read yet.', 'intake sync');
+  if (a.lastSweep?.certificate === 'unproven') {
+    add(`The last reading proves nothing: ${a.lastSweep.reason}`, 'intake doctor');
+  }
+  if (a.lastSweep && a.lastSweep.state !== 'running' && a.lastSweep.openGaps > 0) {
+    add(`${a.lastSweep.openGaps} ranges of ids are still open.`, 'intake backfill --gaps');
+  }
+  if (a.quarantined > 0) {
+    add(`${a.quarantined} elements of the list have no usable id and wait in quarantine.`, 'intake quarantine list');
+  }
+  for (const state of ['given_up', 'rejected'] as const) {
+    const count = a.attachments[state] ?? 0;
+    if (count > 0) add(`${count} files are ${state.replace('_', ' ')}.`, `intake retry --state ${state}`);
+  }
+  return problems;
+}
+
+function toHeadline(advertisers: readonly AdvertiserStatus[], problems: readonly Problem[]): string {
+  const total = advertisers.reduce((sum, a) => sum + a.applications, 0);
+  const held = `${total} ${total === 1 ? 'application' : 'applications'} of ${advertisers.length} ${advertisers.length === 1 ? 'advertiser' : 'advertisers'}`;
+  if (advertisers.length === 0) return 'No advertiser has been read yet.';
+  if (problems.length === 0) return `All is well: ${held} stored.`;
+  return `${problems.length === 1 ? 'One problem needs' : `${problems.length} problems need`} a look; ${held} stored.`;
+}

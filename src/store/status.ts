@@ -1,0 +1,82 @@
+// The facts behind the status, one statement per kind of fact, whatever the number of advertisers.
+import type { AdvertiserStatus, SweepStatus } from '../domain/status.ts';
+import type { Queryable } from './database.ts';
+
+/** Every advertiser of this database as it stands now. */
+export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserStatus[]> {
+  const advertisers = await db.query<{
+    name: string;
+    advertiser_id: bigint | null;
+    halt_kind: 'refused' | 'mismatch' | null;
+    reason: string | null;
+    halted_at: Date | null;
+    applications: bigint;
+    newest: Date | null;
+    after_id: bigint | null;
+    as_of: Date | null;
+    waiting: bigint;
+    quarantined: bigint;
+  }>(
+    `SELECT v.name, v.advertiser_id, v.halt_kind, v.reason, v.halted_at, c.after_id, c.as_of,
+       (SELECT count(*) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS applications,
+       (SELECT max(submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS newest,
+       (SELECT count(*) FROM intake.downloads d WHERE d.advertiser_id = v.advertiser_id) AS waiting,
+       (SELECT count(*) FROM intake.quarantine q WHERE q.advertiser_id = v.advertiser_id AND resolved_at IS NULL) AS quarantined
+     FROM intake.advertisers v LEFT JOIN intake.cursors c USING (advertiser_id) ORDER BY v.name`,
+  );
+  const attachments = await db.query<{ advertiser_id: bigint; state: string; n: bigint }>(
+    `SELECT advertiser_id, state, count(*) AS n FROM intake.attachments GROUP BY 1, 2`,
+  );
+  const sweeps = await loadLastSweeps(db);
+  return advertisers.map((row) => ({
+    name: row.name,
+    advertiserId: row.advertiser_id,
+    halt: row.halt_kind ? { kind: row.halt_kind, reason: row.reason ?? '', since: row.halted_at ?? new Date(0) } : null,
+    applications: Number(row.applications),
+    newestSubmittedAt: row.newest,
+    cursor: row.after_id !== null && row.as_of !== null ? { afterId: row.after_id, asOf: row.as_of } : null,
+    waiting: Number(row.waiting),
+    attachments: Object.fromEntries(
+      attachments.filter((a) => a.advertiser_id === row.advertiser_id).map((a) => [a.state, Number(a.n)]),
+    ),
+    quarantined: Number(row.quarantined),
+    lastSweep: (row.advertiser_id !== null && sweeps.get(row.advertiser_id)) || null,
+  }));
+}
+
+async function loadLastSweeps(db: Queryable): Promise<Map<bigint, SweepStatus>> {
+  const rows = await db.query<{
+    advertiser_id: bigint;
+    purpose: string;
+    state: string;
+    certificate: SweepStatus['certificate'];
+    reason: string | null;
+    started_at: Date;
+    ended_at: Date | null;
+    requests: number;
+    added: bigint;
+    changed: bigint;
+    open_gaps: bigint;
+  }>(
+    `SELECT s.*, (SELECT count(*) FROM intake.gaps g WHERE g.advertiser_id = s.advertiser_id AND g.sweep_id = s.sweep_id) AS open_gaps
+     FROM (SELECT DISTINCT ON (advertiser_id) * FROM intake.sweeps WHERE state <> 'dropped'
+           ORDER BY advertiser_id, sweep_id DESC) AS s`,
+  );
+  return new Map(
+    rows.map((row) => [
+      row.advertiser_id,
+      {
+        purpose: row.purpose,
+        state: row.state,
+        certificate: row.certificate,
+        reason: row.reason,
+        startedAt: row.started_at,
+        endedAt: row.ended_at,
+        requests: row.requests,
+        added: Number(row.added),
+        changed: Number(row.changed),
+        openGaps: Number(row.open_gaps),
+      },
+    ]),
+  );
+}
