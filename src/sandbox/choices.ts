@@ -1,0 +1,272 @@
+// Where the API's description is silent the sandbox must still do something. Each such thing is a choice: named, with its
+// options, what it does by default, and the number of the silence that it answers (docs/source-api.md counts them).
+// Choices are lasting properties of an account and may change while it is in use; single mishaps are faults.
+
+import { z } from 'zod';
+
+const filters = ['afterid', 'afterdate', 'beforeid', 'beforedate'] as const;
+const count = z.int().positive();
+
+function choice<Form extends z.ZodType>(silence: number, meaning: string, form: Form, initial: z.output<Form>) {
+  return { silence, meaning, form, initial };
+}
+
+function oneOf<const Option extends string>(silence: number, meaning: string, options: readonly [Option, ...Option[]]) {
+  return choice(silence, meaning, z.enum(options), options[0] as Option);
+}
+
+/** Every choice; of plain options the first is the default. */
+export const choices = {
+  // The list
+  order: oneOf(1, 'In which order applications are listed.', [
+    'ascending',
+    'descending',
+    'byDate',
+    'byDateDescending',
+    'random',
+    'perRequest',
+  ]),
+  pageCap: choice(2, 'How many applications one answer holds at most; null is no limit.', count.nullable(), null),
+  pageCapBytes: choice(
+    2,
+    'How many bytes of applications one answer holds at most (at least one application); null is no limit.',
+    count.nullable(),
+    null,
+  ),
+  pageCapVaries: choice(2, 'Whether each request draws its own limit between 1 and pageCap.', z.boolean(), false),
+  afterIdBound: oneOf(3, 'Whether the application named by afterid is itself listed.', ['exclusive', 'inclusive']),
+  beforeIdBound: oneOf(3, 'Whether the application named by beforeid is itself listed.', ['exclusive', 'inclusive']),
+  afterDateBound: oneOf(4, 'Whether an application of exactly the moment named by afterdate is listed.', [
+    'exclusive',
+    'inclusive',
+  ]),
+  beforeDateBound: oneOf(4, 'Whether an application of exactly the moment named by beforedate is listed.', [
+    'exclusive',
+    'inclusive',
+  ]),
+  combination: oneOf(5, 'What several filters mean together.', [
+    'and',
+    'or',
+    'afterWins',
+    'beforeWins',
+    'refuse400',
+    'refuse403',
+  ]),
+  ignoredFilters: choice(6, 'Filters that are accepted and have no effect.', z.array(z.enum(filters)), []),
+  filtersAfterCap: choice(
+    6,
+    'Filters that are applied to the page after it was cut, not before.',
+    z.array(z.enum(filters)),
+    [],
+  ),
+  defaultWindowDays: choice(
+    7,
+    'Without a lower bound only so many days are listed; null is all.',
+    count.nullable(),
+    null,
+  ),
+  withdrawnPerMille: choice(
+    8,
+    'So many of a thousand applications take a place on the page but are not shown.',
+    z.int().min(0).max(1000),
+    0,
+  ),
+  echo: oneOf(9, 'How the filters are echoed.', ['right', 'absent', 'null', 'number', 'wrong', 'otherZone', 'text']),
+  empty: oneOf(10, 'What an answer without applications looks like.', [
+    'list',
+    'null',
+    'missingKey',
+    'emptyObject',
+    'nullResult',
+    'bareList',
+    'emptyBody',
+    'noContent',
+    'notFound',
+  ]),
+  topLevel: oneOf(11, 'What the list is wrapped in.', ['wrapped', 'unwrapped', 'bareList']),
+  single: oneOf(11, 'How a list of one is written.', ['array', 'object']),
+  keyCase: oneOf(11, 'The letter case of JSON members.', ['pascal', 'camel', 'lower', 'upper']),
+  extraMembers: choice(11, 'Whether members are added that no description names.', z.boolean(), false),
+  dateReading: oneOf(12, 'The zone in which afterdate and beforedate are read.', ['standard', 'melbourne', 'utc']),
+  invalidFilter: oneOf(13, 'What a filter with an unreadable value does.', ['refuse400', 'ignore', 'empty']),
+  dateOffset: oneOf(14, 'The offset that is written beside an instant.', [
+    'standard',
+    'melbourne',
+    'utc',
+    'absent',
+    'colon',
+    'odd',
+    'impossible',
+  ]),
+  dateShape: oneOf(14, 'The text of a date in JSON.', [
+    'milliseconds',
+    'escapedSlashes',
+    'iso',
+    'isoWithoutZone',
+    'isoSevenDigits',
+  ]),
+  dateShift: oneOf(14, 'Whether the milliseconds are the instant, or have the offset added already.', [
+    'instant',
+    'shifted',
+  ]),
+  agentId: oneOf(15, 'What stands in AgentID.', ['null', 'number', 'text', 'changing', 'absent']),
+  idSpacing: oneOf(16, 'How far apart the ids of new applications are.', ['sparse', 'consecutive', 'wide']),
+  idShape: oneOf(16, 'How ids are written in JSON.', ['number', 'text']),
+  idsAgainstDates: oneOf(16, 'Whether later ids always mean later dates.', ['rising', 'crossed']),
+  xmlNamespace: oneOf(17, 'The namespace of elements in XML.', ['none', 'default', 'prefixed']),
+  xmlNull: oneOf(17, 'How null is written in XML.', ['iNil', 'xsiNil', 'absent', 'emptyElement']),
+  xmlOrder: oneOf(17, 'The order of elements in XML.', ['drawn', 'reversed', 'sorted']),
+  xmlDates: oneOf(17, 'The text of a date in XML.', ['iso', 'milliseconds']),
+  acceptMissing: oneOf(18, 'The format when no Accept header is sent.', ['json', 'xml', 'refuse406']),
+  acceptAny: oneOf(18, 'The format when Accept is */* or application/*.', ['json', 'xml', 'refuse406']),
+  acceptWeights: oneOf(18, 'How an Accept header with several types is read.', ['byWeight', 'firstNamed', 'refuse406']),
+  acceptOther: oneOf(18, 'The format when only other types are accepted.', ['refuse406', 'json', 'xml']),
+  formatHonoured: oneOf(18, 'Whether the answer comes in the format asked for.', ['asked', 'opposite']),
+  includeUnknown: oneOf(19, 'What another value of include does.', ['ignore', 'refuse400', 'include']),
+  includeHonoured: oneOf(19, 'When PrimaryJobSeekingInfo is sent.', ['asked', 'always', 'never']),
+  unsupplied: oneOf(20, 'How a fact that the jobseeker did not supply stands in PrimaryJobSeekingInfo.', [
+    'absent',
+    'null',
+    'empty',
+  ]),
+  charset: oneOf(21, 'The characters of lists and screens, and what Content-Type says of them.', [
+    'utf8',
+    'unlabelled',
+    'mislabelled',
+    'utf8WithMark',
+    'utf16',
+  ]),
+  // Attachments
+  hash: oneOf(22, 'What Hash is.', [
+    'md5',
+    'sha1',
+    'sha256',
+    'upperCase',
+    'null',
+    'absent',
+    'empty',
+    'constant',
+    'volatile',
+    'colliding',
+  ]),
+  size: oneOf(23, 'What Size is.', ['true', 'null', 'absent', 'offByThree', 'zero', 'negative', 'text']),
+  screenSize: oneOf(23, 'Which rendering of a screen its Size and Hash are of.', ['json', 'xml']),
+  virusFlag: oneOf(24, 'How HasVirus is written.', ['boolean', 'text', 'number', 'absent']),
+  virusUnknown: oneOf(24, 'How HasVirus is written when nothing is known.', ['null', 'absent', 'emptyText']),
+  virusBody: oneOf(24, 'What the download of an infected file gives.', ['empty', 'bytes', 'notFound']),
+  href: oneOf(25, 'The form of Href.', [
+    'relative',
+    'typed',
+    'absolute',
+    'foreign',
+    'protocolRelative',
+    'backslashes',
+    'tab',
+    'parent',
+    'upperCase',
+    'versioned',
+    'rooted',
+    'missing',
+    'null',
+    'otherId',
+  ]),
+  typeCase: oneOf(26, 'The letter case of an attachment Type.', ['drawn', 'lower', 'upper', 'pascal']),
+  pathCase: oneOf(26, 'Whether paths are matched with regard to letter case.', ['exact', 'any']),
+  disposition: oneOf(27, 'The form of Content-Disposition.', [
+    'plain',
+    'quoted',
+    'spaces',
+    'extended',
+    'both',
+    'rawUtf8',
+    'traversal',
+    'nul',
+    'long',
+    'missing',
+  ]),
+  fileType: oneOf(27, 'What Content-Type says of a file.', ['uploaded', 'octetStream', 'missing']),
+  framing: oneOf(28, 'How the end of a body is told.', ['chunked', 'contentLength', 'closeDelimited']),
+  fileMissing: oneOf(29, 'What a path gives for an attachment or application that is not there.', [
+    'notFound',
+    'noContent',
+    'emptyBody',
+    'gone',
+    'refuse400',
+    'fail500',
+  ]),
+  // Screens
+  screenShape: oneOf(30, 'How the screen stands in JSON.', ['object', 'array', 'null', 'absent', 'unwrapped']),
+  screenExtras: choice(
+    30,
+    'Whether JSON screens carry what is left over from XML: ?xml and @xmlns members.',
+    z.boolean(),
+    false,
+  ),
+  questionShape: oneOf(31, 'How the questions stand in JSON.', ['array', 'objectWhenOne', 'null', 'absent']),
+  answerShape: oneOf(31, 'How the answers stand in JSON.', [
+    'drawn',
+    'arrays',
+    'objectsWhenOne',
+    'strings',
+    'null',
+    'absent',
+  ]),
+  answerText: oneOf(32, 'How the text of an answer stands in JSON.', ['text', 'number', 'list', 'cdata', 'absent']),
+  successful: oneOf(33, 'How the outcome of a screen is spelled.', ['drawn', 'lower', 'empty', 'absent', 'pass']),
+  selected: oneOf(33, 'How a selected answer is marked.', ['drawn', 'lower', 'falseToo', 'absent']),
+  screenMissing: oneOf(34, 'What the screen path gives for an application without a screen.', [
+    'notFound',
+    'noContent',
+    'emptyBody',
+    'emptyScreen',
+  ]),
+  // The whole service
+  errorBody: oneOf(35, 'The body of an error.', ['json', 'xml', 'html', 'text', 'empty']),
+  unknownPath: oneOf(35, 'What an unknown path or method gives.', ['notFound', 'html200', 'refuse405']),
+  credentialRefused: oneOf(36, 'The status for a wrong or missing credential.', ['401', '403', '404', 'redirect']),
+  ratePerSecond: choice(37, 'Requests allowed in one second; null is no limit.', count.nullable(), null),
+  retryAfter: oneOf(37, 'The form of Retry-After when the limit is passed.', [
+    'seconds',
+    'date',
+    'absent',
+    'zero',
+    'negative',
+    'day',
+  ]),
+  removedFile: oneOf(39, 'What the files of a removed application give.', ['notFound', 'gone', 'kept']),
+  sunset: oneOf(40, 'Whether the service announces its end.', ['none', 'header', 'gone']),
+} as const;
+
+/** The value of each choice. */
+export type Choices = { readonly [Name in keyof typeof choices]: z.output<(typeof choices)[Name]['form']> };
+
+/** Some choices, as they may be asked for. */
+export const choicesForm = z
+  .strictObject(Object.fromEntries(Object.entries(choices).map(([name, { form }]) => [name, form.optional()])))
+  .transform((some) => some as Partial<Choices>);
+
+/** What an account does when nobody has chosen. */
+export const defaultChoices = Object.fromEntries(
+  Object.entries(choices).map(([name, { initial }]) => [name, initial]),
+) as Choices;
+
+/** Silences that no answer of this server can play, and why. */
+export const unplayable: Readonly<Record<number, string>> = {
+  38: 'Not a behaviour: files and lists of any size can be added.',
+  41: 'Happens before the first request: the credential is given when the sandbox starts.',
+  42: 'Nothing to answer: the service calls nobody.',
+  43: 'Candidate side: this sandbox speaks version 1.',
+  44: 'Candidate side: this sandbox speaks version 1.',
+  45: 'Candidate side: this sandbox speaks version 1.',
+  46: 'Candidate side: this sandbox speaks version 1.',
+};
+
+/** The options of a choice as a person reads them. */
+export function describeOptions(name: keyof Choices): string[] {
+  const { form } = choices[name];
+  if (form instanceof z.ZodEnum) return form.options.map(String);
+  if (form instanceof z.ZodBoolean) return ['false', 'true'];
+  if (form instanceof z.ZodNullable) return ['null', 'a number from 1'];
+  if (form instanceof z.ZodArray) return ['none', 'any of', ...filters];
+  return ['a number from 0 to 1000'];
+}

@@ -1,0 +1,67 @@
+// A file as an account holds it: its name, type and size are known at once, its bytes come when they are asked for.
+// Nothing is kept: the same file gives the same bytes every time.
+
+import { createHash } from 'node:crypto';
+import type { Person } from './people.ts';
+import type { Draw } from './random.ts';
+import type { Format, Templates } from './templates.ts';
+
+export interface StoredFile {
+  readonly fileName: string;
+  readonly contentType: string;
+  readonly sizeBytes: number;
+  /** The bytes, in pieces that need not be held together. */
+  open(): Iterable<Buffer>;
+}
+
+const contentTypes: Readonly<Record<Format, string>> = {
+  pdf: 'application/pdf',
+  docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
+  txt: 'text/plain',
+};
+
+/** A document about a person; the draw decides its form, so equal draws give equal bytes. */
+export function inventFile(
+  templates: Templates,
+  draw: Draw,
+  person: Person,
+  title: string,
+  subject: string,
+): StoredFile {
+  const format = draw.pick<Format>(title === 'Resume' ? ['pdf', 'pdf', 'docx'] : ['pdf', 'docx', 'docx', 'txt']);
+  const template = draw.pick(templates[format]);
+  const name = `${person.firstName} ${person.lastName}`;
+  const blanks = { name, contact: `${person.email}  ${person.phone}  ${person.suburb}`, subject };
+  return {
+    fileName: `${title}_${name.replace(/[^A-Za-z]+/g, '_')}.${format}`,
+    contentType: contentTypes[format],
+    sizeBytes: template.sizeBytes,
+    open: () => [template.fill(blanks)],
+  };
+}
+
+/** A file with given bytes. */
+export function toFile(bytes: Buffer, fileName: string, contentType: string): StoredFile {
+  return { fileName, contentType, sizeBytes: bytes.length, open: () => [bytes] };
+}
+
+/** A file of any size that is never held whole. */
+export function createFiller(sizeBytes: number, fileName: string, contentType: string): StoredFile {
+  return {
+    fileName,
+    contentType,
+    sizeBytes,
+    *open() {
+      const piece = Buffer.alloc(65_536, 'The quick brown fox jumps over the lazy dog. ');
+      for (let left = sizeBytes; left > 0; left -= piece.length)
+        yield left < piece.length ? piece.subarray(0, left) : piece;
+    },
+  };
+}
+
+/** Hex digest of a file's bytes. */
+export function digestFile(file: StoredFile, algorithm: 'md5' | 'sha1' | 'sha256'): string {
+  const hash = createHash(algorithm);
+  for (const piece of file.open()) hash.update(piece);
+  return hash.digest('hex');
+}

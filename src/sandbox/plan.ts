@@ -1,0 +1,68 @@
+// What a caller may say about an application that is added or changed; whatever is left out is invented.
+// The same forms serve calls in the process and JSON over the control API.
+
+import { z } from 'zod';
+
+/** An id as a number, decimal text or bigint; exact beyond 2^53 when it comes as text. */
+export const idForm = z.union([z.bigint(), z.int(), z.string().regex(/^-?\d{1,30}$/)]).transform((id) => BigInt(id));
+
+const answerForm = z.object({ id: z.string(), text: z.string(), selected: z.boolean() });
+const questionForm = z.object({ id: z.string(), type: z.string(), text: z.string(), answers: z.array(answerForm) });
+const screenForm = z.object({
+  id: z.string(),
+  name: z.string(),
+  successful: z.boolean(),
+  questions: z.array(questionForm),
+});
+
+const attachmentForm = z.strictObject({
+  /** `resume`, `coverLetter`, `selectionCriteria`, `screen`, or any other text. */
+  kind: z.string(),
+  hasVirus: z.boolean().nullable().optional(),
+  uploadedAt: z.number().optional(),
+  /** The bytes as text, or in base64; or only a size, for a file of any length. Nothing said: an invented document. */
+  content: z.string().optional(),
+  contentBase64: z.base64().optional(),
+  sizeBytes: z.int().nonnegative().optional(),
+  fileName: z.string().optional(),
+  contentType: z.string().optional(),
+  /** Another number, another document. */
+  version: z.int().optional(),
+  /** Members of the list's element as they shall stand there, by name: JSON text, and XML for the member's content. */
+  raw: z.record(z.string(), z.string()).optional(),
+  rawXml: z.record(z.string(), z.string()).optional(),
+});
+
+const jobSeekingInfoForm = z.object({
+  jobTitle: z.string().nullable(),
+  companyName: z.string().nullable(),
+  timeInRoleMonths: z.int().nullable(),
+  isNewToWorkforce: z.boolean(),
+});
+
+export const planForm = z.strictObject({
+  id: idForm.optional(),
+  submittedAt: z.number().optional(),
+  email: z.string().optional(),
+  firstName: z.string().optional(),
+  lastName: z.string().optional(),
+  phone: z.string().optional(),
+  jobSeekerId: z.string().optional(),
+  jobReference: z.string().nullable().optional(),
+  jobSeekingInfo: jobSeekingInfoForm.nullable().optional(),
+  /** The whole list of attachments, in place of the invented one. */
+  attachments: z.array(attachmentForm).optional(),
+  /** Attachments to add, each in place of one of the same kind. */
+  attach: z.array(attachmentForm).optional(),
+  /** Kinds to take away. */
+  detach: z.array(z.string()).optional(),
+  screens: z.array(screenForm).optional(),
+  raw: z.record(z.string(), z.string()).optional(),
+  rawXml: z.record(z.string(), z.string()).optional(),
+  /** The whole element as it shall stand in the list. */
+  element: z.strictObject({ json: z.string(), xml: z.string() }).optional(),
+});
+
+export type ApplicationPlan = z.input<typeof planForm>;
+export type Plan = z.output<typeof planForm>;
+export type AttachmentPlan = z.output<typeof attachmentForm>;

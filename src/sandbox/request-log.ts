@@ -1,0 +1,56 @@
+// What was asked of the sandbox and what it answered, so that a test can count. Holds the last 50,000 requests.
+
+/** One request to the API; never its credential. */
+export interface RequestEntry {
+  /** Counts from 1 over all requests. */
+  readonly number: number;
+  readonly at: number;
+  readonly method: string;
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly accept: string | null;
+  /** Whether the credential was one of ours; then whose. */
+  readonly authorized: boolean;
+  readonly advertiserId: bigint | null;
+  status: number;
+  faults: readonly string[];
+}
+
+export interface RequestLog {
+  begin(request: Request, advertiserId: bigint | null): RequestEntry;
+  entries(): RequestEntry[];
+  clear(): void;
+}
+
+const capacity = 50_000;
+
+export function createRequestLog(now: () => number): RequestLog {
+  let entries: RequestEntry[] = [];
+  let count = 0;
+  return {
+    begin(request, advertiserId) {
+      count += 1;
+      const url = new URL(request.url);
+      const entry: RequestEntry = {
+        number: count,
+        at: now(),
+        method: request.method,
+        path: url.pathname,
+        query: Object.fromEntries(url.searchParams),
+        accept: request.headers.get('accept'),
+        authorized: advertiserId !== null,
+        advertiserId,
+        status: 0,
+        faults: [],
+      };
+      entries.push(entry);
+      // Cut rarely and by half, so that a full log costs nothing per request.
+      if (entries.length > capacity * 2) entries = entries.slice(-capacity);
+      return entry;
+    },
+    entries: () => entries.slice(-capacity),
+    clear() {
+      entries = [];
+    },
+  };
+}

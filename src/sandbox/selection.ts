@@ -1,0 +1,143 @@
+// Which applications a list answer holds and in which order: filters, order and page limit as the account chooses.
+// Knows rows and choices, not how they are written.
+
+import type { Account } from './account.ts';
+import { countBelow, type Row } from './applications.ts';
+import type { Choices } from './choices.ts';
+import { readLocal } from './dates.ts';
+import { createDraw, mix } from './random.ts';
+
+/** The four filters of a list request, read; undefined where not sent. */
+export interface Filters {
+  readonly afterid?: bigint;
+  readonly afterdate?: number;
+  readonly beforeid?: bigint;
+  readonly beforedate?: number;
+}
+
+export type FilterName = keyof Filters;
+
+/** Rows of one answer, before anything is written; withdrawn ones are already gone. */
+export function selectRows(account: Account, filters: Filters): Row[] {
+  const { choices } = account;
+  const late = choices.filtersAfterCap;
+  const tests = toTests(account, filters);
+  const early = tests.filter((test) => !late.includes(test.name));
+  const page = cutPage(account, orderRows(account, filterRows(account, filters, early)));
+  const afterwards = tests.filter((test) => late.includes(test.name));
+  return page.filter((row) => !account.isWithdrawn(row) && afterwards.every((test) => test.passes(row)));
+}
+
+/** The filters of a query, or the name of the first that cannot be read. */
+export function readFilters(query: URLSearchParams, choices: Choices): Filters | { readonly unreadable: FilterName } {
+  const filters: { afterid?: bigint; afterdate?: number; beforeid?: bigint; beforedate?: number } = {};
+  for (const name of ['afterid', 'beforeid'] as const) {
+    const text = query.get(name);
+    if (text === null) continue;
+    if (!/^-?\d{1,30}$/.test(text)) {
+      if (choices.invalidFilter !== 'ignore') return { unreadable: name };
+    } else filters[name] = BigInt(text);
+  }
+  for (const name of ['afterdate', 'beforedate'] as const) {
+    const text = query.get(name);
+    if (text === null) continue;
+    const at = readLocal(text, choices.dateReading);
+    if (at === null) {
+      if (choices.invalidFilter !== 'ignore') return { unreadable: name };
+    } else filters[name] = at;
+  }
+  return filters;
+}
+
+interface Test {
+  readonly name: FilterName;
+  passes(row: Row): boolean;
+}
+
+/** One test per filter that has an effect. */
+function toTests(account: Account, filters: Filters): Test[] {
+  const { choices } = account;
+  const { afterid, afterdate, beforeid, beforedate } = filters;
+  const tests: Test[] = [];
+  const add = (name: FilterName, passes: (row: Row) => boolean) => {
+    if (!choices.ignoredFilters.includes(name)) tests.push({ name, passes });
+  };
+  const after = choices.combination !== 'beforeWins' || (beforeid === undefined && beforedate === undefined);
+  const before = choices.combination !== 'afterWins' || (afterid === undefined && afterdate === undefined);
+  if (after && afterid !== undefined) {
+    const lowest = choices.afterIdBound === 'inclusive' ? afterid : afterid + 1n;
+    add('afterid', (row) => row.id >= lowest);
+  }
+  if (before && beforeid !== undefined) {
+    const highest = choices.beforeIdBound === 'inclusive' ? beforeid : beforeid - 1n;
+    add('beforeid', (row) => row.id <= highest);
+  }
+  if (after && afterdate !== undefined) {
+    const inclusive = choices.afterDateBound === 'inclusive';
+    add(
+      'afterdate',
+      (row) => account.submittedAt(row) > afterdate || (inclusive && account.submittedAt(row) === afterdate),
+    );
+  }
+  if (before && beforedate !== undefined) {
+    const inclusive = choices.beforeDateBound === 'inclusive';
+    add(
+      'beforedate',
+      (row) => account.submittedAt(row) < beforedate || (inclusive && account.submittedAt(row) === beforedate),
+    );
+  }
+  return tests;
+}
+
+function filterRows(account: Account, filters: Filters, tests: readonly Test[]): Row[] {
+  const { choices } = account;
+  const { afterid, beforeid } = filters;
+  let { rows } = account;
+  if (choices.defaultWindowDays !== null && afterid === undefined && filters.afterdate === undefined) {
+    const earliest = account.now() - choices.defaultWindowDays * 86_400_000;
+    rows = rows.filter((row) => account.submittedAt(row) >= earliest);
+  }
+  if (tests.length === 0) return rows;
+  if (choices.combination === 'or') return rows.filter((row) => tests.some((test) => test.passes(row)));
+  // Rows are sorted by id: the bounds of ids need no look at each row.
+  const named = new Set(tests.map((test) => test.name));
+  const from =
+    afterid !== undefined && named.has('afterid')
+      ? countBelow(rows, choices.afterIdBound === 'inclusive' ? afterid : afterid + 1n)
+      : 0;
+  const to =
+    beforeid !== undefined && named.has('beforeid')
+      ? countBelow(rows, choices.beforeIdBound === 'inclusive' ? beforeid + 1n : beforeid)
+      : rows.length;
+  const byDate = tests.filter((test) => test.name === 'afterdate' || test.name === 'beforedate');
+  const between = rows.slice(from, to);
+  return byDate.length === 0 ? between : between.filter((row) => byDate.every((test) => test.passes(row)));
+}
+
+function orderRows(account: Account, rows: Row[]): Row[] {
+  const byKey = (key: (row: Row) => number) => {
+    const keys = new Map(rows.map((row) => [row, key(row)]));
+    return rows.toSorted((a, b) => (keys.get(a) as number) - (keys.get(b) as number));
+  };
+  switch (account.choices.order) {
+    case 'ascending':
+      return rows;
+    case 'descending':
+      return rows.toReversed();
+    case 'byDate':
+      return byKey((row) => account.submittedAt(row));
+    case 'byDateDescending':
+      return byKey((row) => -account.submittedAt(row));
+    case 'random':
+      return byKey((row) => mix(account.seed, 11, row.ordinal));
+    case 'perRequest':
+      return byKey((row) => mix(account.seed, 12, account.requestCount, row.ordinal));
+  }
+}
+
+function cutPage(account: Account, rows: Row[]): Row[] {
+  const { pageCap, pageCapVaries } = account.choices;
+  if (pageCap === null) return rows;
+  const cap = pageCapVaries ? 1 + createDraw(account.seed, 13, account.requestCount).below(pageCap) : pageCap;
+  return rows.slice(0, cap);
+}

@@ -1,0 +1,139 @@
+// The sandbox: a job board of our own that speaks the API, holds invented people, and does whatever a test needs it to.
+// Opens a port and closes it again; everything it knows is in memory. It never looks at how Intake reads the API.
+
+import type { AddressInfo } from 'node:net';
+import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
+import { Hono } from 'hono';
+import { Account, type Advertiser } from './account.ts';
+import type { Choices } from './choices.ts';
+import { createControl } from './control.ts';
+import { toOpenApi } from './openapi.ts';
+import { renderAssumptions } from './page.ts';
+import { createStock } from './people.ts';
+import { createRequestLog, type RequestEntry } from './request-log.ts';
+import { loadTemplates } from './templates.ts';
+import { createCredentialIndex, createV1 } from './v1.ts';
+
+/** One account of a sandbox. */
+export interface AdvertiserOptions {
+  readonly advertiserId?: bigint;
+  readonly credential?: string;
+  /** How many applications of the past year it starts with. */
+  readonly applications?: number;
+  readonly choices?: Partial<Choices>;
+  /** The id of its first application. */
+  readonly firstId?: bigint;
+}
+
+export interface SandboxOptions extends AdvertiserOptions {
+  /** Same seed and same `now`: same bytes. */
+  readonly seed?: number;
+  readonly host?: string;
+  /** 0 takes a free one. */
+  readonly port?: number;
+  readonly now?: () => number;
+  /** Accounts beside the first one. */
+  readonly advertisers?: readonly AdvertiserOptions[];
+}
+
+/** A running sandbox. What it can do to an advertiser it does to the first; the others are reached by their id. */
+export interface Sandbox extends Advertiser, AsyncDisposable {
+  /** {base_url}, without a slash at the end. */
+  readonly url: string;
+  readonly advertisers: readonly Advertiser[];
+  advertiser(advertiserId: bigint): Advertiser;
+  addAdvertiser(options?: AdvertiserOptions): Advertiser;
+  /** Requests to the API, oldest first. */
+  requests(): RequestEntry[];
+  clearRequests(): void;
+}
+
+/** Starts a sandbox; it ends with its scope. */
+export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  const { seed = 1, host = '127.0.0.1', port = 0, now = Date.now } = options;
+  const templates = await loadTemplates();
+  const stock = createStock(seed);
+  const accounts: Account[] = [];
+  const credentials = createCredentialIndex();
+  const log = createRequestLog(now);
+
+  const addAdvertiser = (wanted: AdvertiserOptions = {}): Account => {
+    const advertiserId = wanted.advertiserId ?? 20_000_001n + BigInt(accounts.length);
+    const credential = wanted.credential ?? `sandbox-credential-${advertiserId}`;
+    if (accounts.some((one) => one.advertiserId === advertiserId || one.credential === credential)) {
+      throw new RangeError(`Advertiser ${advertiserId} or its credential is there already.`);
+    }
+    const { applications = 0, choices = {}, firstId = 100_001n } = wanted;
+    const account = new Account({
+      seed,
+      advertiserId,
+      credential,
+      applications,
+      choices,
+      templates,
+      stock,
+      now,
+      firstId,
+    });
+    accounts.push(account);
+    credentials.add(account);
+    return account;
+  };
+  const findAdvertiser = (advertiserId: bigint): Account => {
+    const found = accounts.find((one) => one.advertiserId === advertiserId);
+    if (!found) throw new RangeError(`There is no advertiser ${advertiserId}.`);
+    return found;
+  };
+  const first = addAdvertiser({ ...options, applications: options.applications ?? 500 });
+  for (const more of options.advertisers ?? []) addAdvertiser(more);
+
+  const app = new Hono<{ Bindings: HttpBindings }>();
+  const control = createControl({ accounts, find: findAdvertiser, addAdvertiser, log });
+  app.route('/v1', createV1({ find: credentials.find, first, log }));
+  app.route(
+    '/sandbox',
+    control.get('/openapi.json', (context) => context.json(toOpenApi(new URL(context.req.url).origin))),
+  );
+  app.get('/', (context) => context.html(renderAssumptions(accounts)));
+
+  const server = createAdaptorServer({ fetch: app.fetch });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(port, host, resolve);
+  });
+  const { port: taken } = server.address() as AddressInfo;
+
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}`,
+    credential: first.credential,
+    advertiserId: first.advertiserId,
+    get choices() {
+      return first.choices;
+    },
+    get size() {
+      return first.size;
+    },
+    choose: (some) => first.choose(some),
+    fault: (plan) => first.fault(plan),
+    clearFaults: (number) => first.clearFaults(number),
+    faults: () => first.faults(),
+    add: (wanted) => first.add(wanted),
+    holdBack: (wanted) => first.holdBack(wanted),
+    release: (ids) => first.release(ids),
+    change: (id, plan) => first.change(id, plan),
+    remove: (id) => first.remove(id),
+    live: (perMinute) => first.live(perMinute),
+    truth: () => first.truth(),
+    advertisers: accounts,
+    advertiser: findAdvertiser,
+    addAdvertiser,
+    requests: log.entries,
+    clearRequests: log.clear,
+    async [Symbol.asyncDispose]() {
+      for (const account of accounts) account.live(0);
+      if ('closeAllConnections' in server) server.closeAllConnections();
+      await new Promise((resolve) => {
+        server.close(resolve);
+      });
+    },
+  };
+}

@@ -1,0 +1,173 @@
+// Real PDF, DOCX and TXT documents with blanks of fixed width. They are made once; filling one in is a copy and a few
+// writes, so the size of a file is known before the file exists. The templates are the same for every seed.
+
+import { crc32 } from 'node:zlib';
+import { zipSync } from 'fflate';
+import { PDFDocument, StandardFonts } from 'pdf-lib';
+import { createStock, type Stock } from './people.ts';
+import { createDraw, type Draw } from './random.ts';
+
+export type Format = 'pdf' | 'docx' | 'txt';
+
+/** What is written into the blanks of a document. */
+export interface Blanks {
+  readonly name: string;
+  readonly contact: string;
+  readonly subject: string;
+}
+
+/** One document with blanks; every filled copy has the same length. */
+export interface Template {
+  readonly sizeBytes: number;
+  fill(blanks: Blanks): Buffer<ArrayBuffer>;
+}
+
+export type Templates = Readonly<Record<Format, readonly Template[]>>;
+
+let loading: Promise<Templates> | undefined;
+
+/** All templates; made on first use (about 0.2 s), the same constant for every sandbox of the process. */
+export function loadTemplates(): Promise<Templates> {
+  loading ??= createTemplates();
+  return loading;
+}
+
+const perFormat = 24;
+const widths: Readonly<Record<keyof Blanks, number>> = { name: 48, contact: 96, subject: 64 };
+const blankNames = Object.keys(widths) as (keyof Blanks)[];
+
+async function createTemplates(): Promise<Templates> {
+  const stock = createStock(20_24);
+  const letters = Array.from({ length: perFormat }, (_, number) => inventParagraphs(stock, createDraw(7, number)));
+  return {
+    pdf: await Promise.all(letters.map(createPdf)),
+    docx: letters.map(createDocx),
+    txt: letters.map((paragraphs) => {
+      return createTemplate(
+        Buffer.from(`${blankNames.map(marker).join('\r\n')}\r\n\r\n${paragraphs.join('\r\n\r\n')}\r\n`),
+      );
+    }),
+  };
+}
+
+function marker(blank: keyof Blanks): string {
+  return `[[${blank}`.padEnd(widths[blank], '.');
+}
+
+function createTemplate(bytes: Buffer, encoding: BufferEncoding = 'utf8', seal = (_bytes: Buffer) => {}): Template {
+  const places = blankNames.map((blank) => ({ blank, at: bytes.indexOf(marker(blank)), width: widths[blank] }));
+  return {
+    sizeBytes: bytes.length,
+    fill(blanks) {
+      const copy = Buffer.from(bytes);
+      for (const { blank, at, width } of places) {
+        copy.fill(0x20, at, at + width);
+        copy.write(blanks[blank], at, width, encoding);
+      }
+      seal(copy);
+      return copy;
+    },
+  };
+}
+
+/** The body is laid out and compressed by pdf-lib; the blanks lie in a content stream of their own, as plain text. */
+async function createPdf(paragraphs: readonly string[]): Promise<Template> {
+  const pdf = await PDFDocument.create();
+  pdf.setTitle('Application');
+  pdf.setCreationDate(new Date(0));
+  pdf.setModificationDate(new Date(0));
+  const font = await pdf.embedFont(StandardFonts.Helvetica);
+  const page = pdf.addPage([595, 842]);
+  page.drawText(paragraphs.join('\n\n'), { x: 56, y: 690, size: 10, font, maxWidth: 480, lineHeight: 14 });
+  const key = page.node.newFontDictionary('Blanks', font.ref).toString();
+  const lines = blankNames.map((blank, row) => `${key} ${row === 0 ? 18 : 10} Tf (${marker(blank)}) Tj 0 -22 Td`);
+  const stream = pdf.context.stream(`BT 56 780 Td ${lines.join(' ')} ET`);
+  page.node.addContentStream(pdf.context.register(stream));
+  const template = createTemplate(Buffer.from(await pdf.save({ useObjectStreams: false })), 'latin1');
+  const fill = (blanks: Blanks) =>
+    template.fill({
+      name: toPdfText(blanks.name),
+      contact: toPdfText(blanks.contact),
+      subject: toPdfText(blanks.subject),
+    });
+  return { sizeBytes: template.sizeBytes, fill };
+}
+
+/** A literal PDF string holds no bare brackets or backslashes; letters beyond Latin-1 lose their marks. */
+function toPdfText(text: string): string {
+  const folded = text.replace(/[^ -ÿ]/gu, (letter) => letter.normalize('NFD').replace(/[^ -ÿ]/gu, '') || '?');
+  return folded.replace(/[()\\]/g, ' ');
+}
+
+function createDocx(paragraphs: readonly string[]): Template {
+  const heading = blankNames.map((blank) => wordParagraph(marker(blank)));
+  const documentXml = Buffer.from(
+    `${xmlDeclaration}<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>` +
+      `${heading.join('')}${paragraphs.map(wordParagraph).join('')}</w:body></w:document>`,
+  );
+  // fflate writes the local time of day into the archive: made from local parts, it is the same in every zone.
+  const options = { level: 0, mtime: new Date(2024, 0, 1, 9) } as const;
+  const zip = Buffer.from(
+    zipSync(
+      {
+        '[Content_Types].xml': Buffer.from(contentTypesXml),
+        '_rels/.rels': Buffer.from(relationshipsXml),
+        'word/document.xml': documentXml,
+      },
+      options,
+    ),
+  );
+  const start = zip.indexOf(documentXml);
+  const localHeader = zip.lastIndexOf('PK\x03\x04', start);
+  const directoryEntry = zip.lastIndexOf('PK\x01\x02');
+  return createTemplate(zip, 'utf8', (bytes) => {
+    // The parts are stored, not deflated, so only the checksum of the filled part must follow.
+    const checksum = crc32(bytes.subarray(start, start + documentXml.length));
+    bytes.writeUInt32LE(checksum, localHeader + 14);
+    bytes.writeUInt32LE(checksum, directoryEntry + 16);
+  });
+}
+
+const xmlDeclaration = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>';
+const contentTypesXml =
+  `${xmlDeclaration}<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">` +
+  '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>' +
+  '<Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/>' +
+  '</Types>';
+const relationshipsXml =
+  `${xmlDeclaration}<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">` +
+  '<Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/>' +
+  '</Relationships>';
+
+function wordParagraph(text: string): string {
+  return `<w:p><w:r><w:t xml:space="preserve">${text.replaceAll('&', '&amp;')}</w:t></w:r></w:p>`;
+}
+
+function inventParagraphs(stock: Stock, draw: Draw): string[] {
+  const roles = Array.from({ length: 2 + draw.below(4) }, () => {
+    const years = 2024 - draw.below(12);
+    return `${draw.pick(stock.jobTitles)}, ${draw.pick(stock.companies)}, ${years - 1 - draw.below(4)} to ${years}. ${draw.pick(duties)} ${draw.pick(duties)}`;
+  });
+  return [draw.pick(openings), ...roles, draw.pick(closings)];
+}
+
+const openings = [
+  'I have followed your team for some years and would be glad to join it.',
+  'A practical person who likes to see a thing finished, and to leave it better documented than it was.',
+  'Twelve years on the floor and five behind a desk taught me to listen first.',
+  'I am moving back to the region and looking for work that stays.',
+];
+const duties = [
+  'Led a team of nine through two audits without a finding.',
+  'Kept the roster full during three winters of short staffing.',
+  'Moved the paper files of four sites into one system.',
+  'Trained new starters and wrote the handbook that is still in use.',
+  'Cut the time from order to delivery from nine days to four.',
+  'Answered for a budget of 1.2 million dollars and came in under it.',
+  'On call one week in four, with a clean safety record.',
+];
+const closings = [
+  'Referees are happy to talk to you at any time.',
+  'I can start four weeks after an offer and hold a full driver licence.',
+  'Happy to talk through any of this in person.',
+];

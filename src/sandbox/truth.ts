@@ -1,0 +1,115 @@
+// What a perfect reader would hold of an application: every fact, the true digest of every file, every answer.
+// Plain values under the current choices; where a raw text was planted, its member is named instead of guessed.
+
+import { createHash } from 'node:crypto';
+import { toHref, toListedHash, toListedSize, toTrueSize } from './application-wire.ts';
+import type { SandboxApplication, SandboxAttachment } from './applications.ts';
+import type { Choices } from './choices.ts';
+import { digestFile } from './files.ts';
+import type { JobSeekingFacts } from './people.ts';
+import { renderScreenJson, renderScreenXml } from './screens.ts';
+
+export interface TruthRow {
+  readonly id: bigint;
+  readonly submittedAt: number;
+  readonly email: string;
+  readonly firstName: string;
+  readonly lastName: string;
+  readonly phone: string;
+  readonly jobSeekerId: string;
+  readonly jobReference: string | null;
+  readonly jobSeekingInfo: JobSeekingFacts | null;
+  readonly attachments: readonly TruthAttachment[];
+  readonly screens: readonly TruthScreen[];
+  /** Members that a plan wrote as raw text; `*` for a whole element. */
+  readonly altered: readonly string[];
+}
+
+export interface TruthAttachment {
+  readonly kind: string;
+  readonly hasVirus: boolean | null;
+  readonly uploadedAt: number;
+  readonly href: string | null;
+  /** As the list shows them; null where it shows none, or another one each time. */
+  readonly sourceHash: string | null;
+  readonly sizeBytes: number | null;
+  /** As a download gives them. Null for an infected file and for a screen, whose bytes depend on the format. */
+  readonly trueSizeBytes: number;
+  readonly sha256: string | null;
+  /** A screen's digests by format. */
+  readonly screenSha256: { readonly json: string; readonly xml: string } | null;
+  readonly fileName: string | null;
+  readonly contentType: string | null;
+}
+
+export interface TruthScreen {
+  readonly screenId: string;
+  readonly name: string;
+  readonly outcome: 'pass' | 'fail';
+  readonly questions: readonly {
+    readonly questionId: string;
+    readonly type: string;
+    readonly text: string;
+    readonly answers: readonly { readonly answerId: string; readonly text: string; readonly selected: boolean }[];
+  }[];
+}
+
+/** The truth about an application. */
+export function toTruth(application: SandboxApplication, choices: Choices): TruthRow {
+  const { attachments, screens, plan, ...facts } = application;
+  return {
+    ...facts,
+    attachments: attachments.map((one) => toTruthAttachment(one, application, choices)),
+    screens: screens.map((screen) => ({
+      screenId: screen.id,
+      name: screen.name,
+      outcome: screen.successful ? 'pass' : 'fail',
+      questions: screen.questions.map((question) => ({
+        questionId: question.id,
+        type: question.type,
+        text: question.text,
+        answers: question.answers.map((answer) => ({
+          answerId: answer.id,
+          text: answer.text,
+          selected: answer.selected,
+        })),
+      })),
+    })),
+    altered: plan?.element
+      ? ['*']
+      : [...new Set([...Object.keys(plan?.raw ?? {}), ...Object.keys(plan?.rawXml ?? {})])],
+  };
+}
+
+function toTruthAttachment(
+  attachment: SandboxAttachment,
+  application: SandboxApplication,
+  choices: Choices,
+): TruthAttachment {
+  const { kind, hasVirus, uploadedAt, file } = attachment;
+  const sizeBytes = toListedSize(attachment, application, choices);
+  const empty = hasVirus === true;
+  return {
+    kind,
+    hasVirus,
+    uploadedAt,
+    href: toHref(kind, application.id, choices, 'localhost') ?? null,
+    sourceHash: choices.hash === 'volatile' ? null : (toListedHash(attachment, application, choices) ?? null),
+    sizeBytes: typeof sizeBytes === 'string' ? Number(sizeBytes) : (sizeBytes ?? null),
+    trueSizeBytes: toTrueSize(attachment, application, choices),
+    sha256: file && !empty ? digestFile(file, 'sha256') : null,
+    screenSha256:
+      file || empty
+        ? null
+        : {
+            json: toSha256(renderScreenJson(application.screens, choices)),
+            xml: toSha256(renderScreenXml(application.screens, choices)),
+          },
+    fileName: file?.fileName ?? null,
+    contentType: file?.contentType ?? null,
+  };
+}
+
+function toSha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
