@@ -1,0 +1,527 @@
+// The configuration as an operator meets it: what is read, what is refused, and that no secret ever comes back in a message.
+
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openDemoSettings } from '../../src/config/local.ts';
+import { type Setting, sections, settings } from '../../src/config/settings.ts';
+import { ConfigProblems, loadConfig, type Need, type Problem } from '../../src/config.ts';
+
+const all: readonly Need[] = ['database', 'source', 'sync', 'blobs', 'admin', 'prefill', 'privacy'];
+const account = { SOURCE_URL: 'https://api.example.com', SOURCE_CREDENTIAL: 'sesame' };
+const production = {
+  ...account,
+  NODE_ENV: 'production',
+  DATABASE_URL: 'postgres://intake:pw@db/intake',
+  BLOBS_URL: 's3://bucket/prefix',
+  PRIVACY_KEY: 'privacy-pw',
+};
+const prefill = {
+  AUTH_URL: 'https://auth.example.com/',
+  OAUTH_CLIENT_ID: 'client',
+  OAUTH_CLIENT_SECRET: 'p%ss:wörd',
+  OAUTH_REDIRECT_URI: 'https://intake.example.com/prefill/callback',
+  PREFILL_RETURN_URLS: 'https://careers.example.com, https://jobs.example.com/apply/',
+  PREFILL_KEY: 'redeem-pw',
+  SESSION_SECRET: 'cookie-pw',
+};
+
+let stateDir: string;
+beforeEach(() => {
+  stateDir = mkdtempSync(join(tmpdir(), 'config-'));
+});
+afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
+
+type Env = Record<string, string | undefined>;
+const load = <N extends Need>(env: Env, ...needs: N[]) => loadConfig(env, { needs, stateDir });
+
+function refuse(env: Env, ...needs: Need[]): readonly Problem[] {
+  try {
+    load(env, ...(needs.length > 0 ? needs : all));
+  } catch (error) {
+    if (error instanceof ConfigProblems) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+const refusedNames = (env: Env, ...needs: Need[]) => refuse(env, ...needs).map(({ name }) => name);
+
+describe('defaults', () => {
+  it('outside production an account is all that is needed', () => {
+    const config = load(account, ...all);
+    expect(config).toMatchObject({
+      production: false,
+      warnings: [],
+      log: { level: 'info', format: 'auto' },
+      database: { url: 'embedded', directUrl: null },
+      source: { format: 'json', requestsPerSecond: 10, concurrency: 8, idleTimeoutMs: 30_000 },
+      sync: { schedule: '*/5 * * * *', recheckSchedule: '17 3 * * *', lagMs: 900_000, startAt: null, leaseMs: 30_000 },
+      blobs: { place: { kind: 'disk', path: '.intake/blobs' } },
+      admin: { host: '127.0.0.1', port: 9090, login: null },
+      prefill: null,
+      privacy: { retentionMs: null },
+    });
+    expect(config.sync).toMatchObject({ attachmentMaxBytes: 50_000_000, sourceHash: 'learn' });
+    expect(config.source.advertisers).toMatchObject([
+      { name: 'default', url: 'https://api.example.com', advertiserId: null },
+    ]);
+    expect(config.source.advertisers[0]?.credential.reveal()).toBe('sesame');
+  });
+
+  it('production requires a database, a place for files and a privacy key, and refuses the embedded database', () => {
+    expect(refusedNames({ ...account, NODE_ENV: 'production' })).toEqual(['DATABASE_URL', 'BLOBS_URL', 'PRIVACY_KEY']);
+    expect(refusedNames({ ...production, DATABASE_URL: 'embedded' })).toEqual(['DATABASE_URL']);
+    expect(load(production, ...all)).toMatchObject({
+      production: true,
+      blobs: { place: { bucket: 'bucket', prefix: 'prefix' } },
+    });
+  });
+
+  it('a misspelt production is not taken for development', () => {
+    expect(refusedNames({ ...account, NODE_ENV: 'prod' }, 'source')).toEqual(['NODE_ENV']);
+    expect(refusedNames({ ...account, NODE_ENV: ' production ' }, 'database')).toEqual(['DATABASE_URL']);
+  });
+
+  it('every default and every example is accepted by its own reader', () => {
+    for (const [name, setting] of settings) {
+      for (const text of [setting.default, setting.developmentDefault, setting.example]) {
+        if (text !== undefined) expect(setting.read.safeParse(text).success, `${name}=${text}`).toBe(true);
+      }
+      expect(setting.example ?? setting.default, `${name} has an example`).toBeDefined();
+    }
+  });
+
+  it('an empty text counts as not set', () => {
+    expect(
+      load({ ...account, SOURCE_RATE: '', DATABASE_URL: '', ADVERTISERS_FILE: '' }, 'source', 'database'),
+    ).toMatchObject({
+      database: { url: 'embedded' },
+      source: { requestsPerSecond: 10 },
+    });
+    expect(refusedNames({ SOURCE_URL: '', SOURCE_CREDENTIAL: '' }, 'source')).toEqual([
+      'SOURCE_URL',
+      'SOURCE_CREDENTIAL',
+    ]);
+  });
+
+  it('what a command does not need is neither required nor read', () => {
+    expect(load({ SOURCE_RATE: 'nonsense', SOURCE_CREDENTIAL_FILE: '/nowhere' }, 'database').database.url).toBe(
+      'embedded',
+    );
+    expect(load({ NODE_ENV: 'production' }).production).toBe(true);
+  });
+});
+
+const readings: [name: string, text: string, value: unknown][] = [
+  ['SYNC_LAG', '15m', 900_000],
+  ['SYNC_LAG', '1.5h', 5_400_000],
+  ['LEASE', '500ms', 500],
+  ['RETENTION', '365d', 31_536_000_000],
+  ['RETENTION', 'off', null],
+  ['ATTACHMENT_MAX_BYTES', '50MB', 50_000_000],
+  ['ATTACHMENT_MAX_BYTES', '8MiB', 8_388_608],
+  ['ATTACHMENT_MAX_BYTES', '1.5 GiB', 1_610_612_736],
+  ['ATTACHMENT_MAX_BYTES', '1024', 1024],
+  ['SOURCE_RATE', '10/s', 10],
+  ['SOURCE_RATE', '600/m', 10],
+  ['SOURCE_RATE', '36/h', 0.01],
+  ['SOURCE_RATE', '0.5/s', 0.5],
+  ['SOURCE_RATE', 'off', null],
+  ['SYNC_SCHEDULE', 'off', null],
+  ['SYNC_SCHEDULE', '*/10 * * * * *', '*/10 * * * * *'],
+  ['RECHECK_SCHEDULE', '0 2 * * SUN', '0 2 * * SUN'],
+  ['SYNC_START', 'all', null],
+  ['SYNC_START', '2026-07-01', Date.UTC(2026, 5, 30, 14)],
+  ['SYNC_START', '2026-07-01T09:00:00Z', Date.UTC(2026, 6, 1, 9)],
+  ['SOURCE_URL', 'https://api.example.com/', 'https://api.example.com'],
+  ['SOURCE_URL', 'http://127.0.0.1:4010/base', 'http://127.0.0.1:4010/base'],
+  ['SOURCE_URL', 'https://gateway.example.com/v1beta', 'https://gateway.example.com/v1beta'],
+  ['ADVERTISER_ID', '9007199254740993', 9_007_199_254_740_993n],
+  ['BLOBS_URL', 'file:/var/lib/intake', { kind: 'disk', path: '/var/lib/intake' }],
+  ['BLOBS_URL', 'file:///var/lib/intake', { kind: 'disk', path: '/var/lib/intake' }],
+  ['BLOBS_URL', 's3://bucket', { kind: 's3', bucket: 'bucket', prefix: '' }],
+  ['BLOBS_URL', 's3://bucket/a/b/', { kind: 's3', bucket: 'bucket', prefix: 'a/b' }],
+  ['S3_FORCE_PATH_STYLE', 'true', true],
+  ['PREFILL_RETURN_URLS', 'https://a.example,https://b.example/x', ['https://a.example/', 'https://b.example/x']],
+  ['DATABASE_URL', 'postgresql://u:p%23ss@h:5432/d?sslmode=require', 'postgresql://u:p%23ss@h:5432/d?sslmode=require'],
+  ['DATABASE_URL', 'postgres:///d?host=/var/run/postgresql', 'postgres:///d?host=/var/run/postgresql'],
+];
+
+it.each(readings)('%s reads %s', (name, text, value) => {
+  expect(settings.get(name)?.read.parse(text)).toEqual(value);
+});
+
+const refusals: [name: string, ...texts: string[]][] = [
+  ['SYNC_LAG', '15', '15 minutes', '-5m', '0s', 'off', '1e3s', '15M'],
+  ['ATTACHMENT_MAX_BYTES', '0', '-1', '50 potatoes', '1e9', '99999999999GB'],
+  ['SOURCE_RATE', '10', '0/s', '-1/s', '10/d', 's', '/s'],
+  ['SOURCE_CONCURRENCY', '0', '8.5', '0x8', 'eight', '1001'],
+  ['SYNC_SCHEDULE', '61 * * * *', '* * * *', '* * * * * * *', '@daily', 'every day'],
+  ['SYNC_START', '2026-02-31', 'yesterday', '2026-07-01T09:00:00', '01/07/2026'],
+  [
+    'SOURCE_URL',
+    'api.example.com',
+    'ftp://x',
+    'https://u:p@x',
+    'https://x?a=1',
+    'https://x/#',
+    'https://x/v1',
+    'https://x/v1/',
+  ],
+  ['SOURCE_URL', 'https://x/v1/advertiser/applications', 'https://x/v2', 'https://'],
+  ['SOURCE_CREDENTIAL', 'SWS abc', 'a\nb', ' abc', 'abc ', 'pässword'],
+  ['ADVERTISER_ID', '0', '-1', '1.5', 'abc', '9223372036854775808'],
+  ['DATABASE_URL', 'mysql://h/d', 'db', 'postgres:d', 'postgres://u:p#ss@h/d', 'postgres://u:p/ss@h/d'],
+  ['BLOBS_URL', '/var/lib', 'file:', 'file://host/path', 's3://', 's3://UPPER', 'https://bucket', 's3://b/p?x'],
+  ['ADMIN_PORT', '65536', '-1', 'http'],
+  ['PREFILL_RETURN_URLS', 'careers.example.com', 'https://a.example,,https://b.example', 'javascript:alert(1)'],
+  ['S3_FORCE_PATH_STYLE', 'yes', '1'],
+  ['LOG_LEVEL', 'verbose'],
+  ['SOURCE_FORMAT', 'JSON', 'yaml'],
+];
+
+it.each(refusals)('%s refuses what it cannot mean, with an example', (name, ...texts) => {
+  const need = (Object.keys(sections) as (keyof typeof sections)[]).find((section) => name in sections[section]);
+  for (const text of texts) {
+    const problems = refuse({ ...account, [name]: text }, ...(need === undefined || need === 'process' ? [] : [need]));
+    const problem = problems.find((one) => one.name === name);
+    expect(problem, text).toBeDefined();
+    expect(problem?.example, text).toMatch(new RegExp(`^${name}=.`));
+  }
+});
+
+describe('problems', () => {
+  it('all come at once, each naming its variable, in one block', () => {
+    const env = {
+      SOURCE_RAET: '5/s',
+      SOURCE_URL: 'x',
+      SYNC_LAG: '15',
+      ADMIN_HOST: '0.0.0.0',
+      AUTH_URL: 'https://a',
+      PRIVACY_KEY_FILE: '/nowhere',
+    };
+    const names = refusedNames(env);
+    expect(names).toEqual([
+      'SOURCE_RAET',
+      'SOURCE_URL',
+      'SOURCE_CREDENTIAL',
+      'SYNC_LAG',
+      'ADMIN_USER',
+      'ADMIN_PASSWORD',
+      ...Object.keys(prefill).filter((name) => name !== 'AUTH_URL'),
+      'PRIVACY_KEY_FILE',
+    ]);
+    const block = new ConfigProblems(refuse(env)).message;
+    for (const name of names) expect(block).toContain(`\n  ${name} `);
+    expect(block).toContain('did you mean SOURCE_RATE?');
+    expect(block).toContain('example: SOURCE_URL=https://api.example.com');
+  });
+
+  it('never hold a secret or any other refused text', () => {
+    const marker = 'xMARKERx';
+    for (const [name, setting] of settings) {
+      // The name of a file is told, so that it can be found.
+      if (name === 'ADVERTISERS_FILE') continue;
+      for (const text of [
+        `${marker}\u0001`,
+        ` ${marker}`,
+        `https://${marker}:${marker}@h`,
+        `postgres://${marker}#@h`,
+        `SWS ${marker}`,
+      ]) {
+        const { message } = new ConfigProblems(refuse({ ...account, [name]: text }));
+        expect(message, name).not.toContain(marker);
+        if (!setting.secret) continue;
+        const file = join(stateDir, 'secret');
+        writeFileSync(file, text);
+        expect(
+          new ConfigProblems(refuse({ ...account, [name]: undefined, [`${name}_FILE`]: file })).message,
+        ).not.toContain(marker);
+      }
+    }
+  });
+
+  it.each([
+    ['SOURCE_RAET', 'SOURCE_RATE'],
+    ['SORUCE_URL', 'SOURCE_URL'],
+    ['DATABASE_URI', 'DATABASE_URL'],
+    ['DATABASEURL', 'DATABASE_URL'],
+    ['source_credential', 'SOURCE_CREDENTIAL'],
+    ['SOURCE_CREDENTAIL_FILE', 'SOURCE_CREDENTIAL_FILE'],
+    ['RETENTON', 'RETENTION'],
+    ['ADVERTISER_FILE', 'ADVERTISERS_FILE'],
+  ])('%s: did you mean %s?', (name, meant) => {
+    expect(refuse({ ...account, [name]: 'x' }, 'source')).toMatchObject([
+      { name, text: expect.stringContaining(`did you mean ${meant}?`) },
+    ]);
+  });
+
+  it('leave the names of others in peace', () => {
+    const foreign = [
+      'PATH',
+      'HOSTNAME',
+      'HOSTS',
+      'POST',
+      'RELEASE',
+      'PLEASE',
+      'TEST_DATABASE_URL',
+      'S3_TEST_ENDPOINT',
+      'AWS_REGION',
+    ];
+    const more = [
+      'AWS_ENDPOINT_URL_S3',
+      'NODE_OPTIONS',
+      'PGHOST',
+      'PGPORT',
+      'LOGNAME',
+      'npm_config_loglevel',
+      'SOURCE_DATE_EPOCH',
+      'NODE_PATH',
+    ];
+    expect(
+      refuse({ ...account, ...Object.fromEntries([...foreign, ...more].map((name) => [name, 'x'])) }, 'source'),
+    ).toEqual([]);
+  });
+});
+
+describe('secrets', () => {
+  const names = [...settings].filter(([, setting]: [string, Setting]) => setting.secret).map(([name]) => name);
+
+  it('are the ones that open something', () => {
+    expect(names).toEqual([
+      'DATABASE_URL',
+      'DATABASE_DIRECT_URL',
+      'SOURCE_CREDENTIAL',
+      'ADMIN_PASSWORD',
+      'OAUTH_CLIENT_SECRET',
+      'PREFILL_KEY',
+      'SESSION_SECRET',
+      'PRIVACY_KEY',
+    ]);
+  });
+
+  it('print as [secret] wherever a configuration is shown', () => {
+    const env = {
+      ...production,
+      ...prefill,
+      ADMIN_USER: 'a',
+      ADMIN_PASSWORD: 'pass-phrase',
+      DATABASE_DIRECT_URL: 'postgres://u:direct-pw@h/d',
+    };
+    const config = load(env, ...all);
+    for (const shown of [
+      JSON.stringify(config, (_, v) => (typeof v === 'bigint' ? `${v}` : v)),
+      inspect(config, { depth: 9, showHidden: true }),
+    ]) {
+      for (const name of names) expect(shown, name).not.toContain(String(env[name as keyof typeof env]));
+      expect(shown).toContain('[secret]');
+    }
+    expect(`${config.privacy.key}`).toBe('[secret]');
+    expect(config.prefill?.clientSecret.reveal()).toBe('p%ss:wörd');
+  });
+
+  it('come from a file, less one line break at its end, and remember it for reading again', () => {
+    const file = join(stateDir, 'credential');
+    for (const text of ['sesame', 'sesame\n', 'sesame\r\n']) {
+      writeFileSync(file, text);
+      const { credential } =
+        load({ SOURCE_URL: 'https://x', SOURCE_CREDENTIAL_FILE: file }, 'source').source.advertisers[0] ?? {};
+      expect(credential?.reveal()).toBe('sesame');
+      expect(credential?.file).toBe(file);
+    }
+  });
+
+  it('are refused when both forms are set, and when the file is empty, missing, a folder or closed to us', () => {
+    const file = join(stateDir, 'empty');
+    writeFileSync(file, '\n');
+    const source = { SOURCE_URL: 'https://x' };
+    expect(refuse({ ...account, SOURCE_CREDENTIAL_FILE: file }, 'source')).toMatchObject([
+      { name: 'SOURCE_CREDENTIAL', text: 'and SOURCE_CREDENTIAL_FILE are both set: keep one of them' },
+    ]);
+    expect(load({ ...source, SOURCE_CREDENTIAL: '', PRIVACY_KEY: 'x' }, 'privacy').privacy.key.file).toBeNull();
+    for (const [path, why] of [
+      [file, 'is empty'],
+      ['/nowhere', 'does not exist'],
+      [stateDir, 'is a folder'],
+    ] as const) {
+      const [problem] = refuse({ ...source, SOURCE_CREDENTIAL_FILE: path }, 'source');
+      expect(problem).toMatchObject({
+        name: 'SOURCE_CREDENTIAL_FILE',
+        text: expect.stringContaining(`${path}, which ${why}`),
+      });
+    }
+    if (process.getuid?.() === 0) return;
+    chmodSync(file, 0);
+    expect(refuse({ ...source, SOURCE_CREDENTIAL_FILE: file }, 'source')[0]?.text).toContain('may not be read');
+  });
+});
+
+describe('settings that depend on each other', () => {
+  it('the admin port needs a user and a password when other machines can reach it', () => {
+    for (const host of ['127.0.0.1', '127.1.2.3', '::1', 'localhost'])
+      expect(refuse({ ADMIN_HOST: host }, 'admin')).toEqual([]);
+    for (const host of ['0.0.0.0', '::', '10.0.0.1', 'localhost.example.com', '127.0.0.1.example.com']) {
+      expect(refusedNames({ ADMIN_HOST: host }, 'admin'), host).toEqual(['ADMIN_USER', 'ADMIN_PASSWORD']);
+    }
+    expect(refusedNames({ ADMIN_USER: 'a' }, 'admin')).toEqual(['ADMIN_PASSWORD']);
+    const { admin } = load({ ADMIN_HOST: '0.0.0.0', ADMIN_USER: 'a', ADMIN_PASSWORD: 'b' }, 'admin');
+    expect(admin.login?.password.reveal()).toBe('b');
+  });
+
+  it('prefill is set whole or not at all', () => {
+    expect(load({ PORT: '80', PREFILL_TTL: '1h' }, 'prefill').prefill).toBeNull();
+    expect(load(prefill, 'prefill').prefill).toMatchObject({
+      port: 8080,
+      ttlMs: 86_400_000,
+      authUrl: 'https://auth.example.com',
+    });
+    for (const name of Object.keys(prefill))
+      expect(refusedNames({ ...prefill, [name]: undefined }, 'prefill')).toEqual([name]);
+  });
+
+  it('plain http is warned of in production, unless it stays on this machine', () => {
+    const warned = (url: string, env: Env = production) => load({ ...env, SOURCE_URL: url }, 'source').warnings;
+    expect(warned('http://gateway.internal')).toEqual([expect.stringContaining('SOURCE_URL is http')]);
+    expect(warned('http://127.0.0.1:8080')).toEqual([]);
+    expect(warned('http://[::1]:8080')).toEqual([]);
+    expect(warned('https://api.example.com')).toEqual([]);
+    expect(warned('http://gateway.internal', account)).toEqual([]);
+  });
+});
+
+describe('several accounts', () => {
+  const write = (list: unknown) => {
+    const file = join(stateDir, 'advertisers.json');
+    writeFileSync(file, typeof list === 'string' ? list : JSON.stringify(list));
+    return { ADVERTISERS_FILE: file };
+  };
+
+  it('come from a file, each with its own address and credential or the common address', () => {
+    writeFileSync(join(stateDir, 'north'), 'north-sesame\n');
+    const list = [
+      { name: 'north', credentialFile: 'north', advertiserId: '9007199254740993' },
+      { name: 'south', credential: 'south-sesame', url: 'https://south.example.com/', advertiserId: 7 },
+    ];
+    const { advertisers } = load({ ...write(list), SOURCE_URL: 'https://api.example.com' }, 'source').source;
+    expect(advertisers).toMatchObject([
+      { name: 'north', url: 'https://api.example.com', advertiserId: 9_007_199_254_740_993n },
+      { name: 'south', url: 'https://south.example.com', advertiserId: 7n },
+    ]);
+    expect(advertisers.map(({ credential }) => credential.reveal())).toEqual(['north-sesame', 'south-sesame']);
+    expect(advertisers[0]?.credential.file).toBe(join(stateDir, 'north'));
+  });
+
+  it('exclude the settings of a single one', () => {
+    const env = { ...account, ...write([{ name: 'a', credential: 'x' }]), ADVERTISER_ID: '1' };
+    expect(refusedNames(env, 'source')).toEqual(['SOURCE_CREDENTIAL', 'ADVERTISER_ID']);
+  });
+
+  it.each<[problem: string, list: unknown]>([
+    ['is no JSON', '[{"name": "a", "credential": xMARKERx}]'],
+    ['is no JSON', ''],
+    ['the file must be a list', {}],
+    ['the file must name at least one account', []],
+    ['[0] must be an object', ['xMARKERx']],
+    ['[0].name is required', [{ credential: 'xMARKERx' }]],
+    ['[0].name must be letters', [{ name: 'a b', credential: 'xMARKERx' }]],
+    ['[0].url must be', [{ name: 'a', credential: 'xMARKERx', url: 'https://x/v1' }]],
+    ['[0].url is required', [{ name: 'a', credential: 'xMARKERx' }]],
+    ['[0].advertiserId must be', [{ name: 'a', credential: 'xMARKERx', advertiserId: -1 }]],
+    ['[0].credential must be', [{ name: 'a', url: 'https://x', credential: 'SWS xMARKERx' }]],
+    ['[0] needs either', [{ name: 'a', url: 'https://x' }]],
+    ['[0] needs either', [{ name: 'a', url: 'https://x', credential: 'xMARKERx', credentialFile: 'y' }]],
+    ['[0] has an unknown member secret', [{ name: 'a', url: 'https://x', credential: 'x', secret: 'xMARKERx' }]],
+    ['[0] credentialFile', [{ name: 'a', url: 'https://x', credentialFile: 'nowhere' }]],
+    [
+      '[1].name is there twice',
+      [
+        { name: 'a', url: 'https://x', credential: 'xMARKERx' },
+        { name: 'a', url: 'https://x', credential: 'y' },
+      ],
+    ],
+    [
+      '[1].advertiserId is there twice',
+      [
+        { name: 'a', advertiserId: 1, credential: 'x' },
+        { name: 'b', advertiserId: '1', credential: 'y' },
+      ],
+    ],
+  ])('are refused with the place in the file: %s', (problem, list) => {
+    const problems = refuse(write(list), 'source');
+    expect(problems.map(({ name }) => name)).toContain('ADVERTISERS_FILE');
+    expect(problems.map(({ text }) => text).join('\n')).toContain(problem);
+    expect(JSON.stringify(problems)).not.toContain('xMARKERx');
+  });
+
+  it('are refused when their file is not there', () => {
+    expect(refuse({ ADVERTISERS_FILE: '/nowhere' }, 'source')[0]?.text).toBe('the file /nowhere does not exist');
+  });
+});
+
+describe('what a checkout keeps', () => {
+  const demo = {
+    SOURCE_URL: 'http://127.0.0.1:4010',
+    SOURCE_CREDENTIAL: 'demo',
+    DATABASE_URL: 'postgres://demo@h/d',
+    SYNC_LAG: '1m',
+  };
+
+  it('the settings of a running demo serve the commands beside it, and the real environment wins', () => {
+    {
+      using _ = openDemoSettings(demo, stateDir);
+      expect(statSync(join(stateDir, 'demo.json')).mode & 0o777).toBe(0o600);
+      const config = load({ SYNC_LAG: '2m', LOG_LEVEL: '' }, 'source', 'sync', 'database');
+      expect(config.source.advertisers[0]?.url).toBe('http://127.0.0.1:4010');
+      expect(config.sync.lagMs).toBe(120_000);
+      expect(load({ ...account }, 'source').source.advertisers[0]?.url).toBe('https://api.example.com');
+    }
+    expect(refusedNames({}, 'source')).toEqual(['SOURCE_URL', 'SOURCE_CREDENTIAL']);
+  });
+
+  it('a demo is taken whole or not at all: its people never meet another database', () => {
+    using _ = openDemoSettings(demo, stateDir);
+    expect(refusedNames({ DATABASE_URL: 'postgres://real@h/d' }, 'source')).toEqual([
+      'SOURCE_URL',
+      'SOURCE_CREDENTIAL',
+    ]);
+    expect(refusedNames({ DATABASE_URL_FILE: '/nowhere' }, 'source')).toEqual(['SOURCE_URL', 'SOURCE_CREDENTIAL']);
+    expect(refusedNames({ DATABASE_URL: demo.DATABASE_URL }, 'source')).toEqual([]);
+  });
+
+  it('a demo that is gone, or a broken file, is no demo', () => {
+    const file = join(stateDir, 'demo.json');
+    for (const text of [JSON.stringify({ pid: 2 ** 30, env: demo }), '{', '[]', JSON.stringify({ env: demo })]) {
+      writeFileSync(file, text);
+      expect(refusedNames({}, 'source'), text).toEqual(['SOURCE_URL', 'SOURCE_CREDENTIAL']);
+    }
+  });
+
+  it('production does not look at a demo', () => {
+    using _ = openDemoSettings(demo, stateDir);
+    expect(refusedNames({ NODE_ENV: 'production' }, 'source', 'database')).toEqual([
+      'SOURCE_URL',
+      'SOURCE_CREDENTIAL',
+      'DATABASE_URL',
+    ]);
+  });
+
+  it('a privacy key is made once, for its owner only', () => {
+    const state = join(stateDir, 'new');
+    const first = loadConfig({}, { needs: ['privacy'], stateDir: state }).privacy.key.reveal();
+    expect(first).toMatch(/^[0-9a-f]{64}$/);
+    expect(loadConfig({}, { needs: ['privacy'], stateDir: state }).privacy.key.reveal()).toBe(first);
+    expect(statSync(join(state, 'privacy-key')).mode & 0o777).toBe(0o600);
+    expect(readFileSync(join(state, 'privacy-key'), 'utf8')).toBe(`${first}\n`);
+  });
+
+  it('a privacy key that cannot be made is a problem, not a crash', () => {
+    writeFileSync(join(stateDir, 'file'), '');
+    const attempt = () => loadConfig({}, { needs: ['privacy'], stateDir: join(stateDir, 'file') });
+    expect(attempt).toThrow(/PRIVACY_KEY is not set/);
+    mkdirSync(join(stateDir, 'privacy-key'));
+    expect(refusedNames({}, 'privacy')).toEqual(['PRIVACY_KEY']);
+  });
+});
