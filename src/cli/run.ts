@@ -12,7 +12,7 @@ import type { Output } from './progress.ts';
 import { createTerminal, isColoured, toJson } from './terminal.ts';
 
 /** Runs the CLI on the real process: two signals, two streams, one exit code. */
-export async function runProcess(host: NodeJS.Process): Promise<void> {
+export async function runProcess(host: NodeJS.Process, definitions = commands): Promise<void> {
   const stop = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
     host.on(name, () => {
@@ -29,7 +29,7 @@ export async function runProcess(host: NodeJS.Process): Promise<void> {
     void reportFailure(error, io, false).then((code) => host.exit(code));
   });
 
-  const code = await runCli(host.argv.slice(2), commands, io);
+  const code = await runCli(host.argv.slice(2), definitions, io);
   host.exitCode = code;
   // A handle that someone forgot must not keep a finished command alive.
   setTimeout(() => host.exit(code), 2_000).unref();

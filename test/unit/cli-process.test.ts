@@ -1,0 +1,75 @@
+// The CLI as a process: signals, closed pipes, forgotten handles, and how little it loads.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { describe, expect, it } from 'vitest';
+
+function start(...args: string[]) {
+  const child = spawn(process.execPath, ['test/support/cli-process.ts', ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  return { child, stderr: text(child.stderr), ended: once(child, 'exit') as Promise<[number | null, string | null]> };
+}
+
+const heard = (child: ReturnType<typeof start>['child']) => once(child.stderr, 'data');
+
+describe('a process', () => {
+  it('that is interrupted ends with 5 when it is a one-shot, and with 0 when it is a worker that ended well', async () => {
+    for (const [name, signal, expected] of [
+      ['one-shot', 'SIGINT', 5],
+      ['one-shot', 'SIGTERM', 5],
+      ['worker', 'SIGTERM', 0],
+    ] as const) {
+      const { child, ended, stderr } = start(name);
+      await heard(child);
+      child.kill(signal);
+      expect(await ended, `${name} ${signal}`).toEqual([expected, null]);
+      if (expected === 5) expect(await stderr).toContain(`Interrupted by ${signal}`);
+    }
+  });
+
+  it('that does not stop at the first signal ends at once at the second', async () => {
+    const { child, ended } = start('deaf');
+    await heard(child);
+    child.kill('SIGINT');
+    expect(await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 300, 'still there'))])).toBe(
+      'still there',
+    );
+    child.kill('SIGINT');
+    expect(await ended).toEqual([5, null]);
+  });
+
+  it('whose reader has gone stops without an outcry', async () => {
+    const { child, ended, stderr } = start('flood');
+    await once(child.stdout, 'data');
+    child.stdout.destroy();
+    expect(await ended).toEqual([5, null]);
+    expect(await stderr).toMatch(/^Interrupted by a closed pipe\n/);
+    expect(await stderr).not.toMatch(/EPIPE| {4}at /);
+  });
+
+  it('with a forgotten handle ends all the same, with its code', async () => {
+    expect(await start('leak').ended).toEqual([3, null]);
+  });
+
+  it('that throws where nobody catches ends with 1 in the one form', async () => {
+    const { ended, stderr } = start('crash');
+    expect(await ended).toEqual([1, null]);
+    expect(await stderr).toMatch(/^Unexpected: no reply from \[address\]\n {2}Kept: .*\n {2}Next: /);
+    expect(await stderr).not.toContain('jane');
+  });
+});
+
+it('help loads no driver, no configuration and no log: only what parses and colours', async () => {
+  const preload = `data:text/javascript,${encodeURIComponent(`
+    import { registerHooks } from 'node:module';
+    registerHooks({ load(url, context, next) { process.stderr.write(url + '\\n'); return next(url, context); } });`)}`;
+  const child = spawn(process.execPath, ['--import', preload, 'src/cli/main.ts', '--help'], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const loaded = (await text(child.stderr)).split('\n');
+  const packages = loaded.flatMap((url) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? []);
+  expect(new Set(packages)).toEqual(new Set(['commander', 'picocolors']));
+  expect(loaded.filter((url) => /src\/(?!cli\/|domain\/)/.test(url))).toEqual([]);
+});

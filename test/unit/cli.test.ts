@@ -1,0 +1,246 @@
+// The CLI as a person and a script meet it: help, mistakes, errors, exit codes, output.
+
+import { describe, expect, it } from 'vitest';
+import { command, type Definition } from '../../src/cli/command.ts';
+import { commands } from '../../src/cli/commands.ts';
+import { exitCodes } from '../../src/cli/exit-codes.ts';
+import { Failure, Interrupted } from '../../src/cli/failure.ts';
+import { createProgress } from '../../src/cli/progress.ts';
+import { runCli } from '../../src/cli/run.ts';
+import { createTerminal, toPrintable } from '../../src/cli/terminal.ts';
+import { loadConfig } from '../../src/config.ts';
+import { Trouble, type TroubleKind } from '../../src/domain/trouble.ts';
+
+function createOutput(isTTY = false) {
+  const written: string[] = [];
+  return { write: (text: string) => written.push(text), isTTY, columns: 100, text: () => written.join('') };
+}
+
+function sync(run: Definition<{ recheck?: boolean }>['run']) {
+  return command<{ recheck?: boolean }>({
+    name: 'sync',
+    summary: 'one complete round',
+    examples: [['intake sync --recheck', 'reads everything again']],
+    shape: (shaped) => shaped.argument('[name]').option('--recheck', 'read everything again'),
+    run,
+  });
+}
+
+async function cli(
+  argv: string[],
+  run: Definition<{ recheck?: boolean }>['run'] = async () => exitCodes.done,
+  env = {},
+  signal = new AbortController().signal,
+) {
+  const stdout = createOutput();
+  const stderr = createOutput();
+  const code = await runCli(argv, [sync(run)], { env, stdout, stderr, signal });
+  return { code, stdout: stdout.text(), stderr: stderr.text() };
+}
+
+const failing = (error: unknown) => async () => {
+  throw error;
+};
+
+describe('a command', () => {
+  it('is given its options, its arguments and its exit code', async () => {
+    const seen: unknown[] = [];
+    const { code } = await cli(['sync', '--recheck', 'north'], async (_, options, ...args) => {
+      seen.push(options, args);
+      return exitCodes.incomplete;
+    });
+    expect(code).toBe(3);
+    expect(seen).toEqual([{ json: false, recheck: true }, ['north']]);
+  });
+
+  it('prints its result as text, or as one JSON object with exact ids', async () => {
+    const run: Definition['run'] = async ({ terminal }) => {
+      terminal.note('reading');
+      terminal.event({ page: 1 });
+      terminal.result({ id: 9_007_199_254_740_993n }, () => 'one application');
+      return exitCodes.done;
+    };
+    expect(await cli(['sync'], run)).toEqual({ code: 0, stdout: 'one application\n', stderr: 'reading\n' });
+    expect(await cli(['sync', '--json'], run)).toEqual({
+      code: 0,
+      stdout: '{"page":1}\n{"id":"9007199254740993"}\n',
+      stderr: 'reading\n',
+    });
+  });
+});
+
+describe('help', () => {
+  it('lists the commands on stdout and ends with 0; a command shows its options and examples', async () => {
+    const all = await cli(['--help']);
+    expect(all).toMatchObject({ code: 0, stderr: '' });
+    expect(all.stdout).toMatch(/sync .*one complete round/);
+    for (const argv of [
+      ['sync', '--help'],
+      ['help', 'sync'],
+      ['sync', '-h'],
+    ]) {
+      const { code, stdout } = await cli(argv);
+      expect(code).toBe(0);
+      expect(stdout).toContain('--recheck');
+      expect(stdout).toContain('--json');
+      expect(stdout).toContain('intake sync --recheck  reads everything again');
+    }
+  });
+
+  it('is shown on stderr when no command is given, which is a mistake', async () => {
+    expect(await cli([])).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('Usage: intake') });
+  });
+
+  it('every command has examples that begin with its name', () => {
+    for (const { name, examples } of commands) {
+      expect(examples.length, name).toBeGreaterThan(0);
+      for (const [line] of examples) expect(line).toMatch(new RegExp(`\\bintake ${name}\\b`));
+    }
+  });
+
+  it('prints the version', async () => {
+    expect((await cli(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+});
+
+describe('a mistake in the command line', () => {
+  it.each([
+    [['snyc'], "unknown command 'snyc' (Did you mean sync?)"],
+    [['sync', '--rechek'], "unknown option '--rechek' (Did you mean --recheck?)"],
+    [['sync', 'a', 'b'], 'too many arguments'],
+  ])('%j ends with 2 and says what was meant, without a stack', async (argv, says) => {
+    const { code, stdout, stderr } = await cli(argv);
+    expect(code).toBe(2);
+    expect(stdout).toBe('');
+    expect(stderr).toContain(says);
+    expect(stderr).toContain('Kept: Nothing was started or changed.');
+    expect(stderr).toContain('Next: intake --help');
+    expect(stderr).not.toMatch(/ {4}at /);
+  });
+
+  it('is one JSON object on stdout with --json', async () => {
+    const { stdout } = await cli(['snyc', '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({ error: { exitCode: 2, happened: expect.stringContaining('snyc') } });
+    expect(stdout.trim().split('\n')).toHaveLength(1);
+  });
+});
+
+describe('an error', () => {
+  it('says what happened, what was kept and what to do', async () => {
+    const failure = new Failure(exitCodes.schema, 'The schema is older than this Intake.', {
+      kept: 'All rows.',
+      next: 'Run intake migrate.',
+    });
+    const { code, stderr, stdout } = await cli(['sync', '--json'], failing(failure));
+    expect(code).toBe(7);
+    expect(stderr).toBe('The schema is older than this Intake.\n  Kept: All rows.\n  Next: Run intake migrate.\n');
+    expect(JSON.parse(stdout)).toEqual({
+      error: { exitCode: 7, happened: failure.message, kept: 'All rows.', next: 'Run intake migrate.' },
+    });
+  });
+
+  it('of the configuration ends with 2, one block, each problem also as JSON', async () => {
+    const run: Definition['run'] = async ({ env }) => {
+      loadConfig(env, { needs: ['source'], stateDir: '/nowhere' });
+      return exitCodes.done;
+    };
+    const { code, stderr, stdout } = await cli(['sync', '--json'], run, { SOURCE_RATE: '10' });
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^The configuration has 3 problems:\n {2}SOURCE_RATE must be/);
+    expect(stderr).not.toMatch(/ {4}at /);
+    const { error } = JSON.parse(stdout);
+    expect(error.problems.map(({ name }: { name: string }) => name)).toEqual([
+      'SOURCE_RATE',
+      'SOURCE_URL',
+      'SOURCE_CREDENTIAL',
+    ]);
+  });
+
+  it.each<[TroubleKind, number]>([
+    ['unreachable', 5],
+    ['throttled', 5],
+    ['malformed', 5],
+    ['ours', 5],
+    ['refused', 4],
+    ['mismatch', 4],
+    ['missing', 2],
+  ])('of kind %s ends with %i and advice', async (kind, expected) => {
+    const { code, stderr } = await cli(['sync'], failing(new Trouble(kind, 'It did not work.')));
+    expect(code).toBe(expected);
+    expect(stderr).toMatch(/^It did not work\.\n {2}Kept: \S.*\n {2}Next: \S.*\n$/);
+  });
+
+  it('nobody expected ends with 1 and a stack, without what it quotes of a person', async () => {
+    const { code, stderr } = await cli(
+      ['sync'],
+      failing(new Error('no reply from jane@example.com', { cause: new TypeError('inner') })),
+    );
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^Unexpected: no reply from \[address\]\n/);
+    expect(stderr).toMatch(/\n {4}at /);
+    expect(stderr).toContain('TypeError: inner');
+    expect(stderr).not.toContain('jane');
+  });
+
+  it('shows its stack to somebody who asked for it', async () => {
+    const { stderr } = await cli(['sync'], failing(new Trouble('ours', 'Disk full.')), { LOG_LEVEL: 'debug' });
+    expect(stderr).toMatch(/\n {4}at /);
+  });
+
+  it('after an interruption is the interruption, and ends with 5', async () => {
+    const stop = new AbortController();
+    stop.abort(new Interrupted('SIGINT'));
+    const wrapped = new Trouble('unreachable', 'The request ended.', { cause: stop.signal.reason });
+    for (const error of [stop.signal.reason, new DOMException('aborted', 'AbortError'), wrapped]) {
+      const { code, stderr } = await cli(['sync'], failing(error), {}, stop.signal);
+      expect(code).toBe(5);
+      expect(stderr).toMatch(/^Interrupted by SIGINT\n/);
+    }
+    expect((await cli(['sync'], failing(new Trouble('refused', 'No.')), {}, stop.signal)).code).toBe(4);
+  });
+});
+
+describe('output', () => {
+  it.each([
+    [true, {}, true],
+    [false, {}, false],
+    [true, { NO_COLOR: '1' }, false],
+    [true, { TERM: 'dumb' }, false],
+    [false, { FORCE_COLOR: '1' }, true],
+    [true, { FORCE_COLOR: '0' }, false],
+    [true, { NO_COLOR: '' }, true],
+  ])('on a terminal: %s, with %j: coloured: %s', (isTTY, env, coloured) => {
+    const { colors } = createTerminal(createOutput(isTTY), createOutput(), false, env);
+    expect(colors.red('x') !== 'x').toBe(coloured);
+  });
+
+  it('a name cannot steer the terminal', () => {
+    expect(toPrintable("\u001b[2JO'Brien\r\n\u202egnp.\u0007 \u{1f600}")).toBe(
+      "\ufffd[2JO'Brien\ufffd\ufffd\ufffdgnp.\ufffd \u{1f600}",
+    );
+  });
+
+  it('progress is a line every few seconds and a last one where nobody watches', () => {
+    const stderr = createOutput();
+    let now = 0;
+    {
+      using progress = createProgress('applications', { stderr, now: () => now });
+      for (now = 0; now <= 11_000; now += 500) progress.update(now, null);
+      progress.update(12_000, 12_000);
+    }
+    expect(stderr.text()).toBe(
+      'applications 5000, 1000/s\napplications 10000, 1000/s\napplications 12000 of 12000, 1043/s\n',
+    );
+  });
+
+  it('progress is NDJSON where a program listens, and nothing on stderr', () => {
+    const stderr = createOutput(true);
+    const events: object[] = [];
+    {
+      using progress = createProgress('applications', { stderr, event: (value) => events.push(value), now: () => 0 });
+      progress.update(1, 2);
+    }
+    expect(events).toEqual([{ progress: { label: 'applications', done: 1, total: 2 } }]);
+    expect(stderr.text()).toBe('');
+  });
+});
