@@ -1,9 +1,10 @@
 // The log: one line per fact on stderr, with ids and counts, never a payload.
 // What an error may carry beyond its kind, code and place (rows, parameters, headers, queries) is left out here, for every caller.
 
-import pino, { type DestinationStream, type Logger } from 'pino';
+import pino, { type DestinationStream, type LogFn, type Logger } from 'pino';
 
-export type Log = Logger;
+/** pino's logger, whose children carry ids alone: pino does not pass their fields through its formatters. */
+export type Log = Omit<Logger, 'child'> & { child(ids: Readonly<Record<string, string | number>>): Log };
 
 /** A log of the given level. `auto` is pretty on a terminal where pino-pretty is installed, and JSON elsewhere. */
 export async function createLog({ level, format }: LogOptions, destination?: DestinationStream): Promise<Log> {
@@ -15,6 +16,8 @@ export async function createLog({ level, format }: LogOptions, destination?: Des
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }), log: toFlat },
+      serializers: { err: (error) => error },
+      hooks: { logMethod: withOwnMessage },
     },
     stream,
   );
@@ -41,19 +44,16 @@ export interface SafeError {
 export function toSafeError(thrown: unknown, depth = 0): SafeError {
   if (!(thrown instanceof Error))
     return { name: typeof thrown, message: 'something that is no Error was thrown', stack: '' };
-  const { kind, code, status } = thrown as { kind?: unknown; code?: unknown; status?: unknown };
+  const { kind, code, status, statusCode = status }: Record<string, unknown> = { ...thrown };
   const first = thrown instanceof AggregateError ? thrown.errors[0] : undefined;
   const cause = thrown.cause ?? first;
   return {
     name: thrown.name,
     ...(typeof kind === 'string' && { kind }),
     ...(typeof code === 'string' && { code }),
-    ...(typeof status === 'number' && { status }),
+    ...(typeof statusCode === 'number' && { status: statusCode }),
     message: toSafeMessage(thrown),
-    stack: (thrown.stack ?? '')
-      .split('\n')
-      .filter((line) => /^ {4}at /.test(line))
-      .join('\n'),
+    stack: toFrames(thrown),
     ...(cause !== undefined && depth < 5 && { cause: toSafeError(cause, depth + 1) }),
   };
 }
@@ -61,11 +61,22 @@ export function toSafeError(thrown: unknown, depth = 0): SafeError {
 const longest = 300;
 
 function toSafeMessage(error: Error): string {
+  // Cut before it is searched: the expressions below are quadratic in the worst case (measured: 100,000 letters took 48 s).
   return toOwnWords(error)
+    .slice(0, 2_000)
     .replace(/\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@]*@/gi, '$1')
     .replace(/(\/\/[^\s?#]*)[?#]\S*/g, '$1')
     .replace(/[^\s"'<(]+@[^\s"'>)]+/g, '[address]')
     .slice(0, longest);
+}
+
+/** A message may hold lines that look like frames: it is taken away first, and a frame ends in a line and a column. */
+function toFrames({ stack = '', message }: Error): string {
+  const lines = stack.slice(Math.max(0, stack.indexOf(message)) + message.length).split('\n');
+  return lines
+    .filter((line) => /^ {4}at .*:\d+:\d+\)?$/.test(line))
+    .slice(0, 20)
+    .join('\n');
 }
 
 /** Messages that quote what they were given, cut before the quotation. */
@@ -80,8 +91,10 @@ function toOwnWords(error: Error): string {
 }
 
 /** Fields of a line: scalars and errors only. An object may hold anything, so it is named and left out. */
-function toFlat(fields: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, toScalar(value)]));
+function toFlat(fields: object): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [name, name === 'err' ? toSafeError(value) : toScalar(value)]),
+  );
 }
 
 function toScalar(value: unknown): unknown {
@@ -89,6 +102,14 @@ function toScalar(value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString();
   if (typeof value === 'string') return value.slice(0, longest);
   return typeof value === 'object' && value !== null ? '[left out]' : value;
+}
+
+/** Where a call names no message of its own, pino would take the error's as it is. */
+function withOwnMessage(this: Logger, args: Parameters<LogFn>, method: LogFn): void {
+  const [first, ...rest] = args as [unknown, ...unknown[]];
+  const fields = first instanceof Error ? { err: first } : first;
+  const own = typeof fields === 'object' && fields !== null && 'err' in fields && rest.length === 0;
+  method.apply(this, (own ? [fields, toSafeError(fields.err).message] : [fields, ...rest]) as Parameters<LogFn>);
 }
 
 async function createPretty(): Promise<DestinationStream | undefined> {

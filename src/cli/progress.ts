@@ -1,7 +1,7 @@
 // Shows how far a long command has come, on stderr: a bar with rate and remaining time on a terminal, plain lines elsewhere,
 // NDJSON where a program listens. Loaded only by commands that take long.
 
-import { Format, Presets, SingleBar } from 'cli-progress';
+import cliProgress from 'cli-progress';
 
 /** Disposing it shows the last state and leaves the line. */
 export interface Progress extends Disposable {
@@ -31,18 +31,18 @@ export function createProgress(label: string, outputs: ProgressOutputs): Progres
 function createBar(label: string, { stderr, now = performance.now.bind(performance) }: ProgressOutputs): Progress {
   const startedAt = now();
   let known: number | null = null;
-  const bar = new SingleBar(
+  const bar = new cliProgress.SingleBar(
     {
       stream: stderr as NodeJS.WriteStream,
       hideCursor: true,
       format: (options, { value, progress, eta }) => {
         const counted = `${label} ${toCounted(value, known, now() - startedAt)}`;
-        if (known === null || !Format.BarFormat) return counted;
+        if (known === null || !cliProgress.Format.BarFormat) return counted;
         const left = Number.isFinite(eta) && value < known ? `, ${eta} s left` : '';
-        return `${Format.BarFormat(progress, { ...options, barsize: 24 })} ${counted}${left}`;
+        return `${cliProgress.Format.BarFormat(progress, { ...options, barsize: 24 })} ${counted}${left}`;
       },
     },
-    Presets.shades_grey,
+    cliProgress.Presets.shades_grey,
   );
   bar.start(0, 0);
   return {

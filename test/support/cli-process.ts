@@ -58,6 +58,16 @@ await runProcess(process, [
     },
   }),
   command({
+    name: 'count',
+    summary: 'shows progress',
+    examples: [['intake count', 'counts to two']],
+    async run({ terminal }) {
+      using progress = await terminal.openProgress('applications');
+      progress.update(2, 2);
+      return exitCodes.done;
+    },
+  }),
+  command({
     name: 'leak',
     summary: 'forgets a handle',
     examples: [['intake leak', 'ends all the same']],

@@ -49,6 +49,12 @@ describe('a process', () => {
     expect(await stderr).not.toMatch(/EPIPE| {4}at /);
   });
 
+  it('that takes long tells how far it has come, outside the test runner too', async () => {
+    const { ended, stderr } = start('count');
+    expect(await ended).toEqual([0, null]);
+    expect(await stderr).toBe('applications 2 of 2\n');
+  });
+
   it('with a forgotten handle ends all the same, with its code', async () => {
     expect(await start('leak').ended).toEqual([3, null]);
   });

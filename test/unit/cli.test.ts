@@ -233,6 +233,21 @@ describe('output', () => {
     );
   });
 
+  it('progress is a bar with rate and remaining time where somebody watches, and no bar while the total is unknown', () => {
+    const stderr = createOutput(true);
+    let now = 0;
+    {
+      using progress = createProgress('applications', { stderr, now: () => now });
+      now = 2_000;
+      progress.update(500, null);
+      progress.update(500, 1_000);
+      progress.update(1_000, 1_000);
+    }
+    expect(stderr.text()).toContain('applications 1000 of 1000, 500/s');
+    expect(stderr.text()).toContain('█'.repeat(24));
+    expect(stderr.text()).not.toMatch(/█ applications 500,/);
+  });
+
   it('progress is NDJSON where a program listens, and nothing on stderr', () => {
     const stderr = createOutput(true);
     const events: object[] = [];

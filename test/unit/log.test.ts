@@ -1,0 +1,185 @@
+// The log tells ids, kinds and places. Markers stand for people and credentials: none may come out, whatever is thrown.
+
+import { spawnSync } from 'node:child_process';
+import { DrizzleQueryError } from 'drizzle-orm/errors';
+import { DatabaseError } from 'pg';
+import { errors } from 'undici';
+import { describe, expect, it } from 'vitest';
+import { Trouble } from '../../src/domain/trouble.ts';
+import { createLog, toSafeError } from '../../src/log.ts';
+
+const marker = 'xMARKERx';
+
+async function logged(...args: [object, string]): Promise<Record<string, unknown>> {
+  const lines: string[] = [];
+  const log = await createLog({ level: 'info', format: 'json' }, { write: (line) => void lines.push(line) });
+  log.error(...args);
+  return JSON.parse(lines.join(''));
+}
+
+function createDatabaseError(message: string): DatabaseError {
+  const error = new DatabaseError(message, message.length, 'error');
+  return Object.assign(error, {
+    severity: 'ERROR',
+    code: '23505',
+    detail: `Key (email)=(${marker}) already exists.`,
+    where: `COPY applications, line 1: "${marker}"`,
+    hint: marker,
+    internalQuery: marker,
+    table: 'applications',
+  });
+}
+
+function thrownBy(act: () => unknown): unknown {
+  try {
+    return act();
+  } catch (error) {
+    return error;
+  }
+}
+
+const thrown: [what: string, error: unknown, tells: string][] = [
+  [
+    'a row in a unique violation',
+    createDatabaseError('duplicate key value violates unique constraint "applications_pkey"'),
+    'applications_pkey',
+  ],
+  [
+    'a value of the wrong type',
+    createDatabaseError(`invalid input syntax for type bigint: "${marker}"`),
+    'invalid input syntax for type bigint',
+  ],
+  [
+    'a value over lines',
+    createDatabaseError(`invalid input value for enum state: "a\n    at ${marker}"`),
+    'invalid input value',
+  ],
+  [
+    'the parameters of a query',
+    new DrizzleQueryError(`insert ${marker}`, [marker], createDatabaseError('relation "x" does not exist')),
+    'relation \\"x\\" does not exist',
+  ],
+  [
+    'the headers and body of an answer',
+    new errors.ResponseError(`Response`, 401, { headers: { authorization: marker }, body: marker }),
+    '401',
+  ],
+  ['a piece of broken JSON', thrownBy(() => JSON.parse(`{"email": ${marker}}`)), 'JSON'],
+  ['a whole broken JSON', thrownBy(() => JSON.parse(marker)), 'JSON'],
+  ['an address that is none', thrownBy(() => new URL(`//${marker}`)), 'Invalid URL'],
+  [
+    'the query of an address',
+    new Error(`GET https://api.example.com/v1/x?code=${marker}&state=${marker} failed`),
+    'https://api.example.com/v1/x',
+  ],
+  [
+    'the password in an address',
+    new Error(`cannot reach postgres://intake:${marker}@db:5432/intake`),
+    'postgres://db:5432/intake',
+  ],
+  ['an e-mail address', new Error(`no reply from "${marker}@example.com"`), 'no reply from'],
+  [
+    'a member of an error',
+    Object.assign(new Error('failed'), { payload: marker, config: { credential: marker }, body: [marker] }),
+    'failed',
+  ],
+  ['a thrown text', marker, 'no Error'],
+  ['a thrown object', { email: marker }, 'no Error'],
+  [
+    'the cause of the cause',
+    new Trouble('unreachable', 'No answer.', {
+      cause: new Error('outer', { cause: createDatabaseError(`x: "${marker}"`) }),
+    }),
+    'outer',
+  ],
+  ['what several errors hold', new AggregateError([createDatabaseError(`x: "${marker}"`)], ''), '23505'],
+];
+
+describe('an error', () => {
+  it.each(thrown)('does not tell %s', async (_, error, tells) => {
+    for (const told of [JSON.stringify(toSafeError(error)), JSON.stringify(await logged({ err: error }, 'failed'))]) {
+      expect(told).not.toContain(marker);
+    }
+    expect(JSON.stringify(toSafeError(error))).toContain(tells);
+  });
+
+  it('tells its name, kind, status, code, message and place', async () => {
+    const error = new Trouble('throttled', 'Too many requests.', {
+      status: 429,
+      cause: Object.assign(new Error('reset'), { code: 'ECONNRESET' }),
+    });
+    const { err } = await logged({ err: error }, 'failed');
+    expect(err).toMatchObject({
+      name: 'Trouble',
+      kind: 'throttled',
+      status: 429,
+      message: 'Too many requests.',
+      stack: expect.stringMatching(/^ {4}at .*log\.test\.ts/),
+      cause: { code: 'ECONNRESET', message: 'reset' },
+    });
+  });
+
+  it('that causes itself comes to an end', () => {
+    const error = new Error('round');
+    error.cause = error;
+    expect(JSON.stringify(toSafeError(error)).match(/round/g)?.length).toBeLessThan(10);
+  });
+});
+
+describe('a line', () => {
+  it('without a message of its own takes the safe one of its error', async () => {
+    const lines: string[] = [];
+    const log = await createLog({ level: 'info', format: 'json' }, { write: (line) => void lines.push(line) });
+    const error = new Error(`no reply from ${marker}@example.com`);
+    log.error(error);
+    log.error({ err: error });
+    log.child({ advertiser: 'north' }).error(error, 'failed');
+    expect(lines.map((line) => JSON.parse(line).msg)).toEqual([
+      'no reply from [address]',
+      'no reply from [address]',
+      'failed',
+    ]);
+    expect(lines.join('')).not.toContain(marker);
+    expect(JSON.parse(lines[2] ?? '')).toMatchObject({
+      advertiser: 'north',
+      err: { message: 'no reply from [address]' },
+    });
+  });
+
+  it('holds ids, counts and its time, and leaves every object out', async () => {
+    const line = await logged(
+      { advertiser: 'north', application: 9_007_199_254_740_993n, count: 3, page: { email: marker }, rows: [marker] },
+      'swept',
+    );
+    expect(line).toMatchObject({
+      level: 'error',
+      advertiser: 'north',
+      application: '9007199254740993',
+      count: 3,
+      msg: 'swept',
+    });
+    expect(line).toMatchObject({ page: '[left out]', rows: '[left out]' });
+    expect(line.time).toMatch(/^\d{4}-\d\d-\d\dT/);
+    expect(line).not.toHaveProperty('hostname');
+  });
+
+  it('is bounded, whatever it is given', async () => {
+    expect(JSON.stringify(await logged({ reason: 'x'.repeat(100_000) }, 'failed')).length).toBeLessThan(1_000);
+    expect(JSON.stringify(await logged({ err: new Error('x'.repeat(100_000)) }, 'failed')).length).toBeLessThan(10_000);
+  });
+
+  it.each([
+    ['json', /^\{"level":"info"/],
+    ['auto', /^\{"level":"info"/],
+    ['pretty', /INFO.*: ready/],
+  ])('goes to stderr as %s asks, and stays below the level unheard', (format, shape) => {
+    const script = `import { createLog } from './src/log.ts';
+      const log = await createLog({ level: 'info', format: '${format}' });
+      log.debug('unheard'); log.info({ advertiser: 'north' }, 'ready'); process.exit(0);`;
+    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
+    expect(stdout).toBe('');
+    expect(stderr).toMatch(shape);
+    expect(stderr).toContain('north');
+    expect(stderr).not.toContain('unheard');
+  });
+});
