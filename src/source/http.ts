@@ -20,6 +20,8 @@ export interface HttpOptions {
   readonly userAgent: string;
   /** Awaited before every single request: the shared rate budget. */
   readonly takeTurn?: ((signal: AbortSignal) => Promise<void>) | undefined;
+  /** The first wait between tries, doubled and spread for each further one. */
+  readonly retryDelayMs?: number | undefined;
   /** Told of each failed try that will be followed by another. */
   readonly onRetry?: ((retry: { readonly attempt: number; readonly trouble: Trouble }) => void) | undefined;
 }
@@ -96,7 +98,7 @@ export function createHttp(options: HttpOptions): Http {
   function retrying<T>(signal: AbortSignal, attempt: () => Promise<T>): Promise<T> {
     return pRetry(attempt, {
       retries,
-      minTimeout: 300,
+      minTimeout: options.retryDelayMs ?? 300,
       randomize: true,
       // A request that has used up its whole time is not given it again.
       maxRetryTime: options.totalTimeoutMs,
@@ -106,7 +108,7 @@ export function createHttp(options: HttpOptions): Http {
         // Also called after the last failure.
         if (retriesLeft === 0 || !(error instanceof Trouble) || !isWorthAnother(error)) return;
         options.onRetry?.({ attempt: attemptNumber, trouble: error });
-        if (error.retryAfterMs !== undefined) await sleep(error.retryAfterMs, undefined, { signal });
+        if (error.retryAfterMs !== undefined) await rest(error.retryAfterMs, signal);
       },
     });
   }
@@ -116,6 +118,11 @@ export function createHttp(options: HttpOptions): Http {
     open: (request) => retrying(request.signal, () => openOnce(request)),
     [Symbol.asyncDispose]: () => pool.destroy(),
   };
+}
+
+// An abort ends the rest; p-retry then throws the signal's own reason.
+async function rest(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => undefined);
 }
 
 function toAnswer(response: Dispatcher.ResponseData, signal: AbortSignal): HttpAnswer {

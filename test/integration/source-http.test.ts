@@ -1,0 +1,454 @@
+// Transport: the client against small servers that each misbehave in one way.
+
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { inspect } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { Trouble } from '../../src/domain/trouble.ts';
+import { createSource, type ListAnswer, type Source, type SourceOptions } from '../../src/source/client.ts';
+
+const page = '{"JobApplications":{"AdvertiserID":7,"AfterID":"0","JobApplicationsList":[{"ID":1},{"ID":2}]}}';
+const never = new AbortController().signal;
+const secret = 'top-secret-credential';
+
+interface World {
+  readonly source: Source;
+  readonly url: string;
+  readonly requests: IncomingMessage[];
+}
+
+/** A server that answers its nth request by the nth listener, the last one from then on. */
+async function open(
+  listeners: RequestListener | readonly RequestListener[],
+  options: Partial<SourceOptions> = {},
+): Promise<World> {
+  const requests: IncomingMessage[] = [];
+  const row = [listeners].flat();
+  const server = createServer((request, response) => {
+    requests.push(request);
+    (row[requests.length - 1] ?? row.at(-1))?.(request, response);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const source = createSource({
+    url: `${url}/api`,
+    credential: secret,
+    format: 'json',
+    idleTimeoutMs: 5000,
+    totalTimeoutMs: 20_000,
+    connections: 2,
+    listMaxBytes: 1_000_000,
+    userAgent: 'intake-test',
+    retryDelayMs: 10,
+    ...options,
+  });
+  onTestFinished(async () => {
+    await source[Symbol.asyncDispose]();
+    server.closeAllConnections();
+    server.close();
+  });
+  return { source, url, requests };
+}
+
+function send(status: number, body: string | Buffer = '', headers: Record<string, string> = {}): RequestListener {
+  return (_request, response) => response.writeHead(status, headers).end(body);
+}
+
+const ok = send(200, page, { 'content-type': 'application/json; charset=utf-8' });
+
+function ids(answer: ListAnswer): readonly bigint[] {
+  return answer.kind === 'page' ? answer.page.ids : answer.ids;
+}
+
+async function troubleOf(promise: Promise<unknown>): Promise<Trouble> {
+  const error = await promise.then(
+    () => new Error('it went well'),
+    (reason: unknown) => reason,
+  );
+  if (error instanceof Trouble) return error;
+  throw error;
+}
+
+describe('a question', () => {
+  test('carries filters, include, credential, form and agent, and asks for plain bytes', async () => {
+    const { source, requests } = await open(ok);
+    await source.list({ afterId: 9007199254740993n, beforeDate: '2024-01-15T22:00:00' }, never);
+    const [request] = requests;
+    const asked = new URL(request?.url ?? '', 'http://x');
+    expect(request?.method).toBe('GET');
+    expect(asked.pathname).toBe('/api/v1/advertiser/applications');
+    expect(Object.fromEntries(asked.searchParams)).toEqual({
+      afterid: '9007199254740993',
+      beforedate: '2024-01-15T22:00:00',
+      include: 'primaryjobseekinginfo',
+    });
+    expect(request?.headers).toMatchObject({
+      authorization: `SWS ${secret}`,
+      accept: 'application/json',
+      'user-agent': 'intake-test',
+    });
+    expect(request?.headers['accept-encoding']).toBeUndefined();
+  });
+
+  test('asks for XML when that is the form', async () => {
+    const { source, requests } = await open(send(200, '<JobApplications/>'), { format: 'xml' });
+    expect(await source.list({}, never)).toMatchObject({ kind: 'page', page: { format: 'xml', weakEmpty: false } });
+    expect(requests[0]?.headers.accept).toBe('application/xml');
+  });
+
+  test('reads the credential anew each time and waits its turn each time, retries included', async () => {
+    let turns = 0;
+    const { source, requests } = await open([ok, send(500), ok], {
+      credential: () => `key-${turns}`,
+      takeTurn: async () => {
+        turns++;
+      },
+    });
+    await source.list({}, never);
+    await source.list({}, never);
+    expect(requests.map(({ headers }) => headers.authorization)).toEqual(['SWS key-1', 'SWS key-2', 'SWS key-3']);
+  });
+
+  test('JSON asked, XML sent: read all the same', async () => {
+    const xml =
+      '<JobApplications><JobApplicationsList><JobApplication><ID>4</ID></JobApplication></JobApplicationsList></JobApplications>';
+    const { source } = await open(send(200, xml, { 'content-type': 'application/xml' }));
+    expect(await source.list({}, never)).toMatchObject({ page: { ids: [4n], format: 'xml' } });
+  });
+
+  test('a Sunset header is told', async () => {
+    const { source } = await open(send(200, page, { sunset: 'Fri, 01 Jan 2027 00:00:00 GMT' }));
+    expect(await source.list({}, never)).toMatchObject({ page: { sunsetAt: Date.UTC(2027, 0, 1) } });
+  });
+});
+
+describe('L8: an empty answer without an envelope is weak', () => {
+  test.for([
+    ['204', send(204)],
+    ['an empty body', send(200)],
+    ['404 after an answer', send(404, 'nothing matches')],
+  ] as const)('%s', async ([, empty]) => {
+    const { source } = await open([ok, empty]);
+    expect(await source.list({}, never)).toMatchObject({ page: { weakEmpty: false } });
+    expect(await source.list({}, never)).toMatchObject({
+      kind: 'page',
+      page: { weakEmpty: true, ids: [], applications: [] },
+    });
+  });
+
+  test('404 on the very first call is a wrong base URL, and says so', async () => {
+    const { source, requests } = await open([send(404), ok, send(404)]);
+    const trouble = await troubleOf(source.list({}, never));
+    expect(trouble).toMatchObject({ kind: 'missing', status: 404 });
+    expect(trouble.message).toContain('SOURCE_URL');
+    expect(requests).toHaveLength(1);
+  });
+
+  test('an HTML login page with status 200 is trouble', async () => {
+    const { source } = await open(
+      send(200, '<!DOCTYPE html><html><body>Log in</body></html>', { 'content-type': 'text/html' }),
+    );
+    const trouble = await troubleOf(source.list({}, never));
+    expect(trouble.kind).toBe('malformed');
+    expect(trouble.message).toContain('HTML');
+  });
+});
+
+describe('a failure that seconds may mend', () => {
+  const cutAmid: RequestListener = (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.write(page.slice(0, 40), () => response.socket?.destroy());
+  };
+  // A clean end for the HTTP client: only the JSON shows that something is missing.
+  const cutCleanly: RequestListener = (_request, response) => {
+    response.socket?.end(`HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n${page.slice(0, 60)}`);
+  };
+
+  test.for([
+    ['a 5xx burst', [send(500), send(502)]],
+    ['a reset before the headers', [(request: IncomingMessage) => request.socket.resetAndDestroy()]],
+    ['a reset amid the body', [cutAmid]],
+    [
+      'a body shorter than its Content-Length',
+      [send(200, page.slice(0, 50), { 'content-length': '500', connection: 'close' })],
+    ],
+    ['a close-delimited body cut off', [cutCleanly]],
+    ['a gzip body cut off', [send(200, gzipSync(page).subarray(0, 30), { 'content-encoding': 'gzip' })]],
+    ['429 without a time', [send(429)]],
+    ['429 for a second', [send(429, '', { 'retry-after': '1' })]],
+  ] as const)('%s is asked again', async ([, failures]) => {
+    const retries: string[] = [];
+    const { source, requests } = await open([...failures, ok], {
+      onRetry: ({ trouble }) => retries.push(trouble.kind),
+    });
+    expect(ids(await source.list({}, never))).toEqual([1n, 2n]);
+    expect(requests).toHaveLength(failures.length + 1);
+    expect(retries).toHaveLength(failures.length);
+  });
+
+  test('that does not mend is told after four tries', async () => {
+    const { source, requests } = await open(send(503));
+    expect(await troubleOf(source.list({}, never))).toMatchObject({ kind: 'unreachable', status: 503 });
+    expect(requests).toHaveLength(4);
+  });
+
+  test('a keep-alive connection that the server has just closed costs nothing', async () => {
+    const { source } = await open((_request, response) => {
+      response.writeHead(200, { 'keep-alive': 'timeout=60' }).end(page);
+      response.on('close', () => setTimeout(() => response.socket?.destroy(), 5));
+    });
+    for (let round = 0; round < 5; round++) {
+      expect(ids(await source.list({}, never))).toEqual([1n, 2n]);
+      await new Promise((resolve) => setTimeout(resolve, 4 + round));
+    }
+  });
+
+  test('429 for a second waits at least that second', async () => {
+    const { source } = await open([send(429, '', { 'retry-after': '1' }), ok]);
+    const startedAt = performance.now();
+    await source.list({}, never);
+    expect(performance.now() - startedAt).toBeGreaterThan(1000);
+  });
+});
+
+describe('a failure that seconds will not mend is told at once', () => {
+  test.for([
+    [401, 'refused'],
+    [403, 'refused'],
+    [410, 'missing'],
+    [400, 'unreachable'],
+  ] as const)('%i is %s', async ([status, kind]) => {
+    const { source, requests } = await open(send(status));
+    expect(await troubleOf(source.list({}, never))).toMatchObject({ kind, status });
+    expect(requests).toHaveLength(1);
+  });
+
+  test('429 for a day names the day', async () => {
+    const { source, requests } = await open(send(429, '', { 'retry-after': '86400' }));
+    expect(await troubleOf(source.list({}, never))).toMatchObject({ kind: 'throttled', retryAfterMs: 86_400_000 });
+    expect(requests).toHaveLength(1);
+  });
+
+  test('401 for a while, then fine: the next question is answered', async () => {
+    const { source } = await open([send(401), ok]);
+    await troubleOf(source.list({}, never));
+    expect(ids(await source.list({}, never))).toEqual([1n, 2n]);
+  });
+});
+
+describe('time', () => {
+  const silent: RequestListener = () => undefined;
+  const drip = (_request: IncomingMessage, response: ServerResponse) => {
+    response.writeHead(200);
+    const timer = setInterval(() => response.write(' '), 30);
+    response.on('close', () => clearInterval(timer));
+  };
+
+  test('slow headers end after the idle time, and are asked again', async () => {
+    const { source } = await open([silent, ok], { idleTimeoutMs: 200 });
+    expect(ids(await source.list({}, never))).toEqual([1n, 2n]);
+  });
+
+  test('A12: a byte now and then for ever ends after the total time, and only once', async () => {
+    const { source, requests } = await open(drip, { idleTimeoutMs: 2000, totalTimeoutMs: 300 });
+    const startedAt = performance.now();
+    const trouble = await troubleOf(source.list({}, never));
+    expect(trouble.kind).toBe('unreachable');
+    expect(trouble.message).toContain('longer');
+    expect(performance.now() - startedAt).toBeLessThan(2000);
+    expect(requests).toHaveLength(1);
+  });
+
+  test.for([
+    ['before headers', silent],
+    ['amid the body', drip],
+    ['between tries', send(500)],
+    ['while waiting for a Retry-After', send(429, '', { 'retry-after': '9' })],
+  ] as const)('an abort %s ends at once with its own reason', async ([, listener]) => {
+    const { source } = await open(listener, { retryDelayMs: 5000 });
+    const controller = new AbortController();
+    const reason = new Error('shutting down');
+    const asked = source.list({}, controller.signal);
+    setTimeout(() => controller.abort(reason), 100);
+    const startedAt = performance.now();
+    await expect(asked).rejects.toBe(reason);
+    expect(performance.now() - startedAt).toBeLessThan(1000);
+  });
+});
+
+describe('size', () => {
+  function endless(head: string, unit: (index: number) => string): RequestListener {
+    return (_request, response) => {
+      let index = 0;
+      response.writeHead(200).write(head);
+      const more = () => {
+        while (!response.destroyed && response.write(unit(index++).repeat(1)));
+      };
+      response.on('drain', more);
+      more();
+    };
+  }
+
+  test('L14: a list beyond the limit is abandoned, its first ids told', async () => {
+    const { source } = await open(
+      endless('{"JobApplications":{"AdvertiserID":7,"JobApplicationsList":[', (index) => `{"ID":${index}},`),
+      {
+        listMaxBytes: 100_000,
+      },
+    );
+    const answer = await source.list({}, never);
+    expect(answer).toMatchObject({ kind: 'overflow', bytes: 100_000 });
+    expect(ids(answer).slice(0, 3)).toEqual([0n, 1n, 2n]);
+    expect(ids(answer).length).toBeGreaterThan(5000);
+  });
+
+  test('A13: gzip that was not asked for is inflated', async () => {
+    const { source } = await open(send(200, gzipSync(page), { 'content-encoding': 'gzip' }));
+    expect(await source.list({}, never)).toMatchObject({ page: { ids: [1n, 2n], bytes: page.length } });
+  });
+
+  test('A13: a gzip bomb is worth no more than the limit', async () => {
+    const bomb = gzipSync(Buffer.alloc(300_000_000, ' '), { level: 1 });
+    const { source } = await open(send(200, bomb, { 'content-encoding': 'gzip' }));
+    const before = process.memoryUsage().rss;
+    expect(await source.list({}, never)).toMatchObject({ kind: 'overflow', ids: [], bytes: 1_000_000 });
+    expect(process.memoryUsage().rss - before).toBeLessThan(100_000_000);
+  });
+
+  test('an encoding we do not read is trouble', async () => {
+    const { source } = await open(send(200, page, { 'content-encoding': 'zebra' }));
+    expect(await troubleOf(source.list({}, never))).toMatchObject({ kind: 'malformed' });
+  });
+});
+
+describe('the credential', () => {
+  test('A10: follows a redirect within its origin, once', async () => {
+    const { source, requests } = await open([send(302, '', { location: '/elsewhere' }), ok]);
+    expect(ids(await source.list({}, never))).toEqual([1n, 2n]);
+    expect(requests.map(({ url }) => url?.split('?')[0])).toEqual(['/api/v1/advertiser/applications', '/elsewhere']);
+  });
+
+  test('A10: does not go round in circles', async () => {
+    const { source, requests } = await open(send(302, '', { location: '/elsewhere' }));
+    expect(await troubleOf(source.list({}, never))).toMatchObject({ kind: 'unreachable', status: 302 });
+    expect(requests).toHaveLength(2);
+  });
+
+  test.for(['http://ORIGIN/x', '//ORIGIN/x', '\\\\ORIGIN\\x', '/\t/ORIGIN/x'])(
+    'A10: never goes to another origin (%j)',
+    async (location) => {
+      const other = await open(ok);
+      const target = location.replace('ORIGIN', new URL(other.url).host);
+      const { source, requests } = await open((_request, response) => {
+        response.socket?.end(`HTTP/1.1 307 Go\r\nlocation: ${target}\r\ncontent-length: 0\r\n\r\n`);
+      });
+      const trouble = await troubleOf(source.list({}, never));
+      expect(trouble).toMatchObject({ kind: 'unreachable', status: 307 });
+      expect(trouble.message).toContain('another origin');
+      expect(requests).toHaveLength(1);
+      expect(other.requests).toHaveLength(0);
+    },
+  );
+
+  test('is in no error, whatever fails', async () => {
+    const failures: RequestListener[] = [
+      send(401, secret),
+      send(404, secret),
+      send(302, '', { location: `http://127.0.0.2/${secret}` }),
+      send(200, `<html>${secret}</html>`),
+      send(200, `{"a":"${secret}`),
+      (request) => request.socket.resetAndDestroy(),
+      (_request, response) => (response.socket as Socket).end(`HTTP/1.1 BROKEN ${secret}\r\n\r\n${secret}`),
+    ];
+    for (const failure of failures) {
+      const { source } = await open(failure);
+      const trouble = await troubleOf(source.list({}, never));
+      expect(inspect(trouble, { depth: 10, showHidden: true })).not.toContain(secret);
+    }
+  });
+
+  test.for(['', ' \n', 'a\nb', 'naïve'])(
+    '%j is refused before anything is sent, and not quoted',
+    async (credential) => {
+      const { source, requests } = await open(ok, { credential });
+      const trouble = await troubleOf(source.list({}, never));
+      expect(trouble.kind).toBe('refused');
+      expect(requests).toHaveLength(0);
+    },
+  );
+
+  test('with a trailing newline, as files have, is sent without it', async () => {
+    const { source, requests } = await open(ok, { credential: `${secret}\n` });
+    await source.list({}, never);
+    expect(requests[0]?.headers.authorization).toBe(`SWS ${secret}`);
+  });
+});
+
+describe('a source that is not there', () => {
+  test.for([
+    ['a name that does not resolve', 'http://no-such-host.invalid'],
+    ['a port where no one listens', 'http://127.0.0.1:1'],
+  ])('%s is unreachable', async ([, url]) => {
+    const { source } = await open(ok, { url: url as string });
+    expect(await troubleOf(source.list({}, never))).toMatchObject({ kind: 'unreachable', status: undefined });
+  });
+
+  test('TLS that fails is unreachable, with no downgrade', async () => {
+    const { source, url, requests } = await open(ok);
+    await using secure = createSource({
+      url: url.replace('http:', 'https:'),
+      credential: secret,
+      format: 'json',
+      idleTimeoutMs: 2000,
+      totalTimeoutMs: 5000,
+      connections: 1,
+      listMaxBytes: 1000,
+      userAgent: 'intake-test',
+      retryDelayMs: 10,
+    });
+    expect(await troubleOf(secure.list({}, never))).toMatchObject({ kind: 'unreachable' });
+    expect(requests).toHaveLength(0);
+    expect(ids(await source.list({}, never))).toEqual([1n, 2n]);
+  });
+});
+
+describe('an attachment', () => {
+  async function read(body: AsyncIterable<Uint8Array>): Promise<string> {
+    return Buffer.concat(await Array.fromAsync(body)).toString();
+  }
+
+  test('is opened by kind and id, its bytes as they come', async () => {
+    const { source, requests } = await open(
+      send(200, gzipSync('bytes'), { 'content-encoding': 'gzip', 'content-type': 'application/pdf' }),
+    );
+    const answer = await source.openAttachment('coverLetter', 5n, never);
+    expect(requests[0]?.url).toBe('/api/v1/advertiser/applications/coverletter/5');
+    expect(requests[0]?.headers.accept).toBe('*/*');
+    expect(answer.headers['content-type']).toBe('application/pdf');
+    expect(Buffer.concat(await Array.fromAsync(answer.body))).toEqual(gzipSync('bytes'));
+  });
+
+  test('that is a screen is asked for in the form of the list', async () => {
+    const { source, requests } = await open(send(200, '{}'), { format: 'xml' });
+    await read((await source.openAttachment('screen', 5n, never)).body);
+    expect(requests[0]?.headers.accept).toBe('application/xml');
+  });
+
+  test('that is not there is missing, and not asked for again', async () => {
+    const { source, requests } = await open(send(404));
+    expect(await troubleOf(source.openAttachment('resume', 5n, never))).toMatchObject({ kind: 'missing', status: 404 });
+    expect(requests).toHaveLength(1);
+  });
+
+  test('A5: that breaks off amid its bytes throws where it is read, and is not asked for again', async () => {
+    const { source, requests } = await open((_request, response) => {
+      response.writeHead(200, { 'content-length': '100' });
+      response.write('half', () => response.socket?.destroy());
+    });
+    const answer = await source.openAttachment('resume', 5n, never);
+    expect(await troubleOf(read(answer.body))).toMatchObject({ kind: 'unreachable' });
+    expect(requests).toHaveLength(1);
+  });
+});
