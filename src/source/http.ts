@@ -26,7 +26,7 @@ export interface HttpOptions {
   readonly onRetry?: ((retry: { readonly attempt: number; readonly trouble: Trouble }) => void) | undefined;
 }
 
-export interface HttpRequest {
+interface HttpRequest {
   /** Below the base URL, with its query. */
   readonly path: string;
   readonly accept: string;

@@ -42,12 +42,8 @@ export function isWorthAnother({ kind, status, retryAfterMs }: Trouble): boolean
   return kind === 'unreachable' && (status === undefined || status === 408 || status >= 500);
 }
 
-/** Milliseconds that Retry-After asks to wait; undefined when absent, unreadable, zero or past. */
-export function toRetryAfterMs(
-  retryAfter: string | undefined,
-  date: string | undefined,
-  nowMs: number,
-): number | undefined {
+// Milliseconds that Retry-After asks to wait; undefined when absent, unreadable, zero or past.
+function toRetryAfterMs(retryAfter: string | undefined, date: string | undefined, nowMs: number): number | undefined {
   const text = retryAfter?.trim() ?? '';
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000 || undefined;
   // Date.parse would read "-5" as a year; an HTTP date begins with its weekday.

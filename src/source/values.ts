@@ -41,8 +41,8 @@ export function readText(value: unknown, field: string, notes: Note[]): string |
   return storable;
 }
 
-/** The text with NUL and lone surrogates replaced: Postgres refuses the one and silently alters the other. */
-export function toStorableText(text: string): string {
+// Postgres refuses NUL in text and silently alters lone surrogates.
+function toStorableText(text: string): string {
   const wellFormed = text.isWellFormed() ? text : text.toWellFormed();
   return wellFormed.includes('\0') ? wellFormed.replaceAll('\0', replacement) : wellFormed;
 }

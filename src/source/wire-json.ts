@@ -17,6 +17,7 @@ declare global {
 // Sixteen digits, or an exponent of two: the only numbers that a double may not hold as written. Looked for where a
 // number can stand, since long digit runs inside texts (hashes, dates) are common and would make every page slow.
 const risky = /[:,[]\s*-?\d(?:[\d.]{15}|[\d.]*e[+-]?\d{2})/i;
+const riskyLiteral = /^-?\d(?:[\d.]{15}|[\d.]*e[+-]?\d{2})/i;
 
 /** Reads JSON; a reviver costs six times as much, so it runs only where a number asks for it (`exact`). */
 export function parseJson(text: string): { readonly value: unknown; readonly exact: boolean } {
@@ -31,6 +32,8 @@ export function parseJson(text: string): { readonly value: unknown; readonly exa
 }
 
 function keepDigits(_key: string, value: unknown, context: { readonly source?: string }): unknown {
-  if (typeof value !== 'number' || context.source === undefined) return value;
-  return Number.isSafeInteger(value) || String(value) === context.source ? value : JSON.rawJSON(context.source);
+  const { source } = context;
+  if (typeof value !== 'number' || source === undefined || String(value) === source) return value;
+  // Judged by itself, so that an element reads the same whatever its neighbours hold.
+  return riskyLiteral.test(source) ? JSON.rawJSON(source) : value;
 }

@@ -20,6 +20,7 @@ type OrderedNode = { readonly [name: string]: unknown };
 const attributesKey = ':@';
 const textKey = '#text';
 const guard = '$';
+const noAttributes: ReadonlyMap<string, string> = new Map();
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
 const parser = new XMLParser({
@@ -53,11 +54,11 @@ const parser = new XMLParser({
 /** Reads a whole, well-formed document; anything less is Trouble malformed. */
 export function parseXml(text: string): XmlElement {
   if (XMLValidator.validate(text) !== true) refuse('is not whole, valid XML');
-  const roots = parseNodes(text).flatMap(toElement);
+  const roots = parseNodes(text).filter((node) => !(textKey in node));
   const root = roots[0];
   // The validator lets <a/><b/> pass.
   if (root === undefined || roots.length > 1) refuse('has no root element, or more than one');
-  return root;
+  return toElement(root);
 }
 
 /** True for an element that says it is null, by whatever prefix. */
@@ -102,21 +103,24 @@ function parseNodes(text: string): OrderedNode[] {
 }
 
 // Recursion is bounded: the parser refuses what nests deeper than a hundred elements.
-function toElement(node: OrderedNode): XmlElement[] {
-  const name = Object.keys(node)[0];
-  if (name === undefined || name === textKey) return [];
-  const nodes = node[name] as OrderedNode[];
-  const children = nodes.flatMap(toElement);
-  const text = nodes.map((child) => (textKey in child ? String(child[textKey]) : '')).join('');
-  const attributes = Object.entries((node[attributesKey] ?? {}) as Record<string, string>);
-  return [
-    {
-      name: name.startsWith(guard) ? name.slice(guard.length) : name,
-      attributes: new Map(attributes.map(([key, value]) => [key.slice(1), value])),
-      children,
-      text: children.length > 0 && text.trim() === '' ? '' : text,
-    },
-  ];
+function toElement(node: OrderedNode): XmlElement {
+  const name = Object.keys(node)[0] as string;
+  const children: XmlElement[] = [];
+  let text = '';
+  for (const child of node[name] as OrderedNode[]) {
+    if (textKey in child) text += String(child[textKey]);
+    else children.push(toElement(child));
+  }
+  return {
+    name: name.startsWith(guard) ? name.slice(guard.length) : name,
+    attributes: attributesKey in node ? toAttributes(node[attributesKey] as Record<string, string>) : noAttributes,
+    children,
+    text: children.length > 0 && text.trim() === '' ? '' : text,
+  };
+}
+
+function toAttributes(prefixed: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+  return new Map(Object.entries(prefixed).map(([name, value]) => [name.slice(1), value]));
 }
 
 function toCharacter(reference: string, hex?: string, decimal?: string, name?: string): string {

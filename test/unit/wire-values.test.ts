@@ -72,8 +72,15 @@ describe('an id', () => {
   });
 
   test('digits beyond a double stay exact in raw, wherever they stand', () => {
-    const { raw } = application('"Other":12345678901234567890.123,"More":[1e400]');
-    expect(raw).toBe('{"ID":5,"Other":12345678901234567890.123,"More":[1e400]}');
+    const literals = '"Other":12345678901234567890.123,"More":[1e400,1e-400,5.00000000000000000001]';
+    expect(application(literals).raw).toBe(`{"ID":5,${literals}}`);
+  });
+
+  test('reads the same whatever its neighbours hold', () => {
+    const element = '{"ID":3.0,"Size":1e3,"Other":1.50,"More":15e-1}';
+    const [alone] = parsePage(`[${element}]`).applications;
+    const [beside] = parsePage(`[${element},{"ID":9007199254740993}]`).applications;
+    expect(beside).toEqual(alone);
   });
 });
 
