@@ -17,6 +17,7 @@ export interface Source extends AsyncDisposable {
   openAttachment(kind: AttachmentKind, id: bigint, signal: AbortSignal): Promise<HttpAnswer>;
 }
 
+/** How the account is reached, and what of its answers is read. */
 export interface SourceOptions extends HttpOptions {
   readonly format: 'json' | 'xml';
   /** Larger lists are abandoned. */
@@ -83,7 +84,9 @@ async function readList(answer: HttpAnswer, options: SourceOptions): Promise<Lis
   const { headers } = answer;
   const { bytes, whole } = await readBody(answer.body, headers['content-encoding'], options.listMaxBytes);
   if (!whole) {
-    return { kind: 'overflow', ids: scanIds(decodeText(bytes, headers['content-type']).text), bytes: bytes.length };
+    // Byte by byte: ids are ASCII, in UTF-16 with a zero beside each digit.
+    const prefix = bytes.toString('latin1').replaceAll('\0', '');
+    return { kind: 'overflow', ids: scanIds(prefix), bytes: bytes.length };
   }
   const sunsetAt = Date.parse(headers.sunset ?? '') || null;
   if (bytes.length === 0) return toEmptyAnswer(options.format, 0, sunsetAt);

@@ -7,6 +7,7 @@ import { type Dispatcher, Pool } from 'undici';
 import { Trouble } from '../domain/trouble.ts';
 import { isRedirect, isWorthAnother, toStatusTrouble } from './status.ts';
 
+/** Where to, as whom, and how patiently. */
 export interface HttpOptions {
   /** Scheme, host and optional path. */
   readonly url: string;
@@ -33,14 +34,15 @@ interface HttpRequest {
   readonly signal: AbortSignal;
 }
 
-/** An open answer. The body must be read or destroyed. */
-export interface HttpAnswer {
+/** An open answer. Disposing drops what was not read, and its connection. */
+export interface HttpAnswer extends AsyncDisposable {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** The bytes as they come, not inflated; a failing connection throws Trouble here. */
   readonly body: AsyncIterable<Uint8Array>;
 }
 
+/** The door to one origin; closing it ends its connections. */
 export interface Http extends AsyncDisposable {
   /** Asks and reads in one breath: what `read` throws as unreachable or malformed is asked again, a few times. */
   get<T>(request: HttpRequest, read: (answer: HttpAnswer) => Promise<T>): Promise<T>;
@@ -67,8 +69,7 @@ export function createHttp(options: HttpOptions): Http {
     const { credential } = options;
     const secret = (typeof credential === 'function' ? await credential() : credential).trim();
     // An invalid header value would be thrown back at us by the client, and no one knows in how many words.
-    if (!/^[\x20-\x7e]+$/.test(secret))
-      throw new Trouble('refused', 'The credential is empty or not plain ASCII text.');
+    if (!/^[\x20-\x7e]+$/.test(secret)) throw new Trouble('refused', 'The credential is empty or not plain ASCII.');
     try {
       return await pool.request({
         method: 'GET',
@@ -127,7 +128,14 @@ async function rest(ms: number, signal: AbortSignal): Promise<void> {
 
 function toAnswer(response: Dispatcher.ResponseData, signal: AbortSignal): HttpAnswer {
   const headers = Object.entries(response.headers).map(([name, value]) => [name, [value].flat()[0]]);
-  return { status: response.statusCode, headers: Object.fromEntries(headers), body: toBytes(response, signal) };
+  return {
+    status: response.statusCode,
+    headers: Object.fromEntries(headers),
+    body: toBytes(response, signal),
+    async [Symbol.asyncDispose]() {
+      response.body.on('error', () => undefined).destroy();
+    },
+  };
 }
 
 async function* toBytes(response: Dispatcher.ResponseData, signal: AbortSignal): AsyncGenerator<Uint8Array> {

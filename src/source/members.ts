@@ -9,6 +9,7 @@ export interface Members {
 
 type Names = ReadonlyMap<string, string>;
 
+/** Members of the list's envelope. Spec: Job applications result. */
 export const envelopeNames: Names = namesOf([
   'AdvertiserID',
   'AgentID',
@@ -18,6 +19,7 @@ export const envelopeNames: Names = namesOf([
   'BeforeDate',
   'JobApplicationsList',
 ]);
+/** Members of one application. Spec: Job application. */
 export const applicationNames: Names = namesOf([
   'ID',
   'DateSubmitted',
@@ -30,7 +32,9 @@ export const applicationNames: Names = namesOf([
   'Attachments',
   'PrimaryJobSeekingInfo',
 ]);
+/** Members of one attachment. Spec: Attachment. */
 export const attachmentNames: Names = namesOf(['DateUploaded', 'HasVirus', 'Hash', 'Href', 'Size', 'Type']);
+/** Members of the job-seeking info. Spec: PrimaryJobSeekingInfo. */
 export const jobSeekingInfoNames: Names = namesOf(['JobTitle', 'CompanyName', 'TimeInRole', 'IsNewToWorkForce']);
 
 /** Sorts an object's members into known and unknown; `__type`, a serializer's own mark, is neither. */

@@ -75,7 +75,7 @@ function renderDeep(root: unknown): string {
   return parts.join('');
 }
 
-// numeric holds 131,072 digits before the point and 16,383 after it.
+// numeric holds 131,072 digits before the point and 16,383 after it; a little less is allowed here.
 function fitNumber(_key: string, value: unknown): unknown {
   if (!isExactNumber(value)) return value;
   const parts = /^-?(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(value.rawJSON);

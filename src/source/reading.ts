@@ -45,5 +45,6 @@ function toLeafText(leaf: unknown): string[] {
     const date = parseDate(text);
     if (date.at !== null) return [`${date.at} ${date.offset}`];
   }
-  return [/^-?\d+\.\d*0$/.test(text) ? text.replace(/\.?0+$/, '') : text];
+  // Only what can be a number: the pattern is quadratic in a run of zeros.
+  return [text.length < 40 && /^-?\d+\.\d*0$/.test(text) ? text.replace(/\.?0+$/, '') : text];
 }

@@ -10,7 +10,10 @@ export interface XmlElement {
   /** By local name, without namespace declarations. */
   readonly attributes: ReadonlyMap<string, string>;
   readonly children: readonly XmlElement[];
-  /** Text and CDATA of the element itself, joined; empty when it holds elements and only whitespace between them. */
+  /**
+   * Text and CDATA of the element itself, joined; empty when it holds elements and only whitespace between them.
+   * A slice of the document, which V8 keeps in memory as long as one of its slices.
+   */
   readonly text: string;
 }
 
@@ -21,7 +24,9 @@ const attributesKey = ':@';
 const textKey = '#text';
 const guard = '$';
 const noAttributes: ReadonlyMap<string, string> = new Map();
-const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
+const entities: ReadonlyMap<string, string> = new Map(
+  Object.entries({ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }),
+);
 
 const parser = new XMLParser({
   preserveOrder: true,
@@ -41,8 +46,8 @@ const parser = new XMLParser({
   entityDecoder: {
     // A DOCTYPE is where entity bombs and outside references come from; nothing of ours needs one.
     addInputEntities: () => refuse('has a DOCTYPE'),
-    // The parser's own decoder drops &#0; and lone surrogates and stops after 100,000 characters. Here they come through
-    // as the source wrote them, to be replaced and noted like their JSON twins.
+    // The parser's own decoder silently drops &#0;, &#1; and lone surrogates (tried). Here they come through as the source
+    // wrote them, to be replaced and noted like their JSON twins.
     decode: (text) =>
       text.includes('&') ? text.replace(/&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|(\w+));/gi, toCharacter) : text,
     setExternalEntities: () => undefined,
@@ -124,7 +129,7 @@ function toAttributes(prefixed: Readonly<Record<string, string>>): ReadonlyMap<s
 }
 
 function toCharacter(reference: string, hex?: string, decimal?: string, name?: string): string {
-  if (name !== undefined) return entities[name] ?? reference;
+  if (name !== undefined) return entities.get(name) ?? reference;
   const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16);
   return code > 0x10ffff ? reference : String.fromCodePoint(code);
 }

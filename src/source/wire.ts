@@ -1,13 +1,13 @@
 // A list answer's text to a Page: the envelope in any of its dresses, then element by element.
 // A page is believed whole or refused whole (Trouble malformed); an element costs only itself. Knows no HTTP.
 
-import type { Application, Echo, Page } from '../domain/application.ts';
+import type { Application, Echo, Page, Reject } from '../domain/application.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { parseApplication } from './application.ts';
 import { noDate, parseDate } from './dates.ts';
 import { parseListXml } from './list-xml.ts';
 import { envelopeNames, type Members, readMembers } from './members.ts';
-import { isObject, readText, toBigInt, toScalarText } from './values.ts';
+import { isObject, parseId, readText, toBigInt, toScalarText } from './values.ts';
 import { parseJson } from './wire-json.ts';
 
 /** What of a page its text alone can tell. */
@@ -29,7 +29,7 @@ export function toEmptyPage(format: 'json' | 'xml'): PageFacts {
 
 /** Ids in the beginning of a list that is too large to read: split points, which need no trust. */
 export function scanIds(prefix: string): bigint[] {
-  const ids = prefix.matchAll(/(?:"ID"\s*:\s*"?|<(?:[\w.-]+:)?ID(?:\s[^>]*)?>\s*)(-?\d{1,18})(?=["\s,}<])/gi);
+  const ids = prefix.matchAll(/(?:"ID"\s*:\s*"?|<(?:[\w.-]+:)?ID(?:\s[^<>]{0,200})?>\s*)(-?\d{1,18})(?=["\s,}<])/gi);
   return Array.from(ids, (match) => BigInt(match[1] as string));
 }
 
@@ -47,26 +47,31 @@ function parseText(text: string): PageFacts {
 
 // The structure of JSON and XML is ASCII, so both readings have the same elements in the same places.
 function keepBytes(page: PageFacts, byteForByte: PageFacts): PageFacts {
-  const originals = new Map(byteForByte.applications.map(({ id, raw, rawText }) => [id, rawText ?? raw]));
+  const originals = new Map(byteForByte.applications.map((application) => [application.id, application]));
   const note = { field: 'raw', reason: 'bytes that are not UTF-8 replaced by U+FFFD, kept as Latin-1 in the raw text' };
-  const applications = page.applications.map((application) =>
-    application.raw.includes('\ufffd')
-      ? { ...application, notes: [...application.notes, note], rawText: originals.get(application.id) ?? null }
-      : application,
+  const applications = page.applications.map((application) => {
+    if (!application.raw.includes('\ufffd')) return application;
+    return { ...application, notes: [...application.notes, note], rawText: toOriginal(originals.get(application.id)) };
+  });
+  const rejects = page.rejects.map((reject, index) =>
+    reject.raw.includes('\ufffd') ? { ...reject, rawText: toOriginal(byteForByte.rejects[index]) } : reject,
   );
-  return { ...page, applications };
+  return { ...page, applications, rejects };
+}
+
+function toOriginal(element: Pick<Reject, 'raw' | 'rawText'> | undefined): string | null {
+  return element?.rawText ?? element?.raw ?? null;
 }
 
 function toPage(value: unknown, exact: boolean, format: 'json' | 'xml'): PageFacts {
   const { known } = toEnvelope(value);
-  const advertiserId = known.AdvertiserID ?? null;
-  const advertiser = advertiserId === null ? null : toBigInt(advertiserId);
-  if (advertiserId !== null && advertiser === null) {
+  const advertiserId = (known.AdvertiserID ?? null) === null ? null : parseId(known.AdvertiserID);
+  if (advertiserId !== null && typeof advertiserId !== 'bigint') {
     throw new Trouble('malformed', 'The answer names an AdvertiserID that is not an integer.');
   }
   const agentId = known.AgentID ?? null;
   return {
-    advertiserId: advertiser,
+    advertiserId,
     agentId: agentId === null ? null : readText(agentId, 'AgentID', []),
     ...toElements(toList(known.JobApplicationsList), exact),
     echo: {
@@ -105,7 +110,7 @@ function toList(value: unknown): readonly unknown[] {
 function toElements(list: readonly unknown[], exact: boolean): Pick<PageFacts, 'applications' | 'ids' | 'rejects'> {
   const byId = new Map<bigint, Application>();
   const ids: bigint[] = [];
-  const rejects: PageFacts['rejects'][number][] = [];
+  const rejects: Reject[] = [];
   for (const element of list) {
     const read = parseApplication(element, exact);
     if (!('id' in read)) {

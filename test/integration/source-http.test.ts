@@ -304,6 +304,12 @@ describe('size', () => {
     expect(ids(answer).length).toBeGreaterThan(5000);
   });
 
+  test('L14: a list of UTF-16 beyond the limit shows its ids too', async () => {
+    const body = Buffer.from(`[${Array.from({ length: 100 }, (_, id) => `{"ID":${id}}`).join()}]`, 'utf16le');
+    const { source } = await open(send(200, body), { listMaxBytes: 500 });
+    expect(ids(await source.list({}, never)).slice(0, 3)).toEqual([0n, 1n, 2n]);
+  });
+
   test('A13: gzip that was not asked for is inflated', async () => {
     const { source } = await open(send(200, gzipSync(page), { 'content-encoding': 'gzip' }));
     expect(await source.list({}, never)).toMatchObject({ page: { ids: [1n, 2n], bytes: page.length } });
@@ -434,6 +440,31 @@ describe('an attachment', () => {
     const { source, requests } = await open(send(200, '{}'), { format: 'xml' });
     await read((await source.openAttachment('screen', 5n, never)).body);
     expect(requests[0]?.headers.accept).toBe('application/xml');
+  });
+
+  test('that is not wanted after all is dropped with its connection', async () => {
+    const closed = Promise.withResolvers<void>();
+    const { source } = await open((_request, response) => {
+      response.on('close', closed.resolve);
+      response.writeHead(200).write('the first of many bytes');
+    });
+    {
+      await using answer = await source.openAttachment('resume', 5n, never);
+      expect(answer.status).toBe(200);
+    }
+    await closed.promise;
+  });
+
+  test('whose reader is aborted ends with the reason of the abort', async () => {
+    const { source } = await open((_request, response) => {
+      response.writeHead(200).write('the first of many bytes');
+    });
+    const controller = new AbortController();
+    const reason = new Error('shutting down');
+    const answer = await source.openAttachment('resume', 5n, controller.signal);
+    const bytes = read(answer.body);
+    controller.abort(reason);
+    await expect(bytes).rejects.toBe(reason);
   });
 
   test('that is not there is missing, and not asked for again', async () => {

@@ -50,10 +50,17 @@ describe('a body', () => {
     const body = Buffer.concat([
       Buffer.from('[{"ID":1,"FirstName":"Zo'),
       Buffer.from([0xeb]),
-      Buffer.from('"},{"ID":2,"FirstName":"Zoë"}]'),
+      Buffer.from('"},{"ID":2,"FirstName":"Zoë"},{"ID":null,"FirstName":"'),
+      Buffer.from([0xeb]),
+      Buffer.from('"}]'),
     ]);
     const { text, bytesAsText } = decodeText(body, 'application/json; charset=utf-8');
-    const [broken, whole] = parsePage(text, bytesAsText).applications;
+    const page = parsePage(text, bytesAsText);
+    const [broken, whole] = page.applications;
+    expect(page.rejects[0]).toMatchObject({
+      raw: '{"ID":null,"FirstName":"\ufffd"}',
+      rawText: '{"ID":null,"FirstName":"\xeb"}',
+    });
     expect(broken).toMatchObject({ firstName: 'Zo\ufffd', rawText: '{"ID":1,"FirstName":"Zo\xeb"}' });
     expect(broken?.notes.map(({ field }) => field)).toEqual(['raw']);
     expect(whole).toMatchObject({ firstName: 'Zoë', rawText: null, notes: [] });

@@ -223,11 +223,23 @@ describe('an object', () => {
     });
   });
 
+  test('with a name in two cases keeps the variant as a member we do not know', () => {
+    const [a, b] = ['1', '2'].map((variant) => application(`"email":"${variant}","Email":"exact"`));
+    expect(a?.email).toBe(b?.email);
+    expect(a?.contentHash).not.toBe(b?.contentHash);
+  });
+
   test('with a number beyond jsonb keeps it as text, noted, the original beside it', () => {
     const read = application('"Other":1e999999');
     expect(read.raw).toBe('{"ID":5,"Other":"1e999999"}');
     expect(read.rawText).toBe('{"ID":5,"Other":1e999999}');
     expect(read.notes).toEqual([{ field: 'raw', reason: 'a number beyond jsonb kept as text' }]);
+  });
+
+  test('with a megabyte of zeros in a member we do not know is read at once', () => {
+    const startedAt = performance.now();
+    application(`"Other":"1.${'0'.repeat(1_000_000)}10"`);
+    expect(performance.now() - startedAt).toBeLessThan(2000);
   });
 
   test('with a 5 MB text is stored whole', () => {
