@@ -22,8 +22,14 @@ export function createLeakGuard(): () => Promise<string[]> {
   };
   subscribe('tracing:net.server.listen:asyncStart', (message) => {
     const { server } = message as { server: Server };
+    // Open from here on, also while it is still about to listen, and until its last connection is gone.
+    let open = true;
+    const settle = () => {
+      open = false;
+    };
+    server.once('close', settle).once('error', settle);
     note(
-      () => server.listening,
+      () => open,
       () => `server on ${JSON.stringify(server.address())}`,
     );
   });
@@ -56,7 +62,11 @@ const graceMs = 500;
 
 /** The nearest line of ours. Undefined for the built-in fetch, which keeps idle sockets for all callers and lets nobody close them. */
 function loadCaller(): string | undefined {
+  const usual = Error.stackTraceLimit;
+  // A pool's frames alone fill the usual ten.
+  Error.stackTraceLimit = 50;
   const lines = new Error().stack?.split('\n').slice(4) ?? [];
+  Error.stackTraceLimit = usual;
   if (lines.some((line) => line.includes('node:internal/deps/undici'))) return undefined;
   const ours = lines.find((line) => !line.includes('node:') && !line.includes('/node_modules/'));
   return (ours ?? lines.at(-1) ?? '').trim();

@@ -1,0 +1,199 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { openEmbedded } from '../../src/store/embedded.ts';
+import { answers, eventually, loadParent, openRoot, query, startUser } from '../support/embedded-root.ts';
+
+// Making a cluster takes a second, starting one a sixth of it: tests that do not need a new one share this folder.
+const root = openRoot();
+afterAll(() => root[Symbol.dispose]());
+
+describe('one server per folder', () => {
+  test('what one run stored is there for the next, at the same URL', async () => {
+    const first = await openEmbedded({ root: root.path });
+    await query(first.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
+    await first[Symbol.asyncDispose]();
+    expect(await answers(first.url)).toBe(false);
+
+    await using second = await openEmbedded({ root: root.path });
+    expect(second.url).toBe(first.url);
+    expect(await query(second.url, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }]);
+  });
+
+  test('a second process joins, and the server stops with the last of them', async () => {
+    const here = await openEmbedded({ root: root.path });
+    const there = await startUser(root.path);
+    expect(there.url).toBe(here.url);
+
+    await here[Symbol.asyncDispose]();
+    expect(await query(there.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+
+    there.child.stdin.end();
+    await once(there.child, 'exit');
+    expect(await answers(there.url)).toBe(false);
+  });
+
+  test('two folders have two servers', async () => {
+    using neighbour = openRoot();
+    await using one = await openEmbedded({ root: root.path });
+    await using other = await openEmbedded({ root: neighbour.path });
+    expect(other.url).not.toBe(one.url);
+  });
+
+  test('a port that someone else has taken meanwhile is left to them', async () => {
+    const first = await openEmbedded({ root: root.path });
+    await first[Symbol.asyncDispose]();
+    const squatter = createServer().listen(Number(new URL(first.url).port), '127.0.0.1');
+    await once(squatter, 'listening');
+
+    await using second = await openEmbedded({ root: root.path });
+    expect(new URL(second.url).port).not.toBe(new URL(first.url).port);
+    expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    squatter.close();
+  });
+
+  test('a scratch server begins empty every time and leaves no data', async () => {
+    using root = openRoot({ folder: 'scratch' });
+    const first = await openEmbedded({ root: root.path, scratch: true });
+    await query(first.url, 'CREATE TABLE lost (id int)');
+    await first[Symbol.asyncDispose]();
+    expect(existsSync(join(root.home(), 'data'))).toBe(false);
+
+    await using second = await openEmbedded({ root: root.path, scratch: true });
+    expect(await query(second.url, "SELECT to_regclass('lost') AS lost")).toEqual([{ lost: null }]);
+  });
+
+  test('nobody gets in without the password, and nobody else may read it', async () => {
+    await using embedded = await openEmbedded({ root: root.path });
+    const guess = new URL(embedded.url);
+    guess.password = 'guess';
+    await expect(query(guess.href, 'SELECT 1')).rejects.toThrow('password authentication failed');
+    for (const path of [join(root.path, '.intake/postgres/keeper.json'), join(root.home(), 'password')]) {
+      expect(statSync(path).mode & 0o077, path).toBe(0);
+    }
+  });
+});
+
+describe('after kill -9', () => {
+  test('of the last user, the server stops by itself', async () => {
+    const { child, url } = await startUser(root.path);
+    child.kill('SIGKILL');
+    expect(await eventually(async () => !(await answers(url)))).toBe(true);
+  });
+
+  test('of the server, it comes back at the same URL for whoever is here, with all that was committed', async () => {
+    await using embedded = await openEmbedded({ root: root.path });
+    await query(embedded.url, 'CREATE TABLE survives AS SELECT 42 AS answer');
+    process.kill(root.serverPid(), 'SIGKILL');
+    expect(
+      await eventually(() =>
+        query(embedded.url, 'TABLE survives').then(
+          (rows) => rows.length === 1,
+          () => false,
+        ),
+      ),
+    ).toBe(true);
+  });
+
+  test('of the keeper, its server gets a new one and still stops with the last user', async () => {
+    const embedded = await openEmbedded({ root: root.path });
+    const orphan = root.serverPid();
+    process.kill(loadParent(orphan), 'SIGKILL');
+    const renewed = () => existsSync(join(root.home(), 'data/postmaster.pid')) && root.serverPid() !== orphan;
+    expect(await eventually(async () => renewed() && (await answers(embedded.url)))).toBe(true);
+    const other = await openEmbedded({ root: root.path });
+    await other[Symbol.asyncDispose]();
+    expect(await answers(embedded.url)).toBe(true);
+
+    await embedded[Symbol.asyncDispose]();
+    expect(await answers(embedded.url)).toBe(false);
+  });
+
+  test('of everything, a pid file whose number is another process by now stands in nobody’s way', async () => {
+    const first = await openEmbedded({ root: root.path });
+    const pidFile = readFileSync(join(root.home(), 'data/postmaster.pid'), 'utf8');
+    await first[Symbol.asyncDispose]();
+    const { uid, gid } = statSync(join(root.home(), 'data'));
+    // One that the server's account may signal: it takes any such process for a running server.
+    const bystander = spawn('sleep', ['60'], { uid, gid, cwd: '/' });
+    await once(bystander, 'spawn');
+    writeFileSync(join(root.home(), 'data/postmaster.pid'), pidFile.replace(/^\d+/, String(bystander.pid)));
+
+    await using second = await openEmbedded({ root: root.path });
+    expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    expect(bystander.kill()).toBe(true);
+    await once(bystander, 'exit');
+  });
+});
+
+describe('many at once', () => {
+  test('twenty users who come and go never meet a dead server, and leave none behind', async () => {
+    const urls = new Set<string>();
+    const comeAndGo = async (user: number) => {
+      for (let visit = 0; visit < 3; visit += 1) {
+        await using embedded = await openEmbedded({ root: root.path });
+        urls.add(embedded.url);
+        expect(await query(embedded.url, `SELECT ${user} AS me`)).toEqual([{ me: user }]);
+      }
+    };
+    await Promise.all(Array.from({ length: 20 }, (_, user) => comeAndGo(user)));
+    for (const url of urls) expect(await answers(url)).toBe(false);
+  });
+});
+
+describe('what can be in the way', () => {
+  test('in a folder that the server’s account cannot reach, data lies elsewhere, noted in .intake/', async () => {
+    using root = openRoot({ mode: 0o700 });
+    await using embedded = await openEmbedded({ root: root.path });
+    expect(await query(embedded.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    const inside = join(root.path, '.intake/postgres');
+    // Only root needs another account to serve it.
+    if (process.getuid?.() === 0) expect(root.home()).not.toBe(inside);
+    else expect(root.home()).toBe(inside);
+    expect(existsSync(join(root.home(), 'data/PG_VERSION'))).toBe(true);
+  });
+
+  test('a copied checkout has a server of its own, not the original’s', async () => {
+    using root = openRoot({ mode: 0o700 });
+    using copy = openRoot({ mode: 0o700 });
+    await using original = await openEmbedded({ root: root.path });
+    mkdirSync(join(copy.path, '.intake/postgres'), { recursive: true });
+    for (const name of ['keeper.json', 'elsewhere']) {
+      const path = join(root.path, '.intake/postgres', name);
+      if (existsSync(path)) cpSync(path, join(copy.path, '.intake/postgres', name));
+    }
+    await using other = await openEmbedded({ root: copy.path });
+    expect(new URL(other.url).port).not.toBe(new URL(original.url).port);
+    expect(copy.home()).not.toBe(root.home());
+  });
+
+  test('data of another Postgres version is kept, and the message says so and what to do', async () => {
+    using root = openRoot();
+    const first = await openEmbedded({ root: root.path });
+    await first[Symbol.asyncDispose]();
+    writeFileSync(join(root.home(), 'data/PG_VERSION'), '17\n');
+    const message = /another Postgres version: remove the folder .*, or set DATABASE_URL/;
+    await expect(openEmbedded({ root: root.path })).rejects.toMatchObject({
+      kind: 'ours',
+      message: expect.stringMatching(message),
+    });
+    expect(existsSync(join(root.home(), 'data/base'))).toBe(true);
+  });
+
+  test('without the development packages, the message names DATABASE_URL', async () => {
+    using root = openRoot();
+    cpSync(new URL('../../src', import.meta.url), join(root.path, 'src'), { recursive: true });
+    const bare = (await import(join(root.path, 'src/store/embedded.ts'))) as { openEmbedded: typeof openEmbedded };
+    const message = expect.stringMatching(/No embedded Postgres is installed.*Set DATABASE_URL/);
+    await expect(bare.openEmbedded({ root: root.path })).rejects.toMatchObject({ kind: 'ours', message });
+  });
+
+  test('a .intake that is no folder is named', async () => {
+    using root = openRoot();
+    writeFileSync(join(root.path, '.intake'), '');
+    await expect(openEmbedded({ root: root.path })).rejects.toThrow(/needs the folder .*\.intake/);
+  });
+});

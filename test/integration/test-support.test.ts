@@ -1,0 +1,127 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, describe, expect, inject } from 'vitest';
+import { query } from '../support/embedded-root.ts';
+import { openTestDatabase, test } from '../support/test-database.ts';
+import { openTestRun } from '../support/test-run.ts';
+import { dockerAnswers, openTestServer } from '../support/test-server.ts';
+
+const { serverUrl } = inject('template');
+
+async function loadDatabases(like: string): Promise<string[]> {
+  const rows = await query(serverUrl, `SELECT datname FROM pg_database WHERE datname LIKE '${like}%' ORDER BY 1`);
+  return rows.map(({ datname }) => datname as string);
+}
+
+describe('a database per file', () => {
+  test('two databases know nothing of each other, and begin as the template was prepared', async () => {
+    await using run = await openTestRun(serverUrl, async (url) => {
+      await query(url, 'CREATE TABLE prepared (id int)');
+    });
+    await using one = await openTestDatabase(run.template);
+    await using other = await openTestDatabase(run.template);
+    await one.query('INSERT INTO prepared VALUES ($1)', [1]);
+    expect(await one.query('TABLE prepared')).toEqual([{ id: 1 }]);
+    expect(await other.query('TABLE prepared')).toEqual([]);
+  });
+
+  test('a file’s tests share one database', async ({ database }) => {
+    const [row] = await database.query<{ name: string }>('SELECT current_database() AS name');
+    expect(database.url).toContain(row?.name);
+  });
+
+  test('a pool left open fails whoever closes the database, which is dropped all the same', async () => {
+    const database = await openTestDatabase();
+    const forgotten = new pg.Pool({ connectionString: database.url, application_name: 'forgotten' });
+    forgotten.on('error', () => undefined);
+    await forgotten.query('SELECT 1');
+    await expect(database[Symbol.asyncDispose]()).rejects.toThrow(/Left open: 1 connection.*'forgotten', idle/);
+    expect(await loadDatabases(new URL(database.url).pathname.slice(1))).toEqual([]);
+    await forgotten.end();
+  });
+
+  test('a run drops its own databases and those of killed runs, never those of a living one', async () => {
+    await using living = await openTestRun(serverUrl, async () => undefined);
+    await query(serverUrl, 'CREATE DATABASE intake_test_0badcafe');
+    await query(serverUrl, 'CREATE DATABASE intake_test_0badcafe_1');
+    const run = await openTestRun(serverUrl, async () => undefined);
+    await openTestDatabase(run.template);
+    expect(await loadDatabases('intake_test_0badcafe')).toEqual([]);
+    expect(await loadDatabases(living.template.name)).toEqual([living.template.name]);
+    await run[Symbol.asyncDispose]();
+    expect(await loadDatabases(run.template.name)).toEqual([]);
+  });
+});
+
+describe('the choice of a server', () => {
+  test('TEST_DATABASE_URL wins, and is nobody’s to stop', async () => {
+    await using server = await openTestServer({ testDatabaseUrl: 'postgres://named', root: '/', say: () => undefined });
+    expect(server).toMatchObject({ url: 'postgres://named', name: 'TEST_DATABASE_URL' });
+  });
+
+  test.for([
+    ['a Docker that answers', 200, true],
+    ['something else at the door', 404, false],
+  ] as const)('%s', async ([, status, expected]) => {
+    const door = await listen(createServer((_request, response) => response.writeHead(status).end('OK')));
+    expect(await dockerAnswers(`tcp://127.0.0.1:${door.port}`)).toBe(expected);
+    door.server.close();
+  });
+
+  test('no Docker, and one that hangs, are the same', async () => {
+    expect(await dockerAnswers('unix:///no/such/docker.sock')).toBe(false);
+    const door = await listen(createServer(() => undefined));
+    expect(await dockerAnswers(`tcp://127.0.0.1:${door.port}`)).toBe(false);
+    door.server.closeAllConnections();
+    door.server.close();
+  });
+});
+
+describe('the leak guard', () => {
+  const project = join(import.meta.dirname, '../..');
+  // Inside the project, for its packages; outside test/, where another run would take it for one of its own files.
+  const folder = mkdtempSync(join(project, '.intake/leak-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const guard = join(project, 'test/support/leak-guard.ts');
+  writeFileSync(
+    join(folder, 'vitest.config.ts'),
+    `export default { test: { include: ['leak.test.ts'], setupFiles: [${JSON.stringify(guard)}], pool: 'forks' } };`,
+  );
+
+  test.for([
+    ['a server', "createServer().listen(0, '127.0.0.1')", /server on .*127\.0\.0\.1.*leak\.test\.ts:5/],
+    [
+      'a pool',
+      "await new pg.Pool({ connectionString: process.env.SERVER }).query('SELECT 1')",
+      /socket to .*leak\.test\.ts:5/,
+    ],
+    ['a child process', "spawn('sleep', ['5'])", /process \d+ \(sleep\).*leak\.test\.ts:5/],
+    ['nothing', 'createServer()', undefined],
+  ] as const)('sees a file that leaves %s open', async ([, leak, expected]) => {
+    writeFileSync(
+      join(folder, 'leak.test.ts'),
+      `import { spawn } from 'node:child_process';
+       import { createServer } from 'node:http';
+       import pg from 'pg';
+       import { test } from 'vitest';
+       test('leaks', async () => { ${leak}; [spawn, createServer, pg]; });`,
+    );
+    const vitest = join(project, 'node_modules/vitest/vitest.mjs');
+    const { status, stdout, stderr } = spawnSync(process.execPath, [vitest, 'run', '--root', folder, '--no-color'], {
+      encoding: 'utf8',
+      env: { PATH: process.env.PATH, SERVER: serverUrl },
+    });
+    expect(stdout).toContain('1 passed');
+    expect(status).toBe(expected ? 1 : 0);
+    if (expected) expect(stderr).toMatch(expected);
+  });
+});
+
+async function listen(server: Server): Promise<{ server: Server; port: number }> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { server, port: (server.address() as AddressInfo).port };
+}
