@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { Trouble } from '../domain/trouble.ts';
 import { type KeeperAnswer, type KeeperOrder, keeperBusy, loadNotice, saveNotice } from './embedded-notice.ts';
 import { openPlace } from './embedded-place.ts';
 import { openServer, toMessage } from './embedded-server.ts';
@@ -92,12 +93,12 @@ async function keep(lock: DatabaseSync): Promise<void> {
 
 /** One keeper per folder. SQLite's is the only lock in Node's own library that the kernel drops with the process. */
 function takeLock(path: string): DatabaseSync {
-  const lock = new DatabaseSync(path, { timeout: 0 });
   try {
+    const lock = new DatabaseSync(path, { timeout: 0 });
     lock.exec('BEGIN EXCLUSIVE');
     return lock;
   } catch (error) {
     if ((error as { errcode?: number }).errcode === sqliteBusy) process.exit(keeperBusy);
-    throw error;
+    throw new Trouble('ours', `this user cannot lock ${path}`, { cause: error });
   }
 }

@@ -13,7 +13,7 @@ import type { KeeperOrder } from './embedded-notice.ts';
 
 /** Tried and found usable. */
 export interface Place {
-  /** Where data, password and copied binaries lie; ours, and open to the account. It owns its data and nothing else here. */
+  /** Where data, password and copied binaries lie; ours. The account may pass through and owns the data, nothing else. */
   readonly home: string;
   /** Holds initdb and postgres, ready to run. */
   readonly bin: string;
@@ -28,7 +28,7 @@ export interface Account {
 
 /** Finds or makes the place. */
 export async function openPlace(order: KeeperOrder): Promise<Place> {
-  const account = process.getuid?.() === 0 ? await loadUnprivileged() : undefined;
+  const account = process.getuid?.() === 0 ? await loadAccount(join(order.folder, 'data')) : undefined;
   const home = await openHome(order.folder, account);
   const bin = await openBinaries(order.binaries, home, account);
   return { home, bin, account };
@@ -42,17 +42,19 @@ export function runAs(account: Account | undefined, file: string, args: readonly
 /** PG* variables of the user's would bend initdb and the server; messages are read, so they come in one language. */
 export const cleanEnvironment = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
-// initdb wants an account with a name, so a bare number does not do; `nobody` is on every system and nothing has to be created.
-async function loadUnprivileged(): Promise<Account> {
+/** Whoever owns the data already; for new data `nobody`: initdb wants an account with a name, and this one need not be created. */
+async function loadAccount(data: string): Promise<Account> {
+  const owner = await stat(data).catch(() => undefined);
+  if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
   const lines = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'));
-  const found = lines.find(([name]) => name === 'nobody') ?? lines.find(([name]) => name === 'postgres');
-  if (!found) {
+  const [, , uid, gid] = lines.find(([name]) => name === 'nobody') ?? [];
+  if (!uid || !gid) {
     throw new Trouble(
       'ours',
-      'Postgres does not run as root, and /etc/passwd has no `nobody`. Run as a normal user, or set DATABASE_URL.',
+      'root cannot run Postgres, and there is no account `nobody`. Run as a normal user, or set DATABASE_URL.',
     );
   }
-  return { uid: Number(found[2]), gid: Number(found[3]) };
+  return { uid: Number(uid), gid: Number(gid) };
 }
 
 async function openHome(folder: string, account: Account | undefined): Promise<string> {

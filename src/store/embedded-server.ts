@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
-import { chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chown, copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -60,19 +60,21 @@ export async function openServer(place: Place, { scratch, port: wanted, log }: S
 /** A cluster with the empty database `intake`; the folder gets its name only when all of it is there. */
 async function createCluster({ home, bin, account }: Place, data: string, scratch: boolean): Promise<void> {
   const made = `${data}.new`;
+  const pwfile = `${made}.password`;
   const password = join(home, 'password');
-  await rm(made, { recursive: true, force: true });
-  await mkdir(made, { mode: 0o700 });
   // Kept when a scratch cluster is made anew: its URL stays the same.
   if (!existsSync(password)) await writeFile(password, `${randomBytes(18).toString('hex')}\n`, { mode: 0o600 });
-  if (account) for (const path of [made, password]) await chown(path, account.uid, account.gid);
+  for (const path of [made, pwfile]) await rm(path, { recursive: true, force: true });
+  await mkdir(made, { mode: 0o700 });
+  await copyFile(password, pwfile);
+  if (account) for (const path of [made, pwfile]) await chown(path, account.uid, account.gid);
   const initdb = [
-    ...['--pgdata', made, '--username', 'intake', '--auth', 'scram-sha-256', '--pwfile', password, '--no-instructions'],
+    ...['--pgdata', made, '--username', 'intake', '--auth', 'scram-sha-256', '--pwfile', pwfile, '--no-instructions'],
     // Built in: sorting is the same on every system, whatever locales are installed.
     ...['--encoding', 'UTF8', '--no-locale', '--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8'],
     ...(scratch ? ['--no-sync'] : []),
   ];
-  await runAs(account, join(bin, 'initdb'), initdb);
+  await runAs(account, join(bin, 'initdb'), initdb).finally(() => rm(pwfile));
   const fsync = scratch ? 'off' : 'on';
   const single = runAs(account, join(bin, 'postgres'), ['--single', '-D', made, '-c', `fsync=${fsync}`, 'postgres']);
   single.child.stdin?.end('CREATE DATABASE intake\n');
@@ -196,7 +198,7 @@ export function toMessage(error: unknown, folder: string): string {
 const advices: readonly (readonly [RegExp, string])[] = [
   [/ENOSPC|No space left/, 'Free some disk space and start again.'],
   [
-    /EACCES|EPERM|Permission denied|unable to open database file|readonly database/,
+    /EACCES|EPERM|Permission denied|cannot lock/,
     'Give this user access to the folder, or remove the folder to start afresh.',
   ],
   [
