@@ -9,7 +9,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { Trouble } from '../domain/trouble.ts';
 import { type KeeperAnswer, type KeeperOrder, keeperBusy, loadNotice, saveNotice } from './embedded-notice.ts';
 import { openPlace } from './embedded-place.ts';
-import { openServer, toMessage } from './embedded-server.ts';
+import { openServer, removeCluster, toMessage } from './embedded-server.ts';
 
 const firstUserMs = 10_000;
 const sqliteBusy = 5;
@@ -65,6 +65,7 @@ async function keep(lock: DatabaseSync): Promise<void> {
     stopping = true;
     door.close();
     await opening.then((server) => server.stop()).catch(() => undefined);
+    if (order.scratch) await placing.then(removeCluster).catch(() => undefined);
     lock.close();
     process.exit(0);
   }
@@ -74,21 +75,28 @@ async function keep(lock: DatabaseSync): Promise<void> {
   });
   const { port: keeperPort } = door.address() as AddressInfo;
   const notice = { folder: order.folder, keeperPort, token, port: loadNotice(order.folder)?.port ?? null };
-  const opening = openPlace(order).then((place) =>
-    openServer(place, { scratch: order.scratch, port: notice.port, log: join(order.folder, 'server.log') }),
-  );
+  const log = join(order.folder, 'server.log');
+  const placing = openPlace(order).then(async (place) => {
+    if (order.scratch) await removeCluster(place);
+    return place;
+  });
+  let opening = placing.then((place) => openServer(place, { scratch: order.scratch, port: notice.port, log }));
   opening.catch(() => undefined);
   saveNotice(notice);
   setTimeout(() => {
     if (users.size === 0) void stop();
   }, firstUserMs).unref();
 
-  const server = await opening.catch(() => undefined);
-  if (!server) return;
-  saveNotice({ ...notice, port: server.port });
-  await server.ended;
-  // A server that died under its users ends its keeper; they come back and find it a new one.
-  if (!stopping) process.exit(0);
+  // A server that died under its users is started again, at the same port. One that cannot start has told them why.
+  for (;;) {
+    const server = await opening.catch(() => undefined);
+    if (!server) return;
+    saveNotice({ ...notice, port: server.port });
+    await server.ended;
+    if (stopping) return;
+    opening = placing.then((place) => openServer(place, { scratch: order.scratch, port: server.port, log }));
+    opening.catch(() => undefined);
+  }
 }
 
 /** One keeper per folder. SQLite's is the only lock in Node's own library that the kernel drops with the process. */

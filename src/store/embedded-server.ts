@@ -22,6 +22,7 @@ export interface Server {
 }
 
 export interface ServerOptions {
+  /** Fast rather than durable. */
   readonly scratch: boolean;
   /** Taken when it is free. */
   readonly port: number | null;
@@ -33,7 +34,6 @@ export interface ServerOptions {
 export async function openServer(place: Place, { scratch, port: wanted, log }: ServerOptions): Promise<Server> {
   const data = join(place.home, 'data');
   await endLeftover(data);
-  if (scratch) await rm(data, { recursive: true, force: true });
   if (!existsSync(data)) await createCluster(place, data, scratch);
 
   const password = (await readFile(join(place.home, 'password'), 'utf8')).trim();
@@ -41,10 +41,7 @@ export async function openServer(place: Place, { scratch, port: wanted, log }: S
   for (let attempt = 1; ; attempt += 1) {
     const server = await start(place, data, port, scratch, log);
     if (server) {
-      const stop = async () => {
-        await end(server.pid, server.hasEnded);
-        if (scratch) await rm(data, { recursive: true, force: true });
-      };
+      const stop = () => end(server.pid, server.hasEnded);
       return { url: `postgres://intake:${password}@127.0.0.1:${port}/intake`, port, ended: server.ended, stop };
     }
     const said = await readFile(log, 'utf8');
@@ -57,14 +54,24 @@ export async function openServer(place: Place, { scratch, port: wanted, log }: S
   }
 }
 
+/** Nothing of the cluster remains, nor of a server that still ran on it. */
+export async function removeCluster({ home }: Place): Promise<void> {
+  const data = join(home, 'data');
+  await endLeftover(data);
+  await rm(data, { recursive: true, force: true });
+}
+
 /** A cluster with the empty database `intake`; the folder gets its name only when all of it is there. */
 async function createCluster({ home, bin, account }: Place, data: string, scratch: boolean): Promise<void> {
   const made = `${data}.new`;
   const pwfile = `${made}.password`;
   const password = join(home, 'password');
-  // Kept when a scratch cluster is made anew: its URL stays the same.
-  if (!existsSync(password)) await writeFile(password, `${randomBytes(18).toString('hex')}\n`, { mode: 0o600 });
   for (const path of [made, pwfile]) await rm(path, { recursive: true, force: true });
+  // Kept when a scratch cluster is made anew: its URL stays the same.
+  if (!existsSync(password)) {
+    await writeFile(pwfile, `${randomBytes(18).toString('hex')}\n`, { mode: 0o600 });
+    await rename(pwfile, password);
+  }
   await mkdir(made, { mode: 0o700 });
   await copyFile(password, pwfile);
   if (account) for (const path of [made, pwfile]) await chown(path, account.uid, account.gid);
@@ -93,7 +100,8 @@ const settings = [
   'log_timezone=UTC',
 ];
 
-const scratchSettings = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=200'];
+// Commits stay synchronous: without fsync that costs next to nothing, and what was committed survives kill -9 of the server.
+const scratchSettings = ['fsync=off', 'full_page_writes=off', 'max_connections=200'];
 
 /** Undefined when the server ended before it was ready; the log says why. */
 async function start({ bin, account }: Place, data: string, port: number, scratch: boolean, log: string) {

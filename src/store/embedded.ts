@@ -36,7 +36,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
   let seat = await takeSeat(order, abort.signal);
   let returning: Promise<void> | undefined;
 
-  // A keeper or server that was killed comes back, at the same URL while its port is free, as long as someone is here.
+  // A keeper that was killed is replaced, and its server started again at the same URL, as long as someone is here.
   const stay = () => {
     seat.socket.once('close', () => {
       if (!abort.signal.aborted) returning = comeBack();

@@ -54,6 +54,13 @@ export function answers(url: string): Promise<boolean> {
   );
 }
 
+export function succeeds(attempt: Promise<unknown>): Promise<boolean> {
+  return attempt.then(
+    () => true,
+    () => false,
+  );
+}
+
 /** Waits until it holds; false when it never does. */
 export async function eventually(holds: () => Promise<boolean>, patienceMs = 15_000): Promise<boolean> {
   const deadlineAt = performance.now() + patienceMs;

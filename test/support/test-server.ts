@@ -57,7 +57,7 @@ export function dockerAnswers(dockerHost = 'unix:///var/run/docker.sock'): Promi
 
 async function openContainer(): Promise<TestServer> {
   const { PostgreSqlContainer } = await import('@testcontainers/postgresql');
-  const fast = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=200', 'timezone=UTC'];
+  const fast = ['fsync=off', 'full_page_writes=off', 'max_connections=200', 'timezone=UTC'];
   const container = await new PostgreSqlContainer('postgres:18-alpine')
     .withCommand(['postgres', ...fast.flatMap((setting) => ['-c', setting])])
     .start();
