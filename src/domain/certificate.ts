@@ -1,0 +1,117 @@
+// What a sweep is worth when it ends: proven, assumed or unproven, with the reason in words for whoever reads the status.
+// Looks only at the facts of the sweep; asks nothing and decides nothing about single ranges.
+
+import { isUneven, smallPage, toLimit } from './capacity.ts';
+import type { Range } from './range.ts';
+import { type Facts, type State, toDirection } from './sweep-state.ts';
+import { isWalkInOrder } from './walk.ts';
+
+/** What was shown, and what is still open. */
+export interface Certificate {
+  /** proven: under the two assumptions below. assumed: complete if also `reason` is harmless. unproven: do not rely on it. */
+  readonly certificate: 'proven' | 'assumed' | 'unproven';
+  readonly reason: string;
+  /** Ranges that the sweep did not close. */
+  readonly open: readonly Range[];
+  /** Ids held before that the source no longer shows; empty when the sweep is unproven. */
+  readonly absent: readonly bigint[];
+  readonly requests: number;
+  /** Largest page seen, for the next poll. */
+  readonly capacity: { readonly count: number; readonly bytes: number };
+}
+
+/** What `proven` rests on and no question can test. */
+export const assumptions: readonly string[] = [
+  'The source applies both id filters before it cuts a page off.',
+  'What fits into a page, by count or by bytes, does not shrink below half within one sweep.',
+];
+
+/** Judges a sweep as it stands. */
+export function conclude(state: State): Certificate {
+  const { facts } = state;
+  const faults = toFaults(state);
+  const doubts = toDoubts(facts);
+  const certificate = faults.length > 0 ? 'unproven' : doubts.length > 0 ? 'assumed' : 'proven';
+  const walked = facts.walk !== null && certificate === 'assumed';
+  return {
+    certificate,
+    reason: [...faults, ...doubts][0] ?? 'every range was closed and every witness agrees',
+    open: walked ? [] : state.ranges.filter((range) => range.state !== 'closed'),
+    absent: certificate === 'unproven' || walked ? [] : facts.absent,
+    requests: facts.requests,
+    capacity: {
+      count: Math.max(facts.one.largest, facts.two.largest),
+      bytes: Math.max(facts.one.largestBytes, facts.two.largestBytes),
+    },
+  };
+}
+
+/** True when a sweep has asked more than the applications it found can justify. */
+export function isOverBudget(facts: Facts): boolean {
+  return facts.requests >= Math.min(facts.requestLimit, 64 + 6 * facts.found);
+}
+
+/** The brake: so many gone at once is a source that misbehaves, not a source that deletes. */
+export function hasTooManyAbsent(facts: Facts): boolean {
+  return facts.absent.length > toAbsentLimit(facts.heldBefore);
+}
+
+/** Most ids that one sweep may find absent. */
+export function toAbsentLimit(heldBefore: number): number {
+  return Math.max(20, Math.floor(heldBefore * 0.02));
+}
+
+function toFaults(state: State): string[] {
+  const { facts, ranges } = state;
+  const faults = [...facts.faults];
+  if (facts.walk !== null) {
+    const walkedOut = facts.walk.directions.length === 0;
+    if (!walkedOut || !isWalkInOrder(facts.walk, facts)) faults.unshift(facts.walk.why);
+  } else if (isOverBudget(facts) && ranges.some((range) => range.state !== 'closed')) {
+    faults.push('the budget of requests is used up');
+  } else if (ranges.some((range) => range.state !== 'closed')) {
+    faults.push('a range could not be cut small enough to be closed');
+  }
+  if (hasTooManyAbsent(facts)) faults.push('too many applications that we hold are gone at once');
+  if (facts.walk === null && hasEdgeAbsence(facts)) {
+    faults.push(
+      'applications beyond the outermost page are gone, and a filter that acts after the cap would look the same',
+    );
+  }
+  return faults;
+}
+
+function toDoubts(facts: Facts): string[] {
+  const doubts = [...facts.doubts];
+  if (facts.walk !== null)
+    doubts.unshift(`${facts.walk.why}; it was walked by one filter, and its pages came in order`);
+  if (facts.axis === 'date') doubts.push('dates are not unique and their time zone is a guess');
+  if (facts.borrowed) doubts.push('the page size was taken from an earlier sweep');
+  if (facts.rigor === 'poll') doubts.push('a poll asks no witnesses');
+  if (facts.walk === null && facts.cut && !hasReach(facts)) {
+    doubts.push('the filters were not seen to act before the cap in both directions');
+  }
+  for (const capacity of [facts.one, facts.two]) {
+    if (isUneven(capacity) && toLimit(capacity) < smallPage) doubts.push('pages are small and of uneven size');
+  }
+  return doubts;
+}
+
+/** In a sorted list only the filter towards its far end can hide anything; in any other, both can. */
+function hasReach(facts: Facts): boolean {
+  const direction = toDirection(facts);
+  if (direction === 'ascending') return facts.reachAfter || facts.reachInner;
+  if (direction === 'descending') return facts.reachBefore || facts.reachInner;
+  return facts.reachAfter && facts.reachBefore;
+}
+
+/** Held ids at the far end are gone, and nothing shows that the filter there reaches beyond a page. */
+function hasEdgeAbsence(facts: Facts): boolean {
+  const { lowest, highest, absent } = facts;
+  if (absent.length === 0 || (facts.cut && hasReach(facts))) return false;
+  if (lowest === null || highest === null) return true;
+  const direction = toDirection(facts);
+  const isFar = (id: bigint) =>
+    direction === 'ascending' ? id > highest : direction === 'descending' ? id < lowest : true;
+  return absent.some(isFar);
+}

@@ -1,0 +1,107 @@
+// A stretch of positions that a sweep has still to read or has closed, and how an answer cuts it into smaller ones.
+// Knows integers and counts only; why a range is closed is decided elsewhere.
+
+import type { Shape } from './capacity.ts';
+
+/** Which bound alone was moved against the answer that a range was cut from. */
+export type Side = 'after' | 'before' | 'inner' | 'whole';
+
+/** Positions `from` to `to`, both included. Within a sweep `from` is unique. */
+export interface Range {
+  readonly from: bigint;
+  /** null is no end. */
+  readonly to: bigint | null;
+  /** stuck: cannot be cut smaller and cannot be closed. */
+  readonly state: 'open' | 'closed' | 'stuck';
+  /** The last whole answer over it, or null. */
+  readonly answer: { readonly count: number; readonly bytes: number } | null;
+  /** Ids that the answer it was cut from showed inside it: more than these and that answer had been cut off. */
+  readonly expected: number;
+  readonly origin: { readonly count: number; readonly shape: Shape; readonly side: Side } | null;
+}
+
+export type Direction = 'ascending' | 'descending' | 'mixed';
+
+export interface Cutting {
+  readonly direction: Direction;
+  /** Most positions wanted in one piece. */
+  readonly pieceSize: number;
+  /** Cut positions are held and need not be read again; otherwise they stay inside the lower piece. */
+  readonly skipCuts: boolean;
+  /** The answer that is cut, as evidence for what its pieces will show; null when it was abandoned. */
+  readonly origin: { readonly count: number; readonly shape: Shape } | null;
+}
+
+/** Most pieces of one cut, so that one answer changes few ranges. */
+const mostCuts = 15;
+
+/** Cuts a range at positions that an answer showed (sorted, distinct, inside it); empty when it cannot be made smaller. */
+export function cutRange(range: Range, positions: readonly bigint[], cutting: Cutting): Range[] {
+  let cuts = toCuts(positions, cutting);
+  if (!cutting.skipCuts) cuts = cuts.filter((cut) => range.to === null || cut < range.to);
+  if (cuts.length === 0) return [];
+  const pieces: Range[] = [];
+  let from = range.from;
+  let seen = 0;
+  const close = (to: bigint | null) => {
+    if (to !== null && to < from) return;
+    let expected = 0;
+    while (seen < positions.length && (positions[seen] as bigint) < from) seen++;
+    while (seen < positions.length && (to === null || (positions[seen] as bigint) <= to)) {
+      seen++;
+      expected++;
+    }
+    const origin = cutting.origin === null ? null : { ...cutting.origin, side: toSide(range, from, to) };
+    pieces.push({ from, to, state: 'open', answer: null, expected, origin });
+  };
+  for (const cut of cuts) {
+    close(cutting.skipCuts ? cut - 1n : cut);
+    from = cut + 1n;
+  }
+  close(range.to);
+  return pieces;
+}
+
+/** What is left of a range when a question spoke only of its part `from` to `to`. */
+export function toRemainders(range: Range, from: bigint, to: bigint | null): Range[] {
+  const rest: Range[] = [];
+  if (from > range.from) rest.push({ ...range, to: from - 1n, origin: moved(range, 'before') });
+  if (to !== null && to !== range.to) rest.push({ ...range, from: to + 1n, origin: moved(range, 'after') });
+  return rest;
+}
+
+/** The part `from` to `to` of a range, as a range of its own. */
+export function toPart(range: Range, from: bigint, to: bigint | null): Range {
+  if (from === range.from && to === range.to) return range;
+  return { ...range, from, to, origin: moved(range, toSide(range, from, to)) };
+}
+
+function toSide(range: Range, from: bigint, to: bigint | null): Side {
+  if (from === range.from) return to === range.to ? 'whole' : 'before';
+  return to === range.to ? 'after' : 'inner';
+}
+
+/** A part of a part keeps its side only when the same bound moved both times. */
+function moved(range: Range, side: Side): Range['origin'] {
+  if (range.origin === null) return null;
+  const before = range.origin.side;
+  return { ...range.origin, side: before === 'whole' || before === side ? side : 'inner' };
+}
+
+function toCuts(positions: readonly bigint[], cutting: Cutting): bigint[] {
+  const { direction, pieceSize } = cutting;
+  if (positions.length === 0) return [];
+  // The rest of a list in order lies beyond its outer id: cutting there keeps what was seen apart from what was not.
+  const outer = direction === 'ascending' ? positions.length - 1 : direction === 'descending' ? 0 : null;
+  const inner = outer === null ? positions : positions.filter((_, index) => index !== outer);
+  let count = pieceSize >= inner.length ? 0 : Math.ceil((inner.length - pieceSize) / (pieceSize + 1));
+  if (outer === null) count = Math.max(1, count);
+  count = Math.min(count, mostCuts, inner.length);
+  const cuts: bigint[] = [];
+  for (let nth = 1; nth <= count; nth++) {
+    cuts.push(inner[Math.floor((nth * (inner.length + 1)) / (count + 1)) - 1] as bigint);
+  }
+  if (direction === 'ascending') cuts.push(positions[outer as number] as bigint);
+  if (direction === 'descending') cuts.unshift(positions[0] as bigint);
+  return cuts;
+}
