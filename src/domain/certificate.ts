@@ -4,7 +4,7 @@
 import { isUneven, smallPage, toLimit } from './capacity.ts';
 import type { Range } from './range.ts';
 import { type Facts, type State, toDirection } from './sweep-state.ts';
-import { isWalkInOrder } from './walk.ts';
+import { fewestPairs, isWalkInOrder } from './walk.ts';
 
 /** What was shown, and what is still open. */
 export interface Certificate {
@@ -99,7 +99,7 @@ function toDoubts(facts: Facts): string[] {
 
 /** In a sorted list only the filter towards its far end can hide anything; in any other, both can. */
 function hasReach(facts: Facts): boolean {
-  const direction = toDirection(facts);
+  const direction = facts.rising + facts.falling < fewestPairs ? 'mixed' : toDirection(facts);
   if (direction === 'ascending') return facts.reachAfter || facts.reachInner;
   if (direction === 'descending') return facts.reachBefore || facts.reachInner;
   return facts.reachAfter && facts.reachBefore;

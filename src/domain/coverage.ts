@@ -11,7 +11,7 @@
 //   I6  An echo that contradicts the question ends every proof; an absent one leaves `assumed`.
 //   I7  A bound that comes back is inclusive, and is stepped over from then on.
 //   I8  An id that turns up in a closed range must be shown by that range's own question, asked again, or nothing is proven.
-//   I9  A held id that a closed range did not show is asked alone: back, and nothing is proven; not back, and it is absent.
+//   I9  A held id that a closed range did not show is asked alone: back, and I8 holds; not back, and it is absent.
 //   I10 More absent ids than max(20, 2 %) mean that the source is not to be believed, and none is absent.
 //   I11 `proven` needs witnesses; beyond one page it also needs to have seen the filters act before the cap.
 
@@ -190,14 +190,15 @@ function noteExcess(draft: Draft, range: Range, count: number): void {
   const excess = count - range.expected;
   facts.found += Math.max(0, excess);
   if (excess <= 0 || range.origin === null) return;
-  facts.cut = true;
   const { side, shape, count: wider } = range.origin;
+  // One or two more are late commits or arrivals, not a page that was cut off.
+  const limit = toLimit(facts[shape]);
+  if (limit >= smallPage && excess * 8 <= limit) return;
+  facts.cut = true;
   if (side === 'after') facts.reachAfter = true;
   else if (side === 'before') facts.reachBefore = true;
   else if (side === 'inner' && range.expected === 0) facts.reachInner = true;
-  // One or two more are late commits or arrivals, not a page that was cut off.
-  const limit = toLimit(facts[shape]);
-  if (limit < smallPage || excess * 8 > limit) lower(draft, shape, wider);
+  lower(draft, shape, wider);
 }
 
 /** An answer of this many rows had been cut off: whatever was closed on more than half of it is open again. */
@@ -275,8 +276,8 @@ function learnAlone(draft: Draft, question: Question, answer: Answer): void {
   if (!facts.suspects.includes(id)) return;
   facts.suspects = facts.suspects.filter((other) => other !== id);
   const cameBack = answer.kind !== 'page' || answer.rows.some((row) => row.id === id);
-  if (cameBack)
-    addFault(facts, 'the source hides applications from a wide question that it shows when they are asked alone');
+  // It may have arrived while the wide answer was on its way: that question is asked again before anyone is blamed.
+  if (cameBack) facts.surprises = [...facts.surprises, id];
   else facts.absent = [...facts.absent, id];
   // The brake: past it nothing is marked, so the rest need not be asked.
   if (hasTooManyAbsent(facts)) facts.suspects = [];
@@ -307,7 +308,7 @@ function learnWalkAnswer(facts: Draft['facts'], answer: Answer): void {
 function settle(draft: Draft): void {
   const { facts, ranges } = draft;
   if (facts.witnesses !== null || facts.walk !== null || facts.rigor === 'poll' || facts.axis === 'date') return;
-  if (ranges.some((range) => range.state !== 'closed') || facts.suspects.length > 0) return;
+  if (ranges.some((range) => range.state !== 'closed') || facts.suspects.length + facts.surprises.length > 0) return;
   facts.witnesses = planWitnesses(facts, ranges);
 }
 

@@ -26,7 +26,7 @@ export interface Pairs {
 }
 
 /** Fewer pairs than these are chance, not order. */
-const fewestPairs = 10;
+export const fewestPairs = 10;
 
 /** Begins a walk over `from` to `to`, in the direction that the pages seen so far suggest, or in both. */
 export function beginWalk(from: bigint, to: bigint | null, pairs: Pairs, why: string): Walk {

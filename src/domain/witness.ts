@@ -3,7 +3,7 @@
 
 import type { Question } from './question.ts';
 import type { Range } from './range.ts';
-import type { Facts } from './sweep-state.ts';
+import { type Facts, toDirection } from './sweep-state.ts';
 
 /** How far the server's reading of a date may lie from ours. */
 const slackSeconds = 26n * 3600n;
@@ -20,13 +20,17 @@ export function planWitnesses(facts: Facts, ranges: readonly Range[]): Question[
   if (lowest !== null) add('id', null, lowest);
   // An open end that was closed empty has just been asked this.
   if (highest !== null && last?.answer?.count !== 0) add('id', highest, null);
-  if (ranges.length > 2) {
-    const third = ranges[Math.floor(ranges.length / 3)];
-    const twoThirds = ranges[Math.floor((ranges.length * 2) / 3)];
-    if (third !== undefined) add('id', third.from - 1n, null);
-    if (twoThirds !== undefined && twoThirds.to !== null) add('id', null, twoThirds.to + 1n);
+  // The widest question once more: a list in another order on every request shows itself.
+  if (ranges.length > 1) add('id', from - 1n, to === null ? null : to + 1n);
+  // Without order any place may hide something; in a sorted list only its edges.
+  const places = toDirection(facts) === 'mixed' ? 6 : 2;
+  for (let nth = 1; nth <= places && ranges.length > places; nth++) {
+    const range = ranges[Math.floor((nth * ranges.length) / (places + 1))] as Range;
+    if (nth % 2 === 1) add('id', range.from - 1n, null);
+    else if (range.to !== null) add('id', null, range.to + 1n);
   }
-  if (earliestAt !== null) add('date', null, earliestAt + slackSeconds);
-  if (latestAt !== null) add('date', latestAt - slackSeconds, null);
+  // Beyond the edges by more than any reading of the time zone: whatever comes back there is not held.
+  if (earliestAt !== null) add('date', null, earliestAt - slackSeconds);
+  if (latestAt !== null) add('date', latestAt + slackSeconds, null);
   return questions;
 }

@@ -67,6 +67,8 @@ export interface SimulatedSource {
   visibleThroughout(fromTick: number, toTick: number): bigint[];
   visibleNow(): bigint[];
   tick(): number;
+  /** True when some question by ids, asked now, would show an id that is not among these. */
+  couldShowMoreThan(held: ReadonlySet<bigint>): boolean;
   /** New applications arrive, newest ids. */
   grow(count: number): void;
 }
@@ -239,6 +241,7 @@ export function createSimulatedSource(seed: number, world: World): SimulatedSour
   const count = world.count ?? drawCount(random, traits);
   const base = random.chance(0.1) ? 9_007_199_254_740_000n : BigInt(random.between(0, 1000));
   const meanGap = random.pick([1, 2, 10, 1000]);
+  const meanSilence = random.pick([600, 20_000]);
   const bytesOf = traits.capBytes === null ? () => random.between(700, 1300) : () => random.between(200, 18_000);
   let requests = 0;
   let offset = 0;
@@ -247,7 +250,7 @@ export function createSimulatedSource(seed: number, world: World): SimulatedSour
   const add = (visibleFrom: number) => {
     // Ids come in bursts: now and then a run without gaps, now and then a long silence.
     offset += meanGap === 1 || random.chance(0.2) ? 1 : 1 + Math.floor(-Math.log(1 - random.next()) * meanGap);
-    atSeconds += random.between(0, 600);
+    atSeconds += random.between(0, meanSilence);
     rows.push({
       offset,
       id: base + BigInt(offset),
@@ -268,6 +271,18 @@ export function createSimulatedSource(seed: number, world: World): SimulatedSour
     kind: world.kind,
     traits,
     tick: () => requests,
+    couldShowMoreThan(held) {
+      const bounds = [null, 0n, ...rows.map((row) => row.id)];
+      for (const after of bounds) {
+        for (const before of bounds) {
+          if (before === 0n) continue;
+          const question: Question = { axis: 'id', purpose: 'witness', from: 1n, to: null, after, before, expects: null };
+          const answer = toAnswer(question, rows, traits, base, requests, random);
+          if (answer.kind === 'page' && answer.rows.some((row) => !held.has(row.id))) return true;
+        }
+      }
+      return false;
+    },
     grow(more) {
       for (let i = 0; i < more; i++) add(requests);
     },
