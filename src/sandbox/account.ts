@@ -53,6 +53,8 @@ export interface AccountOptions {
   readonly templates: Templates;
   readonly stock: Stock;
   readonly now: () => number;
+  /** Name and port under which the sandbox is reached, once it is. */
+  readonly host: () => string;
   readonly firstId: bigint;
 }
 
@@ -63,11 +65,10 @@ export class Account implements Advertiser {
   readonly seed: number;
   readonly armed: Faults;
   readonly now: () => number;
+  readonly host: () => string;
   choices: Choices;
   rows: Row[] = [];
   readonly removed = new Map<bigint, Row>();
-  /** Goes up with every change, so that what was derived from the rows can be kept until then. */
-  version = 0;
   requestCount = 0;
   readonly #templates: Templates;
   readonly #stock: Stock;
@@ -85,6 +86,7 @@ export class Account implements Advertiser {
     this.seed = mix(options.seed, Number(options.advertiserId % 0x1_0000_0000n));
     this.armed = createFaults(this.seed);
     this.now = options.now;
+    this.host = options.host;
     this.choices = { ...defaultChoices, ...choicesForm.parse(options.choices) };
     this.#templates = options.templates;
     this.#stock = options.stock;
@@ -103,7 +105,6 @@ export class Account implements Advertiser {
 
   choose(some: Partial<Choices>): void {
     this.choices = { ...this.choices, ...choicesForm.parse(some) };
-    this.version += 1;
   }
 
   fault(plan: FaultPlan): number {
@@ -153,7 +154,6 @@ export class Account implements Advertiser {
       detach: [...(before.detach ?? []), ...detach],
     };
     this.rows[at] = { ...row, submittedAt: rest.submittedAt ?? row.submittedAt, plan: merged };
-    this.version += 1;
   }
 
   remove(id: bigint): void {
@@ -162,7 +162,6 @@ export class Account implements Advertiser {
     if (row?.id !== id) throw new RangeError(`No application ${id} to remove.`);
     this.rows.splice(at, 1);
     this.removed.set(id, row);
-    this.version += 1;
   }
 
   live(perMinute: number): void {
@@ -173,7 +172,7 @@ export class Account implements Advertiser {
 
   *truth(): Generator<TruthRow> {
     for (const row of this.rows) {
-      if (!this.isWithdrawn(row)) yield toTruth(this.look(row), this.choices);
+      if (!this.isWithdrawn(row)) yield toTruth(this.look(row), this.choices, this.host());
     }
   }
 
@@ -233,7 +232,6 @@ export class Account implements Advertiser {
     if (this.rows[at]?.id === row.id) throw new RangeError(`Application ${row.id} is there already.`);
     if (at === this.rows.length) this.rows.push(row);
     else this.rows.splice(at, 0, row);
-    this.version += 1;
     return row.id;
   }
 }

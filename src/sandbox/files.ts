@@ -1,7 +1,7 @@
 // A file as an account holds it: its name, type and size are known at once, its bytes come when they are asked for.
 // Nothing is kept: the same file gives the same bytes every time.
 
-import { createHash } from 'node:crypto';
+import { createHash, hash as hashOnce } from 'node:crypto';
 import type { Person } from './people.ts';
 import type { Draw } from './random.ts';
 import type { Format, Templates } from './templates.ts';
@@ -61,7 +61,10 @@ export function createFiller(sizeBytes: number, fileName: string, contentType: s
 
 /** Hex digest of a file's bytes. */
 export function digestFile(file: StoredFile, algorithm: 'md5' | 'sha1' | 'sha256'): string {
+  const pieces = file.open();
+  // One call is three times as fast as create, update, digest; most files are one piece.
+  if (Array.isArray(pieces) && pieces.length === 1) return hashOnce(algorithm, pieces[0], 'hex');
   const hash = createHash(algorithm);
-  for (const piece of file.open()) hash.update(piece);
+  for (const piece of pieces) hash.update(piece);
   return hash.digest('hex');
 }

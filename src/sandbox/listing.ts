@@ -19,7 +19,6 @@ export interface Listing {
   readonly query: URLSearchParams;
   readonly elements: readonly (Row | Verbatim)[];
   readonly withInfo: boolean;
-  readonly host: string;
 }
 
 /** The body of a list answer, in pieces. */
@@ -52,8 +51,8 @@ function* renderJsonElements(listing: Listing): Generator<string> {
   const alone = choices.single === 'object' && listing.elements.length === 1;
   if (!alone) yield '[';
   let first = true;
-  for (const wire of toPage(listing, 'json')) {
-    yield first ? renderJson(wire, choices) : `,${renderJson(wire, choices)}`;
+  for (const text of renderElements(listing, 'json')) {
+    yield first ? text : `,${text}`;
     first = false;
   }
   if (!alone) yield ']';
@@ -80,26 +79,28 @@ function* renderXmlElements(listing: Listing): Generator<string> {
   const { choices } = listing.account;
   const list = toTag('JobApplicationsList', choices);
   yield `<${list}>`;
-  for (const wire of toPage(listing, 'xml')) yield renderXml('JobApplication', wire, choices);
+  yield* renderElements(listing, 'xml');
   yield `</${list}>`;
 }
 
-/** The elements, as many as the account's byte limit lets through. */
-function* toPage(listing: Listing, notation: Notation): Generator<Wire> {
-  const { account } = listing;
-  const { choices } = account;
+/** The elements as text, as many as the account's byte limit lets through. */
+function* renderElements(listing: Listing, notation: Notation): Generator<string> {
+  const { pageCapBytes } = listing.account.choices;
   let sizeBytes = 0;
   for (const element of listing.elements) {
-    const wire =
-      'ordinal' in element ? toWire(account.look(element), choices, listing.withInfo, listing.host) : element;
-    if (choices.pageCapBytes !== null) {
-      const text = notation === 'json' ? renderJson(wire, choices) : renderXml('JobApplication', wire, choices);
-      const isFirst = sizeBytes === 0;
-      sizeBytes += Buffer.byteLength(text);
-      if (!isFirst && sizeBytes > choices.pageCapBytes) return;
-    }
-    yield wire;
+    const text = renderElement(listing, element, notation);
+    const isFirst = sizeBytes === 0;
+    if (pageCapBytes !== null) sizeBytes += Buffer.byteLength(text);
+    if (pageCapBytes !== null && !isFirst && sizeBytes > pageCapBytes) return;
+    yield text;
   }
+}
+
+function renderElement(listing: Listing, element: Row | Verbatim, notation: Notation): string {
+  const { account, withInfo } = listing;
+  const wire =
+    'ordinal' in element ? toWire(account.look(element), account.choices, withInfo, account.host()) : element;
+  return notation === 'json' ? renderJson(wire, account.choices) : renderXml('JobApplication', wire, account.choices);
 }
 
 /** Spec: Job applications result, all but the list. */

@@ -33,14 +33,13 @@ export function toKey(name: string, choices: Choices): string {
 function renderJsonMoment(at: number, choices: Choices): string {
   const offsetMinutes = toOffsetMinutes(at, choices);
   const shown = choices.dateShift === 'shifted' ? at + offsetMinutes * 60_000 : at;
-  const wallClock = toWallClock(at, offsetMinutes);
   switch (choices.dateShape) {
     case 'iso':
-      return `"${wallClock}${renderOffset(offsetMinutes, ':')}"`;
+      return `"${toWallClock(at, offsetMinutes)}${renderOffset(offsetMinutes, ':')}"`;
     case 'isoWithoutZone':
-      return `"${wallClock}"`;
+      return `"${toWallClock(at, offsetMinutes)}"`;
     case 'isoSevenDigits':
-      return `"${wallClock}0000${renderOffset(offsetMinutes, ':')}"`;
+      return `"${toWallClock(at, offsetMinutes)}0000${renderOffset(offsetMinutes, ':')}"`;
     case 'escapedSlashes':
       return `"\\/Date(${shown}${renderMsOffset(offsetMinutes, choices)})\\/"`;
     default:

@@ -56,6 +56,7 @@ export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox
   const accounts: Account[] = [];
   const credentials = createCredentialIndex();
   const log = createRequestLog(now);
+  let reached = '';
 
   const addAdvertiser = (wanted: AdvertiserOptions = {}): Account => {
     const advertiserId = wanted.advertiserId ?? 20_000_001n + BigInt(accounts.length);
@@ -73,6 +74,7 @@ export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox
       templates,
       stock,
       now,
+      host: () => reached,
       firstId,
     });
     accounts.push(account);
@@ -100,10 +102,10 @@ export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(port, host, resolve);
   });
-  const { port: taken } = server.address() as AddressInfo;
+  reached = `${host.includes(':') ? `[${host}]` : host}:${(server.address() as AddressInfo).port}`;
 
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}`,
+    url: `http://${reached}`,
     credential: first.credential,
     advertiserId: first.advertiserId,
     get choices() {

@@ -1,9 +1,9 @@
 // What a perfect reader would hold of an application: every fact, the true digest of every file, every answer.
 // Plain values under the current choices; where a raw text was planted, its member is named instead of guessed.
 
-import { createHash } from 'node:crypto';
-import { toHref, toListedHash, toListedSize, toTrueSize } from './application-wire.ts';
+import { hash } from 'node:crypto';
 import type { SandboxApplication, SandboxAttachment } from './applications.ts';
+import { toListed } from './attachment-wire.ts';
 import type { Choices } from './choices.ts';
 import { digestFile } from './files.ts';
 import type { JobSeekingFacts } from './people.ts';
@@ -55,11 +55,11 @@ export interface TruthScreen {
 }
 
 /** The truth about an application. */
-export function toTruth(application: SandboxApplication, choices: Choices): TruthRow {
+export function toTruth(application: SandboxApplication, choices: Choices, host: string): TruthRow {
   const { attachments, screens, plan, ...facts } = application;
   return {
     ...facts,
-    attachments: attachments.map((one) => toTruthAttachment(one, application, choices)),
+    attachments: attachments.map((one) => toTruthAttachment(one, application, choices, host)),
     screens: screens.map((screen) => ({
       screenId: screen.id,
       name: screen.name,
@@ -85,18 +85,19 @@ function toTruthAttachment(
   attachment: SandboxAttachment,
   application: SandboxApplication,
   choices: Choices,
+  host: string,
 ): TruthAttachment {
   const { kind, hasVirus, uploadedAt, file } = attachment;
-  const sizeBytes = toListedSize(attachment, application, choices);
+  const listed = toListed(attachment, application, choices, host);
   const empty = hasVirus === true;
   return {
     kind,
     hasVirus,
     uploadedAt,
-    href: toHref(kind, application.id, choices, 'localhost') ?? null,
-    sourceHash: choices.hash === 'volatile' ? null : (toListedHash(attachment, application, choices) ?? null),
-    sizeBytes: typeof sizeBytes === 'string' ? Number(sizeBytes) : (sizeBytes ?? null),
-    trueSizeBytes: toTrueSize(attachment, application, choices),
+    href: listed.href ?? null,
+    sourceHash: choices.hash === 'volatile' ? null : (listed.hash ?? null),
+    sizeBytes: listed.size === null || listed.size === undefined ? null : Number(listed.size),
+    trueSizeBytes: listed.trueSizeBytes,
     sha256: file && !empty ? digestFile(file, 'sha256') : null,
     screenSha256:
       file || empty
@@ -111,5 +112,5 @@ function toTruthAttachment(
 }
 
 function toSha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
+  return hash('sha256', text, 'hex');
 }

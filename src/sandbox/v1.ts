@@ -164,8 +164,7 @@ function toRouted(context: Sent, account: Account, target: Target, faults: reado
 
 function toListing(context: Sent, account: Account, faults: readonly Fault[]): Listing | Answer {
   const { choices } = account;
-  const url = new URL(context.req.url);
-  const query = url.searchParams;
+  const query = new URL(context.req.url).searchParams;
   const filters = readFilters(query, choices);
   if ('unreadable' in filters) {
     if (choices.invalidFilter === 'refuse400') return toError(choices, 400, `${filters.unreadable} cannot be read.`);
@@ -176,7 +175,6 @@ function toListing(context: Sent, account: Account, faults: readonly Fault[]): L
       query,
       elements: [],
       withInfo: false,
-      host: url.host,
     };
   }
   const isMixed = Object.keys(filters).length > 1;
@@ -199,7 +197,6 @@ function toListing(context: Sent, account: Account, faults: readonly Fault[]): L
     query,
     elements,
     withInfo,
-    host: url.host,
   };
 }
 
