@@ -25,10 +25,30 @@ export function parseJson(text: string): { readonly value: unknown; readonly exa
   try {
     return { value: exact ? JSON.parse(text, keepDigits) : JSON.parse(text), exact };
   } catch (error) {
+    const escaped = escapeControls(text);
+    if (escaped !== text) return parseJson(escaped);
     // V8's message quotes the text around the fault, which may be a person's: only the fact is passed on.
     const depth = error instanceof RangeError;
     throw new Trouble('malformed', depth ? 'The answer nests too deeply.' : 'The answer is not whole, valid JSON.');
   }
+}
+
+// A tab or line end left bare inside a text is the one fault of careless writers whose meaning is plain; refusing it would
+// cost every application of its page.
+function escapeControls(text: string): string {
+  const parts: string[] = [];
+  let from = 0;
+  let isInText = false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x22) isInText = !isInText;
+    else if (isInText && code === 0x5c) at++;
+    else if (isInText && code < 0x20) {
+      parts.push(text.slice(from, at), `\\u${code.toString(16).padStart(4, '0')}`);
+      from = at + 1;
+    }
+  }
+  return from === 0 ? text : parts.join('') + text.slice(from);
 }
 
 function keepDigits(_key: string, value: unknown, context: { readonly source?: string }): unknown {

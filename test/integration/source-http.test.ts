@@ -444,10 +444,11 @@ describe('an attachment', () => {
 
   test('that is not wanted after all is dropped with its connection', async () => {
     const closed = Promise.withResolvers<void>();
+    const patient = { idleTimeoutMs: 60_000, totalTimeoutMs: 60_000 };
     const { source } = await open((_request, response) => {
       response.on('close', closed.resolve);
       response.writeHead(200).write('the first of many bytes');
-    });
+    }, patient);
     {
       await using answer = await source.openAttachment('resume', 5n, never);
       expect(answer.status).toBe(200);

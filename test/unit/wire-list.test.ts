@@ -249,6 +249,11 @@ describe('L18: XML', () => {
     expect(JSON.parse(application?.rawText ?? '')).toMatchObject({ Email: 'a\0b\ud800c' });
   });
 
+  test('bare control characters, which XML forbids, are stored as they came, NUL replaced', () => {
+    const [application] = parsePage(plain.replace('a@example.com', 'a\u0001\u001f\0b')).applications;
+    expect(application?.email).toBe('a\u0001\u001f\ufffdb');
+  });
+
   test('elements named __proto__, constructor or toString cost nothing', () => {
     const page = parsePage(
       plain.replace('<Email>', '<__proto__><x>1</x></__proto__><constructor/><toString>t</toString><Email>'),

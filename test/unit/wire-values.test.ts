@@ -159,6 +159,24 @@ describe('a text', () => {
     expect(JSON.parse(read.rawText ?? '')).toEqual({ ID: 5, FirstName: JSON.parse(json) });
   });
 
+  test('with bare control characters, which JSON forbids, is stored as it came', () => {
+    const read = application('"FirstName":"a\tb\r\n\u0001c","LastName":"\\\\","Phone":"\\"\t\\""');
+    expect(read).toMatchObject({
+      firstName: 'a\tb\r\n\u0001c',
+      lastName: '\\',
+      phone: '"\t"',
+      notes: [],
+      rawText: null,
+    });
+  });
+
+  test('with a bare NUL is replaced like an escaped one', () => {
+    expect(application('"FirstName":"a\0b"')).toMatchObject({
+      firstName: 'a\ufffdb',
+      rawText: '{"ID":5,"FirstName":"a\\u0000b"}',
+    });
+  });
+
   test('NUL in a member name does not reach jsonb either', () => {
     const read = application('"a\\u0000b":1');
     expect(read.raw).toBe('{"ID":5,"a\ufffdb":1}');
