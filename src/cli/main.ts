@@ -2,12 +2,16 @@
 // The entry: lends the process to the CLI (argv, environment, streams, signals) and ends with its exit code.
 // Nothing heavy is imported here; each command loads what it needs when it runs.
 
+import { existsSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 
 // Stripped and compiled modules are kept beside the packages (measured: --help in 98 ms instead of 140). Where that folder
 // cannot be written Node goes on without; the common folder in /tmp would let other users plant code.
 enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/intake'));
+
+// Settings of a checkout; what the environment has already stays as it is.
+if (existsSync('.env')) process.loadEnvFile('.env');
 
 const { runProcess } = await import('./run.ts');
 await runProcess(process);

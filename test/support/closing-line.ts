@@ -14,7 +14,7 @@ export default class ClosingLine implements Reporter {
   }
 }
 
-export function renderClosingLine(modules: readonly TestModule[], unhandled: readonly unknown[]): string {
+function renderClosingLine(modules: readonly TestModule[], unhandled: readonly unknown[]): string {
   const tests = modules.flatMap((module) => [...module.children.allTests()]);
   const holders: Failing[] = modules.flatMap((module) => [module, ...module.children.allSuites()]);
   const count = (state: string) => tests.filter((test) => test.result().state === state).length;

@@ -1,7 +1,10 @@
 // The CLI as a process: signals, closed pipes, forgotten handles, and how little it loads.
 
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 
@@ -65,6 +68,19 @@ describe('a process', () => {
     expect(await stderr).toMatch(/^Unexpected: no reply from \[address\]\n {2}Kept: .*\n {2}Next: /);
     expect(await stderr).not.toContain('jane');
   });
+});
+
+it('a .env in the working folder is read, and the environment wins over it', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'env-'));
+  writeFileSync(join(folder, '.env'), 'LOG_LEVEL=debug\n');
+  const run = (env: NodeJS.ProcessEnv) =>
+    spawnSync(process.execPath, [resolve('src/cli/main.ts'), 'nonsense'], { cwd: folder, env, encoding: 'utf8' });
+  try {
+    expect(run({})).toMatchObject({ status: 2, stderr: expect.stringMatching(/\n {4}at /) });
+    expect(run({ LOG_LEVEL: 'info' }).stderr).not.toMatch(/\n {4}at /);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 it('help loads no driver, no configuration and no log: only what parses and colours', async () => {
