@@ -1,5 +1,10 @@
 // Every command of the CLI, in the order of the help.
 
 import type { Definition } from './command.ts';
+import { demo } from './demo.ts';
+import { migrate } from './migrate.ts';
+import { sandbox } from './sandbox.ts';
+import { status } from './status.ts';
+import { sync } from './sync.ts';
 
-export const commands: readonly Definition<never>[] = [];
+export const commands: readonly Definition<never>[] = [sync, status, migrate, sandbox, demo];

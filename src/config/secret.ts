@@ -19,6 +19,16 @@ export class Secret {
     return this.#text;
   }
 
+  /** The secret as its file holds it now, so that rotation needs no restart; what was read first while the file cannot be read. */
+  current(): string {
+    if (this.file === null) return this.#text;
+    try {
+      return loadSecret(this.file).reveal();
+    } catch {
+      return this.#text;
+    }
+  }
+
   toJSON(): string {
     return '[secret]';
   }

@@ -6,6 +6,7 @@ import { Trouble } from '../domain/trouble.ts';
 import { toAttachmentPath } from './attachments.ts';
 import { readBody } from './body.ts';
 import { decodeText } from './charset.ts';
+import { toFilterDate } from './dates.ts';
 import { createHttp, type HttpAnswer, type HttpOptions } from './http.ts';
 import { parsePage, scanIds, toEmptyPage } from './wire.ts';
 
@@ -24,12 +25,12 @@ export interface SourceOptions extends HttpOptions {
   readonly listMaxBytes: number;
 }
 
-/** Bounds of a question; dates as `YYYY-MM-DDTHH:MM:SS`. */
+/** Bounds of a question; dates in milliseconds since the epoch. */
 export interface ListFilters {
   readonly afterId?: bigint;
   readonly beforeId?: bigint;
-  readonly afterDate?: string;
-  readonly beforeDate?: string;
+  readonly afterDate?: number;
+  readonly beforeDate?: number;
 }
 
 /** A whole page, or, of a list beyond the byte limit, the ids seen in its beginning: split points that need no trust. */
@@ -74,8 +75,8 @@ function toQuery(filters: ListFilters): URLSearchParams {
   const query = new URLSearchParams();
   if (filters.afterId !== undefined) query.set('afterid', String(filters.afterId));
   if (filters.beforeId !== undefined) query.set('beforeid', String(filters.beforeId));
-  if (filters.afterDate !== undefined) query.set('afterdate', filters.afterDate);
-  if (filters.beforeDate !== undefined) query.set('beforedate', filters.beforeDate);
+  if (filters.afterDate !== undefined) query.set('afterdate', toFilterDate(filters.afterDate));
+  if (filters.beforeDate !== undefined) query.set('beforedate', toFilterDate(filters.beforeDate));
   query.set('include', 'primaryjobseekinginfo');
   return query;
 }

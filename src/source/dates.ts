@@ -38,6 +38,11 @@ export function toDateText(at: number, offset: string | null): string {
   return `/Date(${at}${offset === null ? '' : offset.replace(':', '')})/`;
 }
 
+/** A moment as a list filter: the text has no zone, so it is written in fixed +10:00; callers leave room for other readings. */
+export function toFilterDate(at: number): string {
+  return new Date(at + standardOffsetMs).toISOString().slice(0, 19);
+}
+
 function parseIso(parts: RegExpExecArray): SourceDate {
   const part = (group: number): number => Number(parts[group] ?? 0);
   const [month, day] = [part(2), part(3)];

@@ -34,6 +34,8 @@ export interface PageSummary {
   readonly added: number;
   readonly changed: number;
   readonly quarantined: number;
+  /** False when there was nothing to write at all. */
+  readonly booked: boolean;
   /** Changes read by a request older than one that another lane has finished over the same id: not written, to be asked again. */
   readonly stale: readonly bigint[];
 }
@@ -51,7 +53,7 @@ export async function commitPage(db: Database, key: Buffer, page: PageCommit): P
   });
 }
 
-const nothingWritten: PageSummary = { added: 0, changed: 0, quarantined: 0, stale: [] };
+const nothingWritten: PageSummary = { added: 0, changed: 0, quarantined: 0, booked: false, stale: [] };
 
 /** Keeps the two lanes of an advertiser apart while one writes; the parallel readers of a backfill share their side of it. */
 function laneLock(page: PageCommit): Lock {
@@ -69,6 +71,7 @@ async function write(tx: Queryable, key: Buffer, page: PageCommit, plan: Plan): 
     added: plan.fresh.length,
     changed: plan.changed.length - stale.length,
     quarantined: page.rejects.length,
+    booked: true,
     stale,
   };
   await saveProgress(tx, page, plan.progress, { ...summary, received: page.applications.length });

@@ -8,9 +8,12 @@ import {
   unhaltAdvertiser,
 } from './advertisers.ts';
 import { type DatabaseOptions, openDatabase } from './database.ts';
+import { loadBusiestJobs } from './jobs.ts';
 import { claimLease, type Lane, type Lease, loadHolder, releaseLease, renewLease } from './leases.ts';
 import { ensureSchema, type SchemaRequest } from './migrations.ts';
 import { commitPage, type PageCommit } from './pages.ts';
+import { loadAdvertiserStatus } from './status.ts';
+import { beginSweep, loadReading, loadUnfinished, type Purpose, takeSeq } from './sweeps.ts';
 
 export interface StoreOptions extends DatabaseOptions {
   /** Makes person keys; the same for as long as the data lives. */
@@ -36,7 +39,15 @@ export function openStore(options: StoreOptions) {
     releaseLease: (lease: Lease) => releaseLease(own, lease),
     loadHolder: (name: string, lane: Lane) => loadHolder(own, name, lane),
 
+    beginSweep: () => beginSweep(db),
+    loadUnfinished: (advertiserId: bigint, lane: Lane, purpose: Purpose) =>
+      loadUnfinished(db, advertiserId, lane, purpose),
+    loadReading: (advertiserId: bigint | null, lagMs: number) => loadReading(db, advertiserId, lagMs),
+    takeSeq: () => takeSeq(db),
     commitPage: (page: PageCommit) => commitPage(db, options.privacyKey, page),
+
+    loadBusiestJobs: (limit: number) => loadBusiestJobs(db, limit),
+    loadAdvertiserStatus: () => loadAdvertiserStatus(db),
 
     async [Symbol.asyncDispose]() {
       await Promise.all([db[Symbol.asyncDispose](), own[Symbol.asyncDispose]()]);

@@ -208,3 +208,50 @@ export async function takeSeq(db: Queryable): Promise<bigint> {
   if (!row) throw new Error('A sequence gave no number.');
   return row.seq;
 }
+
+/** Where the next live reading begins. */
+export interface ReadingState {
+  /** Live-lane sweeps that were interrupted, oldest first. */
+  readonly unfinished: readonly {
+    purpose: 'live' | 'recheck';
+    axis: 'id' | 'date';
+    low: bigint;
+    high: bigint | null;
+  }[];
+  /** First id that a poll must ask for; null before the first reading. */
+  readonly pollFrom: bigint | null;
+  /** The largest page that this source has returned. */
+  readonly capacity: { readonly count: number; readonly bytes: number } | null;
+}
+
+/**
+ * A poll begins where the cursor stood one lag ago, by when ids were first seen: an id that commits late at the source is met again.
+ * Right after a first load every row is young: then it begins at the smallest id submitted in the last 26 hours.
+ */
+export async function loadReading(db: Queryable, advertiserId: bigint | null, lagMs: number): Promise<ReadingState> {
+  if (advertiserId === null) return { unfinished: [], pollFrom: null, capacity: null };
+  const unfinished = await db.query<{
+    purpose: 'live' | 'recheck';
+    axis: 'id' | 'date';
+    low: bigint;
+    high: bigint | null;
+  }>(
+    `SELECT purpose, axis, low, high FROM intake.sweeps
+     WHERE advertiser_id = $1 AND lane = 'live' AND state = 'running' ORDER BY sweep_id`,
+    [advertiserId],
+  );
+  const [row] = await db.query<{ poll_from: bigint | null; capacity: ReadingState['capacity'] }>(
+    `SELECT coalesce(settled.application_id + 1, recent.lowest, c.after_id + 1) AS poll_from, v.learned->'capacity' AS capacity
+     FROM intake.advertisers v JOIN intake.cursors c USING (advertiser_id)
+     LEFT JOIN LATERAL (
+       SELECT application_id FROM intake.applications a
+       WHERE a.advertiser_id = $1 AND a.application_id <= c.after_id AND a.first_seen_at <= now() - $2 * interval '1 millisecond'
+       ORDER BY application_id DESC LIMIT 1) AS settled ON true
+     LEFT JOIN LATERAL (
+       SELECT min(application_id) AS lowest FROM intake.applications a
+       WHERE a.advertiser_id = $1 AND a.submitted_at > now() - interval '26 hours' AND settled.application_id IS NULL) AS recent ON true
+     WHERE v.advertiser_id = $1`,
+    [advertiserId, lagMs],
+  );
+  return { unfinished, pollFrom: row?.poll_from ?? null, capacity: row?.capacity ?? null };
+}

@@ -32,7 +32,7 @@ describe('a page', () => {
     const page = aPage(live, [anApplication(1), anApplication(2, { jobSeekingInfo: null, attachments: [] })], {
       progress: { added: [{ low: 3n, high: null, state: 'open', evidence: '{}' }], cursor: 2n },
     });
-    expect(await commitPage(db, key, page)).toEqual({ added: 2, changed: 0, quarantined: 0, stale: [] });
+    expect(await commitPage(db, key, page)).toEqual({ added: 2, changed: 0, quarantined: 0, booked: true, stale: [] });
     expect(
       await db.query(
         `SELECT application_id, submitted_at, source_offset, email, ready_at IS NOT NULL AS ready FROM intake.applications ORDER BY 1`,
@@ -95,7 +95,7 @@ describe('a page', () => {
     for (let tries = 0; tries < 50 && !still; tries++) {
       const [before] = await db.query(position);
       const summary = await commitPage(db, key, aPage(live, applications, { progress: { quiet: true } }));
-      expect(summary).toEqual({ added: 0, changed: 0, quarantined: 0, stale: [] });
+      expect(summary).toEqual({ added: 0, changed: 0, quarantined: 0, booked: false, stale: [] });
       const [after] = await db.query(position);
       still = before?.lsn === after?.lsn && before?.xid === after?.xid;
     }

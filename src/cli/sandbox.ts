@@ -1,0 +1,54 @@
+// `intake sandbox`: the job board of our own, as a process, with the environment to paste. Not for production.
+import { once } from 'node:events';
+import { command } from './command.ts';
+import { exitCodes } from './exit-codes.ts';
+import { Failure } from './failure.ts';
+
+interface SandboxOptions {
+  readonly applications: string;
+  readonly seed: string;
+  readonly port: string;
+  readonly live: string;
+}
+
+export const sandbox = command<SandboxOptions>({
+  name: 'sandbox',
+  summary: 'run a job board of our own that speaks the API, to try Intake without an account',
+  examples: [
+    ['intake sandbox', '500 applications on a free port; prints the settings to paste'],
+    ['intake sandbox --applications 20000 --port 4010', 'more of them, at a fixed address'],
+    ['intake sandbox --live 30', 'thirty people apply every minute'],
+  ],
+  shape: (shaped) =>
+    shaped
+      .option('--applications <count>', 'how many applications it starts with', '500')
+      .option('--seed <number>', 'same seed, same people and files', '1')
+      .option('--port <port>', '0 takes a free one', '0')
+      .option('--live <per-minute>', 'new applications per minute', '0'),
+  async run({ signal, terminal }, options) {
+    const { openSandbox } = await import('../sandbox/server.ts');
+    await using board = await openSandbox({
+      applications: toCount('--applications', options.applications),
+      seed: toCount('--seed', options.seed),
+      port: toCount('--port', options.port),
+    });
+    board.live(toCount('--live', options.live));
+    const env = { SOURCE_URL: board.url, SOURCE_CREDENTIAL: board.credential, SOURCE_RATE: 'off' };
+    terminal.result(env, () =>
+      Object.entries(env)
+        .map(([name, value]) => `export ${name}=${value}`)
+        .join('\n'),
+    );
+    terminal.note(`The sandbox runs until Ctrl-C. What it assumes: ${board.url}/`);
+    if (!signal.aborted) await once(signal, 'abort');
+    return exitCodes.done;
+  },
+});
+
+function toCount(option: string, text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new Failure(exitCodes.usage, `${option} must be a whole number, not "${text.slice(0, 40)}".`, {
+    kept: 'Nothing was started or changed.',
+    next: 'intake help sandbox shows examples.',
+  });
+}

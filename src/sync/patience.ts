@@ -1,0 +1,37 @@
+// Waiting out what passes by itself: a source or database that is gone for a while. One-shot commands wait two minutes, a worker for ever.
+// This serves minutes; seconds inside one request are the source client's, and hours are the schedule's.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LeaseLost, SchemaTrouble, Trouble } from '../domain/trouble.ts';
+
+export interface Patience {
+  /** How long one thing may stay broken before it is thrown; Infinity waits for ever. */
+  readonly patienceMs: number;
+  readonly signal: AbortSignal;
+  /** Told before each wait. */
+  readonly onWait?: ((trouble: Trouble, waitMs: number) => void) | undefined;
+}
+
+/** Does the work until it succeeds, or until trouble that could pass has lasted too long. Other trouble is thrown at once. */
+export async function patiently<T>(patience: Patience, work: () => Promise<T>): Promise<T> {
+  const startedAt = performance.now();
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      patience.signal.throwIfAborted();
+      if (!canPass(error)) throw error;
+      const waitMs = error.retryAfterMs ?? Math.random() * Math.min(15_000, 250 * 2 ** tries);
+      if (performance.now() - startedAt + waitMs > patience.patienceMs) throw error;
+      patience.onWait?.(error, waitMs);
+      await sleep(waitMs, undefined, { signal: patience.signal });
+    }
+  }
+}
+
+/** Trouble that may be gone a little later without anyone doing anything. */
+export function canPass(error: unknown): error is Trouble {
+  if (!(error instanceof Trouble) || error instanceof LeaseLost || error instanceof SchemaTrouble) return false;
+  return (
+    error.kind === 'unreachable' || error.kind === 'throttled' || error.kind === 'malformed' || error.kind === 'ours'
+  );
+}

@@ -1,0 +1,87 @@
+// A round: everything `intake sync` does for one advertiser. What an interrupted reading left open is read first, then what is new.
+// The first round reads everything; later ones read on from the cursor, less the lag.
+import { Trouble } from '../domain/trouble.ts';
+import type { Advertiser } from '../store/advertisers.ts';
+import { type HeldLane, holdLane } from './lane.ts';
+import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
+
+export interface RoundRequest {
+  readonly name: string;
+  /** Null: learned from the first answer. */
+  readonly advertiserId: bigint | null;
+  readonly owner: string;
+  readonly leaseMs: number;
+  readonly lagMs: number;
+  /** Where the first round begins, in milliseconds since the epoch; null is everything. */
+  readonly startAt: number | null;
+  /** Read everything again. */
+  readonly recheck: boolean;
+  readonly patienceMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** Sweeps of one round, the last of them the newest. */
+export interface RoundSummary {
+  readonly advertiser: Advertiser;
+  readonly sweeps: readonly SweepSummary[];
+}
+
+/** Reads what is new (or everything), holding the advertiser's live lane. A refused credential halts the advertiser. */
+export async function syncRound(deps: SweepDeps, request: RoundRequest): Promise<RoundSummary> {
+  const { store } = deps;
+  const advertiser = await store.ensureAdvertiser(request.name, request.advertiserId);
+  if (advertiser.halt?.kind === 'mismatch') {
+    throw new Trouble(
+      'mismatch',
+      `${request.name} is halted: ${advertiser.halt.reason} Run \`intake unhalt\` once the cause is gone.`,
+    );
+  }
+  await using lane = await holdLane(store, { ...request, lane: 'live' });
+  try {
+    const summary = await readAll(deps, request, lane, advertiser);
+    await store.unhaltAdvertiser(request.name, 'refused');
+    return summary;
+  } catch (error) {
+    if (error instanceof Trouble && error.kind === 'refused') {
+      await store.haltAdvertiser(request.name, 'refused', error.message);
+    }
+    throw error;
+  }
+}
+
+async function readAll(
+  deps: SweepDeps,
+  request: RoundRequest,
+  lane: HeldLane,
+  first: Advertiser,
+): Promise<RoundSummary> {
+  const sweeps: SweepSummary[] = [];
+  let advertiser = first;
+  const read = async (purpose: 'live' | 'recheck', plan: Parameters<typeof sweep>[1]['plan']) => {
+    const { patienceMs } = request;
+    const summary = await sweep(deps, { lane, advertiser, purpose, plan, parallel: 2, patienceMs });
+    advertiser = summary.advertiser;
+    sweeps.push(summary);
+  };
+
+  const reading = await deps.store.loadReading(first.advertiserId, request.lagMs);
+  // What a stopped reading left open comes first: until it is closed, the cursor cannot pass it.
+  for (const { purpose, low, high, axis } of reading.unfinished) {
+    await read(purpose, { axis, from: low, to: high, rigor: purpose === 'live' ? 'poll' : 'proof' });
+  }
+  const wasEverything = reading.unfinished.some((s) => s.purpose === 'recheck' && s.low === 1n && s.high === null);
+  if (reading.pollFrom === null || request.recheck) {
+    if (wasEverything) return { advertiser, sweeps };
+    await read('recheck', toFirstPlan(request));
+  } else {
+    const { capacity } = reading;
+    await read('live', { from: reading.pollFrom, rigor: 'poll', ...(capacity && { capacity }) });
+  }
+  return { advertiser, sweeps };
+}
+
+/** Everything, or from a date on; the latter goes by the date filter, since no id is known yet. */
+function toFirstPlan({ startAt, recheck }: RoundRequest) {
+  if (startAt === null || recheck) return { from: 1n, rigor: 'proof' } as const;
+  return { axis: 'date', from: BigInt(Math.floor(startAt / 1_000)), rigor: 'proof' } as const;
+}

@@ -1,0 +1,39 @@
+// Twenty thousand applications from the sandbox to Postgres, by JSON and by XML.
+import { describe, expect } from 'vitest';
+import { openSandbox } from '../../src/sandbox/server.ts';
+import { findDifferences } from '../support/equality.ts';
+import { syncBoard } from '../support/syncing.ts';
+import { openTestDatabase, test } from '../support/test-database.ts';
+
+const applications = 20_000;
+const writes = `SELECT relname, n_tup_ins, n_tup_upd, n_tup_del FROM pg_stat_user_tables WHERE schemaname = 'intake'
+  AND relname NOT IN ('leases', 'cursors', 'sweeps', 'ranges', 'coverage', 'advertisers') ORDER BY relname`;
+
+describe('a database filled from the sandbox', () => {
+  test('equals its truth by JSON; a second round, and one by XML, write no row', { timeout: 120_000 }, async ({
+    database,
+  }) => {
+    await using board = await openSandbox({ applications, choices: { pageCap: 500 } });
+    const first = await syncBoard(database, board);
+    expect(first.summary.sweeps.at(-1)).toMatchObject({ certificate: 'proven', added: applications });
+    expect(await findDifferences(database, board)).toEqual([]);
+
+    const flush = `SELECT pg_stat_force_next_flush()`;
+    await database.query(flush);
+    const before = await database.query(writes);
+    const events = await database.query(`SELECT count(*) FROM intake.events`);
+    await syncBoard(database, board);
+    await syncBoard(database, board, { recheck: true, env: { SOURCE_FORMAT: 'xml' } });
+    await database.query(flush);
+    expect(await database.query(writes)).toEqual(before);
+    expect(await database.query(`SELECT count(*) FROM intake.events`)).toEqual(events);
+  });
+
+  test('equals its truth by XML', { timeout: 120_000 }, async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications, seed: 2, choices: { pageCap: 500, order: 'descending' } });
+    const first = await syncBoard(database, board, { env: { SOURCE_FORMAT: 'xml' } });
+    expect(first.summary.sweeps.at(-1)).toMatchObject({ certificate: 'proven', added: applications });
+    expect(await findDifferences(database, board)).toEqual([]);
+  });
+});

@@ -1,0 +1,36 @@
+// One round of Intake against a sandbox and a test database, as the CLI would run it.
+import { type RoundOutcome, type SyncRequest, syncOnce } from '../../src/app.ts';
+import { loadConfig } from '../../src/config.ts';
+import type { Sandbox } from '../../src/sandbox/server.ts';
+import type { TestDatabase } from './test-database.ts';
+
+/** The environment of an operator who reads this board into this database. */
+export function toEnvironment(
+  database: Pick<TestDatabase, 'url'>,
+  board: Pick<Sandbox, 'url' | 'credential'>,
+): Record<string, string> {
+  return {
+    DATABASE_URL: database.url,
+    SOURCE_URL: board.url,
+    SOURCE_CREDENTIAL: board.credential,
+    SOURCE_RATE: 'off',
+    PRIVACY_KEY: 'a privacy key for tests, long enough',
+  };
+}
+
+/** Runs one round; throws the trouble of the first advertiser that met one. */
+export async function syncBoard(
+  database: TestDatabase,
+  board: Sandbox,
+  options: { env?: Record<string, string> } & Partial<SyncRequest> = {},
+): Promise<Extract<RoundOutcome, { trouble: null }>> {
+  const { env, ...request } = options;
+  const config = loadConfig(
+    { ...toEnvironment(database, board), ...env },
+    { needs: ['database', 'source', 'sync', 'privacy'] },
+  );
+  const [outcome] = await syncOnce(config, { recheck: false, signal: AbortSignal.timeout(120_000), ...request });
+  if (!outcome) throw new Error('No advertiser is configured.');
+  if (outcome.summary === null) throw outcome.trouble;
+  return outcome;
+}
