@@ -205,6 +205,7 @@ CREATE TABLE "intake"."sweeps" (
 	"reason" text,
 	"facts" jsonb DEFAULT '{}'::jsonb NOT NULL,
 	"started_at" timestamp with time zone NOT NULL,
+	"moved_at" timestamp with time zone NOT NULL,
 	"ended_at" timestamp with time zone,
 	"requests" integer DEFAULT 0 NOT NULL,
 	"received" bigint DEFAULT 0 NOT NULL,

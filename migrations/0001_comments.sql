@@ -132,6 +132,7 @@ COMMENT ON COLUMN intake.sweeps.certificate IS 'proven, assumed or unproven, onc
 COMMENT ON COLUMN intake.sweeps.reason IS 'What the certificate rests on, or why there is none.';
 COMMENT ON COLUMN intake.sweeps.facts IS 'The sweep''s reasoning apart from its gaps, for going on after a stop.';
 COMMENT ON COLUMN intake.sweeps.started_at IS 'When its first question was asked.';
+COMMENT ON COLUMN intake.sweeps.moved_at IS 'When its last answer was booked.';
 COMMENT ON COLUMN intake.sweeps.ended_at IS 'When it ended.';
 COMMENT ON COLUMN intake.sweeps.requests IS 'Questions asked.';
 COMMENT ON COLUMN intake.sweeps.received IS 'Applications returned, with repetitions.';

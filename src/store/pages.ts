@@ -74,7 +74,7 @@ async function write(tx: Queryable, key: Buffer, page: PageCommit, plan: Plan): 
     booked: true,
     stale,
   };
-  await saveProgress(tx, page, plan.progress, { ...summary, received: page.applications.length });
+  events.push(...(await saveProgress(tx, page, plan.progress, { ...summary, received: page.applications.length })));
   await appendEvents(tx, page.advertiserId, events);
   return summary;
 }

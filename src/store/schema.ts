@@ -274,6 +274,7 @@ export const sweeps = intake.table(
     reason: text(),
     facts: jsonb().notNull().default({}),
     startedAt: at('started_at').notNull(),
+    movedAt: at('moved_at').notNull(),
     endedAt: at('ended_at'),
     requests: integer().notNull().default(0),
     received: id64('received').notNull().default(sql`0`),

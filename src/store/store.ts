@@ -13,7 +13,7 @@ import { claimLease, type Lane, type Lease, loadHolder, releaseLease, renewLease
 import { ensureSchema, type SchemaRequest } from './migrations.ts';
 import { commitPage, type PageCommit } from './pages.ts';
 import { loadAdvertiserStatus } from './status.ts';
-import { beginSweep, loadReading, loadUnfinished, type Purpose, takeSeq } from './sweeps.ts';
+import { beginSweep, loadHeld, loadReading, loadUnfinished, type Purpose, takeSeq } from './sweeps.ts';
 
 export interface StoreOptions extends DatabaseOptions {
   /** Makes person keys; the same for as long as the data lives. */
@@ -43,6 +43,7 @@ export function openStore(options: StoreOptions) {
     loadUnfinished: (advertiserId: bigint, lane: Lane, purpose: Purpose) =>
       loadUnfinished(db, advertiserId, lane, purpose),
     loadReading: (advertiserId: bigint | null, lagMs: number) => loadReading(db, advertiserId, lagMs),
+    loadHeld: (advertiserId: bigint, low: bigint, high: bigint | null) => loadHeld(db, advertiserId, low, high),
     takeSeq: () => takeSeq(db),
     commitPage: (page: PageCommit) => commitPage(db, options.privacyKey, page),
 

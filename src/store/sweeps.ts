@@ -1,6 +1,7 @@
 // The books of sweeps: what was asked of which range, what is still open, what was closed with which certificate (coverage),
 // and how far the live sweep has come (cursor). All of it is written in the transaction of the page it follows from.
 import type { Queryable } from './database.ts';
+import type { ApplicationEvent } from './events.ts';
 import type { Lane } from './leases.ts';
 import type { Reading } from './rows.ts';
 
@@ -40,25 +41,34 @@ export interface Progress {
   readonly bytes: number;
   /** The live cursor may rise to this id: everything up to it was read. */
   readonly cursor: bigint | null;
-  readonly ended: { readonly certificate: Certificate; readonly reason: string } | null;
+  readonly ended: Ending | null;
 }
 
-/** Books the progress of a page. The sweep's row appears with the first page that is worth a row. */
+export interface Ending {
+  readonly certificate: Certificate;
+  readonly reason: string;
+  /** Ids held before that the source no longer shows. */
+  readonly absent: readonly bigint[];
+  /** What the sweep showed of the source, as JSON text; null when it asked too little to tell. */
+  readonly learned: string | null;
+}
+
+/** Books the progress of a page and gives the events that follow. The sweep's row appears with the first page that is worth a row. */
 export async function saveProgress(
   tx: Queryable,
   reading: Reading,
   progress: Progress,
   counts: { readonly received: number; readonly added: number; readonly changed: number },
-): Promise<void> {
+): Promise<ApplicationEvent[]> {
   const { sweep, ended } = progress;
   const key = [reading.advertiserId, sweep.sweepId] as const;
   await tx.query(
     `INSERT INTO intake.sweeps AS s (advertiser_id, sweep_id, lane, purpose, axis, low, high, started_at, state, certificate, reason,
-       facts, ended_at, requests, received, added, changed, bytes)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, CASE WHEN $10::text IS NOT NULL THEN now() END, 1, $13, $14, $15, $16)
+       facts, moved_at, ended_at, requests, received, added, changed, bytes)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, now(), CASE WHEN $10::text IS NOT NULL THEN now() END, 1, $13, $14, $15, $16)
      ON CONFLICT (advertiser_id, sweep_id) DO UPDATE SET
        state = excluded.state, certificate = excluded.certificate, reason = excluded.reason, facts = excluded.facts,
-       ended_at = excluded.ended_at, requests = s.requests + excluded.requests, received = s.received + excluded.received,
+       moved_at = excluded.moved_at, ended_at = excluded.ended_at, requests = s.requests + excluded.requests, received = s.received + excluded.received,
        added = s.added + excluded.added, changed = s.changed + excluded.changed, bytes = s.bytes + excluded.bytes`,
     [
       ...key,
@@ -100,16 +110,11 @@ export async function saveProgress(
     );
   }
   if (progress.cursor !== null) await raiseCursor(tx, reading.advertiserId, progress.cursor);
-  if (ended) await endSweep(tx, reading.advertiserId, sweep, ended);
+  return ended ? await endSweep(tx, reading.advertiserId, sweep, ended) : [];
 }
 
 /** Closed ranges have done their duty; what they prove stands in coverage, what is open stays as a gap. */
-async function endSweep(
-  tx: Queryable,
-  advertiserId: bigint,
-  sweep: Sweep,
-  ended: { readonly certificate: Certificate; readonly reason: string },
-): Promise<void> {
+async function endSweep(tx: Queryable, advertiserId: bigint, sweep: Sweep, ended: Ending): Promise<ApplicationEvent[]> {
   const key = [advertiserId, sweep.sweepId] as const;
   await tx.query(`DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND state = 'closed'`, [...key]);
   await tx.query(
@@ -117,8 +122,18 @@ async function endSweep(
      AND EXISTS (SELECT 1 FROM intake.ranges r WHERE r.advertiser_id = $1 AND r.sweep_id = $2)`,
     [...key],
   );
-  if (sweep.purpose === 'live' || sweep.axis === 'date') return;
-  // A later reading takes the place of what it covers; what it left open stays as it was known before.
+  if (ended.learned !== null) {
+    await tx.query(
+      `UPDATE intake.advertisers SET learned = $2::jsonb WHERE advertiser_id = $1 AND learned IS DISTINCT FROM $2::jsonb`,
+      [advertiserId, ended.learned],
+    );
+  }
+  if (sweep.purpose !== 'live' && sweep.axis === 'id') await recordCoverage(tx, advertiserId, sweep, ended);
+  return ended.absent.length > 0 ? await markAbsent(tx, advertiserId, ended) : [];
+}
+
+/** A later reading takes the place of what lies wholly in its range. */
+async function recordCoverage(tx: Queryable, advertiserId: bigint, sweep: Sweep, ended: Ending): Promise<void> {
   await tx.query(
     `DELETE FROM intake.coverage WHERE advertiser_id = $1 AND axis = 'id' AND low >= $2
      AND ($3::bigint IS NULL OR high <= $3)`,
@@ -131,6 +146,21 @@ async function endSweep(
        reason = excluded.reason, as_of = excluded.as_of, sweep_id = excluded.sweep_id`,
     [advertiserId, sweep.low, sweep.high, ended.certificate, ended.reason, sweep.startedAt, sweep.sweepId],
   );
+}
+
+/** Absent when one sweep says so; missing when a proven one says it again a day later. No row is touched for being present. */
+async function markAbsent(tx: Queryable, advertiserId: bigint, ended: Ending): Promise<ApplicationEvent[]> {
+  const rows = await tx.query<{ application_id: bigint; missing: boolean }>(
+    `UPDATE intake.applications SET absent_since = coalesce(absent_since, now()),
+       missing_since = CASE WHEN absent_since IS NULL THEN NULL ELSE now() END
+     WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND missing_since IS NULL
+       AND (absent_since IS NULL OR ($3 AND absent_since < now() - interval '24 hours'))
+     RETURNING application_id, missing_since IS NOT NULL AS missing`,
+    [advertiserId, ended.absent, ended.certificate === 'proven'],
+  );
+  return rows
+    .filter((row) => row.missing)
+    .map((row) => ({ applicationId: row.application_id, type: 'application.missing' }));
 }
 
 /** Never beyond what is stored, never backwards, and no write when nothing moved: the cursor is derived from committed rows. */
@@ -162,7 +192,8 @@ export async function beginSweep(db: Queryable): Promise<{ sweepId: bigint; star
 export interface UnfinishedSweep extends Sweep {
   readonly facts: string;
   readonly ranges: readonly string[];
-  readonly lastMovedAt: Date;
+  /** How long ago it last moved. */
+  readonly idleMs: number;
 }
 
 /** The newest sweep of a lane that is neither ended nor dropped. */
@@ -178,10 +209,12 @@ export async function loadUnfinished(
     low: bigint;
     high: bigint | null;
     started_at: Date;
+    idle_ms: number;
     facts: string;
     ranges: string[] | null;
   }>(
     `SELECT sweep_id, axis, low, high, started_at, facts::text AS facts,
+       extract(epoch FROM now() - moved_at)::float8 * 1000 AS idle_ms,
        (SELECT array_agg(r.evidence::text ORDER BY r.low) FROM intake.ranges r
         WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id) AS ranges
      FROM intake.sweeps s WHERE advertiser_id = $1 AND lane = $2 AND purpose = $3 AND state = 'running'
@@ -198,7 +231,7 @@ export async function loadUnfinished(
     startedAt: row.started_at,
     facts: row.facts,
     ranges: row.ranges ?? [],
-    lastMovedAt: row.started_at,
+    idleMs: row.idle_ms,
   };
 }
 
@@ -220,8 +253,19 @@ export interface ReadingState {
   }[];
   /** First id that a poll must ask for; null before the first reading. */
   readonly pollFrom: bigint | null;
-  /** The largest page that this source has returned. */
-  readonly capacity: { readonly count: number; readonly bytes: number } | null;
+  /** What earlier sweeps have learned of the source. */
+  readonly learned: Learned | null;
+}
+
+/** What a sweep shows of a source. It orders questions and is shown to people; it never replaces a question. */
+export interface Learned {
+  readonly order: 'ascending' | 'descending' | 'mixed';
+  /** The largest page that was returned. */
+  readonly capacity: { readonly count: number; readonly bytes: number };
+  /** Whether afterid and beforeid are honoured together. */
+  readonly together: boolean;
+  readonly inclusiveAfter: boolean;
+  readonly inclusiveBefore: boolean;
 }
 
 /**
@@ -229,7 +273,7 @@ export interface ReadingState {
  * Right after a first load every row is young: then it begins at the smallest id submitted in the last 26 hours.
  */
 export async function loadReading(db: Queryable, advertiserId: bigint | null, lagMs: number): Promise<ReadingState> {
-  if (advertiserId === null) return { unfinished: [], pollFrom: null, capacity: null };
+  if (advertiserId === null) return { unfinished: [], pollFrom: null, learned: null };
   const unfinished = await db.query<{
     purpose: 'live' | 'recheck';
     axis: 'id' | 'date';
@@ -240,8 +284,8 @@ export async function loadReading(db: Queryable, advertiserId: bigint | null, la
      WHERE advertiser_id = $1 AND lane = 'live' AND state = 'running' ORDER BY sweep_id`,
     [advertiserId],
   );
-  const [row] = await db.query<{ poll_from: bigint | null; capacity: ReadingState['capacity'] }>(
-    `SELECT coalesce(settled.application_id + 1, recent.lowest, c.after_id + 1) AS poll_from, v.learned->'capacity' AS capacity
+  const [row] = await db.query<{ poll_from: bigint | null; learned: Learned | null }>(
+    `SELECT coalesce(settled.application_id + 1, recent.lowest, c.after_id + 1) AS poll_from, nullif(v.learned, '{}') AS learned
      FROM intake.advertisers v JOIN intake.cursors c USING (advertiser_id)
      LEFT JOIN LATERAL (
        SELECT application_id FROM intake.applications a
@@ -253,5 +297,26 @@ export async function loadReading(db: Queryable, advertiserId: bigint | null, la
      WHERE v.advertiser_id = $1`,
     [advertiserId, lagMs],
   );
-  return { unfinished, pollFrom: row?.poll_from ?? null, capacity: row?.capacity ?? null };
+  return { unfinished, pollFrom: row?.poll_from ?? null, learned: row?.learned ?? null };
+}
+
+/** Ids held in a range, one in every `stride`, for cutting the questions of a sweep that reads it again; and how many there are. */
+export async function loadHeld(
+  db: Queryable,
+  advertiserId: bigint,
+  low: bigint,
+  high: bigint | null,
+): Promise<{ held: number; positions: bigint[]; stride: number }> {
+  const inRange = `FROM intake.applications WHERE advertiser_id = $1 AND application_id >= $2
+    AND ($3::bigint IS NULL OR application_id <= $3) AND missing_since IS NULL`;
+  const [counted] = await db.query<{ n: number }>(`SELECT count(*)::int AS n ${inRange}`, [advertiserId, low, high]);
+  const held = counted?.n ?? 0;
+  // A hundred thousand cut points are enough for any page size, and a few megabytes.
+  const stride = Math.max(1, Math.ceil(held / 100_000));
+  const rows = await db.query<{ application_id: bigint }>(
+    `SELECT application_id FROM (SELECT application_id, row_number() OVER (ORDER BY application_id) AS nth ${inRange}) AS ids
+     WHERE nth % $4 = 0 ORDER BY application_id`,
+    [advertiserId, low, high, stride],
+  );
+  return { held, positions: rows.map((row) => row.application_id), stride };
 }

@@ -1,5 +1,6 @@
 // A round: everything `intake sync` does for one advertiser. What an interrupted reading left open is read first, then what is new.
 // The first round reads everything; later ones read on from the cursor, less the lag.
+import type { Plan } from '../domain/coverage.ts';
 import { Trouble } from '../domain/trouble.ts';
 import type { Advertiser } from '../store/advertisers.ts';
 import { type HeldLane, holdLane } from './lane.ts';
@@ -57,27 +58,37 @@ async function readAll(
 ): Promise<RoundSummary> {
   const sweeps: SweepSummary[] = [];
   let advertiser = first;
-  const read = async (purpose: 'live' | 'recheck', plan: Parameters<typeof sweep>[1]['plan']) => {
+  const read = async (purpose: 'live' | 'recheck', plan: Plan) => {
     const { patienceMs } = request;
-    const summary = await sweep(deps, { lane, advertiser, purpose, plan, parallel: 2, patienceMs });
+    const known = purpose === 'recheck' ? await loadKnown(deps, advertiser, plan) : undefined;
+    const heldBefore = known?.held ?? 0;
+    const summary = await sweep(deps, {
+      ...{ lane, advertiser, purpose, known, patienceMs },
+      plan: { ...plan, heldBefore },
+      parallel: purpose === 'recheck' ? 2 : 1,
+    });
     advertiser = summary.advertiser;
     sweeps.push(summary);
   };
 
-  const reading = await deps.store.loadReading(first.advertiserId, request.lagMs);
+  const { unfinished, pollFrom, learned } = await deps.store.loadReading(first.advertiserId, request.lagMs);
   // What a stopped reading left open comes first: until it is closed, the cursor cannot pass it.
-  for (const { purpose, low, high, axis } of reading.unfinished) {
+  for (const { purpose, low, high, axis } of unfinished) {
     await read(purpose, { axis, from: low, to: high, rigor: purpose === 'live' ? 'poll' : 'proof' });
   }
-  const wasEverything = reading.unfinished.some((s) => s.purpose === 'recheck' && s.low === 1n && s.high === null);
-  if (reading.pollFrom === null || request.recheck) {
-    if (wasEverything) return { advertiser, sweeps };
-    await read('recheck', toFirstPlan(request));
+  const isReadJustNow = unfinished.some((one) => one.purpose === 'recheck');
+  if (pollFrom === null || request.recheck) {
+    if (!isReadJustNow) await read('recheck', toFirstPlan(request));
   } else {
-    const { capacity } = reading;
-    await read('live', { from: reading.pollFrom, rigor: 'poll', ...(capacity && { capacity }) });
+    await read('live', { from: pollFrom, rigor: 'poll', ...(learned && { capacity: learned.capacity }) });
   }
   return { advertiser, sweeps };
+}
+
+/** The ids already held are where a second reading cuts its questions: nearly every one then closes at once. */
+async function loadKnown(deps: SweepDeps, { advertiserId }: Advertiser, plan: Plan) {
+  if (advertiserId === null || plan.axis === 'date') return undefined;
+  return await deps.store.loadHeld(advertiserId, plan.from ?? 1n, plan.to ?? null);
 }
 
 /** Everything, or from a date on; the latter goes by the date filter, since no id is known yet. */

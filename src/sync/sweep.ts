@@ -2,13 +2,21 @@
 // what to ask and what an answer proves is decided in domain/coverage.ts, and every step is booked with the page it follows from.
 import { ask, begin, type Done, type Known, learn, type Plan } from '../domain/coverage.ts';
 import type { Question } from '../domain/question.ts';
-import { decodeFacts, decodeRange, encode, type State, toChanges } from '../domain/sweep-state.ts';
+import {
+  decodeFacts,
+  decodeRange,
+  encode,
+  forgetPageSize,
+  type State,
+  toChanges,
+  toDirection,
+} from '../domain/sweep-state.ts';
 import { Trouble } from '../domain/trouble.ts';
 import type { Source } from '../source/client.ts';
 import type { Advertiser } from '../store/advertisers.ts';
 import type { PageSummary, Seen } from '../store/pages.ts';
 import type { Store } from '../store/store.ts';
-import type { Progress, Purpose, Sweep } from '../store/sweeps.ts';
+import type { Learned, Progress, Purpose, Sweep } from '../store/sweeps.ts';
 import { type Heard, hear } from './asking.ts';
 import type { HeldLane } from './lane.ts';
 import { canPass, type Patience, patiently } from './patience.ts';
@@ -150,6 +158,9 @@ interface Run {
   readonly booked: boolean;
 }
 
+/** A source may be another one after this long: what it can return has to be seen again. */
+const dayMs = 86_400_000;
+
 /** The interrupted sweep of the same range, or a new one; `fallback` stands in for one that has no row yet. */
 async function loadRun(store: Store, request: SweepRequest, advertiser: Advertiser, fallback?: Run): Promise<Run> {
   const { purpose, plan, lane } = request;
@@ -160,7 +171,7 @@ async function loadRun(store: Store, request: SweepRequest, advertiser: Advertis
     const found = await store.loadUnfinished(advertiser.advertiserId, lane.lease.lane, purpose);
     if (found && found.axis === axis && found.low === low && found.high === high) {
       const state = { facts: decodeFacts(found.facts), ranges: found.ranges.map(decodeRange) };
-      return { sweep: found, state, booked: true };
+      return { sweep: found, state: found.idleMs > dayMs ? forgetPageSize(state) : state, booked: true };
     }
   }
   if (fallback) return fallback;
@@ -223,7 +234,12 @@ async function commitLanding(
       added: added.map((range) => ({ low: range.from, high: range.to, state: range.state, evidence: encode(range) })),
       bytes: page?.bytes ?? 0,
       cursor: request.lane.lease.lane === 'live' && run.sweep.high === null ? toCursor(state, done) : null,
-      ended: done && { certificate: done.certificate, reason: done.reason },
+      ended: done && {
+        certificate: done.certificate,
+        reason: done.reason,
+        absent: done.absent,
+        learned: state.facts.rigor === 'proof' ? JSON.stringify(toLearned(state, done)) : null,
+      },
     };
   };
   const isRange = question.axis === 'id' && (question.purpose === 'range' || question.purpose === 'again');
@@ -247,6 +263,16 @@ function toCursor({ facts, ranges }: State, done: Done | null): bigint | null {
   const open = ranges.find((range) => range.state !== 'closed');
   if (open === undefined) return facts.highest;
   return open.from > 1n ? open.from - 1n : null;
+}
+
+function toLearned({ facts }: State, done: Done): Learned {
+  return {
+    order: toDirection(facts),
+    capacity: done.capacity,
+    together: facts.walk === null,
+    inclusiveAfter: facts.inclusiveAfter,
+    inclusiveBefore: facts.inclusiveBefore,
+  };
 }
 
 function toEnd(done: Done) {

@@ -276,7 +276,15 @@ export function createSimulatedSource(seed: number, world: World): SimulatedSour
       for (const after of bounds) {
         for (const before of bounds) {
           if (before === 0n) continue;
-          const question: Question = { axis: 'id', purpose: 'witness', from: 1n, to: null, after, before, expects: null };
+          const question: Question = {
+            axis: 'id',
+            purpose: 'witness',
+            from: 1n,
+            to: null,
+            after,
+            before,
+            expects: null,
+          };
           const answer = toAnswer(question, rows, traits, base, requests, random);
           if (answer.kind === 'page' && answer.rows.some((row) => !held.has(row.id))) return true;
         }
