@@ -56,7 +56,7 @@ export function createSource(options: SourceOptions): Source {
       if (!(error instanceof Trouble) || error.status !== 404) throw error;
       // Spec silent: a filter that matches nothing. Some servers say 404, but not before they have said anything else.
       if (hasAnswered) return toEmptyAnswer(options.format, 0, null);
-      throw new Trouble('missing', 'The list does not exist at this base URL (404): SOURCE_URL is probably wrong.', {
+      throw new Trouble('missing', 'The list is not there (404): the base URL is probably wrong.', {
         status: 404,
       });
     }

@@ -115,7 +115,11 @@ export function createHttp(options: HttpOptions): Http {
   }
 
   return {
-    get: (request, read) => retrying(request.signal, async () => read(await openOnce(request))),
+    get: (request, read) =>
+      retrying(request.signal, async () => {
+        await using answer = await openOnce(request);
+        return await read(answer);
+      }),
     open: (request) => retrying(request.signal, () => openOnce(request)),
     [Symbol.asyncDispose]: () => pool.destroy(),
   };

@@ -118,6 +118,18 @@ describe('a question', () => {
     expect(await source.list({}, never)).toMatchObject({ page: { ids: [4n], format: 'xml' } });
   });
 
+  test('one after another, with a refusal between, share a connection', async () => {
+    const refusal: RequestListener = (_request, response) => {
+      response.writeHead(401).flushHeaders();
+      setTimeout(() => response.end('go away'), 20);
+    };
+    const { source, requests } = await open([ok, refusal, ok], { connections: 1 });
+    await source.list({}, never);
+    await troubleOf(source.list({}, never));
+    await source.list({}, never);
+    expect(new Set(requests.map(({ socket }) => socket)).size).toBe(1);
+  });
+
   test('a Sunset header is told', async () => {
     const { source } = await open(send(200, page, { sunset: 'Fri, 01 Jan 2027 00:00:00 GMT' }));
     expect(await source.list({}, never)).toMatchObject({ page: { sunsetAt: Date.UTC(2027, 0, 1) } });
@@ -142,7 +154,7 @@ describe('L8: an empty answer without an envelope is weak', () => {
     const { source, requests } = await open([send(404), ok, send(404)]);
     const trouble = await troubleOf(source.list({}, never));
     expect(trouble).toMatchObject({ kind: 'missing', status: 404 });
-    expect(trouble.message).toContain('SOURCE_URL');
+    expect(trouble.message).toContain('base URL');
     expect(requests).toHaveLength(1);
   });
 
@@ -328,9 +340,12 @@ describe('size', () => {
     expect(await source.list({}, never)).toMatchObject({ kind: 'overflow', ids: [], bytes: 1_000_000 });
   });
 
-  test('an encoding we do not read is trouble', async () => {
-    const { source } = await open(send(200, page, { 'content-encoding': 'zebra' }));
+  test('an encoding we do not read is trouble, and holds no connection', async () => {
+    const { source, requests } = await open((_request, response) => {
+      response.writeHead(200, { 'content-encoding': 'zebra' }).write(page);
+    });
     expect(await troubleOf(source.list({}, never))).toMatchObject({ kind: 'malformed' });
+    await expect.poll(() => requests.every(({ socket }) => socket.destroyed)).toBe(true);
   });
 });
 

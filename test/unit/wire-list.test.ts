@@ -234,6 +234,7 @@ describe('L18: XML', () => {
   ] as const)('HasVirus that is %s', ([, element, hasVirus]) => {
     const page = parsePage(plain.replace('<HasVirus>false</HasVirus>', element));
     expect(page.applications[0]?.attachments[0]?.hasVirus).toBe(hasVirus);
+    expect(page.applications[0]?.notes).toEqual([]);
   });
 
   test('text stays text, and only the named and numbered characters are decoded', () => {
