@@ -8,7 +8,7 @@ import { parseDate } from './dates.ts';
 import { applicationNames, jobSeekingInfoNames, readMembers } from './members.ts';
 import { toRaw } from './raw.ts';
 import { byText, noteUnknown, type Reading } from './reading.ts';
-import { isObject, parseId, readBoolean, readCount, readText } from './values.ts';
+import { isObject, parseId, readBoolean, readCount, readIdentifier, readText } from './values.ts';
 
 const largestMonths = 2 ** 31 - 1;
 
@@ -34,8 +34,8 @@ export function parseApplication(element: unknown, exact: boolean): Application 
     firstName: readText(known.FirstName, 'FirstName', notes),
     lastName: readText(known.LastName, 'LastName', notes),
     phone: readText(known.Phone, 'Phone', notes),
-    jobSeekerId: readText(known.JobSeekerID, 'JobSeekerID', notes),
-    jobReference: readText(known.JobReference, 'JobReference', notes),
+    jobSeekerId: readIdentifier(known.JobSeekerID, 'JobSeekerID', notes),
+    jobReference: readIdentifier(known.JobReference, 'JobReference', notes),
     jobSeekingInfo: toJobSeekingInfo(known.PrimaryJobSeekingInfo, reading),
     attachments: toAttachments(known.Attachments, id, reading),
   };

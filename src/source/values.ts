@@ -41,6 +41,16 @@ export function readText(value: unknown, field: string, notes: Note[]): string |
   return storable;
 }
 
+const longestIdentifier = 500;
+
+/** A text that people look things up by: longer than any index takes, it is cut; the whole stands in raw. */
+export function readIdentifier(value: unknown, field: string, notes: Note[]): string | null {
+  const text = readText(value, field, notes);
+  if (text === null || text.length <= longestIdentifier) return text;
+  notes.push({ field, reason: `cut to ${longestIdentifier} characters` });
+  return text.slice(0, longestIdentifier).toWellFormed();
+}
+
 // Postgres refuses NUL in text and silently alters lone surrogates.
 function toStorableText(text: string): string {
   const wellFormed = text.isWellFormed() ? text : text.toWellFormed();

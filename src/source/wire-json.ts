@@ -1,6 +1,7 @@
 // JSON text to values, with every digit kept: numbers that a double would bend stay literals (JSON.rawJSON).
 // Knows nothing of applications; what it cannot read it refuses whole.
 
+import { randomUUID } from 'node:crypto';
 import { Trouble } from '../domain/trouble.ts';
 
 declare global {
@@ -25,12 +26,35 @@ export function parseJson(text: string): { readonly value: unknown; readonly exa
   try {
     return { value: exact ? JSON.parse(text, keepDigits) : JSON.parse(text), exact };
   } catch (error) {
+    if (error instanceof RangeError) return { value: parseDeep(text), exact };
     const escaped = escapeControls(text);
     if (escaped !== text) return parseJson(escaped);
     // V8's message quotes the text around the fault, which may be a person's: only the fact is passed on.
-    const depth = error instanceof RangeError;
-    throw new Trouble('malformed', depth ? 'The answer nests too deeply.' : 'The answer is not whole, valid JSON.');
+    throw new Trouble('malformed', 'The answer is not whole, valid JSON.');
   }
+}
+
+const stringOrNumber = /"(?:[^"\\]|\\.)*"|-?\d[\d.e+-]*/gi;
+
+// A reviver is called recursively and overflows at some thousands of levels, where JSON.parse itself does not. There the
+// digits travel as marked texts and are put back by a walk that needs no stack. Valid text only: it has been parsed before.
+function parseDeep(text: string): unknown {
+  const mark = `${randomUUID()}:`;
+  const marked = text.replace(stringOrNumber, (token) =>
+    !token.startsWith('"') && riskyLiteral.test(token) ? `"${mark}${token}"` : token,
+  );
+  const root: unknown[] = [JSON.parse(marked)];
+  const open: object[] = [root];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    const members = node as Record<string, unknown>;
+    for (const [key, value] of Object.entries(members)) {
+      if (typeof value === 'object' && value !== null) open.push(value);
+      if (typeof value !== 'string' || !value.startsWith(mark)) continue;
+      const literal = JSON.rawJSON(value.slice(mark.length));
+      Object.defineProperty(members, key, { value: literal, enumerable: true, writable: true, configurable: true });
+    }
+  }
+  return root[0];
 }
 
 // A tab or line end left bare inside a text is the one fault of careless writers whose meaning is plain; refusing it would

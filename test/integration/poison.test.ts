@@ -1,0 +1,67 @@
+// Values that Postgres refuses or alters, from the wire to the row: the page is stored, its neighbours are untouched.
+import { describe, expect } from 'vitest';
+import { parsePage } from '../../src/source/wire.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { claimLease } from '../../src/store/leases.ts';
+import { commitPage } from '../../src/store/pages.ts';
+import { aPage } from '../support/applications.ts';
+import { test } from '../support/test-database.ts';
+
+const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+
+/** Members of one element each; `stored` is what its row must show. */
+const poison: readonly (readonly [what: string, members: string, stored: Record<string, unknown>])[] = [
+  ['NUL in a name', '"FirstName": "a\\u0000b"', { first_name: 'a\ufffdb' }],
+  ['a lone surrogate in a name', '"LastName": "a\\ud800b"', { last_name: 'a\ufffdb' }],
+  ['NUL in an unknown member', '"Extra": "\\u0000"', { first_name: null }],
+  ['a lone surrogate in a key', '"\\udc00": 1', { first_name: null }],
+  ['a number beyond jsonb', '"Extra": 1e999999', { first_name: null }],
+  ['131,000 digits', `"Extra": ${'9'.repeat(131_000)}`, { first_name: null }],
+  ['nesting of 900', `"Extra": ${deep(900)}`, { first_name: null }],
+  ['nesting of 20,000', `"Extra": ${deep(20_000)}`, { first_name: null }],
+  ['a name of 10,000 characters', `"FirstName": "${'x'.repeat(10_000)}"`, { first_name: 'x'.repeat(10_000) }],
+  ['a job reference of 10,000 characters', `"JobReference": "${'\u{1f600}'.repeat(5_000)}"`, { first_name: null }],
+  ['a jobseeker id of 10,000 characters', `"JobSeekerID": "${'y'.repeat(10_000)}"`, { job_seeker_id: 'y'.repeat(500) }],
+  [
+    'a job reference that would drop a table',
+    `"JobReference": "'; DROP TABLE intake.applications; --"`,
+    { job_reference: `'; DROP TABLE intake.applications; --` },
+  ],
+  ['a year 1 date', '"DateSubmitted": "/Date(-62135596800000+0000)/"', { submitted_at: null }],
+  ['a far date', '"DateSubmitted": "/Date(253402300799999+0000)/"', { submitted_at: new Date(253402300799999) }],
+  ['a date beyond', '"DateSubmitted": "/Date(253402300800000+0000)/"', { submitted_at: null }],
+  [
+    'months beyond an integer',
+    '"PrimaryJobSeekingInfo": {"TimeInRole": 99999999999, "JobTitle": "Cook"}',
+    { first_name: null },
+  ],
+  ['a size beyond 2^53', '"Attachments": [{"Type": "resume", "Size": 99999999999999999999}]', { first_name: null }],
+  ['a type of 5,000 characters', `"Attachments": [{"Type": "${'z'.repeat(5_000)}"}]`, { first_name: null }],
+  ['an own __proto__', '"__proto__": {"Email": "x@example.com"}', { email: null }],
+  [
+    'markup',
+    '"FirstName": "<img onerror=alert(1)>", "LastName": "=1+1"',
+    { first_name: '<img onerror=alert(1)>', last_name: '=1+1' },
+  ],
+];
+
+describe('an application that Postgres would refuse', () => {
+  test('is stored with its neighbours, its whole source object kept', async ({ database }) => {
+    await using db = openDatabase({ url: database.url, role: 'test' });
+    const lease = await claimLease(db, { name: 'acme', lane: 'live', owner: 'test', leaseMs: 60_000 });
+    if (!lease) throw new Error('The lane was not free.');
+    const elements = poison.map(([, members], at) => `{"ID": ${at + 1}, ${members}}`);
+    const page = parsePage(`{"JobApplications": {"AdvertiserID": 7, "JobApplicationsList": [${elements.join()}]}}`);
+    expect(page.rejects).toEqual([]);
+    await commitPage(db, Buffer.from('key'), aPage(lease, page.applications));
+    for (const [at, [what, , stored]] of poison.entries()) {
+      const [row] = await db.query(`SELECT * FROM intake.applications WHERE application_id = $1`, [at + 1]);
+      expect(row, what).toMatchObject(stored);
+      expect(row?.raw_text ?? JSON.stringify(row?.raw), what).toMatch(/"ID": ?\d/);
+    }
+    const noted = await db.query<{ application_id: bigint }>(
+      `SELECT application_id FROM intake.applications WHERE notes IS NOT NULL`,
+    );
+    expect(noted.length).toBeGreaterThan(10);
+  });
+});
