@@ -14,29 +14,31 @@ export function chooseNotation(context: Context, choices: Choices): Notation | n
 }
 
 function readAccept(context: Context, choices: Choices): Notation | null {
-  if (context.req.header('accept') === undefined) return toNotation(choices.acceptMissing);
-  let named: readonly { type: string; q: number }[] = [];
+  const header = context.req.header('accept');
+  if (header === undefined) return toNotation(choices.acceptMissing);
+  const named = readTypes(context);
+  if (named.length > 1 && choices.acceptWeights === 'refuse406') return null;
+  if (choices.acceptWeights === 'firstNamed') named.sort((a, b) => header.indexOf(a) - header.indexOf(b));
+  for (const type of named) {
+    const notation = readType(type, choices);
+    if (notation !== undefined) return notation;
+  }
+  return toNotation(choices.acceptOther);
+}
+
+/** The types that are acceptable at all, heaviest first, as hono reads the header. */
+function readTypes(context: Context): string[] {
+  let types: string[] = [];
   accepts(context, {
     header: 'Accept',
     supports: [],
     default: '',
-    match(list) {
-      named = list;
+    match(named) {
+      types = named.filter((one) => one.q > 0).map((one) => one.type);
       return '';
     },
   });
-  if (named.length > 1) {
-    if (choices.acceptWeights === 'refuse406') return null;
-    const sorted =
-      choices.acceptWeights === 'byWeight' ? named.filter((one) => one.q > 0).toSorted((a, b) => b.q - a.q) : named;
-    for (const one of sorted) {
-      const notation = readType(one.type, choices);
-      if (notation !== undefined) return notation;
-    }
-    return toNotation(choices.acceptOther);
-  }
-  const only = readType(named[0]?.type ?? '', choices);
-  return only === undefined ? toNotation(choices.acceptOther) : only;
+  return types;
 }
 
 /** Undefined for a type that says nothing about the two formats. */
