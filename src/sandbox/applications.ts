@@ -160,7 +160,7 @@ const titles: Readonly<Record<string, string>> = {
 
 function inventDocument(world: World, kind: string, person: Person, version: number, subject: string): StoredFile {
   const title = titles[kind] ?? 'Document';
-  const draw = createDraw(world.seed, 4, person.number, version, title.length);
+  const draw = createDraw(world.seed, 4, person.number, version, Object.keys(titles).indexOf(kind));
   return inventFile(world.templates, draw, person, title, kind === 'resume' ? `${subject} ${version + 1}` : subject);
 }
 

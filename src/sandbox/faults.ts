@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { idForm } from './plan.ts';
 import { createDraw } from './random.ts';
 
-export const routes = ['list', 'resume', 'coverLetter', 'selectionCriteria', 'screen'] as const;
+const routes = ['list', 'resume', 'coverLetter', 'selectionCriteria', 'screen'] as const;
 export type Route = (typeof routes)[number];
 
 const when = {

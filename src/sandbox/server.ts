@@ -15,7 +15,7 @@ import { loadTemplates } from './templates.ts';
 import { createCredentialIndex, createV1 } from './v1.ts';
 
 /** One account of a sandbox. */
-export interface AdvertiserOptions {
+interface AdvertiserOptions {
   readonly advertiserId?: bigint;
   readonly credential?: string;
   /** How many applications of the past year it starts with. */

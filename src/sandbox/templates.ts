@@ -10,14 +10,14 @@ import { createDraw, type Draw } from './random.ts';
 export type Format = 'pdf' | 'docx' | 'txt';
 
 /** What is written into the blanks of a document. */
-export interface Blanks {
+interface Blanks {
   readonly name: string;
   readonly contact: string;
   readonly subject: string;
 }
 
 /** One document with blanks; every filled copy has the same length. */
-export interface Template {
+interface Template {
   readonly sizeBytes: number;
   fill(blanks: Blanks): Buffer<ArrayBuffer>;
 }

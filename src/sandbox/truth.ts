@@ -25,7 +25,7 @@ export interface TruthRow {
   readonly altered: readonly string[];
 }
 
-export interface TruthAttachment {
+interface TruthAttachment {
   readonly kind: string;
   readonly hasVirus: boolean | null;
   readonly uploadedAt: number;
@@ -42,7 +42,7 @@ export interface TruthAttachment {
   readonly contentType: string | null;
 }
 
-export interface TruthScreen {
+interface TruthScreen {
   readonly screenId: string;
   readonly name: string;
   readonly outcome: 'pass' | 'fail';

@@ -10,7 +10,7 @@ import type { Row } from './applications.ts';
 import { toEncoded } from './charset.ts';
 import { answerDownload, answerScreen } from './downloads.ts';
 import { toError, toLoginPage, toThrottled } from './errors.ts';
-import type { Fault, Route } from './faults.ts';
+import type { Fault, FaultTarget, Route } from './faults.ts';
 import { type Listing, renderListing } from './listing.ts';
 import { chooseNotation } from './negotiation.ts';
 import type { RequestLog } from './request-log.ts';
@@ -68,11 +68,6 @@ function readCredential(header: string | undefined): string {
   return header?.startsWith('SWS ') ? header.slice(4) : '';
 }
 
-interface Target {
-  readonly route: Route;
-  readonly applicationId: bigint | null;
-}
-
 const folders: Readonly<Record<string, Route>> = {
   resume: 'resume',
   coverletter: 'coverLetter',
@@ -80,7 +75,7 @@ const folders: Readonly<Record<string, Route>> = {
   screen: 'screen',
 };
 
-function readPath(path: string, account: Account): Target | null {
+function readPath(path: string, account: Account): FaultTarget | null {
   const seen = account.choices.pathCase === 'any' ? path.toLowerCase() : path;
   if (seen === '/v1/advertiser/applications') return { route: 'list', applicationId: null };
   const [, folder = '', id = ''] = /^\/v1\/advertiser\/applications\/([A-Za-z]+)\/(-?\d{1,30})$/.exec(seen) ?? [];
@@ -96,7 +91,7 @@ function toRefused(first: Account, context: Sent): Answer {
   return toError(choices, Number(choices.credentialRefused), 'The credential is not accepted.');
 }
 
-function toAnswer(context: Sent, account: Account, target: Target | null, faults: readonly Fault[]): Answer {
+function toAnswer(context: Sent, account: Account, target: FaultTarget | null, faults: readonly Fault[]): Answer {
   const { choices } = account;
   account.requestCount += 1;
   if (account.isOverRate()) return toThrottled(choices, choices.retryAfter, 1, account.now());
@@ -134,7 +129,7 @@ function toMishap(account: Account, context: Sent, faults: readonly Fault[]): An
   return null;
 }
 
-function toRouted(context: Sent, account: Account, target: Target, faults: readonly Fault[]): Answer {
+function toRouted(context: Sent, account: Account, target: FaultTarget, faults: readonly Fault[]): Answer {
   const { choices } = account;
   const { route, applicationId } = target;
   if (route !== 'list' && route !== 'screen') {

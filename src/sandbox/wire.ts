@@ -3,17 +3,17 @@
 
 export type Wire = null | boolean | number | bigint | string | Moment | Members | List | Verbatim;
 
-export interface Moment {
+interface Moment {
   readonly moment: number;
 }
 
-export interface Members {
+interface Members {
   readonly members: readonly Member[];
 }
 
 export type Member = readonly [name: string, value: Wire];
 
-export interface List {
+interface List {
   readonly list: Iterable<Wire>;
   /** The element's name in XML. */
   readonly of: string;

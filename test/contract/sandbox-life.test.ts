@@ -1,0 +1,146 @@
+import { hash } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
+import { get } from '../support/plain-client.ts';
+
+const list = '/v1/advertiser/applications';
+
+function ask(sandbox: Sandbox, path: string, accept = 'application/json') {
+  return get(sandbox.url + list + path, { accept, authorization: `SWS ${sandbox.credential}` });
+}
+
+async function listed(sandbox: Sandbox) {
+  return JSON.parse((await ask(sandbox, '')).text).JobApplications.JobApplicationsList;
+}
+
+test('a late arrival has the id and date of its beginning and shows only after its release', async () => {
+  let now = Date.UTC(2026, 0, 1);
+  await using sandbox = await openSandbox({ applications: 2, now: () => now });
+  const [late] = sandbox.holdBack(1) as [bigint];
+  now += 3_600_000;
+  const [next] = sandbox.add(1) as [bigint];
+  expect((await listed(sandbox)).map((one: { ID: number }) => one.ID)).not.toContain(Number(late));
+  expect((await ask(sandbox, `/resume/${late}`)).status).toBe(404);
+  expect([...sandbox.truth()].some((row) => row.id === late)).toBe(false);
+  expect(sandbox.release()).toEqual([late]);
+  const ids = (await listed(sandbox)).map((one: { ID: number }) => one.ID);
+  expect(ids.slice(-2)).toEqual([Number(late), Number(next)]);
+  expect([...sandbox.truth()].at(-2)?.submittedAt).toBe(now - 3_600_000);
+  expect(sandbox.release()).toEqual([]);
+});
+
+test('a known application changes: e-mail, flag, a new version of a file, an empty attachment list', async () => {
+  await using sandbox = await openSandbox({ applications: 0 });
+  const [id] = sandbox.add([{ attachments: [{ kind: 'resume' }, { kind: 'coverLetter' }] }]) as [bigint];
+  const before = (await listed(sandbox))[0];
+  const bytes = (await ask(sandbox, `/resume/${id}`)).body;
+  sandbox.change(id, { email: 'changed@example.com', attach: [{ kind: 'resume', version: 1 }] });
+  const after = (await listed(sandbox))[0];
+  expect([after.ID, after.FirstName, after.Email]).toEqual([before.ID, before.FirstName, 'changed@example.com']);
+  expect(after.Attachments.find((one: { Type: string }) => one.Type === 'resume').Hash).not.toBe(
+    before.Attachments[0].Hash,
+  );
+  expect((await ask(sandbox, `/resume/${id}`)).body).not.toEqual(bytes);
+  sandbox.change(id, { attach: [{ kind: 'resume', version: 1, hasVirus: true }] });
+  expect((await ask(sandbox, `/resume/${id}`)).body).toHaveLength(0);
+  sandbox.change(id, { attachments: [], firstName: 'redacted' });
+  expect((await listed(sandbox))[0]).toMatchObject({
+    Attachments: [],
+    FirstName: 'redacted',
+    Email: 'changed@example.com',
+  });
+});
+
+test('any text may stand in a member or as a whole element, in JSON and in XML, and the truth says which', async () => {
+  await using sandbox = await openSandbox({ applications: 0 });
+  sandbox.add([
+    {
+      id: 1n,
+      raw: { ID: '"0x1F"', Phone: '"\\u0000"', DateSubmitted: '"/Date(-62135596800000)/"', Extra: '{"a":[1]}' },
+      rawXml: { Phone: '&#0;' },
+    },
+    { id: 2n, element: { json: '[[[7]]]', xml: '<ID>seven</ID>' } },
+    { id: 3n, attachments: [{ kind: 'portfolio' }, { kind: 'resume', raw: { Type: 'null', Size: '"12"' } }] },
+    { id: 9_223_372_036_854_775_807n },
+  ]);
+  const json = (await ask(sandbox, '')).text;
+  expect(json).toContain('{"ID":"0x1F","DateSubmitted":"/Date(-62135596800000)/"');
+  expect(json).toContain('"Phone":"\\u0000"');
+  expect(json).toContain('"Extra":{"a":[1]}},[[[7]]],{"ID":3,');
+  expect(json).toContain('"Type":"portfolio"');
+  expect(json).toContain('"Size":"12","Type":null');
+  expect(json).toContain('"ID":9223372036854775807,');
+  const xml = (await ask(sandbox, '', 'application/xml')).text;
+  expect(xml).toContain('<ID>0x1F</ID>');
+  expect(xml).toContain('<Phone>&#0;</Phone>');
+  expect(xml).toContain('<JobApplication><ID>seven</ID></JobApplication>');
+  expect(Array.from(sandbox.truth(), (row) => row.altered)).toEqual([
+    ['ID', 'Phone', 'DateSubmitted', 'Extra'],
+    ['*'],
+    [],
+    [],
+  ]);
+  const [next] = sandbox.add(1) as [bigint];
+  expect(next).toBeLessThan(1_000_000n);
+});
+
+test('names that careless software spoils come through both notations unharmed', async () => {
+  const names = [
+    "O'Brien",
+    '<img onerror>',
+    '👩‍🚀 & "co"',
+    '\u202eright to left',
+    'x'.repeat(10_000),
+    ' padded ',
+    'a\tb\r\nc',
+    '=SUM(A1)',
+  ];
+  await using sandbox = await openSandbox({ applications: 0 });
+  sandbox.add(names.map((lastName) => ({ lastName })));
+  expect((await listed(sandbox)).map((one: { LastName: string }) => one.LastName)).toEqual(names);
+  const xml = (await ask(sandbox, '', 'application/xml')).text;
+  const found = Array.from(xml.matchAll(/<LastName>([^<]*)<\/LastName>/g), ([, text]) =>
+    (text ?? '').replace(/&(?:(lt|gt|amp|quot)|#x([0-9A-F]+));/g, (_, name, code) =>
+      code
+        ? String.fromCodePoint(Number.parseInt(code, 16))
+        : (({ lt: '<', gt: '>', amp: '&', quot: '"' } as Record<string, string>)[name] ?? ''),
+    ),
+  );
+  expect(found).toEqual(names);
+});
+
+test('a file of any size is served without being held', async () => {
+  await using sandbox = await openSandbox({ applications: 0 });
+  const [id] = sandbox.add([{ attachments: [{ kind: 'resume', sizeBytes: 20_000_003 }] }]) as [bigint];
+  const { body } = await ask(sandbox, `/resume/${id}`);
+  const [row] = sandbox.truth();
+  expect([body.length, hash('sha256', body)]).toEqual([20_000_003, row?.attachments[0]?.sha256]);
+});
+
+test('two screens in one application are a list in JSON and have a root in XML', async () => {
+  const screen = (id: string) => ({ id, name: 'Twice', successful: true, questions: [] });
+  await using sandbox = await openSandbox({ applications: 0 });
+  const [id] = sandbox.add([{ screens: [screen('1'), screen('2')] }]) as [bigint];
+  expect(JSON.parse((await ask(sandbox, `/screen/${id}`)).text).screen).toHaveLength(2);
+  expect((await ask(sandbox, `/screen/${id}`, 'application/xml')).text).toMatch(
+    /<screens><screen id="1".*<screen id="2".*<\/screens>$/,
+  );
+});
+
+test('a thousand idle advertisers are cheap', async () => {
+  await using sandbox = await openSandbox({ applications: 0 });
+  const before = process.memoryUsage().heapUsed;
+  for (let index = 0; index < 1000; index += 1)
+    sandbox.addAdvertiser({ credential: `credential ${index}`, applications: 3 });
+  expect((process.memoryUsage().heapUsed - before) / 1000).toBeLessThan(20_000);
+  const answer = await get(sandbox.url + list, { authorization: 'SWS credential 999', accept: 'application/json' });
+  expect(JSON.parse(answer.text).JobApplications.JobApplicationsList).toHaveLength(3);
+});
+
+test('ids and credentials belong to one advertiser each, and nothing is added twice', async () => {
+  await using sandbox = await openSandbox({ applications: 0, credential: 'mine' });
+  expect(() => sandbox.addAdvertiser({ credential: 'mine' })).toThrow(/there already/);
+  sandbox.add([{ id: 5n }]);
+  expect(() => sandbox.add([{ id: 5n }])).toThrow(/there already/);
+  expect(() => sandbox.change(6n, {})).toThrow(/No application 6/);
+});

@@ -1,0 +1,88 @@
+import { hash } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { readLocal, renderOffset, toWallClock, zoneOffsetMinutes } from '../../src/sandbox/dates.ts';
+import { openSandbox, type SandboxOptions } from '../../src/sandbox/server.ts';
+import { get } from '../support/plain-client.ts';
+
+const now = () => Date.UTC(2026, 5, 30, 3);
+
+/** One digest over every list, file and screen that an account serves. */
+async function digestAll(options: SandboxOptions): Promise<string> {
+  await using sandbox = await openSandbox({ now, ...options });
+  const ask = async (path: string, accept: string) =>
+    (
+      await get(`${sandbox.url}/v1/advertiser/applications${path}`, {
+        accept,
+        authorization: `SWS ${sandbox.credential}`,
+      })
+    ).body;
+  const bodies = [];
+  for (const accept of ['application/json', 'application/xml']) {
+    bodies.push(await ask('?include=primaryjobseekinginfo', accept));
+    for (const row of sandbox.truth()) {
+      for (const { kind } of row.attachments) bodies.push(await ask(`/${kind.toLowerCase()}/${row.id}`, accept));
+    }
+  }
+  return hash('sha256', Buffer.concat(bodies));
+}
+
+describe('a seed', () => {
+  test('gives the same bytes every time and on every machine', async () => {
+    // Written down once: another value means that every seed has become another world.
+    expect(await digestAll({ seed: 5, applications: 60 })).toBe('e50c3d2271c9fac94a61930f4ec16f210cb3c30770a98fa28b375566982c5acf');
+  });
+
+  test('gives the same bytes again, and another seed gives others', async () => {
+    const first = await digestAll({ seed: 6, applications: 30 });
+    expect(await digestAll({ seed: 6, applications: 30 })).toBe(first);
+    expect(await digestAll({ seed: 7, applications: 30 })).not.toBe(first);
+  });
+
+  test('gives two advertisers different people', async () => {
+    await using sandbox = await openSandbox({ now, applications: 20, advertisers: [{ applications: 20 }] });
+    const [mine, theirs] = sandbox.advertisers.map((one) => Array.from(one.truth(), (row) => row.jobSeekerId));
+    expect(new Set(mine).intersection(new Set(theirs)).size).toBe(0);
+  });
+});
+
+describe('the clock of the source', () => {
+  test('agrees with the time zone database on Melbourne, hour by hour over four years', () => {
+    const format = new Intl.DateTimeFormat('en-AU', { timeZone: 'Australia/Melbourne', timeZoneName: 'longOffset' });
+    const offsetOf = (at: number) => {
+      const name = format.formatToParts(at).find((part) => part.type === 'timeZoneName')?.value ?? '';
+      return name === 'GMT+11:00' ? 660 : 600;
+    };
+    // Each night of change to the hour, and every fourth day.
+    const changes = [2024, 2025, 2026, 2027].flatMap((year) => [Date.UTC(year, 3, 1), Date.UTC(year, 9, 1)]);
+    const moments = changes.flatMap((from) => Array.from({ length: 8 * 24 }, (_, hour) => from + hour * 3_600_000));
+    for (const at of moments) expect(zoneOffsetMinutes(at, 'melbourne')).toBe(offsetOf(at));
+    const edge = Date.UTC(2026, 3, 4, 16);
+    expect([zoneOffsetMinutes(edge - 1, 'melbourne'), zoneOffsetMinutes(edge, 'melbourne')]).toEqual([660, 600]);
+  });
+
+  test.each([
+    ['2026-04-30T10:00:00', 'standard', Date.UTC(2026, 3, 30)],
+    ['2026-01-15T10:00:00', 'standard', Date.UTC(2026, 0, 15)],
+    ['2026-01-15T10:00:00', 'melbourne', Date.UTC(2026, 0, 14, 23)],
+    ['2026-01-15T10:00:00', 'utc', Date.UTC(2026, 0, 15, 10)],
+    ['2026-04-05T02:30:00', 'melbourne', Date.UTC(2026, 3, 4, 15, 30)],
+    ['2026-04-05T03:30:00', 'melbourne', Date.UTC(2026, 3, 4, 17, 30)],
+    ['2026-10-04T02:30:00', 'melbourne', Date.UTC(2026, 9, 3, 16, 30)],
+    ['2026-02-29T10:00:00', 'standard', null],
+    ['2026-04-30 10:00:00', 'standard', null],
+    ['2026-04-30T10:00:00Z', 'standard', null],
+    ['2026-04-30T24:00:00', 'standard', null],
+  ] as const)('reads %s in %s time', (text, zone, at) => {
+    expect(readLocal(text, zone)).toBe(at);
+  });
+
+  test('writes offsets of either sign', () => {
+    expect([renderOffset(600), renderOffset(-210), renderOffset(660, ':'), renderOffset(0)]).toEqual([
+      '+1000',
+      '-0330',
+      '+11:00',
+      '+0000',
+    ]);
+    expect(toWallClock(0, 600)).toBe('1970-01-01T10:00:00.000');
+  });
+});
