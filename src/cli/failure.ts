@@ -1,7 +1,7 @@
 // One form for every error a person meets: what happened, what was kept, what to do next, and the exit code.
 // Turns what the rooms below throw into that form. A stack is shown for our own mistakes only.
 
-import { Trouble, type TroubleKind } from '../domain/trouble.ts';
+import { LaneHeld, SchemaTrouble, Trouble, type TroubleKind } from '../domain/trouble.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 
 /** What a command throws when it knows what to tell the person. */
@@ -45,6 +45,20 @@ export async function toFailure(error: unknown, signal: AbortSignal): Promise<Fa
     return new Failure(exitCodes.temporary, by, {
       kept: committed,
       next: 'Run the same command again: it goes on from there.',
+    });
+  }
+  if (error instanceof SchemaTrouble) {
+    return new Failure(exitCodes.schema, error.message, {
+      kept: 'The database as it was.',
+      next: 'Run intake migrate as a role that may change the schema.',
+      cause: error,
+    });
+  }
+  if (error instanceof LaneHeld) {
+    return new Failure(exitCodes.held, error.message, {
+      kept: 'Everything, untouched.',
+      next: 'Wait for the other process or stop it; intake status shows what it does.',
+      cause: error,
     });
   }
   if (error instanceof Trouble)

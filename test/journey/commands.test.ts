@@ -1,0 +1,123 @@
+// The commands as an operator meets them: real processes, real Postgres, the sandbox as the source.
+import { mkdtempDisposableSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { openSandbox } from '../../src/sandbox/server.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { claimLease } from '../../src/store/leases.ts';
+import { findDifferences } from '../support/equality.ts';
+import { runIntake, startIntake } from '../support/intake.ts';
+import { toEnvironment } from '../support/syncing.ts';
+import { openTestDatabase, test } from '../support/test-database.ts';
+
+describe('intake sync', () => {
+  test('brings the board into the database, says so, and status shows it', async ({ database }) => {
+    await using board = await openSandbox({ applications: 120, choices: { pageCap: 50 } });
+    const env = toEnvironment(database, board);
+    const first = await runIntake(['sync'], env);
+    expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining('120 new, 0 changed') });
+    expect(first.stdout).toContain('coverage proven');
+    expect(await findDifferences(database, board)).toEqual([]);
+
+    const again = await runIntake(['sync', '--json'], env);
+    expect(JSON.parse(again.stdout.trim().split('\n').at(-1) ?? '')).toMatchObject({
+      advertisers: [{ name: 'default', advertiserId: String(board.advertiserId), added: 0, changed: 0, trouble: null }],
+    });
+
+    const status = await runIntake(['status', '--json'], env);
+    expect(JSON.parse(status.stdout)).toMatchObject({
+      headline: expect.stringContaining('All is well: 120 applications'),
+      problems: [],
+      advertisers: [{ applications: 120, waiting: expect.any(Number), lastSweep: { certificate: 'proven' } }],
+    });
+  });
+
+  test('without settings ends with 2 and one block that names each, with an example', async () => {
+    using elsewhere = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
+    const { code, stdout, stderr } = await runIntake(['sync'], {}, elsewhere.path);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain('SOURCE_URL');
+    expect(stderr).toContain('SOURCE_CREDENTIAL');
+    expect(stderr).toContain('example:');
+    expect(stderr).not.toMatch(/ {4}at /);
+  });
+
+  test('with a refused credential ends with 4, halts the advertiser, and recovers with the right one', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 3 });
+    const env = toEnvironment(database, board);
+    const refused = await runIntake(['sync'], { ...env, SOURCE_CREDENTIAL: 'a-wrong-secret-credential' });
+    expect(refused.code).toBe(4);
+    expect(refused.stdout + refused.stderr).not.toContain('a-wrong-secret-credential');
+    const status = await runIntake(['status'], env);
+    expect(status.stdout).toContain('Halted');
+    expect((await runIntake(['sync'], env)).code).toBe(0);
+    expect((await runIntake(['status'], env)).stdout).toContain('All is well');
+  });
+
+  test('whose answer is of another advertiser stores nothing, halts and ends with 4', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 3 });
+    const env = toEnvironment(database, board);
+    const { code, stderr } = await runIntake(['sync'], { ...env, ADVERTISER_ID: '999' });
+    expect(code).toBe(4);
+    expect(stderr).toContain('999');
+    expect(await database.query(`SELECT 1 FROM intake.applications`)).toEqual([]);
+    expect(await database.query(`SELECT state, halt_kind FROM intake.advertisers`)).toEqual([
+      { state: 'halted', halt_kind: 'mismatch' },
+    ]);
+    expect((await runIntake(['sync'], { ...env, ADVERTISER_ID: '999' })).code).toBe(4);
+  });
+
+  test('beside a living holder of the lane ends with 6', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 3 });
+    await using db = openDatabase({ url: database.url, role: 'test' });
+    const holder = { name: 'default', lane: 'live', owner: 'a living process', leaseMs: 60_000 } as const;
+    await claimLease(db, holder);
+    const running = startIntake(['sync'], { ...toEnvironment(database, board), LEASE: '1500ms' });
+    const renewal = setInterval(() => void claimLease(db, holder), 200);
+    const { code, stderr } = await running.ended;
+    clearInterval(renewal);
+    expect(code).toBe(6);
+    expect(stderr).toContain('a living process');
+  });
+
+  test('after a holder that died goes on when its lease has lapsed', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 3 });
+    await using db = openDatabase({ url: database.url, role: 'test' });
+    await claimLease(db, { name: 'default', lane: 'live', owner: 'a dead process', leaseMs: 1_500 });
+    expect((await runIntake(['sync'], { ...toEnvironment(database, board), LEASE: '1500ms' })).code).toBe(0);
+  });
+
+  test('on a database that cannot be migrated ends with 7 and says what to do', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 3 });
+    await database.query(`DROP SCHEMA intake CASCADE; CREATE SCHEMA intake; CREATE TABLE intake.sweeps (a int)`);
+    const { code, stderr } = await runIntake(['sync'], toEnvironment(database, board));
+    expect(code).toBe(7);
+    expect(stderr).toContain('intake migrate');
+    expect((await runIntake(['migrate'], { DATABASE_URL: database.url })).code).toBe(7);
+  });
+});
+
+describe('intake sandbox', () => {
+  test('prints settings that can be pasted, and ends with its signal', async () => {
+    const { child, ended } = startIntake(['sandbox', '--applications', '5'], {});
+    const [line] = await new Promise<string[]>((resolve) => {
+      child.stdout?.once('data', (chunk: Buffer) => resolve(chunk.toString().split('\n')));
+    });
+    expect(line).toMatch(/^export SOURCE_URL=http:\/\/127\.0\.0\.1:\d+$/);
+    child.kill('SIGTERM');
+    expect((await ended).code).toBe(0);
+  });
+
+  test('refuses a number that is none', async () => {
+    expect(await runIntake(['sandbox', '--port', 'x'], {})).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--port'),
+    });
+  });
+});

@@ -1,0 +1,34 @@
+// Runs the real CLI as a process of its own, with nothing of this process's environment.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A running command; `ended` resolves with all it said. */
+export interface Running {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+}
+
+/** Starts `intake <args>` in a folder (the checkout by default). */
+export function startIntake(args: readonly string[], env: Record<string, string>, cwd = resolve('.')): Running {
+  const main = resolve('src/cli/main.ts');
+  const child = spawn(process.execPath, [main, ...args], {
+    cwd,
+    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const said = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  return { child, ended: said.then(([stdout, stderr, [code]]) => ({ code: code as number | null, stdout, stderr })) };
+}
+
+/** Runs `intake <args>` to its end. */
+export async function runIntake(args: readonly string[], env: Record<string, string>, cwd?: string): Promise<Ended> {
+  return await startIntake(args, env, cwd).ended;
+}
