@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { chown, copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Trouble } from '../domain/trouble.ts';
@@ -37,7 +37,7 @@ export async function openServer(place: Place, { scratch, port: wanted, log }: S
   if (!existsSync(data)) await createCluster(place, data, scratch);
 
   const password = (await readFile(join(place.home, 'password'), 'utf8')).trim();
-  let port = await findPort(wanted);
+  let port = wanted ?? (await findPort());
   for (let attempt = 1; ; attempt += 1) {
     const server = await start(place, data, port, scratch, log);
     if (server) {
@@ -49,7 +49,7 @@ export async function openServer(place: Place, { scratch, port: wanted, log }: S
     // Sessions of a killed server take a moment to notice; Postgres itself sees to it that they are gone first.
     const notYetGone = said.includes('pre-existing shared memory block');
     if (attempt === 50 || !(portTaken || notYetGone)) throw new Trouble('ours', said);
-    if (portTaken) port = await findPort(null);
+    if (portTaken) port = await findPort();
     await sleep(100);
   }
 }
@@ -183,14 +183,13 @@ const endings = [
   ['SIGKILL', 5_000],
 ] as const;
 
-async function findPort(wanted: number | null): Promise<number> {
+/** A free one; should it be taken the next moment, the server says so and another is tried. */
+async function findPort(): Promise<number> {
   const probe = createServer();
-  const port = await new Promise<number | undefined>((resolve) => {
-    probe.once('error', () => resolve(undefined));
-    probe.listen(wanted ?? 0, '127.0.0.1', () => resolve((probe.address() as { port: number }).port));
-  });
+  await new Promise<void>((resolve, reject) => probe.once('error', reject).listen(0, '127.0.0.1', resolve));
+  const { port } = probe.address() as AddressInfo;
   await new Promise((resolve) => probe.close(resolve));
-  return port ?? findPort(null);
+  return port;
 }
 
 /** What happened, what was kept and what to do, for a person. */
