@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -46,11 +47,12 @@ describe('a database per file', () => {
 
   test('a run drops its own databases and those of killed runs, never those of a living one', async () => {
     await using living = await openTestRun(serverUrl, async () => undefined);
-    await query(serverUrl, 'CREATE DATABASE intake_test_0badcafe');
-    await query(serverUrl, 'CREATE DATABASE intake_test_0badcafe_1');
+    const killed = `intake_test_${randomBytes(4).toString('hex')}`;
+    await query(serverUrl, `CREATE DATABASE ${killed}`);
+    await query(serverUrl, `CREATE DATABASE ${killed}_1`);
     const run = await openTestRun(serverUrl, async () => undefined);
     await openTestDatabase(run.template);
-    expect(await loadDatabases('intake_test_0badcafe')).toEqual([]);
+    expect(await loadDatabases(killed)).toEqual([]);
     expect(await loadDatabases(living.template.name)).toEqual([living.template.name]);
     await run[Symbol.asyncDispose]();
     expect(await loadDatabases(run.template.name)).toEqual([]);
