@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -86,6 +86,7 @@ describe('the choice of a server', () => {
 describe('the leak guard', () => {
   const project = join(import.meta.dirname, '../..');
   // Inside the project, for its packages; outside test/, where another run would take it for one of its own files.
+  mkdirSync(join(project, '.intake'), { recursive: true });
   const folder = mkdtempSync(join(project, '.intake/leak-'));
   afterAll(() => rmSync(folder, { recursive: true }));
   const guard = join(project, 'test/support/leak-guard.ts');
