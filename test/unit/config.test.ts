@@ -174,7 +174,15 @@ const refusals: [name: string, ...texts: string[]][] = [
   ['SOURCE_URL', 'https://x/v1/advertiser/applications', 'https://x/v2', 'https://'],
   ['SOURCE_CREDENTIAL', 'SWS abc', 'a\nb', ' abc', 'abc ', 'pässword'],
   ['ADVERTISER_ID', '0', '-1', '1.5', 'abc', '9223372036854775808'],
-  ['DATABASE_URL', 'mysql://h/d', 'db', 'postgres:d', 'postgres://u:p#ss@h/d', 'postgres://u:p/ss@h/d'],
+  [
+    'DATABASE_URL',
+    'mysql://h/d',
+    'db',
+    'postgres:d',
+    'postgres://u:p#ss@h/d',
+    'postgres://u:1#ss@h/d',
+    'postgres://u:p/ss@h/d',
+  ],
   ['BLOBS_URL', '/var/lib', 'file:', 'file://host/path', 's3://', 's3://UPPER', 'https://bucket', 's3://b/p?x'],
   ['ADMIN_PORT', '65536', '-1', 'http'],
   ['PREFILL_RETURN_URLS', 'careers.example.com', 'https://a.example,,https://b.example', 'javascript:alert(1)'],
@@ -252,6 +260,7 @@ describe('problems', () => {
     ['source_credential', 'SOURCE_CREDENTIAL'],
     ['SOURCE_CREDENTAIL_FILE', 'SOURCE_CREDENTIAL_FILE'],
     ['RETENTON', 'RETENTION'],
+    ['SNYC_LAG', 'SYNC_LAG'],
     ['ADVERTISER_FILE', 'ADVERTISERS_FILE'],
   ])('%s: did you mean %s?', (name, meant) => {
     expect(refuse({ ...account, [name]: 'x' }, 'source')).toMatchObject([
