@@ -38,9 +38,10 @@ export function toLimit(capacity: Capacity): number {
   return capacity.smallestCut ?? capacity.largest;
 }
 
-/** True when answers were cut at different counts: by bytes, or because rows were dropped after the cap. */
+/** True when answers were cut at counts so different that a margin of half means little. */
 export function isUneven(capacity: Capacity): boolean {
-  return capacity.smallestCut !== null && capacity.smallestCut < capacity.largest;
+  const { smallestCut, largest } = capacity;
+  return smallestCut !== null && smallestCut < largest && (smallestCut < smallPage || smallestCut * 2 < largest);
 }
 
 export function withAnswer(capacity: Capacity, count: number, bytes: number): Capacity {

@@ -47,8 +47,8 @@ export function conclude(state: State): Certificate {
 }
 
 /** True when a sweep has asked more than the applications it found can justify. */
-export function isOverBudget(facts: Facts): boolean {
-  return facts.requests >= Math.min(facts.requestLimit, 64 + 6 * facts.found);
+export function isOverBudget(facts: Facts, inFlight = 0): boolean {
+  return facts.requests + inFlight >= Math.min(facts.requestLimit, 64 + 6 * facts.found);
 }
 
 /** The brake: so many gone at once is a source that misbehaves, not a source that deletes. */
@@ -91,8 +91,10 @@ function toDoubts(facts: Facts): string[] {
   if (facts.walk === null && facts.cut && !hasReach(facts)) {
     doubts.push('the filters were not seen to act before the cap in both directions');
   }
+  const mixed = toDirection(facts) === 'mixed';
   for (const capacity of [facts.one, facts.two]) {
-    if (isUneven(capacity) && toLimit(capacity) < smallPage) doubts.push('pages are small and of uneven size');
+    if (isUneven(capacity)) doubts.push('pages shrank below half, or are small and of uneven size');
+    else if (mixed && facts.cut && toLimit(capacity) < smallPage) doubts.push('pages are small and in no order');
   }
   return doubts;
 }

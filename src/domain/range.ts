@@ -26,6 +26,8 @@ export interface Cutting {
   readonly direction: Direction;
   /** Most positions wanted in one piece. */
   readonly pieceSize: number;
+  /** In a list in order: the position beyond which it goes on. */
+  readonly far: bigint | null;
   /** Cut positions are held and need not be read again; otherwise they stay inside the lower piece. */
   readonly skipCuts: boolean;
   /** The answer that is cut, as evidence for what its pieces will show; null when it was abandoned. */
@@ -88,20 +90,34 @@ function moved(range: Range, side: Side): Range['origin'] {
   return { ...range.origin, side: before === 'whole' || before === side ? side : 'inner' };
 }
 
-function toCuts(positions: readonly bigint[], cutting: Cutting): bigint[] {
-  const { direction, pieceSize } = cutting;
+function toCuts(positions: readonly bigint[], { far, direction, pieceSize }: Cutting): bigint[] {
   if (positions.length === 0) return [];
-  // The rest of a list in order lies beyond its outer id: cutting there keeps what was seen apart from what was not.
-  const outer = direction === 'ascending' ? positions.length - 1 : direction === 'descending' ? 0 : null;
-  const inner = outer === null ? positions : positions.filter((_, index) => index !== outer);
-  let count = pieceSize >= inner.length ? 0 : Math.ceil((inner.length - pieceSize) / (pieceSize + 1));
-  if (outer === null) count = Math.max(1, count);
-  count = Math.min(count, mostCuts, inner.length);
+  // What a list in order has shown lies on one side of its far end, what it has not on the other: cut there, and the near side small.
+  const near =
+    far === null
+      ? positions
+      : positions.filter((position) => (direction === 'descending' ? position > far : position < far));
+  let count = pieceSize >= near.length ? 0 : Math.ceil((near.length - pieceSize) / (pieceSize + 1));
+  count = Math.min(count, mostCuts);
   const cuts: bigint[] = [];
-  for (let nth = 1; nth <= count; nth++) {
-    cuts.push(inner[Math.floor((nth * (inner.length + 1)) / (count + 1)) - 1] as bigint);
-  }
-  if (direction === 'ascending') cuts.push(positions[outer as number] as bigint);
-  if (direction === 'descending') cuts.unshift(positions[0] as bigint);
-  return cuts;
+  for (let nth = 1; nth <= count; nth++) cuts.push(near[nth * (pieceSize + 1) - 1] as bigint);
+  if (far === null && count === 0) return [near[near.length >> 1] as bigint];
+  if (far === null) return cuts;
+  return direction === 'descending' ? [far, ...cuts] : [...cuts, far];
+}
+
+/** True when a position lies in a range. */
+export function isInside(range: Pick<Range, 'from' | 'to'>, position: bigint): boolean {
+  return position >= range.from && (range.to === null || position <= range.to);
+}
+
+/** True when `part` lies wholly in a range. */
+export function contains(range: Range, part: { readonly from: bigint | null; readonly to: bigint | null }): boolean {
+  if (part.from === null || part.from < range.from) return false;
+  return range.to === null || (part.to !== null && part.to <= range.to);
+}
+
+/** The shape of the question that asks for a range. */
+export function toShape(range: Pick<Range, 'to'>): Shape {
+  return range.to === null ? 'one' : 'two';
 }

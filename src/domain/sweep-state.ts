@@ -37,7 +37,7 @@ export interface Facts {
   /** Which filters were seen to act before the cap: ids came to light because that bound alone was moved. */
   readonly reachAfter: boolean;
   readonly reachBefore: boolean;
-  /** Ids came to light where the wider answer had shown none, both bounds moved. */
+  /** Ids came to light where the wider answer had shown next to none, both bounds moved. */
   readonly reachInner: boolean;
   /** Some answer is known to have been cut off. */
   readonly cut: boolean;
@@ -96,6 +96,16 @@ export function createFacts(
   };
 }
 
+/** Counts in which order neighbours came. */
+export function noteOrder(facts: Draft['facts'], positions: readonly (bigint | null)[]): void {
+  for (let i = 1; i < positions.length; i++) {
+    const [last, next] = [positions[i - 1] ?? null, positions[i] ?? null];
+    if (last === null || next === null) continue;
+    if (next > last) facts.rising++;
+    if (next < last) facts.falling++;
+  }
+}
+
 /** The order in which pages came, by three pairs in four. */
 export function toDirection(facts: Facts): Direction {
   const pairs = facts.rising + facts.falling;
@@ -135,4 +145,27 @@ export function toChanges(before: State, after: State): { readonly dropped: Rang
     dropped: before.ranges.filter((range) => !now.has(range)),
     added: after.ranges.filter((range) => !old.has(range)),
   };
+}
+
+/** A step in the making: facts may be set, ranges are replaced. */
+export interface Draft {
+  readonly facts: { -readonly [K in keyof Facts]: Facts[K] };
+  ranges: readonly Range[];
+}
+
+/** Puts pieces in the place of a range. */
+export function replace(draft: Draft, old: Range, pieces: readonly Range[]): void {
+  const at = draft.ranges.indexOf(old);
+  const sorted = [...pieces].sort((a, b) => (a.from < b.from ? -1 : 1));
+  draft.ranges = draft.ranges.toSpliced(at, 1, ...sorted);
+}
+
+/** Notes why the sweep proves nothing. */
+export function addFault(facts: Draft['facts'], reason: string): void {
+  if (!facts.faults.includes(reason)) facts.faults = [...facts.faults, reason];
+}
+
+/** Notes why the sweep can be assumed at best. */
+export function addDoubt(facts: Draft['facts'], reason: string): void {
+  if (!facts.doubts.includes(reason)) facts.doubts = [...facts.doubts, reason];
 }

@@ -1,12 +1,10 @@
 // The questions that are asked when all ranges are closed, to catch what a range question may have hidden: one filter only,
 // at both edges, at places inside, and by date. They close nothing; they can only contradict.
 
+import { dateSlackSeconds } from './next-question.ts';
 import type { Question } from './question.ts';
 import type { Range } from './range.ts';
 import { type Facts, toDirection } from './sweep-state.ts';
-
-/** How far the server's reading of a date may lie from ours. */
-const slackSeconds = 26n * 3600n;
 
 /** Plans the witnesses of a sweep whose ranges are all closed. */
 export function planWitnesses(facts: Facts, ranges: readonly Range[]): Question[] {
@@ -15,7 +13,12 @@ export function planWitnesses(facts: Facts, ranges: readonly Range[]): Question[
   const questions: Question[] = [];
   const add = (axis: Question['axis'], after: bigint | null, before: bigint | null) => {
     const isThere = questions.some((other) => other.after === after && other.before === before && other.axis === axis);
-    if (!isThere) questions.push({ axis, purpose: 'witness', from, to, after, before, expects: null });
+    if (isThere) return;
+    const scope =
+      axis === 'date'
+        ? { from: null, to: null }
+        : { from: after === null ? from : after + 1n, to: before === null ? to : before - 1n };
+    questions.push({ axis, purpose: 'witness', ...scope, after, before, expects: null });
   };
   if (lowest !== null) add('id', null, lowest);
   // An open end that was closed empty has just been asked this.
@@ -30,7 +33,7 @@ export function planWitnesses(facts: Facts, ranges: readonly Range[]): Question[
     else if (range.to !== null) add('id', null, range.to + 1n);
   }
   // Beyond the edges by more than any reading of the time zone: whatever comes back there is not held.
-  if (earliestAt !== null) add('date', null, earliestAt - slackSeconds);
-  if (latestAt !== null) add('date', latestAt + slackSeconds, null);
+  if (earliestAt !== null) add('date', null, earliestAt - dateSlackSeconds);
+  if (latestAt !== null) add('date', latestAt + dateSlackSeconds, null);
   return questions;
 }

@@ -1,7 +1,8 @@
 // Drives the sweep machine over a simulated source with a store that is only a set of ids, as the worker drives it over HTTP and
 // Postgres: a page is committed before it is learned from, the state is stored after each answer, and a crash may come anywhere.
 
-import { ask, begin, type Done, type Known, learn, type Plan } from '../../src/domain/coverage.ts';
+import { ask, begin, type Done, learn, type Plan } from '../../src/domain/coverage.ts';
+import type { Known } from '../../src/domain/next-question.ts';
 import type { Answer, Page, Question } from '../../src/domain/question.ts';
 import { decodeFacts, decodeRange, encode, type State } from '../../src/domain/sweep-state.ts';
 import { createRandom } from './random.ts';
