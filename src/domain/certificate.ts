@@ -16,7 +16,7 @@ export interface Certificate {
   /** Ids held before that the source no longer shows; empty when the sweep is unproven. */
   readonly absent: readonly bigint[];
   readonly requests: number;
-  /** Largest page seen, for the next poll. */
+  /** What a page is known to hold, for the next poll. */
   readonly capacity: { readonly count: number; readonly bytes: number };
 }
 
@@ -39,10 +39,16 @@ export function conclude(state: State): Certificate {
     open: walked ? [] : state.ranges.filter((range) => range.state !== 'closed'),
     absent: certificate === 'unproven' || walked ? [] : facts.absent,
     requests: facts.requests,
-    capacity: {
-      count: Math.max(facts.one.largest, facts.two.largest),
-      bytes: Math.max(facts.one.largestBytes, facts.two.largestBytes),
-    },
+    capacity: toPollCapacity(facts),
+  };
+}
+
+/** The smaller of what both shapes of question have shown. */
+function toPollCapacity({ one, two }: Facts): Certificate['capacity'] {
+  const limits = [toLimit(one), toLimit(two)].filter((limit) => limit > 0);
+  return {
+    count: limits.length === 0 ? 0 : Math.min(...limits),
+    bytes: Math.max(one.largestBytes, two.largestBytes),
   };
 }
 
@@ -67,10 +73,12 @@ function toFaults(state: State): string[] {
   if (facts.walk !== null) {
     const walkedOut = facts.walk.directions.length === 0;
     if (!walkedOut || !isWalkInOrder(facts.walk, facts)) faults.unshift(facts.walk.why);
-  } else if (isOverBudget(facts) && ranges.some((range) => range.state !== 'closed')) {
+  } else if (isOverBudget(facts) && !isFinished(state)) {
     faults.push('the budget of requests is used up');
-  } else if (ranges.some((range) => range.state !== 'closed')) {
+  } else if (ranges.some((range) => range.state === 'stuck')) {
     faults.push('a range could not be cut small enough to be closed');
+  } else if (!isFinished(state)) {
+    faults.push('the sweep has not come to its end');
   }
   if (hasTooManyAbsent(facts)) faults.push('too many applications that we hold are gone at once');
   if (facts.walk === null && hasEdgeAbsence(facts)) {
@@ -79,6 +87,14 @@ function toFaults(state: State): string[] {
     );
   }
   return faults;
+}
+
+/** Nothing is left to ask: every range closed, every suspicion cleared, every witness heard. */
+function isFinished({ facts, ranges }: State): boolean {
+  const heard = facts.rigor === 'poll' || facts.axis === 'date' || facts.witnesses?.length === 0;
+  return (
+    heard && facts.suspects.length + facts.surprises.length === 0 && ranges.every((range) => range.state === 'closed')
+  );
 }
 
 function toDoubts(facts: Facts): string[] {
@@ -91,10 +107,14 @@ function toDoubts(facts: Facts): string[] {
   if (facts.walk === null && facts.cut && !hasReach(facts)) {
     doubts.push('the filters were not seen to act before the cap in both directions');
   }
-  const mixed = toDirection(facts) === 'mixed';
+  if (facts.walk === null && facts.from <= 1n && facts.to === null && facts.lowest === null) {
+    doubts.push('the source shows no application at all');
+  }
   for (const capacity of [facts.one, facts.two]) {
     if (isUneven(capacity)) doubts.push('pages shrank below half, or are small and of uneven size');
-    else if (mixed && facts.cut && toLimit(capacity) < smallPage) doubts.push('pages are small and in no order');
+    else if (facts.cut && capacity.largest > 0 && toLimit(capacity) < smallPage) {
+      doubts.push('pages are too small for counts to prove anything');
+    }
   }
   return doubts;
 }

@@ -18,7 +18,7 @@
 import { smallPage, toLimit } from './capacity.ts';
 import { type Certificate, conclude, hasTooManyAbsent, isOverBudget } from './certificate.ts';
 import { type Known, toNextRange, toQuestion } from './next-question.ts';
-import { type Answer, type Axis, isSameQuestion, type Page, type Question, toPosition } from './question.ts';
+import { type Answer, type Axis, isSameQuestion, type Page, type Question } from './question.ts';
 import { contains, isInside, type Range, toShape } from './range.ts';
 import { learnRange, lower } from './range-answer.ts';
 import {
@@ -74,7 +74,7 @@ export function begin(plan: Plan): State {
         ? null
         : { largest: plan.capacity.count, largestBytes: plan.capacity.bytes, smallestCut: null },
   });
-  if (to !== null && to < from) return { facts, ranges: [] };
+  if (to !== null && to < from) return { facts: { ...facts, witnesses: [] }, ranges: [] };
   const whole: Range = { from, to, state: 'open', answer: null, expected: 0, origin: null };
   const cuts = (plan.cuts ?? []).filter((cut) => cut >= from && (to === null || cut < to));
   return { facts, ranges: cuts.reduceRight((ranges, cut) => splitAt(ranges, cut), [whole]) };
@@ -114,11 +114,7 @@ export function learn(state: State, question: Question, answer: Answer): State {
   const { facts } = draft;
   // Answers that were in flight when belief in both filters ended prove nothing any more.
   if (facts.walk !== null && question.purpose !== 'walk') return draft;
-  if (answer.kind !== 'refused')
-    noteOrder(
-      facts,
-      answer.rows.map((row) => toPosition(question.axis, row)),
-    );
+  if (answer.kind !== 'refused') noteOrder(facts, answer.rows);
   if (answer.kind === 'page') noteEcho(facts, answer);
   if (question.purpose === 'walk') learnWalkAnswer(facts, answer);
   else if (question.purpose === 'range') learnRange(draft, question, answer);
@@ -137,7 +133,7 @@ function noteEcho(facts: Draft['facts'], page: Page): void {
 function learnAgain(draft: Draft, question: Question, answer: Answer): void {
   const { facts } = draft;
   const home = draft.ranges.find((range) => range.state === 'closed' && contains(range, question));
-  facts.surprises = facts.surprises.filter((id) => home !== undefined && !isInside(home, id));
+  facts.surprises = facts.surprises.filter((id) => id !== question.expects && !(home && isInside(home, id)));
   if (home === undefined) return;
   const shown = answer.kind === 'page' && answer.rows.some((row) => row.id === question.expects);
   if (!shown) {
@@ -196,6 +192,8 @@ function learnWalkAnswer(facts: Draft['facts'], answer: Answer): void {
 /** When every range is closed and nothing is left to clear up, the witnesses are called, once. */
 function settle(draft: Draft): void {
   const { facts, ranges } = draft;
+  // A surprise in no range is an id at which one was cut: it has been shown.
+  facts.surprises = facts.surprises.filter((id) => ranges.some((range) => isInside(range, id)));
   if (facts.witnesses !== null || facts.walk !== null || facts.rigor === 'poll' || facts.axis === 'date') return;
   if (ranges.some((range) => range.state !== 'closed') || facts.suspects.length + facts.surprises.length > 0) return;
   facts.witnesses = planWitnesses(facts, ranges);

@@ -1,7 +1,7 @@
 // What an answer to a range question proves: the range is closed, or cut into smaller ones, or both filters are not honoured.
 // Knows neither which question comes next nor what the whole sweep is worth.
 
-import { fits, type Shape, smallPage, toLimit, toPieceSize, withAnswer, withCut } from './capacity.ts';
+import { type Capacity, fits, type Shape, smallPage, toLimit, toPieceSize, withAnswer, withCut } from './capacity.ts';
 import { dateSlackSeconds, toQuestion } from './next-question.ts';
 import { type Answer, isSameQuestion, type Page, type Question, type Row, toPosition } from './question.ts';
 import { contains, cutRange, isInside, type Range, toPart, toRemainders, toShape } from './range.ts';
@@ -45,11 +45,16 @@ function toPieces(draft: Draft, range: Range, question: Question, answer: Answer
 
 /** I1, and what else needs no capacity: one id can fill no more than its own place, and a poll trusts a page with nothing new. */
 function isWhole(facts: Facts, range: Range, page: Page): boolean {
-  const capacity = facts[toShape(range)];
+  const capacity = toBelieved(facts, toShape(range));
   const count = page.rows.length;
   if (fits(capacity, count, page.bytes)) return true;
   if (facts.rigor === 'poll' && page.unheld.length === 0 && count < toLimit(capacity)) return true;
   return facts.axis === 'id' && range.from === range.to && page.rows.some((row) => row.id === range.from);
+}
+
+/** Pages with both bounds may be smaller than those with one, but are not believed to be larger. */
+function toBelieved(facts: Facts, shape: Shape): Capacity {
+  return shape === 'two' && facts.one.smallestCut !== null ? withCut(facts.two, facts.one.smallestCut) : facts[shape];
 }
 
 /** The positions that a page shows inside the range, distinct and rising; null when it shows what was not asked for. */
@@ -87,14 +92,15 @@ function noteExcess(draft: Draft, range: Range, count: number): void {
 }
 
 /** An answer of this many rows had been cut off: whatever was closed on more than half of it is open again. */
-export function lower(draft: Draft, shape: Shape, count: number): void {
+export function lower(draft: Draft, cutShape: Shape, count: number): void {
   const { facts } = draft;
-  const before = toLimit(facts[shape]);
-  facts[shape] = withCut(facts[shape], count);
-  if (toLimit(facts[shape]) >= before) return;
+  const before = toLimit(facts[cutShape]);
+  facts[cutShape] = withCut(facts[cutShape], count);
+  if (toLimit(facts[cutShape]) >= before) return;
   draft.ranges = draft.ranges.map((range) => {
-    if (range.state !== 'closed' || range.answer === null || toShape(range) !== shape) return range;
-    if (range.from === range.to || fits(facts[shape], range.answer.count, range.answer.bytes)) return range;
+    if (range.state !== 'closed' || range.answer === null) return range;
+    const shape = toShape(range);
+    if (range.from === range.to || fits(toBelieved(facts, shape), range.answer.count, range.answer.bytes)) return range;
     const origin = { count: range.answer.count, shape, side: 'whole' as const };
     return { ...range, state: 'open' as const, expected: range.answer.count, origin };
   });
@@ -113,7 +119,7 @@ function cutAnswered(facts: Facts, range: Range, question: Question, page: Page,
   const direction = toDirection(facts);
   // While no page with both bounds is known, an ascending list is first asked for the whole stretch that it has just shown.
   const untried = direction === 'ascending' ? Number.POSITIVE_INFINITY : toPieceSize(facts.one);
-  const known = facts.two.largest > 0 ? toPieceSize(facts.two) : count < smallPage ? 0 : untried;
+  const known = facts.two.largest > 0 ? toPieceSize(toBelieved(facts, 'two')) : count < smallPage ? 0 : untried;
   // Nothing new: the list does not go on here, and every piece must fit, the open end too.
   const isRead = range.expected >= inside.length;
   const pieceSize = isRead && range.to === null ? Math.min(known, toPieceSize(facts.one)) : known;
@@ -157,14 +163,16 @@ function cutAbandoned(facts: Facts, range: Range, positions: (bigint | null)[]):
   ] as bigint[];
   inside.sort((a, b) => (a < b ? -1 : 1));
   // Four fifths of what was seen should fit the budget, and show how much a page can hold.
-  const pieceSize = facts.two.largest > 0 ? toPieceSize(facts.two) : Math.floor(inside.length * 0.8);
+  const pieceSize = facts.two.largest > 0 ? toPieceSize(toBelieved(facts, 'two')) : Math.floor(inside.length * 0.8);
   const direction = toDirection(facts);
   const far = (direction === 'descending' ? inside[0] : inside.at(-1)) ?? null;
   const pieces = cutRange(range, inside, { direction, pieceSize, far, skipCuts: false, origin: null });
   if (pieces.length > 0) return pieces;
-  const middle = range.to === null ? range.from * 2n + 1024n : (range.from + range.to) / 2n;
-  if (range.to !== null && range.from === range.to) return [{ ...range, state: 'stuck' }];
-  return cutRange(range, [middle], { direction: 'mixed', pieceSize: 1, far: null, skipCuts: false, origin: null });
+  if (range.from === range.to) return [{ ...range, state: 'stuck' }];
+  const blind = range.to === null ? range.from * 2n + 1024n : (range.from + range.to) / 2n;
+  const seen = inside[inside.length >> 1];
+  const cut = seen === undefined ? blind : seen > range.from ? seen - 1n : seen;
+  return cutRange(range, [cut], { direction: 'mixed', pieceSize: 1, far: null, skipCuts: false, origin: null });
 }
 
 /** I5. On the date axis there is nothing to walk by. */

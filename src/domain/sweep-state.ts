@@ -2,7 +2,7 @@
 // `facts` is small and changes with every answer; `ranges` are many, and an answer replaces only a few of them.
 
 import { type Capacity, unknownCapacity } from './capacity.ts';
-import type { Axis, Question } from './question.ts';
+import { type Axis, type Question, type Row, toPosition } from './question.ts';
 import type { Direction, Range } from './range.ts';
 import type { Walk } from './walk.ts';
 
@@ -97,12 +97,14 @@ export function createFacts(
 }
 
 /** Counts in which order neighbours came. */
-export function noteOrder(facts: Draft['facts'], positions: readonly (bigint | null)[]): void {
-  for (let i = 1; i < positions.length; i++) {
-    const [last, next] = [positions[i - 1] ?? null, positions[i] ?? null];
-    if (last === null || next === null) continue;
-    if (next > last) facts.rising++;
-    if (next < last) facts.falling++;
+export function noteOrder(facts: Draft['facts'], rows: readonly Row[]): void {
+  let last: bigint | null = null;
+  for (const row of rows) {
+    const position = toPosition(facts.axis, row);
+    if (position === null) continue;
+    if (last !== null && position > last) facts.rising++;
+    if (last !== null && position < last) facts.falling++;
+    last = position;
   }
 }
 

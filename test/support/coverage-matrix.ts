@@ -15,15 +15,19 @@ export interface Verdict {
   readonly lost: number;
   /** What must never happen, in words; empty when all is well. */
   readonly wrongs: readonly string[];
-  /** A proof that was false, on a server whose filter acts after the cap: the written assumption was not true there. */
+  /** A proof that was false. */
   readonly deceived: boolean;
 }
 
-/** Filters that act after the cap contradict the first written assumption, and a list in order gives no question that could tell. */
+/**
+ * Servers that contradict a written assumption so that no question need show it: filters that act after the cap, and pages that
+ * come back nearly empty because most of their rows were dropped. Whether the reader was deceived is counted, and published.
+ */
 export const beyondProof: ReadonlySet<string> = new Set([
   'beforeid applied after the cap',
   'afterid applied after the cap',
   'both filters applied after the cap',
+  'most rows dropped after a small cap',
 ]);
 
 /** Sweeps the hidden server of a seed twice, with crashes, lanes and a changing world, and judges both. */

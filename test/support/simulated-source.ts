@@ -160,9 +160,13 @@ export const kinds: Readonly<Record<string, Kind>> = {
     owes: 'complete',
     draw: (r) => ({ ...anyHonest(r), cap: 50, dropped: r.pick([0.05, 0.2, 0.3]) }),
   },
-  'many rows dropped after a small cap': {
+  'many rows dropped after the cap': {
     owes: 'honest',
-    draw: (r) => ({ ...anyHonest(r), cap: r.pick([7, 20, 50]), dropped: r.pick([0.3, 0.4, 0.5]) }),
+    draw: (r) => ({ ...anyHonest(r), cap: r.pick([20, 50]), dropped: r.pick([0.3, 0.4]) }),
+  },
+  'most rows dropped after a small cap': {
+    owes: 'honest',
+    draw: (r) => ({ ...anyHonest(r), cap: 7, dropped: r.pick([0.3, 0.5, 0.7]) }),
   },
   'copies of a row fill the page': {
     owes: 'complete',
