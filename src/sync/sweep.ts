@@ -1,6 +1,7 @@
 // A sweep: one reading of a range of the list until it is closed. It carries questions to the source and answers to the store;
 // what to ask and what an answer proves is decided in domain/coverage.ts, and every step is booked with the page it follows from.
-import { ask, begin, type Done, type Known, learn, type Plan } from '../domain/coverage.ts';
+import { ask, begin, type Done, learn, type Plan } from '../domain/coverage.ts';
+import type { Known } from '../domain/next-question.ts';
 import type { Question } from '../domain/question.ts';
 import {
   decodeFacts,
