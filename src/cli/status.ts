@@ -16,7 +16,7 @@ export const status = command({
     const { loadStatus } = await import('../app.ts');
     const value = await loadStatus(config, signal);
     const { default: Table } = await import('cli-table3');
-    terminal.result(value, () =>
+    terminal.result(toJsonStatus(value), () =>
       renderStatus(value, (rows) => {
         const table = new Table({ style: { head: [], border: [] } });
         table.push(...rows);
@@ -27,8 +27,13 @@ export const status = command({
   },
 });
 
+/** For programs: without the arrival times, which only serve to find a silence. */
+function toJsonStatus(value: Status): object {
+  return { ...value, advertisers: value.advertisers.map(({ submittedAt: _, ...one }) => one) };
+}
+
 /** Problems first, each with the command that helps; then a table of facts per advertiser. */
-export function renderStatus(status: Status, toTable: (rows: string[][]) => string): string {
+function renderStatus(status: Status, toTable: (rows: string[][]) => string): string {
   const problems = status.problems.map(
     ({ advertiser, what, command: run }) => `  ! ${advertiser}: ${what}\n    ${run}`,
   );

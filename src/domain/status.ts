@@ -1,6 +1,8 @@
 // Status is one value, rendered by the CLI, the page, the metrics and the probes. This file holds its shape and the rules that turn
 // facts into problems; it loads nothing and knows no clock.
 
+import { toUnusualSilence } from './silence.ts';
+
 /** What is known of one advertiser, as the database shows it at one moment. */
 export interface AdvertiserStatus {
   readonly name: string;
@@ -16,6 +18,8 @@ export interface AdvertiserStatus {
   readonly attachments: Readonly<Record<string, number>>;
   readonly quarantined: number;
   readonly lastSweep: SweepStatus | null;
+  /** When the newest few hundred applications were submitted, in milliseconds since the epoch. */
+  readonly submittedAt: readonly number[];
 }
 
 export interface SweepStatus {
@@ -48,11 +52,11 @@ export interface Status {
 
 /** Puts facts and the problems that follow from them into one value. */
 export function toStatus(at: Date, advertisers: readonly AdvertiserStatus[]): Status {
-  const problems = advertisers.flatMap(toProblems);
+  const problems = advertisers.flatMap((advertiser) => toProblems(advertiser, at));
   return { at, headline: toHeadline(advertisers, problems), problems, advertisers };
 }
 
-function toProblems(a: AdvertiserStatus): Problem[] {
+function toProblems(a: AdvertiserStatus, now: Date): Problem[] {
   const problems: Problem[] = [];
   const add = (what: string, command: string) => problems.push({ advertiser: a.name, what, command });
   if (a.halt?.kind === 'mismatch') add(`Halted: ${a.halt.reason}`, `intake unhalt --advertiser ${a.name}`);
@@ -63,6 +67,14 @@ function toProblems(a: AdvertiserStatus): Problem[] {
   }
   if (a.lastSweep && a.lastSweep.state !== 'running' && a.lastSweep.openGaps > 0) {
     add(`${a.lastSweep.openGaps} ranges of ids are still open.`, 'intake backfill --gaps');
+  }
+  const silence = toUnusualSilence(a.submittedAt, now.getTime());
+  if (silence) {
+    const days = (ms: number) => `${Math.floor(ms / 86_400_000)} days`;
+    add(
+      `No application for ${days(silence.silentForMs)}, where the longest pause was ${days(silence.longestUsualMs)}: look at the source.`,
+      'intake sync --recheck',
+    );
   }
   if (a.quarantined > 0) {
     add(`${a.quarantined} elements of the list have no usable id and wait in quarantine.`, 'intake quarantine list');

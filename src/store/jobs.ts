@@ -9,12 +9,12 @@ export interface JobRow extends Row {
   readonly last_application: Date | null;
 }
 
-/** The query as a person would write it; the demo prints it above its rows. */
-export const busiestJobsSql = `SELECT job_reference, count(*)::int AS applications, count(DISTINCT job_seeker_id)::int AS job_seekers,
-       min(submitted_at) AS first_application, max(submitted_at) AS last_application
-FROM intake.applications GROUP BY job_reference ORDER BY applications DESC, job_reference LIMIT $1`;
-
 /** Jobs by the number of their applications, the busiest first. */
 export async function loadBusiestJobs(db: Queryable, limit: number): Promise<JobRow[]> {
-  return await db.query<JobRow>(busiestJobsSql, [limit]);
+  return await db.query<JobRow>(
+    `SELECT job_reference, count(*)::int AS applications, count(DISTINCT job_seeker_id)::int AS job_seekers,
+       min(submitted_at) AS first_application, max(submitted_at) AS last_application
+     FROM intake.applications GROUP BY job_reference ORDER BY applications DESC, job_reference LIMIT $1`,
+    [limit],
+  );
 }

@@ -16,12 +16,15 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
     as_of: Date | null;
     waiting: bigint;
     quarantined: bigint;
+    submitted_at: number[];
   }>(
     `SELECT v.name, v.advertiser_id, v.halt_kind, v.reason, v.halted_at, c.after_id, c.as_of,
        (SELECT count(*) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS applications,
        (SELECT max(submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS newest,
        (SELECT count(*) FROM intake.downloads d WHERE d.advertiser_id = v.advertiser_id) AS waiting,
-       (SELECT count(*) FROM intake.quarantine q WHERE q.advertiser_id = v.advertiser_id AND resolved_at IS NULL) AS quarantined
+       (SELECT count(*) FROM intake.quarantine q WHERE q.advertiser_id = v.advertiser_id AND resolved_at IS NULL) AS quarantined,
+       ARRAY(SELECT extract(epoch FROM a.submitted_at)::float8 * 1000 FROM intake.applications a
+         WHERE a.advertiser_id = v.advertiser_id AND a.submitted_at IS NOT NULL ORDER BY a.submitted_at DESC LIMIT 500) AS submitted_at
      FROM intake.advertisers v LEFT JOIN intake.cursors c USING (advertiser_id) ORDER BY v.name`,
   );
   const attachments = await db.query<{ advertiser_id: bigint; state: string; n: bigint }>(
@@ -40,6 +43,7 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
       attachments.filter((a) => a.advertiser_id === row.advertiser_id).map((a) => [a.state, Number(a.n)]),
     ),
     quarantined: Number(row.quarantined),
+    submittedAt: row.submitted_at,
     lastSweep: (row.advertiser_id !== null && sweeps.get(row.advertiser_id)) || null,
   }));
 }

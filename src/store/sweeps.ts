@@ -1,5 +1,6 @@
 // The books of sweeps: what was asked of which range, what is still open, what was closed with which certificate (coverage),
 // and how far the live sweep has come (cursor). All of it is written in the transaction of the page it follows from.
+import { toCursor } from '../domain/cursor.ts';
 import type { Queryable } from './database.ts';
 import type { ApplicationEvent } from './events.ts';
 import type { Lane } from './leases.ts';
@@ -165,17 +166,24 @@ async function markAbsent(tx: Queryable, advertiserId: bigint, ended: Ending): P
 
 /** Never beyond what is stored, never backwards, and no write when nothing moved: the cursor is derived from committed rows. */
 async function raiseCursor(tx: Queryable, advertiserId: bigint, through: bigint): Promise<void> {
+  const newest = await tx.query<{ application_id: bigint; after_id: bigint | null }>(
+    `SELECT a.application_id, (SELECT after_id FROM intake.cursors WHERE advertiser_id = $1) AS after_id
+     FROM intake.applications a WHERE advertiser_id = $1 AND application_id <= $2 ORDER BY application_id DESC LIMIT 2`,
+    [advertiserId, through],
+  );
+  const cursor = toCursor(
+    newest[0]?.after_id ?? null,
+    newest.map((row) => row.application_id),
+  );
+  if (cursor === null) return;
   await tx.query(
     `INSERT INTO intake.cursors AS c (advertiser_id, after_id, after_date, as_of)
-     SELECT $1, newest.application_id, latest.submitted_at, now()
-     FROM (SELECT application_id FROM intake.applications
-           WHERE advertiser_id = $1 AND application_id <= $2 ORDER BY application_id DESC LIMIT 1) AS newest
-     LEFT JOIN (SELECT submitted_at FROM intake.applications
-           WHERE advertiser_id = $1 AND submitted_at <= now() ORDER BY submitted_at DESC LIMIT 1) AS latest ON true
+     VALUES ($1, $2, (SELECT submitted_at FROM intake.applications
+       WHERE advertiser_id = $1 AND submitted_at <= now() ORDER BY submitted_at DESC LIMIT 1), now())
      ON CONFLICT (advertiser_id) DO UPDATE
-       SET after_id = greatest(c.after_id, excluded.after_id), after_date = excluded.after_date, as_of = excluded.as_of
+       SET after_id = excluded.after_id, after_date = excluded.after_date, as_of = excluded.as_of
        WHERE c.after_id < excluded.after_id OR c.after_date IS DISTINCT FROM excluded.after_date`,
-    [advertiserId, through],
+    [advertiserId, cursor],
   );
 }
 
