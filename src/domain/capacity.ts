@@ -17,7 +17,7 @@ export type Shape = 'one' | 'two';
 export const unknownCapacity: Capacity = { largest: 0, largestBytes: 0, smallestCut: null };
 
 /** Below this, counts prove nothing (a few rows more or less are half a page): only an empty answer is whole. */
-export const smallPage = 12;
+export const smallPage = 16;
 
 /** True when an answer is surely whole: this source has shown that it can return twice as many rows, and half as many bytes again. */
 export function fits(capacity: Capacity, count: number, bytes: number): boolean {

@@ -165,7 +165,8 @@ function cutAbandoned(facts: Facts, range: Range, positions: (bigint | null)[]):
   // Four fifths of what was seen should fit the budget, and show how much a page can hold.
   const pieceSize = facts.two.largest > 0 ? toPieceSize(toBelieved(facts, 'two')) : Math.floor(inside.length * 0.8);
   const direction = toDirection(facts);
-  const far = (direction === 'descending' ? inside[0] : inside.at(-1)) ?? null;
+  const lowest = inside[0] === undefined || inside[0] === range.from ? inside[0] : inside[0] - 1n;
+  const far = (direction === 'descending' ? lowest : inside.at(-1)) ?? null;
   const pieces = cutRange(range, inside, { direction, pieceSize, far, skipCuts: false, origin: null });
   if (pieces.length > 0) return pieces;
   if (range.from === range.to) return [{ ...range, state: 'stuck' }];

