@@ -66,7 +66,14 @@ export function toApplication(world: World, row: Row): SandboxApplication {
   const job = world.jobs[draw.pick(world.popularity)] as Job;
   const questionnaire = job.questionnaires.length > 0 && draw.perMille(900) ? draw.pick(job.questionnaires) : null;
   const screens = plan?.screens ?? (questionnaire ? [answerQuestionnaire(questionnaire, draw)] : []);
-  const attachments = inventAttachments(world, draw, person, job, row, screens.length > 0);
+  const attachments = inventAttachments(
+    world,
+    draw,
+    person,
+    job,
+    row,
+    screens.length > 0 || plan?.rawScreen !== undefined,
+  );
   return {
     id: row.id,
     submittedAt: row.submittedAt,

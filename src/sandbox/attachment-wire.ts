@@ -43,7 +43,7 @@ export function toListed(
   host: string,
 ): Listed {
   const { file, hasVirus, kind } = attachment;
-  const screen = file ? '' : renderListedScreen(application, choices);
+  const screen = file ? '' : renderScreen(application, choices.screenSize, choices);
   const digest = (algorithm: 'md5' | 'sha1' | 'sha256') =>
     file ? digestFile(file, algorithm) : hash(algorithm, screen, 'hex');
   const sizeBytes = file ? file.sizeBytes : Buffer.byteLength(screen);
@@ -57,9 +57,10 @@ export function toListed(
   };
 }
 
-function renderListedScreen(application: SandboxApplication, choices: Choices): string {
-  const render = choices.screenSize === 'json' ? renderScreenJson : renderScreenXml;
-  return render(application.screens, choices);
+/** The body of an application's screen. */
+export function renderScreen(application: SandboxApplication, notation: 'json' | 'xml', choices: Choices): string {
+  const render = notation === 'json' ? renderScreenJson : renderScreenXml;
+  return application.plan?.rawScreen?.[notation] ?? render(application.screens, choices);
 }
 
 function toHash(digest: (algorithm: 'md5' | 'sha1' | 'sha256') => string, choices: Choices): Listed['hash'] {

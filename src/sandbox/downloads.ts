@@ -2,11 +2,11 @@
 
 import type { Account } from './account.ts';
 import type { SandboxApplication } from './applications.ts';
+import { renderScreen } from './attachment-wire.ts';
 import type { Choices } from './choices.ts';
 import { toError } from './errors.ts';
 import type { Route } from './faults.ts';
 import type { StoredFile } from './files.ts';
-import { renderScreenJson, renderScreenXml } from './screens.ts';
 import type { Answer } from './transport.ts';
 
 /** Spec: success is 200 with the attachment as the body. */
@@ -35,13 +35,12 @@ export function answerScreen(account: Account, id: bigint, notation: 'json' | 'x
   const { choices } = account;
   const application = findApplication(account, id);
   if (!application) return account.removed.has(id) ? toRemoved(choices) : toMissing(choices);
-  if (application.screens.length === 0) {
+  if (application.screens.length === 0 && !application.plan?.rawScreen) {
     if (choices.screenMissing === 'noContent') return { status: 204, headers: {}, body: null };
     if (choices.screenMissing === 'emptyBody') return { status: 200, headers: {}, body: [] };
     if (choices.screenMissing === 'notFound') return toError(choices, 404, 'There is no screen.');
   }
-  const render = notation === 'json' ? renderScreenJson : renderScreenXml;
-  return render(application.screens, choices);
+  return renderScreen(application, notation, choices);
 }
 
 function findApplication(account: Account, id: bigint): SandboxApplication | null {

@@ -57,6 +57,8 @@ export const planForm = z.strictObject({
   /** Kinds to take away. */
   detach: z.array(z.string()).optional(),
   screens: z.array(screenForm).optional(),
+  /** The whole body of the screen, whatever it says. */
+  rawScreen: z.strictObject({ json: z.string(), xml: z.string() }).optional(),
   raw: z.record(z.string(), z.string()).optional(),
   rawXml: z.record(z.string(), z.string()).optional(),
   /** The whole element as it shall stand in the list. */

@@ -51,6 +51,9 @@ export function readFilters(query: URLSearchParams, choices: Choices): Filters |
 
 interface Test {
   readonly name: FilterName;
+  /** The smallest id that passes, or the first that no longer does: rows are sorted, so ids need no look at each row. */
+  readonly fromId?: bigint;
+  readonly toId?: bigint;
   passes(row: Row): boolean;
 }
 
@@ -59,59 +62,46 @@ function toTests(account: Account, filters: Filters): Test[] {
   const { choices } = account;
   const { afterid, afterdate, beforeid, beforedate } = filters;
   const tests: Test[] = [];
-  const add = (name: FilterName, passes: (row: Row) => boolean) => {
-    if (!choices.ignoredFilters.includes(name)) tests.push({ name, passes });
+  const add = (test: Test) => {
+    if (!choices.ignoredFilters.includes(test.name)) tests.push(test);
   };
   const after = choices.combination !== 'beforeWins' || (beforeid === undefined && beforedate === undefined);
   const before = choices.combination !== 'afterWins' || (afterid === undefined && afterdate === undefined);
   if (after && afterid !== undefined) {
-    const lowest = choices.afterIdBound === 'inclusive' ? afterid : afterid + 1n;
-    add('afterid', (row) => row.id >= lowest);
+    const fromId = choices.afterIdBound === 'inclusive' ? afterid : afterid + 1n;
+    add({ name: 'afterid', fromId, passes: (row) => row.id >= fromId });
   }
   if (before && beforeid !== undefined) {
-    const highest = choices.beforeIdBound === 'inclusive' ? beforeid : beforeid - 1n;
-    add('beforeid', (row) => row.id <= highest);
+    const toId = choices.beforeIdBound === 'inclusive' ? beforeid + 1n : beforeid;
+    add({ name: 'beforeid', toId, passes: (row) => row.id < toId });
   }
   if (after && afterdate !== undefined) {
-    const inclusive = choices.afterDateBound === 'inclusive';
-    add(
-      'afterdate',
-      (row) => account.submittedAt(row) > afterdate || (inclusive && account.submittedAt(row) === afterdate),
-    );
+    const from = choices.afterDateBound === 'inclusive' ? afterdate : afterdate + 1;
+    add({ name: 'afterdate', passes: (row) => account.submittedAt(row) >= from });
   }
   if (before && beforedate !== undefined) {
-    const inclusive = choices.beforeDateBound === 'inclusive';
-    add(
-      'beforedate',
-      (row) => account.submittedAt(row) < beforedate || (inclusive && account.submittedAt(row) === beforedate),
-    );
+    const to = choices.beforeDateBound === 'inclusive' ? beforedate + 1 : beforedate;
+    add({ name: 'beforedate', passes: (row) => account.submittedAt(row) < to });
   }
   return tests;
 }
 
 function filterRows(account: Account, filters: Filters, tests: readonly Test[]): Row[] {
   const { choices } = account;
-  const { afterid, beforeid } = filters;
   let { rows } = account;
-  if (choices.defaultWindowDays !== null && afterid === undefined && filters.afterdate === undefined) {
+  if (choices.defaultWindowDays !== null && filters.afterid === undefined && filters.afterdate === undefined) {
     const earliest = account.now() - choices.defaultWindowDays * 86_400_000;
     rows = rows.filter((row) => account.submittedAt(row) >= earliest);
   }
   if (tests.length === 0) return rows;
   if (choices.combination === 'or') return rows.filter((row) => tests.some((test) => test.passes(row)));
-  // Rows are sorted by id: the bounds of ids need no look at each row.
-  const named = new Set(tests.map((test) => test.name));
-  const from =
-    afterid !== undefined && named.has('afterid')
-      ? countBelow(rows, choices.afterIdBound === 'inclusive' ? afterid : afterid + 1n)
-      : 0;
-  const to =
-    beforeid !== undefined && named.has('beforeid')
-      ? countBelow(rows, choices.beforeIdBound === 'inclusive' ? beforeid + 1n : beforeid)
-      : rows.length;
-  const byDate = tests.filter((test) => test.name === 'afterdate' || test.name === 'beforedate');
+  const fromId = tests.find((test) => test.fromId !== undefined)?.fromId;
+  const toId = tests.find((test) => test.toId !== undefined)?.toId;
+  const from = fromId === undefined ? 0 : countBelow(rows, fromId);
+  const to = toId === undefined ? rows.length : countBelow(rows, toId);
+  const others = tests.filter((test) => test.fromId === undefined && test.toId === undefined);
   const between = rows.slice(from, to);
-  return byDate.length === 0 ? between : between.filter((row) => byDate.every((test) => test.passes(row)));
+  return others.length === 0 ? between : between.filter((row) => others.every((test) => test.passes(row)));
 }
 
 function orderRows(account: Account, rows: Row[]): Row[] {

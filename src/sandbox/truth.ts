@@ -3,11 +3,11 @@
 
 import { hash } from 'node:crypto';
 import type { SandboxApplication, SandboxAttachment } from './applications.ts';
-import { toListed } from './attachment-wire.ts';
+import { renderScreen, toListed } from './attachment-wire.ts';
 import type { Choices } from './choices.ts';
 import { digestFile } from './files.ts';
 import type { JobSeekingFacts } from './people.ts';
-import { renderScreenJson, renderScreenXml } from './screens.ts';
+import type { Plan } from './plan.ts';
 
 export interface TruthRow {
   readonly id: bigint;
@@ -21,7 +21,7 @@ export interface TruthRow {
   readonly jobSeekingInfo: JobSeekingFacts | null;
   readonly attachments: readonly TruthAttachment[];
   readonly screens: readonly TruthScreen[];
-  /** Members that a plan wrote as raw text; `*` for a whole element. */
+  /** Members that a plan wrote as raw text; `*` for a whole element, `screen` for the screen's body. */
   readonly altered: readonly string[];
 }
 
@@ -75,10 +75,15 @@ export function toTruth(application: SandboxApplication, choices: Choices, host:
         })),
       })),
     })),
-    altered: plan?.element
-      ? ['*']
-      : [...new Set([...Object.keys(plan?.raw ?? {}), ...Object.keys(plan?.rawXml ?? {})])],
+    altered: toAltered(plan),
   };
+}
+
+function toAltered(plan: Plan | null): string[] {
+  if (!plan) return [];
+  if (plan.element) return ['*'];
+  const members = new Set([...Object.keys(plan.raw ?? {}), ...Object.keys(plan.rawXml ?? {})]);
+  return plan.rawScreen ? [...members, 'screen'] : [...members];
 }
 
 function toTruthAttachment(
@@ -103,8 +108,8 @@ function toTruthAttachment(
       file || empty
         ? null
         : {
-            json: toSha256(renderScreenJson(application.screens, choices)),
-            xml: toSha256(renderScreenXml(application.screens, choices)),
+            json: toSha256(renderScreen(application, 'json', choices)),
+            xml: toSha256(renderScreen(application, 'xml', choices)),
           },
     fileName: file?.fileName ?? null,
     contentType: file?.contentType ?? null,

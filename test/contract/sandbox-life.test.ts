@@ -107,6 +107,7 @@ test('names that careless software spoils come through both notations unharmed',
     ),
   );
   expect(found).toEqual(names);
+  expect(xml).not.toMatch(/&(?!(?:lt|gt|amp|quot|#x[0-9A-F]+);)/);
 });
 
 test('a file of any size is served without being held', async () => {
@@ -125,6 +126,20 @@ test('two screens in one application are a list in JSON and have a root in XML',
   expect((await ask(sandbox, `/screen/${id}`, 'application/xml')).text).toMatch(
     /<screens><screen id="1".*<screen id="2".*<\/screens>$/,
   );
+});
+
+test('any text may be the body of a screen', async () => {
+  const rawScreen = {
+    json: '{"screen":{"@id":7,"question":',
+    xml: '<!DOCTYPE screen [<!ENTITY a "b">]><screen>&a;</screen>',
+  };
+  await using sandbox = await openSandbox({ applications: 0 });
+  const [id] = sandbox.add([{ rawScreen, screens: [] }]) as [bigint];
+  expect((await ask(sandbox, `/screen/${id}`)).text).toBe(rawScreen.json);
+  expect((await ask(sandbox, `/screen/${id}`, 'application/xml')).text).toBe(rawScreen.xml);
+  const [row] = sandbox.truth();
+  expect(row?.altered).toEqual(['screen']);
+  expect(row?.attachments.at(-1)).toMatchObject({ kind: 'screen', sizeBytes: rawScreen.json.length });
 });
 
 test('a thousand idle advertisers are cheap', async () => {
