@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from './config.ts';
+import type { Plan } from './domain/coverage.ts';
 import { type Status, toStatus } from './domain/status.ts';
 import type { Trouble } from './domain/trouble.ts';
 import { createSource, type Source } from './source/client.ts';
@@ -13,9 +14,11 @@ import { openEmbedded } from './store/embedded.ts';
 import type { JobRow } from './store/jobs.ts';
 import { ensureSchema } from './store/migrations.ts';
 import { openStore, type Store } from './store/store.ts';
+import { type BackfillRange, backfill, toPlans } from './sync/backfill.ts';
+import { type Estimate, estimate } from './sync/estimate.ts';
 import { createPace } from './sync/pace.ts';
-import { type RoundSummary, syncRound } from './sync/round.ts';
-import type { SweepTotals } from './sync/sweep.ts';
+import { syncRound } from './sync/round.ts';
+import type { SweepDeps, SweepSummary, SweepTotals } from './sync/sweep.ts';
 
 const root = join(import.meta.dirname, '..');
 const version = (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }).version;
@@ -44,63 +47,124 @@ export async function loadBusiestJobs(config: Config<'database' | 'privacy'>, si
   return await app.store.loadBusiestJobs(10);
 }
 
-export interface SyncEvents {
+export type { BackfillRange } from './sync/backfill.ts';
+
+/** What a long command tells while it runs. */
+export interface ReadingEvents {
   readonly onStep?: (name: string, totals: SweepTotals) => void;
   readonly onWait?: (name: string, trouble: Trouble, waitMs: number) => void;
-  readonly onRetry?: (name: string, trouble: Trouble) => void;
 }
 
-export interface SyncRequest extends SyncEvents {
-  readonly recheck: boolean;
+export interface ReadingRequest extends ReadingEvents {
   /** Of several configured advertisers only this one. */
   readonly advertiser?: string | undefined;
   readonly signal: AbortSignal;
 }
 
-/** What became of one advertiser's round: its summary, or the trouble that ended it. One advertiser's trouble stops no other. */
-export type RoundOutcome = { readonly name: string } & (
-  | { readonly summary: RoundSummary; readonly trouble: null }
-  | { readonly summary: null; readonly trouble: unknown }
+/** What became of one advertiser: its sweeps, or the trouble that ended them. One advertiser's trouble stops no other. */
+export type Outcome = { readonly name: string } & (
+  | { readonly advertiserId: bigint | null; readonly sweeps: readonly SweepSummary[]; readonly trouble: null }
+  | { readonly advertiserId: null; readonly sweeps: null; readonly trouble: unknown }
 );
+
+type ReadingConfig = Config<'database' | 'source' | 'sync' | 'privacy'>;
+
+/** How long one-shot commands wait for a database or source that is gone. */
+const patienceMs = 120_000;
 
 /** One complete round over the configured advertisers. */
 export async function syncOnce(
-  config: Config<'database' | 'source' | 'sync' | 'privacy'>,
-  request: SyncRequest,
-): Promise<RoundOutcome[]> {
-  await using app = await openStoreOf(config, 'sync', request.signal);
-  const owner = `sync on ${hostname()} (${process.pid}, ${randomUUID().slice(0, 8)})`;
+  config: ReadingConfig,
+  request: ReadingRequest & { readonly recheck: boolean },
+): Promise<Outcome[]> {
+  return await overAdvertisers(config, 'sync', request, async (deps, account, owner) => {
+    const { leaseMs, lagMs, startAt } = config.sync;
+    const { recheck, signal } = request;
+    return await syncRound(deps, { ...account, owner, leaseMs, lagMs, startAt, recheck, patienceMs, signal });
+  });
+}
+
+/** One reading of a chosen range. */
+export async function backfillOnce(
+  config: ReadingConfig,
+  request: ReadingRequest & { readonly range: BackfillRange; readonly restart: boolean },
+): Promise<Outcome[]> {
+  return await overAdvertisers(config, 'backfill', request, async (deps, account, owner) => {
+    const { range, restart, signal } = request;
+    const { leaseMs } = config.sync;
+    return await backfill(deps, {
+      ...account,
+      owner,
+      leaseMs,
+      range,
+      restart,
+      parallel: backfillParallel,
+      patienceMs,
+      signal,
+    });
+  });
+}
+
+/** Lists asked for at once by a backfill. */
+const backfillParallel = 4;
+
+/** What a backfill would ask, per advertiser and range; nothing is stored. */
+export async function estimateBackfill(
+  config: ReadingConfig,
+  request: ReadingRequest & { readonly range: BackfillRange },
+): Promise<{ readonly name: string; readonly plan: Plan; readonly estimate: Estimate }[]> {
+  await using app = await openStoreOf(config, 'backfill', request.signal);
+  const estimates = [];
+  for (const account of toChosen(config, request.advertiser)) {
+    await using source = openSource(config, account, createPace(config.source.requestsPerSecond));
+    const { advertiserId } = await app.store.ensureAdvertiser(account.name, account.advertiserId);
+    for (const plan of await toPlans(app, advertiserId, request.range)) {
+      const held =
+        advertiserId === null ? 0 : (await app.store.loadHeld(advertiserId, plan.from ?? 1n, plan.to ?? null)).held;
+      const { requestsPerSecond } = config.source;
+      const asked = {
+        plan,
+        held,
+        requestsPerSecond,
+        parallel: backfillParallel,
+        now: Date.now(),
+        signal: request.signal,
+      };
+      estimates.push({ name: account.name, plan, estimate: await estimate(source, asked) });
+    }
+  }
+  return estimates;
+}
+
+/** Does the work for each chosen advertiser in turn, with its source and the shared store. */
+async function overAdvertisers(
+  config: ReadingConfig,
+  role: string,
+  request: ReadingRequest,
+  work: (deps: SweepDeps, account: Account, owner: string) => Promise<readonly SweepSummary[]>,
+): Promise<Outcome[]> {
+  await using app = await openStoreOf(config, role, request.signal);
+  const owner = `${role} on ${hostname()} (${process.pid}, ${randomUUID().slice(0, 8)})`;
   const paces = new Map<string, ReturnType<typeof createPace>>();
-  const outcomes: RoundOutcome[] = [];
-  for (const advertiser of toChosen(config, request.advertiser)) {
-    const { name } = advertiser;
-    const pace = paces.get(advertiser.url) ?? createPace(config.source.requestsPerSecond);
-    paces.set(advertiser.url, pace);
-    await using source = openSource(config, advertiser, pace, (trouble) => request.onRetry?.(name, trouble));
+  const outcomes: Outcome[] = [];
+  for (const account of toChosen(config, request.advertiser)) {
+    const { name } = account;
+    const pace = paces.get(account.url) ?? createPace(config.source.requestsPerSecond);
+    paces.set(account.url, pace);
+    await using source = openSource(config, account, pace);
+    const deps: SweepDeps = {
+      store: app.store,
+      source,
+      onStep: (totals) => request.onStep?.(name, totals),
+      onWait: (trouble, waitMs) => request.onWait?.(name, trouble, waitMs),
+    };
     try {
-      const summary = await syncRound(
-        {
-          store: app.store,
-          source,
-          onStep: (totals) => request.onStep?.(name, totals),
-          onWait: (trouble, waitMs) => request.onWait?.(name, trouble, waitMs),
-        },
-        {
-          name,
-          advertiserId: advertiser.advertiserId,
-          owner,
-          leaseMs: config.sync.leaseMs,
-          lagMs: config.sync.lagMs,
-          startAt: config.sync.startAt,
-          recheck: request.recheck,
-          patienceMs: 120_000,
-          signal: request.signal,
-        },
-      );
-      outcomes.push({ name, summary, trouble: null });
+      const sweeps = await work(deps, account, owner);
+      const advertiserId = sweeps.at(-1)?.advertiser.advertiserId ?? account.advertiserId;
+      outcomes.push({ name, advertiserId, sweeps, trouble: null });
     } catch (trouble) {
       request.signal.throwIfAborted();
-      outcomes.push({ name, summary: null, trouble });
+      outcomes.push({ name, advertiserId: null, sweeps: null, trouble });
     }
   }
   return outcomes;
@@ -117,7 +181,6 @@ function openSource(
   config: Config<'source'>,
   { url, credential }: Account,
   takeTurn: (signal: AbortSignal) => Promise<void>,
-  onRetry: (trouble: Trouble) => void,
 ): Source {
   return createSource({
     url,
@@ -129,7 +192,6 @@ function openSource(
     listMaxBytes,
     userAgent: `intake/${version}`,
     takeTurn,
-    onRetry: ({ trouble }) => onRetry(trouble),
   });
 }
 

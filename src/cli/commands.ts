@@ -1,5 +1,6 @@
 // Every command of the CLI, in the order of the help.
 
+import { backfill } from './backfill.ts';
 import type { Definition } from './command.ts';
 import { demo } from './demo.ts';
 import { migrate } from './migrate.ts';
@@ -7,4 +8,4 @@ import { sandbox } from './sandbox.ts';
 import { status } from './status.ts';
 import { sync } from './sync.ts';
 
-export const commands: readonly Definition<never>[] = [sync, status, migrate, sandbox, demo];
+export const commands: readonly Definition<never>[] = [sync, backfill, status, migrate, sandbox, demo];

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sandbox } from '../sandbox/server.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
-import { reportRound, runRound } from './sync.ts';
+import { reportOutcomes, showReading } from './reading.ts';
 
 interface DemoOptions {
   readonly once: boolean;
@@ -48,7 +48,11 @@ export const demo = command<DemoOptions>({
     const { openLocalDatabase } = await import('../app.ts');
     await using database = await openLocalDatabase(config);
 
-    const code = await reportRound(context, await runRound(context, config, { recheck: false }));
+    const { syncOnce } = await import('../app.ts');
+    const outcomes = await showReading(context, (events) =>
+      syncOnce(config, { ...events, recheck: false, signal: context.signal }),
+    );
+    const code = await reportOutcomes(context, outcomes);
     await showJobs(context, config);
     if (code !== exitCodes.done || options.once) return code;
 
@@ -95,7 +99,7 @@ function loadBoard(): KeptBoard | undefined {
   }
 }
 
-type DemoConfig = Parameters<typeof runRound>[1];
+type DemoConfig = Parameters<typeof import('../app.ts').syncOnce>[0];
 
 async function showJobs({ terminal, signal }: Context, config: DemoConfig): Promise<void> {
   const { loadBusiestJobs } = await import('../app.ts');
@@ -141,7 +145,7 @@ async function keepLive(context: Context, config: DemoConfig, board: Sandbox): P
     });
     if (outcome?.trouble)
       terminal.note(`${outcome.name}: ${outcome.trouble instanceof Error ? outcome.trouble.message : 'failed'}`);
-    const added = outcome?.summary?.sweeps.reduce((sum, one) => sum + one.added, 0) ?? 0;
+    const added = outcome?.sweeps?.reduce((sum, one) => sum + one.added, 0) ?? 0;
     if (added > 0) terminal.note(`${new Date().toISOString().slice(11, 19)}  ${added} new, ${board.size} on the board`);
   }
   return exitCodes.done;

@@ -115,6 +115,18 @@ export function toDirection(facts: Facts): Direction {
   return facts.falling * 4 > pairs * 3 ? 'descending' : 'mixed';
 }
 
+/** How much of the range is read, from 0 to 1, as far as it can be told; null before the first id is seen. */
+export function toShare({ facts, ranges }: State): number | null {
+  const top = facts.to ?? facts.highest;
+  if (top === null || top < facts.from || facts.walk !== null) return null;
+  let open = 0n;
+  for (const range of ranges) {
+    if (range.state === 'closed' || range.from > top) continue;
+    open += (range.to === null || range.to > top ? top : range.to) - range.from + 1n;
+  }
+  return 1 - Number(open) / Number(top - facts.from + 1n);
+}
+
 /** The same sweep without trust in how much a page holds; for one that goes on after a long pause. */
 export function forgetPageSize(state: State): State {
   return { ...state, facts: { ...state.facts, one: unknownCapacity, two: unknownCapacity, borrowed: false } };

@@ -12,8 +12,9 @@ import { loadBusiestJobs } from './jobs.ts';
 import { claimLease, type Lane, type Lease, loadHolder, releaseLease, renewLease } from './leases.ts';
 import { ensureSchema, type SchemaRequest } from './migrations.ts';
 import { commitPage, type PageCommit } from './pages.ts';
+import { dropUnfinished, loadHeld, loadOpenRanges, loadReading, loadUnfinished, type SweepKey } from './resume.ts';
 import { loadAdvertiserStatus } from './status.ts';
-import { beginSweep, loadHeld, loadReading, loadUnfinished, type Purpose, takeSeq } from './sweeps.ts';
+import { beginSweep, takeSeq } from './sweeps.ts';
 
 export interface StoreOptions extends DatabaseOptions {
   /** Makes person keys; the same for as long as the data lives. */
@@ -40,8 +41,9 @@ export function openStore(options: StoreOptions) {
     loadHolder: (name: string, lane: Lane) => loadHolder(own, name, lane),
 
     beginSweep: () => beginSweep(db),
-    loadUnfinished: (advertiserId: bigint, lane: Lane, purpose: Purpose) =>
-      loadUnfinished(db, advertiserId, lane, purpose),
+    loadUnfinished: (key: SweepKey) => loadUnfinished(db, key),
+    dropUnfinished: (key: SweepKey) => dropUnfinished(db, key),
+    loadOpenRanges: (advertiserId: bigint) => loadOpenRanges(db, advertiserId),
     loadReading: (advertiserId: bigint | null, lagMs: number) => loadReading(db, advertiserId, lagMs),
     loadHeld: (advertiserId: bigint, low: bigint, high: bigint | null) => loadHeld(db, advertiserId, low, high),
     takeSeq: () => takeSeq(db),

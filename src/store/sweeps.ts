@@ -3,7 +3,6 @@
 import { toCursor } from '../domain/cursor.ts';
 import type { Queryable } from './database.ts';
 import type { ApplicationEvent } from './events.ts';
-import type { Lane } from './leases.ts';
 import type { Reading } from './rows.ts';
 
 export type Purpose = 'live' | 'recheck' | 'backfill' | 'witness';
@@ -129,8 +128,25 @@ async function endSweep(tx: Queryable, advertiserId: bigint, sweep: Sweep, ended
       [advertiserId, ended.learned],
     );
   }
+  if (sweep.axis === 'id' && ended.certificate !== 'unproven') await healGaps(tx, advertiserId, sweep);
   if (sweep.purpose !== 'live' && sweep.axis === 'id') await recordCoverage(tx, advertiserId, sweep, ended);
   return ended.absent.length > 0 ? await markAbsent(tx, advertiserId, ended) : [];
+}
+
+/** Gaps that earlier sweeps left inside this range are open no more. */
+async function healGaps(tx: Queryable, advertiserId: bigint, sweep: Sweep): Promise<void> {
+  await tx.query(
+    `WITH healed AS (
+       DELETE FROM intake.ranges r USING intake.sweeps s
+       WHERE r.advertiser_id = $1 AND s.advertiser_id = $1 AND s.sweep_id = r.sweep_id AND s.axis = 'id' AND s.state = 'open'
+         AND r.sweep_id <> $2 AND r.low >= $3 AND ($4::bigint IS NULL OR r.high <= $4)
+       RETURNING r.sweep_id, r.low
+     )
+     UPDATE intake.sweeps s SET state = 'closed' WHERE s.advertiser_id = $1 AND s.sweep_id IN (SELECT sweep_id FROM healed)
+       AND NOT EXISTS (SELECT 1 FROM intake.ranges r WHERE r.advertiser_id = $1 AND r.sweep_id = s.sweep_id
+         AND (r.sweep_id, r.low) NOT IN (SELECT sweep_id, low FROM healed))`,
+    [advertiserId, sweep.sweepId, sweep.low, sweep.high],
+  );
 }
 
 /** A later reading takes the place of what lies wholly in its range. */
@@ -196,135 +212,9 @@ export async function beginSweep(db: Queryable): Promise<{ sweepId: bigint; star
   return { sweepId: row.sweep_id, startedAt: row.started_at };
 }
 
-/** A sweep that was interrupted, whole: what was closed is not asked again. */
-export interface UnfinishedSweep extends Sweep {
-  readonly facts: string;
-  readonly ranges: readonly string[];
-  /** How long ago it last moved. */
-  readonly idleMs: number;
-}
-
-/** The newest sweep of a lane that is neither ended nor dropped. */
-export async function loadUnfinished(
-  db: Queryable,
-  advertiserId: bigint,
-  lane: Lane,
-  purpose: Purpose,
-): Promise<UnfinishedSweep | null> {
-  const [row] = await db.query<{
-    sweep_id: bigint;
-    axis: 'id' | 'date';
-    low: bigint;
-    high: bigint | null;
-    started_at: Date;
-    idle_ms: number;
-    facts: string;
-    ranges: string[] | null;
-  }>(
-    `SELECT sweep_id, axis, low, high, started_at, facts::text AS facts,
-       extract(epoch FROM now() - moved_at)::float8 * 1000 AS idle_ms,
-       (SELECT array_agg(r.evidence::text ORDER BY r.low) FROM intake.ranges r
-        WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id) AS ranges
-     FROM intake.sweeps s WHERE advertiser_id = $1 AND lane = $2 AND purpose = $3 AND state = 'running'
-     ORDER BY sweep_id DESC LIMIT 1`,
-    [advertiserId, lane, purpose],
-  );
-  if (!row) return null;
-  return {
-    sweepId: row.sweep_id,
-    purpose,
-    axis: row.axis,
-    low: row.low,
-    high: row.high,
-    startedAt: row.started_at,
-    facts: row.facts,
-    ranges: row.ranges ?? [],
-    idleMs: row.idle_ms,
-  };
-}
-
 /** Takes a request's number: answers are put in the order of these. */
 export async function takeSeq(db: Queryable): Promise<bigint> {
   const [row] = await db.query<{ seq: bigint }>(`SELECT nextval('intake.request_seq') AS seq`);
   if (!row) throw new Error('A sequence gave no number.');
   return row.seq;
-}
-
-/** Where the next live reading begins. */
-export interface ReadingState {
-  /** Live-lane sweeps that were interrupted, oldest first. */
-  readonly unfinished: readonly {
-    purpose: 'live' | 'recheck';
-    axis: 'id' | 'date';
-    low: bigint;
-    high: bigint | null;
-  }[];
-  /** First id that a poll must ask for; null before the first reading. */
-  readonly pollFrom: bigint | null;
-  /** What earlier sweeps have learned of the source. */
-  readonly learned: Learned | null;
-}
-
-/** What a sweep shows of a source. It orders questions and is shown to people; it never replaces a question. */
-export interface Learned {
-  readonly order: 'ascending' | 'descending' | 'mixed';
-  /** The largest page that was returned. */
-  readonly capacity: { readonly count: number; readonly bytes: number };
-  /** Whether afterid and beforeid are honoured together. */
-  readonly together: boolean;
-  readonly inclusiveAfter: boolean;
-  readonly inclusiveBefore: boolean;
-}
-
-/**
- * A poll begins where the cursor stood one lag ago, by when ids were first seen: an id that commits late at the source is met again.
- * Right after a first load every row is young: then it begins at the smallest id submitted in the last 26 hours.
- */
-export async function loadReading(db: Queryable, advertiserId: bigint | null, lagMs: number): Promise<ReadingState> {
-  if (advertiserId === null) return { unfinished: [], pollFrom: null, learned: null };
-  const unfinished = await db.query<{
-    purpose: 'live' | 'recheck';
-    axis: 'id' | 'date';
-    low: bigint;
-    high: bigint | null;
-  }>(
-    `SELECT purpose, axis, low, high FROM intake.sweeps
-     WHERE advertiser_id = $1 AND lane = 'live' AND state = 'running' ORDER BY sweep_id`,
-    [advertiserId],
-  );
-  const [row] = await db.query<{ poll_from: bigint | null; learned: Learned | null }>(
-    `SELECT coalesce(settled.application_id + 1, recent.lowest, c.after_id + 1) AS poll_from, nullif(v.learned, '{}') AS learned
-     FROM intake.advertisers v JOIN intake.cursors c USING (advertiser_id)
-     LEFT JOIN LATERAL (
-       SELECT application_id FROM intake.applications a
-       WHERE a.advertiser_id = $1 AND a.application_id <= c.after_id AND a.first_seen_at <= now() - $2 * interval '1 millisecond'
-       ORDER BY application_id DESC LIMIT 1) AS settled ON true
-     LEFT JOIN LATERAL (
-       SELECT min(application_id) AS lowest FROM intake.applications a
-       WHERE a.advertiser_id = $1 AND a.submitted_at > now() - interval '26 hours' AND settled.application_id IS NULL) AS recent ON true
-     WHERE v.advertiser_id = $1`,
-    [advertiserId, lagMs],
-  );
-  return { unfinished, pollFrom: row?.poll_from ?? null, learned: row?.learned ?? null };
-}
-
-/** Ids held in a range, one in every `stride`, for cutting the questions of a sweep that reads it again; and how many there are. */
-export async function loadHeld(
-  db: Queryable,
-  advertiserId: bigint,
-  low: bigint,
-  high: bigint | null,
-): Promise<{ held: number; positions: bigint[]; stride: number }> {
-  const inRange = `FROM intake.applications WHERE advertiser_id = $1 AND application_id >= $2
-    AND ($3::bigint IS NULL OR application_id <= $3) AND missing_since IS NULL`;
-  const [counted] = await db.query<{ n: number }>(`SELECT count(*)::int AS n ${inRange}`, [advertiserId, low, high]);
-  const held = counted?.n ?? 0;
-  // A hundred thousand cut points are enough for any page size, and a few megabytes.
-  const stride = Math.max(1, Math.ceil(held / 100_000));
-  const rows = await db.query<{ application_id: bigint }>(
-    `SELECT application_id FROM (SELECT application_id, row_number() OVER (ORDER BY application_id) AS nth ${inRange}) AS ids
-     WHERE nth % $4 = 0 ORDER BY application_id`,
-    [advertiserId, low, high, stride],
-  );
-  return { held, positions: rows.map((row) => row.application_id), stride };
 }

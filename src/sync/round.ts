@@ -21,14 +21,8 @@ export interface RoundRequest {
   readonly signal: AbortSignal;
 }
 
-/** Sweeps of one round, the last of them the newest. */
-export interface RoundSummary {
-  readonly advertiser: Advertiser;
-  readonly sweeps: readonly SweepSummary[];
-}
-
-/** Reads what is new (or everything), holding the advertiser's live lane. A refused credential halts the advertiser. */
-export async function syncRound(deps: SweepDeps, request: RoundRequest): Promise<RoundSummary> {
+/** Reads what is new (or everything), holding the advertiser's live lane; the last sweep is the newest. A refused credential halts the advertiser. */
+export async function syncRound(deps: SweepDeps, request: RoundRequest): Promise<SweepSummary[]> {
   const { store } = deps;
   const advertiser = await store.ensureAdvertiser(request.name, request.advertiserId);
   if (advertiser.halt?.kind === 'mismatch') {
@@ -55,7 +49,7 @@ async function readAll(
   request: RoundRequest,
   lane: HeldLane,
   first: Advertiser,
-): Promise<RoundSummary> {
+): Promise<SweepSummary[]> {
   const sweeps: SweepSummary[] = [];
   let advertiser = first;
   const read = async (purpose: 'live' | 'recheck', plan: Plan) => {
@@ -82,11 +76,11 @@ async function readAll(
   } else {
     await read('live', { from: pollFrom, rigor: 'poll', ...(learned && { capacity: learned.capacity }) });
   }
-  return { advertiser, sweeps };
+  return sweeps;
 }
 
 /** The ids already held are where a second reading cuts its questions: nearly every one then closes at once. */
-async function loadKnown(deps: SweepDeps, { advertiserId }: Advertiser, plan: Plan) {
+export async function loadKnown(deps: SweepDeps, { advertiserId }: Advertiser, plan: Plan) {
   if (advertiserId === null || plan.axis === 'date') return undefined;
   return await deps.store.loadHeld(advertiserId, plan.from ?? 1n, plan.to ?? null);
 }

@@ -11,13 +11,15 @@ import {
   type State,
   toChanges,
   toDirection,
+  toShare,
 } from '../domain/sweep-state.ts';
 import { Trouble } from '../domain/trouble.ts';
 import type { Source } from '../source/client.ts';
 import type { Advertiser } from '../store/advertisers.ts';
 import type { PageSummary, Seen } from '../store/pages.ts';
+import type { Learned } from '../store/resume.ts';
 import type { Store } from '../store/store.ts';
-import type { Learned, Progress, Purpose, Sweep } from '../store/sweeps.ts';
+import type { Progress, Purpose, Sweep } from '../store/sweeps.ts';
 import { type Heard, hear } from './asking.ts';
 import type { HeldLane } from './lane.ts';
 import { canPass, type Patience, patiently } from './patience.ts';
@@ -44,6 +46,9 @@ export interface SweepRequest {
 }
 
 export interface SweepTotals {
+  /** Applications found in the range so far, and how much of it is read (0 to 1, null while nobody can tell). */
+  readonly found: number;
+  readonly share: number | null;
   readonly requests: number;
   readonly received: number;
   readonly added: number;
@@ -70,7 +75,16 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
 
   let { advertiser } = request;
   let run = await patiently(patience, () => loadRun(store, request, advertiser));
-  let totals: SweepTotals = { requests: 0, received: 0, added: 0, changed: 0, quarantined: 0, bytes: 0 };
+  let totals: SweepTotals = {
+    found: 0,
+    share: null,
+    requests: 0,
+    received: 0,
+    added: 0,
+    changed: 0,
+    quarantined: 0,
+    bytes: 0,
+  };
   const flights = new Map<Question, Promise<Landing>>();
 
   async function fly(question: Question): Promise<Landing> {
@@ -97,6 +111,8 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
       }
     });
     totals = {
+      found: run.state.facts.found,
+      share: toShare(run.state),
       requests: totals.requests + 1,
       received: totals.received + (page?.applications.length ?? 0),
       added: totals.added + (summary?.added ?? 0),
@@ -169,8 +185,9 @@ async function loadRun(store: Store, request: SweepRequest, advertiser: Advertis
   const high = plan.to ?? null;
   const axis = plan.axis ?? 'id';
   if (advertiser.advertiserId !== null) {
-    const found = await store.loadUnfinished(advertiser.advertiserId, lane.lease.lane, purpose);
-    if (found && found.axis === axis && found.low === low && found.high === high) {
+    const { advertiserId } = advertiser;
+    const found = await store.loadUnfinished({ advertiserId, lane: lane.lease.lane, purpose, axis, low, high });
+    if (found) {
       const state = { facts: decodeFacts(found.facts), ranges: found.ranges.map(decodeRange) };
       return { sweep: found, state: found.idleMs > dayMs ? forgetPageSize(state) : state, booked: true };
     }

@@ -1,7 +1,8 @@
 // One round of Intake against a sandbox and a test database, as the CLI would run it.
-import { type RoundOutcome, type SyncRequest, syncOnce } from '../../src/app.ts';
+import { type ReadingRequest, syncOnce } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
+import type { SweepSummary } from '../../src/sync/sweep.ts';
 import type { TestDatabase } from './test-database.ts';
 
 /** The environment of an operator who reads this board into this database. */
@@ -22,8 +23,8 @@ export function toEnvironment(
 export async function syncBoard(
   database: TestDatabase,
   board: Sandbox,
-  options: { env?: Record<string, string> } & Partial<SyncRequest> = {},
-): Promise<Extract<RoundOutcome, { trouble: null }>> {
+  options: { env?: Record<string, string>; recheck?: boolean } & Partial<ReadingRequest> = {},
+): Promise<readonly SweepSummary[]> {
   const { env, ...request } = options;
   const config = loadConfig(
     { ...toEnvironment(database, board), ...env },
@@ -31,6 +32,6 @@ export async function syncBoard(
   );
   const [outcome] = await syncOnce(config, { recheck: false, signal: AbortSignal.timeout(120_000), ...request });
   if (!outcome) throw new Error('No advertiser is configured.');
-  if (outcome.summary === null) throw outcome.trouble;
-  return outcome;
+  if (outcome.sweeps === null) throw outcome.trouble;
+  return outcome.sweeps;
 }

@@ -1,0 +1,120 @@
+// `intake backfill`: one reading of a chosen range, beside a live worker. Stopped at any moment, it goes on when it is run again.
+import type { BackfillRange } from '../app.ts';
+import { type Context, command } from './command.ts';
+import { type ExitCode, exitCodes } from './exit-codes.ts';
+import { Failure } from './failure.ts';
+import { reportOutcomes, requireAdvertiser, showReading } from './reading.ts';
+
+interface BackfillOptions {
+  readonly from?: string;
+  readonly to?: string;
+  readonly afterId?: string;
+  readonly beforeId?: string;
+  readonly gaps: boolean;
+  readonly restart: boolean;
+  readonly dryRun: boolean;
+  readonly advertiser?: string;
+}
+
+export const backfill = command<BackfillOptions>({
+  name: 'backfill',
+  summary: 'read a chosen range once, or everything, beside a live worker',
+  examples: [
+    ['intake backfill', 'everything; an unfinished one goes on where it stopped'],
+    ['intake backfill --from 2026-07-01 --to 2026-07-31', 'what was submitted in July'],
+    ['intake backfill --after-id 120000 --before-id 150000', 'a range of ids, the two named ones left out'],
+    ['intake backfill --gaps', 'only what coverage says is open'],
+    ['intake backfill --dry-run', 'what it would ask and how long that takes; two requests, nothing is stored'],
+  ],
+  shape: (shaped) =>
+    shaped
+      .option('--from <date>', 'submitted on this day or later (2026-07-01, or a time with its zone)')
+      .option('--to <date>', 'submitted on this day or earlier')
+      .option('--after-id <id>', 'ids above this one')
+      .option('--before-id <id>', 'ids below this one')
+      .option('--gaps', 'only what coverage says is open', false)
+      .option('--restart', 'drop an unfinished reading of the same range and begin anew', false)
+      .option('--dry-run', 'tell the cost, store nothing', false)
+      .option('--advertiser <name>', 'only this one of several configured accounts'),
+  async run(context, options) {
+    const range = toRange(options);
+    const { loadConfig } = await import('../config.ts');
+    const config = loadConfig(context.env, { needs: ['database', 'source', 'sync', 'privacy'] });
+    const { advertiser, restart } = options;
+    requireAdvertiser(config.source.advertisers, advertiser);
+    const { backfillOnce, estimateBackfill } = await import('../app.ts');
+    const { signal } = context;
+    if (options.dryRun) return showEstimates(context, await estimateBackfill(config, { range, advertiser, signal }));
+    const outcomes = await showReading(context, (events) =>
+      backfillOnce(config, { ...events, range, restart, advertiser, signal }),
+    );
+    return await reportOutcomes(context, outcomes);
+  },
+});
+
+function toRange({ from, to, afterId, beforeId, gaps }: BackfillOptions): BackfillRange {
+  const byDate = from !== undefined || to !== undefined;
+  const byId = afterId !== undefined || beforeId !== undefined;
+  if (Number(byDate) + Number(byId) + Number(gaps) > 1) {
+    throw usage('Choose one: a range of dates, a range of ids, or --gaps.');
+  }
+  if (gaps) return { kind: 'gaps' };
+  const range: BackfillRange = byDate
+    ? {
+        kind: 'dates',
+        from: from === undefined ? 0n : toSeconds('--from', from, 'start'),
+        to: to === undefined ? null : toSeconds('--to', to, 'end'),
+      }
+    : {
+        kind: 'ids',
+        from: afterId === undefined ? 1n : toId('--after-id', afterId) + 1n,
+        to: beforeId === undefined ? null : toId('--before-id', beforeId) - 1n,
+      };
+  if (range.to !== null && range.to < range.from) throw usage('The range is empty: its end lies before its beginning.');
+  return range;
+}
+
+function toId(option: string, text: string): bigint {
+  if (/^\d{1,18}$/.test(text)) return BigInt(text);
+  throw usage(`${option} must be an application id, a whole number.`);
+}
+
+/** A day is read from its first to its last second at +10:00, the source's standard time. */
+function toSeconds(option: string, text: string, edge: 'start' | 'end'): bigint {
+  const isDay = /^\d{4}-\d\d-\d\d$/.test(text);
+  const at = Date.parse(isDay ? `${text}T${edge === 'start' ? '00:00:00' : '23:59:59'}+10:00` : text);
+  if (Number.isNaN(at) || (!isDay && !/(Z|[+-]\d\d:\d\d)$/.test(text))) {
+    throw usage(`${option} must be a day (2026-07-01) or a time with its zone (2026-07-01T09:00:00+10:00).`);
+  }
+  return BigInt(Math.floor(at / 1_000));
+}
+
+function usage(happened: string): Failure {
+  return new Failure(exitCodes.usage, happened, {
+    kept: 'Nothing was started or changed.',
+    next: 'intake help backfill shows examples.',
+  });
+}
+
+type Estimates = Awaited<ReturnType<typeof import('../app.ts').estimateBackfill>>;
+
+function showEstimates({ terminal }: Context, estimates: Estimates): ExitCode {
+  terminal.result(
+    { estimates },
+    () =>
+      estimates
+        .map(({ name, plan, estimate: { applications, requests, durationMs, pageSize } }) => {
+          const range = `${plan.axis === 'date' ? 'submitted' : 'ids'} ${toEnd(plan.axis, plan.from)} to ${toEnd(plan.axis, plan.to)}`;
+          if (requests === null || durationMs === null)
+            return `${name}: ${range}; how many applications that is, two requests cannot tell.`;
+          return `${name}: ${range}; about ${applications} applications, ${requests} requests of up to ${pageSize}, ${Math.ceil(durationMs / 1_000)} s.`;
+        })
+        .join('\n') || 'Nothing to read: every range is closed.',
+  );
+  return exitCodes.done;
+}
+
+function toEnd(axis: string | undefined, position: bigint | null | undefined): string {
+  if (position === null || position === undefined) return 'the newest';
+  return axis === 'date' ? new Date(Number(position) * 1_000).toISOString() : String(position);
+}

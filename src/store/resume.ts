@@ -1,0 +1,172 @@
+// What a sweep needs to know before it asks: what was left open, where a poll begins, which ids are held already.
+// Reads only, except for dropping an unfinished sweep that nobody wants any more.
+import type { Queryable } from './database.ts';
+import type { Lane } from './leases.ts';
+import type { Purpose, Sweep } from './sweeps.ts';
+
+/** A sweep that was interrupted, whole: what was closed is not asked again. */
+export interface UnfinishedSweep extends Sweep {
+  readonly facts: string;
+  readonly ranges: readonly string[];
+  /** How long ago it last moved. */
+  readonly idleMs: number;
+}
+
+/** Which sweep is meant: the same range is continued, another one is another sweep. */
+export interface SweepKey {
+  readonly advertiserId: bigint;
+  readonly lane: Lane;
+  readonly purpose: Purpose;
+  readonly axis: 'id' | 'date';
+  readonly low: bigint;
+  readonly high: bigint | null;
+}
+
+const isMeant = `advertiser_id = $1 AND lane = $2 AND purpose = $3 AND axis = $4 AND low = $5 AND high IS NOT DISTINCT FROM $6
+  AND state = 'running'`;
+const toValues = (key: SweepKey) => [key.advertiserId, key.lane, key.purpose, key.axis, key.low, key.high];
+
+/** The newest sweep of this range that has not ended. */
+export async function loadUnfinished(db: Queryable, key: SweepKey): Promise<UnfinishedSweep | null> {
+  const [row] = await db.query<{
+    sweep_id: bigint;
+    started_at: Date;
+    idle_ms: number;
+    facts: string;
+    ranges: string[] | null;
+  }>(
+    `SELECT sweep_id, started_at, facts::text AS facts,
+       extract(epoch FROM now() - moved_at)::float8 * 1000 AS idle_ms,
+       (SELECT array_agg(r.evidence::text ORDER BY r.low) FROM intake.ranges r
+        WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id) AS ranges
+     FROM intake.sweeps s WHERE ${isMeant} ORDER BY sweep_id DESC LIMIT 1`,
+    toValues(key),
+  );
+  if (!row) return null;
+  return {
+    sweepId: row.sweep_id,
+    purpose: key.purpose,
+    axis: key.axis,
+    low: key.low,
+    high: key.high,
+    startedAt: row.started_at,
+    facts: row.facts,
+    ranges: row.ranges ?? [],
+    idleMs: row.idle_ms,
+  };
+}
+
+/** Gives up an unfinished sweep: its ranges go, its row stays as history. What it stored stays. */
+export async function dropUnfinished(db: Queryable, key: SweepKey): Promise<boolean> {
+  const rows = await db.query<{ sweep_id: bigint }>(
+    `UPDATE intake.sweeps SET state = 'dropped', ended_at = now() WHERE ${isMeant} RETURNING sweep_id`,
+    toValues(key),
+  );
+  await db.query(`DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = ANY ($2::bigint[])`, [
+    key.advertiserId,
+    rows.map((row) => row.sweep_id),
+  ]);
+  return rows.length > 0;
+}
+
+/** A range of ids that nothing vouches for. */
+export interface OpenRange {
+  readonly low: bigint;
+  readonly high: bigint | null;
+}
+
+/** What coverage leaves open of all ids from 1: never read, read without a certificate, or left as a gap. */
+export async function loadOpenRanges(db: Queryable, advertiserId: bigint): Promise<OpenRange[]> {
+  // Multiranges do the arithmetic: everything, less what is covered, plus the gaps of ended sweeps. Upper ends are exclusive in them.
+  return await db.query<OpenRange & Record<string, unknown>>(
+    `WITH covered AS (
+       SELECT coalesce(range_agg(int8range(low, high + 1)), '{}') AS ids FROM intake.coverage
+       WHERE advertiser_id = $1 AND axis = 'id' AND certificate <> 'unproven'
+     ), gap AS (
+       SELECT coalesce(range_agg(int8range(g.low, g.high + 1)), '{}') AS ids FROM intake.gaps g
+       JOIN intake.sweeps s USING (advertiser_id, sweep_id) WHERE advertiser_id = $1 AND g.axis = 'id' AND s.state = 'open'
+     )
+     SELECT lower(r) AS low, upper(r) - 1 AS high
+     FROM covered, gap, unnest(int8multirange(int8range(1, NULL)) - covered.ids + gap.ids) AS r ORDER BY 1`,
+    [advertiserId],
+  );
+}
+
+/** Where the next live reading begins. */
+export interface ReadingState {
+  /** Live-lane sweeps that were interrupted, oldest first. */
+  readonly unfinished: readonly {
+    purpose: 'live' | 'recheck';
+    axis: 'id' | 'date';
+    low: bigint;
+    high: bigint | null;
+  }[];
+  /** First id that a poll must ask for; null before the first reading. */
+  readonly pollFrom: bigint | null;
+  /** What earlier sweeps have learned of the source. */
+  readonly learned: Learned | null;
+}
+
+/** What a sweep shows of a source. It orders questions and is shown to people; it never replaces a question. */
+export interface Learned {
+  readonly order: 'ascending' | 'descending' | 'mixed';
+  /** The largest page that was returned. */
+  readonly capacity: { readonly count: number; readonly bytes: number };
+  /** Whether afterid and beforeid are honoured together. */
+  readonly together: boolean;
+  readonly inclusiveAfter: boolean;
+  readonly inclusiveBefore: boolean;
+}
+
+/**
+ * A poll begins where the cursor stood one lag ago, by when ids were first seen: an id that commits late at the source is met again.
+ * Right after a first load every row is young: then it begins at the smallest id submitted in the last 26 hours.
+ */
+export async function loadReading(db: Queryable, advertiserId: bigint | null, lagMs: number): Promise<ReadingState> {
+  if (advertiserId === null) return { unfinished: [], pollFrom: null, learned: null };
+  const unfinished = await db.query<{
+    purpose: 'live' | 'recheck';
+    axis: 'id' | 'date';
+    low: bigint;
+    high: bigint | null;
+  }>(
+    `SELECT purpose, axis, low, high FROM intake.sweeps
+     WHERE advertiser_id = $1 AND lane = 'live' AND state = 'running' ORDER BY sweep_id`,
+    [advertiserId],
+  );
+  const [row] = await db.query<{ poll_from: bigint | null; learned: Learned | null }>(
+    `SELECT coalesce(settled.application_id + 1, recent.lowest, c.after_id + 1) AS poll_from, nullif(v.learned, '{}') AS learned
+     FROM intake.advertisers v JOIN intake.cursors c USING (advertiser_id)
+     LEFT JOIN LATERAL (
+       SELECT application_id FROM intake.applications a
+       WHERE a.advertiser_id = $1 AND a.application_id <= c.after_id AND a.first_seen_at <= now() - $2 * interval '1 millisecond'
+       ORDER BY application_id DESC LIMIT 1) AS settled ON true
+     LEFT JOIN LATERAL (
+       SELECT min(application_id) AS lowest FROM intake.applications a
+       WHERE a.advertiser_id = $1 AND a.submitted_at > now() - interval '26 hours' AND settled.application_id IS NULL) AS recent ON true
+     WHERE v.advertiser_id = $1`,
+    [advertiserId, lagMs],
+  );
+  return { unfinished, pollFrom: row?.poll_from ?? null, learned: row?.learned ?? null };
+}
+
+/** Ids held in a range, one in every `stride`, for cutting the questions of a sweep that reads it again; and how many there are. */
+export async function loadHeld(
+  db: Queryable,
+  advertiserId: bigint,
+  low: bigint,
+  high: bigint | null,
+): Promise<{ held: number; positions: bigint[]; stride: number }> {
+  const inRange = `FROM intake.applications WHERE advertiser_id = $1 AND application_id >= $2
+    AND ($3::bigint IS NULL OR application_id <= $3) AND missing_since IS NULL`;
+  const [counted] = await db.query<{ n: number }>(`SELECT count(*)::int AS n ${inRange}`, [advertiserId, low, high]);
+  const held = counted?.n ?? 0;
+  // A hundred thousand cut points are enough for any page size, and a few megabytes.
+  const stride = Math.max(1, Math.ceil(held / 100_000));
+  const rows = await db.query<{ application_id: bigint }>(
+    `SELECT application_id FROM (SELECT application_id, row_number() OVER (ORDER BY application_id) AS nth ${inRange}) AS ids
+     WHERE nth % $4 = 0 ORDER BY application_id`,
+    [advertiserId, low, high, stride],
+  );
+  return { held, positions: rows.map((row) => row.application_id), stride };
+}
