@@ -3,22 +3,6 @@ CREATE SCHEMA IF NOT EXISTS "intake";
 CREATE SEQUENCE "intake"."event_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1;--> statement-breakpoint
 CREATE SEQUENCE "intake"."request_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1;--> statement-breakpoint
 CREATE SEQUENCE "intake"."sweep_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1;--> statement-breakpoint
-CREATE TABLE "intake"."advertisers" (
-	"name" text PRIMARY KEY NOT NULL,
-	"advertiser_id" bigint,
-	"state" text DEFAULT 'active' NOT NULL,
-	"halt_kind" text,
-	"reason" text,
-	"agent_id" text,
-	"learned" jsonb DEFAULT '{}'::jsonb NOT NULL,
-	"created_at" timestamp with time zone DEFAULT now() NOT NULL,
-	"halted_at" timestamp with time zone,
-	CONSTRAINT "advertisers_advertiser_id" UNIQUE("advertiser_id"),
-	CONSTRAINT "advertisers_state" CHECK ("intake"."advertisers"."state" IN ('active', 'halted')),
-	CONSTRAINT "advertisers_halt_kind" CHECK ("intake"."advertisers"."halt_kind" IN ('refused', 'mismatch')),
-	CONSTRAINT "advertisers_halted" CHECK (("intake"."advertisers"."state" = 'halted') = ("intake"."advertisers"."halt_kind" IS NOT NULL))
-);
---> statement-breakpoint
 CREATE TABLE "intake"."applications" (
 	"advertiser_id" bigint NOT NULL,
 	"application_id" bigint NOT NULL,
@@ -90,6 +74,46 @@ CREATE TABLE "intake"."attachments" (
 	CONSTRAINT "attachments_reason" CHECK ("intake"."attachments"."state" NOT IN ('missing', 'rejected', 'given_up') OR "intake"."attachments"."reason" IS NOT NULL)
 );
 --> statement-breakpoint
+CREATE TABLE "intake"."downloads" (
+	"advertiser_id" bigint NOT NULL,
+	"application_id" bigint NOT NULL,
+	"kind" text NOT NULL,
+	"priority" smallint NOT NULL,
+	"due_at" timestamp with time zone DEFAULT now() NOT NULL,
+	"attempts" smallint DEFAULT 0 NOT NULL,
+	"lease_token" uuid,
+	"leased_until" timestamp with time zone,
+	"trouble" text,
+	CONSTRAINT "downloads_pkey" PRIMARY KEY("advertiser_id","application_id","kind")
+);
+--> statement-breakpoint
+CREATE TABLE "intake"."primary_job_seeking_info" (
+	"advertiser_id" bigint NOT NULL,
+	"application_id" bigint NOT NULL,
+	"job_title" text,
+	"company_name" text,
+	"time_in_role_months" integer,
+	"is_new_to_workforce" boolean,
+	"gone_at" timestamp with time zone,
+	CONSTRAINT "primary_job_seeking_info_pkey" PRIMARY KEY("advertiser_id","application_id")
+);
+--> statement-breakpoint
+CREATE TABLE "intake"."advertisers" (
+	"name" text PRIMARY KEY NOT NULL,
+	"advertiser_id" bigint,
+	"state" text DEFAULT 'active' NOT NULL,
+	"halt_kind" text,
+	"reason" text,
+	"agent_id" text,
+	"learned" jsonb DEFAULT '{}'::jsonb NOT NULL,
+	"created_at" timestamp with time zone DEFAULT now() NOT NULL,
+	"halted_at" timestamp with time zone,
+	CONSTRAINT "advertisers_advertiser_id" UNIQUE("advertiser_id"),
+	CONSTRAINT "advertisers_state" CHECK ("intake"."advertisers"."state" IN ('active', 'halted')),
+	CONSTRAINT "advertisers_halt_kind" CHECK ("intake"."advertisers"."halt_kind" IN ('refused', 'mismatch')),
+	CONSTRAINT "advertisers_halted" CHECK (("intake"."advertisers"."state" = 'halted') = ("intake"."advertisers"."halt_kind" IS NOT NULL))
+);
+--> statement-breakpoint
 CREATE TABLE "intake"."coverage" (
 	"advertiser_id" bigint NOT NULL,
 	"axis" text NOT NULL,
@@ -111,19 +135,6 @@ CREATE TABLE "intake"."cursors" (
 	"as_of" timestamp with time zone NOT NULL
 );
 --> statement-breakpoint
-CREATE TABLE "intake"."downloads" (
-	"advertiser_id" bigint NOT NULL,
-	"application_id" bigint NOT NULL,
-	"kind" text NOT NULL,
-	"priority" smallint NOT NULL,
-	"due_at" timestamp with time zone DEFAULT now() NOT NULL,
-	"attempts" smallint DEFAULT 0 NOT NULL,
-	"lease_token" uuid,
-	"leased_until" timestamp with time zone,
-	"trouble" text,
-	CONSTRAINT "downloads_pkey" PRIMARY KEY("advertiser_id","application_id","kind")
-);
---> statement-breakpoint
 CREATE TABLE "intake"."events" (
 	"advertiser_id" bigint NOT NULL,
 	"event_id" bigint NOT NULL,
@@ -142,17 +153,6 @@ CREATE TABLE "intake"."leases" (
 	"expires_at" timestamp with time zone NOT NULL,
 	CONSTRAINT "leases_pkey" PRIMARY KEY("name","lane"),
 	CONSTRAINT "leases_lane" CHECK ("intake"."leases"."lane" IN ('live', 'backfill'))
-);
---> statement-breakpoint
-CREATE TABLE "intake"."primary_job_seeking_info" (
-	"advertiser_id" bigint NOT NULL,
-	"application_id" bigint NOT NULL,
-	"job_title" text,
-	"company_name" text,
-	"time_in_role_months" integer,
-	"is_new_to_workforce" boolean,
-	"gone_at" timestamp with time zone,
-	CONSTRAINT "primary_job_seeking_info_pkey" PRIMARY KEY("advertiser_id","application_id")
 );
 --> statement-breakpoint
 CREATE TABLE "intake"."quarantine" (
@@ -220,11 +220,51 @@ CREATE TABLE "intake"."sweeps" (
 	CONSTRAINT "sweeps_certificate" CHECK ("intake"."sweeps"."certificate" IN ('proven', 'assumed', 'unproven'))
 );
 --> statement-breakpoint
+CREATE TABLE "intake"."screen_answers" (
+	"advertiser_id" bigint NOT NULL,
+	"application_id" bigint NOT NULL,
+	"screen_no" integer NOT NULL,
+	"question_no" integer NOT NULL,
+	"answer_no" integer NOT NULL,
+	"answer_id" text,
+	"text" text NOT NULL,
+	"selected" boolean NOT NULL,
+	CONSTRAINT "screen_answers_pkey" PRIMARY KEY("advertiser_id","application_id","screen_no","question_no","answer_no")
+);
+--> statement-breakpoint
+CREATE TABLE "intake"."screen_questions" (
+	"advertiser_id" bigint NOT NULL,
+	"application_id" bigint NOT NULL,
+	"screen_no" integer NOT NULL,
+	"question_no" integer NOT NULL,
+	"question_id" text,
+	"type" text,
+	"text" text,
+	CONSTRAINT "screen_questions_pkey" PRIMARY KEY("advertiser_id","application_id","screen_no","question_no")
+);
+--> statement-breakpoint
+CREATE TABLE "intake"."screens" (
+	"advertiser_id" bigint NOT NULL,
+	"application_id" bigint NOT NULL,
+	"screen_no" integer NOT NULL,
+	"screen_id" text,
+	"name" text,
+	"outcome" text NOT NULL,
+	"notes" jsonb,
+	"sha256" text NOT NULL,
+	"parser_version" integer NOT NULL,
+	CONSTRAINT "screens_pkey" PRIMARY KEY("advertiser_id","application_id","screen_no"),
+	CONSTRAINT "screens_outcome" CHECK ("intake"."screens"."outcome" IN ('pass', 'fail', 'unknown'))
+);
+--> statement-breakpoint
 ALTER TABLE "intake"."attachment_versions" ADD CONSTRAINT "attachment_versions_attachment" FOREIGN KEY ("advertiser_id","application_id","kind") REFERENCES "intake"."attachments"("advertiser_id","application_id","kind") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "intake"."attachments" ADD CONSTRAINT "attachments_application" FOREIGN KEY ("advertiser_id","application_id") REFERENCES "intake"."applications"("advertiser_id","application_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "intake"."downloads" ADD CONSTRAINT "downloads_attachment" FOREIGN KEY ("advertiser_id","application_id","kind") REFERENCES "intake"."attachments"("advertiser_id","application_id","kind") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "intake"."primary_job_seeking_info" ADD CONSTRAINT "primary_job_seeking_info_application" FOREIGN KEY ("advertiser_id","application_id") REFERENCES "intake"."applications"("advertiser_id","application_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "intake"."ranges" ADD CONSTRAINT "ranges_sweep" FOREIGN KEY ("advertiser_id","sweep_id") REFERENCES "intake"."sweeps"("advertiser_id","sweep_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "intake"."screen_answers" ADD CONSTRAINT "screen_answers_question" FOREIGN KEY ("advertiser_id","application_id","screen_no","question_no") REFERENCES "intake"."screen_questions"("advertiser_id","application_id","screen_no","question_no") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "intake"."screen_questions" ADD CONSTRAINT "screen_questions_screen" FOREIGN KEY ("advertiser_id","application_id","screen_no") REFERENCES "intake"."screens"("advertiser_id","application_id","screen_no") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "intake"."screens" ADD CONSTRAINT "screens_application" FOREIGN KEY ("advertiser_id","application_id") REFERENCES "intake"."applications"("advertiser_id","application_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "applications_submitted" ON "intake"."applications" USING btree ("advertiser_id","submitted_at");--> statement-breakpoint
 CREATE INDEX "applications_job" ON "intake"."applications" USING btree ("advertiser_id","job_reference","submitted_at");--> statement-breakpoint
 CREATE INDEX "applications_job_seeker" ON "intake"."applications" USING btree ("advertiser_id","job_seeker_id");--> statement-breakpoint

@@ -54,6 +54,7 @@ export function readMembers(object: Readonly<Record<string, unknown>>, names: Na
   return { known, unknown };
 }
 
-function namesOf(spelled: readonly string[]): Names {
+/** Names as the spec spells them, to be found in any case. */
+export function namesOf(spelled: readonly string[]): Names {
   return new Map(spelled.flatMap((name) => [[name.toLowerCase(), name] as const, [name, name] as const]));
 }

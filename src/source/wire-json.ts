@@ -20,15 +20,19 @@ declare global {
 const risky = /[:,[]\s*-?\d(?:[\d.]{15}|[\d.]*e[+-]?\d{2})/i;
 const riskyLiteral = /^-?\d(?:[\d.]{15}|[\d.]*e[+-]?\d{2})/i;
 
-/** Reads JSON; a reviver costs six times as much, so it runs only where a number asks for it (`exact`). */
-export function parseJson(text: string): { readonly value: unknown; readonly exact: boolean } {
-  const exact = risky.test(text);
+/**
+ * Reads JSON; a reviver costs six times as much, so it runs only where a number asks for it (`exact`), or the caller:
+ * with `everyDigit` all numbers keep the spelling they came with, for places where a number stands for a text.
+ */
+export function parseJson(text: string, everyDigit = false): { readonly value: unknown; readonly exact: boolean } {
+  const exact = everyDigit || risky.test(text);
+  const keep = everyDigit ? keepSpelling : keepDigits;
   try {
-    return { value: exact ? JSON.parse(text, keepDigits) : JSON.parse(text), exact };
+    return { value: exact ? JSON.parse(text, keep) : JSON.parse(text), exact };
   } catch (error) {
     if (error instanceof RangeError) return { value: parseDeep(text), exact };
     const escaped = escapeControls(text);
-    if (escaped !== text) return parseJson(escaped);
+    if (escaped !== text) return parseJson(escaped, everyDigit);
     // V8's message quotes the text around the fault, which may be a person's: only the fact is passed on.
     throw new Trouble('malformed', 'The answer is not whole, valid JSON.');
   }
@@ -73,6 +77,10 @@ function escapeControls(text: string): string {
     }
   }
   return from === 0 ? text : parts.join('') + text.slice(from);
+}
+
+function keepSpelling(_key: string, value: unknown, { source }: { readonly source?: string }): unknown {
+  return typeof value !== 'number' || source === undefined || String(value) === source ? value : JSON.rawJSON(source);
 }
 
 function keepDigits(_key: string, value: unknown, context: { readonly source?: string }): unknown {

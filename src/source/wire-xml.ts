@@ -7,7 +7,7 @@ import { Trouble } from '../domain/trouble.ts';
 /** An element by its local name; its namespace and prefix are dropped. */
 export interface XmlElement {
   readonly name: string;
-  /** By local name, without namespace declarations. */
+  /** By local name, without namespace declarations; of two with one local name, the one without a prefix. */
   readonly attributes: ReadonlyMap<string, string>;
   readonly children: readonly XmlElement[];
   /**
@@ -30,7 +30,6 @@ const entities: ReadonlyMap<string, string> = new Map(
 
 const parser = new XMLParser({
   preserveOrder: true,
-  removeNSPrefix: true,
   ignoreAttributes: false,
   attributeNamePrefix: '@',
   textNodeName: textKey,
@@ -58,7 +57,8 @@ const parser = new XMLParser({
 
 /** Reads a whole, well-formed document; anything less is Trouble malformed. */
 export function parseXml(text: string): XmlElement {
-  if (XMLValidator.validate(text) !== true) refuse('is not whole, valid XML');
+  // The validator lets <a/>text pass.
+  if (!text.trimEnd().endsWith('>') || XMLValidator.validate(text) !== true) refuse('is not whole, valid XML');
   const roots = parseNodes(text).filter((node) => !(textKey in node));
   const root = roots[0];
   // The validator lets <a/><b/> pass.
@@ -74,10 +74,10 @@ export function isNil(element: XmlElement): boolean {
 
 /**
  * An element without a known shape in JSON form: attributes as `@name`, text as `#text`, repeated children as arrays;
- * an element of text alone is that text.
+ * an element of text alone is that text, one that only says it is nil is null.
  */
 export function toJsonShape(element: XmlElement): unknown {
-  if (isNil(element)) return null;
+  if (isNil(element) && element.attributes.size === 1) return null;
   if (element.children.length === 0 && element.attributes.size === 0) return element.text;
   const members: [string, unknown][] = Array.from(element.attributes, ([name, value]) => [`@${name}`, value]);
   for (const child of element.children) members.push([child.name, toJsonShape(child)]);
@@ -117,15 +117,27 @@ function toElement(node: OrderedNode): XmlElement {
     else children.push(toElement(child));
   }
   return {
-    name: name.startsWith(guard) ? name.slice(guard.length) : name,
+    name: toLocalName(name.startsWith(guard) ? name.slice(guard.length) : name),
     attributes: attributesKey in node ? toAttributes(node[attributesKey] as Record<string, string>) : noAttributes,
     children,
     text: children.length > 0 && text.trim() === '' ? '' : text,
   };
 }
 
-function toAttributes(prefixed: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
-  return new Map(Object.entries(prefixed).map(([name, value]) => [name.slice(1), value]));
+// The parser's own removal of prefixes lets xsi:type overwrite type, or the reverse, by their order.
+function toAttributes(written: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+  const attributes = new Map<string, string>();
+  for (const [key, value] of Object.entries(written)) {
+    const name = key.slice(1);
+    if (name === 'xmlns' || name.startsWith('xmlns:')) continue;
+    const local = toLocalName(name);
+    if (local === name || !attributes.has(local)) attributes.set(local, value);
+  }
+  return attributes;
+}
+
+function toLocalName(name: string): string {
+  return name.slice(name.indexOf(':') + 1);
 }
 
 function toCharacter(reference: string, hex?: string, decimal?: string, name?: string): string {

@@ -1,0 +1,235 @@
+// Screens as rows: what bytes of the source become in the database.
+import { hash } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect } from 'vitest';
+import type { Screen } from '../../src/domain/screen.ts';
+import { parseScreens, screenParserVersion } from '../../src/source/screen.ts';
+import { type Database, openDatabase, type Queryable } from '../../src/store/database.ts';
+import { replaceScreens } from '../../src/store/screens.ts';
+import { screenLists } from '../support/screens.ts';
+import { test as base } from '../support/test-database.ts';
+
+const advertiserId = 7n;
+
+const test = base
+  .extend('opened', { scope: 'file' }, async ({ database }, { onCleanup }) => {
+    const db = openDatabase({ url: database.url, role: 'test' });
+    onCleanup(() => db[Symbol.asyncDispose]());
+    return db;
+  })
+  .extend('db', { scope: 'test' }, async ({ opened }): Promise<Database> => {
+    await opened.query(`TRUNCATE intake.applications CASCADE`);
+    await opened.query(
+      `INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq)
+       SELECT $1, id, '', 1 FROM generate_series(1, 3) AS id`,
+      [advertiserId],
+    );
+    return opened;
+  });
+
+/** Reads the bytes and writes what they say, as a completed download does. */
+async function keep(db: Database, applicationId: bigint, text: string): Promise<void> {
+  const body = Buffer.from(text);
+  const reading = parseScreens(body, undefined);
+  await db.transaction((tx) =>
+    replaceScreens(tx, { advertiserId, applicationId, sha256: hash('sha256', body), reading }),
+  );
+}
+
+/** The screens of an application as its rows tell them. */
+async function loadScreens(db: Queryable, applicationId: bigint): Promise<Screen[]> {
+  const answers = `SELECT coalesce(jsonb_agg(jsonb_build_object('id', answer_id, 'text', text, 'selected', selected) ORDER BY answer_no), '[]')
+    FROM intake.screen_answers a WHERE (a.advertiser_id, a.application_id, a.screen_no, a.question_no)
+      = (q.advertiser_id, q.application_id, q.screen_no, q.question_no)`;
+  const questions = `SELECT coalesce(jsonb_agg(jsonb_build_object('id', question_id, 'type', type, 'text', text, 'answers', (${answers}))
+      ORDER BY question_no), '[]')
+    FROM intake.screen_questions q WHERE (q.advertiser_id, q.application_id, q.screen_no)
+      = (s.advertiser_id, s.application_id, s.screen_no)`;
+  return await db.query<Screen & Record<string, unknown>>(
+    `SELECT screen_id AS id, name, outcome, (${questions}) AS questions, coalesce(notes, '[]') AS notes
+     FROM intake.screens s WHERE advertiser_id = $1 AND application_id = $2 ORDER BY screen_no`,
+    [advertiserId, applicationId],
+  );
+}
+
+const answerRows = `SELECT question_no, type, answer_no, answer_id, a.text, selected
+  FROM intake.screen_questions q JOIN intake.screen_answers a USING (advertiser_id, application_id, screen_no, question_no)
+  WHERE application_id = $1 ORDER BY screen_no, question_no, answer_no`;
+
+const fiveTypes = {
+  JSON: `{"screen":{"@id":"77","@name":"Bar staff","@successful":"False","question":[
+    {"@id":"1","@type":"MultipleChoiceOneAnswer","@text":"Where?","answer":[
+      {"@id":"a","#text":"Here"},{"@id":"b","@selected":"True","#text":"There"}]},
+    {"@id":"2","@type":"MultipleChoiceManyAnswers","@text":"When?","answer":[
+      {"@id":"a","@selected":"True","#text":"Day"},{"@id":"b","#text":"Dusk"},{"@id":"c","@selected":"True","#text":"Night"}]},
+    {"@id":"3","@type":"Text","@text":"Phone?","answer":{"@id":"a","@selected":"True","#text":"0412345678"}},
+    {"@id":"4","@type":"True/False","@text":"Licence?","answer":[
+      {"@id":"a","#text":"True"},{"@id":"b","@selected":"True","#text":"False"}]},
+    {"@id":"5","@type":"URLQuestion","@text":"Site?","answer":{"@id":"a","@selected":"True","#text":"https://example.com/"}}]}}`,
+  XML: `<screen id="77" name="Bar staff" successful="False">
+    <question id="1" type="MultipleChoiceOneAnswer" text="Where?">
+      <answer id="a">Here</answer><answer id="b" selected="True">There</answer></question>
+    <question id="2" type="MultipleChoiceManyAnswers" text="When?">
+      <answer id="a" selected="True">Day</answer><answer id="b">Dusk</answer><answer id="c" selected="True">Night</answer></question>
+    <question id="3" type="Text" text="Phone?"><answer id="a" selected="True">0412345678</answer></question>
+    <question id="4" type="True/False" text="Licence?">
+      <answer id="a">True</answer><answer id="b" selected="True">False</answer></question>
+    <question id="5" type="URLQuestion" text="Site?"><answer id="a" selected="True">https://example.com/</answer></question>
+  </screen>`,
+};
+
+describe('the rows of a screen', () => {
+  test.for(['JSON', 'XML'] as const)(
+    'hold all five question types and every offered answer, from %s',
+    async (form, { db }) => {
+      await keep(db, 1n, fiveTypes[form]);
+      expect(await db.query(`SELECT * FROM intake.screens`)).toEqual([
+        {
+          advertiser_id: 7n,
+          application_id: 1n,
+          screen_no: 1,
+          screen_id: '77',
+          name: 'Bar staff',
+          outcome: 'fail',
+          notes: null,
+          sha256: hash('sha256', fiveTypes[form]),
+          parser_version: screenParserVersion,
+        },
+      ]);
+      expect(
+        await db.query(`SELECT question_no, question_id, type, text FROM intake.screen_questions ORDER BY question_no`),
+      ).toEqual([
+        { question_no: 1, question_id: '1', type: 'MultipleChoiceOneAnswer', text: 'Where?' },
+        { question_no: 2, question_id: '2', type: 'MultipleChoiceManyAnswers', text: 'When?' },
+        { question_no: 3, question_id: '3', type: 'Text', text: 'Phone?' },
+        { question_no: 4, question_id: '4', type: 'True/False', text: 'Licence?' },
+        { question_no: 5, question_id: '5', type: 'URLQuestion', text: 'Site?' },
+      ]);
+      const rows = await db.query(answerRows, [1n]);
+      expect(rows.map((row) => Object.values(row).join(' | '))).toEqual([
+        '1 | MultipleChoiceOneAnswer | 1 | a | Here | false',
+        '1 | MultipleChoiceOneAnswer | 2 | b | There | true',
+        '2 | MultipleChoiceManyAnswers | 1 | a | Day | true',
+        '2 | MultipleChoiceManyAnswers | 2 | b | Dusk | false',
+        '2 | MultipleChoiceManyAnswers | 3 | c | Night | true',
+        '3 | Text | 1 | a | 0412345678 | true',
+        '4 | True/False | 1 | a | True | false',
+        '4 | True/False | 2 | b | False | true',
+        '5 | URLQuestion | 1 | a | https://example.com/ | true',
+      ]);
+    },
+  );
+
+  test('count from 1 in source order: two screens, ids missing, twice, of an unknown type', async ({ db }) => {
+    await keep(
+      db,
+      1n,
+      `{"screen":[{"@id":"9","question":[{"@id":"q","@type":"Video"},{"@id":"q"}]},
+        {"@id":"9","@successful":"Pass","question":{"answer":["z","a",{"@id":"5"},{"@id":"5"}]}}]}`,
+    );
+    expect(await db.query(`SELECT screen_no, screen_id, outcome, notes FROM intake.screens ORDER BY 1`)).toEqual([
+      { screen_no: 1, screen_id: '9', outcome: 'unknown', notes: null },
+      {
+        screen_no: 2,
+        screen_id: '9',
+        outcome: 'unknown',
+        notes: [{ field: '@successful', reason: 'is not a boolean' }],
+      },
+    ]);
+    expect(
+      await db.query(`SELECT screen_no, question_no, question_id, type FROM intake.screen_questions ORDER BY 1, 2`),
+    ).toEqual([
+      { screen_no: 1, question_no: 1, question_id: 'q', type: 'Video' },
+      { screen_no: 1, question_no: 2, question_id: 'q', type: null },
+      { screen_no: 2, question_no: 1, question_id: null, type: null },
+    ]);
+    expect(
+      await db.query(`SELECT answer_no, answer_id, text, selected FROM intake.screen_answers ORDER BY answer_no`),
+    ).toEqual([
+      { answer_no: 1, answer_id: null, text: 'z', selected: false },
+      { answer_no: 2, answer_id: null, text: 'a', selected: false },
+      { answer_no: 3, answer_id: '5', text: '', selected: false },
+      { answer_no: 4, answer_id: '5', text: '', selected: false },
+    ]);
+  });
+
+  test.for([
+    ['JSON', '{"screen":{"@id":"1","question":{"@text":"a\\u0000b","answer":"\\ud800"}}}'],
+    ['XML', '<screen id="1"><question text="a&#0;b"><answer>&#xD800;</answer></question></screen>'],
+  ] as const)('hold U+FFFD for what Postgres cannot, and say so, from %s', async ([, text], { db }) => {
+    await keep(db, 1n, text);
+    const [screen] = await loadScreens(db, 1n);
+    expect(screen?.questions[0]?.text).toBe('a\ufffdb');
+    expect(screen?.questions[0]?.answers[0]?.text).toBe('\ufffd');
+    expect(screen?.notes).toHaveLength(2);
+  });
+
+  test('tell every value that can be read', async ({ db }) => {
+    await fc.assert(
+      fc.asyncProperty(screenLists, async (screens) => {
+        await db.transaction((tx) =>
+          replaceScreens(tx, { advertiserId, applicationId: 1n, sha256: 'x', reading: { screens, parserVersion: 1 } }),
+        );
+        expect(await loadScreens(db, 1n)).toEqual(screens);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test('refuse an outcome that is not ours', async ({ db }) => {
+    await keep(db, 1n, fiveTypes.JSON);
+    await expect(db.query(`UPDATE intake.screens SET outcome = 'True'`)).rejects.toThrow(/screens_outcome/);
+  });
+});
+
+describe('a new reading', () => {
+  test('takes the place of the earlier rows, and of no other application', async ({ db }) => {
+    await keep(db, 1n, fiveTypes.JSON);
+    await keep(db, 2n, fiveTypes.XML);
+    const others = await loadScreens(db, 2n);
+    await keep(
+      db,
+      1n,
+      '<screen id="2" successful="True"><question id="1"><answer id="n">new</answer></question></screen>',
+    );
+    expect(await loadScreens(db, 1n)).toEqual([
+      {
+        id: '2',
+        name: null,
+        outcome: 'pass',
+        questions: [{ id: '1', type: null, text: null, answers: [{ id: 'n', text: 'new', selected: false }] }],
+        notes: [],
+      },
+    ]);
+    expect(await loadScreens(db, 2n)).toEqual(others);
+  });
+
+  test('of an empty screen leaves no row behind', async ({ db }) => {
+    await keep(db, 1n, fiveTypes.JSON);
+    await keep(db, 1n, '{"screen":null}');
+    for (const table of ['screens', 'screen_questions', 'screen_answers']) {
+      expect(await db.query(`SELECT 1 FROM intake.${table}`)).toEqual([]);
+    }
+  });
+
+  test('that fails midway leaves the earlier rows', async ({ db }) => {
+    await keep(db, 1n, fiveTypes.JSON);
+    const before = await loadScreens(db, 1n);
+    const broken = { id: '1', name: null, outcome: 'maybe' as 'pass', questions: [], notes: [] };
+    await expect(
+      db.transaction((tx) =>
+        replaceScreens(tx, {
+          advertiserId,
+          applicationId: 1n,
+          sha256: 'x',
+          reading: { screens: [broken], parserVersion: 1 },
+        }),
+      ),
+    ).rejects.toThrow(/screens_outcome/);
+    expect(await loadScreens(db, 1n)).toEqual(before);
+  });
+
+  test('needs an application', async ({ db }) => {
+    await expect(keep(db, 99n, fiveTypes.JSON)).rejects.toThrow(/screens_application/);
+  });
+});
