@@ -1,0 +1,241 @@
+// Blobs in a folder of this machine. A blob appears under its key whole and on the platter, or not at all: it is written aside, synced,
+// renamed, and its folder synced. Several processes may share the folder. Knows nothing of what the bytes are.
+
+import { createHash, randomUUID } from 'node:crypto';
+import { type FileHandle, link, mkdir, open, readdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import {
+  type BlobBody,
+  type BlobCondition,
+  type BlobFacts,
+  type BlobStore,
+  identityName,
+  type ListedBlob,
+  parseBlobFolder,
+  parseBlobKey,
+} from '../domain/blob.ts';
+import { Trouble } from '../domain/trouble.ts';
+
+/** Opens the folder, makes it where it is new, and removes what killed puts left. */
+export async function openDiskBlobs(folder: string): Promise<BlobStore> {
+  const root = resolve(folder);
+  const aside = join(root, asideName);
+  const toPath = (key: string) => join(root, parseBlobKey(key));
+
+  await guard('opened', async () => {
+    await mkdir(aside, { recursive: true, mode: folderMode });
+    await sweepAside(aside);
+  });
+
+  return {
+    location: pathToFileURL(root).href,
+
+    put: (key, body, facts, signal) =>
+      guard('written', async () => {
+        const path = toPath(key);
+        // Whoever renamed it may not have come to sync the folder: the caller's row must not outlive the blob.
+        if ((await verifyFile(path, facts, 'bytes', signal)) === 'intact')
+          return syncFolder(dirname(path)).then(() => 'present');
+        await using fresh = await writeAside(aside, body, facts, signal);
+        await place(fresh.path, path);
+        return 'stored';
+      }),
+
+    verify: (key, facts, proof, signal) => guard('read', () => verifyFile(toPath(key), facts, proof, signal)),
+
+    async *get(key, signal) {
+      await using file = await guard('read', () => openFile(toPath(key)));
+      if (!file) throw new Trouble('missing', 'This blob is not in the store.');
+      yield* readChunks(file, signal);
+    },
+
+    delete: (keys, signal) =>
+      guard('deleted', async () => {
+        const paths = keys.map(toPath);
+        for (const path of paths) {
+          signal.throwIfAborted();
+          await rm(path, { force: true });
+        }
+        // Erased must stay erased after a power cut.
+        for (const each of new Set(paths.map((path) => dirname(path)))) await syncFolder(each).catch(ignore('ENOENT'));
+      }),
+
+    list: (prefix, signal) => listFiles(join(root, prefix), parseBlobFolder(prefix), signal),
+
+    url: async (key) => pathToFileURL(toPath(key)).href,
+
+    freeBytes: () => loadFreeBytes(root),
+
+    loadIdentity: () => guard('read', () => loadIdentity(root)),
+
+    openIdentity: (signal) =>
+      guard('written', async () => {
+        const known = await loadIdentity(root);
+        if (known !== null) return known;
+        const id = randomUUID();
+        await using fresh = await writeAside(aside, Buffer.from(`${id}\n`), null, signal);
+        // The first link wins, and the others read its id. Where a file system has no links, the last rename does.
+        const path = join(root, identityName);
+        await link(fresh.path, path).catch((error) => (isCode(error, 'EEXIST') ? undefined : rename(fresh.path, path)));
+        await syncFolder(root);
+        return (await loadIdentity(root)) ?? id;
+      }),
+
+    async [Symbol.asyncDispose]() {},
+  };
+}
+
+/** What a folder's disk can still take from this process. */
+export async function loadFreeBytes(folder: string): Promise<number> {
+  return guard('measured', async () => {
+    const { bavail, bsize } = await statfs(folder);
+    return bavail * bsize;
+  });
+}
+
+const asideName = '.aside';
+const folderMode = 0o700;
+const fileMode = 0o600;
+/** No put lasts that long, whichever process is at it. */
+const leftoverAgeMs = 60 * 60 * 1000;
+const chunkBytes = 256 * 1024;
+
+/** Writes to a file that nobody reads yet, and takes it away again unless it was renamed. */
+async function writeAside(aside: string, body: BlobBody, facts: BlobFacts | null, signal: AbortSignal) {
+  const path = join(aside, randomUUID());
+  const remove = () => rm(path, { force: true });
+  try {
+    await using file = await open(path, 'wx', fileMode);
+    const hash = createHash('sha256');
+    let sizeBytes = 0;
+    for await (const chunk of body instanceof Uint8Array ? [body] : readBody(body.path, signal)) {
+      signal.throwIfAborted();
+      hash.update(chunk);
+      sizeBytes += chunk.length;
+      await file.writeFile(chunk);
+    }
+    if (facts && (sizeBytes !== facts.sizeBytes || hash.digest('hex') !== facts.sha256)) {
+      throw new Trouble('mismatch', 'The bytes to store are not those that were hashed.');
+    }
+    await file.datasync();
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+  return { path, [Symbol.asyncDispose]: remove };
+}
+
+async function place(from: string, to: string): Promise<void> {
+  const folder = dirname(to);
+  try {
+    await rename(from, to);
+  } catch (error) {
+    if (!isCode(error, 'ENOENT')) throw error;
+    const first = await mkdir(folder, { recursive: true, mode: folderMode });
+    // A new folder is itself an entry that must be on the platter.
+    for (let made = folder; first && made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
+    await rename(from, to);
+  }
+  await syncFolder(folder);
+}
+
+async function syncFolder(path: string): Promise<void> {
+  await using folder = await open(path, 'r');
+  await folder.sync();
+}
+
+async function verifyFile(
+  path: string,
+  facts: BlobFacts,
+  proof: 'record' | 'bytes',
+  signal: AbortSignal,
+): Promise<BlobCondition> {
+  await using file = await openFile(path);
+  if (!file) return 'missing';
+  const found = await file.stat();
+  if (!found.isFile() || found.size !== facts.sizeBytes) return 'damaged';
+  if (proof === 'record') return 'intact';
+  const hash = createHash('sha256');
+  for await (const chunk of readChunks(file, signal)) hash.update(chunk);
+  return hash.digest('hex') === facts.sha256 ? 'intact' : 'damaged';
+}
+
+async function openFile(path: string): Promise<FileHandle | undefined> {
+  return open(path, 'r').catch(ignore('ENOENT', 'ENOTDIR'));
+}
+
+async function* readBody(path: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  await using file = await openFile(path);
+  if (!file) throw new Trouble('ours', 'The file to store is gone.');
+  yield* readChunks(file, signal);
+}
+
+async function* readChunks(file: FileHandle, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  try {
+    yield* file.createReadStream({ highWaterMark: chunkBytes, signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw toTrouble('read', error);
+  }
+}
+
+async function* listFiles(folder: string, prefix: string, signal: AbortSignal): AsyncGenerator<ListedBlob> {
+  signal.throwIfAborted();
+  const found = await guard('read', () => readdir(folder, { withFileTypes: true }).catch(ignore('ENOENT', 'ENOTDIR')));
+  // A folder sorts as the keys below it do, slash included.
+  const names = (found ?? [])
+    .filter((entry) => !entry.name.startsWith('.') && (entry.isDirectory() || entry.isFile()))
+    .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))
+    .sort((a, b) => (a < b ? -1 : 1));
+  for (const name of names) {
+    if (name.endsWith('/')) {
+      yield* listFiles(join(folder, name), `${prefix}${name}`, signal);
+      continue;
+    }
+    signal.throwIfAborted();
+    const file = await guard('read', () => stat(join(folder, name)).catch(ignore('ENOENT')));
+    if (file) yield { key: `${prefix}${name}`, sizeBytes: file.size, modifiedAt: file.mtime };
+  }
+}
+
+async function loadIdentity(root: string): Promise<string | null> {
+  const text = await readFile(join(root, identityName), 'utf8').catch(ignore('ENOENT'));
+  return text?.trim() || null;
+}
+
+async function sweepAside(aside: string): Promise<void> {
+  for (const name of await readdir(aside)) {
+    const path = join(aside, name);
+    const found = await stat(path).catch(ignore('ENOENT'));
+    if (found && Date.now() - found.mtimeMs > leftoverAgeMs) await rm(path, { force: true });
+  }
+}
+
+async function guard<T>(verb: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw isSystemError(error) ? toTrouble(verb, error) : error;
+  }
+}
+
+function toTrouble(verb: string, error: unknown): unknown {
+  if (!isSystemError(error)) return error;
+  const full = isCode(error, 'ENOSPC', 'EDQUOT') ? ' The disk is full.' : '';
+  return new Trouble('ours', `The folder of the blobs could not be ${verb} (${error.code}).${full}`, { cause: error });
+}
+
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && 'code' in error;
+}
+
+function isCode(error: unknown, ...codes: string[]): boolean {
+  return isSystemError(error) && codes.includes(error.code ?? '');
+}
+
+function ignore(...codes: string[]) {
+  return (error: unknown): undefined => {
+    if (!isCode(error, ...codes)) throw error;
+  };
+}

@@ -1,0 +1,73 @@
+// What a store's refusal means for us. Only the store's error code and status are told, never its message or the request: those may hold
+// names, keys and signed addresses.
+
+import { Trouble } from '../domain/trouble.ts';
+
+/** Any error of the SDK as Trouble. A storage that cannot take bytes is `ours`: it spends no download's attempt. */
+export function toTrouble(error: unknown, bucket: string): Trouble {
+  if (error instanceof Trouble) return error;
+  const { name, code, status, retryAfterMs } = toFacts(error);
+  const facts = { ...(status ? { status } : {}), ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+  const said = `${name || code || 'no answer'}${status ? `, ${status}` : ''}`;
+
+  if (name === 'NoSuchBucket') {
+    return new Trouble('ours', `There is no bucket ${bucket} at this store (${said}).`, { ...facts, status: 404 });
+  }
+  if (name === 'NoSuchKey' || status === 404) return new Trouble('missing', 'This blob is not in the store.', facts);
+  if (throttles.has(name) || status === 429 || status === 503) {
+    return new Trouble('throttled', `The store asks for fewer requests (${said}).`, facts);
+  }
+  if (mismatches.has(name)) {
+    return new Trouble('mismatch', `The store received other bytes than those that were hashed (${said}).`, facts);
+  }
+  if (redirects.has(name) || status === 301 || status === 307) {
+    return new Trouble('ours', `Bucket ${bucket} lies in another region than S3_REGION says (${said}).`, facts);
+  }
+  if (name === 'CredentialsProviderError') {
+    return new Trouble(
+      'ours',
+      'There are no credentials for the store: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
+    );
+  }
+  if (status === 401 || status === 403 || name === 'AccessDenied') {
+    return new Trouble(
+      'ours',
+      `The store refuses us bucket ${bucket}: check the AWS_* credentials and the bucket's policy (${said}).`,
+      facts,
+    );
+  }
+  if (status === undefined) return new Trouble('ours', `The store cannot be reached (${said}).`, facts);
+  return new Trouble('ours', `The store failed (${said}).`, facts);
+}
+
+const throttles = new Set(['SlowDown', 'Throttling', 'ThrottlingException', 'RequestLimitExceeded', 'TooManyRequests']);
+const mismatches = new Set(['BadDigest', 'XAmzContentSHA256Mismatch', 'XAmzContentChecksumMismatch', 'InvalidDigest']);
+const redirects = new Set([
+  'PermanentRedirect',
+  'TemporaryRedirect',
+  'AuthorizationHeaderMalformed',
+  'IllegalLocationConstraintException',
+]);
+
+interface SdkError {
+  readonly name?: unknown;
+  readonly code?: unknown;
+  readonly $metadata?: { readonly httpStatusCode?: number };
+  readonly $response?: { readonly headers?: Record<string, string> };
+}
+
+function toFacts(error: unknown) {
+  const { name, code, $metadata, $response } = (error ?? {}) as SdkError;
+  const retryAfterSeconds = Number($response?.headers?.['retry-after'] ?? Number.NaN);
+  return {
+    name: toWord(name),
+    code: toWord(code),
+    status: $metadata?.httpStatusCode,
+    retryAfterMs: retryAfterSeconds >= 0 ? retryAfterSeconds * 1000 : undefined,
+  };
+}
+
+/** The name comes from the store's answer: only what looks like a code is repeated. */
+function toWord(text: unknown): string {
+  return typeof text === 'string' && /^[A-Za-z0-9_]{1,60}$/.test(text) && text !== 'Error' ? text : '';
+}

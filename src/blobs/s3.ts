@@ -1,0 +1,276 @@
+// Blobs in a bucket of any store that speaks S3. A put counts only when the store's own record, or the bytes read back, prove it.
+// The SDK signs, retries for seconds and finds credentials in the usual AWS_* environment; this file never sees them.
+
+import { createHash, randomUUID } from 'node:crypto';
+import {
+  DeleteObjectsCommand,
+  GetObjectCommand,
+  HeadBucketCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  S3Client,
+} from '@aws-sdk/client-s3';
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
+import { create as toContentDisposition } from 'content-disposition';
+import {
+  type BlobBody,
+  type BlobCondition,
+  type BlobFacts,
+  type BlobStore,
+  identityName,
+  type ListedBlob,
+  parseBlobFolder,
+  parseBlobKey,
+} from '../domain/blob.ts';
+import { Trouble } from '../domain/trouble.ts';
+import { toPutCommand } from './s3-put.ts';
+import { toTrouble } from './s3-trouble.ts';
+
+export interface S3Settings {
+  readonly bucket: string;
+  /** Put before every key with a slash; empty for the whole bucket. */
+  readonly prefix: string;
+  readonly endpoint?: string | undefined;
+  /** Undefined: as AWS_REGION and the shared files say. */
+  readonly region?: string | undefined;
+  readonly forcePathStyle: boolean;
+  readonly checksums: S3Checksums;
+  /** As the store's x-amz-server-side-encryption takes it; undefined leaves it to the bucket. */
+  readonly sse?: 'AES256' | 'aws:kms' | 'aws:kms:dsse' | undefined;
+  /** Kept open and used again: as many as there are puts at once. */
+  readonly connections: number;
+  /** No byte for this long ends a try. */
+  readonly timeoutMs: number;
+}
+
+/**
+ * WHEN_REQUIRED: a put carries its sha256, nothing else carries what it need not. WHEN_SUPPORTED: the SDK adds and checks sums wherever
+ * S3 knows them. OFF: for stores that refuse the header; puts are still signed over their sha256, and proven by reading back.
+ */
+export type S3Checksums = 'WHEN_REQUIRED' | 'WHEN_SUPPORTED' | 'OFF';
+
+/** Makes the client; nothing is asked of the store yet. */
+export function openS3Blobs(settings: S3Settings): BlobStore {
+  const { bucket, checksums } = settings;
+  const client = createClient(settings);
+  const prefix = settings.prefix.replace(/^\/+|\/+$/g, '');
+  const toName = (path: string) => (prefix ? `${prefix}/${path}` : path);
+  const toTarget = (path: string) => ({ Bucket: bucket, Key: toName(path) });
+  /** False once the store has said that it knows no If-None-Match. Then a put writes over equal bytes, which harms nothing. */
+  let conditional = true;
+
+  /** One question to the store; whatever goes wrong comes out as Trouble, or as the signal's reason. */
+  async function ask<T>(
+    signal: AbortSignal,
+    question: (options: { abortSignal: AbortSignal }) => Promise<T>,
+  ): Promise<T> {
+    signal.throwIfAborted();
+    try {
+      return await question({ abortSignal: signal });
+    } catch (error) {
+      signal.throwIfAborted();
+      throw toTrouble(error, bucket);
+    }
+  }
+
+  /** `occupied`: the store will not say yes while something is, or just was, under this name. */
+  async function send(
+    path: string,
+    body: BlobBody,
+    facts: BlobFacts,
+    mode: 'ifAbsent' | 'always',
+    signal: AbortSignal,
+  ): Promise<'written' | 'occupied'> {
+    const input = {
+      ...toTarget(path),
+      ...(mode === 'ifAbsent' && conditional ? { IfNoneMatch: '*' } : {}),
+      ...(settings.sse ? { ServerSideEncryption: settings.sse } : {}),
+    };
+    try {
+      await ask(signal, (options) => client.send(toPutCommand(input, body, facts, checksums !== 'OFF'), options));
+      return 'written';
+    } catch (error) {
+      if (!input.IfNoneMatch || !(error instanceof Trouble)) throw error;
+      if (error.status === 501) {
+        conditional = false;
+        return send(path, body, facts, 'always', signal);
+      }
+      // 412: it is there. 409 and NoSuchKey: another put or a delete of the same name was under way.
+      if (error.status === 412 || error.status === 409 || error.kind === 'missing') return 'occupied';
+      throw error;
+    }
+  }
+
+  async function head(path: string, signal: AbortSignal) {
+    try {
+      const found = await ask(signal, (options) =>
+        client.send(
+          new HeadObjectCommand({ ...toTarget(path), ...(checksums === 'OFF' ? {} : { ChecksumMode: 'ENABLED' }) }),
+          options,
+        ),
+      );
+      return { sizeBytes: found.ContentLength ?? 0, sha256: toWholeSha256(found.ChecksumSHA256) };
+    } catch (error) {
+      if (!(error instanceof Trouble && error.kind === 'missing')) throw error;
+      // An answer to HEAD has no body to say which of the two is missing. A bucket that is gone must not read as a million lost files.
+      await ask(signal, (options) => client.send(new HeadBucketCommand({ Bucket: bucket }), options)).catch(
+        (reason) => {
+          if (reason instanceof Trouble && reason.status === 404) throw toTrouble({ name: 'NoSuchBucket' }, bucket);
+          // A policy may keep this question from us; whoever had lost the bucket would not have been told of a missing blob.
+          if (!(reason instanceof Trouble && reason.status === 403)) throw reason;
+        },
+      );
+      return null;
+    }
+  }
+
+  async function* read(path: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    const { Body } = await ask(signal, (options) => client.send(new GetObjectCommand(toTarget(path)), options));
+    try {
+      yield* Body as AsyncIterable<Uint8Array>;
+    } catch (error) {
+      signal.throwIfAborted();
+      throw toTrouble(error, bucket);
+    }
+  }
+
+  async function verify(
+    key: string,
+    facts: BlobFacts,
+    proof: 'record' | 'sha256' | 'bytes',
+    signal: AbortSignal,
+  ): Promise<BlobCondition> {
+    const found = await head(parseBlobKey(key), signal);
+    if (!found) return 'missing';
+    if (found.sizeBytes !== facts.sizeBytes) return 'damaged';
+    if (found.sha256 !== undefined && found.sha256 !== facts.sha256) return 'damaged';
+    if (proof === 'record' || (proof === 'sha256' && found.sha256 !== undefined)) return 'intact';
+    const hash = createHash('sha256');
+    for await (const chunk of read(key, signal)) hash.update(chunk);
+    return hash.digest('hex') === facts.sha256 ? 'intact' : 'damaged';
+  }
+
+  async function loadIdentity(signal: AbortSignal): Promise<string | null> {
+    try {
+      const chunks = await Array.fromAsync(read(identityName, signal));
+      return Buffer.concat(chunks).toString('utf8').trim() || null;
+    } catch (error) {
+      if (error instanceof Trouble && error.kind === 'missing') return null;
+      throw error;
+    }
+  }
+
+  return {
+    location: `s3://${bucket}${prefix && `/${prefix}`}`,
+
+    async put(key, body, facts, signal) {
+      const sent = await send(parseBlobKey(key), body, facts, 'ifAbsent', signal);
+      if (sent === 'occupied') {
+        if ((await verify(key, facts, 'sha256', signal)) === 'intact') return 'present';
+        await send(key, body, facts, 'always', signal);
+      }
+      const condition = await verify(key, facts, 'sha256', signal);
+      if (condition === 'intact') return 'stored';
+      throw new Trouble('ours', `The store took a blob, and what it holds now is ${condition}.`);
+    },
+
+    verify,
+
+    async *get(key, signal) {
+      yield* read(parseBlobKey(key), signal);
+    },
+
+    async delete(keys, signal) {
+      const names = keys.map((key) => toName(parseBlobKey(key)));
+      for (let from = 0; from < names.length; from += maxDeletes) {
+        const Objects = names.slice(from, from + maxDeletes).map((Key) => ({ Key }));
+        const { Errors } = await ask(signal, (options) =>
+          client.send(
+            // S3 demands a sum here; sha256 is the one that all stores know.
+            new DeleteObjectsCommand({ Bucket: bucket, Delete: { Objects, Quiet: true }, ChecksumAlgorithm: 'SHA256' }),
+            options,
+          ),
+        );
+        const [first] = Errors ?? [];
+        if (first) throw toTrouble({ name: first.Code, $metadata: { httpStatusCode: 200 } }, bucket);
+      }
+    },
+
+    async *list(folder, signal): AsyncGenerator<ListedBlob> {
+      const Prefix = toName(parseBlobFolder(folder));
+      let token: string | undefined;
+      do {
+        const page = await ask(signal, (options) =>
+          client.send(
+            new ListObjectsV2Command({ Bucket: bucket, Prefix, ...(token ? { ContinuationToken: token } : {}) }),
+            options,
+          ),
+        );
+        for (const { Key, Size, LastModified } of page.Contents ?? []) {
+          const key = Key?.slice(toName('').length);
+          if (!key || key.startsWith('.') || key.includes('/.')) continue;
+          yield { key, sizeBytes: Size ?? 0, modifiedAt: LastModified ?? new Date(0) };
+        }
+        token = page.IsTruncated ? page.NextContinuationToken : undefined;
+      } while (token);
+    },
+
+    async url(key, { fileName, contentType, expiresInMs }) {
+      const command = new GetObjectCommand({
+        ...toTarget(parseBlobKey(key)),
+        ResponseContentDisposition: toContentDisposition(fileName),
+        ResponseContentType: contentType,
+      });
+      try {
+        return await getSignedUrl(client, command, { expiresIn: Math.ceil(expiresInMs / 1000) });
+      } catch (error) {
+        throw toTrouble(error, bucket);
+      }
+    },
+
+    freeBytes: async () => null,
+
+    loadIdentity,
+
+    async openIdentity(signal) {
+      const known = await loadIdentity(signal);
+      if (known !== null) return known;
+      const id = randomUUID();
+      const body = Buffer.from(`${id}\n`);
+      const sha256 = createHash('sha256').update(body).digest('hex');
+      // Without If-None-Match the last of several wins; reading once more keeps that to the moment of a first start.
+      await send(identityName, body, { sizeBytes: body.length, sha256 }, 'ifAbsent', signal);
+      return (await loadIdentity(signal)) ?? id;
+    },
+
+    async [Symbol.asyncDispose]() {
+      client.destroy();
+    },
+  };
+}
+
+/** What DeleteObjects takes at once. */
+const maxDeletes = 1000;
+
+function createClient({ endpoint, region, forcePathStyle, checksums, connections, timeoutMs }: S3Settings): S3Client {
+  const agent = { keepAlive: true, maxSockets: connections };
+  const sums = checksums === 'WHEN_SUPPORTED' ? 'WHEN_SUPPORTED' : 'WHEN_REQUIRED';
+  return new S3Client({
+    ...(endpoint ? { endpoint } : {}),
+    ...(region ? { region } : {}),
+    forcePathStyle,
+    requestChecksumCalculation: sums,
+    responseChecksumValidation: sums,
+    // Seconds only: minutes and hours are the queue's.
+    retryMode: 'standard',
+    maxAttempts: 3,
+    // With it the SDK opens a new connection for each body over 2 MB, and waits six seconds where a store does not know it.
+    expectContinueHeader: false,
+    requestHandler: { httpAgent: agent, httpsAgent: agent, connectionTimeout: 5000, socketTimeout: timeoutMs },
+  });
+}
+
+/** A sum over parts (`…-3`) says nothing about the whole. */
+function toWholeSha256(base64: string | undefined): string | undefined {
+  return base64 === undefined || base64.includes('-') ? undefined : Buffer.from(base64, 'base64').toString('hex');
+}

@@ -1,0 +1,289 @@
+// A small S3 that forgives nothing: signatures, payload hashes, sums, lengths and conditions are checked as AWS and Ceph check them, so
+// that what passes here passes there. It keeps objects in memory, can be told to fail in the ways real stores do, and notes each request.
+
+import { createHash } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { crc32 } from 'node:zlib';
+import { XMLParser } from 'fast-xml-parser';
+import { Refusal, verifySignature } from './sigv4.ts';
+
+/** A running store with one bucket. */
+export interface StrictS3 extends AsyncDisposable {
+  readonly endpoint: string;
+  readonly region: string;
+  readonly bucket: string;
+  readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
+  readonly objects: Map<string, StoredObject>;
+  /** Oldest first. */
+  readonly requests: NotedRequest[];
+  /** The next requests of that operation meet this fault, once unless told otherwise. */
+  fail(operation: Operation, fault: Fault, times?: number): void;
+  /** How far the store's clock is ahead of ours. */
+  skewMs: number;
+}
+
+export interface StrictS3Options {
+  /** `unsupported` answers 501, `ignored` overwrites, as older stores do. */
+  readonly conditionalPut?: 'honoured' | 'unsupported' | 'ignored';
+  /** `forgotten`: checked and not kept. `refused`: the header itself is an error. `trusted`: kept as the client claims, whatever was stored. */
+  readonly checksums?: 'kept' | 'forgotten' | 'refused' | 'trusted';
+  readonly pageSize?: number;
+}
+
+export type Operation = 'PutObject' | 'GetObject' | 'HeadObject' | 'HeadBucket' | 'ListObjectsV2' | 'DeleteObjects';
+
+export type Fault =
+  | { readonly kind: 'answer'; readonly status: number; readonly code: string; readonly retryAfter?: string }
+  /** Done, and the connection drops before the answer. */
+  | { readonly kind: 'answerLost' }
+  /** The connection drops before anything is done. */
+  | { readonly kind: 'reset' }
+  /** 200, and other bytes of the same length are stored. */
+  | { readonly kind: 'wrongBytes' }
+  /** 200, and half is stored. */
+  | { readonly kind: 'shortBytes' }
+  /** The body of a get ends in the middle. */
+  | { readonly kind: 'cut' }
+  | { readonly kind: 'slow'; readonly delayMs: number };
+
+export interface StoredObject {
+  readonly bytes: Buffer;
+  readonly sha256: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly modifiedAt: Date;
+}
+
+export interface NotedRequest {
+  readonly operation: Operation | 'unknown';
+  readonly headers: IncomingMessage['headers'];
+  /** 0 where none was sent. */
+  status: number;
+  /** The client's port: as many as connections were used. */
+  readonly port: number | undefined;
+}
+
+interface Call {
+  readonly operation: Operation;
+  readonly key: string;
+  readonly query: URLSearchParams;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: Buffer;
+  readonly fault: Fault | undefined;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly headers?: Record<string, string>;
+  readonly body?: string | Buffer;
+}
+
+/** Starts one on a free port of this machine. */
+export async function openStrictS3(options: StrictS3Options = {}): Promise<StrictS3> {
+  const faults: { operation: Operation; fault: Fault; times: number }[] = [];
+  const s3 = {
+    endpoint: '',
+    region: 'ap-southeast-2',
+    bucket: 'test-bucket',
+    credentials: { accessKeyId: 'AKIDSTRICTTEST', secretAccessKey: 'strict/secret+key' },
+    objects: new Map<string, StoredObject>(),
+    requests: [] as NotedRequest[],
+    skewMs: 0,
+    fail: (operation: Operation, fault: Fault, times = 1) => void faults.push({ operation, fault, times }),
+  };
+  const takeFault = (operation: Operation) => {
+    const found = faults.find((each) => each.operation === operation && each.times-- > 0);
+    return found?.fault;
+  };
+
+  const server = createServer((request, response) => {
+    const noted: NotedRequest = {
+      operation: 'unknown',
+      headers: request.headers,
+      status: 0,
+      port: request.socket.remotePort,
+    };
+    s3.requests.push(noted);
+    answer(request, response, noted).catch(() => request.socket.destroy());
+  });
+
+  async function answer(request: IncomingMessage, response: ServerResponse, noted: NotedRequest): Promise<void> {
+    const target = request.url ?? '/';
+    const url = new URL(target, 'http://x');
+    const [, bucket = '', ...rest] = decodeURIComponent(url.pathname).split('/');
+    const key = rest.join('/');
+    const operation = toOperation(request.method ?? '', key, url.searchParams);
+    const fault = operation && takeFault(operation);
+    if (operation) Object.assign(noted, { operation });
+    if (fault?.kind === 'reset') throw new Error('reset');
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const body = Buffer.concat(chunks);
+    if (fault?.kind === 'slow') await sleep(fault.delayMs);
+
+    let result: Answer;
+    try {
+      const now = () => Date.now() + s3.skewMs;
+      const payloadHash = verifySignature(
+        { method: request.method ?? '', target, headers: request.headers },
+        { ...s3.credentials, region: s3.region, now },
+      );
+      checkBody(request.headers, body, payloadHash, request.method ?? '', options);
+      if (fault?.kind === 'answer') throw new Refusal(fault.code, fault.status);
+      if (!operation) throw new Refusal('MethodNotAllowed', 405);
+      if (bucket !== s3.bucket) throw new Refusal('NoSuchBucket', 404);
+      result = perform({ operation, key, query: url.searchParams, headers: request.headers, body, fault });
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      result = toErrorAnswer(error, request.method === 'HEAD');
+    }
+    if (fault?.kind === 'answerLost') throw new Error('answer lost');
+    noted.status = result.status;
+    const length = result.headers?.['content-length'] ?? String(Buffer.byteLength(result.body ?? ''));
+    const retryAfter = fault?.kind === 'answer' && fault.retryAfter ? { 'retry-after': fault.retryAfter } : {};
+    response.writeHead(result.status, { ...result.headers, ...retryAfter, 'content-length': length });
+    if (fault?.kind === 'cut' && result.body) {
+      response.write(result.body.slice(0, result.body.length / 2), () => request.socket.destroy());
+    } else response.end(result.body);
+  }
+
+  function perform(call: Call): Answer {
+    const { operation, key } = call;
+    if (operation === 'HeadBucket') return { status: 200 };
+    if (operation === 'ListObjectsV2') return list(call);
+    if (operation === 'DeleteObjects') return remove(call);
+    if (operation === 'PutObject') return put(call);
+    const found = s3.objects.get(key);
+    if (!found) throw new Refusal('NoSuchKey', 404);
+    const sum = call.headers['x-amz-checksum-mode'] === 'ENABLED' && found.sha256 ? found.sha256 : undefined;
+    const headers = {
+      ...found.headers,
+      'content-type': call.query.get('response-content-type') ?? 'application/octet-stream',
+      ...pick('content-disposition', call.query.get('response-content-disposition')),
+      'content-length': String(found.bytes.length),
+      'last-modified': found.modifiedAt.toUTCString(),
+      ...pick('x-amz-checksum-sha256', sum),
+    };
+    return operation === 'HeadObject' ? { status: 200, headers } : { status: 200, headers, body: found.bytes };
+  }
+
+  function put({ key, headers, body, fault }: Call): Answer {
+    if (headers['if-none-match'] !== undefined) {
+      if (options.conditionalPut === 'unsupported') throw new Refusal('NotImplemented', 501);
+      if (options.conditionalPut !== 'ignored' && s3.objects.has(key)) throw new Refusal('PreconditionFailed', 412);
+    }
+    let bytes = body;
+    if (fault?.kind === 'wrongBytes')
+      bytes = Buffer.from(body.map((byte, i) => (i === body.length >> 1 ? byte ^ 1 : byte)));
+    if (fault?.kind === 'shortBytes') bytes = body.subarray(0, body.length >> 1);
+    const claimed = headers['x-amz-checksum-sha256'];
+    const keeps = claimed !== undefined && options.checksums !== 'forgotten';
+    const sum = options.checksums === 'trusted' ? String(claimed) : toSha256(bytes, 'base64');
+    const encryption = pick('x-amz-server-side-encryption', headers['x-amz-server-side-encryption']);
+    s3.objects.set(key, { bytes, sha256: keeps ? sum : undefined, headers: encryption, modifiedAt: new Date() });
+    return { status: 200, headers: { etag: '"strict"', ...encryption } };
+  }
+
+  function remove({ headers, body }: Call): Answer {
+    if (!headers['content-md5'] && !Object.keys(headers).some((name) => name.startsWith('x-amz-checksum-'))) {
+      throw new Refusal('InvalidRequest', 400);
+    }
+    const request = new XMLParser({ isArray: (name) => name === 'Object' }).parse(body.toString()) as {
+      Delete: { Object: { Key: string }[] };
+    };
+    if (request.Delete.Object.length > 1000) throw new Refusal('MalformedXML', 400);
+    for (const { Key } of request.Delete.Object) s3.objects.delete(Key);
+    return { status: 200, body: '<?xml version="1.0"?><DeleteResult></DeleteResult>' };
+  }
+
+  function list({ query }: Call): Answer {
+    const prefix = query.get('prefix') ?? '';
+    const after = query.get('continuation-token') ?? '';
+    const keys = [...s3.objects.keys()].filter((key) => key.startsWith(prefix) && key > after).sort();
+    const page = keys.slice(0, options.pageSize ?? 1000);
+    const more = keys.length > page.length;
+    const contents = page.map((key) => {
+      const { bytes, modifiedAt } = s3.objects.get(key) as StoredObject;
+      return `<Contents><Key>${key}</Key><Size>${bytes.length}</Size><LastModified>${modifiedAt.toISOString()}</LastModified></Contents>`;
+    });
+    const next = more ? `<NextContinuationToken>${page.at(-1)}</NextContinuationToken>` : '';
+    const body = `<ListBucketResult><IsTruncated>${more}</IsTruncated>${next}${contents.join('')}</ListBucketResult>`;
+    return { status: 200, headers: { 'content-type': 'application/xml' }, body: `<?xml version="1.0"?>${body}` };
+  }
+
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  s3.endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return Object.assign(s3, {
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+    },
+  });
+}
+
+function toOperation(method: string, key: string, query: URLSearchParams): Operation | undefined {
+  if (key === '') {
+    if (method === 'HEAD') return 'HeadBucket';
+    if (method === 'GET' && query.get('list-type') === '2') return 'ListObjectsV2';
+    if (method === 'POST' && query.has('delete')) return 'DeleteObjects';
+    return undefined;
+  }
+  return ({ PUT: 'PutObject', GET: 'GetObject', HEAD: 'HeadObject' } as const)[method];
+}
+
+/** Everything a request says of its own body must be true. */
+function checkBody(
+  headers: IncomingMessage['headers'],
+  body: Buffer,
+  payloadHash: string,
+  method: string,
+  options: StrictS3Options,
+): void {
+  const carries = method === 'PUT' || method === 'POST';
+  if (/aws-chunked/.test(headers['content-encoding'] ?? '') || payloadHash.startsWith('STREAMING-')) {
+    throw new Refusal('NotImplemented', 501);
+  }
+  if (carries && headers['content-length'] === undefined) throw new Refusal('MissingContentLength', 411);
+  if (headers['x-amz-acl'] !== undefined) throw new Refusal('AccessControlListNotSupported', 400);
+  if (carries && payloadHash !== toSha256(body, 'hex')) throw new Refusal('XAmzContentSHA256Mismatch', 400);
+  const sums = {
+    'x-amz-checksum-sha256': () => toSha256(body, 'base64'),
+    'x-amz-checksum-crc32': () => toCrc32(body),
+    'content-md5': () => createHash('md5').update(body).digest('base64'),
+  };
+  for (const [name, value] of Object.entries(headers)) {
+    if (!name.startsWith('x-amz-checksum-') && name !== 'content-md5') continue;
+    if (name === 'x-amz-checksum-mode') continue;
+    if (options.checksums === 'refused' && method === 'PUT') throw new Refusal('InvalidArgument', 400);
+    const expected = sums[name as keyof typeof sums]?.();
+    if (expected === undefined) throw new Refusal('InvalidRequest', 400);
+    if (value !== expected) throw new Refusal('BadDigest', 400);
+    const algorithm = headers['x-amz-sdk-checksum-algorithm'];
+    if (name !== 'content-md5' && `x-amz-checksum-${String(algorithm).toLowerCase()}` !== name) {
+      throw new Refusal('InvalidRequest', 400);
+    }
+  }
+}
+
+function toErrorAnswer({ code, status }: Refusal, isHead: boolean): Answer {
+  if (isHead) return { status };
+  // Real ones repeat the key and who asked; nothing of it may reach our messages.
+  const body = `<?xml version="1.0"?><Error><Code>${code}</Code><Message>secret of the store</Message></Error>`;
+  return { status, headers: { 'content-type': 'application/xml' }, body };
+}
+
+function toSha256(bytes: Buffer, encoding: 'hex' | 'base64'): string {
+  return createHash('sha256').update(bytes).digest(encoding);
+}
+
+function toCrc32(bytes: Buffer): string {
+  const sum = Buffer.alloc(4);
+  sum.writeUInt32BE(crc32(bytes));
+  return sum.toString('base64');
+}
+
+function pick(name: string, value: string | string[] | null | undefined): Record<string, string> {
+  return typeof value === 'string' ? { [name]: value } : {};
+}
