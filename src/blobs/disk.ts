@@ -61,7 +61,9 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
         for (const each of new Set(paths.map((path) => dirname(path)))) await syncFolder(each).catch(ignore('ENOENT'));
       }),
 
-    list: (prefix, signal) => listFiles(join(root, prefix), parseBlobFolder(prefix), signal),
+    async *list(prefix, signal) {
+      yield* listFiles(join(root, parseBlobFolder(prefix)), prefix, signal);
+    },
 
     url: async (key) => pathToFileURL(toPath(key)).href,
 

@@ -44,6 +44,8 @@ export type Fault =
   | { readonly kind: 'wrongBytes' }
   /** 200, and half is stored. */
   | { readonly kind: 'shortBytes' }
+  /** 200, and a list of keys that were not deleted. */
+  | { readonly kind: 'undeleted' }
   /** The body of a get ends in the middle. */
   | { readonly kind: 'cut' }
   | { readonly kind: 'slow'; readonly delayMs: number };
@@ -185,7 +187,7 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
     return { status: 200, headers: { etag: '"strict"', ...encryption } };
   }
 
-  function remove({ headers, body }: Call): Answer {
+  function remove({ headers, body, fault }: Call): Answer {
     if (!headers['content-md5'] && !Object.keys(headers).some((name) => name.startsWith('x-amz-checksum-'))) {
       throw new Refusal('InvalidRequest', 400);
     }
@@ -193,14 +195,19 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
       Delete: { Object: { Key: string }[] };
     };
     if (request.Delete.Object.length > 1000) throw new Refusal('MalformedXML', 400);
-    for (const { Key } of request.Delete.Object) s3.objects.delete(Key);
-    return { status: 200, body: '<?xml version="1.0"?><DeleteResult></DeleteResult>' };
+    const keys = request.Delete.Object.map(({ Key }) => Key);
+    if (fault?.kind !== 'undeleted') for (const key of keys) s3.objects.delete(key);
+    const errors =
+      fault?.kind === 'undeleted' ? keys.map((key) => `<Error><Key>${key}</Key><Code>AccessDenied</Code></Error>`) : [];
+    return { status: 200, body: `<?xml version="1.0"?><DeleteResult>${errors.join('')}</DeleteResult>` };
   }
 
   function list({ query }: Call): Answer {
     const prefix = query.get('prefix') ?? '';
     const after = query.get('continuation-token') ?? '';
-    const keys = [...s3.objects.keys()].filter((key) => key.startsWith(prefix) && key > after).sort();
+    const keys = [...s3.objects.keys()]
+      .filter((key) => key.startsWith(prefix) && key > after)
+      .sort((a, b) => (a < b ? -1 : 1));
     const page = keys.slice(0, options.pageSize ?? 1000);
     const more = keys.length > page.length;
     const contents = page.map((key) => {

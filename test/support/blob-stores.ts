@@ -1,0 +1,178 @@
+// The stores that the contract is held against: a folder, the strict S3, SeaweedFS in a container where Docker answers, and whichever
+// real store S3_TEST_ENDPOINT names. One that is not there says why, and its tests are reported as skipped.
+
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
+import { vi } from 'vitest';
+import { openDiskBlobs } from '../../src/blobs/disk.ts';
+import { openS3Blobs, type S3Settings } from '../../src/blobs/s3.ts';
+import type { BlobFacts, BlobStore } from '../../src/domain/blob.ts';
+import { openStrictS3, type StrictS3, type StrictS3Options } from './strict-s3.ts';
+import { dockerAnswers } from './test-server.ts';
+
+/** A place in which any number of stores can be opened one after another; all is gone when it is disposed. */
+export interface BlobPlace extends AsyncDisposable {
+  open(): Promise<BlobStore>;
+}
+
+/** How to get at one kind of place, or why there is none. */
+export interface BlobPlaceChoice {
+  readonly name: string;
+  readonly absent?: string;
+  readonly open: () => Promise<BlobPlace>;
+}
+
+/** All kinds, those that are not there included. */
+export async function loadBlobPlaces(): Promise<BlobPlaceChoice[]> {
+  const endpoint = process.env.S3_TEST_ENDPOINT;
+  const docker = await dockerAnswers(process.env.DOCKER_HOST);
+  return [
+    { name: 'a folder', open: openFolder },
+    { name: 'the strict S3', open: () => openStrictPlace() },
+    { name: 'a strict S3 that keeps no sums', open: () => openStrictPlace({ checksums: 'forgotten' }) },
+    { name: 'a strict S3 without If-None-Match', open: () => openStrictPlace({ conditionalPut: 'unsupported' }) },
+    docker ? await openContainerChoice() : { name: 'SeaweedFS', absent: 'Docker does not answer', open: openNothing },
+    endpoint
+      ? { name: 'S3_TEST_ENDPOINT', open: () => openRealPlace(endpoint) }
+      : { name: 'a real store', absent: 'S3_TEST_ENDPOINT is not set', open: openNothing },
+  ];
+}
+
+/** Bytes that were never there before, and what is true of them. */
+export function createBytes(sizeBytes: number): { bytes: Buffer; facts: BlobFacts } {
+  const bytes = randomBytes(sizeBytes);
+  return { bytes, facts: toFacts(bytes) };
+}
+
+/** What is true of bytes. */
+export function toFacts(bytes: Uint8Array): BlobFacts {
+  return { sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+}
+
+/** A folder of a test's own. */
+export async function openScratch(): Promise<{ path: string } & AsyncDisposable> {
+  const path = await mkdtemp(join(tmpdir(), 'intake-blobs-'));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
+/** Settings for a client of the strict S3; its credentials are in the environment, where the SDK looks. */
+export function toSettings(s3: StrictS3, settings: Partial<S3Settings> = {}): S3Settings {
+  stubCredentials(s3.credentials);
+  const { bucket, endpoint, region } = s3;
+  const fixed = {
+    prefix: 'intake',
+    forcePathStyle: true,
+    checksums: 'WHEN_REQUIRED',
+    connections: 8,
+    timeoutMs: 5000,
+  } as const;
+  return { bucket, endpoint, region, ...fixed, ...settings };
+}
+
+async function openFolder(): Promise<BlobPlace> {
+  const scratch = await openScratch();
+  return {
+    open: () => openDiskBlobs(join(scratch.path, 'blobs')),
+    [Symbol.asyncDispose]: scratch[Symbol.asyncDispose],
+  };
+}
+
+async function openStrictPlace(options: StrictS3Options = {}): Promise<BlobPlace> {
+  const s3 = await openStrictS3({ pageSize: 7, ...options });
+  return {
+    open: async () => openS3Blobs(toSettings(s3)),
+    async [Symbol.asyncDispose]() {
+      vi.unstubAllEnvs();
+      await s3[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function openRealPlace(endpoint: string): Promise<BlobPlace> {
+  const prefix = `intake-test/${randomUUID()}`;
+  const open = async () =>
+    openS3Blobs({
+      bucket: process.env.S3_TEST_BUCKET ?? 'intake-test',
+      region: process.env.S3_TEST_REGION ?? 'us-east-1',
+      prefix,
+      endpoint,
+      forcePathStyle: true,
+      checksums: 'WHEN_REQUIRED',
+      connections: 8,
+      timeoutMs: 10_000,
+    });
+  return {
+    open,
+    async [Symbol.asyncDispose]() {
+      await using store = await open();
+      const signal = AbortSignal.timeout(60_000);
+      const keys = await Array.fromAsync(store.list('', signal), ({ key }) => key);
+      await store.delete(keys, signal);
+    },
+  };
+}
+
+const image = 'chrislusf/seaweedfs:4.40';
+const seaweedKeys = { accessKeyId: 'intake-test', secretAccessKey: 'intake-test-secret' };
+
+/** Started while the file is collected: only then is it known whether there is an image. */
+async function openContainerChoice(): Promise<BlobPlaceChoice> {
+  const { GenericContainer, Wait } = await import('testcontainers');
+  const identity = {
+    name: 'test',
+    credentials: [{ accessKey: seaweedKeys.accessKeyId, secretKey: seaweedKeys.secretAccessKey }],
+    actions: ['Admin', 'Read', 'Write', 'List'],
+  };
+  try {
+    const container = await new GenericContainer(image)
+      .withCopyContentToContainer([
+        { content: JSON.stringify({ identities: [identity] }), target: '/etc/intake-s3.json' },
+      ])
+      .withCommand(['server', '-dir=/data', '-s3', '-s3.config=/etc/intake-s3.json'])
+      .withExposedPorts(8333)
+      .withWaitStrategy(Wait.forHttp('/healthz', 8333))
+      .withStartupTimeout(60_000)
+      .start();
+    const endpoint = `http://${container.getHost()}:${container.getMappedPort(8333)}`;
+    return { name: `a container of ${image}`, open: () => openSeaweedPlace(endpoint, () => container.stop()) };
+  } catch (error) {
+    return { name: 'SeaweedFS', absent: `Docker gave no ${image}: ${(error as Error).message}`, open: openNothing };
+  }
+}
+
+async function openSeaweedPlace(endpoint: string, stop: () => Promise<unknown>): Promise<BlobPlace> {
+  stubCredentials(seaweedKeys);
+  const bucket = 'intake-test';
+  const region = 'us-east-1';
+  const client = new S3Client({ endpoint, region, forcePathStyle: true });
+  await client.send(new CreateBucketCommand({ Bucket: bucket }));
+  client.destroy();
+  const fixed = {
+    prefix: 'intake',
+    forcePathStyle: true,
+    checksums: 'WHEN_REQUIRED',
+    connections: 8,
+    timeoutMs: 10_000,
+  } as const;
+  return {
+    open: async () => openS3Blobs({ bucket, endpoint, region, ...fixed }),
+    async [Symbol.asyncDispose]() {
+      vi.unstubAllEnvs();
+      await stop();
+    },
+  };
+}
+
+function stubCredentials({ accessKeyId, secretAccessKey }: { accessKeyId: string; secretAccessKey: string }): void {
+  vi.stubEnv('AWS_ACCESS_KEY_ID', accessKeyId);
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', secretAccessKey);
+  for (const name of ['AWS_SESSION_TOKEN', 'AWS_PROFILE', 'AWS_ENDPOINT_URL', 'AWS_ENDPOINT_URL_S3'])
+    vi.stubEnv(name, undefined);
+}
+
+function openNothing(): Promise<BlobPlace> {
+  throw new Error('There is no such store here.');
+}
