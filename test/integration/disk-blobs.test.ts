@@ -1,0 +1,121 @@
+// What a folder may go through: kill -9 in the middle of a put, leftovers, another process beside us, a file where a folder should be.
+
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdir, readdir, rm, stat, statfs, utimes, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { openDiskBlobs } from '../../src/blobs/disk.ts';
+import { toBlobKey } from '../../src/domain/blob.ts';
+import { createBytes, openScratch } from '../support/blob-stores.ts';
+
+const signal = AbortSignal.timeout(600_000);
+
+describe('a folder of blobs', () => {
+  test('lets nobody else read', async () => {
+    await using scratch = await openScratch();
+    await using store = await openDiskBlobs(join(scratch.path, 'new', 'blobs'));
+    const { bytes, facts } = createBytes(10);
+    const key = toBlobKey(5n, facts.sha256);
+    await store.put(key, bytes, facts, signal);
+    await store.openIdentity(signal);
+    const path = fileURLToPath(await store.url(key, { fileName: 'x', contentType: 'x', expiresInMs: 1 }));
+    const mode = async (each: string) => ((await stat(each)).mode & 0o777).toString(8);
+    expect(await mode(path)).toBe('600');
+    expect(await mode(join(scratch.path, 'new/blobs/.intake-store'))).toBe('600');
+    for (let each = dirname(path); each !== scratch.path; each = dirname(each)) expect(await mode(each)).toBe('700');
+  });
+
+  test('keeps nothing beside the blobs once a put is over, however it ended', async () => {
+    await using scratch = await openScratch();
+    await using store = await openDiskBlobs(scratch.path);
+    const { bytes, facts } = createBytes(10);
+    const key = toBlobKey(5n, facts.sha256);
+    await store.put(key, bytes, facts, signal);
+    await store.openIdentity(signal);
+    await store.put(key, Buffer.from('other'), facts, signal);
+    await rm(join(scratch.path, key));
+    await expect(store.put(key, Buffer.from('other'), facts, signal)).rejects.toMatchObject({ kind: 'mismatch' });
+    // A folder where the blob should be: the rename itself fails.
+    await mkdir(join(scratch.path, key));
+    await expect(store.put(key, bytes, facts, signal)).rejects.toMatchObject({ kind: 'ours' });
+    expect(await readdir(join(scratch.path, '.aside'))).toEqual([]);
+  });
+
+  test('loses what killed puts left when it is opened, and nothing of a put under way elsewhere', async () => {
+    await using scratch = await openScratch();
+    const aside = join(scratch.path, '.aside');
+    await mkdir(aside);
+    for (const name of ['old', 'young']) await writeFile(join(aside, name), 'half');
+    const twoHoursAgo = new Date(Date.now() - 2 * 60 * 60 * 1000);
+    await utimes(join(aside, 'old'), twoHoursAgo, twoHoursAgo);
+    await using _ = await openDiskBlobs(scratch.path);
+    expect(await readdir(aside)).toEqual(['young']);
+  });
+
+  test('after kill -9 in the middle of puts holds whole blobs only', async () => {
+    await using scratch = await openScratch();
+    const sizeBytes = 2_000_000;
+    for (const afterMs of [5, 20, 60]) {
+      const child = fork(new URL('../support/endless-puts.ts', import.meta.url), [scratch.path, String(sizeBytes)]);
+      await once(child, 'message');
+      await sleep(afterMs);
+      await kill(child);
+    }
+    await using store = await openDiskBlobs(scratch.path);
+    const listed = await Array.fromAsync(store.list('', signal));
+    expect(listed.length).toBeGreaterThan(2);
+    for (const { key } of listed) {
+      const sha256 = key.split('/').at(-1) ?? '';
+      expect(await store.verify(key, { sizeBytes, sha256 }, 'bytes', signal)).toBe('intact');
+    }
+  });
+
+  test('that cannot be one is our trouble, by its code', async () => {
+    await using scratch = await openScratch();
+    await writeFile(join(scratch.path, 'file'), '');
+    await expect(openDiskBlobs(join(scratch.path, 'file'))).rejects.toMatchObject({
+      kind: 'ours',
+      message: expect.stringMatching(/EEXIST|ENOTDIR/),
+    });
+  });
+
+  test('that vanished takes nothing, and says so', async () => {
+    await using scratch = await openScratch();
+    const root = join(scratch.path, 'blobs');
+    await using store = await openDiskBlobs(root);
+    await rm(root, { recursive: true });
+    const { bytes, facts } = createBytes(10);
+    const attempt = store.put(toBlobKey(5n, facts.sha256), bytes, facts, signal);
+    await expect(attempt).rejects.toMatchObject({ kind: 'ours', message: expect.stringContaining('ENOENT') });
+    await expect(store.freeBytes()).rejects.toMatchObject({ kind: 'ours' });
+  });
+
+  test.skipIf(process.getuid?.() === 0)(
+    'that may not be written is our trouble (root may write everywhere)',
+    async () => {
+      await using scratch = await openScratch();
+      await using store = await openDiskBlobs(scratch.path);
+      await chmod(join(scratch.path, '.aside'), 0o500);
+      const { bytes, facts } = createBytes(10);
+      const attempt = store.put(toBlobKey(5n, facts.sha256), bytes, facts, signal);
+      await expect(attempt).rejects.toMatchObject({ kind: 'ours', message: expect.stringContaining('EACCES') });
+    },
+  );
+
+  test('knows how much its disk still takes', async () => {
+    await using scratch = await openScratch();
+    await using store = await openDiskBlobs(scratch.path);
+    const { bavail, bsize } = await statfs(scratch.path);
+    expect(Math.abs(((await store.freeBytes()) ?? 0) - bavail * bsize)).toBeLessThan(1_000_000_000);
+    expect(store.location).toBe(new URL(`file://${scratch.path}`).href);
+  });
+});
+
+async function kill(child: ChildProcess): Promise<void> {
+  const ended = once(child, 'exit');
+  child.kill('SIGKILL');
+  await ended;
+}

@@ -1,0 +1,328 @@
+// What a bucket may do to us, and what becomes of it: storage 503, 403, no such bucket, 200 but wrong bytes, answer lost after the object
+// was stored, object deleted behind our back.
+
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { openS3Blobs, type S3Settings } from '../../src/blobs/s3.ts';
+import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
+import { Trouble } from '../../src/domain/trouble.ts';
+import { createBytes, openScratch, toSettings } from '../support/blob-stores.ts';
+import { type Fault, openStrictS3, type StrictS3, type StrictS3Options } from '../support/strict-s3.ts';
+
+const signal = AbortSignal.timeout(600_000);
+const { bytes, facts } = createBytes(40_000);
+const key = toBlobKey(7n, facts.sha256);
+
+interface Bench extends AsyncDisposable {
+  readonly s3: StrictS3;
+  readonly store: BlobStore;
+}
+
+async function openBench(options: StrictS3Options = {}, settings: Partial<S3Settings> = {}): Promise<Bench> {
+  const s3 = await openStrictS3(options);
+  const store = openS3Blobs(toSettings(s3, settings));
+  return {
+    s3,
+    store,
+    async [Symbol.asyncDispose]() {
+      await store[Symbol.asyncDispose]();
+      await s3[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const put = (store: BlobStore) => store.put(key, bytes, facts, signal);
+const readAll = (store: BlobStore) => Array.fromAsync(store.get(key, signal)).then((chunks) => Buffer.concat(chunks));
+const operations = (s3: StrictS3) => s3.requests.map(({ operation, status }) => `${operation} ${status}`);
+const failure = (attempt: Promise<unknown>) =>
+  attempt.then(
+    () => 'no trouble',
+    (error: unknown) => error,
+  );
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+describe('a put', () => {
+  test.for(['memory', 'a file'])(
+    'from %s carries what the strictest store asks for, and nothing it may refuse',
+    async (from) => {
+      await using bench = await openBench({}, { sse: 'AES256' });
+      await using scratch = await openScratch();
+      const path = join(scratch.path, 'spooled');
+      await writeFile(path, bytes);
+      await bench.store.put(key, from === 'memory' ? bytes : { path }, facts, signal);
+      const headers = bench.s3.requests[0]?.headers ?? {};
+      expect(headers).toMatchObject({
+        'x-amz-content-sha256': facts.sha256,
+        'x-amz-checksum-sha256': Buffer.from(facts.sha256, 'hex').toString('base64'),
+        'x-amz-sdk-checksum-algorithm': 'SHA256',
+        'content-length': '40000',
+        'content-type': 'application/octet-stream',
+        'if-none-match': '*',
+        'x-amz-server-side-encryption': 'AES256',
+      });
+      const unwanted = ['x-amz-acl', 'content-encoding', 'transfer-encoding', 'expect', 'x-amz-trailer'];
+      expect(Object.keys(headers).filter((name) => unwanted.includes(name))).toEqual([]);
+      expect(operations(bench.s3)).toEqual(['PutObject 200', 'HeadObject 200']);
+      expect([...bench.s3.objects.keys()]).toEqual([`intake/${key}`]);
+    },
+  );
+
+  test('leaves encryption to the bucket unless told', async () => {
+    await using bench = await openBench();
+    await put(bench.store);
+    expect(bench.s3.requests[0]?.headers).not.toHaveProperty('x-amz-server-side-encryption');
+  });
+
+  test('of many at once uses no more connections than it was given, and keeps them', async () => {
+    await using bench = await openBench({}, { connections: 4 });
+    const many = Array.from({ length: 40 }, () => createBytes(100));
+    await Promise.all(
+      many.map((each) => bench.store.put(toBlobKey(1n, each.facts.sha256), each.bytes, each.facts, signal)),
+    );
+    expect(bench.s3.requests.length).toBe(80);
+    expect(new Set(bench.s3.requests.map(({ port }) => port)).size).toBeLessThanOrEqual(4);
+  });
+
+  test.for<[string, Fault]>([
+    ['500', { kind: 'answer', status: 500, code: 'InternalError' }],
+    ['503', { kind: 'answer', status: 503, code: 'ServiceUnavailable' }],
+    ['dropped connection', { kind: 'reset' }],
+    ['silence', { kind: 'slow', delayMs: 600 }],
+  ])('gets over one %s: a file is sent again from its beginning', async ([, fault]) => {
+    await using bench = await openBench({}, { timeoutMs: 300 });
+    await using scratch = await openScratch();
+    const large = createBytes(3_000_000);
+    const path = join(scratch.path, 'spooled');
+    await writeFile(path, large.bytes);
+    const largeKey = toBlobKey(1n, large.facts.sha256);
+    bench.s3.fail('PutObject', fault);
+    await bench.store.put(largeKey, { path }, large.facts, signal);
+    expect(await bench.store.verify(largeKey, large.facts, 'bytes', signal)).toBe('intact');
+    expect(bench.s3.requests.filter(({ operation }) => operation === 'PutObject').length).toBe(2);
+  });
+
+  test('whose answer was lost after storing finds its own bytes there', async () => {
+    await using bench = await openBench();
+    bench.s3.fail('PutObject', { kind: 'answerLost' });
+    expect(await put(bench.store)).toBe('present');
+    expect(operations(bench.s3)).toEqual(['PutObject 0', 'PutObject 412', 'HeadObject 200']);
+    expect((await readAll(bench.store)).equals(bytes)).toBe(true);
+  });
+
+  test('that met another under way goes on without the condition', async () => {
+    await using bench = await openBench();
+    bench.s3.fail('PutObject', { kind: 'answer', status: 409, code: 'ConditionalRequestConflict' });
+    expect(await put(bench.store)).toBe('stored');
+    expect(bench.s3.requests.at(-2)?.headers['if-none-match']).toBeUndefined();
+  });
+
+  test('learns once that a store knows no If-None-Match', async () => {
+    await using bench = await openBench({ conditionalPut: 'unsupported' });
+    expect(await put(bench.store)).toBe('stored');
+    expect(await put(bench.store)).toBe('stored');
+    const puts = bench.s3.requests.filter(({ operation }) => operation === 'PutObject');
+    expect(puts.map(({ headers, status }) => [headers['if-none-match'], status])).toEqual([
+      ['*', 501],
+      [undefined, 200],
+      [undefined, 200],
+    ]);
+  });
+
+  test('over a store that ignores If-None-Match leaves the same bytes', async () => {
+    await using bench = await openBench({ conditionalPut: 'ignored' });
+    await put(bench.store);
+    await put(bench.store);
+    expect(await bench.store.verify(key, facts, 'bytes', signal)).toBe('intact');
+  });
+});
+
+describe('200 but wrong bytes', () => {
+  test.for([
+    ['wrongBytes', 'kept'],
+    ['wrongBytes', 'forgotten'],
+    ['shortBytes', 'kept'],
+    ['shortBytes', 'forgotten'],
+  ] as const)('(%s, sums %s) is never called stored, and the next put heals it', async ([kind, checksums]) => {
+    await using bench = await openBench({ checksums });
+    bench.s3.fail('PutObject', { kind });
+    await expect(put(bench.store)).rejects.toMatchObject({ kind: 'ours', message: expect.stringContaining('damaged') });
+    expect(await put(bench.store)).toBe('stored');
+    expect((await readAll(bench.store)).equals(bytes)).toBe(true);
+  });
+
+  test('behind a sum that the store merely repeats are found by reading', async () => {
+    await using bench = await openBench({ checksums: 'trusted' });
+    bench.s3.fail('PutObject', { kind: 'wrongBytes' });
+    await put(bench.store);
+    expect(await bench.store.verify(key, facts, 'record', signal)).toBe('intact');
+    expect(await bench.store.verify(key, facts, 'bytes', signal)).toBe('damaged');
+  });
+
+  test('are not looked for by reading where the store keeps a sum, and are where it keeps none', async () => {
+    await using keeping = await openBench({ checksums: 'kept' });
+    await put(keeping.store);
+    expect(operations(keeping.s3)).toEqual(['PutObject 200', 'HeadObject 200']);
+    await using forgetting = await openBench({ checksums: 'forgotten' });
+    await put(forgetting.store);
+    expect(operations(forgetting.s3)).toEqual(['PutObject 200', 'HeadObject 200', 'GetObject 200']);
+  });
+});
+
+describe('S3_CHECKSUMS', () => {
+  test('OFF serves a store that refuses the header, and still proves the bytes', async () => {
+    await using refused = await openBench({ checksums: 'refused' });
+    await expect(put(refused.store)).rejects.toMatchObject({ kind: 'ours', status: 400 });
+    await using bench = await openBench({ checksums: 'refused' }, { checksums: 'OFF' });
+    expect(await put(bench.store)).toBe('stored');
+    expect(operations(bench.s3)).toEqual(['PutObject 200', 'HeadObject 200', 'GetObject 200']);
+    expect(bench.s3.requests[0]?.headers['x-amz-content-sha256']).toBe(facts.sha256);
+    await bench.store.delete([key], signal);
+  });
+
+  test('WHEN_SUPPORTED changes nothing that a caller sees', async () => {
+    await using bench = await openBench({}, { checksums: 'WHEN_SUPPORTED' });
+    expect(await put(bench.store)).toBe('stored');
+    expect((await readAll(bench.store)).equals(bytes)).toBe(true);
+    expect(await bench.store.verify(key, facts, 'bytes', signal)).toBe('intact');
+    await bench.store.delete([key], signal);
+    expect(bench.s3.objects.size).toBe(0);
+  });
+});
+
+describe('a store that will not', () => {
+  const always = 100;
+
+  test('take so many requests is throttling, and its time is told', async () => {
+    await using bench = await openBench();
+    bench.s3.fail('PutObject', { kind: 'answer', status: 503, code: 'SlowDown', retryAfter: '1' }, always);
+    await expect(put(bench.store)).rejects.toMatchObject({ kind: 'throttled', status: 503, retryAfterMs: 1000 });
+    expect(bench.s3.requests.length).toBe(3);
+  });
+
+  test.for<[string, Fault, string]>([
+    ['work', { kind: 'answer', status: 500, code: 'InternalError' }, 'failed'],
+    ['answer', { kind: 'slow', delayMs: 400 }, 'cannot be reached'],
+    ['listen', { kind: 'reset' }, 'cannot be reached'],
+    ['let us in', { kind: 'answer', status: 403, code: 'AccessDenied' }, 'refuses us'],
+    ['serve this region', { kind: 'answer', status: 301, code: 'PermanentRedirect' }, 'S3_REGION'],
+  ])('%s is our trouble, not the file’s', async ([, fault, message]) => {
+    await using bench = await openBench({}, { timeoutMs: 200 });
+    bench.s3.fail('PutObject', fault, always);
+    await expect(put(bench.store)).rejects.toMatchObject({ kind: 'ours', message: expect.stringContaining(message) });
+  });
+
+  test('exist is our trouble', async () => {
+    await using bench = await openBench({}, { endpoint: 'http://127.0.0.1:9' });
+    await expect(put(bench.store)).rejects.toMatchObject({
+      kind: 'ours',
+      message: expect.stringContaining('ECONNREFUSED'),
+    });
+  });
+
+  test('delete says so: nothing counts as erased that is still there', async () => {
+    await using bench = await openBench();
+    await put(bench.store);
+    bench.s3.fail('DeleteObjects', { kind: 'undeleted' });
+    await expect(bench.store.delete([key], signal)).rejects.toMatchObject({
+      kind: 'ours',
+      message: expect.stringContaining('AccessDenied'),
+    });
+  });
+
+  test('send a blob to its end never gives a short one', async () => {
+    await using bench = await openBench();
+    await put(bench.store);
+    bench.s3.fail('GetObject', { kind: 'cut' });
+    await expect(readAll(bench.store)).rejects.toMatchObject({ kind: 'ours' });
+    bench.s3.fail('GetObject', { kind: 'cut' });
+    await expect(bench.store.verify(key, facts, 'bytes', signal)).rejects.toMatchObject({ kind: 'ours' });
+  });
+});
+
+test('a bucket that is gone is never read as missing blobs', async () => {
+  await using bench = await openBench({}, { bucket: 'another' });
+  const { store } = bench;
+  const expected = { kind: 'ours', message: expect.stringContaining('no bucket another') };
+  await expect(put(store)).rejects.toMatchObject(expected);
+  await expect(readAll(store)).rejects.toMatchObject(expected);
+  await expect(store.verify(key, facts, 'record', signal)).rejects.toMatchObject(expected);
+  await expect(store.delete([key], signal)).rejects.toMatchObject(expected);
+  await expect(Array.fromAsync(store.list('', signal))).rejects.toMatchObject(expected);
+  await expect(store.loadIdentity(signal)).rejects.toMatchObject(expected);
+  await expect(store.openIdentity(signal)).rejects.toMatchObject(expected);
+});
+
+test('a policy that hides the bucket itself does not hide that a blob is missing', async () => {
+  await using bench = await openBench();
+  bench.s3.fail('HeadBucket', { kind: 'answer', status: 403, code: 'AccessDenied' });
+  expect(await bench.store.verify(key, facts, 'record', signal)).toBe('missing');
+  bench.s3.fail('HeadBucket', { kind: 'reset' }, 3);
+  await expect(bench.store.verify(key, facts, 'record', signal)).rejects.toMatchObject({ kind: 'ours' });
+});
+
+test('another prefix of the same bucket is another store', async () => {
+  await using bench = await openBench();
+  await using other = openS3Blobs(toSettings(bench.s3, { prefix: '/int/ake/' }));
+  const mine = await bench.store.openIdentity(signal);
+  expect(await other.loadIdentity(signal)).toBeNull();
+  expect(await other.openIdentity(signal)).not.toBe(mine);
+  await put(bench.store);
+  expect(await Array.fromAsync(other.list('', signal))).toEqual([]);
+  expect([bench.store.location, other.location]).toEqual(['s3://test-bucket/intake', 's3://test-bucket/int/ake']);
+});
+
+test('a signed address works for its time and for nothing else', async () => {
+  await using bench = await openBench();
+  await put(bench.store);
+  const url = await bench.store.url(key, { fileName: 'cv.pdf', contentType: 'application/pdf', expiresInMs: 300_000 });
+  const status = async (address: string) => (await fetch(address)).status;
+  expect(await status(url)).toBe(200);
+  expect(await status(url.replace('cv.pdf', 'cv.exe'))).toBe(403);
+  expect(await status(url.replace(key, `${key}0`))).toBe(403);
+  expect(await status(url.replace('X-Amz-Expires=300', 'X-Amz-Expires=30000'))).toBe(403);
+  bench.s3.skewMs = 301_000;
+  expect(await status(url)).toBe(403);
+});
+
+test('no credential, signature, key or word of the store reaches an error', async () => {
+  await using bench = await openBench({}, { timeoutMs: 200 });
+  const { s3, store } = bench;
+  const troubles: unknown[] = [];
+  const faults: Fault[] = [
+    { kind: 'answer', status: 403, code: 'AccessDenied' },
+    { kind: 'answer', status: 400, code: `x ${key} ${s3.credentials.secretAccessKey}` },
+    { kind: 'reset' },
+  ];
+  for (const fault of faults) {
+    s3.fail('PutObject', fault, 3);
+    troubles.push(await failure(put(store)));
+  }
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'wrong/secret');
+  await using stranger = openS3Blobs({ ...toSettings(s3) });
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'wrong/secret');
+  troubles.push(await failure(put(stranger)));
+  for (const name of ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']) vi.stubEnv(name, undefined);
+  vi.stubEnv('AWS_EC2_METADATA_DISABLED', 'true');
+  await using nobody = openS3Blobs({ ...toSettings(s3) });
+  for (const name of ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']) vi.stubEnv(name, undefined);
+  troubles.push(await failure(put(nobody)));
+
+  expect(troubles.map((trouble) => trouble instanceof Trouble && trouble.kind)).toEqual(Array(5).fill('ours'));
+  expect(inspect(troubles[3])).toContain('SignatureDoesNotMatch');
+  expect(inspect(troubles[4])).toContain('AWS_ACCESS_KEY_ID');
+  const told = inspect(troubles, { depth: 20, showHidden: true });
+  const secrets = [
+    'AKIDSTRICTTEST',
+    s3.credentials.secretAccessKey,
+    'wrong/secret',
+    'Signature=',
+    'secret of the store',
+    facts.sha256,
+  ];
+  expect(secrets.filter((secret) => told.includes(secret))).toEqual([]);
+});
