@@ -42,7 +42,7 @@ export function toPutCommand(
         if ((await file.stat()).size !== facts.sizeBytes) throw toMismatch();
         const stream = file.createReadStream({ highWaterMark: chunkBytes });
         const broken = new Promise<never>((_, reject) => {
-          stream.once('error', () => reject(new Trouble('ours', 'The file to store cannot be read.')));
+          stream.on('error', () => reject(new Trouble('ours', 'The file to store cannot be read.')));
         });
         try {
           return await Promise.race([next({ ...args, request: { ...toHttp(args.request), body: stream } }), broken]);

@@ -5,11 +5,12 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
+import { CreateBucketCommand, DeleteObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { vi } from 'vitest';
 import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import { openS3Blobs, type S3Settings } from '../../src/blobs/s3.ts';
-import type { BlobFacts, BlobStore } from '../../src/domain/blob.ts';
+import { type BlobFacts, type BlobStore, identityName } from '../../src/domain/blob.ts';
+import { openSeaweed, type Seaweed, seaweedImage, seaweedKeys } from './seaweed-container.ts';
 import { openStrictS3, type StrictS3, type StrictS3Options } from './strict-s3.ts';
 import { dockerAnswers } from './test-server.ts';
 
@@ -62,13 +63,6 @@ export async function openScratch(): Promise<{ path: string } & AsyncDisposable>
 export function toSettings(s3: StrictS3, settings: Partial<S3Settings> = {}): S3Settings {
   stubCredentials(s3.credentials);
   const { bucket, endpoint, region } = s3;
-  const fixed = {
-    prefix: 'intake',
-    forcePathStyle: true,
-    checksums: 'WHEN_REQUIRED',
-    connections: 8,
-    timeoutMs: 5000,
-  } as const;
   return { bucket, endpoint, region, ...fixed, ...settings };
 }
 
@@ -92,18 +86,10 @@ async function openStrictPlace(options: StrictS3Options = {}): Promise<BlobPlace
 }
 
 async function openRealPlace(endpoint: string): Promise<BlobPlace> {
+  const bucket = process.env.S3_TEST_BUCKET ?? 'intake-test';
+  const region = process.env.S3_TEST_REGION ?? 'us-east-1';
   const prefix = `intake-test/${randomUUID()}`;
-  const open = async () =>
-    openS3Blobs({
-      bucket: process.env.S3_TEST_BUCKET ?? 'intake-test',
-      region: process.env.S3_TEST_REGION ?? 'us-east-1',
-      prefix,
-      endpoint,
-      forcePathStyle: true,
-      checksums: 'WHEN_REQUIRED',
-      connections: 8,
-      timeoutMs: 10_000,
-    });
+  const open = async () => openS3Blobs({ ...fixed, bucket, region, prefix, endpoint, timeoutMs: 10_000 });
   return {
     open,
     async [Symbol.asyncDispose]() {
@@ -111,60 +97,56 @@ async function openRealPlace(endpoint: string): Promise<BlobPlace> {
       const signal = AbortSignal.timeout(60_000);
       const keys = await Array.fromAsync(store.list('', signal), ({ key }) => key);
       await store.delete(keys, signal);
+      // Its mark is no key; left behind, every run would add one to somebody's bucket.
+      const client = new S3Client({ endpoint, region, forcePathStyle: true });
+      await client.send(new DeleteObjectCommand({ Bucket: bucket, Key: `${prefix}/${identityName}` }));
+      client.destroy();
     },
   };
 }
-
-const image = 'chrislusf/seaweedfs:4.40';
-const seaweedKeys = { accessKeyId: 'intake-test', secretAccessKey: 'intake-test-secret' };
 
 /** Started while the file is collected: only then is it known whether there is an image. */
 async function openContainerChoice(): Promise<BlobPlaceChoice> {
-  const { GenericContainer, Wait } = await import('testcontainers');
-  const identity = {
-    name: 'test',
-    credentials: [{ accessKey: seaweedKeys.accessKeyId, secretKey: seaweedKeys.secretAccessKey }],
-    actions: ['Admin', 'Read', 'Write', 'List'],
-  };
   try {
-    const container = await new GenericContainer(image)
-      .withCopyContentToContainer([
-        { content: JSON.stringify({ identities: [identity] }), target: '/etc/intake-s3.json' },
-      ])
-      .withCommand(['server', '-dir=/data', '-s3', '-s3.config=/etc/intake-s3.json'])
-      .withExposedPorts(8333)
-      .withWaitStrategy(Wait.forHttp('/healthz', 8333))
-      .withStartupTimeout(60_000)
-      .start();
-    const endpoint = `http://${container.getHost()}:${container.getMappedPort(8333)}`;
-    return { name: `a container of ${image}`, open: () => openSeaweedPlace(endpoint, () => container.stop()) };
+    const seaweed = await openSeaweed();
+    return { name: `a container of ${seaweedImage}`, open: () => openSeaweedPlace(seaweed) };
   } catch (error) {
-    return { name: 'SeaweedFS', absent: `Docker gave no ${image}: ${(error as Error).message}`, open: openNothing };
+    return {
+      name: 'SeaweedFS',
+      absent: `Docker gave no ${seaweedImage}: ${(error as Error).message}`,
+      open: openNothing,
+    };
   }
 }
 
-async function openSeaweedPlace(endpoint: string, stop: () => Promise<unknown>): Promise<BlobPlace> {
+async function openSeaweedPlace(seaweed: Seaweed): Promise<BlobPlace> {
   stubCredentials(seaweedKeys);
-  const bucket = 'intake-test';
-  const region = 'us-east-1';
-  const client = new S3Client({ endpoint, region, forcePathStyle: true });
-  await client.send(new CreateBucketCommand({ Bucket: bucket }));
-  client.destroy();
-  const fixed = {
-    prefix: 'intake',
-    forcePathStyle: true,
-    checksums: 'WHEN_REQUIRED',
-    connections: 8,
+  const settings = {
+    ...fixed,
+    bucket: 'intake-test',
+    endpoint: seaweed.endpoint,
+    region: 'us-east-1',
     timeoutMs: 10_000,
-  } as const;
+  };
+  const client = new S3Client({ endpoint: settings.endpoint, region: settings.region, forcePathStyle: true });
+  await client.send(new CreateBucketCommand({ Bucket: settings.bucket }));
+  client.destroy();
   return {
-    open: async () => openS3Blobs({ bucket, endpoint, region, ...fixed }),
+    open: async () => openS3Blobs(settings),
     async [Symbol.asyncDispose]() {
       vi.unstubAllEnvs();
-      await stop();
+      await seaweed[Symbol.asyncDispose]();
     },
   };
 }
+
+const fixed = {
+  prefix: 'intake',
+  forcePathStyle: true,
+  checksums: 'WHEN_REQUIRED',
+  connections: 8,
+  timeoutMs: 5000,
+} as const;
 
 function stubCredentials({ accessKeyId, secretAccessKey }: { accessKeyId: string; secretAccessKey: string }): void {
   vi.stubEnv('AWS_ACCESS_KEY_ID', accessKeyId);

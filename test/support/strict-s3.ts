@@ -32,7 +32,14 @@ export interface StrictS3Options {
   readonly pageSize?: number;
 }
 
-export type Operation = 'PutObject' | 'GetObject' | 'HeadObject' | 'HeadBucket' | 'ListObjectsV2' | 'DeleteObjects';
+export type Operation =
+  | 'PutObject'
+  | 'GetObject'
+  | 'HeadObject'
+  | 'HeadBucket'
+  | 'ListObjectsV2'
+  | 'DeleteObjects'
+  | 'DeleteObject';
 
 export type Fault =
   | { readonly kind: 'answer'; readonly status: number; readonly code: string; readonly retryAfter?: string }
@@ -143,9 +150,10 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
     if (fault?.kind === 'answerLost') throw new Error('answer lost');
     noted.status = result.status;
     const length = result.headers?.['content-length'] ?? String(Buffer.byteLength(result.body ?? ''));
+    const cut = fault?.kind === 'cut';
     const retryAfter = fault?.kind === 'answer' && fault.retryAfter ? { 'retry-after': fault.retryAfter } : {};
     response.writeHead(result.status, { ...result.headers, ...retryAfter, 'content-length': length });
-    if (fault?.kind === 'cut' && result.body) {
+    if (cut && result.body) {
       response.write(result.body.slice(0, result.body.length / 2), () => request.socket.destroy());
     } else response.end(result.body);
   }
@@ -156,6 +164,10 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
     if (operation === 'ListObjectsV2') return list(call);
     if (operation === 'DeleteObjects') return remove(call);
     if (operation === 'PutObject') return put(call);
+    if (operation === 'DeleteObject') {
+      s3.objects.delete(key);
+      return { status: 204 };
+    }
     const found = s3.objects.get(key);
     if (!found) throw new Refusal('NoSuchKey', 404);
     const sum = call.headers['x-amz-checksum-mode'] === 'ENABLED' && found.sha256 ? found.sha256 : undefined;
@@ -237,7 +249,7 @@ function toOperation(method: string, key: string, query: URLSearchParams): Opera
     if (method === 'POST' && query.has('delete')) return 'DeleteObjects';
     return undefined;
   }
-  return ({ PUT: 'PutObject', GET: 'GetObject', HEAD: 'HeadObject' } as const)[method];
+  return ({ PUT: 'PutObject', GET: 'GetObject', HEAD: 'HeadObject', DELETE: 'DeleteObject' } as const)[method];
 }
 
 /** Everything a request says of its own body must be true. */
