@@ -22,6 +22,8 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
   const root = resolve(folder);
   const aside = join(root, asideName);
   const toPath = (key: string) => join(root, parseBlobKey(key));
+  /** A folder that is gone, or not mounted, must not read as a million lost files, nor a delete in it as done. */
+  const requireFolder = () => stat(aside);
 
   await guard('opened', async () => {
     await mkdir(aside, { recursive: true, mode: folderMode });
@@ -35,24 +37,35 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
       guard('written', async () => {
         const path = toPath(key);
         // Whoever renamed it may not have come to sync the folder: the caller's row must not outlive the blob.
-        if ((await verifyFile(path, facts, 'bytes', signal)) === 'intact')
-          return syncFolder(dirname(path)).then(() => 'present');
+        if ((await verifyFile(path, facts, 'bytes', signal)) === 'intact') {
+          await syncFolder(dirname(path));
+          return 'present';
+        }
         await using fresh = await writeAside(aside, body, facts, signal);
         await place(fresh.path, path);
         return 'stored';
       }),
 
-    verify: (key, facts, proof, signal) => guard('read', () => verifyFile(toPath(key), facts, proof, signal)),
+    verify: (key, facts, proof, signal) =>
+      guard('read', async () => {
+        const condition = await verifyFile(toPath(key), facts, proof, signal);
+        if (condition === 'missing') await requireFolder();
+        return condition;
+      }),
 
     async *get(key, signal) {
       await using file = await guard('read', () => openFile(toPath(key)));
-      if (!file) throw new Trouble('missing', 'This blob is not in the store.');
+      if (!file) {
+        await guard('read', requireFolder);
+        throw new Trouble('missing', 'This blob is not in the store.');
+      }
       yield* readChunks(file, signal);
     },
 
     delete: (keys, signal) =>
       guard('deleted', async () => {
         const paths = keys.map(toPath);
+        await requireFolder();
         for (const path of paths) {
           signal.throwIfAborted();
           await rm(path, { force: true });
@@ -62,14 +75,20 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
       }),
 
     async *list(prefix, signal) {
-      yield* listFiles(join(root, parseBlobFolder(prefix)), prefix, signal);
+      const below = join(root, parseBlobFolder(prefix));
+      await guard('read', requireFolder);
+      yield* listFiles(below, prefix, signal);
     },
 
     url: async (key) => pathToFileURL(toPath(key)).href,
 
     freeBytes: () => loadFreeBytes(root),
 
-    loadIdentity: () => guard('read', () => loadIdentity(root)),
+    loadIdentity: () =>
+      guard('read', async () => {
+        await requireFolder();
+        return loadIdentity(root);
+      }),
 
     openIdentity: (signal) =>
       guard('written', async () => {

@@ -8,7 +8,7 @@ export function toTrouble(error: unknown, bucket: string): Trouble {
   if (error instanceof Trouble) return error;
   const { name, code, status, retryAfterMs } = toFacts(error);
   const facts = { ...(status ? { status } : {}), ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
-  const said = `${name || code || 'no answer'}${status ? `, ${status}` : ''}`;
+  const said = status ? `${name || 'no code'}, ${status}` : code || name || 'no answer';
 
   if (name === 'NoSuchBucket') {
     return new Trouble('ours', `There is no bucket ${bucket} at this store (${said}).`, { ...facts, status: 404 });

@@ -82,15 +82,24 @@ describe('a folder of blobs', () => {
     });
   });
 
-  test('that vanished takes nothing, and says so', async () => {
+  test('that vanished, or is not mounted, takes nothing and is never read as missing blobs', async () => {
     await using scratch = await openScratch();
     const root = join(scratch.path, 'blobs');
     await using store = await openDiskBlobs(root);
-    await rm(root, { recursive: true });
     const { bytes, facts } = createBytes(10);
-    const attempt = store.put(toBlobKey(5n, facts.sha256), bytes, facts, signal);
-    await expect(attempt).rejects.toMatchObject({ kind: 'ours', message: expect.stringContaining('ENOENT') });
-    await expect(store.freeBytes()).rejects.toMatchObject({ kind: 'ours' });
+    const key = toBlobKey(5n, facts.sha256);
+    await rm(root, { recursive: true });
+    for (const becomes of ['nothing', 'an empty mount point']) {
+      if (becomes !== 'nothing') await mkdir(root);
+      const gone = { kind: 'ours', message: expect.stringContaining('ENOENT') };
+      await expect(store.put(key, bytes, facts, signal)).rejects.toMatchObject(gone);
+      await expect(store.verify(key, facts, 'record', signal)).rejects.toMatchObject(gone);
+      await expect(Array.fromAsync(store.get(key, signal))).rejects.toMatchObject(gone);
+      await expect(Array.fromAsync(store.list('', signal))).rejects.toMatchObject(gone);
+      await expect(store.delete([key], signal)).rejects.toMatchObject(gone);
+      await expect(store.loadIdentity(signal)).rejects.toMatchObject(gone);
+      await expect(store.openIdentity(signal)).rejects.toMatchObject(gone);
+    }
   });
 
   test.skipIf(process.getuid?.() === 0)(

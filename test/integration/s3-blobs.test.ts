@@ -181,7 +181,8 @@ describe('S3_CHECKSUMS', () => {
     expect(await put(bench.store)).toBe('stored');
     expect(operations(bench.s3)).toEqual(['PutObject 200', 'HeadObject 200', 'GetObject 200']);
     expect(bench.s3.requests[0]?.headers['x-amz-content-sha256']).toBe(facts.sha256);
-    await bench.store.delete([key], signal);
+    await bench.store.delete([key, toBlobKey(1n, facts.sha256)], signal);
+    expect(bench.s3.objects.size).toBe(0);
   });
 
   test('WHEN_SUPPORTED changes nothing that a caller sees', async () => {

@@ -1,13 +1,12 @@
 // A small S3 that forgives nothing: signatures, payload hashes, sums, lengths and conditions are checked as AWS and Ceph check them, so
 // that what passes here passes there. It keeps objects in memory, can be told to fail in the ways real stores do, and notes each request.
 
-import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { crc32 } from 'node:zlib';
 import { XMLParser } from 'fast-xml-parser';
 import { Refusal, verifySignature } from './sigv4.ts';
+import { checkBody, toSha256 } from './strict-body.ts';
 
 /** A running store with one bucket. */
 export interface StrictS3 extends AsyncDisposable {
@@ -32,7 +31,7 @@ export interface StrictS3Options {
   readonly pageSize?: number;
 }
 
-export type Operation =
+type Operation =
   | 'PutObject'
   | 'GetObject'
   | 'HeadObject'
@@ -57,14 +56,14 @@ export type Fault =
   | { readonly kind: 'cut' }
   | { readonly kind: 'slow'; readonly delayMs: number };
 
-export interface StoredObject {
+interface StoredObject {
   readonly bytes: Buffer;
   readonly sha256: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly modifiedAt: Date;
 }
 
-export interface NotedRequest {
+interface NotedRequest {
   readonly operation: Operation | 'unknown';
   readonly headers: IncomingMessage['headers'];
   /** 0 where none was sent. */
@@ -138,7 +137,7 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
         { method: request.method ?? '', target, headers: request.headers },
         { ...s3.credentials, region: s3.region, now },
       );
-      checkBody(request.headers, body, payloadHash, request.method ?? '', options);
+      checkBody(request.headers, body, payloadHash, request.method ?? '', options.checksums === 'refused');
       if (fault?.kind === 'answer') throw new Refusal(fault.code, fault.status);
       if (!operation) throw new Refusal('MethodNotAllowed', 405);
       if (bucket !== s3.bucket) throw new Refusal('NoSuchBucket', 404);
@@ -252,55 +251,11 @@ function toOperation(method: string, key: string, query: URLSearchParams): Opera
   return ({ PUT: 'PutObject', GET: 'GetObject', HEAD: 'HeadObject', DELETE: 'DeleteObject' } as const)[method];
 }
 
-/** Everything a request says of its own body must be true. */
-function checkBody(
-  headers: IncomingMessage['headers'],
-  body: Buffer,
-  payloadHash: string,
-  method: string,
-  options: StrictS3Options,
-): void {
-  const carries = method === 'PUT' || method === 'POST';
-  if (/aws-chunked/.test(headers['content-encoding'] ?? '') || payloadHash.startsWith('STREAMING-')) {
-    throw new Refusal('NotImplemented', 501);
-  }
-  if (carries && headers['content-length'] === undefined) throw new Refusal('MissingContentLength', 411);
-  if (headers['x-amz-acl'] !== undefined) throw new Refusal('AccessControlListNotSupported', 400);
-  if (carries && payloadHash !== toSha256(body, 'hex')) throw new Refusal('XAmzContentSHA256Mismatch', 400);
-  const sums = {
-    'x-amz-checksum-sha256': () => toSha256(body, 'base64'),
-    'x-amz-checksum-crc32': () => toCrc32(body),
-    'content-md5': () => createHash('md5').update(body).digest('base64'),
-  };
-  for (const [name, value] of Object.entries(headers)) {
-    if (!name.startsWith('x-amz-checksum-') && name !== 'content-md5') continue;
-    if (name === 'x-amz-checksum-mode') continue;
-    if (options.checksums === 'refused' && method === 'PUT') throw new Refusal('InvalidArgument', 400);
-    const expected = sums[name as keyof typeof sums]?.();
-    if (expected === undefined) throw new Refusal('InvalidRequest', 400);
-    if (value !== expected) throw new Refusal('BadDigest', 400);
-    const algorithm = headers['x-amz-sdk-checksum-algorithm'];
-    if (name !== 'content-md5' && `x-amz-checksum-${String(algorithm).toLowerCase()}` !== name) {
-      throw new Refusal('InvalidRequest', 400);
-    }
-  }
-}
-
 function toErrorAnswer({ code, status }: Refusal, isHead: boolean): Answer {
   if (isHead) return { status };
   // Real ones repeat the key and who asked; nothing of it may reach our messages.
   const body = `<?xml version="1.0"?><Error><Code>${code}</Code><Message>secret of the store</Message></Error>`;
   return { status, headers: { 'content-type': 'application/xml' }, body };
-}
-
-function toSha256(bytes: Buffer, encoding: 'hex' | 'base64'): string {
-  return createHash('sha256').update(bytes).digest(encoding);
-}
-
-function toCrc32(bytes: Buffer): string {
-  const sum = Buffer.alloc(4);
-  sum.writeUInt32BE(crc32(bytes));
-  return sum.toString('base64');
 }
 
 function pick(name: string, value: string | string[] | null | undefined): Record<string, string> {
