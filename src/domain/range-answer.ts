@@ -54,7 +54,9 @@ function isWhole(facts: Facts, range: Range, page: Page): boolean {
 
 /** Pages with both bounds may be smaller than those with one, but are not believed to be larger. */
 function toBelieved(facts: Facts, shape: Shape): Capacity {
-  return shape === 'two' && facts.one.smallestCut !== null ? withCut(facts.two, facts.one.smallestCut) : facts[shape];
+  const { one, two } = facts;
+  if (shape === 'one' || one.smallestCut === null || one.smallestCut >= toLimit(two)) return facts[shape];
+  return withCut(two, one.smallestCut);
 }
 
 /** The positions that a page shows inside the range, distinct and rising; null when it shows what was not asked for. */
@@ -87,7 +89,7 @@ function noteExcess(draft: Draft, range: Range, count: number): void {
   facts.cut = true;
   if (side === 'after') facts.reachAfter = true;
   else if (side === 'before') facts.reachBefore = true;
-  else if (side === 'inner' && range.expected * 4 < count) facts.reachInner = true;
+  else if (side === 'inner') facts.reachInner = true;
   lower(draft, shape, wider);
 }
 

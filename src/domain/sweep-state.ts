@@ -37,7 +37,7 @@ export interface Facts {
   /** Which filters were seen to act before the cap: ids came to light because that bound alone was moved. */
   readonly reachAfter: boolean;
   readonly reachBefore: boolean;
-  /** Ids came to light where the wider answer had shown next to none, both bounds moved. */
+  /** Many ids came to light when both bounds were moved: one of the two filters acts before the cap. */
   readonly reachInner: boolean;
   /** Some answer is known to have been cut off. */
   readonly cut: boolean;

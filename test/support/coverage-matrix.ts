@@ -38,7 +38,7 @@ export function judgeSeed(seed: number, only?: string): Verdict {
   const held = new Set<bigint>();
   const crashes = random.chance(0.25) ? 0.05 : 0;
   const lanes = random.pick([1, 1, 3]);
-  const plan = { requestLimit: kind === 'always something new' ? 150 : 600 };
+  const plan = { requestLimit: kind === 'always something new' ? 150 : 1500 };
   const shared = { held, seed, crashes, lanes, plan };
   const byteBudget = random.chance(0.1) ? 60_000 : Number.POSITIVE_INFINITY;
   const first = runSweep(source, { ...shared, byteBudget });

@@ -55,7 +55,10 @@ test('arrivals at random raise less than one false alarm in three hundred gaps',
   for (let run = 0; run < 3000; run++) {
     let at = 0;
     const times: number[] = [];
-    for (let i = 0; i < 60; i++) times.push((at += -Math.log(1 - random.next()) * 12 * hour));
+    for (let i = 0; i < 60; i++) {
+      at -= Math.log(1 - random.next()) * 12 * hour;
+      times.push(at);
+    }
     const next = at - Math.log(1 - random.next()) * 12 * hour;
     if (toUnusualSilence(times, next) !== null) alarms++;
   }

@@ -1,0 +1,48 @@
+// Prints what a sweep costs and how often it proves, per kind of server, as the table in docs/coverage.md:
+// node test/support/coverage-costs.ts [seeds per kind]. The figures are of first sweeps over a few hundred applications.
+
+import { judgeSeed, type Verdict } from './coverage-matrix.ts';
+import { createSimulatedSource, kindNames, type Order } from './simulated-source.ts';
+import { runSweep } from './simulated-sweep.ts';
+
+const seeds = Number(process.argv[2] ?? 200);
+const line = (cells: readonly (string | number)[]) => process.stdout.write(`| ${cells.join(' | ')} |\n`);
+
+line(['2,000 applications, pages of 100', 'first sweep', 'x items / cap', 'recheck', 'x items / cap']);
+line(['---', '---', '---', '---', '---']);
+for (const order of [
+  'ascending',
+  'descending',
+  'by date',
+  'by date, newest first',
+  'shuffled',
+  'another on every request',
+] satisfies Order[]) {
+  const traits = { order, cap: 100, inclusiveAfter: false, inclusiveBefore: false };
+  const source = createSimulatedSource(7, { kind: 'no cap', still: true, count: 2000, traits });
+  const held = new Set<bigint>();
+  const first = runSweep(source, { held });
+  const known = { positions: source.visibleNow().filter((_, index) => index % 5 === 4), stride: 5 };
+  const again = runSweep(source, { held, known });
+  const cost = (requests: number) => (requests / 20).toFixed(2);
+  line([order, first.requests, cost(first.requests), again.requests, cost(again.requests)]);
+}
+
+process.stdout.write('\n');
+line(['kind of server', 'requests per application', 'proven', 'assumed', 'unproven', 'lost anyone', 'proven, wrongly']);
+line(['---', '---', '---', '---', '---', '---', '---']);
+for (const kind of kindNames) {
+  const verdicts: Verdict[] = [];
+  for (let seed = 0; seed < seeds; seed++) verdicts.push(judgeSeed(seed, kind));
+  const sum = (of: (verdict: Verdict) => number) => verdicts.reduce((total, verdict) => total + of(verdict), 0);
+  const share = (of: (verdict: Verdict) => boolean) => `${Math.round((100 * verdicts.filter(of).length) / seeds)} %`;
+  line([
+    kind,
+    (sum((verdict) => verdict.requests) / sum((verdict) => verdict.applications)).toFixed(2),
+    share((verdict) => verdict.certificate === 'proven'),
+    share((verdict) => verdict.certificate === 'assumed'),
+    share((verdict) => verdict.certificate === 'unproven'),
+    share((verdict) => verdict.lost > 0),
+    share((verdict) => verdict.deceived),
+  ]);
+}
