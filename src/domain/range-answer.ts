@@ -83,7 +83,9 @@ function noteExcess(draft: Draft, range: Range, count: number): void {
   facts.found += range.origin === null ? count : Math.max(0, excess);
   if (excess <= 0 || range.origin === null) return;
   const { side, shape, count: wider } = range.origin;
-  // One or two more are late commits or arrivals, not a page that was cut off.
+  // In a list without order even one more means that the wider page was not all there was.
+  if (toDirection(facts) === 'mixed' && range.to !== null) facts.cut = true;
+  // Otherwise one or two more are late commits or arrivals, not a page that was cut off.
   const limit = toLimit(facts[shape]);
   if (limit >= smallPage && excess * 8 <= limit) return;
   facts.cut = true;

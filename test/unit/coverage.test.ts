@@ -326,6 +326,18 @@ describe('I11: what proven rests on', () => {
     expect(later.done.absent).toEqual([]);
   });
 
+  test.each(['before', 'after'] as const)(
+    'beyond one page without order, a filter %s that acts after the cap is not believed',
+    (which) => {
+      for (const seed of [5, 7, 9, 11, 13]) {
+        const traits = { cap: 20, order: 'shuffled', afterTheCap: which, datesAfterTheCap: true } as const;
+        const result = sweep(createServer(120, traits, seed));
+        expect(result.lost.length).toBeGreaterThan(0);
+        expect(result.done.certificate).not.toBe('proven');
+      }
+    },
+  );
+
   test('the date filters betray a filter that acts after the cap', () => {
     const source = createServer(400, { cap: 50, order: 'descending', afterTheCap: 'before' }, 5);
     const days = (source.visibleNow().length * 600) / 86_400;
