@@ -1,4 +1,5 @@
 // `intake backfill`: one reading of a chosen range, beside a live worker. Stopped at any moment, it goes on when it is run again.
+import prettyMilliseconds from 'pretty-ms';
 import type { BackfillRange } from '../app.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
@@ -107,7 +108,7 @@ function showEstimates({ terminal }: Context, estimates: Estimates): ExitCode {
           const range = `${plan.axis === 'date' ? 'submitted' : 'ids'} ${toEnd(plan.axis, plan.from)} to ${toEnd(plan.axis, plan.to)}`;
           if (requests === null || durationMs === null)
             return `${name}: ${range}; how many applications that is, two requests cannot tell.`;
-          return `${name}: ${range}; about ${applications} applications, ${requests} requests of up to ${pageSize}, ${Math.ceil(durationMs / 1_000)} s.`;
+          return `${name}: ${range}; about ${applications} applications, ${requests} requests of up to ${pageSize}, ${prettyMilliseconds(durationMs, { compact: true })}.`;
         })
         .join('\n') || 'Nothing to read: every range is closed.',
   );

@@ -1,4 +1,5 @@
 // What `sync`, `backfill` and the demo have in common: progress while advertisers are read, and one report at the end.
+import prettyBytes from 'pretty-bytes';
 import type { Outcome, ReadingEvents } from '../app.ts';
 import type { Context } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
@@ -66,6 +67,7 @@ function toTotals({ sweeps }: Outcome) {
     changed: sum((s) => s.changed),
     quarantined: sum((s) => s.quarantined),
     openRanges: sum((s) => s.openRanges),
+    bytes: sum((s) => s.bytes),
     certificate: worst?.certificate ?? null,
     reason: worst?.reason ?? null,
   };
@@ -79,7 +81,7 @@ function toJsonOutcome(outcome: Outcome) {
 function renderOutcome(outcome: Outcome): string {
   if (outcome.sweeps === null) return `${outcome.name}: not read`;
   if (outcome.sweeps.length === 0) return `${outcome.name}: nothing to read, every range is closed`;
-  const { added, changed, received, quarantined, requests, certificate, reason } = toTotals(outcome);
+  const { added, changed, received, quarantined, requests, bytes, certificate, reason } = toTotals(outcome);
   const kept = `${added} new, ${changed} changed${quarantined > 0 ? `, ${quarantined} in quarantine` : ''}`;
-  return `${outcome.name}: ${kept}; ${received} read in ${requests} requests\n  coverage ${certificate}: ${reason}`;
+  return `${outcome.name}: ${kept}; ${received} read in ${requests} requests (${prettyBytes(bytes)})\n  coverage ${certificate}: ${reason}`;
 }

@@ -1,4 +1,5 @@
 // `intake status`: one value, printed for a person or as JSON.
+import prettyMilliseconds from 'pretty-ms';
 import type { AdvertiserStatus, Status } from '../domain/status.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -63,7 +64,5 @@ function toFacts(one: AdvertiserStatus, now: Date): string[][] {
 }
 
 function toAgo(at: Date, now: Date): string {
-  const seconds = Math.max(0, Math.round((now.getTime() - at.getTime()) / 1_000));
-  if (seconds < 120) return `${seconds} s ago`;
-  return seconds < 7_200 ? `${Math.round(seconds / 60)} min ago` : `${Math.round(seconds / 3_600)} h ago`;
+  return `${prettyMilliseconds(Math.max(0, now.getTime() - at.getTime()), { compact: true })} ago`;
 }

