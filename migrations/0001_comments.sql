@@ -12,6 +12,8 @@ COMMENT ON COLUMN intake.advertisers.halt_kind IS 'Why it is halted: refused (th
 COMMENT ON COLUMN intake.advertisers.reason IS 'The halt in words for a person.';
 COMMENT ON COLUMN intake.advertisers.agent_id IS 'AgentID as the source last sent it; its meaning is not described there.';
 COMMENT ON COLUMN intake.advertisers.learned IS 'What was learned of this source: order, page size, which filters are honoured. Orders questions, never replaces them.';
+COMMENT ON COLUMN intake.advertisers.late_ms IS 'How late an application was met by a live poll, at most: from when a higher id was known to when this one showed, in milliseconds.';
+COMMENT ON COLUMN intake.advertisers.late_at IS 'When that was measured; widens the window that polls read again for a month.';
 COMMENT ON COLUMN intake.advertisers.created_at IS 'When the name was first used.';
 COMMENT ON COLUMN intake.advertisers.halted_at IS 'When the halt began.';
 COMMENT ON TABLE intake.leases IS 'Who sweeps an advertiser, per lane; a claim that lapses by the database''s clock.';
@@ -155,6 +157,7 @@ COMMENT ON COLUMN intake.coverage.high IS 'Last position of the range; null is n
 COMMENT ON COLUMN intake.coverage.certificate IS 'proven, assumed or unproven.';
 COMMENT ON COLUMN intake.coverage.reason IS 'What the certificate rests on.';
 COMMENT ON COLUMN intake.coverage.as_of IS 'When the reading began: what the source showed later is not covered.';
+COMMENT ON COLUMN intake.coverage.complete_through IS 'Applications submitted up to here are covered: the reading''s beginning less the lag.';
 COMMENT ON COLUMN intake.coverage.sweep_id IS 'The sweep that closed it.';
 COMMENT ON TABLE intake.readings IS 'Finished requests, kept for minutes while two lanes run side by side: a slower, older request must not overwrite what they saw.';
 COMMENT ON COLUMN intake.readings.advertiser_id IS 'The advertiser.';

@@ -91,11 +91,12 @@ export async function backfillOnce(
 ): Promise<Outcome[]> {
   return await overAdvertisers(config, 'backfill', request, async (deps, account, owner) => {
     const { range, restart, signal } = request;
-    const { leaseMs } = config.sync;
+    const { leaseMs, lagMs } = config.sync;
     return await backfill(deps, {
       ...account,
       owner,
       leaseMs,
+      lagMs,
       range,
       restart,
       parallel: backfillParallel,

@@ -1,5 +1,4 @@
 // `intake backfill`: one reading of a chosen range, beside a live worker. Stopped at any moment, it goes on when it is run again.
-import prettyMilliseconds from 'pretty-ms';
 import type { BackfillRange } from '../app.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
@@ -45,7 +44,8 @@ export const backfill = command<BackfillOptions>({
     requireAdvertiser(config.source.advertisers, advertiser);
     const { backfillOnce, estimateBackfill } = await import('../app.ts');
     const { signal } = context;
-    if (options.dryRun) return showEstimates(context, await estimateBackfill(config, { range, advertiser, signal }));
+    if (options.dryRun)
+      return await showEstimates(context, await estimateBackfill(config, { range, advertiser, signal }));
     const outcomes = await showReading(context, (events) =>
       backfillOnce(config, { ...events, range, restart, advertiser, signal }),
     );
@@ -99,7 +99,8 @@ function usage(happened: string): Failure {
 
 type Estimates = Awaited<ReturnType<typeof import('../app.ts').estimateBackfill>>;
 
-function showEstimates({ terminal }: Context, estimates: Estimates): ExitCode {
+async function showEstimates({ terminal }: Context, estimates: Estimates): Promise<ExitCode> {
+  const { default: prettyMilliseconds } = await import('pretty-ms');
   terminal.result(
     { estimates },
     () =>

@@ -1,5 +1,4 @@
 // What `sync`, `backfill` and the demo have in common: progress while advertisers are read, and one report at the end.
-import prettyBytes from 'pretty-bytes';
 import type { Outcome, ReadingEvents } from '../app.ts';
 import type { Context } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
@@ -31,7 +30,10 @@ export async function reportOutcomes({ signal, terminal }: Context, outcomes: re
   );
   const [only] = failures;
   if (only && outcomes.length === 1) throw only;
-  terminal.result({ advertisers: outcomes.map(toJsonOutcome) }, () => outcomes.map(renderOutcome).join('\n'));
+  const { default: prettyBytes } = await import('pretty-bytes');
+  terminal.result({ advertisers: outcomes.map(toJsonOutcome) }, () =>
+    outcomes.map((outcome) => renderOutcome(outcome, prettyBytes)).join('\n'),
+  );
   for (const failure of failures) terminal.note(`${failure.message}\n  Next: ${failure.next}`);
   const isUnproven = outcomes.some((outcome) => outcome.sweeps?.some((sweep) => sweep.certificate === 'unproven'));
   const code: ExitCode = isUnproven ? exitCodes.incomplete : exitCodes.done;
@@ -78,10 +80,10 @@ function toJsonOutcome(outcome: Outcome) {
   return { name: outcome.name, advertiserId: outcome.advertiserId, ...toTotals(outcome), trouble };
 }
 
-function renderOutcome(outcome: Outcome): string {
+function renderOutcome(outcome: Outcome, toSize: (bytes: number) => string): string {
   if (outcome.sweeps === null) return `${outcome.name}: not read`;
   if (outcome.sweeps.length === 0) return `${outcome.name}: nothing to read, every range is closed`;
   const { added, changed, received, quarantined, requests, bytes, certificate, reason } = toTotals(outcome);
   const kept = `${added} new, ${changed} changed${quarantined > 0 ? `, ${quarantined} in quarantine` : ''}`;
-  return `${outcome.name}: ${kept}; ${received} read in ${requests} requests (${prettyBytes(bytes)})\n  coverage ${certificate}: ${reason}`;
+  return `${outcome.name}: ${kept}; ${received} read in ${requests} requests (${toSize(bytes)})\n  coverage ${certificate}: ${reason}`;
 }

@@ -18,6 +18,12 @@ export interface AdvertiserStatus {
   readonly attachments: Readonly<Record<string, number>>;
   readonly quarantined: number;
   readonly lastSweep: SweepStatus | null;
+  /** What all readings together vouch for. */
+  readonly coverage: CoverageStatus | null;
+  /** Ranges that are open: never read, or left as gaps by a reading that ended. */
+  readonly openRanges: number;
+  /** How late applications were met by live polls, at most, in milliseconds; null when none was. */
+  readonly latenessMs: number | null;
   /** When the newest few hundred applications were submitted, in milliseconds since the epoch. */
   readonly submittedAt: readonly number[];
 }
@@ -33,6 +39,14 @@ export interface SweepStatus {
   readonly added: number;
   readonly changed: number;
   readonly openGaps: number;
+}
+
+/** The weakest certificate over all ids, and the oldest of its readings. */
+export interface CoverageStatus {
+  readonly certificate: 'proven' | 'assumed' | 'unproven';
+  readonly reason: string;
+  readonly asOf: Date;
+  readonly completeThrough: Date;
 }
 
 /** Something a person should look at, and what to run. */
@@ -62,11 +76,14 @@ function toProblems(a: AdvertiserStatus, now: Date): Problem[] {
   if (a.halt?.kind === 'mismatch') add(`Halted: ${a.halt.reason}`, `intake unhalt --advertiser ${a.name}`);
   if (a.halt?.kind === 'refused') add(`Halted: ${a.halt.reason} It is tried again every few minutes.`, 'intake doctor');
   if (a.cursor === null && a.halt === null) add('Nothing was read yet.', 'intake sync');
-  if (a.lastSweep?.certificate === 'unproven') {
-    add(`The last reading proves nothing: ${a.lastSweep.reason}`, 'intake doctor');
+  if (a.coverage?.certificate === 'unproven') {
+    add(`Nothing is proven: ${a.coverage.reason}.`, 'intake doctor');
   }
-  if (a.lastSweep && a.lastSweep.state !== 'running' && a.lastSweep.openGaps > 0) {
-    add(`${a.lastSweep.openGaps} ranges of ids are still open.`, 'intake backfill --gaps');
+  if (a.cursor !== null && a.openRanges > 0) {
+    add(
+      `${a.openRanges} ${a.openRanges === 1 ? 'range of ids is' : 'ranges of ids are'} still open.`,
+      'intake backfill --gaps',
+    );
   }
   const silence = toUnusualSilence(a.submittedAt, now.getTime());
   if (silence) {

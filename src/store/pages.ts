@@ -62,7 +62,10 @@ function laneLock(page: PageCommit): Lock {
 
 async function write(tx: Queryable, key: Buffer, page: PageCommit, plan: Plan): Promise<PageSummary> {
   const events: ApplicationEvent[] = [];
-  if (plan.fresh.length > 0) await insertNew(tx, key, page, plan.fresh, events);
+  if (plan.fresh.length > 0) {
+    if (plan.progress.sweep.purpose === 'live') await noteLateness(tx, page, plan.fresh);
+    await insertNew(tx, key, page, plan.fresh, events);
+  }
   const stale = plan.changed.length > 0 ? await applyChanges(tx, key, page, plan.changed, events) : [];
   if (plan.returned.length > 0) await unmarkAbsent(tx, page.advertiserId, plan.returned);
   if (page.rejects.length > 0) await quarantine(tx, page, plan.progress.sweep.sweepId);
@@ -186,6 +189,24 @@ async function insertNew(
   for (const application of fresh) {
     if (isReady(application)) events.push({ applicationId: application.id, type: 'application.ready' });
   }
+}
+
+/** An id below the cursor that shows only now was late: by how much, the next higher id tells, which was there before it. */
+async function noteLateness(tx: Queryable, page: PageCommit, fresh: readonly Application[]): Promise<void> {
+  await tx.query(
+    `WITH late AS (
+       SELECT max(extract(epoch FROM now() - passed.first_seen_at) * 1000)::bigint AS ms
+       FROM unnest($2::bigint[]) AS id
+       JOIN intake.cursors c ON c.advertiser_id = $1 AND id < c.after_id
+       CROSS JOIN LATERAL (
+         SELECT a.first_seen_at FROM intake.applications a
+         WHERE a.advertiser_id = $1 AND a.application_id > id ORDER BY a.application_id LIMIT 1) AS passed
+     )
+     UPDATE intake.advertisers v SET late_ms = late.ms, late_at = now() FROM late
+     WHERE v.advertiser_id = $1 AND late.ms > 0
+       AND (v.late_ms IS NULL OR late.ms >= v.late_ms OR v.late_at < now() - interval '30 days')`,
+    [page.advertiserId, fresh.map((a) => a.id)],
+  );
 }
 
 async function unmarkAbsent(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<void> {

@@ -118,6 +118,9 @@ export interface Learned {
   readonly inclusiveBefore: boolean;
 }
 
+/** The lag, widened to twice the lateness that live polls have met within a month, at most a day. */
+const widened = `greatest($2, least(86400000, CASE WHEN v.late_at > now() - interval '30 days' THEN 2 * v.late_ms ELSE 0 END))`;
+
 /**
  * A poll begins where the cursor stood one lag ago, by when ids were first seen: an id that commits late at the source is met again.
  * Right after a first load every row is young: then it begins at the smallest id submitted in the last 26 hours.
@@ -139,7 +142,7 @@ export async function loadReading(db: Queryable, advertiserId: bigint | null, la
      FROM intake.advertisers v JOIN intake.cursors c USING (advertiser_id)
      LEFT JOIN LATERAL (
        SELECT application_id FROM intake.applications a
-       WHERE a.advertiser_id = $1 AND a.application_id <= c.after_id AND a.first_seen_at <= now() - $2 * interval '1 millisecond'
+       WHERE a.advertiser_id = $1 AND a.application_id <= c.after_id AND a.first_seen_at <= now() - ${widened} * interval '1 millisecond'
        ORDER BY application_id DESC LIMIT 1) AS settled ON true
      LEFT JOIN LATERAL (
        SELECT min(application_id) AS lowest FROM intake.applications a

@@ -19,6 +19,8 @@ export const advertisers = intake.table(
     reason: text(),
     agentId: text('agent_id'),
     learned: jsonb().notNull().default({}),
+    lateMs: id64('late_ms'),
+    lateAt: at('late_at'),
     createdAt: at('created_at').notNull().defaultNow(),
     haltedAt: at('halted_at'),
   },
@@ -154,6 +156,7 @@ export const coverage = intake.table(
     certificate: text().notNull(),
     reason: text().notNull(),
     asOf: at('as_of').notNull(),
+    completeThrough: at('complete_through').notNull(),
     sweepId: id64('sweep_id').notNull(),
   },
   (t) => [

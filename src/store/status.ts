@@ -1,5 +1,5 @@
 // The facts behind the status, one statement per kind of fact, whatever the number of advertisers.
-import type { AdvertiserStatus, SweepStatus } from '../domain/status.ts';
+import type { AdvertiserStatus, CoverageStatus, SweepStatus } from '../domain/status.ts';
 import type { Queryable } from './database.ts';
 
 /** Every advertiser of this database as it stands now. */
@@ -17,8 +17,26 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
     waiting: bigint;
     quarantined: bigint;
     submitted_at: number[];
+    late_ms: bigint | null;
+    open_ranges: number;
+    coverage: {
+      certificate: CoverageStatus['certificate'];
+      reason: string;
+      as_of: string;
+      complete_through: string;
+    } | null;
   }>(
-    `SELECT v.name, v.advertiser_id, v.halt_kind, v.reason, v.halted_at, c.after_id, c.as_of,
+    `SELECT v.name, v.advertiser_id, v.halt_kind, v.reason, v.halted_at, v.late_ms, c.after_id, c.as_of,
+       (SELECT count(*)::int FROM unnest(int8multirange(int8range(1, NULL)) - (
+          SELECT coalesce(range_agg(int8range(k.low, k.high + 1)), '{}') FROM intake.coverage k
+          WHERE k.advertiser_id = v.advertiser_id AND k.axis = 'id') + (
+          SELECT coalesce(range_agg(int8range(g.low, g.high + 1)), '{}') FROM intake.gaps g
+          JOIN intake.sweeps s USING (advertiser_id, sweep_id)
+          WHERE g.advertiser_id = v.advertiser_id AND g.axis = 'id' AND s.state = 'open'))) AS open_ranges,
+       (SELECT to_jsonb(k) FROM (
+          SELECT k.certificate, k.reason, min(k.as_of) OVER () AS as_of, min(k.complete_through) OVER () AS complete_through
+          FROM intake.coverage k WHERE k.advertiser_id = v.advertiser_id AND k.axis = 'id'
+          ORDER BY array_position('{unproven,assumed,proven}', k.certificate), k.as_of LIMIT 1) AS k) AS coverage,
        (SELECT count(*) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS applications,
        (SELECT max(submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS newest,
        (SELECT count(*) FROM intake.downloads d WHERE d.advertiser_id = v.advertiser_id) AS waiting,
@@ -44,6 +62,14 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
     ),
     quarantined: Number(row.quarantined),
     submittedAt: row.submitted_at,
+    latenessMs: row.late_ms === null ? null : Number(row.late_ms),
+    openRanges: row.open_ranges,
+    coverage: row.coverage && {
+      certificate: row.coverage.certificate,
+      reason: row.coverage.reason,
+      asOf: new Date(row.coverage.as_of),
+      completeThrough: new Date(row.coverage.complete_through),
+    },
     lastSweep: (row.advertiser_id !== null && sweeps.get(row.advertiser_id)) || null,
   }));
 }

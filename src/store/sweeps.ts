@@ -51,6 +51,8 @@ export interface Ending {
   readonly absent: readonly bigint[];
   /** What the sweep showed of the source, as JSON text; null when it asked too little to tell. */
   readonly learned: string | null;
+  /** How long an application may take to show at the source after its submission. */
+  readonly lagMs: number;
 }
 
 /** Books the progress of a page and gives the events that follow. The sweep's row appears with the first page that is worth a row. */
@@ -157,11 +159,11 @@ async function recordCoverage(tx: Queryable, advertiserId: bigint, sweep: Sweep,
     [advertiserId, sweep.low, sweep.high],
   );
   await tx.query(
-    `INSERT INTO intake.coverage (advertiser_id, axis, low, high, certificate, reason, as_of, sweep_id)
-     VALUES ($1, 'id', $2, $3, $4, $5, $6, $7)
+    `INSERT INTO intake.coverage (advertiser_id, axis, low, high, certificate, reason, as_of, complete_through, sweep_id)
+     VALUES ($1, 'id', $2, $3, $4, $5, $6, $6::timestamptz - $8 * interval '1 millisecond', $7)
      ON CONFLICT (advertiser_id, axis, low) DO UPDATE SET high = excluded.high, certificate = excluded.certificate,
-       reason = excluded.reason, as_of = excluded.as_of, sweep_id = excluded.sweep_id`,
-    [advertiserId, sweep.low, sweep.high, ended.certificate, ended.reason, sweep.startedAt, sweep.sweepId],
+       reason = excluded.reason, as_of = excluded.as_of, complete_through = excluded.complete_through, sweep_id = excluded.sweep_id`,
+    [advertiserId, sweep.low, sweep.high, ended.certificate, ended.reason, sweep.startedAt, sweep.sweepId, ended.lagMs],
   );
 }
 

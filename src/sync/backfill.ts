@@ -21,6 +21,7 @@ export interface BackfillRequest {
   readonly parallel: number;
   readonly owner: string;
   readonly leaseMs: number;
+  readonly lagMs: number;
   readonly patienceMs: number;
   readonly signal: AbortSignal;
 }
@@ -48,6 +49,7 @@ export async function backfill(deps: SweepDeps, request: BackfillRequest): Promi
       plan: { ...range, rigor: 'proof', heldBefore: known?.held ?? 0 },
       known,
       parallel: request.parallel,
+      lagMs: request.lagMs,
       patienceMs: request.patienceMs,
     });
     advertiser = summary.advertiser;

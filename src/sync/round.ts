@@ -53,11 +53,11 @@ async function readAll(
   const sweeps: SweepSummary[] = [];
   let advertiser = first;
   const read = async (purpose: 'live' | 'recheck', plan: Plan) => {
-    const { patienceMs } = request;
+    const { patienceMs, lagMs } = request;
     const known = purpose === 'recheck' ? await loadKnown(deps, advertiser, plan) : undefined;
     const heldBefore = known?.held ?? 0;
     const summary = await sweep(deps, {
-      ...{ lane, advertiser, purpose, known, patienceMs },
+      ...{ lane, advertiser, purpose, known, lagMs, patienceMs },
       plan: { ...plan, heldBefore },
       parallel: purpose === 'recheck' ? 2 : 1,
     });

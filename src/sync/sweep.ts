@@ -41,6 +41,8 @@ export interface SweepRequest {
   readonly known?: Known | undefined;
   /** Questions under way at once: while one answer is committed, the next is fetched. */
   readonly parallel: number;
+  /** How long an application may take to show at the source after its submission. */
+  readonly lagMs: number;
   /** How long the source or the database may be gone. */
   readonly patienceMs: number;
 }
@@ -256,6 +258,7 @@ async function commitLanding(
         certificate: done.certificate,
         reason: done.reason,
         absent: done.absent,
+        lagMs: request.lagMs,
         learned: state.facts.rigor === 'proof' ? JSON.stringify(toLearned(state, done)) : null,
       },
     };

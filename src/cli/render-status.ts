@@ -1,0 +1,53 @@
+// The status for a person: one sentence, problems with the command that helps, a table of facts per advertiser.
+import Table from 'cli-table3';
+import prettyMilliseconds from 'pretty-ms';
+import type { AdvertiserStatus, Status } from '../domain/status.ts';
+import { toPrintable } from './terminal.ts';
+
+export function renderStatus(status: Status): string {
+  const problems = status.problems.map(
+    ({ advertiser, what, command }) => `  ! ${advertiser}: ${toPrintable(what)}\n    ${command}`,
+  );
+  const advertisers = status.advertisers.map((one) => {
+    const table = new Table({ style: { head: [], border: [] } });
+    table.push(...toFacts(one, status.at).map(([name, fact]) => [name, toPrintable(fact)]));
+    return `\n${one.name}\n${table.toString()}`;
+  });
+  return [status.headline, ...problems, ...advertisers].join('\n');
+}
+
+function toFacts(one: AdvertiserStatus, now: Date): [string, string][] {
+  const files = Object.entries(one.attachments).map(([state, count]) => `${count} ${state}`);
+  const { coverage, cursor, lastSweep: sweep } = one;
+  return [
+    ['advertiser', one.advertiserId === null ? 'not known yet' : String(one.advertiserId)],
+    ['state', one.halt === null ? 'active' : `halted: ${one.halt.reason}`],
+    ['applications', String(one.applications)],
+    ['newest', one.newestSubmittedAt?.toISOString() ?? 'none'],
+    ['read up to', cursor === null ? 'nothing yet' : `id ${cursor.afterId}, ${toAgo(cursor.asOf, now)}`],
+    ['coverage', coverage === null ? 'nothing is proven: nothing was read to its end yet' : toCovered(coverage)],
+    ['open ranges', String(one.openRanges)],
+    ['lateness', one.latenessMs === null ? 'none seen' : `up to ${toSpan(one.latenessMs)} after a higher id`],
+    [
+      'last reading',
+      sweep === null
+        ? 'none'
+        : `${sweep.purpose}, ${sweep.state}, ${sweep.requests} requests, ${toAgo(sweep.startedAt, now)}`,
+    ],
+    ['attachments', files.join(', ') || 'none'],
+    ['waiting downloads', String(one.waiting)],
+  ];
+}
+
+function toCovered({ certificate, reason, completeThrough }: NonNullable<AdvertiserStatus['coverage']>): string {
+  if (certificate === 'unproven') return `nothing is proven: ${reason}`;
+  return `${certificate} through ${completeThrough.toISOString()}: ${reason}`;
+}
+
+function toAgo(at: Date, now: Date): string {
+  return `${toSpan(Math.max(0, now.getTime() - at.getTime()))} ago`;
+}
+
+function toSpan(ms: number): string {
+  return prettyMilliseconds(ms, { compact: true });
+}
