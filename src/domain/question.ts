@@ -7,7 +7,7 @@ export type Axis = 'id' | 'date';
  * range: read a range. again: the same question once more, because an id in its closed range turned up elsewhere.
  * alone: is this one id still there? witness: one filter only, to catch a range that was closed wrongly. walk: one filter, page by page.
  */
-export type Purpose = 'range' | 'again' | 'alone' | 'witness' | 'walk';
+type Purpose = 'range' | 'again' | 'alone' | 'witness' | 'walk';
 
 /** One list request, and what it is asked for. */
 export interface Question {

@@ -4,7 +4,7 @@
 import type { Shape } from './capacity.ts';
 
 /** Which bound alone was moved against the answer that a range was cut from. */
-export type Side = 'after' | 'before' | 'inner' | 'whole';
+type Side = 'after' | 'before' | 'inner' | 'whole';
 
 /** Positions `from` to `to`, both included. Within a sweep `from` is unique. */
 export interface Range {

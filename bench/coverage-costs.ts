@@ -1,9 +1,9 @@
 // Prints what a sweep costs and how often it proves, per kind of server, as the table in docs/coverage.md:
-// node test/support/coverage-costs.ts [seeds per kind]. The figures are of first sweeps over a few hundred applications.
+// npm run coverage:costs -- [seeds per kind]. The figures are of first sweeps over a few hundred applications.
 
-import { judgeSeed, type Verdict } from './coverage-matrix.ts';
-import { createSimulatedSource, kindNames, type Order } from './simulated-source.ts';
-import { runSweep } from './simulated-sweep.ts';
+import { judgeSeed, type Verdict } from '../test/support/coverage-matrix.ts';
+import { createSimulatedSource, kindNames, type Order } from '../test/support/simulated-source.ts';
+import { runSweep } from '../test/support/simulated-sweep.ts';
 
 const seeds = Number(process.argv[2] ?? 200);
 const line = (cells: readonly (string | number)[]) => process.stdout.write(`| ${cells.join(' | ')} |\n`);
