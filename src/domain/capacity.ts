@@ -35,7 +35,7 @@ export function toPieceSize(capacity: Capacity): number {
 
 /** Fewest rows at which an answer of this source is known or feared to be cut. */
 export function toLimit(capacity: Capacity): number {
-  return capacity.smallestCut ?? capacity.largest;
+  return Math.min(capacity.smallestCut ?? capacity.largest, capacity.largest);
 }
 
 /** True when answers were cut at counts so different that a margin of half means little. */

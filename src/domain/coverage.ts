@@ -80,6 +80,16 @@ export function begin(plan: Plan): State {
   return { facts, ranges: cuts.reduceRight((ranges, cut) => splitAt(ranges, cut), [whole]) };
 }
 
+/** A sweep taken up again after long: what is closed stays closed, what was learned of the source is learned anew. */
+export function renew({ facts, ranges }: State): State {
+  const { inclusiveAfter, inclusiveBefore, one, two, borrowed } = createFacts({ ...facts, capacity: null });
+  return {
+    facts: { ...facts, inclusiveAfter, inclusiveBefore, one, two, borrowed },
+    // Counts of then say nothing of the pages of now.
+    ranges: ranges.map((range) => ({ ...range, answer: null, origin: null })),
+  };
+}
+
 function splitAt([first, ...rest]: Range[], cut: bigint): Range[] {
   if (first === undefined) return [];
   return [{ ...first, to: cut }, { ...first, from: cut + 1n }, ...rest];

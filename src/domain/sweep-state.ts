@@ -66,9 +66,14 @@ export function createFacts(
     readonly capacity: Capacity | null;
   },
 ): Facts {
-  const { capacity, ...rest } = given;
+  const { axis, from, to, rigor, requestLimit, heldBefore, capacity } = given;
   return {
-    ...rest,
+    axis,
+    from,
+    to,
+    rigor,
+    requestLimit,
+    heldBefore,
     requests: 0,
     found: 0,
     one: capacity ?? unknownCapacity,

@@ -1,7 +1,7 @@
 // The invariants of domain/coverage.ts, one by one, on servers whose semantics are written out here.
 
 import { describe, expect, test } from 'vitest';
-import { ask, begin, learn } from '../../src/domain/coverage.ts';
+import { ask, begin, learn, renew } from '../../src/domain/coverage.ts';
 import type { Answer, Page, Question } from '../../src/domain/question.ts';
 import { isInside } from '../../src/domain/range.ts';
 import { type State, toChanges } from '../../src/domain/sweep-state.ts';
@@ -403,6 +403,32 @@ describe('the same machine over other ranges', () => {
     const result = sweep(source, { plan: { axis: 'date', from: 0n } });
     expect(result.lost).toEqual([]);
     expect(result.done.certificate).not.toBe('proven');
+  });
+
+  test('taken up again after long, a sweep asks no closed range again and believes no page size of then', () => {
+    const source = createServer(600, { cap: 50 });
+    let state = begin({});
+    for (let asked = 0; asked < 12; asked++) {
+      const question = ask(state) as Question;
+      state = learn(state, question, source.answer(question));
+    }
+    const closed = state.ranges.filter((range) => range.state === 'closed');
+    expect(closed.length).toBeGreaterThan(3);
+    // Overnight the pages have become half as long.
+    const smaller = createServer(600, { cap: 24 });
+    state = renew(state);
+    const shown = new Set(source.visibleNow().slice(0, 200));
+    for (;;) {
+      const next = ask(state);
+      if (next === null || 'kind' in next) break;
+      if (next.purpose === 'range') {
+        expect(closed.some((range) => range.from === next.from && range.to === next.to)).toBe(false);
+      }
+      const answer = smaller.answer(next);
+      if (answer.kind === 'page') for (const row of answer.rows) shown.add(row.id);
+      state = learn(state, next, answer);
+    }
+    expect(smaller.visibleNow().filter((id) => !shown.has(id))).toEqual([]);
   });
 
   test('stored after each answer and read back, a sweep goes on as if nothing had happened', () => {
