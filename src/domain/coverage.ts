@@ -176,7 +176,7 @@ function learnWitness(draft: Draft, question: Question, answer: Answer): void {
   // A page that lacks ids we hold was cut off; one much smaller than those before it says that pages have shrunk.
   const count = answer.rows.length;
   const comparable = question.axis === 'id' && question.before === null && count > 0;
-  if (comparable && answer.missing.length * 8 > toLimit(facts.one)) lower(draft, 'one', count);
+  if (comparable && answer.missing.length * 8 > Math.min(toLimit(facts.one), 4000)) lower(draft, 'one', count);
   const homes = new Set<Range>();
   for (const id of answer.unheld) {
     const home = draft.ranges.find((range) => range.state === 'closed' && isInside(range, id));

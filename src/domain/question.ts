@@ -43,7 +43,7 @@ export interface Page {
   readonly weakEmpty: boolean;
   /** Ids on this page that were not held before it was committed. */
   readonly unheld: readonly bigint[];
-  /** Ids held between `from` and `to` of the question that are not on this page; `absentLimit` and one more are enough. */
+  /** Ids held between `from` and `to` of the question that are not on this page; 501, or toAbsentLimit and one more, are enough. */
   readonly missing: readonly bigint[];
 }
 

@@ -39,8 +39,10 @@ const mostCuts = 15;
 
 /** Cuts a range at positions that an answer showed (sorted, distinct, inside it); empty when it cannot be made smaller. */
 export function cutRange(range: Range, positions: readonly bigint[], cutting: Cutting): Range[] {
-  let cuts = toCuts(positions, cutting);
-  if (!cutting.skipCuts) cuts = cuts.filter((cut) => range.to === null || cut < range.to);
+  // A cut that stays inside the lower piece must leave something above it.
+  const isUsable = (cut: bigint | null) => cut !== null && (cutting.skipCuts || range.to === null || cut < range.to);
+  const far = isUsable(cutting.far) ? cutting.far : null;
+  const cuts = toCuts(positions.filter(isUsable), { ...cutting, far });
   if (cuts.length === 0) return [];
   const pieces: Range[] = [];
   let from = range.from;

@@ -42,6 +42,8 @@ export interface Traits {
   /** Most rows one application takes up on a page before its copies are merged, or not. */
   fanOut: number;
   mergesCopies: boolean;
+  /** How far the server's reading of a date without offset lies from ours. */
+  dateShiftSeconds: number;
   /** Answers any range with ids nobody has ever had. */
   inventsIds: boolean;
 }
@@ -93,6 +95,7 @@ const honest: Traits = {
   emptyIsWeak: false,
   fanOut: 1,
   mergesCopies: false,
+  dateShiftSeconds: 0,
   inventsIds: false,
 };
 
@@ -337,7 +340,8 @@ function toAnswer(
   random: Random,
 ): Answer {
   const dates = question.axis === 'date';
-  const toBound = (bound: bigint | null) => (bound === null ? null : Number(dates ? bound : bound - base));
+  const toBound = (bound: bigint | null) =>
+    bound === null ? null : dates ? Number(bound) + traits.dateShiftSeconds : Number(bound - base);
   let after = toBound(question.after);
   let before = toBound(question.before);
   const sentBoth = after !== null && before !== null;

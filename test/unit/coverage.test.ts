@@ -398,11 +398,18 @@ describe('the same machine over other ranges', () => {
     expect(result.done.certificate).toBe('proven');
   });
 
-  test('by date, in whole seconds, a sweep is assumed at best', () => {
-    const source = createServer(300, { cap: null }, 5);
-    const result = sweep(source, { plan: { axis: 'date', from: 0n } });
-    expect(result.lost).toEqual([]);
-    expect(result.done.certificate).not.toBe('proven');
+  test.each([
+    ['+10:00, as ours', 0],
+    ['Melbourne in summer', -1],
+    ['UTC', 10],
+    ['a zone west of Greenwich', 15],
+  ])('by date a sweep is assumed at best, and loses nobody when the source reads bounds as %s', (_, hours) => {
+    for (const order of ['ascending', 'descending'] as const) {
+      const source = createServer(400, { cap: 150, order, dateShiftSeconds: hours * 3600 }, 22);
+      const result = sweep(source, { plan: { axis: 'date', from: 0n } });
+      expect(result.lost).toEqual([]);
+      expect(result.done.certificate).toBe('assumed');
+    }
   });
 
   test('taken up again after long, a sweep asks no closed range again and believes no page size of then', () => {
