@@ -34,6 +34,9 @@ export interface Cutting {
   readonly origin: { readonly count: number; readonly shape: Shape } | null;
 }
 
+/** Ids are 64-bit; nothing lies beyond, and asking there would be refused. */
+const largestId = 2n ** 63n - 1n;
+
 /** Most pieces of one cut, so that one answer changes few ranges. */
 const mostCuts = 15;
 
@@ -48,7 +51,7 @@ export function cutRange(range: Range, positions: readonly bigint[], cutting: Cu
   let from = range.from;
   let seen = 0;
   const close = (to: bigint | null) => {
-    if (to !== null && to < from) return;
+    if (from > largestId || (to !== null && to < from)) return;
     let expected = 0;
     while (seen < positions.length && (positions[seen] as bigint) < from) seen++;
     while (seen < positions.length && (to === null || (positions[seen] as bigint) <= to)) {

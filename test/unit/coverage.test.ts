@@ -132,6 +132,28 @@ describe('I3: a sweep ends', () => {
     expect(result.done.open.length).toBeGreaterThan(0);
   });
 
+  test('L15: an id of 2^63-1 is read like any other, and nothing beyond it is asked for', () => {
+    const largest = 9_223_372_036_854_775_807n;
+    for (const inclusiveAfter of [false, true]) {
+      const source = createRuled(
+        300,
+        (question, answer) => {
+          expect((question.after ?? 0n) <= largest && (question.before ?? 0n) <= largest).toBe(true);
+          const isAsked = question.axis === 'id' && question.before === null && (question.after ?? 0n) < largest;
+          return isAsked && answer.rows.length < 50
+            ? { ...answer, rows: [...answer.rows, { id: largest, at: null }] }
+            : answer;
+        },
+        { cap: 50, inclusiveAfter },
+      );
+      const held = new Set<bigint>();
+      const result = sweep(source, { held });
+      expect(held.has(largest)).toBe(true);
+      expect(result.lost).toEqual([]);
+      expect(result.done.certificate).toBe('proven');
+    }
+  });
+
   test('a body over the byte budget is abandoned, and its range is cut until the pieces fit', () => {
     for (const order of ['ascending', 'descending', 'shuffled'] as const) {
       const result = sweep(createServer(2000, { order }), { byteBudget: 200_000 });
