@@ -40,7 +40,7 @@ function toFacts(one: AdvertiserStatus, now: Date): [string, string][] {
 }
 
 function toCovered({ certificate, reason, completeThrough }: NonNullable<AdvertiserStatus['coverage']>): string {
-  if (certificate === 'unproven') return `nothing is proven: ${reason}`;
+  if (certificate === 'unproven' || completeThrough === null) return `nothing is proven: ${reason}`;
   return `${certificate} through ${completeThrough.toISOString()}: ${reason}`;
 }
 

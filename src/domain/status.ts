@@ -46,7 +46,8 @@ export interface CoverageStatus {
   readonly certificate: 'proven' | 'assumed' | 'unproven';
   readonly reason: string;
   readonly asOf: Date;
-  readonly completeThrough: Date;
+  /** Null while nothing is complete. */
+  readonly completeThrough: Date | null;
 }
 
 /** Something a person should look at, and what to run. */

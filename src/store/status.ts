@@ -19,31 +19,21 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
     submitted_at: number[];
     late_ms: bigint | null;
     open_ranges: number;
-    coverage: {
-      certificate: CoverageStatus['certificate'];
-      reason: string;
-      as_of: string;
-      complete_through: string;
-    } | null;
+    certificate: CoverageStatus['certificate'];
+    coverage_reason: string;
+    covered_at: Date | null;
+    complete_through: Date | null;
   }>(
     `SELECT v.name, v.advertiser_id, v.halt_kind, v.reason, v.halted_at, v.late_ms, c.after_id, c.as_of,
-       (SELECT count(*)::int FROM unnest(int8multirange(int8range(1, NULL)) - (
-          SELECT coalesce(range_agg(int8range(k.low, k.high + 1)), '{}') FROM intake.coverage k
-          WHERE k.advertiser_id = v.advertiser_id AND k.axis = 'id') + (
-          SELECT coalesce(range_agg(int8range(g.low, g.high + 1)), '{}') FROM intake.gaps g
-          JOIN intake.sweeps s USING (advertiser_id, sweep_id)
-          WHERE g.advertiser_id = v.advertiser_id AND g.axis = 'id' AND s.state = 'open'))) AS open_ranges,
-       (SELECT to_jsonb(k) FROM (
-          SELECT k.certificate, k.reason, min(k.as_of) OVER () AS as_of, min(k.complete_through) OVER () AS complete_through
-          FROM intake.coverage k WHERE k.advertiser_id = v.advertiser_id AND k.axis = 'id'
-          ORDER BY array_position('{unproven,assumed,proven}', k.certificate), k.as_of LIMIT 1) AS k) AS coverage,
+       k.open_ranges, k.certificate, k.reason AS coverage_reason, k.as_of AS covered_at, k.complete_through,
        (SELECT count(*) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS applications,
        (SELECT max(submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS newest,
        (SELECT count(*) FROM intake.downloads d WHERE d.advertiser_id = v.advertiser_id) AS waiting,
        (SELECT count(*) FROM intake.quarantine q WHERE q.advertiser_id = v.advertiser_id AND resolved_at IS NULL) AS quarantined,
        ARRAY(SELECT extract(epoch FROM a.submitted_at)::float8 * 1000 FROM intake.applications a
          WHERE a.advertiser_id = v.advertiser_id AND a.submitted_at IS NOT NULL ORDER BY a.submitted_at DESC LIMIT 500) AS submitted_at
-     FROM intake.advertisers v LEFT JOIN intake.cursors c USING (advertiser_id) ORDER BY v.name`,
+     FROM intake.advertisers v JOIN intake_analytics.completeness k ON k.advertiser = v.name
+     LEFT JOIN intake.cursors c ON c.advertiser_id = v.advertiser_id ORDER BY v.name`,
   );
   const attachments = await db.query<{ advertiser_id: bigint; state: string; n: bigint }>(
     `SELECT advertiser_id, state, count(*) AS n FROM intake.attachments GROUP BY 1, 2`,
@@ -64,11 +54,11 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
     submittedAt: row.submitted_at,
     latenessMs: row.late_ms === null ? null : Number(row.late_ms),
     openRanges: row.open_ranges,
-    coverage: row.coverage && {
-      certificate: row.coverage.certificate,
-      reason: row.coverage.reason,
-      asOf: new Date(row.coverage.as_of),
-      completeThrough: new Date(row.coverage.complete_through),
+    coverage: row.covered_at && {
+      certificate: row.certificate,
+      reason: row.coverage_reason,
+      asOf: row.covered_at,
+      completeThrough: row.complete_through,
     },
     lastSweep: (row.advertiser_id !== null && sweeps.get(row.advertiser_id)) || null,
   }));

@@ -1,8 +1,29 @@
--- The gaps, and what every table and column means; a test finds columns without a word.
+-- Views, and what every table, view and column means; a test finds columns without a word.
 CREATE VIEW intake.gaps AS
 SELECT r.advertiser_id, r.sweep_id, s.axis, r.low, r.high, r.state, r.opened_at
 FROM intake.ranges r JOIN intake.sweeps s USING (advertiser_id, sweep_id)
 WHERE r.state <> 'closed' AND s.state <> 'dropped';
+CREATE SCHEMA IF NOT EXISTS intake_analytics;
+CREATE VIEW intake_analytics.completeness AS
+SELECT v.name AS advertiser, v.advertiser_id,
+  CASE WHEN open.ranges > 0 THEN 'unproven' ELSE coalesce(weakest.certificate, 'unproven') END AS certificate,
+  CASE WHEN open.ranges > 0 THEN 'some ids were never read to their end' ELSE coalesce(weakest.reason, 'nothing was read to its end yet') END AS reason,
+  CASE WHEN open.ranges = 0 AND weakest.certificate <> 'unproven' THEN weakest.complete_through END AS complete_through,
+  weakest.as_of, open.ranges AS open_ranges, c.as_of AS polled_at, v.late_ms AS lateness_ms,
+  'The source applies both id filters before it cuts a page off; what fits into a page does not shrink below half within one reading.' AS assumptions
+FROM intake.advertisers v
+LEFT JOIN intake.cursors c ON c.advertiser_id = v.advertiser_id
+LEFT JOIN LATERAL (
+  SELECT k.certificate, k.reason, min(k.as_of) OVER () AS as_of, min(k.complete_through) OVER () AS complete_through
+  FROM intake.coverage k WHERE k.advertiser_id = v.advertiser_id AND k.axis = 'id'
+  ORDER BY array_position(ARRAY['unproven', 'assumed', 'proven'], k.certificate), k.as_of LIMIT 1) AS weakest ON true
+CROSS JOIN LATERAL (
+  SELECT count(*)::int AS ranges FROM unnest(int8multirange(int8range(1, NULL))
+    - (SELECT coalesce(range_agg(int8range(k.low, k.high + 1)), '{}') FROM intake.coverage k
+       WHERE k.advertiser_id = v.advertiser_id AND k.axis = 'id')
+    + (SELECT coalesce(range_agg(int8range(g.low, g.high + 1)), '{}') FROM intake.gaps g
+       JOIN intake.sweeps s ON s.advertiser_id = g.advertiser_id AND s.sweep_id = g.sweep_id
+       WHERE g.advertiser_id = v.advertiser_id AND g.axis = 'id' AND s.state = 'open'))) AS open;
 COMMENT ON SCHEMA intake IS 'Job applications as the source shows them, and the books of how they were read. Analysts read schema intake_analytics.';
 COMMENT ON TABLE intake.advertisers IS 'The accounts that are swept, one row per configured name.';
 COMMENT ON COLUMN intake.advertisers.name IS 'The name given in the configuration.';
@@ -181,6 +202,18 @@ COMMENT ON COLUMN intake.gaps.high IS 'Last position of the range; null is no en
 COMMENT ON COLUMN intake.gaps.axis IS 'id, or date: positions are seconds since 1970 then.';
 COMMENT ON COLUMN intake.gaps.state IS 'open, or stuck: can neither be cut smaller nor closed.';
 COMMENT ON COLUMN intake.gaps.opened_at IS 'Since when it stands like this.';
+COMMENT ON VIEW intake_analytics.completeness IS 'Is everything here, and through when? One row per advertiser: SELECT certificate, complete_through >= timestamptz ''2026-08-01 +10'' AS july FROM intake_analytics.completeness.';
+COMMENT ON COLUMN intake_analytics.completeness.advertiser IS 'The configured name.';
+COMMENT ON COLUMN intake_analytics.completeness.advertiser_id IS 'The source''s id of the account.';
+COMMENT ON COLUMN intake_analytics.completeness.certificate IS 'proven, assumed or unproven: the weakest over all ids.';
+COMMENT ON COLUMN intake_analytics.completeness.reason IS 'What the certificate rests on, or why there is none.';
+COMMENT ON COLUMN intake_analytics.completeness.complete_through IS 'Applications submitted up to here are all stored, under the certificate; null while nothing is.';
+COMMENT ON COLUMN intake_analytics.completeness.as_of IS 'When the oldest of the readings behind it began.';
+COMMENT ON COLUMN intake_analytics.completeness.open_ranges IS 'Ranges of ids that nothing vouches for.';
+COMMENT ON COLUMN intake_analytics.completeness.polled_at IS 'When what is new was last read.';
+COMMENT ON COLUMN intake_analytics.completeness.lateness_ms IS 'How late applications were met by live polls, at most.';
+COMMENT ON COLUMN intake_analytics.completeness.assumptions IS 'What proven rests on and no question can test.';
+COMMENT ON SCHEMA intake_analytics IS 'What analysts read: views only.';
 COMMENT ON TABLE intake.screens IS 'Screening questionnaires as answered, read from the stored bytes of the attachment of kind screen; an application may have several.';
 COMMENT ON COLUMN intake.screens.advertiser_id IS 'The advertiser.';
 COMMENT ON COLUMN intake.screens.application_id IS 'The application.';
