@@ -132,11 +132,6 @@ export function toShare({ facts, ranges }: State): number | null {
   return 1 - Number(open) / Number(top - facts.from + 1n);
 }
 
-/** The same sweep without trust in how much a page holds; for one that goes on after a long pause. */
-export function forgetPageSize(state: State): State {
-  return { ...state, facts: { ...state.facts, one: unknownCapacity, two: unknownCapacity, borrowed: false } };
-}
-
 /** Text for a jsonb column, of facts or of a range; ids stay exact. */
 export function encode(value: Facts | Range): string {
   return JSON.stringify(value, (_, member: unknown) => (typeof member === 'bigint' ? `${member}n` : member));

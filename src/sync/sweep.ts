@@ -1,13 +1,12 @@
 // A sweep: one reading of a range of the list until it is closed. It carries questions to the source and answers to the store;
 // what to ask and what an answer proves is decided in domain/coverage.ts, and every step is booked with the page it follows from.
-import { ask, begin, type Done, learn, type Plan } from '../domain/coverage.ts';
+import { ask, begin, type Done, learn, type Plan, renew } from '../domain/coverage.ts';
 import type { Known } from '../domain/next-question.ts';
 import type { Question } from '../domain/question.ts';
 import {
   decodeFacts,
   decodeRange,
   encode,
-  forgetPageSize,
   type State,
   toChanges,
   toDirection,
@@ -191,7 +190,7 @@ async function loadRun(store: Store, request: SweepRequest, advertiser: Advertis
     const found = await store.loadUnfinished({ advertiserId, lane: lane.lease.lane, purpose, axis, low, high });
     if (found) {
       const state = { facts: decodeFacts(found.facts), ranges: found.ranges.map(decodeRange) };
-      return { sweep: found, state: found.idleMs > dayMs ? forgetPageSize(state) : state, booked: true };
+      return { sweep: found, state: found.idleMs > dayMs ? renew(state) : state, booked: true };
     }
   }
   if (fallback) return fallback;

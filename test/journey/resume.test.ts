@@ -1,0 +1,74 @@
+// A reading that is killed goes on where it was: what is closed is not asked again.
+import { describe, expect } from 'vitest';
+import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
+import { findDifferences } from '../support/equality.ts';
+import { runIntake, startIntake } from '../support/intake.ts';
+import { toEnvironment } from '../support/syncing.ts';
+import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
+
+// INTAKE_RESUME_APPLICATIONS=200000 tries the size of a real account.
+const applications = Number(process.env.INTAKE_RESUME_APPLICATIONS ?? 3_000);
+const pageCap = applications > 10_000 ? 500 : 50;
+const kills = 5;
+
+async function readUndisturbed(): Promise<number> {
+  await using database = await openTestDatabase();
+  await using board = await openSandbox({ applications, choices: { pageCap } });
+  expect(await runIntake(['backfill'], toEnvironment(database, board))).toMatchObject({ code: 0 });
+  return board.requests().length;
+}
+
+/** Kills the backfill once the board has answered so many more questions. */
+async function killAfter(database: TestDatabase, board: Sandbox, questions: number): Promise<void> {
+  const until = board.requests().length + questions;
+  const { child, ended } = startIntake(['backfill'], { ...toEnvironment(database, board), LEASE: '1s' });
+  const watch = setInterval(() => {
+    if (board.requests().length >= until) child.kill('SIGKILL');
+  }, 1);
+  await ended;
+  clearInterval(watch);
+}
+
+describe('a backfill that is killed five times', () => {
+  test('ends equal to the truth and asks at most a fifth more than an undisturbed one', { timeout: 1_800_000 }, async ({
+    database,
+  }) => {
+    const needed = await readUndisturbed();
+    await using board = await openSandbox({ applications, choices: { pageCap } });
+    for (let kill = 0; kill < kills; kill++) {
+      await killAfter(database, board, Math.ceil((needed / (kills + 1)) * (0.5 + Math.random())));
+    }
+    const last = await runIntake(['backfill'], { ...toEnvironment(database, board), LEASE: '1s' });
+    expect(last).toMatchObject({ code: 0, stdout: expect.stringContaining('coverage proven') });
+    expect(await findDifferences(database, board)).toEqual([]);
+    expect(board.requests().length).toBeLessThanOrEqual(needed * 1.2);
+    expect(await database.query(`SELECT state, count(*)::int AS n FROM intake.sweeps GROUP BY 1`)).toEqual([
+      { state: 'closed', n: 1 },
+    ]);
+    expect(await database.query(`SELECT * FROM intake.gaps`)).toEqual([]);
+  });
+});
+
+describe('a first round that is interrupted', () => {
+  test('ends with 5, says how to go on, and the next round reads the rest before what is new', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 1_000, choices: { pageCap: 20, order: 'descending' } });
+    const env = toEnvironment(database, board);
+    const { child, ended } = startIntake(['sync'], env);
+    const watch = setInterval(() => {
+      if (board.requests().length < 30) return;
+      child.kill('SIGINT');
+      clearInterval(watch);
+    }, 1);
+    const interrupted = await ended;
+    expect(interrupted.code).toBe(5);
+    expect(interrupted.stderr).toContain('goes on from there');
+    expect(await database.query(`SELECT 1 FROM intake.cursors`)).toEqual([]);
+
+    const asked = board.requests().length;
+    board.add(3);
+    expect((await runIntake(['sync'], env)).code).toBe(0);
+    expect(await findDifferences(database, board)).toEqual([]);
+    expect(board.requests().length - asked).toBeLessThan(asked * 8);
+  });
+});
