@@ -13,9 +13,10 @@ import { openDatabase } from './store/database.ts';
 import { openEmbedded } from './store/embedded.ts';
 import type { JobRow } from './store/jobs.ts';
 import { ensureSchema } from './store/migrations.ts';
-import { openStore, type Store } from './store/store.ts';
+import { openStore, type Store, type StoreOptions } from './store/store.ts';
 import { type BackfillRange, backfill, toPlans } from './sync/backfill.ts';
 import { type Estimate, estimate } from './sync/estimate.ts';
+import { examineDatabase, examineSource, type Finding } from './sync/examine.ts';
 import { createPace } from './sync/pace.ts';
 import { syncRound } from './sync/round.ts';
 import type { SweepDeps, SweepSummary, SweepTotals } from './sync/sweep.ts';
@@ -39,6 +40,32 @@ export async function migrateDatabase(config: Config<'database'>, signal: AbortS
 export async function loadStatus(config: Config<'database' | 'privacy'>, signal: AbortSignal): Promise<Status> {
   await using app = await openStoreOf(config, 'status', signal);
   return toStatus(new Date(), await app.store.loadAdvertiserStatus());
+}
+
+/** What `intake doctor` finds. The schema is looked at, not changed. */
+export async function examine(config: ReadingConfig, request: ReadingRequest): Promise<Finding[]> {
+  let place: Place;
+  try {
+    place = await openPlace(config);
+  } catch (trouble) {
+    return [
+      {
+        check: 'database',
+        ok: false,
+        detail: trouble instanceof Error ? trouble.message : 'cannot be opened',
+        trouble,
+      },
+    ];
+  }
+  await using _place = place;
+  await using store = openStore(toStoreOptions(config, place, 'doctor'));
+  const findings = await examineDatabase(store, Date.now);
+  if (findings.some((finding) => !finding.ok)) return findings;
+  for (const account of toChosen(config, request.advertiser)) {
+    await using source = openSource(config, account, createPace(config.source.requestsPerSecond));
+    findings.push(...(await examineSource(store, source, { ...account, signal: request.signal })));
+  }
+  return findings;
 }
 
 /** The jobs with the most applications: a first look at what is stored. */
@@ -227,13 +254,15 @@ async function openStoreOf(
   const stack = new AsyncDisposableStack();
   try {
     const place = stack.use(await openPlace(config));
-    const store = stack.use(
-      openStore({ url: place.url, role, privacyKey: Buffer.from(config.privacy.key.reveal(), 'utf8') }),
-    );
+    const store = stack.use(openStore(toStoreOptions(config, place, role)));
     await store.ensureSchema({ directUrl: place.directUrl, signal });
     return { store, [Symbol.asyncDispose]: () => stack.disposeAsync() };
   } catch (error) {
     await stack.disposeAsync();
     throw error;
   }
+}
+
+function toStoreOptions(config: Config<'privacy'>, place: Place, role: string): StoreOptions {
+  return { url: place.url, role, privacyKey: Buffer.from(config.privacy.key.reveal(), 'utf8') };
 }

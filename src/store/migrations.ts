@@ -31,6 +31,14 @@ export async function loadSchemaState(db: Queryable): Promise<SchemaState> {
   return newest === wanted ? 'current' : newest < wanted ? 'behind' : 'ahead';
 }
 
+/** What the server says of itself, and whether its schema is ours. */
+export async function loadServer(db: Queryable): Promise<{ version: string; now: Date; schema: SchemaState }> {
+  const [row] = await db.query<{ version: string; now: Date }>(
+    `SELECT current_setting('server_version') AS version, clock_timestamp() AS now`,
+  );
+  return { version: row?.version ?? 'unknown', now: row?.now ?? new Date(0), schema: await loadSchemaState(db) };
+}
+
 /** Applies what is missing. Any number of processes may call it at once: one works, the others wait and find nothing to do. */
 export async function migrate(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url, application_name: 'intake migrate' });

@@ -17,7 +17,7 @@ export interface PageCommit extends Reading {
   /** When the sweep began, by the database's clock. */
   readonly startedAt: Date;
   /** The positions that the question was about: what is held there from before the sweep and did not come is noticed. */
-  readonly asked: { readonly low: bigint; readonly high: bigint | null } | null;
+  readonly asked: { readonly low: bigint; readonly high: bigint | null; readonly mostMissing: number } | null;
   /** What the sweep learns from this answer; pure, and called again when the page has to be compared again. */
   readonly learn: (seen: Seen) => Progress;
 }
@@ -26,7 +26,7 @@ export interface PageCommit extends Reading {
 export interface Seen {
   /** Ids on the page that were not held. */
   readonly unheld: readonly bigint[];
-  /** Ids held where the question asked that are not on the page; a few hundred at most. */
+  /** Ids held where the question asked that are not on the page; no more than the question wants to know of. */
   readonly missing: readonly bigint[];
 }
 
@@ -129,17 +129,21 @@ async function compare(db: Queryable, page: PageCommit): Promise<Plan> {
   return { fresh, changed, returned, writes, progress, otherLane: rows[0]?.other_lane ?? false };
 }
 
-/** Enough to tell a few withdrawn applications from a source that answers wrongly. */
-const mostMissing = 500;
-
 async function loadMissing(db: Queryable, page: PageCommit): Promise<bigint[]> {
   if (page.asked === null) return [];
   const rows = await db.query<{ application_id: bigint }>(
     `SELECT application_id FROM intake.applications
      WHERE advertiser_id = $1 AND application_id >= $2 AND ($3::bigint IS NULL OR application_id <= $3)
        AND first_seen_at < $4 AND missing_since IS NULL AND application_id <> ALL ($5::bigint[])
-     ORDER BY application_id LIMIT ${mostMissing}`,
-    [page.advertiserId, page.asked.low, page.asked.high, page.startedAt, page.applications.map((a) => a.id)],
+     ORDER BY application_id LIMIT $6`,
+    [
+      page.advertiserId,
+      page.asked.low,
+      page.asked.high,
+      page.startedAt,
+      page.applications.map((a) => a.id),
+      page.asked.mostMissing,
+    ],
   );
   return rows.map((row) => row.application_id);
 }

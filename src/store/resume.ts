@@ -138,7 +138,7 @@ export async function loadReading(db: Queryable, advertiserId: bigint | null, la
     [advertiserId],
   );
   const [row] = await db.query<{ poll_from: bigint | null; learned: Learned | null }>(
-    `SELECT coalesce(settled.application_id + 1, recent.lowest, c.after_id + 1) AS poll_from, nullif(v.learned, '{}') AS learned
+    `SELECT coalesce(settled.application_id + 1, least(recent.lowest, c.after_id + 1)) AS poll_from, nullif(v.learned, '{}') AS learned
      FROM intake.advertisers v JOIN intake.cursors c USING (advertiser_id)
      LEFT JOIN LATERAL (
        SELECT application_id FROM intake.applications a

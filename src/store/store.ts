@@ -10,7 +10,7 @@ import {
 import { type DatabaseOptions, openDatabase } from './database.ts';
 import { loadBusiestJobs } from './jobs.ts';
 import { claimLease, type Lane, type Lease, loadHolder, releaseLease, renewLease } from './leases.ts';
-import { ensureSchema, type SchemaRequest } from './migrations.ts';
+import { ensureSchema, loadServer, type SchemaRequest } from './migrations.ts';
 import { commitPage, type PageCommit } from './pages.ts';
 import { dropUnfinished, loadHeld, loadOpenRanges, loadReading, loadUnfinished, type SweepKey } from './resume.ts';
 import { loadAdvertiserStatus } from './status.ts';
@@ -28,6 +28,7 @@ export function openStore(options: StoreOptions) {
   const own = openDatabase({ ...options, role: `${options.role} lease`, connections: 1 });
   return {
     ensureSchema: (request: SchemaRequest) => ensureSchema(db, request),
+    loadServer: () => loadServer(db),
 
     ensureAdvertiser: (name: string, configuredId: bigint | null) => ensureAdvertiser(db, name, configuredId),
     pinAdvertiser: (name: string, id: bigint) => pinAdvertiser(db, name, id),

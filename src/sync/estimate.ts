@@ -62,8 +62,9 @@ function toCount(plan: Plan, ids: readonly bigint[], newest: readonly bigint[], 
   const high = ids.reduce((a, b) => (a > b ? a : b));
   const end = plan.to ?? newest.reduce((a, b) => (a > b ? a : b), high);
   if (high === low) return Math.max(held, ids.length);
-  // From the lowest id seen when the list rises, from the start of the range when it falls: whichever part lies beyond the page.
-  const beyond = Number(end - high) + (low > (plan.from ?? 1n) && end === high ? Number(low - (plan.from ?? 1n)) : 0);
+  // What the page does not show lies beyond its last row: above it in a list that rises, below it in one that falls.
+  const falls = (ids[0] ?? low) > (ids.at(-1) ?? low);
+  const beyond = falls ? Number(low - (plan.from ?? 1n)) : Number(end - high);
   const perId = ids.length / Number(high - low + 1n);
   return Math.max(held, Math.round(ids.length + Math.max(0, beyond) * perId));
 }

@@ -1,5 +1,6 @@
 // A sweep: one reading of a range of the list until it is closed. It carries questions to the source and answers to the store;
 // what to ask and what an answer proves is decided in domain/coverage.ts, and every step is booked with the page it follows from.
+import { toAbsentLimit } from '../domain/certificate.ts';
 import { ask, begin, type Done, learn, type Plan, renew } from '../domain/coverage.ts';
 import type { Known } from '../domain/next-question.ts';
 import type { Question } from '../domain/question.ts';
@@ -270,7 +271,11 @@ async function commitLanding(
     applications: page?.applications ?? [],
     rejects: page?.rejects ?? [],
     startedAt: run.sweep.startedAt,
-    asked: isRange && page && question.from !== null ? { low: question.from, high: question.to } : null,
+    // One more than the brake allows is enough to tell withdrawn applications from a source that answers wrongly.
+    asked:
+      isRange && page && question.from !== null
+        ? { low: question.from, high: question.to, mostMissing: toAbsentLimit(run.state.facts.heldBefore) + 1 }
+        : null,
     learn: toProgress,
   });
   return { run: { ...run, state, booked: run.booked || summary.booked }, summary };

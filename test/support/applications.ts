@@ -72,7 +72,7 @@ export function aPage(lease: Lease, applications: readonly Application[], facts:
     applications,
     rejects: facts.rejects ?? [],
     startedAt,
-    asked: { low: 1n, high: null },
+    asked: { low: 1n, high: null, mostMissing: 21 },
     learn: () => progress,
   };
 }

@@ -1,0 +1,45 @@
+// `intake doctor`: looks at everything Intake needs and says what is wrong and what the source was learned to do.
+import { command } from './command.ts';
+import { type ExitCode, exitCodes } from './exit-codes.ts';
+import { toFailure } from './failure.ts';
+import { requireAdvertiser } from './reading.ts';
+
+interface DoctorOptions {
+  readonly advertiser?: string;
+}
+
+export const doctor = command<DoctorOptions>({
+  name: 'doctor',
+  summary: 'check configuration, database, schema, clock and credentials, and tell what the source is like',
+  examples: [
+    ['intake doctor', 'every check, one line each'],
+    ['intake doctor --json', 'the same for a program'],
+  ],
+  shape: (shaped) => shaped.option('--advertiser <name>', 'only this one of several configured accounts'),
+  async run({ env, signal, terminal }, { advertiser }) {
+    const { loadConfig } = await import('../config.ts');
+    const config = loadConfig(env, { needs: ['database', 'source', 'sync', 'privacy'] });
+    requireAdvertiser(config.source.advertisers, advertiser);
+    const { examine } = await import('../app.ts');
+    const findings = [
+      { check: 'configuration', ok: true, detail: config.warnings.join(' ') || 'complete' },
+      ...(await examine(config, { advertiser, signal })),
+    ];
+    const { toPrintable } = await import('./terminal.ts');
+    const { colors } = terminal;
+    terminal.result({ findings: findings.map(({ check, ok, detail }) => ({ check, ok, detail })) }, () =>
+      findings
+        .map(
+          ({ check, ok, detail }) =>
+            `${ok ? colors.green('ok  ') : colors.red('bad ')} ${check}: ${toPrintable(detail)}`,
+        )
+        .join('\n'),
+    );
+    const bad = findings.filter((finding) => !finding.ok);
+    if (bad.length === 0) return exitCodes.done;
+    const causes = bad.flatMap((finding) => ('trouble' in finding && finding.trouble ? [finding.trouble] : []));
+    const [first] = await Promise.all(causes.map((cause) => toFailure(cause, signal)));
+    return (first?.exitCode ??
+      (bad.some(({ check }) => check === 'schema') ? exitCodes.schema : exitCodes.incomplete)) as ExitCode;
+  },
+});

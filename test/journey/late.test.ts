@@ -1,0 +1,131 @@
+// What arrives late, changes or vanishes at the source, and what the rows say of it.
+import { describe, expect } from 'vitest';
+import { openSandbox } from '../../src/sandbox/server.ts';
+import { findDifferences } from '../support/equality.ts';
+import { runIntake, startIntake } from '../support/intake.ts';
+import { syncBoard, toEnvironment } from '../support/syncing.ts';
+import { openTestDatabase, test } from '../support/test-database.ts';
+
+const choices = { pageCap: 20, order: 'descending' } as const;
+
+describe('an application that shows only after a higher id was read', () => {
+  test('is met by the next poll within the lag, and its lateness is noted', async ({ database }) => {
+    await using board = await openSandbox({ applications: 60, choices });
+    await syncBoard(database, board);
+    board.holdBack(1);
+    board.add(2);
+    await syncBoard(database, board);
+    const [late] = board.release();
+    const sweeps = await syncBoard(database, board);
+    expect(sweeps).toMatchObject([{ added: 1, requests: 1 }]);
+    expect(
+      await database.query(`SELECT application_id FROM intake.applications WHERE application_id = $1`, [late]),
+    ).toHaveLength(1);
+    expect(
+      await database.query(`SELECT late_ms > 0 AS late, late_at IS NOT NULL AS known FROM intake.advertisers`),
+    ).toEqual([{ late: true, known: true }]);
+    expect(await findDifferences(database, board)).toEqual([]);
+  });
+
+  test('is missed by polls once the lag has passed, and found by a recheck', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 60, choices });
+    await syncBoard(database, board);
+    board.holdBack(1);
+    board.add(2);
+    await syncBoard(database, board);
+    await database.query(`UPDATE intake.applications SET first_seen_at = first_seen_at - interval '2 days'`);
+    board.release();
+    expect((await syncBoard(database, board)).at(-1)).toMatchObject({ added: 0 });
+    expect((await syncBoard(database, board, { recheck: true })).at(-1)).toMatchObject({ added: 1 });
+    expect(await findDifferences(database, board)).toEqual([]);
+  });
+
+  test('widens the window that polls read again', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 60, choices });
+    await syncBoard(database, board);
+    board.holdBack(1);
+    board.add(2);
+    await syncBoard(database, board);
+    await database.query(`UPDATE intake.applications SET first_seen_at = first_seen_at - interval '3 hours'`);
+    await database.query(`UPDATE intake.advertisers SET late_ms = 2 * 3600 * 1000, late_at = now()`);
+    board.release();
+    expect((await syncBoard(database, board)).at(-1)).toMatchObject({ added: 1 });
+  });
+});
+
+describe('an application that the source no longer shows', () => {
+  test('is marked absent, then missing a day later with an event, and unmarked when it returns', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 120, choices });
+    await syncBoard(database, board);
+    const gone = [...board.truth()][50]?.id ?? 0n;
+    board.remove(gone);
+    const state = () =>
+      database.query(
+        `SELECT absent_since IS NOT NULL AS absent, missing_since IS NOT NULL AS missing
+      FROM intake.applications WHERE application_id = $1`,
+        [gone],
+      );
+    expect((await syncBoard(database, board, { recheck: true })).at(-1)).toMatchObject({
+      certificate: 'proven',
+      absent: 1,
+    });
+    expect(await state()).toEqual([{ absent: true, missing: false }]);
+    await syncBoard(database, board, { recheck: true });
+    expect(await state()).toEqual([{ absent: true, missing: false }]);
+    await database.query(`UPDATE intake.applications SET absent_since = absent_since - interval '25 hours'`);
+    await syncBoard(database, board, { recheck: true });
+    expect(await state()).toEqual([{ absent: true, missing: true }]);
+    expect(await database.query(`SELECT application_id FROM intake.events WHERE type = 'application.missing'`)).toEqual(
+      [{ application_id: String(gone) }],
+    );
+    board.add([{ id: gone }]);
+    await syncBoard(database, board, { recheck: true });
+    expect(await state()).toEqual([{ absent: false, missing: false }]);
+  });
+
+  test('is not marked when too many are gone at once: then the source is not believed', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 120, choices });
+    await syncBoard(database, board);
+    for (const { id } of [...board.truth()].slice(20, 60)) board.remove(id);
+    const [sweep] = await syncBoard(database, board, { recheck: true });
+    expect(sweep).toMatchObject({ certificate: 'unproven' });
+    expect(await database.query(`SELECT 1 FROM intake.applications WHERE absent_since IS NOT NULL`)).toEqual([]);
+  });
+});
+
+describe('an absurd id', () => {
+  test('of 2^63-1 is stored and does not blind the polls that follow', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 30, choices });
+    board.add([{ id: 9223372036854775807n }]);
+    await syncBoard(database, board);
+    board.add(2);
+    expect((await syncBoard(database, board)).at(-1)).toMatchObject({ added: 2 });
+    expect(await findDifferences(database, board)).toEqual([]);
+  });
+});
+
+describe('a live round beside a backfill', () => {
+  test('meets new applications at once, and neither blocks the other', { timeout: 60_000 }, async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 700, choices: { pageCap: 20 } });
+    const env = toEnvironment(database, board);
+    expect((await runIntake(['sync'], env)).code).toBe(0);
+    board.clearRequests();
+    const { ended, child } = startIntake(['backfill'], { ...env, SOURCE_RATE: '25/s' });
+    while (board.requests().length < 10 && child.exitCode === null)
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    const [newest] = board.add(1);
+    expect(await runIntake(['sync'], env)).toMatchObject({ code: 0 });
+    expect(
+      await database.query(`SELECT application_id FROM intake.applications WHERE application_id = $1`, [newest]),
+    ).toHaveLength(1);
+    expect(child.exitCode).toBeNull();
+    expect((await ended).code).toBe(0);
+    expect(await findDifferences(database, board)).toEqual([]);
+  });
+});
