@@ -154,8 +154,14 @@ CREATE TABLE "intake"."leases" (
 	"owner" text NOT NULL,
 	"epoch" bigint NOT NULL,
 	"expires_at" timestamp with time zone NOT NULL,
+	"done_at" timestamp with time zone,
 	CONSTRAINT "leases_pkey" PRIMARY KEY("name","lane"),
 	CONSTRAINT "leases_lane" CHECK ("intake"."leases"."lane" IN ('live', 'backfill'))
+);
+--> statement-breakpoint
+CREATE TABLE "intake"."paces" (
+	"source" text PRIMARY KEY NOT NULL,
+	"next_at" timestamp with time zone NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "intake"."quarantine" (

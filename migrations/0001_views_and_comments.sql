@@ -43,6 +43,10 @@ COMMENT ON COLUMN intake.leases.lane IS 'live or backfill: the two can run side 
 COMMENT ON COLUMN intake.leases.owner IS 'The process that holds or last held the lane.';
 COMMENT ON COLUMN intake.leases.epoch IS 'Rises with every change of hands; every write transaction checks it.';
 COMMENT ON COLUMN intake.leases.expires_at IS 'When the claim lapses; -infinity when it was given back.';
+COMMENT ON COLUMN intake.leases.done_at IS 'When work under it last came to its end: other workers leave the advertiser alone for a while.';
+COMMENT ON TABLE intake.paces IS 'One request budget per source, shared by all workers: when the next request may be sent.';
+COMMENT ON COLUMN intake.paces.source IS 'The source''s address.';
+COMMENT ON COLUMN intake.paces.next_at IS 'The next free turn.';
 COMMENT ON TABLE intake.cursors IS 'How far the live sweep of an advertiser has come, as committed.';
 COMMENT ON COLUMN intake.cursors.advertiser_id IS 'The advertiser.';
 COMMENT ON COLUMN intake.cursors.after_id IS 'Every application up to this id has been read.';

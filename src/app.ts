@@ -17,7 +17,7 @@ import { openStore, type Store, type StoreOptions } from './store/store.ts';
 import { type BackfillRange, backfill, toPlans } from './sync/backfill.ts';
 import { type Estimate, estimate } from './sync/estimate.ts';
 import { examineDatabase, examineSource, type Finding } from './sync/examine.ts';
-import { createPace } from './sync/pace.ts';
+import { createPace, type TakeTurn } from './sync/pace.ts';
 import { syncRound } from './sync/round.ts';
 import type { SweepDeps, SweepSummary, SweepTotals } from './sync/sweep.ts';
 
@@ -62,7 +62,7 @@ export async function examine(config: ReadingConfig, request: ReadingRequest): P
   const findings = await examineDatabase(store, Date.now);
   if (findings.some((finding) => !finding.ok)) return findings;
   for (const account of toChosen(config, request.advertiser)) {
-    await using source = openSource(config, account, createPace(config.source.requestsPerSecond));
+    await using source = openSource(config, account, createPace(store, account.url, config.source.requestsPerSecond));
     findings.push(...(await examineSource(store, source, { ...account, signal: request.signal })));
   }
   return findings;
@@ -144,7 +144,11 @@ export async function estimateBackfill(
   await using app = await openStoreOf(config, 'backfill', request.signal);
   const estimates = [];
   for (const account of toChosen(config, request.advertiser)) {
-    await using source = openSource(config, account, createPace(config.source.requestsPerSecond));
+    await using source = openSource(
+      config,
+      account,
+      createPace(app.store, account.url, config.source.requestsPerSecond),
+    );
     const { advertiserId } = await app.store.ensureAdvertiser(account.name, account.advertiserId);
     for (const plan of await toPlans(app, advertiserId, request.range)) {
       const held =
@@ -173,11 +177,11 @@ async function overAdvertisers(
 ): Promise<Outcome[]> {
   await using app = await openStoreOf(config, role, request.signal);
   const owner = `${role} on ${hostname()} (${process.pid}, ${randomUUID().slice(0, 8)})`;
-  const paces = new Map<string, ReturnType<typeof createPace>>();
+  const paces = new Map<string, TakeTurn>();
   const outcomes: Outcome[] = [];
   for (const account of toChosen(config, request.advertiser)) {
     const { name } = account;
-    const pace = paces.get(account.url) ?? createPace(config.source.requestsPerSecond);
+    const pace = paces.get(account.url) ?? createPace(app.store, account.url, config.source.requestsPerSecond);
     paces.set(account.url, pace);
     await using source = openSource(config, account, pace);
     const deps: SweepDeps = {

@@ -13,19 +13,26 @@ export interface Lease {
   readonly epoch: bigint;
 }
 
+export interface LeaseClaim {
+  readonly name: string;
+  readonly lane: Lane;
+  readonly owner: string;
+  readonly leaseMs: number;
+  /** Leave it when work under the lane came to its end within this time: another worker has just done it. */
+  readonly notWithinMs?: number;
+}
+
 /** Takes the lane if it is free or its holder's lease has lapsed; null while another holds it. The owner's own lease is prolonged. */
-export async function claimLease(
-  db: Queryable,
-  request: { name: string; lane: Lane; owner: string; leaseMs: number },
-): Promise<Lease | null> {
+export async function claimLease(db: Queryable, request: LeaseClaim): Promise<Lease | null> {
   const rows = await db.query<{ epoch: bigint }>(
     `INSERT INTO intake.leases AS l (name, lane, owner, epoch, expires_at)
      VALUES ($1, $2, $3, 1, now() + $4 * interval '1 millisecond')
      ON CONFLICT (name, lane) DO UPDATE
        SET owner = excluded.owner, epoch = l.epoch + 1, expires_at = excluded.expires_at
-       WHERE l.expires_at < now() OR l.owner = excluded.owner
+       WHERE (l.expires_at < now() OR l.owner = excluded.owner)
+         AND (l.done_at IS NULL OR l.done_at <= now() - $5 * interval '1 millisecond')
      RETURNING epoch`,
-    [request.name, request.lane, request.owner, request.leaseMs],
+    [request.name, request.lane, request.owner, request.leaseMs, request.notWithinMs ?? 0],
   );
   const epoch = rows[0]?.epoch;
   return epoch === undefined ? null : { name: request.name, lane: request.lane, owner: request.owner, epoch };
@@ -41,13 +48,13 @@ export async function renewLease(db: Queryable, lease: Lease, leaseMs: number): 
   return rows.length > 0;
 }
 
-/** Gives the lane back at once. The row stays: its epoch must never start over. */
-export async function releaseLease(db: Queryable, lease: Lease): Promise<void> {
-  await db.query(`UPDATE intake.leases SET expires_at = '-infinity' WHERE name = $1 AND lane = $2 AND epoch = $3`, [
-    lease.name,
-    lease.lane,
-    lease.epoch,
-  ]);
+/** Gives the lane back at once. The row stays: its epoch must never start over. `done` says that the work came to its end. */
+export async function releaseLease(db: Queryable, lease: Lease, done = true): Promise<void> {
+  await db.query(
+    `UPDATE intake.leases SET expires_at = '-infinity', done_at = CASE WHEN $4 THEN now() ELSE done_at END
+     WHERE name = $1 AND lane = $2 AND epoch = $3`,
+    [lease.name, lease.lane, lease.epoch, done],
+  );
 }
 
 /** Who holds a lane now, and for how much longer. */

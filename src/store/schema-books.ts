@@ -40,12 +40,18 @@ export const leases = intake.table(
     owner: text().notNull(),
     epoch: id64('epoch').notNull(),
     expiresAt: at('expires_at').notNull(),
+    doneAt: at('done_at'),
   },
   (t) => [
     primaryKey({ name: 'leases_pkey', columns: [t.name, t.lane] }),
     check('leases_lane', sql`${t.lane} IN ('live', 'backfill')`),
   ],
 );
+
+export const paces = intake.table('paces', {
+  source: text().primaryKey(),
+  nextAt: at('next_at').notNull(),
+});
 
 export const cursors = intake.table('cursors', {
   advertiserId: id64('advertiser_id').primaryKey(),

@@ -9,8 +9,9 @@ import {
 } from './advertisers.ts';
 import { type DatabaseOptions, openDatabase } from './database.ts';
 import { loadBusiestJobs } from './jobs.ts';
-import { claimLease, type Lane, type Lease, loadHolder, releaseLease, renewLease } from './leases.ts';
+import { claimLease, type Lane, type Lease, type LeaseClaim, loadHolder, releaseLease, renewLease } from './leases.ts';
 import { ensureSchema, loadServer, type SchemaRequest } from './migrations.ts';
+import { takeTurns } from './paces.ts';
 import { commitPage, type PageCommit } from './pages.ts';
 import { dropUnfinished, loadHeld, loadOpenRanges, loadReading, loadUnfinished, type SweepKey } from './resume.ts';
 import { loadAdvertiserStatus } from './status.ts';
@@ -36,9 +37,10 @@ export function openStore(options: StoreOptions) {
     unhaltAdvertiser: (name: string, kind?: HaltKind) => unhaltAdvertiser(db, name, kind),
     noteAgent: (name: string, agentId: string | null) => noteAgent(db, name, agentId),
 
-    claimLease: (request: { name: string; lane: Lane; owner: string; leaseMs: number }) => claimLease(own, request),
+    claimLease: (request: LeaseClaim) => claimLease(own, request),
     renewLease: (lease: Lease, leaseMs: number) => renewLease(own, lease, leaseMs),
-    releaseLease: (lease: Lease) => releaseLease(own, lease),
+    releaseLease: (lease: Lease, done?: boolean) => releaseLease(own, lease, done),
+    takeTurns: (source: string, count: number, spacingMs: number) => takeTurns(db, source, count, spacingMs),
     loadHolder: (name: string, lane: Lane) => loadHolder(own, name, lane),
 
     beginSweep: () => beginSweep(db),

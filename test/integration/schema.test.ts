@@ -7,7 +7,7 @@ import { openTestDatabase, test } from '../support/test-database.ts';
 
 const ours = `('intake', 'intake_analytics')`;
 /** Tables that hold no advertiser's data: names, claims and the migrations' own books. */
-const books = ['advertisers', 'leases', 'migrations'];
+const books = ['advertisers', 'leases', 'paces', 'migrations'];
 
 describe('the schema', () => {
   test('every primary, unique and foreign key of a data table begins with advertiser_id', async ({ database }) => {

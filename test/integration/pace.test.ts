@@ -1,0 +1,42 @@
+// The request budget of a source, shared by several workers through the database.
+import { describe, expect } from 'vitest';
+import { openStore } from '../../src/store/store.ts';
+import { createPace } from '../../src/sync/pace.ts';
+import { test } from '../support/test-database.ts';
+
+describe('a pace', () => {
+  test('of 100 a second holds over three workers of eight requests each at once', async ({ database }) => {
+    const open = () => openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
+    await using one = open();
+    await using two = open();
+    await using three = open();
+    const sentAt: number[] = [];
+    const signal = AbortSignal.timeout(20_000);
+    await Promise.all(
+      [one, two, three].flatMap((store) => {
+        const takeTurn = createPace(store, 'http://source.example', 100);
+        return Array.from({ length: 8 }, async () => {
+          for (let nth = 0; nth < 10; nth++) {
+            await takeTurn(signal);
+            sentAt.push(performance.now());
+          }
+        });
+      }),
+    );
+    sentAt.sort((a, b) => a - b);
+    expect(sentAt).toHaveLength(240);
+    // In any window of a second no more than the rate, but for the jitter of timers.
+    for (const [at, start] of sentAt.entries()) {
+      const within = sentAt.slice(at).filter((time) => time < start + 1_000).length;
+      expect(within).toBeLessThanOrEqual(105);
+    }
+    // And the budget is used, not just kept.
+    expect((sentAt.at(-1) ?? 0) - (sentAt[0] ?? 0)).toBeLessThan(6_000);
+  });
+
+  test('that is off never waits', async ({ database }) => {
+    await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
+    const takeTurn = createPace(store, 'http://source.example', null);
+    for (let nth = 0; nth < 1_000; nth++) await takeTurn(AbortSignal.timeout(1_000));
+  });
+});
