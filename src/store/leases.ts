@@ -49,7 +49,7 @@ export async function renewLease(db: Queryable, lease: Lease, leaseMs: number): 
 }
 
 /** Gives the lane back at once. The row stays: its epoch must never start over. `done` says that the work came to its end. */
-export async function releaseLease(db: Queryable, lease: Lease, done = true): Promise<void> {
+export async function releaseLease(db: Queryable, lease: Lease, done = false): Promise<void> {
   await db.query(
     `UPDATE intake.leases SET expires_at = '-infinity', done_at = CASE WHEN $4 THEN now() ELSE done_at END
      WHERE name = $1 AND lane = $2 AND epoch = $3`,

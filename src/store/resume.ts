@@ -173,3 +173,36 @@ export async function loadHeld(
   );
   return { held, positions: rows.map((row) => row.application_id), stride };
 }
+
+/** When the newest application was submitted. */
+export async function loadNewest(db: Queryable, advertiserId: bigint | null): Promise<{ newestAt: Date | null }> {
+  const [row] = await db.query<{ newest: Date | null }>(
+    `SELECT max(submitted_at) AS newest FROM intake.applications WHERE advertiser_id = $1`,
+    [advertiserId],
+  );
+  return { newestAt: row?.newest ?? null };
+}
+
+/** Which of these ids are not stored. */
+export async function loadUnheld(
+  db: Queryable,
+  advertiserId: bigint | null,
+  ids: readonly bigint[],
+): Promise<bigint[]> {
+  const rows = await db.query<{ id: bigint }>(
+    `SELECT id FROM unnest($2::bigint[]) AS id
+     WHERE NOT EXISTS (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = $1 AND a.application_id = id)`,
+    [advertiserId, ids],
+  );
+  return rows.map((row) => row.id);
+}
+
+/** The smallest id submitted within the last days: where a reading of the recent past begins. */
+export async function loadRecentFrom(db: Queryable, advertiserId: bigint | null, days: number): Promise<bigint | null> {
+  const [row] = await db.query<{ lowest: bigint | null }>(
+    `SELECT min(application_id) AS lowest FROM intake.applications
+     WHERE advertiser_id = $1 AND submitted_at > now() - $2 * interval '1 day'`,
+    [advertiserId, days],
+  );
+  return row?.lowest ?? null;
+}

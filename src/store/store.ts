@@ -13,7 +13,17 @@ import { claimLease, type Lane, type Lease, type LeaseClaim, loadHolder, release
 import { ensureSchema, loadServer, type SchemaRequest } from './migrations.ts';
 import { takeTurns } from './paces.ts';
 import { commitPage, type PageCommit } from './pages.ts';
-import { dropUnfinished, loadHeld, loadOpenRanges, loadReading, loadUnfinished, type SweepKey } from './resume.ts';
+import {
+  dropUnfinished,
+  loadHeld,
+  loadNewest,
+  loadOpenRanges,
+  loadReading,
+  loadRecentFrom,
+  loadUnfinished,
+  loadUnheld,
+  type SweepKey,
+} from './resume.ts';
 import { loadAdvertiserStatus } from './status.ts';
 import { beginSweep, takeSeq } from './sweeps.ts';
 
@@ -49,6 +59,9 @@ export function openStore(options: StoreOptions) {
     loadOpenRanges: (advertiserId: bigint) => loadOpenRanges(db, advertiserId),
     loadReading: (advertiserId: bigint | null, lagMs: number) => loadReading(db, advertiserId, lagMs),
     loadHeld: (advertiserId: bigint, low: bigint, high: bigint | null) => loadHeld(db, advertiserId, low, high),
+    loadNewest: (advertiserId: bigint | null) => loadNewest(db, advertiserId),
+    loadUnheld: (advertiserId: bigint | null, ids: readonly bigint[]) => loadUnheld(db, advertiserId, ids),
+    loadRecentFrom: (advertiserId: bigint | null, days: number) => loadRecentFrom(db, advertiserId, days),
     takeSeq: () => takeSeq(db),
     commitPage: (page: PageCommit) => commitPage(db, options.privacyKey, page),
 

@@ -33,6 +33,8 @@ export interface Progress {
   readonly sweep: Sweep;
   /** True when there is nothing to book: the first answer closed the sweep and brought nothing new. */
   readonly quiet: boolean;
+  /** The answer was asked for outside the sweep's reasoning: its applications are kept, nothing is booked. */
+  readonly outside: boolean;
   /** The sweep's reasoning apart from its ranges, as JSON text. */
   readonly facts: string;
   /** Ranges that are no more, by their low end, and ranges that are new. */
@@ -62,6 +64,7 @@ export async function saveProgress(
   progress: Progress,
   counts: { readonly received: number; readonly added: number; readonly changed: number },
 ): Promise<ApplicationEvent[]> {
+  if (progress.outside) return [];
   const { sweep, ended } = progress;
   const key = [reading.advertiserId, sweep.sweepId] as const;
   await tx.query(

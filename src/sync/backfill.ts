@@ -2,8 +2,9 @@
 // an unfinished one of the same range goes on where it stopped.
 import type { Plan } from '../domain/coverage.ts';
 import { Trouble } from '../domain/trouble.ts';
+import { loadKnown } from './duties.ts';
 import { holdLane } from './lane.ts';
-import { loadKnown } from './round.ts';
+
 import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
 
 /** What to read: ids or dates (whole seconds since 1970), both ends included; or what coverage leaves open. */

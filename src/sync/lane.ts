@@ -17,11 +17,25 @@ export interface LaneRequest {
   readonly owner: string;
   readonly leaseMs: number;
   readonly signal: AbortSignal;
+  /** Whether giving the lane back means that its advertiser was just polled. */
+  readonly isPoll?: boolean;
+}
+
+/** Takes the lane if it is free now and its work was not done just before; null otherwise. */
+export async function tryHoldLane(
+  store: Store,
+  request: LaneRequest & { readonly notWithinMs?: number },
+): Promise<HeldLane | null> {
+  const lease = await store.claimLease(request);
+  return lease && keepLane(store, request, lease);
 }
 
 /** Takes the lane. A holder that died is waited out, as long as its lease can last; one that lives on makes this throw LaneHeld. */
 export async function holdLane(store: Store, request: LaneRequest): Promise<HeldLane> {
-  const lease = await claimPatiently(store, request);
+  return keepLane(store, request, await claimPatiently(store, request));
+}
+
+function keepLane(store: Store, request: LaneRequest, lease: Lease): HeldLane {
   const lost = new AbortController();
   const renewal = setInterval(() => {
     store.renewLease(lease, request.leaseMs).then(
@@ -37,7 +51,7 @@ export async function holdLane(store: Store, request: LaneRequest): Promise<Held
     signal: AbortSignal.any([request.signal, lost.signal]),
     async [Symbol.asyncDispose]() {
       clearInterval(renewal);
-      await store.releaseLease(lease).catch(() => {});
+      await store.releaseLease(lease, request.isPoll).catch(() => {});
     },
   };
 }

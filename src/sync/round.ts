@@ -1,9 +1,8 @@
 // A round: everything `intake sync` does for one advertiser. What an interrupted reading left open is read first, then what is new.
 // The first round reads everything; later ones read on from the cursor, less the lag.
-import type { Plan } from '../domain/coverage.ts';
 import { Trouble } from '../domain/trouble.ts';
-import type { Advertiser } from '../store/advertisers.ts';
-import { type HeldLane, holdLane } from './lane.ts';
+import { type Duty, readAgain, readNew } from './duties.ts';
+import { holdLane } from './lane.ts';
 import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
 
 export interface RoundRequest {
@@ -33,7 +32,8 @@ export async function syncRound(deps: SweepDeps, request: RoundRequest): Promise
   }
   await using lane = await holdLane(store, { ...request, lane: 'live' });
   try {
-    const summary = await readAll(deps, request, lane, advertiser);
+    const { lagMs, startAt, patienceMs } = request;
+    const summary = await readAll(deps, request, { lane, advertiser, lagMs, startAt, patienceMs });
     await store.unhaltAdvertiser(request.name, 'refused');
     return summary;
   } catch (error) {
@@ -44,49 +44,22 @@ export async function syncRound(deps: SweepDeps, request: RoundRequest): Promise
   }
 }
 
-async function readAll(
-  deps: SweepDeps,
-  request: RoundRequest,
-  lane: HeldLane,
-  first: Advertiser,
-): Promise<SweepSummary[]> {
+async function readAll(deps: SweepDeps, request: RoundRequest, duty: Duty): Promise<SweepSummary[]> {
   const sweeps: SweepSummary[] = [];
-  let advertiser = first;
-  const read = async (purpose: 'live' | 'recheck', plan: Plan) => {
-    const { patienceMs, lagMs } = request;
-    const known = purpose === 'recheck' ? await loadKnown(deps, advertiser, plan) : undefined;
-    const heldBefore = known?.held ?? 0;
-    const summary = await sweep(deps, {
-      ...{ lane, advertiser, purpose, known, lagMs, patienceMs },
-      plan: { ...plan, heldBefore },
-      parallel: purpose === 'recheck' ? 2 : 1,
-    });
+  const { unfinished } = await deps.store.loadReading(duty.advertiser.advertiserId, request.lagMs);
+  let { advertiser } = duty;
+  const keep = (summary: SweepSummary) => {
     advertiser = summary.advertiser;
     sweeps.push(summary);
   };
-
-  const { unfinished, pollFrom, learned } = await deps.store.loadReading(first.advertiserId, request.lagMs);
   // What a stopped reading left open comes first: until it is closed, the cursor cannot pass it.
-  for (const { purpose, low, high, axis } of unfinished) {
-    await read(purpose, { axis, from: low, to: high, rigor: purpose === 'live' ? 'poll' : 'proof' });
+  for (const { low, high, axis, purpose } of unfinished) {
+    const plan = { axis, from: low, to: high };
+    if (purpose === 'recheck') keep(await readAgain(deps, { ...duty, advertiser }, plan));
+    else keep(await sweep(deps, { ...duty, advertiser, purpose, plan: { ...plan, rigor: 'poll' }, parallel: 1 }));
   }
-  const isReadJustNow = unfinished.some((one) => one.purpose === 'recheck');
-  if (pollFrom === null || request.recheck) {
-    if (!isReadJustNow) await read('recheck', toFirstPlan(request));
-  } else {
-    await read('live', { from: pollFrom, rigor: 'poll', ...(learned && { capacity: learned.capacity }) });
-  }
+  const isReadJustNow = unfinished.some((one) => one.purpose === 'recheck' && one.high === null);
+  if (!request.recheck) keep(await readNew(deps, { ...duty, advertiser }));
+  else if (!isReadJustNow) keep(await readAgain(deps, { ...duty, advertiser }, { from: 1n }));
   return sweeps;
-}
-
-/** The ids already held are where a second reading cuts its questions: nearly every one then closes at once. */
-export async function loadKnown(deps: SweepDeps, { advertiserId }: Advertiser, plan: Plan) {
-  if (advertiserId === null || plan.axis === 'date') return undefined;
-  return await deps.store.loadHeld(advertiserId, plan.from ?? 1n, plan.to ?? null);
-}
-
-/** Everything, or from a date on; the latter goes by the date filter, since no id is known yet. */
-function toFirstPlan({ startAt, recheck }: RoundRequest) {
-  if (startAt === null || recheck) return { from: 1n, rigor: 'proof' } as const;
-  return { axis: 'date', from: BigInt(Math.floor(startAt / 1_000)), rigor: 'proof' } as const;
 }

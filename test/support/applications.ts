@@ -57,6 +57,7 @@ export function aPage(lease: Lease, applications: readonly Application[], facts:
   const progress: Progress = {
     sweep: { sweepId: facts.sweepId ?? 1n, purpose: 'live', axis: 'id', low: 1n, high: null, startedAt },
     quiet: false,
+    outside: false,
     facts: '{}',
     dropped: [],
     added: [],

@@ -1,0 +1,92 @@
+// What an advertiser's live lane has to do: read what is new, read again what was read, and ask the date filter as a second witness.
+// Rounds (`intake sync`) and the worker call the same duties; they differ in when, not in what.
+import type { Plan } from '../domain/coverage.ts';
+import type { Question } from '../domain/question.ts';
+import type { Advertiser } from '../store/advertisers.ts';
+import { hear } from './asking.ts';
+import { commitLanding, loadRun, recogniseAdvertiser } from './landing.ts';
+import type { HeldLane } from './lane.ts';
+import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
+
+/** Whose lane it is, and how it is read. */
+export interface Duty {
+  readonly lane: HeldLane;
+  readonly advertiser: Advertiser;
+  readonly lagMs: number;
+  /** Where the first reading begins, in milliseconds since the epoch; null is everything. */
+  readonly startAt: number | null;
+  readonly patienceMs: number;
+  readonly shouldPause?: (() => boolean) | undefined;
+}
+
+/** Reads on from where the cursor stood one lag ago; the first time, everything. Goes on with what an earlier reading left open. */
+export async function readNew(deps: SweepDeps, duty: Duty): Promise<SweepSummary> {
+  const { pollFrom, learned } = await deps.store.loadReading(duty.advertiser.advertiserId, duty.lagMs);
+  if (pollFrom === null) return await readAgain(deps, duty, toFirstPlan(duty));
+  const plan: Plan = { from: pollFrom, rigor: 'poll', ...(learned && { capacity: learned.capacity }) };
+  return await sweep(deps, { ...duty, purpose: 'live', plan, parallel: 1 });
+}
+
+/** Reads a range again, or for the first time, up to a proof. The ids already held are where its questions are cut. */
+export async function readAgain(deps: SweepDeps, duty: Duty, plan: Plan): Promise<SweepSummary> {
+  const known = await loadKnown(deps, duty.advertiser, plan);
+  return await sweep(deps, {
+    ...duty,
+    purpose: 'recheck',
+    plan: { ...plan, rigor: 'proof', heldBefore: known?.held ?? 0 },
+    known,
+    parallel: 2,
+  });
+}
+
+/** Everything, or from a date on; the latter goes by the date filter, since no id is known yet. */
+export function toFirstPlan({ startAt }: Pick<Duty, 'startAt'>): Plan {
+  return startAt === null ? { from: 1n } : { axis: 'date', from: BigInt(Math.floor(startAt / 1_000)) };
+}
+
+/** The ids already held are where a second reading cuts its questions: nearly every one then closes at once. */
+export async function loadKnown({ store }: SweepDeps, { advertiserId }: Advertiser, plan: Plan) {
+  if (advertiserId === null || plan.axis === 'date') return undefined;
+  return await store.loadHeld(advertiserId, plan.from ?? 1n, plan.to ?? null);
+}
+
+/** Every reading of the source's time zone, and a little more. */
+const marginMs = 26 * 3_600_000;
+
+/**
+ * Asks the date filter alone for the newest applications and keeps what it shows. Answers how many of them the id filters had not
+ * shown although their turn was over: evidence that they hide something.
+ */
+export async function witnessByDate(deps: SweepDeps, duty: Duty, now: number): Promise<number> {
+  const { store } = deps;
+  const { newestAt } = await store.loadNewest(duty.advertiser.advertiserId);
+  if (newestAt === null) return 0;
+  const after = BigInt(Math.floor((Math.min(newestAt.getTime(), now) - marginMs) / 1_000));
+  const question: Question = {
+    axis: 'date',
+    purpose: 'witness',
+    from: after,
+    to: null,
+    after,
+    before: null,
+    expects: null,
+  };
+  const request = {
+    ...duty,
+    purpose: 'witness',
+    plan: { axis: 'date', from: after, rigor: 'poll' },
+    parallel: 1,
+  } as const;
+  const run = await loadRun(store, request, duty.advertiser);
+  const seq = await store.takeSeq();
+  const heard = await hear(deps.source, question, duty.lane.signal);
+  if (heard.kind !== 'page') return 0;
+  const advertiser = await recogniseAdvertiser(store, duty.advertiser, heard.page);
+  const cursor = await store.loadReading(advertiser.advertiserId, duty.lagMs);
+  const due = heard.page.applications
+    .filter((one) => cursor.pollFrom !== null && one.id < cursor.pollFrom)
+    .map((one) => one.id);
+  const unheld = await store.loadUnheld(advertiser.advertiserId, due);
+  await commitLanding(store, request, advertiser, run, { question, seq, heard }, null);
+  return unheld.length;
+}

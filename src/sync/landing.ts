@@ -1,0 +1,156 @@
+// Where an answer lands: it is recognised as ours, kept with what it teaches in one transaction, and a sweep is taken up again from its rows.
+import { toAbsentLimit } from '../domain/certificate.ts';
+import { ask, begin, type Done, learn, renew } from '../domain/coverage.ts';
+import type { Question } from '../domain/question.ts';
+import { decodeFacts, decodeRange, encode, type State, toChanges, toDirection } from '../domain/sweep-state.ts';
+import { Trouble } from '../domain/trouble.ts';
+import type { Advertiser } from '../store/advertisers.ts';
+import type { PageSummary, Seen } from '../store/pages.ts';
+import type { Learned } from '../store/resume.ts';
+import type { Store } from '../store/store.ts';
+import type { Progress, Sweep } from '../store/sweeps.ts';
+import type { Heard } from './asking.ts';
+import type { SweepRequest } from './sweep-request.ts';
+
+/** An answer that came, with its question and its number. */
+export interface Landing {
+  readonly question: Question;
+  readonly seq: bigint;
+  readonly heard: Heard;
+}
+
+/** A sweep with its reasoning; `booked` once it has a row. */
+export interface Run {
+  readonly sweep: Sweep;
+  readonly state: State;
+  readonly booked: boolean;
+}
+
+/** A source may be another one after this long: what it can return has to be seen again. */
+const dayMs = 86_400_000;
+
+/** The interrupted sweep of the same range, or a new one; `fallback` stands in for one that has no row yet. */
+export async function loadRun(
+  store: Store,
+  request: SweepRequest,
+  advertiser: Advertiser,
+  fallback?: Run,
+): Promise<Run> {
+  const { purpose, plan, lane } = request;
+  const low = plan.from ?? 1n;
+  const high = plan.to ?? null;
+  const axis = plan.axis ?? 'id';
+  if (advertiser.advertiserId !== null) {
+    const { advertiserId } = advertiser;
+    const found = await store.loadUnfinished({ advertiserId, lane: lane.lease.lane, purpose, axis, low, high });
+    if (found) {
+      const state = { facts: decodeFacts(found.facts), ranges: found.ranges.map(decodeRange) };
+      return { sweep: found, state: found.idleMs > dayMs ? renew(state) : state, booked: true };
+    }
+  }
+  if (fallback) return fallback;
+  const { sweepId, startedAt } = await store.beginSweep();
+  return { sweep: { sweepId, purpose, axis, low, high, startedAt }, state: begin(plan), booked: false };
+}
+
+/** Whose data is it? The first answer pins the id; any other id afterwards halts the advertiser, and nothing of it is kept. */
+export async function recogniseAdvertiser(
+  store: Store,
+  advertiser: Advertiser,
+  page: { readonly advertiserId: bigint | null; readonly agentId: string | null },
+): Promise<Advertiser> {
+  const { name, advertiserId } = advertiser;
+  if (advertiserId === null && page.advertiserId === null) {
+    throw new Trouble(
+      'mismatch',
+      'The answer does not say whose applications it lists; set ADVERTISER_ID. Nothing of it was kept.',
+    );
+  }
+  if (advertiserId !== null && page.advertiserId !== null && page.advertiserId !== advertiserId) {
+    const reason = `the source answered with data of advertiser ${page.advertiserId} instead of ${advertiserId}; nothing of it was kept.`;
+    await store.haltAdvertiser(name, 'mismatch', reason);
+    throw new Trouble('mismatch', `${name} is halted: ${reason}`);
+  }
+  let known = advertiser;
+  if (advertiserId === null && page.advertiserId !== null) known = await store.pinAdvertiser(name, page.advertiserId);
+  if (page.agentId !== known.agentId) {
+    await store.noteAgent(name, page.agentId);
+    known = { ...known, agentId: page.agentId };
+  }
+  return known;
+}
+
+/** Keeps an answer and what it teaches in one transaction. `others` null: outside the sweep's reasoning, nothing is learned. */
+export async function commitLanding(
+  store: Store,
+  request: SweepRequest,
+  advertiser: Advertiser,
+  run: Run,
+  { question, seq, heard }: Landing,
+  others: readonly Question[] | null,
+): Promise<{ run: Run; summary: PageSummary }> {
+  const page = heard.kind === 'page' ? heard.page : null;
+  let state = run.state;
+  const toProgress = (seen: Seen): Progress => {
+    state =
+      others === null
+        ? run.state
+        : learn(run.state, question, heard.kind === 'page' ? { ...heard.answer, ...seen } : heard.answer);
+    const next = ask(state, others ?? [], request.known);
+    const done = others !== null && next !== null && 'kind' in next ? next : null;
+    const before = run.booked ? run.state : { ...run.state, ranges: [] };
+    const { dropped, added } = toChanges(before, state);
+    return {
+      sweep: run.sweep,
+      outside: others === null,
+      quiet: others === null || (!run.booked && done !== null && done.certificate !== 'unproven'),
+      facts: encode(state.facts),
+      dropped: dropped.map((range) => range.from),
+      added: added.map((range) => ({ low: range.from, high: range.to, state: range.state, evidence: encode(range) })),
+      bytes: page?.bytes ?? 0,
+      cursor: request.lane.lease.lane === 'live' && run.sweep.high === null ? toCursor(state, done) : null,
+      ended: done && {
+        certificate: done.certificate,
+        reason: done.reason,
+        absent: done.absent,
+        lagMs: request.lagMs,
+        learned: state.facts.rigor === 'proof' ? JSON.stringify(toLearned(state, done)) : null,
+      },
+    };
+  };
+  const isRange = question.axis === 'id' && (question.purpose === 'range' || question.purpose === 'again');
+  const summary = await store.commitPage({
+    lease: request.lane.lease,
+    advertiserId: advertiser.advertiserId ?? 0n,
+    seq,
+    applications: page?.applications ?? [],
+    rejects: page?.rejects ?? [],
+    startedAt: run.sweep.startedAt,
+    // One more than the brake allows is enough to tell withdrawn applications from a source that answers wrongly.
+    asked:
+      isRange && page && question.from !== null
+        ? { low: question.from, high: question.to, mostMissing: toAbsentLimit(run.state.facts.heldBefore) + 1 }
+        : null,
+    learn: toProgress,
+  });
+  return { run: { ...run, state, booked: run.booked || summary.booked }, summary };
+}
+
+/** Up to where everything was read: below the lowest range that is still open, or all of it at the end. */
+function toCursor({ facts, ranges }: State, done: Done | null): bigint | null {
+  if (facts.axis === 'date' || facts.walk !== null)
+    return done && done.certificate !== 'unproven' ? facts.highest : null;
+  const open = ranges.find((range) => range.state !== 'closed');
+  if (open === undefined) return facts.highest;
+  return open.from > 1n ? open.from - 1n : null;
+}
+
+function toLearned({ facts }: State, done: Done): Learned {
+  return {
+    order: toDirection(facts),
+    capacity: done.capacity,
+    together: facts.walk === null,
+    inclusiveAfter: facts.inclusiveAfter,
+    inclusiveBefore: facts.inclusiveBefore,
+  };
+}

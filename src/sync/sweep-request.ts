@@ -1,0 +1,23 @@
+// What a sweep is asked to do.
+import type { Plan } from '../domain/coverage.ts';
+import type { Known } from '../domain/next-question.ts';
+import type { Advertiser } from '../store/advertisers.ts';
+import type { Purpose } from '../store/sweeps.ts';
+import type { HeldLane } from './lane.ts';
+
+export interface SweepRequest {
+  readonly lane: HeldLane;
+  readonly advertiser: Advertiser;
+  readonly purpose: Purpose;
+  readonly plan: Plan;
+  /** Held ids to cut the questions at, for a range that was read before. */
+  readonly known?: Known | undefined;
+  /** Questions under way at once: while one answer is committed, the next is fetched. */
+  readonly parallel: number;
+  /** How long an application may take to show at the source after its submission. */
+  readonly lagMs: number;
+  /** How long the source or the database may be gone. */
+  readonly patienceMs: number;
+  /** Looked at between two answers: a sweep that pauses keeps its gaps and goes on when it is asked again. */
+  readonly shouldPause?: (() => boolean) | undefined;
+}

@@ -1,0 +1,97 @@
+// Who may write: leases, their epochs and the fence.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect } from 'vitest';
+import { openDatabase } from '../../src/store/database.ts';
+import { claimLease, fence, loadHolder, releaseLease, renewLease } from '../../src/store/leases.ts';
+import { test as base, openTestDatabase } from '../support/test-database.ts';
+
+// biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern what a fixture needs; this one needs nothing.
+const test = base.extend('db', { scope: 'test' }, async ({}, { onCleanup }) => {
+  const database = await openTestDatabase();
+  const db = openDatabase({ url: database.url, role: 'test' });
+  onCleanup(async () => {
+    await db[Symbol.asyncDispose]();
+    await database[Symbol.asyncDispose]();
+  });
+  return db;
+});
+const claim = (owner: string, leaseMs = 60_000) => ({ name: 'acme', lane: 'live', owner, leaseMs }) as const;
+
+describe('a lease', () => {
+  test('is held by one at a time, and its epoch rises with every change of hands', async ({ db }) => {
+    const first = await claimLease(db, claim('one'));
+    expect(first?.epoch).toBe(1n);
+    expect(await claimLease(db, claim('two'))).toBeNull();
+    if (first) await releaseLease(db, first);
+    expect(await claimLease(db, claim('two'))).toMatchObject({ epoch: 2n });
+    expect(first && (await renewLease(db, first, 60_000))).toBe(false);
+  });
+
+  test('of many who ask at once goes to exactly one', async ({ db }) => {
+    const claims = await Promise.all(Array.from({ length: 20 }, (_, nth) => claimLease(db, claim(`worker ${nth}`))));
+    expect(claims.filter((lease) => lease !== null)).toHaveLength(1);
+  });
+
+  test('lapses by itself, and the two lanes do not know each other', async ({ db }) => {
+    await claimLease(db, claim('one', 100));
+    expect(await loadHolder(db, 'acme', 'live')).toMatchObject({ owner: 'one' });
+    expect(await claimLease(db, { ...claim('two'), lane: 'backfill' })).not.toBeNull();
+    await sleep(150);
+    expect(await loadHolder(db, 'acme', 'live')).toBeNull();
+    expect(await claimLease(db, claim('two'))).not.toBeNull();
+  });
+
+  test('of an account that was polled a moment ago is left alone', async ({ db }) => {
+    const lease = await claimLease(db, claim('one'));
+    if (lease) await releaseLease(db, lease, true);
+    expect(await claimLease(db, { ...claim('two'), notWithinMs: 60_000 })).toBeNull();
+    expect(await claimLease(db, claim('two'))).not.toBeNull();
+  });
+});
+
+describe('the fence', () => {
+  test('ends the transaction of a holder whose lane has changed hands', async ({ db }) => {
+    const lease = await claimLease(db, claim('one', 50));
+    await sleep(100);
+    await claimLease(db, claim('two'));
+    await expect(db.transaction(async (tx) => lease && (await fence(tx, lease)))).rejects.toMatchObject({
+      name: 'LeaseLost',
+    });
+  });
+
+  test('keeps the lane from changing hands while a transaction behind it is open', async ({ db }) => {
+    const lease = await claimLease(db, claim('one', 50));
+    let taken = false;
+    const takeover = { ended: Promise.resolve() };
+    await db.transaction(async (tx) => {
+      if (lease) await fence(tx, lease);
+      await sleep(100);
+      takeover.ended = claimLease(db, claim('two')).then(() => {
+        taken = true;
+      });
+      await sleep(300);
+      expect(taken).toBe(false);
+    });
+    await takeover.ended;
+    expect(taken).toBe(true);
+  });
+
+  test('does not block a successor for ever: a transaction that stops working is ended by the server', async () => {
+    await using database = await openTestDatabase();
+    await using paused = openDatabase({ url: database.url, role: 'test', idleInTransactionMs: 300 });
+    await using db = openDatabase({ url: database.url, role: 'test' });
+    const lease = await claimLease(db, claim('one', 50));
+    const stuck = paused.transaction(async (tx) => {
+      if (lease) await fence(tx, lease);
+      await sleep(1_500);
+      await tx.query('SELECT 1');
+    });
+    const outcome = stuck.then(
+      () => 'committed',
+      () => 'ended',
+    );
+    await sleep(100);
+    expect(await claimLease(db, claim('two'))).not.toBeNull();
+    expect(await outcome).toBe('ended');
+  });
+});
