@@ -18,6 +18,7 @@ import { type BackfillRange, backfill, toPlans } from './sync/backfill.ts';
 import { type Estimate, estimate } from './sync/estimate.ts';
 import { examineDatabase, examineSource, type Finding } from './sync/examine.ts';
 import { createPace, type TakeTurn } from './sync/pace.ts';
+import { patiently } from './sync/patience.ts';
 import { syncRound } from './sync/round.ts';
 import type { SweepDeps, SweepSummary, SweepTotals } from './sync/sweep.ts';
 
@@ -25,7 +26,7 @@ const root = join(import.meta.dirname, '..');
 const version = (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }).version;
 
 /** Lists are abandoned beyond this and asked for in smaller ranges, so that memory stays bounded whatever the source sends. */
-const listMaxBytes = 8_000_000;
+const listMaxBytes = 3_000_000;
 /** However steadily an answer drips, it ends after this. */
 const totalTimeoutMs = 600_000;
 
@@ -40,6 +41,19 @@ export async function migrateDatabase(config: Config<'database'>, signal: AbortS
 export async function loadStatus(config: Config<'database' | 'privacy'>, signal: AbortSignal): Promise<Status> {
   await using app = await openStoreOf(config, 'status', signal);
   return toStatus(new Date(), await app.store.loadAdvertiserStatus());
+}
+
+/** Ends the halts of the chosen advertisers; answers whose halt was ended. */
+export async function unhaltAdvertisers(
+  config: Config<'database' | 'source' | 'privacy'>,
+  request: ReadingRequest,
+): Promise<string[]> {
+  await using app = await openStoreOf(config, 'unhalt', request.signal);
+  const ended: string[] = [];
+  for (const { name } of toChosen(config, request.advertiser)) {
+    if (await app.store.unhaltAdvertiser(name)) ended.push(name);
+  }
+  return ended;
 }
 
 /** What `intake doctor` finds. The schema is looked at, not changed. */
@@ -175,7 +189,7 @@ async function overAdvertisers(
   request: ReadingRequest,
   work: (deps: SweepDeps, account: Account, owner: string) => Promise<readonly SweepSummary[]>,
 ): Promise<Outcome[]> {
-  await using app = await openStoreOf(config, role, request.signal);
+  await using app = await openStoreOf(config, role, request.signal, patienceMs);
   const owner = `${role} on ${hostname()} (${process.pid}, ${randomUUID().slice(0, 8)})`;
   const paces = new Map<string, TakeTurn>();
   const outcomes: Outcome[] = [];
@@ -254,12 +268,14 @@ async function openStoreOf(
   config: Config<'database' | 'privacy'>,
   role: string,
   signal: AbortSignal,
+  waitMs = 0,
 ): Promise<{ readonly store: Store } & AsyncDisposable> {
   const stack = new AsyncDisposableStack();
   try {
     const place = stack.use(await openPlace(config));
     const store = stack.use(openStore(toStoreOptions(config, place, role)));
-    await store.ensureSchema({ directUrl: place.directUrl, signal });
+    // A database that is not there yet is waited for, like one that goes away later.
+    await patiently({ patienceMs: waitMs, signal }, () => store.ensureSchema({ directUrl: place.directUrl, signal }));
     return { store, [Symbol.asyncDispose]: () => stack.disposeAsync() };
   } catch (error) {
     await stack.disposeAsync();

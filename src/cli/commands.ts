@@ -8,5 +8,6 @@ import { migrate } from './migrate.ts';
 import { sandbox } from './sandbox.ts';
 import { status } from './status.ts';
 import { sync } from './sync.ts';
+import { unhalt } from './unhalt.ts';
 
-export const commands: readonly Definition<never>[] = [sync, backfill, status, doctor, migrate, sandbox, demo];
+export const commands: readonly Definition<never>[] = [sync, backfill, status, doctor, unhalt, migrate, sandbox, demo];

@@ -5,7 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sandbox } from '../sandbox/server.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
+import { Failure } from './failure.ts';
 import { reportOutcomes, showReading } from './reading.ts';
+import { toCount } from './sandbox.ts';
 
 interface DemoOptions {
   readonly once: boolean;
@@ -29,10 +31,17 @@ export const demo = command<DemoOptions>({
       .option('--applications <count>', 'how many applications the board starts with', '2000'),
   async run(context, options) {
     const { terminal } = context;
-    const { openDemoSettings } = await import('../config/local.ts');
+    const { findRunningDemo, openDemoSettings } = await import('../config/local.ts');
+    const running = findRunningDemo(stateDir);
+    if (running !== null) {
+      throw new Failure(exitCodes.held, `A demo already runs in this checkout (process ${running}).`, {
+        kept: 'Everything, untouched.',
+        next: 'Use the commands beside it, or end it with Ctrl-C; another checkout can run its own.',
+      });
+    }
     const { loadConfig } = await import('../config.ts');
     terminal.note('Starting a sandbox job board and an embedded Postgres (kept in .intake/).');
-    await using board = await openBoard(Number(options.applications) || 2_000);
+    await using board = await openBoard(toCount('--applications', options.applications));
     const env = {
       SOURCE_URL: board.url,
       SOURCE_CREDENTIAL: board.credential,
@@ -54,36 +63,38 @@ export const demo = command<DemoOptions>({
     );
     const code = await reportOutcomes(context, outcomes);
     await showJobs(context, config);
+    terminal.note(toNextSteps(database.url, options.once));
     if (code !== exitCodes.done || options.once) return code;
-
-    board.live(30);
-    terminal.note(toNextSteps(database.url));
     return await keepLive(context, config, board);
   },
 });
 
 /** The board of this checkout: the same people and times as in the demo before, those who applied meanwhile included. */
-async function openBoard(applications: number): Promise<Sandbox> {
+async function openBoard(applications: number): Promise<Board> {
   const { openSandbox } = await import('../sandbox/server.ts');
   const kept = loadBoard() ?? { startedAt: Date.now(), applications, added: [] };
   let now = () => kept.startedAt;
   const board = await openSandbox({ seed: 1, applications: kept.applications, now: () => now() });
   board.add(kept.added.map((submittedAt) => ({ submittedAt })));
   now = Date.now;
+  const added = [...kept.added];
   const save = () => {
-    const added = [...board.truth()].slice(kept.applications).map((one) => one.submittedAt);
     mkdirSync(stateDir, { recursive: true });
     writeFileSync(boardFile, JSON.stringify({ ...kept, added }));
   };
   save();
-  const close = board[Symbol.asyncDispose].bind(board);
   return Object.assign(board, {
-    async [Symbol.asyncDispose]() {
+    // Written down before anybody can read it: a demo that is killed forgets nobody whom the database knows.
+    arrive(count: number) {
+      const times = Array.from({ length: count }, () => Date.now());
+      added.push(...times);
       save();
-      await close();
+      board.add(times.map((submittedAt) => ({ submittedAt })));
     },
   });
 }
+
+type Board = Sandbox & { arrive(count: number): void };
 
 interface KeptBoard {
   readonly startedAt: number;
@@ -120,25 +131,30 @@ async function showJobs({ terminal, signal }: Context, config: DemoConfig): Prom
   terminal.result({ jobs }, () => `\nThe busiest jobs, from intake.applications:\n${table.toString()}`);
 }
 
-function toNextSteps(databaseUrl: string): string {
-  return [
-    '',
-    'The demo goes on: about thirty people apply every minute, and a round reads them every few seconds. Ctrl-C ends it.',
-    'Beside it, in another terminal, without any setting:',
+function toNextSteps(databaseUrl: string, once: boolean): string {
+  const beside = [
     '  npm run intake -- status',
     '  npm run intake -- sync --recheck',
     `  psql '${databaseUrl}' -c 'SELECT * FROM intake.events ORDER BY event_id DESC LIMIT 10'`,
+  ];
+  if (once) return ['', 'What next: `npm run demo` goes on live, and these work beside it:', ...beside, ''].join('\n');
+  return [
+    '',
+    'The demo goes on: people apply all the time, and a round reads them every few seconds. Ctrl-C ends it.',
+    'Beside it, in another terminal, without any setting:',
+    ...beside,
     '',
   ].join('\n');
 }
 
 /** Rounds until the person has seen enough. */
-async function keepLive(context: Context, config: DemoConfig, board: Sandbox): Promise<ExitCode> {
+async function keepLive(context: Context, config: DemoConfig, board: Board): Promise<ExitCode> {
   const { signal, terminal } = context;
   const { syncOnce } = await import('../app.ts');
   while (!signal.aborted) {
     await sleep(betweenRoundsMs, undefined, { signal }).catch(() => {});
     if (signal.aborted) break;
+    board.arrive(1 + Math.floor(Math.random() * 4));
     const [outcome] = await syncOnce(config, { recheck: false, signal }).catch((error: unknown) => {
       if (signal.aborted) return [];
       throw error;

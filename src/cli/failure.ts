@@ -1,7 +1,7 @@
 // One form for every error a person meets: what happened, what was kept, what to do next, and the exit code.
 // Turns what the rooms below throw into that form. A stack is shown for our own mistakes only.
 
-import { LaneHeld, SchemaTrouble, Trouble, type TroubleKind } from '../domain/trouble.ts';
+import { LaneHeld, SchemaTrouble, SettingTrouble, Trouble, type TroubleKind } from '../domain/trouble.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 
 /** What a command throws when it knows what to tell the person. */
@@ -50,7 +50,14 @@ export async function toFailure(error: unknown, signal: AbortSignal): Promise<Fa
   if (error instanceof SchemaTrouble) {
     return new Failure(exitCodes.schema, error.message, {
       kept: 'The database as it was.',
-      next: 'Run intake migrate as a role that may change the schema.',
+      next: error.next,
+      cause: error,
+    });
+  }
+  if (error instanceof SettingTrouble) {
+    return new Failure(exitCodes.usage, error.message, {
+      kept: 'Nothing was started or changed.',
+      next: 'Correct the setting; intake doctor checks all of them.',
       cause: error,
     });
   }

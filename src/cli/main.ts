@@ -5,6 +5,7 @@
 import { existsSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
 
 // Stripped and compiled modules are kept beside the packages (measured: --help in 98 ms instead of 140). Where that folder
 // cannot be written Node goes on without; the common folder in /tmp would let other users plant code.
@@ -12,6 +13,11 @@ enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/intake')
 
 // Settings of a checkout; what the environment has already stays as it is.
 if (existsSync('.env')) process.loadEnvFile('.env');
+
+// V8 sizes its heap by the machine, not by the need: pages of megabytes would take a loading worker to 480 MB where 60 are alive.
+// A heap that at most doubles, with a small nursery, stays near 200 MB for a tenth more CPU (measured, 60,000 applications uncapped).
+setFlagsFromString('--heap-growing-percent=100');
+setFlagsFromString('--semi-space-growth-factor=1');
 
 const { runProcess } = await import('./run.ts');
 await runProcess(process);

@@ -9,6 +9,7 @@ interface SandboxOptions {
   readonly seed: string;
   readonly port: string;
   readonly live: string;
+  readonly now?: string;
 }
 
 export const sandbox = command<SandboxOptions>({
@@ -24,10 +25,13 @@ export const sandbox = command<SandboxOptions>({
       .option('--applications <count>', 'how many applications it starts with', '500')
       .option('--seed <number>', 'same seed, same people and files', '1')
       .option('--port <port>', '0 takes a free one', '0')
+      .option('--now <time>', 'the moment at which the board begins: same seed and same moment, same bytes')
       .option('--live <per-minute>', 'new applications per minute', '0'),
   async run({ signal, terminal }, options) {
     const { openSandbox } = await import('../sandbox/server.ts');
+    const now = options.now === undefined ? Date.now : toClock(options.now);
     await using board = await openSandbox({
+      now,
       applications: toCount('--applications', options.applications),
       seed: toCount('--seed', options.seed),
       port: toCount('--port', options.port),
@@ -45,10 +49,31 @@ export const sandbox = command<SandboxOptions>({
   },
 });
 
-function toCount(option: string, text: string): number {
+/** A whole number given as an option. */
+export function toCount(option: string, text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text);
   throw new Failure(exitCodes.usage, `${option} must be a whole number, not "${text.slice(0, 40)}".`, {
     kept: 'Nothing was started or changed.',
-    next: 'intake help sandbox shows examples.',
+    next: 'intake help COMMAND shows examples.',
   });
+}
+
+/** A clock that begins at the moment given and runs on. */
+function toClock(text: string): () => number {
+  const begin = Date.parse(text);
+  if (Number.isNaN(begin)) {
+    throw new Failure(exitCodes.usage, '--now must be a time, such as 2026-11-01T00:00:00Z.', {
+      kept: 'Nothing was started or changed.',
+      next: 'intake help sandbox shows examples.',
+    });
+  }
+  let offset: number | undefined;
+  return () => {
+    // The board is made at the moment itself, to the millisecond.
+    const elapsed = offset === undefined ? 0 : performance.now() - offset;
+    setImmediate(() => {
+      offset ??= performance.now();
+    });
+    return begin + Math.floor(elapsed);
+  };
 }

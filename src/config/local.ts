@@ -15,7 +15,17 @@ export function openDemoSettings(env: Readonly<Record<string, string>>, stateDir
   mkdirSync(stateDir, { recursive: true });
   rmSync(file, { force: true });
   writeFileSync(file, JSON.stringify({ pid: process.pid, env }, null, 2), { mode: 0o600 });
-  return { [Symbol.dispose]: () => rmSync(file, { force: true }) };
+  return {
+    [Symbol.dispose]: () => {
+      if (loadDemo(file)?.pid === process.pid) rmSync(file, { force: true });
+    },
+  };
+}
+
+/** The process of a demo that runs in this checkout, or null. */
+export function findRunningDemo(stateDir = '.intake'): number | null {
+  const demo = loadDemo(join(stateDir, 'demo.json'));
+  return demo !== undefined && demo.pid !== process.pid && isAlive(demo.pid) ? demo.pid : null;
 }
 
 /**

@@ -80,6 +80,9 @@ function toProblems(a: AdvertiserStatus, now: Date): Problem[] {
   if (a.coverage?.certificate === 'unproven') {
     add(`Nothing is proven: ${a.coverage.reason}.`, 'intake doctor');
   }
+  if (a.lastSweep?.certificate === 'unproven' && a.coverage?.certificate !== 'unproven') {
+    add(`The last reading proves nothing: ${a.lastSweep.reason}.`, 'intake sync --recheck');
+  }
   if (a.cursor !== null && a.openRanges > 0) {
     add(
       `${a.openRanges} ${a.openRanges === 1 ? 'range of ids is' : 'ranges of ids are'} still open.`,

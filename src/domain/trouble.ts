@@ -31,11 +31,23 @@ export class Trouble extends Error {
   }
 }
 
-/** The database's schema is not the one this version needs, or could not be brought to it. */
-export class SchemaTrouble extends Trouble {
+/** A setting is wrong in a way that only its use could show; no waiting helps. */
+export class SettingTrouble extends Trouble {
   constructor(message: string, cause?: unknown) {
     super('ours', message, { cause });
+    this.name = 'SettingTrouble';
+  }
+}
+
+/** The database's schema is not the one this version needs, or could not be brought to it. */
+export class SchemaTrouble extends Trouble {
+  /** What a person should do. */
+  readonly next: string;
+
+  constructor(message: string, next: string, cause?: unknown) {
+    super('ours', message, { cause });
     this.name = 'SchemaTrouble';
+    this.next = next;
   }
 }
 

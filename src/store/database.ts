@@ -1,7 +1,7 @@
 // The one way to Postgres: a pool, plain SQL and transactions that carry their own limits. It knows no table.
 // No session state is kept outside a transaction, so a pooler in transaction mode may stand between.
 import pg from 'pg';
-import { Trouble } from '../domain/trouble.ts';
+import { SettingTrouble, Trouble } from '../domain/trouble.ts';
 
 export interface DatabaseOptions {
   readonly url: string;
@@ -129,6 +129,13 @@ const conflictCodes = new Set(['40001', '40P01', '23505']);
 const temporaryCodes = /^(08...|57P0[1-5]|57014|55P03|53...|25006|25P03|58030)$/;
 const networkCodes = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT)/;
 
+/** What the server says to a URL that is wrong: waiting helps nobody. */
+const settingCodes: Readonly<Record<string, string>> = {
+  '28P01': 'the server does not accept the user or the password',
+  '28000': 'the server does not let this user in from here',
+  '3D000': 'there is no such database on the server',
+};
+
 /** The code of the Postgres (or network) error inside, however often it was wrapped. */
 export function sqlState(error: unknown): string | undefined {
   const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown };
@@ -142,6 +149,8 @@ function isConflict(error: unknown): boolean {
 function toTrouble(error: unknown): unknown {
   if (error instanceof Trouble || !(error instanceof Error)) return error;
   const code = sqlState(error) ?? '';
+  const wrong = settingCodes[code];
+  if (wrong) return new SettingTrouble(`DATABASE_URL: ${wrong} (${code}).`, error);
   const lost = /Connection terminated|timeout exceeded|Query read timeout|not queryable/i.test(error.message);
   if (!lost && !temporaryCodes.test(code) && !networkCodes.test(code)) return error;
   return new Trouble('ours', `The database cannot take work now (${code || 'connection lost'}).`, { cause: error });

@@ -78,7 +78,8 @@ export async function ensureSchema(db: Queryable, request: SchemaRequest): Promi
     if (state === 'current') return;
     if (state === 'ahead') {
       throw new SchemaTrouble(
-        'The database was migrated by a newer version of Intake; nothing was changed. Run that version, or a newer one.',
+        'The database was migrated by a newer version of Intake.',
+        'Run that version, or a newer one.',
       );
     }
     try {
@@ -88,7 +89,8 @@ export async function ensureSchema(db: Queryable, request: SchemaRequest): Promi
       if (sqlState(error) !== '42501') throw toSchemaTrouble(error);
       if (Date.now() > until) {
         throw new SchemaTrouble(
-          'The schema is missing or too old, and this role may not change it. Run `intake migrate` as the owner of the schema, then `intake grants` for this role.',
+          'The schema is missing or too old, and this role may not change it.',
+          'Run `intake migrate` as the owner of the schema.',
           error,
         );
       }
@@ -101,7 +103,8 @@ function toSchemaTrouble(error: unknown): unknown {
   const code = sqlState(error);
   if (code === undefined || /^(08|57P|53|E)/.test(code)) return error;
   return new SchemaTrouble(
-    `A migration failed (${code}); it was undone as a whole and no data was changed. Fix the cause and run \`intake migrate\`.`,
+    `A migration failed (${code}) and was undone as a whole.`,
+    'Fix the cause and run `intake migrate`.',
     error,
   );
 }

@@ -74,7 +74,7 @@ async function write(tx: Queryable, key: Buffer, page: PageCommit, plan: Plan): 
     added: plan.fresh.length,
     changed: plan.changed.length - stale.length,
     quarantined: page.rejects.length,
-    booked: true,
+    booked: !plan.progress.outside,
     stale,
   };
   events.push(...(await saveProgress(tx, page, plan.progress, { ...summary, received: page.applications.length })));

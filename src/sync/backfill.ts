@@ -4,6 +4,7 @@ import type { Plan } from '../domain/coverage.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { loadKnown } from './duties.ts';
 import { holdLane } from './lane.ts';
+import { patiently } from './patience.ts';
 
 import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
 
@@ -30,19 +31,22 @@ export interface BackfillRequest {
 /** Reads the range to its end. */
 export async function backfill(deps: SweepDeps, request: BackfillRequest): Promise<SweepSummary[]> {
   const { store } = deps;
-  let advertiser = await store.ensureAdvertiser(request.name, request.advertiserId);
+  const patience = { ...request, onWait: deps.onWait };
+  let advertiser = await patiently(patience, () => store.ensureAdvertiser(request.name, request.advertiserId));
   if (advertiser.halt?.kind === 'mismatch') {
     throw new Trouble('mismatch', `${request.name} is halted: ${advertiser.halt.reason}`);
   }
-  await using lane = await holdLane(store, { ...request, lane: 'backfill' });
+  await using lane = await patiently(patience, () => holdLane(store, { ...request, lane: 'backfill' }));
   const sweeps: SweepSummary[] = [];
-  for (const range of await toPlans(deps, advertiser.advertiserId, request.range)) {
+  const { advertiserId: knownId } = advertiser;
+  for (const range of await patiently(patience, () => toPlans(deps, knownId, request.range))) {
     if (request.restart && advertiser.advertiserId !== null) {
       const { axis = 'id', from = 1n, to = null } = range;
       const { advertiserId } = advertiser;
-      await store.dropUnfinished({ advertiserId, lane: 'backfill', purpose: 'backfill', axis, low: from, high: to });
+      const key = { advertiserId, lane: 'backfill', purpose: 'backfill', axis, low: from, high: to } as const;
+      await patiently(patience, () => store.dropUnfinished(key));
     }
-    const known = await loadKnown(deps, advertiser, range);
+    const known = await patiently(patience, () => loadKnown(deps, advertiser, range));
     const summary = await sweep(deps, {
       lane,
       advertiser,

@@ -6,6 +6,7 @@ import type { Advertiser } from '../store/advertisers.ts';
 import { hear } from './asking.ts';
 import { commitLanding, loadRun, recogniseAdvertiser } from './landing.ts';
 import type { HeldLane } from './lane.ts';
+import { type Patience, patiently } from './patience.ts';
 import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
 
 /** Whose lane it is, and how it is read. */
@@ -21,7 +22,9 @@ export interface Duty {
 
 /** Reads on from where the cursor stood one lag ago; the first time, everything. Goes on with what an earlier reading left open. */
 export async function readNew(deps: SweepDeps, duty: Duty): Promise<SweepSummary> {
-  const { pollFrom, learned } = await deps.store.loadReading(duty.advertiser.advertiserId, duty.lagMs);
+  const { pollFrom, learned } = await patiently(toPatience(deps, duty), () =>
+    deps.store.loadReading(duty.advertiser.advertiserId, duty.lagMs),
+  );
   if (pollFrom === null) return await readAgain(deps, duty, toFirstPlan(duty));
   const plan: Plan = { from: pollFrom, rigor: 'poll', ...(learned && { capacity: learned.capacity }) };
   return await sweep(deps, { ...duty, purpose: 'live', plan, parallel: 1 });
@@ -29,7 +32,7 @@ export async function readNew(deps: SweepDeps, duty: Duty): Promise<SweepSummary
 
 /** Reads a range again, or for the first time, up to a proof. The ids already held are where its questions are cut. */
 export async function readAgain(deps: SweepDeps, duty: Duty, plan: Plan): Promise<SweepSummary> {
-  const known = await loadKnown(deps, duty.advertiser, plan);
+  const known = await patiently(toPatience(deps, duty), () => loadKnown(deps, duty.advertiser, plan));
   return await sweep(deps, {
     ...duty,
     purpose: 'recheck',
@@ -48,6 +51,10 @@ export function toFirstPlan({ startAt }: Pick<Duty, 'startAt'>): Plan {
 export async function loadKnown({ store }: SweepDeps, { advertiserId }: Advertiser, plan: Plan) {
   if (advertiserId === null || plan.axis === 'date') return undefined;
   return await store.loadHeld(advertiserId, plan.from ?? 1n, plan.to ?? null);
+}
+
+function toPatience(deps: SweepDeps, { patienceMs, lane }: Duty): Patience {
+  return { patienceMs, signal: lane.signal, onWait: deps.onWait };
 }
 
 /** Every reading of the source's time zone, and a little more. */

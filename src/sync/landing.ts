@@ -118,10 +118,15 @@ export async function commitLanding(
       },
     };
   };
+  // Before the first answer tells whose data it is there is no one to book it for: an abandoned answer is learned from in memory.
+  if (advertiser.advertiserId === null) {
+    toProgress({ unheld: [], missing: [] });
+    return { run: { ...run, state }, summary: { added: 0, changed: 0, quarantined: 0, booked: false, stale: [] } };
+  }
   const isRange = question.axis === 'id' && (question.purpose === 'range' || question.purpose === 'again');
   const summary = await store.commitPage({
     lease: request.lane.lease,
-    advertiserId: advertiser.advertiserId ?? 0n,
+    advertiserId: advertiser.advertiserId,
     seq,
     applications: page?.applications ?? [],
     rejects: page?.rejects ?? [],

@@ -3,6 +3,7 @@
 import { Trouble } from '../domain/trouble.ts';
 import { type Duty, readAgain, readNew } from './duties.ts';
 import { holdLane } from './lane.ts';
+import { patiently } from './patience.ts';
 import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
 
 export interface RoundRequest {
@@ -23,18 +24,19 @@ export interface RoundRequest {
 /** Reads what is new (or everything), holding the advertiser's live lane; the last sweep is the newest. A refused credential halts the advertiser. */
 export async function syncRound(deps: SweepDeps, request: RoundRequest): Promise<SweepSummary[]> {
   const { store } = deps;
-  const advertiser = await store.ensureAdvertiser(request.name, request.advertiserId);
+  const patience = { ...request, onWait: deps.onWait };
+  const advertiser = await patiently(patience, () => store.ensureAdvertiser(request.name, request.advertiserId));
   if (advertiser.halt?.kind === 'mismatch') {
     throw new Trouble(
       'mismatch',
       `${request.name} is halted: ${advertiser.halt.reason} Run \`intake unhalt\` once the cause is gone.`,
     );
   }
-  await using lane = await holdLane(store, { ...request, lane: 'live' });
+  await using lane = await patiently(patience, () => holdLane(store, { ...request, lane: 'live', isPoll: true }));
   try {
     const { lagMs, startAt, patienceMs } = request;
     const summary = await readAll(deps, request, { lane, advertiser, lagMs, startAt, patienceMs });
-    await store.unhaltAdvertiser(request.name, 'refused');
+    await patiently(patience, () => store.unhaltAdvertiser(request.name, 'refused'));
     return summary;
   } catch (error) {
     if (error instanceof Trouble && error.kind === 'refused') {
@@ -46,7 +48,9 @@ export async function syncRound(deps: SweepDeps, request: RoundRequest): Promise
 
 async function readAll(deps: SweepDeps, request: RoundRequest, duty: Duty): Promise<SweepSummary[]> {
   const sweeps: SweepSummary[] = [];
-  const { unfinished } = await deps.store.loadReading(duty.advertiser.advertiserId, request.lagMs);
+  const { unfinished } = await patiently({ ...request, onWait: deps.onWait }, () =>
+    deps.store.loadReading(duty.advertiser.advertiserId, request.lagMs),
+  );
   let { advertiser } = duty;
   const keep = (summary: SweepSummary) => {
     advertiser = summary.advertiser;

@@ -118,6 +118,13 @@ describe('a page', () => {
     expect(await db.query(`SELECT after_id FROM intake.cursors`)).toEqual([{ after_id: 5n }]);
   });
 
+  test('that moves nothing leaves the cursor row as it is', async ({ db, live }) => {
+    await commitPage(db, key, aPage(live, [anApplication(1)], { progress: { cursor: 1n } }));
+    const [before] = await db.query(`SELECT xmin::text, as_of FROM intake.cursors`);
+    await commitPage(db, key, aPage(live, [anApplication(1)], { progress: { cursor: 1n } }));
+    expect(await db.query(`SELECT xmin::text, as_of FROM intake.cursors`)).toEqual([before]);
+  });
+
   test('does not let a date in the future become the cursor date', async ({ db, live }) => {
     const future = anApplication(2, { submittedAt: Date.now() + 86_400_000 });
     await commitPage(db, key, aPage(live, [anApplication(1), future], { progress: { cursor: 2n } }));
@@ -178,6 +185,24 @@ describe('a known application that changed', () => {
     expect(await commitPage(db, key, slow)).toMatchObject({ changed: 0, stale: [1n] });
     expect(await db.query(`SELECT email FROM intake.applications`)).toEqual([{ email: 'person1@example.com' }]);
     await releaseLease(db, backfill);
+  });
+
+  test('and changed back is right in the end, however two lanes meet over it', async ({ db, live }) => {
+    const backfill = (await claimLease(db, claim('backfill'))) as Lease;
+    await commitPage(db, key, aPage(live, [anApplication(1)], { seq: 1_000n }));
+    for (let round = 0; round < 20; round++) {
+      const seq = BigInt(2_000 + round * 10);
+      // The older request saw a moment between; the newer one, under way at the same time, saw the truth.
+      const between = aPage(backfill, [anApplication(1, { email: `between${round}@example.com` })], {
+        seq,
+        sweepId: 2n,
+      });
+      const truth = aPage(live, [anApplication(1)], { seq: seq + 1n, progress: { quiet: true } });
+      await Promise.all([commitPage(db, key, between), commitPage(db, key, truth)]);
+      expect(await db.query(`SELECT email FROM intake.applications`), `round ${round}`).toEqual([
+        { email: 'person1@example.com' },
+      ]);
+    }
   });
 
   test('keeps what vanished, marked as gone, and takes the mark back on return', async ({ db, live }) => {

@@ -91,7 +91,7 @@ describe('migrations', () => {
       ensureSchema(db, { directUrl: broken.url, signal: AbortSignal.timeout(10_000) }),
     ).rejects.toMatchObject({
       name: 'SchemaTrouble',
-      message: expect.stringContaining('intake migrate'),
+      next: expect.stringContaining('intake migrate'),
     });
     expect(
       await broken.query(
@@ -113,7 +113,7 @@ describe('migrations', () => {
       const request = { directUrl: url.href, signal: AbortSignal.timeout(20_000) };
       await expect(ensureSchema(db, { ...request, patienceMs: 0 })).rejects.toMatchObject({
         name: 'SchemaTrouble',
-        message: expect.stringContaining('as the owner'),
+        next: expect.stringContaining('as the owner'),
       });
       const waiting = ensureSchema(db, { ...request, patienceMs: 15_000 });
       await empty.query(`SELECT 1`);

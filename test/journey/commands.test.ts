@@ -68,6 +68,8 @@ describe('intake sync', () => {
       { state: 'halted', halt_kind: 'mismatch' },
     ]);
     expect((await runIntake(['sync'], { ...env, ADVERTISER_ID: '999' })).code).toBe(4);
+    expect(await runIntake(['unhalt'], env)).toMatchObject({ code: 0, stdout: expect.stringContaining('default') });
+    expect(await database.query(`SELECT state FROM intake.advertisers`)).toEqual([{ state: 'active' }]);
   });
 
   test('beside a living holder of the lane ends with 6', async () => {
@@ -90,6 +92,17 @@ describe('intake sync', () => {
     await using db = openDatabase({ url: database.url, role: 'test' });
     await claimLease(db, { name: 'default', lane: 'live', owner: 'a dead process', leaseMs: 1_500 });
     expect((await runIntake(['sync'], { ...toEnvironment(database, board), LEASE: '1500ms' })).code).toBe(0);
+  });
+
+  test('with a wrong database name or password ends with 2 and names the setting', async ({ database }) => {
+    await using board = await openSandbox({ applications: 3 });
+    const env = toEnvironment(database, board);
+    const nowhere = new URL(database.url);
+    nowhere.pathname = '/no_such_database';
+    const { code, stderr } = await runIntake(['sync'], { ...env, DATABASE_URL: nowhere.href });
+    expect(code).toBe(2);
+    expect(stderr).toContain('DATABASE_URL: there is no such database');
+    expect(stderr).not.toMatch(/ {4}at /);
   });
 
   test('on a database that cannot be migrated ends with 7 and says what to do', async () => {

@@ -49,6 +49,48 @@ describe('a backfill that is killed five times', () => {
   });
 });
 
+describe('a first round whose first answer is too long to be read whole', () => {
+  const long = { applications: 8_000, choices: { order: 'descending', pageCap: null } } as const;
+
+  test('and that is killed after its first page goes on with every range', { timeout: 120_000 }, async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox(long);
+    const env = { ...toEnvironment(database, board), LEASE: '1s' };
+    const { child, ended } = startIntake(['sync'], env);
+    const watch = setInterval(async () => {
+      const stored = await database.query(`SELECT 1 FROM intake.applications LIMIT 1`);
+      if (stored.length > 0) child.kill('SIGKILL');
+    }, 5);
+    await ended;
+    clearInterval(watch);
+    expect((await runIntake(['sync'], env)).code).toBe(0);
+    expect(await findDifferences(database, board)).toEqual([]);
+    expect(await database.query(`SELECT DISTINCT advertiser_id FROM intake.sweeps`)).toEqual([
+      { advertiser_id: String(board.advertiserId) },
+    ]);
+    expect(await database.query(`SELECT 1 FROM intake.gaps`)).toEqual([]);
+  });
+
+  test('and whose database sessions are ended again and again reads everything all the same', {
+    timeout: 120_000,
+  }, async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox(long);
+    const { ended } = startIntake(['sync'], toEnvironment(database, board));
+    const breaking = setInterval(
+      () =>
+        void database.query(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'intake sync%'`,
+        ),
+      400,
+    );
+    await new Promise((resolve) => setTimeout(resolve, 4_000));
+    clearInterval(breaking);
+    expect((await ended).code).toBe(0);
+    expect(await findDifferences(database, board)).toEqual([]);
+  });
+});
+
 describe('a first round that is interrupted', () => {
   test('ends with 5, says how to go on, and the next round reads the rest before what is new', async () => {
     await using database = await openTestDatabase();

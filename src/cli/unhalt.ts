@@ -1,0 +1,29 @@
+// `intake unhalt`: ends a halt after a person has looked. A refused credential recovers by itself.
+import { command } from './command.ts';
+import { exitCodes } from './exit-codes.ts';
+import { requireAdvertiser } from './reading.ts';
+
+interface UnhaltOptions {
+  readonly advertiser?: string;
+}
+
+export const unhalt = command<UnhaltOptions>({
+  name: 'unhalt',
+  summary: 'end the halt of an advertiser after a person has looked',
+  examples: [
+    ['intake unhalt', 'every halted advertiser of the configuration'],
+    ['intake unhalt --advertiser acme', 'one of several'],
+  ],
+  shape: (shaped) => shaped.option('--advertiser <name>', 'only this one of several configured accounts'),
+  async run({ env, signal, terminal }, { advertiser }) {
+    const { loadConfig } = await import('../config.ts');
+    const config = loadConfig(env, { needs: ['database', 'source', 'privacy'] });
+    requireAdvertiser(config.source.advertisers, advertiser);
+    const { unhaltAdvertisers } = await import('../app.ts');
+    const ended = await unhaltAdvertisers(config, { advertiser, signal });
+    terminal.result({ unhalted: ended }, () =>
+      ended.length === 0 ? 'No advertiser is halted.' : `Active again: ${ended.join(', ')}. The next round reads them.`,
+    );
+    return exitCodes.done;
+  },
+});
