@@ -1,7 +1,7 @@
 // Waiting out what passes by itself: a source or database that is gone for a while. One-shot commands wait two minutes, a worker for ever.
 // This serves minutes; seconds inside one request are the source client's, and hours are the schedule's.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LeaseLost, SchemaTrouble, SettingTrouble, Trouble } from '../domain/trouble.ts';
+import { LaneHeld, LeaseLost, SchemaTrouble, SettingTrouble, Trouble } from '../domain/trouble.ts';
 
 export interface Patience {
   /** How long one thing may stay broken before it is thrown; Infinity waits for ever. */
@@ -28,10 +28,13 @@ export async function patiently<T>(patience: Patience, work: () => Promise<T>): 
   }
 }
 
+/** What stays as it is until someone acts. */
+const lasting = [LaneHeld, LeaseLost, SchemaTrouble, SettingTrouble];
+
 /** Trouble that may be gone a little later without anyone doing anything. */
 export function canPass(error: unknown): error is Trouble {
   if (!(error instanceof Trouble)) return false;
-  if (error instanceof LeaseLost || error instanceof SchemaTrouble || error instanceof SettingTrouble) return false;
+  if (lasting.some((kind) => error instanceof kind)) return false;
   return (
     error.kind === 'unreachable' || error.kind === 'throttled' || error.kind === 'malformed' || error.kind === 'ours'
   );
