@@ -1,4 +1,5 @@
 // The store as the rest of the house sees it: every statement bound to one database. sync/ and web/ know only this type.
+import type { HashSetting } from '../domain/hash-trust.ts';
 import {
   ensureAdvertiser,
   type HaltKind,
@@ -7,7 +8,19 @@ import {
   pinAdvertiser,
   unhaltAdvertiser,
 } from './advertisers.ts';
+import { intendBlob, loadBlobStore, loadCondemned, markEmptied, pinBlobStore } from './blobs.ts';
 import { type DatabaseOptions, openDatabase } from './database.ts';
+import {
+  type Claim,
+  type ClaimRequest,
+  claimDownloads,
+  loadWaiting,
+  type Postponement,
+  postponeDownload,
+  renewDownloads,
+  returnDownloads,
+} from './downloads.ts';
+import { loadFileFacts, type Settlement, settleDownload } from './files.ts';
 import { loadBusiestJobs } from './jobs.ts';
 import { claimLease, type Lane, type Lease, loadHolder, releaseLease, renewLease } from './leases.ts';
 import { ensureSchema, type SchemaRequest } from './migrations.ts';
@@ -48,6 +61,20 @@ export function openStore(options: StoreOptions) {
     loadHeld: (advertiserId: bigint, low: bigint, high: bigint | null) => loadHeld(db, advertiserId, low, high),
     takeSeq: () => takeSeq(db),
     commitPage: (page: PageCommit) => commitPage(db, options.privacyKey, page),
+
+    claimDownloads: (request: ClaimRequest) => claimDownloads(db, request),
+    renewDownloads: (claims: readonly Claim[], leaseMs: number) => renewDownloads(own, claims, leaseMs),
+    postponeDownload: (claim: Claim, wait: Postponement) => postponeDownload(db, claim, wait),
+    returnDownloads: (claims: readonly Claim[]) => returnDownloads(db, claims),
+    loadWaiting: (advertisers: readonly bigint[]) => loadWaiting(db, advertisers),
+    loadFileFacts: (claims: readonly Claim[], setting: HashSetting) => loadFileFacts(db, claims, setting),
+    settleDownload: (claim: Claim, settlement: Settlement) => settleDownload(db, claim, settlement),
+
+    intendBlob: (blob: Parameters<typeof intendBlob>[1]) => intendBlob(db, blob),
+    loadCondemned: (advertisers: readonly bigint[]) => loadCondemned(db, advertisers),
+    markEmptied: (blobs: Parameters<typeof markEmptied>[1]) => markEmptied(db, blobs),
+    pinBlobStore: (identity: string, location: string) => pinBlobStore(db, identity, location),
+    loadBlobStore: () => loadBlobStore(db),
 
     loadBusiestJobs: (limit: number) => loadBusiestJobs(db, limit),
     loadAdvertiserStatus: () => loadAdvertiserStatus(db),
