@@ -1,4 +1,5 @@
 // `intake status`: one value, printed for a person or as JSON.
+import prettyBytes from 'pretty-bytes';
 import prettyMilliseconds from 'pretty-ms';
 import type { AdvertiserStatus, Status } from '../domain/status.ts';
 import { command } from './command.ts';
@@ -52,7 +53,11 @@ function toFacts(one: AdvertiserStatus, now: Date): string[][] {
     ['newest', one.newestSubmittedAt?.toISOString() ?? 'none'],
     ['read up to', one.cursor === null ? 'nothing yet' : `id ${one.cursor.afterId}, ${toAgo(one.cursor.asOf, now)}`],
     ['attachments', files.join(', ') || 'none'],
-    ['waiting downloads', String(one.waiting)],
+    ['held', `${one.blobs.count} distinct files, ${prettyBytes(one.blobs.bytes)}`],
+    [
+      'waiting downloads',
+      one.notThere > 0 ? `${one.waiting}, of which ${one.notThere} are not at the source yet` : String(one.waiting),
+    ],
     [
       'last reading',
       sweep === null

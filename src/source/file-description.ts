@@ -50,7 +50,7 @@ export function parseFileName(header: string | undefined): string | null {
 
 function readName(header: string): string | undefined {
   try {
-    const { filename } = parseDisposition(header).parameters;
+    const filename: string | undefined = parseDisposition(header).parameters.filename;
     if (filename !== undefined && !isCutAtSpace(header, filename)) return filename;
   } catch {
     // Read by hand below.

@@ -1,5 +1,8 @@
 // The store as the rest of the house sees it: every statement bound to one database. sync/ and web/ know only this type.
+import type { Note } from '../domain/application.ts';
+import type { BlobFacts } from '../domain/blob.ts';
 import type { HashSetting } from '../domain/hash-trust.ts';
+import type { ScreenReading } from '../domain/screen.ts';
 import {
   ensureAdvertiser,
   type HaltKind,
@@ -8,6 +11,15 @@ import {
   pinAdvertiser,
   unhaltAdvertiser,
 } from './advertisers.ts';
+import {
+  adoptBlob,
+  collectOrphans,
+  loadBlobs,
+  markDamaged,
+  markOrphans,
+  markUnemptied,
+  markVerified,
+} from './blob-audit.ts';
 import { intendBlob, loadBlobStore, loadCondemned, markEmptied, pinBlobStore } from './blobs.ts';
 import { type DatabaseOptions, openDatabase } from './database.ts';
 import {
@@ -21,6 +33,14 @@ import {
   returnDownloads,
 } from './downloads.ts';
 import { loadFileFacts, type Settlement, settleDownload } from './files.ts';
+import {
+  type HeldFile,
+  loadHeldFile,
+  loadStoredScreens,
+  type RetryChoice,
+  replaceReading,
+  retryDownloads,
+} from './held-files.ts';
 import { loadBusiestJobs } from './jobs.ts';
 import { claimLease, type Lane, type Lease, loadHolder, releaseLease, renewLease } from './leases.ts';
 import { ensureSchema, type SchemaRequest } from './migrations.ts';
@@ -75,6 +95,23 @@ export function openStore(options: StoreOptions) {
     markEmptied: (blobs: Parameters<typeof markEmptied>[1]) => markEmptied(db, blobs),
     pinBlobStore: (identity: string, location: string) => pinBlobStore(db, identity, location),
     loadBlobStore: () => loadBlobStore(db),
+
+    loadBlobs: (advertiserId: bigint) => loadBlobs(db, advertiserId),
+    markVerified: (advertiserId: bigint, hashes: readonly string[]) => markVerified(db, advertiserId, hashes),
+    markDamaged: (advertiserId: bigint, sha256: string) => markDamaged(db, advertiserId, sha256),
+    markUnemptied: (advertiserId: bigint, sha256: string) => markUnemptied(db, advertiserId, sha256),
+    adoptBlob: (advertiserId: bigint, blob: BlobFacts) => adoptBlob(db, advertiserId, blob),
+    markOrphans: (advertiserId: bigint, restMs: number) => markOrphans(db, advertiserId, restMs),
+    collectOrphans: (advertiserId: bigint, graceMs: number, remove: (keys: readonly string[]) => Promise<void>) =>
+      collectOrphans(db, advertiserId, graceMs, remove),
+
+    loadHeldFile: (advertisers: readonly bigint[], applicationId: bigint, kind: string) =>
+      loadHeldFile(db, advertisers, applicationId, kind),
+    retryDownloads: (advertiserId: bigint, choice: RetryChoice) => retryDownloads(db, advertiserId, choice),
+    loadStoredScreens: (advertiserId: bigint, parserVersion: number | null) =>
+      loadStoredScreens(db, advertiserId, parserVersion),
+    replaceReading: (file: HeldFile, reading: ScreenReading | null, note: Note | null) =>
+      replaceReading(db, file, reading, note),
 
     loadBusiestJobs: (limit: number) => loadBusiestJobs(db, limit),
     loadAdvertiserStatus: () => loadAdvertiserStatus(db),

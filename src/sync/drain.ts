@@ -9,6 +9,7 @@ import type { Source } from '../source/client.ts';
 import type { Claim } from '../store/downloads.ts';
 import type { FileFacts } from '../store/files.ts';
 import { type DownloadDeps, type DownloadEnd, download } from './download.ts';
+import { type DrainSummary, type DrainTotals, nothingDrained } from './drain-summary.ts';
 import { emptyCondemned } from './emptying.ts';
 import { failDownload, type Standing } from './failing.ts';
 
@@ -39,40 +40,8 @@ export interface DrainRequest {
   readonly signal: AbortSignal;
 }
 
-export interface DrainTotals {
-  readonly stored: number;
-  readonly bytes: number;
-  /** Stored without a request, because Hash said so. */
-  readonly linked: number;
-  readonly infected: number;
-  /** Settled as missing, rejected or given_up. */
-  readonly missing: number;
-  readonly rejected: number;
-  readonly givenUp: number;
-  readonly failures: number;
-}
-
-export interface DrainSummary extends DrainTotals {
-  /** Still in the queue, and how many of those because the source does not have the file yet. */
-  readonly waiting: number;
-  readonly notThere: number;
-  /** Accounts that were halted on the way, with their trouble. */
-  readonly halted: readonly { readonly name: string; readonly trouble: Trouble }[];
-}
-
 /** Suspects are fetched alone, so a long run makes room for them now and then. */
 const suspectsEveryMs = 60_000;
-
-const nothing: DrainTotals = {
-  stored: 0,
-  bytes: 0,
-  linked: 0,
-  infected: 0,
-  missing: 0,
-  rejected: 0,
-  givenUp: 0,
-  failures: 0,
-};
 
 type Ended = Omit<DownloadEnd & { kind: 'settled' }, 'kind'>;
 type Failure = Omit<DownloadEnd & { kind: 'failed' }, 'kind'>;
@@ -80,7 +49,7 @@ type Failure = Omit<DownloadEnd & { kind: 'failed' }, 'kind'>;
 /** Fetches what is due, until nothing is, or nothing will be within the patience. */
 export async function drain(deps: DrainDeps, request: DrainRequest): Promise<DrainSummary> {
   const run = new Run(deps, request);
-  await using _renewal = run.keepClaims();
+  using _renewal = run.keepClaims();
   return await run.untilDry();
 }
 
@@ -91,7 +60,7 @@ class Run {
   readonly #flights = new Map<Claim, Promise<void>>();
   readonly #landing: AbortController = new AbortController();
   #ready: FileFacts[] = [];
-  #totals = { ...nothing };
+  #totals = { ...nothingDrained };
   readonly #halted: { name: string; trouble: Trouble }[] = [];
   #restsUntil = 0;
   #broken: { trouble: Trouble; since: number } | null = null;
@@ -107,15 +76,13 @@ class Run {
   }
 
   /** Prolongs the claims of everything in hand, on a connection of its own, while the run lasts. */
-  keepClaims(): AsyncDisposable {
+  keepClaims(): Disposable {
     const timer = setInterval(() => {
       const claims = [...this.#flights.keys(), ...this.#ready.map((file) => file.claim)];
       // A database that does not answer is met by the downloads themselves.
       if (claims.length > 0) this.#deps.store.renewDownloads(claims, this.#request.leaseMs).catch(() => {});
     }, this.#request.leaseMs / 3);
-    return {
-      [Symbol.asyncDispose]: async () => clearInterval(timer),
-    };
+    return { [Symbol.dispose]: () => clearInterval(timer) };
   }
 
   async untilDry(): Promise<DrainSummary> {
@@ -124,8 +91,7 @@ class Run {
     signal.addEventListener('abort', stop, { once: true });
     try {
       await emptyCondemned(this.#deps, this.#ids(), signal);
-      let goesOn = true;
-      while (goesOn && !signal.aborted) goesOn = await this.#step();
+      while (!signal.aborted) if (!(await this.#step())) break;
       await Promise.all(this.#flights.values());
       signal.throwIfAborted();
       await emptyCondemned(this.#deps, this.#ids(), signal);

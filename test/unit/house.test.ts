@@ -47,6 +47,7 @@ const house: Record<string, Room> = {
 const singleFiles = ['app', 'config', 'log'];
 const roomFiles = [
   ...Object.keys(house).map((room) => (singleFiles.includes(room) ? `src/${room}.ts` : `src/${room}/room.ts`)),
+  'src/app/room.ts',
   'src/config/room.ts',
 ];
 const packages = [...new Set(Object.values(house).flatMap((room) => room.packages)), 'drizzle-orm/pg-core', 'left-pad'];
