@@ -4,13 +4,18 @@ import type { BlobFacts } from '../domain/blob.ts';
 import { WrongStore } from '../domain/trouble.ts';
 import type { Queryable } from './database.ts';
 
-/** Announces bytes before they are put, so that none can lie in the store unknown. False: they are condemned and must not be put. */
+/**
+ * Announces bytes before they are put, so that none can lie in the store unknown. False: they are condemned and must not be put.
+ * Not waited for on the platter: a crash of the database may forget it, and verify then finds the bytes from the other side.
+ */
 export async function intendBlob(
   db: Queryable,
   blob: BlobFacts & { readonly advertiserId: bigint; readonly key: string },
 ): Promise<boolean> {
   const rows = await db.query<{ state: string }>(
-    `INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state) VALUES ($1, $2, $3, $4, 'writing')
+    `WITH unhurried AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+     INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state)
+     SELECT $1, $2, $3, $4, 'writing' FROM unhurried
      ON CONFLICT (advertiser_id, sha256) DO UPDATE SET intended_at = now(), orphaned_at = NULL
      RETURNING state`,
     [blob.advertiserId, blob.sha256, blob.sizeBytes, blob.key],

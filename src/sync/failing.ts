@@ -35,9 +35,11 @@ export async function failDownload(
   standing: Standing,
 ): Promise<Consequence> {
   const { kind, message, status } = trouble;
-  const isOutage = at === 'source' && kind === 'unreachable' && ++standing.streak >= outageStreak;
+  const isUseless = kind === 'unreachable' || kind === 'malformed';
+  const isOutage = at === 'source' && isUseless && ++standing.streak >= outageStreak;
   // An answer, even a useless one, shows that the source lives; many useless ones in a row show that it does not.
-  const sourceAlive = !isOutage && (standing.isAlive || (kind !== 'refused' && status !== undefined));
+  const hasAnswered = kind === 'malformed' || (kind !== 'refused' && status !== undefined);
+  const sourceAlive = !isOutage && (standing.isAlive || hasAnswered);
   const verdict = toVerdict({ trouble, at, attempts: claim.attempts, sourceAlive, random: Math.random() });
   if (isOutage) standing.restsUntil = performance.now() + outageRestMs;
   switch (verdict.kind) {

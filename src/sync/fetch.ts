@@ -50,7 +50,7 @@ export async function fetchFile(deps: FetchDeps, request: FetchRequest): Promise
       equal = fetched.facts.sha256 === before ? equal + 1 : 1;
       if (equal >= doubt.needed) return { ...fetched, notes: [...fetched.notes, doubt.note] };
       if (tries > doubt.needed) {
-        if (doubt.isShort) throw new Trouble('unreachable', 'The file came cut, each time at another place.');
+        if (doubt.isShort) throw toUseless('The file came cut, each time at another place.');
         const note = { field: 'bytes', reason: 'other bytes on each download; the last are kept' };
         return { ...fetched, notes: [...fetched.notes, doubt.note, note] };
       }
@@ -87,8 +87,8 @@ async function fetchOnce(
     await spooled.write(chunk);
   }
   const { body, facts, head } = spooled.finish();
-  if (declared !== null && declared !== facts.sizeBytes) throw new Trouble('unreachable', 'The file came cut.');
-  if (facts.sizeBytes === 0 && sizeBytes !== 0) throw new Trouble('unreachable', 'The file came empty.');
+  if (declared !== null && declared !== facts.sizeBytes) throw toUseless('The file came cut.');
+  if (facts.sizeBytes === 0 && sizeBytes !== 0) throw toUseless('The file came empty.');
   const description = await deps.describeFile(headers, head);
   const isFramed = declared !== null || headers['transfer-encoding'] !== undefined;
   const reading = kind === 'screen' ? readScreens(deps, body, description) : null;
@@ -132,6 +132,11 @@ function unreadable(why: string): Note {
 function toSizeNote(listed: number | null, came: number): Note | null {
   if (listed === null || listed === came) return null;
   return { field: 'Size', reason: `says ${listed}, and ${came} bytes came` };
+}
+
+/** The source answered, and not with the file. */
+function toUseless(message: string): Trouble {
+  return new Trouble('unreachable', message, { status: 200 });
 }
 
 function aPage(): Trouble {

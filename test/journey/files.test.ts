@@ -1,7 +1,7 @@
 // Applications with their files from the sandbox into database and blob store, compared with the sandbox's truth.
 import { describe, expect } from 'vitest';
-import { findFileDifferences } from '../support/file-equality.ts';
 import { openSmallIntake } from '../support/draining.ts';
+import { findFileDifferences } from '../support/file-equality.ts';
 import { test } from '../support/test-database.ts';
 
 describe('a board with its files', () => {

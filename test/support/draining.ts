@@ -56,14 +56,18 @@ export type DrainOptions = Partial<DrainRequest> & {
   readonly format?: 'json' | 'xml';
 };
 
-/** Opens one; `blobs` where it shall not be a folder. */
+const emptySql = `TRUNCATE intake.applications, intake.advertisers, intake.leases, intake.cursors, intake.quarantine, intake.events,
+  intake.sweeps, intake.ranges, intake.coverage, intake.readings, intake.blobs, intake.hash_trust, intake.blob_store CASCADE`;
+
+/** Opens one; `blobs` where it shall not be a folder, `database` where a file's tests share one, which is emptied first. */
 export async function openSmallIntake(
-  options: SandboxOptions & { readonly blobs?: BlobStore } = {},
+  options: SandboxOptions & { readonly blobs?: BlobStore; readonly database?: TestDatabase } = {},
 ): Promise<SmallIntake> {
   await using stack = new AsyncDisposableStack();
   const scratch = stack.use(await openScratch());
   const board = stack.use(await openSandbox({ applications: 0, ...options }));
-  const database = stack.use(await openTestDatabase());
+  const database = options.database ?? stack.use(await openTestDatabase());
+  if (options.database) await database.query(emptySql);
   const blobs = options.blobs ?? stack.use(await openDiskBlobs(join(scratch.path, 'blobs')));
   const store = stack.use(openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('a key for tests') }));
   const spool = await openSpool(join(scratch.path, 'spool'), 64 * 1024 * 1024);

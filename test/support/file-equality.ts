@@ -29,7 +29,8 @@ export async function findFileDifferences(
     if (isShown && have !== want) differences.push(`${truth.id}: screens ${have}, truth ${want}`);
     if (differences.length > 5) return differences;
   }
-  for (const name of [...stored.keys()].slice(0, 5)) differences.push(`${name} is a row, but the source does not show it`);
+  for (const name of [...stored.keys()].slice(0, 5))
+    differences.push(`${name} is a row, but the source does not show it`);
   for (const key of await keys()) {
     if (!wanted.delete(key)) differences.push(`${key} is an object that nothing needs`);
     const hash = createHash('sha256');
