@@ -105,6 +105,7 @@ class Run {
 
   /** One move: start what is claimed, claim, wait for a landing or for time to pass. False at the end. */
   async #step(): Promise<boolean> {
+    await this.#returnResting();
     while (this.#ready.length > 0 && this.#flights.size < this.#request.concurrency) this.#start(this.#ready.shift());
     if (this.#flights.size >= this.#request.concurrency) return await this.#landOne();
     const restMs = this.#restsUntil - performance.now();
@@ -114,6 +115,7 @@ class Run {
     if (!isSuspectsTurn && (await this.#claim('usual', 2 * this.#request.concurrency))) return true;
     if (this.#flights.size > 0) return await this.#landOne();
     if (await this.#fetchSuspect()) return true;
+    if (this.#restsUntil > performance.now()) return true;
     this.#suspectsAt = performance.now() + suspectsEveryMs;
     return isSuspectsTurn || (await this.#waitForDue());
   }
@@ -213,13 +215,24 @@ class Run {
     }
   }
 
-  async #halt({ name, advertiserId }: DrainAccount, trouble: Trouble): Promise<void> {
+  async #halt(account: DrainAccount & Standing, trouble: Trouble): Promise<void> {
+    account.restsUntil = Number.POSITIVE_INFINITY;
+    const { name } = account;
     if (this.#halted.some((one) => one.name === name)) return;
     this.#halted.push({ name, trouble });
     await this.#deps.store.haltAdvertiser(name, 'refused', trouble.message);
-    const theirs = this.#ready.filter((file) => file.claim.advertiserId === advertiserId);
-    this.#ready = this.#ready.filter((file) => file.claim.advertiserId !== advertiserId);
-    await this.#deps.store.returnDownloads(theirs.map((file) => file.claim));
+  }
+
+  /** What was claimed and not begun goes back while its account, or everything, rests. */
+  async #returnResting(): Promise<void> {
+    const now = performance.now();
+    const rests = ({ claim }: FileFacts) =>
+      Math.max(this.#restsUntil, this.#accounts.get(claim.advertiserId)?.restsUntil ?? 0) > now;
+    const resting = this.#ready.filter(rests);
+    if (resting.length === 0) return;
+    this.#ready = this.#ready.filter((file) => !resting.includes(file));
+    // What cannot be given back lapses.
+    await this.#deps.store.returnDownloads(resting.map((file) => file.claim)).catch(() => {});
   }
 
   #rest(trouble: Trouble, delayMs: number): void {
@@ -246,7 +259,9 @@ class Run {
     if (leftMs <= 0) return false;
     const { nextInMs } = await this.#deps.store.loadWaiting(this.#ids());
     if (nextInMs === null) return false;
-    const rests = [...this.#accounts.values()].map((one) => one.restsUntil - now).filter((ms) => ms > 0);
+    const rests = [...this.#accounts.values()]
+      .map((one) => one.restsUntil - now)
+      .filter((ms) => ms > 0 && ms < Infinity);
     const waitMs = Math.max(50, nextInMs, ...(nextInMs <= 0 ? rests : []));
     if (waitMs > leftMs) return false;
     await sleep(waitMs, undefined, { signal: this.#request.signal }).catch(() => {});
