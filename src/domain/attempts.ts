@@ -78,6 +78,6 @@ function toMissing(trouble: Trouble, attempts: number, random: number): Verdict 
 }
 
 function toRest(scope: 'account' | 'all', { retryAfterMs }: Trouble, random: number): Verdict {
-  const delayMs = retryAfterMs === undefined ? 1_000 + 14_000 * random : Math.min(dayMs, Math.max(1_000, retryAfterMs));
+  const delayMs = retryAfterMs === undefined ? 1_000 + 1_000 * random : Math.min(dayMs, Math.max(1_000, retryAfterMs));
   return { kind: 'rest', scope, delayMs: Math.round(delayMs) };
 }

@@ -63,6 +63,7 @@ class Run {
   #totals = { ...nothingDrained };
   readonly #halted: { name: string; trouble: Trouble }[] = [];
   #restsUntil = 0;
+  #rests = 0;
   #broken: { trouble: Trouble; since: number } | null = null;
   #suspectsAt = performance.now() + suspectsEveryMs;
   #dryAt: number | null = null;
@@ -134,7 +135,7 @@ class Run {
       return claims.length > 0 || lapsed > 0;
     } catch (error) {
       if (!(error instanceof Trouble)) throw error;
-      this.#rest(error, 1_000 + 4_000 * Math.random());
+      this.#rest(error);
       return false;
     }
   }
@@ -192,6 +193,7 @@ class Run {
     else if (state === 'rejected') this.#add({ rejected: 1 });
     else if (state === 'given_up') this.#add({ givenUp: 1 });
     this.#broken = null;
+    this.#rests = 0;
     this.#dryAt = null;
   }
 
@@ -206,12 +208,12 @@ class Run {
     try {
       const consequence = await failDownload(this.#deps.store, claim, failure, account);
       if (consequence.kind === 'settled') this.#count({ ...consequence, bytes: 0, fetched: false }, account);
-      if (consequence.kind === 'rest') this.#rest(failure.trouble, consequence.delayMs);
+      if (consequence.kind === 'rest') this.#rest(failure.trouble);
       if (consequence.kind === 'halt') await this.#halt(account, failure.trouble);
     } catch (error) {
       // The claim lapses by itself where the database cannot be told.
       if (!(error instanceof Trouble)) throw error;
-      this.#rest(error, 1_000 + 4_000 * Math.random());
+      this.#rest(error);
     }
   }
 
@@ -235,10 +237,14 @@ class Run {
     await this.#deps.store.returnDownloads(resting.map((file) => file.claim)).catch(() => {});
   }
 
-  #rest(trouble: Trouble, delayMs: number): void {
+  /** Storage or database cannot take work: nothing is claimed for a while, longer each time until something succeeds. */
+  #rest(trouble: Trouble): void {
     const now = performance.now();
+    // Those that fail together are one failure.
+    if (this.#restsUntil > now) return;
+    const delayMs = trouble.retryAfterMs ?? Math.random() * Math.min(15_000, 500 * 2 ** this.#rests++);
     this.#broken ??= { trouble, since: now };
-    this.#restsUntil = Math.max(this.#restsUntil, now + delayMs);
+    this.#restsUntil = now + delayMs;
     this.#deps.onWait?.(trouble, delayMs);
   }
 

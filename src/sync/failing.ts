@@ -20,7 +20,7 @@ export interface Standing {
 export type Consequence =
   | { readonly kind: 'none' }
   | { readonly kind: 'settled'; readonly state: Settled }
-  | { readonly kind: 'rest'; readonly delayMs: number }
+  | { readonly kind: 'rest' }
   | { readonly kind: 'halt' };
 
 /** So many failures in a row, and no success between: it is the source that is down, not the files. */
@@ -52,7 +52,7 @@ export async function failDownload(
       return { kind: 'none' };
     case 'rest':
       await store.postponeDownload(claim, { delayMs: verdict.delayMs, spend: false, trouble: { kind, message } });
-      if (verdict.scope === 'all') return { kind: 'rest', delayMs: verdict.delayMs };
+      if (verdict.scope === 'all') return { kind: 'rest' };
       standing.restsUntil = performance.now() + verdict.delayMs;
       return { kind: 'none' };
     case 'halt':
