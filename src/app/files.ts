@@ -15,6 +15,8 @@ import { type ReparseSummary, reparse } from '../sync/reparse.ts';
 import { type VerifySummary, verify } from '../sync/verify.ts';
 import { openBlobsOf, openSpoolOf, openStoreOf, toChosen } from './opening.ts';
 
+export type { VerifySummary } from '../sync/verify.ts';
+
 export type FilesConfig = Config<'database' | 'source' | 'privacy' | 'blobs'>;
 
 /** What a drain of a command tells while it runs. */

@@ -1,9 +1,11 @@
 // `intake verify`: is every stored file where its row says, with the bytes it says? What is damaged is queued again.
 import prettyBytes from 'pretty-bytes';
+import type { VerifySummary } from '../app/files.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Failure } from './failure.ts';
 import { requireAdvertiser } from './reading.ts';
+import type { Terminal } from './terminal.ts';
 
 interface VerifyOptions {
   readonly sample: string;
@@ -30,11 +32,7 @@ export const verify = command<VerifyOptions>({
     const config = loadConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
     requireAdvertiser(config.source.advertisers, advertiser);
     const { verifyOnce } = await import('../app/files.ts');
-    using progress = await terminal.openProgress('blobs');
-    const found = await verifyOnce(config, {
-      ...{ share, advertiser, signal },
-      onStep: (summary) => progress.update(summary.blobs, null, prettyBytes(summary.readBytes)),
-    });
+    const found = await showVerify(terminal, (onStep) => verifyOnce(config, { share, advertiser, signal, onStep }));
     const isDamaged = found.missing + found.damaged > 0;
     terminal.result(found, () =>
       [
@@ -53,6 +51,14 @@ export const verify = command<VerifyOptions>({
     return isDamaged || found.braked ? exitCodes.incomplete : exitCodes.done;
   },
 });
+
+async function showVerify(
+  terminal: Terminal,
+  run: (onStep: (summary: VerifySummary) => void) => Promise<VerifySummary>,
+): Promise<VerifySummary> {
+  using progress = await terminal.openProgress('blobs');
+  return await run(({ blobs, readBytes }) => progress.update(blobs, null, prettyBytes(readBytes)));
+}
 
 function toShare(text: string): number {
   const percent = Number(text);

@@ -121,7 +121,8 @@ export async function openSmallIntake(
     folder: scratch.path,
     sweep: async (recheck = false) => void (await syncBoard(database, board, { recheck })),
     drain: run,
-    hasten: async () => void (await database.query(`UPDATE intake.downloads SET due_at = now() WHERE lease_token IS NULL`)),
+    hasten: async () =>
+      void (await database.query(`UPDATE intake.downloads SET due_at = now() WHERE lease_token IS NULL`)),
     files,
     async file() {
       const [only] = await files();
