@@ -148,8 +148,7 @@ export const sections = {
       default: 'false',
     },
     S3_CHECKSUMS: {
-      meaning:
-        '`required` sends checksums where S3 demands them, `supported` always, `off` never: some stores refuse them',
+      meaning: '`required` sends checksums where S3 demands them, `supported` wherever it can, `off` nowhere',
       read: read.word('required', 'supported', 'off'),
       default: 'required',
     },

@@ -13,7 +13,7 @@ export interface HashTrust {
 }
 
 /** Pairs that are fetched anyway before the first download is spared. */
-export const pairsToTrust = 20;
+const pairsToTrust = 20;
 /** From then on one pair in so many is still compared. */
 const comparedOneIn = 20;
 /** Changes of Hash without a change of bytes that end it as a sign of change. */

@@ -36,7 +36,7 @@ export async function describeFile(
 const longestName = 255;
 
 /** The declared name, decoded and stripped of every path; null where there is none that could be shown. */
-export function parseFileName(header: string | undefined): string | null {
+function parseFileName(header: string | undefined): string | null {
   if (header === undefined) return null;
   const name = readName(toUtf8(header));
   const last = name?.split(/[/\\]/).at(-1);

@@ -92,7 +92,9 @@ describe('intake sync', () => {
     await using board = await openSandbox({ applications: 3 });
     await using db = openDatabase({ url: database.url, role: 'test' });
     await claimLease(db, { name: 'default', lane: 'live', owner: 'a dead process', leaseMs: 1_500 });
-    expect((await runIntake(['sync', '--no-files'], { ...toEnvironment(database, board), LEASE: '1500ms' })).code).toBe(0);
+    expect((await runIntake(['sync', '--no-files'], { ...toEnvironment(database, board), LEASE: '1500ms' })).code).toBe(
+      0,
+    );
   });
 
   test('on a database that cannot be migrated ends with 7 and says what to do', async () => {
