@@ -2,7 +2,6 @@
 // carries out the verdict on every failure, and gives back what it cannot finish. What one file needs is written in download.ts.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { hasRoom } from '../domain/blob.ts';
 import type { HashSetting } from '../domain/hash-trust.ts';
 import { Trouble } from '../domain/trouble.ts';
 import type { Source } from '../source/client.ts';
@@ -12,6 +11,7 @@ import { type DownloadDeps, type DownloadEnd, download } from './download.ts';
 import { type DrainSummary, type DrainTotals, nothingDrained } from './drain-summary.ts';
 import { emptyCondemned } from './emptying.ts';
 import { failDownload, type Standing } from './failing.ts';
+import { requireRoom } from './room.ts';
 
 /** An account whose files can be fetched. */
 export interface DrainAccount {
@@ -64,6 +64,8 @@ class Run {
   readonly #halted: { name: string; trouble: Trouble }[] = [];
   #restsUntil = 0;
   #rests = 0;
+  /** What no verdict covers: a mistake of ours, thrown at the next move. */
+  #fatal: { readonly error: unknown } | null = null;
   #broken: { trouble: Trouble; since: number } | null = null;
   #suspectsAt = performance.now() + suspectsEveryMs;
   #dryAt: number | null = null;
@@ -91,10 +93,10 @@ class Run {
     const stop = () => void setTimeout(() => this.#landing.abort(signal.reason), graceMs).unref();
     signal.addEventListener('abort', stop, { once: true });
     try {
-      await emptyCondemned(this.#deps, this.#ids(), signal);
       while (!signal.aborted) if (!(await this.#step())) break;
       await Promise.all(this.#flights.values());
       signal.throwIfAborted();
+      if (this.#fatal) throw this.#fatal.error;
       await emptyCondemned(this.#deps, this.#ids(), signal);
       const { waiting, notThere } = await this.#deps.store.loadWaiting(this.#ids());
       return { ...this.#totals, waiting, notThere, halted: this.#halted };
@@ -106,6 +108,7 @@ class Run {
 
   /** One move: start what is claimed, claim, wait for a landing or for time to pass. False at the end. */
   async #step(): Promise<boolean> {
+    if (this.#fatal) throw this.#fatal.error;
     await this.#returnResting();
     while (this.#ready.length > 0 && this.#flights.size < this.#request.concurrency) this.#start(this.#ready.shift());
     if (this.#flights.size >= this.#request.concurrency) return await this.#landOne();
@@ -125,7 +128,7 @@ class Run {
     const advertisers = this.#ids().filter((id) => (this.#accounts.get(id)?.restsUntil ?? 0) <= performance.now());
     if (advertisers.length === 0) return false;
     try {
-      await this.#requireRoom();
+      await requireRoom(this.#deps, this.#request.concurrency * this.#request.maxBytes);
       const { store } = this.#deps;
       const { leaseMs, hash } = this.#request;
       const token = randomUUID();
@@ -137,16 +140,6 @@ class Run {
       if (!(error instanceof Trouble)) throw error;
       this.#rest(error);
       return false;
-    }
-  }
-
-  /** Nothing is claimed that the disks could not take. */
-  async #requireRoom(): Promise<void> {
-    const { blobs, loadSpoolBytes } = this.#deps;
-    const aheadBytes = this.#request.concurrency * this.#request.maxBytes;
-    for (const free of [await blobs.freeBytes(), await loadSpoolBytes()]) {
-      if (!hasRoom(free, aheadBytes))
-        throw new Trouble('ours', 'The disk is nearly full: no file is fetched until there is room.');
     }
   }
 
@@ -162,7 +155,11 @@ class Run {
   #start(file: FileFacts | undefined): void {
     if (!file) return;
     const { claim } = file;
-    const flight = this.#fly(file).finally(() => this.#flights.delete(claim));
+    const flight = this.#fly(file)
+      .catch((error: unknown) => {
+        this.#fatal ??= { error };
+      })
+      .finally(() => this.#flights.delete(claim));
     this.#flights.set(claim, flight);
   }
 
@@ -176,7 +173,7 @@ class Run {
       if (ended.kind === 'settled') this.#count(ended, account);
       else await this.#fail(file.claim, ended, account);
     } catch (error) {
-      if (signal.aborted) return await this.#deps.store.returnDownloads([file.claim]);
+      if (signal.aborted) return await this.#return([file]);
       // A mistake of ours that one file brings out costs that file its tries, and no other.
       const name = error instanceof Error ? error.name : 'no error';
       const trouble = new Trouble('mismatch', `Unexpected while fetching (${name}).`, { cause: error });
@@ -233,8 +230,12 @@ class Run {
     const resting = this.#ready.filter(rests);
     if (resting.length === 0) return;
     this.#ready = this.#ready.filter((file) => !resting.includes(file));
-    // What cannot be given back lapses.
-    await this.#deps.store.returnDownloads(resting.map((file) => file.claim)).catch(() => {});
+    await this.#return(resting);
+  }
+
+  /** Gives claims back unspent; those that cannot be given back lapse. */
+  async #return(files: readonly FileFacts[]): Promise<void> {
+    await this.#deps.store.returnDownloads(files.map((file) => file.claim)).catch(() => {});
   }
 
   /** Storage or database cannot take work: nothing is claimed for a while, longer each time until something succeeds. */
@@ -263,7 +264,13 @@ class Run {
     this.#dryAt ??= now;
     const leftMs = this.#dryAt + this.#request.patienceMs - now;
     if (leftMs <= 0) return false;
-    const { nextInMs } = await this.#deps.store.loadWaiting(this.#ids());
+    const waiting = await this.#deps.store.loadWaiting(this.#ids()).catch((error: unknown) => {
+      if (!(error instanceof Trouble)) throw error;
+      this.#rest(error);
+      return null;
+    });
+    if (waiting === null) return true;
+    const { nextInMs } = waiting;
     if (nextInMs === null) return false;
     const rests = [...this.#accounts.values()]
       .map((one) => one.restsUntil - now)
@@ -282,9 +289,7 @@ class Run {
   async #giveBack(): Promise<void> {
     this.#landing.abort();
     await Promise.allSettled(this.#flights.values());
-    const claims = this.#ready.map((file) => file.claim);
-    // Claims that cannot be given back lapse.
-    await this.#deps.store.returnDownloads(claims).catch(() => {});
+    await this.#return(this.#ready);
   }
 
   #ids(): bigint[] {
