@@ -4,7 +4,6 @@ import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadFreeBytes, openDiskBlobs } from '../blobs/disk.ts';
-import { openS3Blobs } from '../blobs/s3.ts';
 import type { Config } from '../config.ts';
 import type { BlobStore } from '../domain/blob.ts';
 import { createSource, type Source } from '../source/client.ts';
@@ -90,20 +89,7 @@ export async function openBlobsOf(
   store: Store,
   signal: AbortSignal,
 ): Promise<BlobStore> {
-  const { place, s3 } = config.blobs;
-  const blobs =
-    place.kind === 'disk'
-      ? await openDiskBlobs(place.path)
-      : openS3Blobs({
-          ...place,
-          endpoint: s3.endpoint ?? undefined,
-          region: s3.region ?? undefined,
-          forcePathStyle: s3.forcePathStyle,
-          checksums: checksums[s3.checksums],
-          sse: s3.sse === 'off' ? undefined : s3.sse,
-          connections: config.source.concurrency,
-          timeoutMs: config.source.idleTimeoutMs,
-        });
+  const blobs = await openConfigured(config);
   try {
     const pinned = await store.loadBlobStore();
     // Only a database without a store marks one: an unmounted folder must not pass for a new store.
@@ -114,6 +100,22 @@ export async function openBlobsOf(
     await blobs[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+async function openConfigured({ blobs: { place, s3 }, source }: Config<'blobs' | 'source'>): Promise<BlobStore> {
+  if (place.kind === 'disk') return await openDiskBlobs(place.path);
+  // Loaded only where it is used: the SDK is half of the process's start and memory.
+  const { openS3Blobs } = await import('../blobs/s3.ts');
+  return openS3Blobs({
+    ...place,
+    endpoint: s3.endpoint ?? undefined,
+    region: s3.region ?? undefined,
+    forcePathStyle: s3.forcePathStyle,
+    checksums: checksums[s3.checksums],
+    sse: s3.sse === 'off' ? undefined : s3.sse,
+    connections: source.concurrency,
+    timeoutMs: source.idleTimeoutMs,
+  });
 }
 
 const checksums = { required: 'WHEN_REQUIRED', supported: 'WHEN_SUPPORTED', off: 'OFF' } as const;

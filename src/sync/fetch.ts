@@ -81,7 +81,7 @@ async function fetchOnce(
   const declared = toLength(headers['content-length']);
   if (declared !== null && declared > maxBytes) return 'tooLarge';
   await using stack = new AsyncDisposableStack();
-  const spooled = stack.use(deps.spool.open());
+  const spooled = stack.use(deps.spool.open(declared ?? sizeBytes));
   for await (const chunk of answer.body) {
     if (spooled.sizeBytes + chunk.length > maxBytes) return 'tooLarge';
     await spooled.write(chunk);

@@ -16,7 +16,8 @@ export interface Spooled extends AsyncDisposable {
 }
 
 export interface Spool {
-  open(): Spooled;
+  /** One that is expected to be large goes to its file at once; the expectation may be wrong. */
+  open(expectedBytes: number | null): Spooled;
   readonly folder: string;
 }
 
@@ -31,7 +32,8 @@ export async function openSpool(folder: string, budgetBytes: number): Promise<Sp
   await guard(() => removeLeftovers(folder));
   let usedBytes = 0;
 
-  function openOne(): Spooled {
+  function openOne(expectedBytes: number | null): Spooled {
+    const inMemory = (expectedBytes ?? 0) <= inMemoryBytes;
     const hash = createHash('sha256');
     const chunks: Uint8Array[] = [];
     let sizeBytes = 0;
@@ -50,7 +52,7 @@ export async function openSpool(folder: string, budgetBytes: number): Promise<Sp
       async write(chunk) {
         hash.update(chunk);
         sizeBytes += chunk.length;
-        if (!file && sizeBytes <= inMemoryBytes && usedBytes + chunk.length <= budgetBytes) {
+        if (inMemory && !file && sizeBytes <= inMemoryBytes && usedBytes + chunk.length <= budgetBytes) {
           chunks.push(chunk);
           heldBytes += chunk.length;
           usedBytes += chunk.length;
@@ -60,11 +62,11 @@ export async function openSpool(folder: string, budgetBytes: number): Promise<Sp
           if (!file) {
             file = await openUnlinked(folder);
             for (const held of chunks) await file.handle.writeFile(held);
-            // The beginning stays for whoever looks at the type.
-            const head = Buffer.concat(chunks).subarray(0, headBytes);
-            chunks.splice(0, chunks.length, Uint8Array.from(head));
+            // The first piece stays for whoever looks at the type.
+            chunks.length = Math.min(chunks.length, 1);
             release();
           }
+          if (chunks.length === 0) chunks.push(chunk);
           await file.handle.writeFile(chunk);
         });
       },
