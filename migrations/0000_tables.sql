@@ -68,23 +68,13 @@ CREATE TABLE "intake"."attachments" (
 	"file_name" text,
 	"stored_at" timestamp with time zone,
 	"gone_at" timestamp with time zone,
+	"notes" jsonb,
+	"linked" boolean DEFAULT false NOT NULL,
+	"parser_version" integer,
 	CONSTRAINT "attachments_pkey" PRIMARY KEY("advertiser_id","application_id","kind"),
 	CONSTRAINT "attachments_state" CHECK ("intake"."attachments"."state" IN ('pending', 'stored', 'infected', 'missing', 'rejected', 'given_up', 'erased')),
 	CONSTRAINT "attachments_stored" CHECK ("intake"."attachments"."state" <> 'stored' OR ("intake"."attachments"."sha256" IS NOT NULL AND "intake"."attachments"."stored_at" IS NOT NULL)),
 	CONSTRAINT "attachments_reason" CHECK ("intake"."attachments"."state" NOT IN ('missing', 'rejected', 'given_up') OR "intake"."attachments"."reason" IS NOT NULL)
-);
---> statement-breakpoint
-CREATE TABLE "intake"."downloads" (
-	"advertiser_id" bigint NOT NULL,
-	"application_id" bigint NOT NULL,
-	"kind" text NOT NULL,
-	"priority" smallint NOT NULL,
-	"due_at" timestamp with time zone DEFAULT now() NOT NULL,
-	"attempts" smallint DEFAULT 0 NOT NULL,
-	"lease_token" uuid,
-	"leased_until" timestamp with time zone,
-	"trouble" text,
-	CONSTRAINT "downloads_pkey" PRIMARY KEY("advertiser_id","application_id","kind")
 );
 --> statement-breakpoint
 CREATE TABLE "intake"."primary_job_seeking_info" (
@@ -229,6 +219,52 @@ CREATE TABLE "intake"."sweeps" (
 	CONSTRAINT "sweeps_certificate" CHECK ("intake"."sweeps"."certificate" IN ('proven', 'assumed', 'unproven'))
 );
 --> statement-breakpoint
+CREATE TABLE "intake"."blob_store" (
+	"only" boolean PRIMARY KEY DEFAULT true NOT NULL,
+	"identity" text NOT NULL,
+	"location" text NOT NULL,
+	"pinned_at" timestamp with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "blob_store_only" CHECK ("intake"."blob_store"."only")
+);
+--> statement-breakpoint
+CREATE TABLE "intake"."blobs" (
+	"advertiser_id" bigint NOT NULL,
+	"sha256" text NOT NULL,
+	"size_bytes" bigint NOT NULL,
+	"key" text NOT NULL,
+	"state" text NOT NULL,
+	"intended_at" timestamp with time zone DEFAULT now() NOT NULL,
+	"verified_at" timestamp with time zone,
+	"condemned_at" timestamp with time zone,
+	"emptied_at" timestamp with time zone,
+	"orphaned_at" timestamp with time zone,
+	CONSTRAINT "blobs_pkey" PRIMARY KEY("advertiser_id","sha256"),
+	CONSTRAINT "blobs_state" CHECK ("intake"."blobs"."state" IN ('writing', 'stored', 'damaged', 'condemned')),
+	CONSTRAINT "blobs_condemned" CHECK (("intake"."blobs"."state" = 'condemned') = ("intake"."blobs"."condemned_at" IS NOT NULL))
+);
+--> statement-breakpoint
+CREATE TABLE "intake"."downloads" (
+	"advertiser_id" bigint NOT NULL,
+	"application_id" bigint NOT NULL,
+	"kind" text NOT NULL,
+	"priority" smallint NOT NULL,
+	"due_at" timestamp with time zone DEFAULT now() NOT NULL,
+	"attempts" smallint DEFAULT 0 NOT NULL,
+	"lapses" smallint DEFAULT 0 NOT NULL,
+	"lease_token" uuid,
+	"trouble" text,
+	"trouble_kind" text,
+	CONSTRAINT "downloads_pkey" PRIMARY KEY("advertiser_id","application_id","kind"),
+	CONSTRAINT "downloads_priority" CHECK ("intake"."downloads"."priority" IN (0, 1, 2))
+);
+--> statement-breakpoint
+CREATE TABLE "intake"."hash_trust" (
+	"advertiser_id" bigint PRIMARY KEY NOT NULL,
+	"agreed" integer DEFAULT 0 NOT NULL,
+	"contradicted_at" timestamp with time zone,
+	"unchanged" integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "intake"."screen_answers" (
 	"advertiser_id" bigint NOT NULL,
 	"application_id" bigint NOT NULL,
@@ -268,9 +304,9 @@ CREATE TABLE "intake"."screens" (
 --> statement-breakpoint
 ALTER TABLE "intake"."attachment_versions" ADD CONSTRAINT "attachment_versions_attachment" FOREIGN KEY ("advertiser_id","application_id","kind") REFERENCES "intake"."attachments"("advertiser_id","application_id","kind") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "intake"."attachments" ADD CONSTRAINT "attachments_application" FOREIGN KEY ("advertiser_id","application_id") REFERENCES "intake"."applications"("advertiser_id","application_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "intake"."downloads" ADD CONSTRAINT "downloads_attachment" FOREIGN KEY ("advertiser_id","application_id","kind") REFERENCES "intake"."attachments"("advertiser_id","application_id","kind") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "intake"."primary_job_seeking_info" ADD CONSTRAINT "primary_job_seeking_info_application" FOREIGN KEY ("advertiser_id","application_id") REFERENCES "intake"."applications"("advertiser_id","application_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "intake"."ranges" ADD CONSTRAINT "ranges_sweep" FOREIGN KEY ("advertiser_id","sweep_id") REFERENCES "intake"."sweeps"("advertiser_id","sweep_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "intake"."downloads" ADD CONSTRAINT "downloads_attachment" FOREIGN KEY ("advertiser_id","application_id","kind") REFERENCES "intake"."attachments"("advertiser_id","application_id","kind") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "intake"."screen_answers" ADD CONSTRAINT "screen_answers_question" FOREIGN KEY ("advertiser_id","application_id","screen_no","question_no") REFERENCES "intake"."screen_questions"("advertiser_id","application_id","screen_no","question_no") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "intake"."screen_questions" ADD CONSTRAINT "screen_questions_screen" FOREIGN KEY ("advertiser_id","application_id","screen_no") REFERENCES "intake"."screens"("advertiser_id","application_id","screen_no") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "intake"."screens" ADD CONSTRAINT "screens_application" FOREIGN KEY ("advertiser_id","application_id") REFERENCES "intake"."applications"("advertiser_id","application_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
@@ -278,5 +314,10 @@ CREATE INDEX "applications_submitted" ON "intake"."applications" USING btree ("a
 CREATE INDEX "applications_job" ON "intake"."applications" USING btree ("advertiser_id","job_reference","submitted_at");--> statement-breakpoint
 CREATE INDEX "applications_job_seeker" ON "intake"."applications" USING btree ("advertiser_id","job_seeker_id");--> statement-breakpoint
 CREATE INDEX "applications_first_seen" ON "intake"."applications" USING btree ("advertiser_id","first_seen_at");--> statement-breakpoint
-CREATE INDEX "downloads_due" ON "intake"."downloads" USING btree ("advertiser_id","priority","due_at");--> statement-breakpoint
-CREATE INDEX "sweeps_started" ON "intake"."sweeps" USING btree ("advertiser_id","started_at");
+CREATE INDEX "attachment_versions_blob" ON "intake"."attachment_versions" USING btree ("advertiser_id","sha256") WHERE "intake"."attachment_versions"."sha256" IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "attachments_blob" ON "intake"."attachments" USING btree ("advertiser_id","sha256") WHERE "intake"."attachments"."sha256" IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "attachments_hash" ON "intake"."attachments" USING btree ("advertiser_id","source_hash") WHERE "intake"."attachments"."state" = 'stored' AND "intake"."attachments"."source_hash" IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "sweeps_started" ON "intake"."sweeps" USING btree ("advertiser_id","started_at");--> statement-breakpoint
+CREATE INDEX "blobs_condemned" ON "intake"."blobs" USING btree ("advertiser_id") WHERE "intake"."blobs"."state" = 'condemned' AND "intake"."blobs"."emptied_at" IS NULL;--> statement-breakpoint
+CREATE INDEX "blobs_orphaned" ON "intake"."blobs" USING btree ("advertiser_id","orphaned_at") WHERE "intake"."blobs"."orphaned_at" IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "downloads_due" ON "intake"."downloads" USING btree ("advertiser_id","priority","due_at");

@@ -1,34 +1,32 @@
 // The composition root: opens what a command needs from its configuration, wires the edges into the passes, and closes it all again.
 // The only opener of resources; it decides nothing about what is read or kept.
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
+import { drainFiles, type FilesEvents } from './app/files.ts';
+import {
+  type Account,
+  openPlace,
+  openSource,
+  openStoreOf,
+  type Place,
+  toChosen,
+  toStoreOptions,
+} from './app/opening.ts';
 import type { Config } from './config.ts';
 import type { Plan } from './domain/coverage.ts';
 import { type Status, toStatus } from './domain/status.ts';
-import type { Trouble } from './domain/trouble.ts';
-import { createSource, type Source } from './source/client.ts';
 import { openDatabase } from './store/database.ts';
-import { openEmbedded } from './store/embedded.ts';
 import type { JobRow } from './store/jobs.ts';
 import { ensureSchema } from './store/migrations.ts';
-import { openStore, type Store, type StoreOptions } from './store/store.ts';
+import { openStore, type Store } from './store/store.ts';
 import { type BackfillRange, backfill, toPlans } from './sync/backfill.ts';
+import type { DrainAccount } from './sync/drain.ts';
+import type { DrainSummary } from './sync/drain-summary.ts';
 import { type Estimate, estimate } from './sync/estimate.ts';
 import { examineDatabase, examineSource, type Finding } from './sync/examine.ts';
 import { createPace, type TakeTurn } from './sync/pace.ts';
-import { patiently } from './sync/patience.ts';
 import { syncRound } from './sync/round.ts';
 import type { SweepDeps, SweepSummary, SweepTotals } from './sync/sweep.ts';
-
-const root = join(import.meta.dirname, '..');
-const version = (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }).version;
-
-/** Lists are abandoned beyond this and asked for in smaller ranges, so that memory stays bounded whatever the source sends. */
-const listMaxBytes = 3_000_000;
-/** However steadily an answer drips, it ends after this. */
-const totalTimeoutMs = 600_000;
 
 /** Brings the schema up to date and says whether there was something to do. */
 export async function migrateDatabase(config: Config<'database'>, signal: AbortSignal): Promise<void> {
@@ -46,7 +44,7 @@ export async function loadStatus(config: Config<'database' | 'privacy'>, signal:
 /** Ends the halts of the chosen advertisers; answers whose halt was ended. */
 export async function unhaltAdvertisers(
   config: Config<'database' | 'source' | 'privacy'>,
-  request: ReadingRequest,
+  request: AccountRequest,
 ): Promise<string[]> {
   await using app = await openStoreOf(config, 'unhalt', request.signal);
   const ended: string[] = [];
@@ -57,7 +55,7 @@ export async function unhaltAdvertisers(
 }
 
 /** What `intake doctor` finds. The schema is looked at, not changed. */
-export async function examine(config: ReadingConfig, request: ReadingRequest): Promise<Finding[]> {
+export async function examine(config: Omit<ReadingConfig, 'blobs'>, request: AccountRequest): Promise<Finding[]> {
   let place: Place;
   try {
     place = await openPlace(config);
@@ -91,15 +89,19 @@ export async function loadBusiestJobs(config: Config<'database' | 'privacy'>, si
 export type { BackfillRange } from './sync/backfill.ts';
 
 /** What a long command tells while it runs. */
-export interface ReadingEvents {
+export interface ReadingEvents extends FilesEvents {
   readonly onStep?: (name: string, totals: SweepTotals) => void;
-  readonly onWait?: (name: string, trouble: Trouble, waitMs: number) => void;
 }
 
-export interface ReadingRequest extends ReadingEvents {
+export interface AccountRequest {
   /** Of several configured advertisers only this one. */
   readonly advertiser?: string | undefined;
   readonly signal: AbortSignal;
+}
+
+export interface ReadingRequest extends ReadingEvents, AccountRequest {
+  /** False leaves downloads in the queue. */
+  readonly files: boolean;
 }
 
 /** What became of one advertiser: its sweeps, or the trouble that ended them. One advertiser's trouble stops no other. */
@@ -108,7 +110,16 @@ export type Outcome = { readonly name: string } & (
   | { readonly advertiserId: null; readonly sweeps: null; readonly trouble: unknown }
 );
 
-type ReadingConfig = Config<'database' | 'source' | 'sync' | 'privacy'>;
+/** What became of the files of all of them; null where none was to be fetched. */
+export type FilesOutcome = { readonly summary: DrainSummary } | { readonly trouble: unknown } | null;
+
+/** What became of everything that a command read. */
+export interface ReadingOutcome {
+  readonly advertisers: readonly Outcome[];
+  readonly files: FilesOutcome;
+}
+
+type ReadingConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs'>;
 
 /** How long one-shot commands wait for a database or source that is gone. */
 const patienceMs = 120_000;
@@ -117,7 +128,7 @@ const patienceMs = 120_000;
 export async function syncOnce(
   config: ReadingConfig,
   request: ReadingRequest & { readonly recheck: boolean },
-): Promise<Outcome[]> {
+): Promise<ReadingOutcome> {
   return await overAdvertisers(config, 'sync', request, async (deps, account, owner) => {
     const { leaseMs, lagMs, startAt } = config.sync;
     const { recheck, signal } = request;
@@ -129,7 +140,7 @@ export async function syncOnce(
 export async function backfillOnce(
   config: ReadingConfig,
   request: ReadingRequest & { readonly range: BackfillRange; readonly restart: boolean },
-): Promise<Outcome[]> {
+): Promise<ReadingOutcome> {
   return await overAdvertisers(config, 'backfill', request, async (deps, account, owner) => {
     const { range, restart, signal } = request;
     const { leaseMs, lagMs } = config.sync;
@@ -152,8 +163,8 @@ const backfillParallel = 4;
 
 /** What a backfill would ask, per advertiser and range; nothing is stored. */
 export async function estimateBackfill(
-  config: ReadingConfig,
-  request: ReadingRequest & { readonly range: BackfillRange },
+  config: Omit<ReadingConfig, 'blobs'>,
+  request: AccountRequest & { readonly range: BackfillRange },
 ): Promise<{ readonly name: string; readonly plan: Plan; readonly estimate: Estimate }[]> {
   await using app = await openStoreOf(config, 'backfill', request.signal);
   const estimates = [];
@@ -182,22 +193,24 @@ export async function estimateBackfill(
   return estimates;
 }
 
-/** Does the work for each chosen advertiser in turn, with its source and the shared store. */
+/** Does the work for each chosen advertiser in turn, with its source and the shared store; then the files of all of them, in turns. */
 async function overAdvertisers(
   config: ReadingConfig,
   role: string,
   request: ReadingRequest,
   work: (deps: SweepDeps, account: Account, owner: string) => Promise<readonly SweepSummary[]>,
-): Promise<Outcome[]> {
+): Promise<ReadingOutcome> {
   await using app = await openStoreOf(config, role, request.signal, patienceMs);
+  await using sources = new AsyncDisposableStack();
   const owner = `${role} on ${hostname()} (${process.pid}, ${randomUUID().slice(0, 8)})`;
   const paces = new Map<string, TakeTurn>();
   const outcomes: Outcome[] = [];
+  const accounts: DrainAccount[] = [];
   for (const account of toChosen(config, request.advertiser)) {
     const { name } = account;
     const pace = paces.get(account.url) ?? createPace(app.store, account.url, config.source.requestsPerSecond);
     paces.set(account.url, pace);
-    await using source = openSource(config, account, pace);
+    const source = sources.use(openSource(config, account, pace));
     const deps: SweepDeps = {
       store: app.store,
       source,
@@ -208,37 +221,28 @@ async function overAdvertisers(
       const sweeps = await work(deps, account, owner);
       const advertiserId = sweeps.at(-1)?.advertiser.advertiserId ?? account.advertiserId;
       outcomes.push({ name, advertiserId, sweeps, trouble: null });
+      if (advertiserId !== null) accounts.push({ name, advertiserId, source });
     } catch (trouble) {
       request.signal.throwIfAborted();
       outcomes.push({ name, advertiserId: null, sweeps: null, trouble });
     }
   }
-  return outcomes;
+  return { advertisers: outcomes, files: await fetchFiles(config, app.store, accounts, request) };
 }
 
-type Account = Config<'source'>['source']['advertisers'][number];
-
-function toChosen(config: Config<'source'>, name: string | undefined): readonly Account[] {
-  const { advertisers } = config.source;
-  return name === undefined ? advertisers : advertisers.filter((advertiser) => advertiser.name === name);
-}
-
-function openSource(
-  config: Config<'source'>,
-  { url, credential }: Account,
-  takeTurn: (signal: AbortSignal) => Promise<void>,
-): Source {
-  return createSource({
-    url,
-    credential: () => credential.current(),
-    format: config.source.format,
-    idleTimeoutMs: config.source.idleTimeoutMs,
-    totalTimeoutMs,
-    connections: config.source.concurrency,
-    listMaxBytes,
-    userAgent: `intake/${version}`,
-    takeTurn,
-  });
+async function fetchFiles(
+  config: ReadingConfig,
+  store: Store,
+  accounts: readonly DrainAccount[],
+  request: ReadingRequest,
+): Promise<FilesOutcome> {
+  if (!request.files || accounts.length === 0) return null;
+  try {
+    return { summary: await drainFiles(config, store, accounts, { ...request, patienceMs }) };
+  } catch (trouble) {
+    request.signal.throwIfAborted();
+    return { trouble };
+  }
 }
 
 /** The database of the configuration, held while a command like the demo runs. */
@@ -246,43 +250,4 @@ export async function openLocalDatabase(
   config: Config<'database'>,
 ): Promise<{ readonly url: string } & AsyncDisposable> {
   return await openPlace(config);
-}
-
-interface Place extends AsyncDisposable {
-  readonly url: string;
-  readonly directUrl: string;
-}
-
-/** The database of the configuration, started if it is the embedded one. */
-async function openPlace({ database }: Config<'database'>): Promise<Place> {
-  if (database.url === 'embedded') {
-    const embedded = await openEmbedded({ root });
-    return { url: embedded.url, directUrl: embedded.url, [Symbol.asyncDispose]: () => embedded[Symbol.asyncDispose]() };
-  }
-  const url = database.url.reveal();
-  return { url, directUrl: database.directUrl?.reveal() ?? url, [Symbol.asyncDispose]: async () => {} };
-}
-
-/** The store on an up-to-date schema. */
-async function openStoreOf(
-  config: Config<'database' | 'privacy'>,
-  role: string,
-  signal: AbortSignal,
-  waitMs = 0,
-): Promise<{ readonly store: Store } & AsyncDisposable> {
-  const stack = new AsyncDisposableStack();
-  try {
-    const place = stack.use(await openPlace(config));
-    const store = stack.use(openStore(toStoreOptions(config, place, role)));
-    // A database that is not there yet is waited for, like one that goes away later.
-    await patiently({ patienceMs: waitMs, signal }, () => store.ensureSchema({ directUrl: place.directUrl, signal }));
-    return { store, [Symbol.asyncDispose]: () => stack.disposeAsync() };
-  } catch (error) {
-    await stack.disposeAsync();
-    throw error;
-  }
-}
-
-function toStoreOptions(config: Config<'privacy'>, place: Place, role: string): StoreOptions {
-  return { url: place.url, role, privacyKey: Buffer.from(config.privacy.key.reveal(), 'utf8') };
 }

@@ -13,6 +13,7 @@ interface BackfillOptions {
   readonly gaps: boolean;
   readonly restart: boolean;
   readonly dryRun: boolean;
+  readonly files: boolean;
   readonly advertiser?: string;
 }
 
@@ -34,20 +35,21 @@ export const backfill = command<BackfillOptions>({
       .option('--before-id <id>', 'ids below this one')
       .option('--gaps', 'only what coverage says is open', false)
       .option('--restart', 'drop an unfinished reading of the same range and begin anew', false)
+      .option('--no-files', 'leave downloads queued')
       .option('--dry-run', 'tell the cost, store nothing', false)
       .option('--advertiser <name>', 'only this one of several configured accounts'),
   async run(context, options) {
     const range = toRange(options);
     const { loadConfig } = await import('../config.ts');
-    const config = loadConfig(context.env, { needs: ['database', 'source', 'sync', 'privacy'] });
-    const { advertiser, restart } = options;
+    const config = loadConfig(context.env, { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] });
+    const { advertiser, restart, files } = options;
     requireAdvertiser(config.source.advertisers, advertiser);
     const { backfillOnce, estimateBackfill } = await import('../app.ts');
     const { signal } = context;
     if (options.dryRun)
       return await showEstimates(context, await estimateBackfill(config, { range, advertiser, signal }));
     const outcomes = await showReading(context, (events) =>
-      backfillOnce(config, { ...events, range, restart, advertiser, signal }),
+      backfillOnce(config, { ...events, range, restart, files, advertiser, signal }),
     );
     return await reportOutcomes(context, outcomes);
   },

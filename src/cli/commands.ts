@@ -5,9 +5,28 @@ import type { Definition } from './command.ts';
 import { demo } from './demo.ts';
 import { doctor } from './doctor.ts';
 import { migrate } from './migrate.ts';
+import { reparse } from './reparse.ts';
+import { retry } from './retry.ts';
 import { sandbox } from './sandbox.ts';
 import { status } from './status.ts';
 import { sync } from './sync.ts';
 import { unhalt } from './unhalt.ts';
+import { url } from './url.ts';
+import { verify } from './verify.ts';
+import { worker } from './worker.ts';
 
-export const commands: readonly Definition<never>[] = [sync, backfill, status, doctor, unhalt, migrate, sandbox, demo];
+export const commands: readonly Definition<never>[] = [
+  worker,
+  sync,
+  backfill,
+  status,
+  doctor,
+  verify,
+  retry,
+  unhalt,
+  url,
+  reparse,
+  migrate,
+  sandbox,
+  demo,
+];

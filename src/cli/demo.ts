@@ -51,7 +51,7 @@ export const demo = command<DemoOptions>({
     using _settings = openDemoSettings(env, stateDir);
     const config = loadConfig(
       { ...env, NODE_ENV: 'development' },
-      { needs: ['database', 'source', 'sync', 'privacy'] },
+      { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] },
     );
     // Held open until the end, so that the database does not stop between two rounds.
     const { openLocalDatabase } = await import('../app.ts');
@@ -59,7 +59,7 @@ export const demo = command<DemoOptions>({
 
     const { syncOnce } = await import('../app.ts');
     const outcomes = await showReading(context, (events) =>
-      syncOnce(config, { ...events, recheck: false, signal: context.signal }),
+      syncOnce(config, { ...events, recheck: false, files: true, signal: context.signal }),
     );
     const code = await reportOutcomes(context, outcomes);
     await showJobs(context, config);
@@ -135,6 +135,7 @@ function toNextSteps(databaseUrl: string, once: boolean): string {
   const beside = [
     '  npm run intake -- status',
     '  npm run intake -- sync --recheck',
+    '  npm run intake -- verify --full',
     `  psql '${databaseUrl}' -c 'SELECT * FROM intake.events ORDER BY event_id DESC LIMIT 10'`,
   ];
   if (once) return ['', 'What next: `npm run demo` goes on live, and these work beside it:', ...beside, ''].join('\n');
@@ -155,14 +156,21 @@ async function keepLive(context: Context, config: DemoConfig, board: Board): Pro
     await sleep(betweenRoundsMs, undefined, { signal }).catch(() => {});
     if (signal.aborted) break;
     board.arrive(1 + Math.floor(Math.random() * 4));
-    const [outcome] = await syncOnce(config, { recheck: false, signal }).catch((error: unknown) => {
-      if (signal.aborted) return [];
-      throw error;
-    });
+    const { advertisers, files } = await syncOnce(config, { recheck: false, files: true, signal }).catch(
+      (error: unknown) => {
+        if (signal.aborted) return { advertisers: [], files: null };
+        throw error;
+      },
+    );
+    const [outcome] = advertisers;
     if (outcome?.trouble)
       terminal.note(`${outcome.name}: ${outcome.trouble instanceof Error ? outcome.trouble.message : 'failed'}`);
     const added = outcome?.sweeps?.reduce((sum, one) => sum + one.added, 0) ?? 0;
-    if (added > 0) terminal.note(`${new Date().toISOString().slice(11, 19)}  ${added} new, ${board.size} on the board`);
+    const stored = files && 'summary' in files ? files.summary.stored : 0;
+    if (added > 0) {
+      const at = new Date().toISOString().slice(11, 19);
+      terminal.note(`${at}  ${added} new with ${stored} files, ${board.size} on the board`);
+    }
   }
   return exitCodes.done;
 }

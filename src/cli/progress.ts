@@ -5,8 +5,8 @@ import cliProgress from 'cli-progress';
 
 /** Disposing it shows the last state and leaves the line. */
 export interface Progress extends Disposable {
-  /** `total` null: not known (yet). */
-  update(done: number, total: number | null): void;
+  /** `total` null: not known (yet). `detail` follows the counts. */
+  update(done: number, total: number | null, detail?: string): void;
 }
 
 /** A stream as the CLI uses it; a test passes its own. */
@@ -31,12 +31,13 @@ export function createProgress(label: string, outputs: ProgressOutputs): Progres
 function createBar(label: string, { stderr, now = performance.now.bind(performance) }: ProgressOutputs): Progress {
   const startedAt = now();
   let known: number | null = null;
+  let said = '';
   const bar = new cliProgress.SingleBar(
     {
       stream: stderr as NodeJS.WriteStream,
       hideCursor: true,
       format: (options, { value, progress, eta }) => {
-        const counted = `${label} ${toCounted(value, known, now() - startedAt)}`;
+        const counted = `${label} ${toCounted(value, known, now() - startedAt)}${said}`;
         if (known === null || !cliProgress.Format.BarFormat) return counted;
         const left = Number.isFinite(eta) && value < known ? `, ${eta} s left` : '';
         return `${cliProgress.Format.BarFormat(progress, { ...options, barsize: 24 })} ${counted}${left}`;
@@ -46,8 +47,9 @@ function createBar(label: string, { stderr, now = performance.now.bind(performan
   );
   bar.start(0, 0);
   return {
-    update(done, total) {
+    update(done, total, detail = '') {
       known = total;
+      said = detail && `, ${detail}`;
       bar.setTotal(total ?? done);
       bar.update(done);
     },
@@ -61,18 +63,18 @@ function createLines(
 ): Progress {
   const startedAt = now();
   let shownAt = startedAt;
-  let unseen: { done: number; total: number | null } | undefined;
+  let unseen: { done: number; total: number | null; detail: string } | undefined;
   const show = () => {
     if (!unseen) return;
-    const { done, total } = unseen;
-    if (event) event({ progress: { label, done, total } });
-    else stderr.write(`${label} ${toCounted(done, total, now() - startedAt)}\n`);
+    const { done, total, detail } = unseen;
+    if (event) event({ progress: { label, done, total, ...(detail && { detail }) } });
+    else stderr.write(`${label} ${toCounted(done, total, now() - startedAt)}${detail && `, ${detail}`}\n`);
     shownAt = now();
     unseen = undefined;
   };
   return {
-    update(done, total) {
-      unseen = { done, total };
+    update(done, total, detail = '') {
+      unseen = { done, total, detail };
       if (now() - shownAt >= betweenLinesMs) show();
     },
     [Symbol.dispose]: show,

@@ -1,43 +1,98 @@
 // What `sync`, `backfill` and the demo have in common: progress while advertisers are read, and one report at the end.
-import type { Outcome, ReadingEvents } from '../app.ts';
+import type { FilesOutcome, Outcome, ReadingEvents, ReadingOutcome } from '../app.ts';
 import type { Context } from './command.ts';
+import { createCrashPoint } from './crash-point.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { Failure, toFailure } from './failure.ts';
+import type { Progress } from './progress.ts';
 
-/** Runs a reading with its progress shown: how many applications were found, of how many by the share of ids that is read. */
-export async function showReading<T>({ terminal }: Context, run: (events: ReadingEvents) => Promise<T>): Promise<T> {
-  using progress = await terminal.openProgress('applications');
+/**
+ * Runs a reading with its progress shown: how many applications were found, of how many by the share of ids that is read; then
+ * how many files and bytes came, of how many that are queued.
+ */
+export async function showReading<T>(
+  { terminal, env }: Context,
+  run: (events: ReadingEvents) => Promise<T>,
+): Promise<T> {
+  await using stack = new AsyncDisposableStack();
+  const { default: prettyBytes } = await import('pretty-bytes');
+  const applications = stack.use(await terminal.openProgress('applications'));
+  let files: Promise<Progress> | null = null;
   const found = new Map<string, { found: number; total: number | null }>();
   return await run({
+    crashPoint: createCrashPoint(env.INTAKE_CRASH_AT),
     onStep(name, { found: count, share }) {
       found.set(name, { found: count, total: share === null || share < 0.01 ? null : Math.round(count / share) });
       const all = [...found.values()];
       const total = all.some((one) => one.total === null) ? null : all.reduce((sum, one) => sum + (one.total ?? 0), 0);
-      progress.update(
+      applications.update(
         all.reduce((sum, one) => sum + one.found, 0),
         total,
       );
+    },
+    onFiles({ stored, infected, missing, rejected, givenUp, bytes }, queued) {
+      if (files === null) {
+        applications[Symbol.dispose]();
+        files = terminal.openProgress('files').then((progress) => stack.use(progress));
+      }
+      const done = stored + infected + missing + rejected + givenUp;
+      void files.then((progress) => progress.update(done, Math.max(done, queued), prettyBytes(bytes)));
     },
     onWait: (name, trouble, waitMs) =>
       terminal.note(`${name}: ${trouble.message} Trying again in ${Math.ceil(waitMs / 1_000)} s.`),
   });
 }
 
-/** Prints what became of each advertiser and gives the exit code of the worst. */
-export async function reportOutcomes({ signal, terminal }: Context, outcomes: readonly Outcome[]): Promise<ExitCode> {
-  const failures = await Promise.all(
-    outcomes.flatMap((outcome) => (outcome.trouble === null ? [] : [toFailure(outcome.trouble, signal)])),
-  );
+/** Prints what became of each advertiser and of the files, and gives the exit code of the worst. */
+export async function reportOutcomes(
+  { signal, terminal }: Context,
+  { advertisers: outcomes, files }: ReadingOutcome,
+): Promise<ExitCode> {
+  const troubles = [
+    ...outcomes.flatMap((outcome) => (outcome.trouble === null ? [] : [outcome.trouble])),
+    ...(files && 'trouble' in files ? [files.trouble] : []),
+    ...(files && 'summary' in files ? files.summary.halted.map((halted) => halted.trouble) : []),
+  ];
+  const failures = await Promise.all(troubles.map((trouble) => toFailure(trouble, signal)));
   const [only] = failures;
-  if (only && outcomes.length === 1) throw only;
+  if (only && outcomes.length === 1 && outcomes[0]?.sweeps === null) throw only;
   const { default: prettyBytes } = await import('pretty-bytes');
-  terminal.result({ advertisers: outcomes.map(toJsonOutcome) }, () =>
-    outcomes.map((outcome) => renderOutcome(outcome, prettyBytes)).join('\n'),
+  terminal.result({ advertisers: outcomes.map(toJsonOutcome), files: toJsonFiles(files) }, () =>
+    [...outcomes.map((outcome) => renderOutcome(outcome, prettyBytes)), ...renderFiles(files, prettyBytes)].join('\n'),
   );
   for (const failure of failures) terminal.note(`${failure.message}\n  Next: ${failure.next}`);
   const isUnproven = outcomes.some((outcome) => outcome.sweeps?.some((sweep) => sweep.certificate === 'unproven'));
-  const code: ExitCode = isUnproven ? exitCodes.incomplete : exitCodes.done;
+  const code: ExitCode = isUnproven || isUnfinished(files) ? exitCodes.incomplete : exitCodes.done;
   return failures.reduce<ExitCode>((worst, failure) => toWorse(worst, failure.exitCode), code);
+}
+
+/** Files that the source does not have yet are counted and no failure; what else waits or ended without its bytes is one. */
+function isUnfinished(files: FilesOutcome): boolean {
+  if (files === null || 'trouble' in files) return false;
+  const { waiting, notThere, rejected, givenUp } = files.summary;
+  return waiting > notThere || rejected + givenUp > 0;
+}
+
+function toJsonFiles(files: FilesOutcome) {
+  if (files === null) return null;
+  if ('trouble' in files) return { trouble: files.trouble instanceof Error ? files.trouble.message : 'failed' };
+  return { ...files.summary, halted: files.summary.halted.map(({ name }) => name) };
+}
+
+function renderFiles(files: FilesOutcome, toSize: (bytes: number) => string): string[] {
+  if (files === null) return [];
+  if ('trouble' in files) return ['files: not all fetched'];
+  const { stored, linked, bytes, infected, missing, rejected, givenUp, waiting, notThere } = files.summary;
+  const parts = [
+    `${stored} stored (${toSize(bytes)}${linked > 0 ? `, ${linked} known by their Hash` : ''})`,
+    ...(infected > 0 ? [`${infected} infected`] : []),
+    ...(missing > 0 ? [`${missing} missing`] : []),
+    ...(rejected > 0 ? [`${rejected} rejected`] : []),
+    ...(givenUp > 0 ? [`${givenUp} given up`] : []),
+    ...(notThere > 0 ? [`${notThere} not at the source yet`] : []),
+    ...(waiting > notThere ? [`${waiting - notThere} waiting for another try`] : []),
+  ];
+  return [`files: ${parts.join(', ')}`];
 }
 
 /** An `--advertiser` that is not configured is a usage error, with the names that are. */

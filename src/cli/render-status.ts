@@ -1,5 +1,6 @@
 // The status for a person: one sentence, problems with the command that helps, a table of facts per advertiser.
 import Table from 'cli-table3';
+import prettyBytes from 'pretty-bytes';
 import prettyMilliseconds from 'pretty-ms';
 import type { AdvertiserStatus, Status } from '../domain/status.ts';
 import { toPrintable } from './terminal.ts';
@@ -35,7 +36,11 @@ function toFacts(one: AdvertiserStatus, now: Date): [string, string][] {
         : `${sweep.purpose}, ${sweep.state}, ${sweep.requests} requests, ${toAgo(sweep.startedAt, now)}`,
     ],
     ['attachments', files.join(', ') || 'none'],
-    ['waiting downloads', String(one.waiting)],
+    ['held', `${one.blobs.count} distinct files, ${prettyBytes(one.blobs.bytes)}`],
+    [
+      'waiting downloads',
+      one.notThere > 0 ? `${one.waiting}, of which ${one.notThere} are not at the source yet` : String(one.waiting),
+    ],
   ];
 }
 

@@ -4,29 +4,33 @@ import { reportOutcomes, requireAdvertiser, showReading } from './reading.ts';
 
 interface SyncOptions {
   readonly recheck: boolean;
+  /** `--no-files` makes it false. */
+  readonly files: boolean;
   readonly advertiser?: string;
 }
 
 export const sync = command<SyncOptions>({
   name: 'sync',
-  summary: 'read what is new, once, and end',
+  summary: 'read what is new and fetch its files, once, and end',
   examples: [
     ['intake sync', 'what is new since the last round; the first round reads everything'],
     ['intake sync --recheck', 'read everything again: changes, late arrivals, withdrawals'],
+    ['intake sync --no-files', 'applications only; their files stay queued for later'],
     ['intake sync --advertiser acme --json', 'one of several accounts, for a script'],
   ],
   shape: (shaped) =>
     shaped
       .option('--recheck', 'read everything again', false)
+      .option('--no-files', 'leave downloads queued')
       .option('--advertiser <name>', 'only this one of several configured accounts'),
-  async run(context, { recheck, advertiser }) {
+  async run(context, { recheck, files, advertiser }) {
     const { loadConfig } = await import('../config.ts');
-    const config = loadConfig(context.env, { needs: ['database', 'source', 'sync', 'privacy'] });
+    const config = loadConfig(context.env, { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] });
     requireAdvertiser(config.source.advertisers, advertiser);
     const { syncOnce } = await import('../app.ts');
     const { signal } = context;
     const outcomes = await showReading(context, (events) =>
-      syncOnce(config, { ...events, recheck, advertiser, signal }),
+      syncOnce(config, { ...events, recheck, files, advertiser, signal }),
     );
     return await reportOutcomes(context, outcomes);
   },

@@ -148,8 +148,8 @@ export const sections = {
       default: 'false',
     },
     S3_CHECKSUMS: {
-      meaning: '`required` sends checksums where S3 demands them; `supported` always, which several stores refuse',
-      read: read.word('required', 'supported'),
+      meaning: '`required` sends checksums where S3 demands them, `supported` wherever it can, `off` nowhere',
+      read: read.word('required', 'supported', 'off'),
       default: 'required',
     },
     S3_SSE: {

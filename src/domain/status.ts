@@ -14,8 +14,18 @@ export interface AdvertiserStatus {
   readonly cursor: { readonly afterId: bigint; readonly asOf: Date } | null;
   /** Downloads in the queue. */
   readonly waiting: number;
+  /** Of these, files that the source does not have yet. */
+  readonly notThere: number;
+  /** Claims that lapsed: files during whose download a process ended. */
+  readonly suspects: number;
   /** Attachments by state. */
   readonly attachments: Readonly<Record<string, number>>;
+  /** Distinct contents held, and their bytes. */
+  readonly blobs: { readonly count: number; readonly bytes: number };
+  /** Screens that are stored and cannot be read. */
+  readonly unreadableScreens: number;
+  /** Blobs that verify found damaged and that were not fetched again yet. */
+  readonly damagedBlobs: number;
   readonly quarantined: number;
   readonly lastSweep: SweepStatus | null;
   /** What all readings together vouch for. */
@@ -100,6 +110,10 @@ function toProblems(a: AdvertiserStatus, now: Date): Problem[] {
   if (a.quarantined > 0) {
     add(`${a.quarantined} elements of the list have no usable id and wait in quarantine.`, 'intake quarantine list');
   }
+  if (a.unreadableScreens > 0) {
+    add(`${a.unreadableScreens} screens are stored and cannot be read.`, 'intake reparse');
+  }
+  if (a.damagedBlobs > 0) add(`${a.damagedBlobs} stored files are damaged or gone.`, 'intake sync');
   for (const state of ['given_up', 'rejected'] as const) {
     const count = a.attachments[state] ?? 0;
     if (count > 0) add(`${count} files are ${state.replace('_', ' ')}.`, `intake retry --state ${state}`);

@@ -66,3 +66,11 @@ export class LeaseLost extends Trouble {
     this.name = 'LeaseLost';
   }
 }
+
+/** The configured blob store is not the one that holds this database's blobs. */
+export class WrongStore extends Trouble {
+  constructor(message: string) {
+    super('mismatch', message);
+    this.name = 'WrongStore';
+  }
+}

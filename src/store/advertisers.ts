@@ -90,3 +90,13 @@ async function loadAdvertiser(db: Queryable, name: string): Promise<Advertiser> 
     agentId: row.agent_id,
   };
 }
+
+/** The ids of the named advertisers, as far as they are known and not halted. */
+export async function loadAdvertiserIds(db: Queryable, names: readonly string[]): Promise<Map<string, bigint>> {
+  const rows = await db.query<{ name: string; advertiser_id: bigint }>(
+    `SELECT name, advertiser_id FROM intake.advertisers
+     WHERE name = ANY ($1::text[]) AND advertiser_id IS NOT NULL AND state = 'active'`,
+    [names],
+  );
+  return new Map(rows.map((row) => [row.name, row.advertiser_id]));
+}

@@ -1,8 +1,12 @@
 // Applications that the source shows differently than we hold them. Rare, so written for clarity: lock, judge, then one statement per table.
 // Nothing that vanished is deleted: children get `gone_at`, replaced files move to attachment_versions.
 import type { Application } from '../domain/application.ts';
+import { mostUnchanged } from '../domain/hash-trust.ts';
+import { condemnFlagged } from './condemned.ts';
 import type { Queryable } from './database.ts';
+import { notifyQueued } from './downloads.ts';
 import type { ApplicationEvent } from './events.ts';
+import { settleReady } from './ready.ts';
 import { type Reading, toPriority, toRow } from './rows.ts';
 
 /** Writes the changed applications; returns the ids whose change came from an answer too old to be believed (P5). */
@@ -20,18 +24,27 @@ export async function applyChanges(
   const rows = `[${current.map((application) => toRow(key, reading.advertiserId, application)).join()}]`;
   await tx.query(updateApplicationsSql, [reading.advertiserId, rows, reading.seq]);
   await tx.query(mergeJobSeekingInfoSql, [reading.advertiserId, rows]);
-  await tx.query(keepVersionsSql, [reading.advertiserId, rows]);
-  await tx.query(mergeAttachmentsSql, [reading.advertiserId, rows]);
+  const ids = current.map((a) => a.id);
+  const condemned = await loadCondemnedOf(tx, reading.advertiserId, ids);
+  const hashTells = await isHashSignal(tx, reading.advertiserId);
+  await tx.query(keepVersionsSql, [reading.advertiserId, rows, hashTells]);
+  await tx.query(mergeAttachmentsSql, [reading.advertiserId, rows, hashTells]);
   await tx.query(queueDownloadsSql, [reading.advertiserId, rows, toPriority(reading.lease)]);
+  await condemnFlagged(tx, reading.advertiserId, ids, condemned);
+  await notifyQueued(tx, reading.advertiserId);
   for (const { id } of current) events.push({ applicationId: id, type: 'application.changed' });
-  events.push(
-    ...(await settleReady(
-      tx,
-      reading.advertiserId,
-      current.map((a) => a.id),
-    )),
-  );
+  events.push(...(await settleReady(tx, reading.advertiserId, ids)));
   return stale;
+}
+
+/** The bytes that these applications' flags condemn so far. */
+async function loadCondemnedOf(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<string[]> {
+  const rows = await tx.query<{ sha256: string }>(
+    `SELECT DISTINCT sha256 FROM intake.attachments
+     WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND state = 'infected' AND sha256 IS NOT NULL`,
+    [advertiserId, ids],
+  );
+  return rows.map((row) => row.sha256);
 }
 
 /** An answer is too old when the row, or a finished request of another lane that saw the same id, carries a higher number. */
@@ -84,9 +97,23 @@ const mergeJobSeekingInfoSql = `
     job_title = excluded.job_title, company_name = excluded.company_name, time_in_role_months = excluded.time_in_role_months,
     is_new_to_workforce = excluded.is_new_to_workforce, gone_at = NULL`;
 
-/** True where the source means another file than the one we know: what identifies the content differs. */
-const isOtherFile = (f: string) => `(old.source_hash IS DISTINCT FROM ${f}.source_hash OR (${f}.source_hash IS NULL
-    AND (old.size_bytes IS DISTINCT FROM ${f}.size_bytes OR old.uploaded_at IS DISTINCT FROM ${f}.uploaded_at)))`;
+/** A Hash that changed three times while the bytes did not says nothing about changes. */
+async function isHashSignal(tx: Queryable, advertiserId: bigint): Promise<boolean> {
+  const [trust] = await tx.query<{ unchanged: number }>(
+    `SELECT unchanged FROM intake.hash_trust WHERE advertiser_id = $1`,
+    [advertiserId],
+  );
+  return (trust?.unchanged ?? 0) < mostUnchanged;
+}
+
+/**
+ * True where the source means another file than the one we know: what identifies the content differs. $3 says whether Hash does;
+ * where there is none, or where it lies, Size and the time of upload speak.
+ */
+const isOtherFile = (f: string) => `CASE WHEN $3::boolean AND ${f}.source_hash IS NOT NULL
+    THEN old.source_hash IS DISTINCT FROM ${f}.source_hash
+    ELSE ($3::boolean AND old.source_hash IS DISTINCT FROM ${f}.source_hash)
+      OR old.size_bytes IS DISTINCT FROM ${f}.size_bytes OR old.uploaded_at IS DISTINCT FROM ${f}.uploaded_at END`;
 
 const keepVersionsSql = `
   INSERT INTO intake.attachment_versions (advertiser_id, application_id, kind, version, state, reason, source_hash, size_bytes,
@@ -109,18 +136,22 @@ const mergeAttachmentsSql = `
     (advertiser_id, application_id, kind, state, reason, source_hash, size_bytes, has_virus, uploaded_at, href)
   SELECT $1, f.id, f.kind, f.state, f.reason, f.source_hash, f.size_bytes, f.has_virus, f.uploaded_at, f.href FROM page f
   ON CONFLICT (advertiser_id, application_id, kind) DO UPDATE SET
-    (version, state, reason, sha256, content_type, detected_type, file_name, stored_at) = (
+    (version, state, reason, sha256, content_type, detected_type, file_name, stored_at, notes, linked, parser_version) = (
       SELECT CASE WHEN other.file AND old.state NOT IN ('pending', 'erased') THEN old.version + 1 ELSE old.version END,
         CASE WHEN keep THEN old.state ELSE excluded.state END, CASE WHEN keep THEN old.reason ELSE excluded.reason END,
         CASE WHEN keep OR excluded.state = 'infected' THEN old.sha256 END, CASE WHEN keep THEN old.content_type END, CASE WHEN keep THEN old.detected_type END,
-        CASE WHEN keep THEN old.file_name END, CASE WHEN keep THEN old.stored_at END
+        CASE WHEN keep THEN old.file_name END, CASE WHEN keep THEN old.stored_at END, CASE WHEN keep THEN old.notes END,
+        keep AND old.linked, CASE WHEN keep THEN old.parser_version END
       FROM (SELECT ${isOtherFile('excluded')} AS file) AS other,
         LATERAL (SELECT old.state = 'erased' OR NOT (other.file OR excluded.state = 'infected' OR old.state = 'infected') AS keep) AS verdict
     ),
     source_hash = excluded.source_hash, size_bytes = excluded.size_bytes, has_virus = excluded.has_virus,
     uploaded_at = excluded.uploaded_at, href = excluded.href, gone_at = NULL`;
 
-/** What is pending after the merge waits in the queue; what is infected waits no longer. */
+/**
+ * What is pending after the merge waits in the queue; what is infected waits no longer. A claim that is under way is taken back:
+ * its bytes may be those of the file before.
+ */
 const queueDownloadsSql = `
   WITH page AS MATERIALIZED (SELECT p.id FROM ${pageRows}), done AS (
     DELETE FROM intake.downloads d USING page, intake.attachments a
@@ -130,23 +161,4 @@ const queueDownloadsSql = `
   INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority)
   SELECT $1, a.application_id, a.kind, $3 FROM page
   JOIN intake.attachments a ON a.advertiser_id = $1 AND a.application_id = page.id AND a.state = 'pending'
-  ON CONFLICT (advertiser_id, application_id, kind) DO NOTHING`;
-
-/** Sets or clears `ready_at` by what the attachments say now; each setting is an event. */
-async function settleReady(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<ApplicationEvent[]> {
-  const rows = await tx.query<{ application_id: bigint; ready: boolean }>(
-    `UPDATE intake.applications a SET ready_at = CASE WHEN s.ready THEN now() END
-     FROM (
-       SELECT p.application_id, NOT EXISTS (
-         SELECT 1 FROM intake.attachments f
-         WHERE f.advertiser_id = $1 AND f.application_id = p.application_id AND f.state = 'pending') AS ready
-       FROM intake.applications p WHERE p.advertiser_id = $1 AND p.application_id = ANY ($2::bigint[])
-     ) AS s
-     WHERE a.advertiser_id = $1 AND a.application_id = s.application_id AND (a.ready_at IS NOT NULL) <> s.ready
-     RETURNING a.application_id, s.ready`,
-    [advertiserId, ids],
-  );
-  return rows
-    .filter((row) => row.ready)
-    .map((row) => ({ applicationId: row.application_id, type: 'application.ready' }));
-}
+  ON CONFLICT (advertiser_id, application_id, kind) DO UPDATE SET lease_token = NULL, due_at = now()`;

@@ -5,6 +5,7 @@ import { hash } from 'node:crypto';
 import type { Application, Reject } from '../domain/application.ts';
 import { applyChanges } from './changes.ts';
 import { type Database, type Lock, type Queryable, untilSettled } from './database.ts';
+import { notifyQueued } from './downloads.ts';
 import { type ApplicationEvent, appendEvents } from './events.ts';
 import { fence } from './leases.ts';
 import { isReady, type Reading, toPriority, toRow } from './rows.ts';
@@ -190,6 +191,7 @@ async function insertNew(
   const rows = `[${fresh.map((application) => toRow(key, page.advertiserId, application)).join()}]`;
   await tx.query(insertNewSql, [page.advertiserId, page.seq, rows, toPriority(page.lease)]);
   for (const { id } of fresh) events.push({ applicationId: id, type: 'application.received' });
+  if (!fresh.every(isReady)) await notifyQueued(tx, page.advertiserId);
   for (const application of fresh) {
     if (isReady(application)) events.push({ applicationId: application.id, type: 'application.ready' });
   }

@@ -2,18 +2,7 @@
 // Nothing here runs in the product: queries are plain SQL (see database.ts), because loading drizzle costs 0.7 s and its statements
 // a third of the throughput. Every key starts with advertiser_id, so that the tables can be distributed by it one day.
 import { sql } from 'drizzle-orm';
-import {
-  boolean,
-  check,
-  foreignKey,
-  index,
-  integer,
-  jsonb,
-  primaryKey,
-  smallint,
-  text,
-  uuid,
-} from 'drizzle-orm/pg-core';
+import { boolean, check, foreignKey, index, integer, jsonb, primaryKey, text } from 'drizzle-orm/pg-core';
 import { at, bytea, id64, intake } from './schema-columns.ts';
 
 export const applications = intake.table(
@@ -95,6 +84,9 @@ export const attachments = intake.table(
     fileName: text('file_name'),
     storedAt: at('stored_at'),
     goneAt: at('gone_at'),
+    notes: jsonb(),
+    linked: boolean().notNull().default(false),
+    parserVersion: integer('parser_version'),
   },
   (t) => [
     primaryKey({ name: 'attachments_pkey', columns: [t.advertiserId, t.applicationId, t.kind] }),
@@ -103,6 +95,11 @@ export const attachments = intake.table(
       columns: [t.advertiserId, t.applicationId],
       foreignColumns: [applications.advertiserId, applications.applicationId],
     }),
+    // Only what has bytes: a page of new attachments pays nothing for these.
+    index('attachments_blob').on(t.advertiserId, t.sha256).where(sql`${t.sha256} IS NOT NULL`),
+    index('attachments_hash')
+      .on(t.advertiserId, t.sourceHash)
+      .where(sql`${t.state} = 'stored' AND ${t.sourceHash} IS NOT NULL`),
     check('attachments_state', attachmentState(t.state)),
     check('attachments_stored', sql`${t.state} <> 'stored' OR (${t.sha256} IS NOT NULL AND ${t.storedAt} IS NOT NULL)`),
     check('attachments_reason', sql`${t.state} NOT IN ('missing', 'rejected', 'given_up') OR ${t.reason} IS NOT NULL`),
@@ -130,6 +127,7 @@ export const attachmentVersions = intake.table(
     replacedAt: at('replaced_at').notNull().defaultNow(),
   },
   (t) => [
+    index('attachment_versions_blob').on(t.advertiserId, t.sha256).where(sql`${t.sha256} IS NOT NULL`),
     primaryKey({ name: 'attachment_versions_pkey', columns: [t.advertiserId, t.applicationId, t.kind, t.version] }),
     foreignKey({
       name: 'attachment_versions_attachment',
@@ -137,29 +135,5 @@ export const attachmentVersions = intake.table(
       foreignColumns: [attachments.advertiserId, attachments.applicationId, attachments.kind],
     }),
     check('attachment_versions_state', attachmentState(t.state)),
-  ],
-);
-
-export const downloads = intake.table(
-  'downloads',
-  {
-    advertiserId: id64('advertiser_id').notNull(),
-    applicationId: id64('application_id').notNull(),
-    kind: text().notNull(),
-    priority: smallint().notNull(),
-    dueAt: at('due_at').notNull().defaultNow(),
-    attempts: smallint().notNull().default(0),
-    leaseToken: uuid('lease_token'),
-    leasedUntil: at('leased_until'),
-    trouble: text(),
-  },
-  (t) => [
-    primaryKey({ name: 'downloads_pkey', columns: [t.advertiserId, t.applicationId, t.kind] }),
-    foreignKey({
-      name: 'downloads_attachment',
-      columns: [t.advertiserId, t.applicationId, t.kind],
-      foreignColumns: [attachments.advertiserId, attachments.applicationId, attachments.kind],
-    }),
-    index('downloads_due').on(t.advertiserId, t.priority, t.dueAt),
   ],
 );

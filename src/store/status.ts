@@ -15,6 +15,12 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
     after_id: bigint | null;
     as_of: Date | null;
     waiting: bigint;
+    not_there: bigint;
+    suspects: bigint;
+    blobs: bigint;
+    blob_bytes: bigint;
+    damaged: bigint;
+    unreadable: bigint;
     quarantined: bigint;
     submitted_at: number[];
     late_ms: bigint | null;
@@ -28,12 +34,25 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
        k.open_ranges, k.certificate, k.reason AS coverage_reason, k.as_of AS covered_at, k.complete_through,
        (SELECT count(*) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS applications,
        (SELECT max(submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS newest,
-       (SELECT count(*) FROM intake.downloads d WHERE d.advertiser_id = v.advertiser_id) AS waiting,
+       q.waiting, q.not_there, q.suspects, b.blobs, b.blob_bytes, b.damaged,
+       (SELECT count(*) FROM intake.attachments a WHERE a.advertiser_id = v.advertiser_id
+          AND a.kind = 'screen' AND a.state = 'stored' AND a.parser_version IS NULL) AS unreadable,
        (SELECT count(*) FROM intake.quarantine q WHERE q.advertiser_id = v.advertiser_id AND resolved_at IS NULL) AS quarantined,
        ARRAY(SELECT extract(epoch FROM a.submitted_at)::float8 * 1000 FROM intake.applications a
          WHERE a.advertiser_id = v.advertiser_id AND a.submitted_at IS NOT NULL ORDER BY a.submitted_at DESC LIMIT 500) AS submitted_at
      FROM intake.advertisers v JOIN intake_analytics.completeness k ON k.advertiser = v.name
-     LEFT JOIN intake.cursors c ON c.advertiser_id = v.advertiser_id ORDER BY v.name`,
+     LEFT JOIN intake.cursors c ON c.advertiser_id = v.advertiser_id
+     CROSS JOIN LATERAL (
+       SELECT count(*) AS waiting, count(*) FILTER (WHERE trouble_kind = 'missing') AS not_there,
+         count(*) FILTER (WHERE priority = 2) AS suspects
+       FROM intake.downloads d WHERE d.advertiser_id = v.advertiser_id
+     ) AS q CROSS JOIN LATERAL (
+       SELECT count(*) FILTER (WHERE state = 'stored') AS blobs,
+         coalesce(sum(size_bytes) FILTER (WHERE state = 'stored'), 0)::bigint AS blob_bytes,
+         count(*) FILTER (WHERE state = 'damaged' AND orphaned_at IS NULL) AS damaged
+       FROM intake.blobs b WHERE b.advertiser_id = v.advertiser_id
+     ) AS b
+     ORDER BY v.name`,
   );
   const attachments = await db.query<{ advertiser_id: bigint; state: string; n: bigint }>(
     `SELECT advertiser_id, state, count(*) AS n FROM intake.attachments GROUP BY 1, 2`,
@@ -47,6 +66,11 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
     newestSubmittedAt: row.newest,
     cursor: row.after_id !== null && row.as_of !== null ? { afterId: row.after_id, asOf: row.as_of } : null,
     waiting: Number(row.waiting),
+    notThere: Number(row.not_there),
+    suspects: Number(row.suspects),
+    blobs: { count: Number(row.blobs), bytes: Number(row.blob_bytes) },
+    unreadableScreens: Number(row.unreadable),
+    damagedBlobs: Number(row.damaged),
     attachments: Object.fromEntries(
       attachments.filter((a) => a.advertiser_id === row.advertiser_id).map((a) => [a.state, Number(a.n)]),
     ),

@@ -1,13 +1,48 @@
 // The store as the rest of the house sees it: every statement bound to one database. sync/ and web/ know only this type.
+import type { Note } from '../domain/application.ts';
+import type { BlobFacts } from '../domain/blob.ts';
+import type { HashSetting } from '../domain/hash-trust.ts';
+import type { ScreenReading } from '../domain/screen.ts';
 import {
   ensureAdvertiser,
   type HaltKind,
   haltAdvertiser,
+  loadAdvertiserIds,
   noteAgent,
   pinAdvertiser,
   unhaltAdvertiser,
 } from './advertisers.ts';
+import {
+  adoptBlob,
+  collectOrphans,
+  loadBlobs,
+  markDamaged,
+  markOrphans,
+  markUnemptied,
+  markVerified,
+} from './blob-audit.ts';
+import { intendBlob, loadBlobStore, loadCondemned, markEmptied, pinBlobStore } from './blobs.ts';
 import { type DatabaseOptions, openDatabase } from './database.ts';
+import {
+  type Claim,
+  type ClaimRequest,
+  claimDownloads,
+  isDownloadDue,
+  loadWaiting,
+  type Postponement,
+  postponeDownload,
+  renewDownloads,
+  returnDownloads,
+} from './downloads.ts';
+import { loadFileFacts, type Settlement, settleDownload } from './files.ts';
+import {
+  type HeldFile,
+  loadHeldFile,
+  loadStoredScreens,
+  type RetryChoice,
+  replaceReading,
+  retryDownloads,
+} from './held-files.ts';
 import { loadBusiestJobs } from './jobs.ts';
 import { claimLease, type Lane, type Lease, type LeaseClaim, loadHolder, releaseLease, renewLease } from './leases.ts';
 import { ensureSchema, loadServer, type SchemaRequest } from './migrations.ts';
@@ -45,6 +80,8 @@ export function openStore(options: StoreOptions) {
     pinAdvertiser: (name: string, id: bigint) => pinAdvertiser(db, name, id),
     haltAdvertiser: (name: string, kind: HaltKind, reason: string) => haltAdvertiser(db, name, kind, reason),
     unhaltAdvertiser: (name: string, kind?: HaltKind) => unhaltAdvertiser(db, name, kind),
+    loadAdvertiserIds: (names: readonly string[]) => loadAdvertiserIds(db, names),
+    isDownloadDue: (advertisers: readonly bigint[]) => isDownloadDue(db, advertisers),
     noteAgent: (name: string, agentId: string | null) => noteAgent(db, name, agentId),
 
     claimLease: (request: LeaseClaim) => claimLease(own, request),
@@ -64,6 +101,37 @@ export function openStore(options: StoreOptions) {
     loadRecentFrom: (advertiserId: bigint | null, days: number) => loadRecentFrom(db, advertiserId, days),
     takeSeq: () => takeSeq(db),
     commitPage: (page: PageCommit) => commitPage(db, options.privacyKey, page),
+
+    claimDownloads: (request: ClaimRequest) => claimDownloads(db, request),
+    renewDownloads: (claims: readonly Claim[], leaseMs: number) => renewDownloads(own, claims, leaseMs),
+    postponeDownload: (claim: Claim, wait: Postponement) => postponeDownload(db, claim, wait),
+    returnDownloads: (claims: readonly Claim[]) => returnDownloads(db, claims),
+    loadWaiting: (advertisers: readonly bigint[]) => loadWaiting(db, advertisers),
+    loadFileFacts: (claims: readonly Claim[], setting: HashSetting) => loadFileFacts(db, claims, setting),
+    settleDownload: (claim: Claim, settlement: Settlement) => settleDownload(db, claim, settlement),
+
+    intendBlob: (blob: Parameters<typeof intendBlob>[1]) => intendBlob(db, blob),
+    loadCondemned: (advertisers: readonly bigint[]) => loadCondemned(db, advertisers),
+    markEmptied: (blobs: Parameters<typeof markEmptied>[1]) => markEmptied(db, blobs),
+    pinBlobStore: (identity: string, location: string) => pinBlobStore(db, identity, location),
+    loadBlobStore: () => loadBlobStore(db),
+
+    loadBlobs: (advertiserId: bigint) => loadBlobs(db, advertiserId),
+    markVerified: (advertiserId: bigint, hashes: readonly string[]) => markVerified(db, advertiserId, hashes),
+    markDamaged: (advertiserId: bigint, sha256: string) => markDamaged(db, advertiserId, sha256),
+    markUnemptied: (advertiserId: bigint, sha256: string) => markUnemptied(db, advertiserId, sha256),
+    adoptBlob: (advertiserId: bigint, blob: BlobFacts) => adoptBlob(db, advertiserId, blob),
+    markOrphans: (advertiserId: bigint, restMs: number) => markOrphans(db, advertiserId, restMs),
+    collectOrphans: (advertiserId: bigint, graceMs: number, remove: (keys: readonly string[]) => Promise<void>) =>
+      collectOrphans(db, advertiserId, graceMs, remove),
+
+    loadHeldFile: (advertisers: readonly bigint[], applicationId: bigint, kind: string) =>
+      loadHeldFile(db, advertisers, applicationId, kind),
+    retryDownloads: (advertiserId: bigint, choice: RetryChoice) => retryDownloads(db, advertiserId, choice),
+    loadStoredScreens: (advertiserId: bigint, parserVersion: number | null) =>
+      loadStoredScreens(db, advertiserId, parserVersion),
+    replaceReading: (file: HeldFile, reading: ScreenReading | null, note: Note | null) =>
+      replaceReading(db, file, reading, note),
 
     loadBusiestJobs: (limit: number) => loadBusiestJobs(db, limit),
     loadAdvertiserStatus: () => loadAdvertiserStatus(db),

@@ -43,7 +43,7 @@ export async function readAgain(deps: SweepDeps, duty: Duty, plan: Plan): Promis
 }
 
 /** Everything, or from a date on; the latter goes by the date filter, since no id is known yet. */
-export function toFirstPlan({ startAt }: Pick<Duty, 'startAt'>): Plan {
+function toFirstPlan({ startAt }: Pick<Duty, 'startAt'>): Plan {
   return startAt === null ? { from: 1n } : { axis: 'date', from: BigInt(Math.floor(startAt / 1_000)) };
 }
 

@@ -6,8 +6,8 @@ import { ensureSchema, loadSchemaState, migrate } from '../../src/store/migratio
 import { openTestDatabase, test } from '../support/test-database.ts';
 
 const ours = `('intake', 'intake_analytics')`;
-/** Tables that hold no advertiser's data: names, claims and the migrations' own books. */
-const books = ['advertisers', 'leases', 'paces', 'migrations'];
+/** Tables that hold no advertiser's data: names, claims, which store is ours, and the migrations' own books. */
+const books = ['advertisers', 'leases', 'paces', 'migrations', 'blob_store'];
 
 describe('the schema', () => {
   test('every primary, unique and foreign key of a data table begins with advertiser_id', async ({ database }) => {

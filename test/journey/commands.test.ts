@@ -14,10 +14,13 @@ import { openTestDatabase, test } from '../support/test-database.ts';
 describe('intake sync', () => {
   test('brings the board into the database, says so, and status shows it', async ({ database }) => {
     await using board = await openSandbox({ applications: 120, choices: { pageCap: 50 } });
-    const env = toEnvironment(database, board);
+    using blobs = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
+    const env = toEnvironment(database, board, blobs.path);
     const first = await runIntake(['sync'], env);
     expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining('120 new, 0 changed') });
     expect(first.stdout).toContain('coverage proven');
+    expect(first.stdout).toMatch(/files: \d+ stored \(\d.*B\)/);
+    expect(first.stderr).toMatch(/files \d+ of \d+.*B/);
     expect(await findDifferences(database, board)).toEqual([]);
 
     const again = await runIntake(['sync', '--json'], env);
@@ -29,7 +32,7 @@ describe('intake sync', () => {
     expect(JSON.parse(status.stdout)).toMatchObject({
       headline: expect.stringContaining('All is well: 120 applications'),
       problems: [],
-      advertisers: [{ applications: 120, waiting: expect.any(Number), lastSweep: { certificate: 'proven' } }],
+      advertisers: [{ applications: 120, waiting: 0, lastSweep: { certificate: 'proven' } }],
     });
   });
 
@@ -47,12 +50,12 @@ describe('intake sync', () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 3 });
     const env = toEnvironment(database, board);
-    const refused = await runIntake(['sync'], { ...env, SOURCE_CREDENTIAL: 'a-wrong-secret-credential' });
+    const refused = await runIntake(['sync', '--no-files'], { ...env, SOURCE_CREDENTIAL: 'a-wrong-secret-credential' });
     expect(refused.code).toBe(4);
     expect(refused.stdout + refused.stderr).not.toContain('a-wrong-secret-credential');
     const status = await runIntake(['status'], env);
     expect(status.stdout).toContain('Halted');
-    expect((await runIntake(['sync'], env)).code).toBe(0);
+    expect((await runIntake(['sync', '--no-files'], env)).code).toBe(0);
     expect((await runIntake(['status'], env)).stdout).toContain('All is well');
   });
 
@@ -60,14 +63,14 @@ describe('intake sync', () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 3 });
     const env = toEnvironment(database, board);
-    const { code, stderr } = await runIntake(['sync'], { ...env, ADVERTISER_ID: '999' });
+    const { code, stderr } = await runIntake(['sync', '--no-files'], { ...env, ADVERTISER_ID: '999' });
     expect(code).toBe(4);
     expect(stderr).toContain('999');
     expect(await database.query(`SELECT 1 FROM intake.applications`)).toEqual([]);
     expect(await database.query(`SELECT state, halt_kind FROM intake.advertisers`)).toEqual([
       { state: 'halted', halt_kind: 'mismatch' },
     ]);
-    expect((await runIntake(['sync'], { ...env, ADVERTISER_ID: '999' })).code).toBe(4);
+    expect((await runIntake(['sync', '--no-files'], { ...env, ADVERTISER_ID: '999' })).code).toBe(4);
     expect(await runIntake(['unhalt'], env)).toMatchObject({ code: 0, stdout: expect.stringContaining('default') });
     expect(await database.query(`SELECT state FROM intake.advertisers`)).toEqual([{ state: 'active' }]);
   });
@@ -78,7 +81,7 @@ describe('intake sync', () => {
     await using db = openDatabase({ url: database.url, role: 'test' });
     const holder = { name: 'default', lane: 'live', owner: 'a living process', leaseMs: 60_000 } as const;
     await claimLease(db, holder);
-    const running = startIntake(['sync'], { ...toEnvironment(database, board), LEASE: '1500ms' });
+    const running = startIntake(['sync', '--no-files'], { ...toEnvironment(database, board), LEASE: '1500ms' });
     const renewal = setInterval(() => void claimLease(db, holder), 200);
     const { code, stderr } = await running.ended;
     clearInterval(renewal);
@@ -91,7 +94,9 @@ describe('intake sync', () => {
     await using board = await openSandbox({ applications: 3 });
     await using db = openDatabase({ url: database.url, role: 'test' });
     await claimLease(db, { name: 'default', lane: 'live', owner: 'a dead process', leaseMs: 1_500 });
-    expect((await runIntake(['sync'], { ...toEnvironment(database, board), LEASE: '1500ms' })).code).toBe(0);
+    expect((await runIntake(['sync', '--no-files'], { ...toEnvironment(database, board), LEASE: '1500ms' })).code).toBe(
+      0,
+    );
   });
 
   test('with a wrong database name or password ends with 2 and names the setting', async ({ database }) => {
@@ -109,7 +114,7 @@ describe('intake sync', () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 3 });
     await database.query(`DROP SCHEMA intake CASCADE; CREATE SCHEMA intake; CREATE TABLE intake.sweeps (a int)`);
-    const { code, stderr } = await runIntake(['sync'], toEnvironment(database, board));
+    const { code, stderr } = await runIntake(['sync', '--no-files'], toEnvironment(database, board));
     expect(code).toBe(7);
     expect(stderr).toContain('intake migrate');
     expect((await runIntake(['migrate'], { DATABASE_URL: database.url })).code).toBe(7);

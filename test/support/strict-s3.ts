@@ -29,9 +29,11 @@ export interface StrictS3Options {
   /** `forgotten`: checked and not kept. `refused`: the header itself is an error. `trusted`: kept as the client claims, whatever was stored. */
   readonly checksums?: 'kept' | 'forgotten' | 'refused' | 'trusted';
   readonly pageSize?: number;
+  /** Asked at every request, for faults that come by chance. */
+  readonly mishap?: (operation: Operation) => Fault | undefined;
 }
 
-type Operation =
+export type Operation =
   | 'PutObject'
   | 'GetObject'
   | 'HeadObject'
@@ -102,7 +104,7 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
   };
   const takeFault = (operation: Operation) => {
     const found = faults.find((each) => each.operation === operation && each.times-- > 0);
-    return found?.fault;
+    return found?.fault ?? options.mishap?.(operation);
   };
 
   const server = createServer((request, response) => {

@@ -9,8 +9,10 @@ import type { TestDatabase } from './test-database.ts';
 export function toEnvironment(
   database: Pick<TestDatabase, 'url'>,
   board: Pick<Sandbox, 'url' | 'credential'>,
+  blobsFolder?: string,
 ): Record<string, string> {
   return {
+    ...(blobsFolder && { BLOBS_URL: `file:${blobsFolder}` }),
     DATABASE_URL: database.url,
     SOURCE_URL: board.url,
     SOURCE_CREDENTIAL: board.credential,
@@ -19,7 +21,7 @@ export function toEnvironment(
   };
 }
 
-/** Runs one round; throws the trouble of the first advertiser that met one. */
+/** Runs one round without files; throws the trouble of the first advertiser that met one. */
 export async function syncBoard(
   database: TestDatabase,
   board: Sandbox,
@@ -28,9 +30,11 @@ export async function syncBoard(
   const { env, ...request } = options;
   const config = loadConfig(
     { ...toEnvironment(database, board), ...env },
-    { needs: ['database', 'source', 'sync', 'privacy'] },
+    { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] },
   );
-  const [outcome] = await syncOnce(config, { recheck: false, signal: AbortSignal.timeout(120_000), ...request });
+  const signal = AbortSignal.timeout(120_000);
+  const { advertisers } = await syncOnce(config, { recheck: false, files: false, signal, ...request });
+  const [outcome] = advertisers;
   if (!outcome) throw new Error('No advertiser is configured.');
   if (outcome.sweeps === null) throw outcome.trouble;
   return outcome.sweeps;

@@ -1,0 +1,158 @@
+// The commands about files, wired: fetch what is queued, verify what is held, fetch again, show where one lies, read screens anew.
+// Opens what they need through opening.ts; decides nothing.
+import type { Config } from '../config.ts';
+import type { BlobStore } from '../domain/blob.ts';
+import type { Trouble } from '../domain/trouble.ts';
+import { describeFile } from '../source/file-description.ts';
+import { parseScreens, screenParserVersion } from '../source/screen.ts';
+import type { RetryChoice } from '../store/held-files.ts';
+import type { Store } from '../store/store.ts';
+import type { CrashPoint } from '../sync/download.ts';
+import { type DrainAccount, drain } from '../sync/drain.ts';
+import type { DrainSummary, DrainTotals } from '../sync/drain-summary.ts';
+import { patiently } from '../sync/patience.ts';
+import { type ReparseSummary, reparse } from '../sync/reparse.ts';
+import { type VerifySummary, verify } from '../sync/verify.ts';
+import { openBlobsOf, openSpoolOf, openStoreOf, toChosen } from './opening.ts';
+
+export type { VerifySummary } from '../sync/verify.ts';
+
+export type FilesConfig = Config<'database' | 'source' | 'privacy' | 'blobs'>;
+
+/** What a drain of a command tells while it runs. */
+export interface FilesEvents {
+  readonly onFiles?: ((totals: DrainTotals, queued: number) => void) | undefined;
+  readonly onWait?: ((name: string, trouble: Trouble, waitMs: number) => void) | undefined;
+  /** For tests that end the process at named moments. */
+  readonly crashPoint?: ((name: CrashPoint) => void) | undefined;
+}
+
+export interface FilesRequest extends FilesEvents {
+  readonly patienceMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** An interrupted command lets the files under way land for a moment. */
+const graceMs = 5_000;
+
+/** Fetches what is queued for these accounts. */
+export async function drainFiles(
+  config: FilesConfig & Config<'sync'>,
+  store: Store,
+  accounts: readonly DrainAccount[],
+  request: FilesRequest,
+): Promise<DrainSummary> {
+  const { patienceMs, signal, onFiles, onWait } = request;
+  const tellWait = (trouble: Trouble, waitMs: number) => onWait?.('files', trouble, waitMs);
+  await using blobs = await patiently({ patienceMs, signal, onWait: tellWait }, () =>
+    openBlobsOf(config, store, signal),
+  );
+  const spool = await openSpoolOf();
+  const { waiting } = await store.loadWaiting(accounts.map((one) => one.advertiserId));
+  return await drain(
+    {
+      ...{ store, blobs, accounts, spool, describeFile, parseScreens },
+      loadSpoolBytes: spool.loadBytes,
+      crashPoint: request.crashPoint,
+      onStep: (totals) => onFiles?.(totals, waiting),
+      onWait: tellWait,
+    },
+    {
+      concurrency: config.source.concurrency,
+      leaseMs: config.sync.leaseMs,
+      maxBytes: config.sync.attachmentMaxBytes,
+      hash: config.sync.sourceHash,
+      patienceMs,
+      graceMs,
+      signal,
+    },
+  );
+}
+
+interface Chosen {
+  /** Of several configured advertisers only this one. */
+  readonly advertiser?: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Bytes that nothing refers to are kept this long. */
+const orphanGraceMs = 24 * 3_600_000;
+
+/** Rows against objects and bytes, objects against rows. */
+export async function verifyOnce(
+  config: FilesConfig,
+  request: Chosen & { readonly share: number; readonly onStep?: (summary: VerifySummary) => void },
+): Promise<VerifySummary> {
+  await using held = await openHeld(config, 'verify', request);
+  const { share, onStep, signal } = request;
+  const { store, blobs, advertisers } = held;
+  return await verify({ store, blobs, onStep }, { advertisers, share, graceMs: orphanGraceMs, signal });
+}
+
+/** Reads stored screens again; all of them, or those that this version has not read. */
+export async function reparseOnce(
+  config: FilesConfig,
+  request: Chosen & { readonly all: boolean },
+): Promise<ReparseSummary> {
+  await using held = await openHeld(config, 'reparse', request);
+  const { store, blobs, advertisers } = held;
+  const parserVersion = request.all ? null : screenParserVersion;
+  return await reparse({ store, blobs, parseScreens }, { advertisers, parserVersion, signal: request.signal });
+}
+
+/** Where a stored file of an application can be opened: one answer per advertiser that has it. */
+export async function loadFileUrls(
+  config: FilesConfig,
+  request: Chosen & { readonly applicationId: bigint; readonly kind: string; readonly expiresInMs: number },
+): Promise<{ readonly advertiserId: bigint; readonly url: string }[]> {
+  await using held = await openHeld(config, 'url', request);
+  const files = await held.store.loadHeldFile(held.advertisers, request.applicationId, request.kind);
+  return await Promise.all(
+    files.map(async ({ advertiserId, key, fileName, contentType }) => ({
+      advertiserId,
+      url: await held.blobs.url(key, {
+        fileName: fileName ?? `${request.kind}-${request.applicationId}`,
+        contentType: contentType ?? 'application/octet-stream',
+        expiresInMs: request.expiresInMs,
+      }),
+    })),
+  );
+}
+
+/** Makes downloads due now. */
+export async function retryOnce(
+  config: Config<'database' | 'source' | 'privacy'>,
+  request: Chosen & { readonly choice: RetryChoice },
+): Promise<number> {
+  await using app = await openStoreOf(config, 'retry', request.signal);
+  let count = 0;
+  for (const advertiserId of await loadAdvertiserIds(config, app.store, request.advertiser)) {
+    count += await app.store.retryDownloads(advertiserId, request.choice);
+  }
+  return count;
+}
+
+interface Held extends AsyncDisposable {
+  readonly store: Store;
+  readonly blobs: BlobStore;
+  readonly advertisers: readonly bigint[];
+}
+
+async function openHeld(config: FilesConfig, role: string, { advertiser, signal }: Chosen): Promise<Held> {
+  await using stack = new AsyncDisposableStack();
+  const { store } = stack.use(await openStoreOf(config, role, signal));
+  const blobs = stack.use(await openBlobsOf(config, store, signal));
+  const advertisers = await loadAdvertiserIds(config, store, advertiser);
+  const owned = stack.move();
+  return { store, blobs, advertisers, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+/** The ids of the configured accounts, as far as they are known. */
+async function loadAdvertiserIds(config: Config<'source'>, store: Store, name: string | undefined): Promise<bigint[]> {
+  const ids: bigint[] = [];
+  for (const account of toChosen(config, name)) {
+    const { advertiserId } = await store.ensureAdvertiser(account.name, account.advertiserId);
+    if (advertiserId !== null) ids.push(advertiserId);
+  }
+  return ids;
+}

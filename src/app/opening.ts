@@ -1,0 +1,133 @@
+// Opens what a command needs from its configuration: database, store, source, blobs. Each comes back disposable.
+// The only opener of resources beside app.ts; it decides nothing about what is read or kept.
+import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { loadFreeBytes, openDiskBlobs } from '../blobs/disk.ts';
+import type { Config } from '../config.ts';
+import type { BlobStore } from '../domain/blob.ts';
+import { createSource, type Source } from '../source/client.ts';
+import { openEmbedded } from '../store/embedded.ts';
+import { openStore, type Store, type StoreOptions } from '../store/store.ts';
+import { patiently } from '../sync/patience.ts';
+import { openSpool, type Spool } from '../sync/spool.ts';
+
+const root = join(import.meta.dirname, '../..');
+const version = (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }).version;
+
+/** Lists are abandoned beyond this and asked for in smaller ranges, so that memory stays bounded whatever the source sends. */
+const listMaxBytes = 3_000_000;
+/** However steadily an answer drips, it ends after this. */
+const totalTimeoutMs = 600_000;
+/** What all downloads together hold in memory; the rest goes through the spool. */
+const spoolMemoryBytes = 64 * 1024 * 1024;
+
+export type Account = Config<'source'>['source']['advertisers'][number];
+
+/** The configured accounts, or the one that was named. */
+export function toChosen(config: Config<'source'>, name: string | undefined): readonly Account[] {
+  const { advertisers } = config.source;
+  return name === undefined ? advertisers : advertisers.filter((advertiser) => advertiser.name === name);
+}
+
+/** The client of one account; nothing is sent yet. */
+export function openSource(
+  config: Config<'source'>,
+  { url, credential }: Account,
+  takeTurn: (signal: AbortSignal) => Promise<void>,
+): Source {
+  return createSource({
+    url,
+    credential: () => credential.current(),
+    format: config.source.format,
+    idleTimeoutMs: config.source.idleTimeoutMs,
+    totalTimeoutMs,
+    connections: config.source.concurrency,
+    listMaxBytes,
+    userAgent: `intake/${version}`,
+    takeTurn,
+  });
+}
+
+export interface Place extends AsyncDisposable {
+  readonly url: string;
+  readonly directUrl: string;
+}
+
+/** The database of the configuration, started if it is the embedded one. */
+export async function openPlace({ database }: Config<'database'>): Promise<Place> {
+  if (database.url === 'embedded') {
+    const embedded = await openEmbedded({ root });
+    return { url: embedded.url, directUrl: embedded.url, [Symbol.asyncDispose]: () => embedded[Symbol.asyncDispose]() };
+  }
+  const url = database.url.reveal();
+  return { url, directUrl: database.directUrl?.reveal() ?? url, [Symbol.asyncDispose]: async () => {} };
+}
+
+/** The store on an up-to-date schema. */
+export async function openStoreOf(
+  config: Config<'database' | 'privacy'>,
+  role: string,
+  signal: AbortSignal,
+  patienceMs = 0,
+): Promise<{ readonly store: Store } & AsyncDisposable> {
+  const stack = new AsyncDisposableStack();
+  try {
+    const place = stack.use(await openPlace(config));
+    const store = stack.use(openStore(toStoreOptions(config, place, role)));
+    // A database that is not there yet is waited for, like one that goes away later.
+    await patiently({ patienceMs, signal }, () => store.ensureSchema({ directUrl: place.directUrl, signal }));
+    return { store, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+  } catch (error) {
+    await stack.disposeAsync();
+    throw error;
+  }
+}
+
+export function toStoreOptions(config: Config<'privacy'>, place: Place, role: string): StoreOptions {
+  return { url: place.url, role, privacyKey: Buffer.from(config.privacy.key.reveal(), 'utf8') };
+}
+
+/** The blob store of the configuration, proven to be the one that this database's blobs lie in. */
+export async function openBlobsOf(
+  config: Config<'blobs' | 'source'>,
+  store: Store,
+  signal: AbortSignal,
+): Promise<BlobStore> {
+  const blobs = await openConfigured(config);
+  try {
+    const pinned = await store.loadBlobStore();
+    // Only a database without a store marks one: an unmounted folder must not pass for a new store.
+    const identity = pinned === null ? await blobs.openIdentity(signal) : await blobs.loadIdentity(signal);
+    await store.pinBlobStore(identity ?? 'none', blobs.location);
+    return blobs;
+  } catch (error) {
+    await blobs[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+async function openConfigured({ blobs: { place, s3 }, source }: Config<'blobs' | 'source'>): Promise<BlobStore> {
+  if (place.kind === 'disk') return await openDiskBlobs(place.path);
+  // Loaded only where it is used: the SDK is half of the process's start and memory.
+  const { openS3Blobs } = await import('../blobs/s3.ts');
+  return openS3Blobs({
+    ...place,
+    endpoint: s3.endpoint ?? undefined,
+    region: s3.region ?? undefined,
+    forcePathStyle: s3.forcePathStyle,
+    checksums: checksums[s3.checksums],
+    sse: s3.sse === 'off' ? undefined : s3.sse,
+    connections: source.concurrency,
+    timeoutMs: source.idleTimeoutMs,
+  });
+}
+
+const checksums = { required: 'WHEN_REQUIRED', supported: 'WHEN_SUPPORTED', off: 'OFF' } as const;
+
+/** Where large files wait on their way to the store. */
+export async function openSpoolOf(): Promise<Spool & { loadBytes(): Promise<number> }> {
+  const folder = join(tmpdir(), 'intake-spool');
+  const spool = await openSpool(folder, spoolMemoryBytes);
+  return { ...spool, loadBytes: () => loadFreeBytes(folder) };
+}

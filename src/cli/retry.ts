@@ -1,0 +1,76 @@
+// `intake retry`: makes downloads due now, also those that had ended without bytes.
+import { command } from './command.ts';
+import { exitCodes } from './exit-codes.ts';
+import { Failure } from './failure.ts';
+import { requireAdvertiser } from './reading.ts';
+
+interface RetryOptions {
+  readonly application?: string;
+  readonly kind?: string;
+  readonly state?: string;
+  readonly advertiser?: string;
+}
+
+const states = ['waiting', 'missing', 'rejected', 'given_up'] as const;
+
+export const retry = command<RetryOptions>({
+  name: 'retry',
+  summary: 'make waiting, given up, missing and rejected downloads due now',
+  examples: [
+    ['intake retry', 'all of them'],
+    ['intake retry --state given_up', 'those that were given up'],
+    ['intake retry --application 120045 --kind resume', 'one file'],
+  ],
+  shape: (shaped) =>
+    shaped
+      .option('--application <id>', 'only of this application')
+      .option('--kind <kind>', 'only resume, coverLetter, selectionCriteria or screen')
+      .option('--state <state>', `only ${states.join(', ')}`)
+      .option('--advertiser <name>', 'only this one of several configured accounts'),
+  async run({ env, signal, terminal }, { application, kind, state, advertiser }) {
+    const choice = {
+      applicationId: application === undefined ? null : toId(application),
+      kind: kind === undefined ? null : toKind(kind),
+      state: state === undefined ? null : toState(state),
+    };
+    const { loadConfig } = await import('../config.ts');
+    const config = loadConfig(env, { needs: ['database', 'source', 'privacy'] });
+    requireAdvertiser(config.source.advertisers, advertiser);
+    const { retryOnce } = await import('../app/files.ts');
+    const downloads = await retryOnce(config, { choice, advertiser, signal });
+    terminal.result({ downloads }, () =>
+      downloads === 0
+        ? 'There is no such download.'
+        : `${downloads} ${downloads === 1 ? 'download is' : 'downloads are'} due now. A worker fetches them, or: intake sync`,
+    );
+    return exitCodes.done;
+  },
+});
+
+/** An application id as a person types it. */
+export function toId(text: string): bigint {
+  if (/^\d{1,18}$/.test(text)) return BigInt(text);
+  throw usage('An application is named by its id, a whole number.');
+}
+
+/** A kind as a person types it, in any letter case. */
+export function toKind(text: string): string {
+  const kind = ['resume', 'coverLetter', 'selectionCriteria', 'screen'].find(
+    (known) => known.toLowerCase() === text.toLowerCase(),
+  );
+  if (kind) return kind;
+  throw usage('The kind must be resume, coverLetter, selectionCriteria or screen.');
+}
+
+function toState(text: string) {
+  const state = states.find((known) => known === text);
+  if (state) return state;
+  throw usage(`The state must be ${states.join(', ')}.`);
+}
+
+function usage(happened: string): Failure {
+  return new Failure(exitCodes.usage, happened, {
+    kept: 'Nothing was started or changed.',
+    next: 'intake help COMMAND shows examples.',
+  });
+}

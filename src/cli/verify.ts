@@ -1,0 +1,73 @@
+// `intake verify`: is every stored file where its row says, with the bytes it says? What is damaged is queued again.
+import type { VerifySummary } from '../app/files.ts';
+import { command } from './command.ts';
+import { exitCodes } from './exit-codes.ts';
+import { Failure } from './failure.ts';
+import { requireAdvertiser } from './reading.ts';
+import type { Terminal } from './terminal.ts';
+
+interface VerifyOptions {
+  readonly sample: string;
+  readonly full: boolean;
+  readonly advertiser?: string;
+}
+
+export const verify = command<VerifyOptions>({
+  name: 'verify',
+  summary: 'compare rows with objects and bytes, and objects with rows; queue again what is damaged',
+  examples: [
+    ['intake verify', 'every row and object, and the bytes of one file in a hundred'],
+    ['intake verify --sample 10', 'the bytes of one file in ten'],
+    ['intake verify --full', 'the bytes of every file'],
+  ],
+  shape: (shaped) =>
+    shaped
+      .option('--sample <percent>', 'of how many files in a hundred the bytes are read', '1')
+      .option('--full', 'read the bytes of every file', false)
+      .option('--advertiser <name>', 'only this one of several configured accounts'),
+  async run({ env, signal, terminal }, { sample, full, advertiser }) {
+    const share = full ? 1 : toShare(sample);
+    const { loadConfig } = await import('../config.ts');
+    const config = loadConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
+    requireAdvertiser(config.source.advertisers, advertiser);
+    const { verifyOnce } = await import('../app/files.ts');
+    const { default: prettyBytes } = await import('pretty-bytes');
+    const found = await showVerify(terminal, prettyBytes, (onStep) =>
+      verifyOnce(config, { share, advertiser, signal, onStep }),
+    );
+    const isDamaged = found.missing + found.damaged > 0;
+    terminal.result(found, () =>
+      [
+        `${found.blobs} blobs compared, the bytes of ${found.read} read (${prettyBytes(found.readBytes)}).`,
+        isDamaged
+          ? `${found.missing} missing, ${found.damaged} damaged: ${found.requeued} files are queued again${found.lost > 0 ? `, ${found.lost} earlier versions are lost` : ''}. Next: intake sync`
+          : 'None is missing or damaged.',
+        ...(found.extra > 0 ? [`${found.extra} objects were in no row; they are marked and go after a day.`] : []),
+        ...(found.foreign > 0 ? [`${found.foreign} objects have names that are not ours and were left alone.`] : []),
+        ...(found.collected > 0 ? [`${found.collected} that nothing referred to for a day were deleted.`] : []),
+        ...(found.braked
+          ? [`${found.orphans} are referred to by nothing: too many to be believed, none was deleted.`]
+          : []),
+      ].join('\n'),
+    );
+    return isDamaged || found.braked ? exitCodes.incomplete : exitCodes.done;
+  },
+});
+
+async function showVerify(
+  terminal: Terminal,
+  toSize: (bytes: number) => string,
+  run: (onStep: (summary: VerifySummary) => void) => Promise<VerifySummary>,
+): Promise<VerifySummary> {
+  using progress = await terminal.openProgress('blobs');
+  return await run(({ blobs, readBytes }) => progress.update(blobs, null, toSize(readBytes)));
+}
+
+function toShare(text: string): number {
+  const percent = Number(text);
+  if (text.trim() !== '' && percent >= 0 && percent <= 100) return percent / 100;
+  throw new Failure(exitCodes.usage, '--sample must be a percentage from 0 to 100.', {
+    kept: 'Nothing was started or changed.',
+    next: 'intake help verify shows examples.',
+  });
+}

@@ -1,0 +1,83 @@
+// What becomes of a download that failed: when it is tried again, whether the try counts against it, and when it is given up.
+// Pure; the caller knows the clock, the queue and what else it heard of the source.
+
+import type { AttachmentState } from './application.ts';
+import type { Trouble } from './trouble.ts';
+
+/** What to do with a failed download. */
+export type Verdict =
+  | { readonly kind: 'retry'; readonly delayMs: number; readonly spend: boolean }
+  /** Not this download's fault: it goes back unspent, and nothing is claimed (of this account, or at all) for a while. */
+  | { readonly kind: 'rest'; readonly scope: 'account' | 'all'; readonly delayMs: number }
+  /** The account rests until its cause is gone. */
+  | { readonly kind: 'halt' }
+  | { readonly kind: 'settle'; readonly state: FinalState; readonly reason: string };
+
+export type FinalState = Extract<AttachmentState, 'infected' | 'missing' | 'rejected' | 'given_up'>;
+
+export interface FailedAttempt {
+  readonly trouble: Trouble;
+  /** Whose trouble it is: the source's, or that of our storage, disk or database. */
+  readonly at: 'source' | 'storage';
+  /** This one included. */
+  readonly attempts: number;
+  /** The source has served others lately: what fails is this file, not the source. */
+  readonly sourceAlive: boolean;
+  /** From 0 to 1. */
+  readonly random: number;
+}
+
+/** Tries that a file gets from a source which serves others. */
+export const mostAttempts = 8;
+/** Lapses of a claim on a file that was fetched alone. */
+export const mostLapses = 3;
+const firstDelayMs = 5_000;
+const longestDelayMs = 6 * 3_600_000;
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+/** A file that is not there yet: tries over a day. */
+const missingDelaysMs = [60_000, 600_000, hourMs, 4 * hourMs, 8 * hourMs, 11 * hourMs];
+
+/** The one verdict on every failure. */
+export function toVerdict(failed: FailedAttempt): Verdict {
+  const { trouble, at, attempts, sourceAlive, random } = failed;
+  if (at === 'storage' && trouble.kind !== 'mismatch') return toRest('all', trouble, random);
+  switch (trouble.kind) {
+    case 'ours':
+      return toRest('all', trouble, random);
+    case 'throttled':
+      return toRest('account', trouble, random);
+    case 'refused':
+      // One file that is refused while others are served is that file's trouble; a credential that opens nothing is everyone's.
+      return sourceAlive ? toRetry(failed, true) : { kind: 'halt' };
+    case 'missing':
+      return toMissing(trouble, attempts, random);
+    case 'unreachable':
+    case 'malformed':
+    case 'mismatch':
+      // An answer that cannot be used is about this file; no answer at all may be an outage, which spends nobody's tries.
+      return toRetry(failed, sourceAlive);
+  }
+}
+
+function toRetry({ trouble, attempts, random }: FailedAttempt, spend: boolean): Verdict {
+  if (spend && attempts >= mostAttempts) {
+    return { kind: 'settle', state: 'given_up', reason: `${trouble.message} Tried ${attempts} times.` };
+  }
+  // Full jitter: a thousand files that failed together do not come back together.
+  const ceilingMs = Math.min(longestDelayMs, firstDelayMs * 4 ** Math.max(0, attempts - 1));
+  return { kind: 'retry', delayMs: Math.round(random * ceilingMs), spend };
+}
+
+function toMissing(trouble: Trouble, attempts: number, random: number): Verdict {
+  const delayMs = missingDelaysMs[attempts - 1];
+  if (trouble.status === 410 || delayMs === undefined)
+    return { kind: 'settle', state: 'missing', reason: trouble.message };
+  // The tries must cover a day, so the jitter is a fifth.
+  return { kind: 'retry', delayMs: Math.round(delayMs * (0.9 + 0.2 * random)), spend: true };
+}
+
+function toRest(scope: 'account' | 'all', { retryAfterMs }: Trouble, random: number): Verdict {
+  const delayMs = retryAfterMs === undefined ? 1_000 + 1_000 * random : Math.min(dayMs, Math.max(1_000, retryAfterMs));
+  return { kind: 'rest', scope, delayMs: Math.round(delayMs) };
+}

@@ -1,0 +1,95 @@
+// What an answer says of a file beside its bytes: the declared type, the name, the type that the bytes show, and whether they look like a
+// page made for people instead of a file. None of it is trusted: a name is never a path, a type decides nothing.
+
+import { parse as parseDisposition } from 'content-disposition';
+import { fileTypeFromBuffer } from 'file-type';
+
+export interface FileDescription {
+  readonly contentType: string | null;
+  readonly detectedType: string | null;
+  readonly fileName: string | null;
+  /** Content-Encoding, where the bytes came packed although nobody asked. They are kept as they came. */
+  readonly encoding: string | null;
+  /** An error or login page, by its look: what is certain only the size can say. */
+  readonly looksLikePage: boolean;
+}
+
+/** Describes a file by its headers and its first bytes. */
+export async function describeFile(
+  headers: Readonly<Record<string, string | undefined>>,
+  head: Uint8Array,
+): Promise<FileDescription> {
+  const contentType = toText(headers['content-type'], 200);
+  const fileName = parseFileName(headers['content-disposition']);
+  const detected = await fileTypeFromBuffer(head).catch(() => undefined);
+  const encoding = headers['content-encoding']?.trim().toLowerCase();
+  return {
+    contentType,
+    detectedType: detected?.mime ?? (isText(head) ? 'text/plain' : null),
+    fileName,
+    encoding: encoding === undefined || encoding === '' || encoding === 'identity' ? null : encoding.slice(0, 50),
+    // Spec: rule 3 shows Content-Disposition on every attachment; an error page has none.
+    looksLikePage: startsAsHtml(head) || (fileName === null && /\b(?:html|json|xml)\b/i.test(contentType ?? '')),
+  };
+}
+
+const longestName = 255;
+
+/** The declared name, decoded and stripped of every path; null where there is none that could be shown. */
+function parseFileName(header: string | undefined): string | null {
+  if (header === undefined) return null;
+  const name = readName(toUtf8(header));
+  const last = name?.split(/[/\\]/).at(-1);
+  const shown = last
+    ?.replace(/\p{Cc}/gu, '')
+    .trim()
+    .toWellFormed();
+  if (shown === undefined || shown === '' || shown === '.' || shown === '..') return null;
+  return [...shown].slice(0, longestName).join('');
+}
+
+function readName(header: string): string | undefined {
+  try {
+    const filename: string | undefined = parseDisposition(header).parameters.filename;
+    if (filename !== undefined && !isCutAtSpace(header, filename)) return filename;
+  } catch {
+    // Read by hand below.
+  }
+  // Unquoted with spaces is no valid header, and common.
+  return /filename\s*=\s*"?([^";]+)/i.exec(header)?.[1];
+}
+
+function isCutAtSpace(header: string, filename: string): boolean {
+  return header.includes(`filename=${filename} `) && !header.includes('filename*');
+}
+
+/** Header bytes arrive one per character; where they are UTF-8, they are read so. */
+function toUtf8(header: string): string {
+  if (/[^\0-\xff]/.test(header)) return header;
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(header, 'latin1'));
+  } catch {
+    return header;
+  }
+}
+
+function toText(header: string | undefined, longest: number): string | null {
+  return (
+    header
+      ?.replace(/\p{Cc}/gu, '')
+      .trim()
+      .slice(0, longest)
+      .toWellFormed() || null
+  );
+}
+
+function startsAsHtml(head: Uint8Array): boolean {
+  const start = Buffer.from(head.subarray(0, 1_024))
+    .toString('latin1')
+    .replace(/^\xef\xbb\xbf/, '');
+  return /^\s*(?:<!--[\s\S]*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b/i.test(start);
+}
+
+function isText(head: Uint8Array): boolean {
+  return head.length > 0 && !head.includes(0);
+}

@@ -1,0 +1,137 @@
+// The statements of verify: the books of an advertiser's blobs in the order of their keys, what is done about damage, and the collection
+// of bytes that nothing refers to, in two phases with a grace between. A row is locked while its bytes are deleted, so that nobody can
+// announce them again at that moment.
+import { type BlobFacts, toBlobKey } from '../domain/blob.ts';
+import type { Database, Queryable } from './database.ts';
+import { reopenAttachments } from './ready.ts';
+
+/** A blob as the books have it. */
+export interface BookedBlob extends BlobFacts {
+  readonly key: string;
+  readonly state: 'writing' | 'stored' | 'damaged' | 'condemned';
+}
+
+const pageSize = 1_000;
+
+/** An advertiser's blobs in the order of their keys. */
+export async function* loadBlobs(db: Queryable, advertiserId: bigint): AsyncGenerator<BookedBlob> {
+  for (let after = ''; ; ) {
+    const rows = await db.query<{ sha256: string; size_bytes: bigint; key: string; state: BookedBlob['state'] }>(
+      `SELECT sha256, size_bytes, key, state FROM intake.blobs
+       WHERE advertiser_id = $1 AND sha256 > $2 ORDER BY sha256 LIMIT ${pageSize}`,
+      [advertiserId, after],
+    );
+    for (const row of rows) {
+      yield { sha256: row.sha256, sizeBytes: Number(row.size_bytes), key: row.key, state: row.state };
+      after = row.sha256;
+    }
+    if (rows.length < pageSize) return;
+  }
+}
+
+/** Books that the store was just proven to hold these bytes. */
+export async function markVerified(db: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<void> {
+  await db.query(
+    `UPDATE intake.blobs SET verified_at = now() WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'stored'`,
+    [advertiserId, hashes],
+  );
+}
+
+/** Books lost bytes: what refers to them now is fetched again; of earlier versions the source has no copy, and they are missing. */
+export async function markDamaged(
+  db: Database,
+  advertiserId: bigint,
+  sha256: string,
+): Promise<{ readonly requeued: number; readonly lost: number }> {
+  return await db.transaction(async (tx) => {
+    const damaged = await tx.query(
+      `UPDATE intake.blobs SET state = 'damaged' WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored' RETURNING 1`,
+      [advertiserId, sha256],
+    );
+    if (damaged.length === 0) return { requeued: 0, lost: 0 };
+    const lost = await tx.query(
+      `UPDATE intake.attachment_versions SET state = 'missing', reason = 'the stored bytes were lost'
+       WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored' RETURNING 1`,
+      [advertiserId, sha256],
+    );
+    const held = await tx.query<{ application_id: bigint; kind: string }>(
+      `SELECT application_id, kind FROM intake.attachments WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored'`,
+      [advertiserId, sha256],
+    );
+    await reopenAttachments(
+      tx,
+      advertiserId,
+      held.map((row) => ({ applicationId: row.application_id, kind: row.kind })),
+    );
+    return { requeued: held.length, lost: lost.length };
+  });
+}
+
+/** Condemned bytes that were found in the store are to be deleted once more. */
+export async function markUnemptied(db: Queryable, advertiserId: bigint, sha256: string): Promise<void> {
+  await db.query(
+    `UPDATE intake.blobs SET emptied_at = NULL WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'condemned'`,
+    [advertiserId, sha256],
+  );
+}
+
+/** Takes bytes into the books that lie in the store and that nobody announced, as orphans. */
+export async function adoptBlob(db: Queryable, advertiserId: bigint, blob: BlobFacts): Promise<void> {
+  await db.query(
+    `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, orphaned_at)
+     VALUES ($1, $2, $3, $4, 'damaged', now()) ON CONFLICT DO NOTHING`,
+    [advertiserId, blob.sha256, blob.sizeBytes, toBlobKey(advertiserId, blob.sha256)],
+  );
+}
+
+const isUnreferenced = `b.advertiser_id = $1 AND b.state <> 'condemned'
+  AND NOT EXISTS (SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256)
+  AND NOT EXISTS (SELECT 1 FROM intake.attachment_versions v WHERE v.advertiser_id = $1 AND v.sha256 = b.sha256)`;
+
+/** First phase: marks what nothing refers to and nobody has announced for a while. Returns all that are marked now, of how many. */
+export async function markOrphans(
+  db: Queryable,
+  advertiserId: bigint,
+  restMs: number,
+): Promise<{ readonly orphans: number; readonly blobs: number }> {
+  await db.query(
+    `UPDATE intake.blobs b SET orphaned_at = now()
+     WHERE ${isUnreferenced} AND b.orphaned_at IS NULL AND b.intended_at < now() - $2 * interval '1 millisecond'`,
+    [advertiserId, restMs],
+  );
+  const [row] = await db.query<{ orphans: bigint; blobs: bigint }>(
+    `SELECT count(*) FILTER (WHERE orphaned_at IS NOT NULL) AS orphans, count(*) AS blobs
+     FROM intake.blobs WHERE advertiser_id = $1`,
+    [advertiserId],
+  );
+  return { orphans: Number(row?.orphans ?? 0), blobs: Number(row?.blobs ?? 0) };
+}
+
+/** Second phase: deletes what has been an orphan for the grace and still is. `remove` deletes the bytes while the rows are locked. */
+export async function collectOrphans(
+  db: Database,
+  advertiserId: bigint,
+  graceMs: number,
+  remove: (keys: readonly string[]) => Promise<void>,
+): Promise<number> {
+  for (let collected = 0; ; ) {
+    const count = await db.transaction(async (tx) => {
+      const rows = await tx.query<{ sha256: string; key: string }>(
+        `SELECT sha256, key FROM intake.blobs b
+         WHERE ${isUnreferenced} AND b.orphaned_at < now() - $2 * interval '1 millisecond'
+           AND b.intended_at < now() - $2 * interval '1 millisecond'
+         ORDER BY b.orphaned_at LIMIT 100 FOR UPDATE SKIP LOCKED`,
+        [advertiserId, graceMs],
+      );
+      if (rows.length === 0) return 0;
+      await remove(rows.map((row) => row.key));
+      await tx.query(`DELETE FROM intake.blobs WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])`, [
+        advertiserId,
+        rows.map((row) => row.sha256),
+      ]);
+      return rows.length;
+    });
+    if (count === 0) return collected;
+    collected += count;
+  }
+}

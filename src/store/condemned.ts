@@ -1,0 +1,65 @@
+// Bytes that a flag at the source condemns (P8): never kept readable, for none of the advertiser's references, now or later.
+// The row of a condemned blob stays, so that the same bytes are recognised when they come again; the bytes themselves are deleted by
+// whoever drains. A flag that is lifted everywhere sets its bytes free, to be fetched anew.
+import type { Queryable } from './database.ts';
+import { reopenAttachments } from './ready.ts';
+
+/** After some applications changed: condemns what their flags name, and frees what only their flags condemned. `before`: what was condemned by them. */
+export async function condemnFlagged(
+  tx: Queryable,
+  advertiserId: bigint,
+  ids: readonly bigint[],
+  before: readonly string[],
+): Promise<void> {
+  const flagged = await tx.query<{ sha256: string }>(
+    `SELECT DISTINCT sha256 FROM intake.attachments
+     WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND has_virus AND sha256 IS NOT NULL`,
+    [advertiserId, ids],
+  );
+  const hashes = flagged.map((row) => row.sha256);
+  if (hashes.length > 0) await condemn(tx, advertiserId, hashes);
+  const doubtful = before.filter((sha256) => !hashes.includes(sha256));
+  if (doubtful.length > 0) await free(tx, advertiserId, doubtful);
+}
+
+async function condemn(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<void> {
+  await tx.query(
+    `UPDATE intake.blobs SET state = 'condemned', condemned_at = now(), emptied_at = NULL, orphaned_at = NULL
+     WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state <> 'condemned'`,
+    [advertiserId, hashes],
+  );
+  await tx.query(
+    `WITH screen AS (
+       DELETE FROM intake.screens WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])
+     ), earlier AS (
+       UPDATE intake.attachment_versions SET state = 'infected', reason = $3
+       WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'stored'
+     )
+     UPDATE intake.attachments SET state = 'infected', reason = $3, stored_at = NULL, linked = false, parser_version = NULL
+     WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'stored'`,
+    [advertiserId, hashes, sameBytes],
+  );
+}
+
+/** Why an attachment without a flag of its own is infected. */
+export const sameBytes = 'the source has flagged the same bytes on another attachment';
+
+async function free(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<void> {
+  const freed = await tx.query<{ sha256: string }>(
+    `UPDATE intake.blobs b SET state = 'writing', condemned_at = NULL, emptied_at = NULL
+     WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'condemned' AND NOT EXISTS (
+       SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256 AND a.has_virus)
+     RETURNING sha256`,
+    [advertiserId, hashes],
+  );
+  const references = await tx.query<{ application_id: bigint; kind: string }>(
+    `SELECT application_id, kind FROM intake.attachments
+     WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'infected' AND has_virus IS NOT TRUE`,
+    [advertiserId, freed.map((row) => row.sha256)],
+  );
+  await reopenAttachments(
+    tx,
+    advertiserId,
+    references.map((row) => ({ applicationId: row.application_id, kind: row.kind })),
+  );
+}

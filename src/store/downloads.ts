@@ -1,0 +1,174 @@
+// The queue of downloads: narrow rows that go when the work is done, so it stays small after a million files. A claim is a token and a
+// time at which it lapses (`due_at`); whoever completes or fails a download must still hold its token. Knows no bytes and no source.
+import type { TroubleKind } from '../domain/trouble.ts';
+import type { Queryable } from './database.ts';
+
+/** A download's key. */
+export interface DownloadKey {
+  readonly advertiserId: bigint;
+  readonly applicationId: bigint;
+  readonly kind: string;
+}
+
+/** A claimed download. */
+export interface Claim extends DownloadKey {
+  readonly token: string;
+  /** This one included. */
+  readonly attempts: number;
+  /** How often a claim on it lapsed while it was fetched alone. */
+  readonly lapses: number;
+}
+
+export interface ClaimRequest {
+  /** Whose; halted ones among them are not looked at. */
+  readonly advertisers: readonly bigint[];
+  /** Suspects are claimed apart, to be fetched alone. */
+  readonly lane: 'usual' | 'suspects';
+  readonly limit: number;
+  /** A fresh uuid. */
+  readonly token: string;
+  readonly leaseMs: number;
+}
+
+/** 0 live, 1 backfill; a claim that lapsed makes its row a suspect. */
+const priorities = { usual: [0, 1], suspects: [2] };
+
+/**
+ * One statement: per advertiser and priority the rows due longest, skipping those that another worker is claiming. A halted advertiser's
+ * million rows are not touched, since the lookup begins at the active ones. Rows whose claim lapsed are not claimed but made suspects;
+ * a lapse while suspect counts, since suspects are fetched alone. Joining by ctid keeps the plan an index scan at any size.
+ * A claim that a crash of the database forgets was never made, and its token ends nothing: so nobody waits for the platter.
+ */
+const claimSql = `
+  WITH active AS MATERIALIZED (
+    SELECT advertiser_id, set_config('synchronous_commit', 'off', true) FROM intake.advertisers
+    WHERE state = 'active' AND advertiser_id = ANY ($1::bigint[])
+  ), share AS MATERIALIZED (
+    SELECT ceil($3::float8 / greatest(count(*), 1))::int AS size FROM active
+  ), due AS MATERIALIZED (
+    SELECT d.place, row_number() OVER (PARTITION BY active.advertiser_id ORDER BY lane.priority, d.due_at) AS turn
+    FROM active CROSS JOIN unnest($2::smallint[]) AS lane (priority) CROSS JOIN LATERAL (
+      SELECT ctid AS place, due_at FROM intake.downloads
+      WHERE advertiser_id = active.advertiser_id AND priority = lane.priority AND due_at <= now()
+      ORDER BY due_at LIMIT (SELECT size FROM share) FOR UPDATE SKIP LOCKED
+    ) AS d
+  )
+  UPDATE intake.downloads SET
+    lease_token = CASE WHEN lease_token IS NULL THEN $4::uuid END,
+    due_at = CASE WHEN lease_token IS NULL THEN now() + $5 * interval '1 millisecond' ELSE now() END,
+    attempts = attempts + CASE WHEN lease_token IS NULL THEN 1 ELSE -1 END,
+    lapses = lapses + (lease_token IS NOT NULL AND priority = 2)::int,
+    priority = CASE WHEN lease_token IS NULL THEN priority ELSE 2 END
+  WHERE ctid = ANY (ARRAY(SELECT place FROM due, share WHERE turn <= size))
+  RETURNING advertiser_id, application_id, kind, attempts, lapses, lease_token IS NOT NULL AS claimed`;
+
+/** Claims due downloads, in turns between advertisers. `lapsed` are those found abandoned, now suspects. */
+export async function claimDownloads(
+  db: Queryable,
+  request: ClaimRequest,
+): Promise<{ readonly claims: Claim[]; readonly lapsed: number }> {
+  const { advertisers, lane, limit, token, leaseMs } = request;
+  const rows = await db.query<{
+    advertiser_id: bigint;
+    application_id: bigint;
+    kind: string;
+    attempts: number;
+    lapses: number;
+    claimed: boolean;
+  }>(claimSql, [advertisers, priorities[lane], limit, token, leaseMs]);
+  const claims = rows
+    .filter((row) => row.claimed)
+    .map((row) => ({
+      advertiserId: row.advertiser_id,
+      applicationId: row.application_id,
+      kind: row.kind,
+      token,
+      attempts: row.attempts,
+      lapses: row.lapses,
+    }));
+  return { claims, lapsed: rows.length - claims.length };
+}
+
+const keyed = `unnest($1::bigint[], $2::bigint[], $3::text[], $4::uuid[]) AS c (advertiser_id, application_id, kind, token)
+  WHERE d.advertiser_id = c.advertiser_id AND d.application_id = c.application_id AND d.kind = c.kind AND d.lease_token = c.token`;
+
+/** Prolongs claims while their bytes are under way; those that changed hands are not touched. */
+export async function renewDownloads(db: Queryable, claims: readonly Claim[], leaseMs: number): Promise<void> {
+  await db.query(`UPDATE intake.downloads d SET due_at = now() + $5 * interval '1 millisecond' FROM ${keyed}`, [
+    ...toColumns(claims),
+    leaseMs,
+  ]);
+}
+
+/** Why and until when a download waits. */
+export interface Postponement {
+  readonly delayMs: number;
+  /** False: this try does not count. */
+  readonly spend: boolean;
+  readonly trouble: { readonly kind: TroubleKind; readonly message: string } | null;
+}
+
+/** Gives a claim back to wait; a suspect that was fetched to an end, whatever end, is none any more. False when the claim was lost. */
+export async function postponeDownload(db: Queryable, claim: Claim, wait: Postponement): Promise<boolean> {
+  const rows = await db.query(
+    `UPDATE intake.downloads d SET lease_token = NULL, due_at = now() + $5 * interval '1 millisecond',
+       attempts = d.attempts - $6::int, priority = CASE WHEN d.priority = 2 THEN 1 ELSE d.priority END,
+       trouble = coalesce($7, d.trouble), trouble_kind = coalesce($8, d.trouble_kind)
+     FROM ${keyed} RETURNING 1`,
+    [...toColumns([claim]), wait.delayMs, wait.spend ? 0 : 1, wait.trouble?.message, wait.trouble?.kind],
+  );
+  return rows.length > 0;
+}
+
+/** Gives claims back as they were: shutdown spends nothing. */
+export async function returnDownloads(db: Queryable, claims: readonly Claim[]): Promise<void> {
+  if (claims.length === 0) return;
+  await db.query(
+    `UPDATE intake.downloads d SET lease_token = NULL, due_at = now(), attempts = d.attempts - 1 FROM ${keyed}`,
+    toColumns(claims),
+  );
+}
+
+/** What waits of some advertisers: how many, how many of them for a file that the source does not have yet, and when the next other is due. */
+export async function loadWaiting(
+  db: Queryable,
+  advertisers: readonly bigint[],
+): Promise<{ readonly waiting: number; readonly notThere: number; readonly nextInMs: number | null }> {
+  const [row] = await db.query<{ waiting: bigint; not_there: bigint; next_in_ms: number | null }>(
+    `SELECT count(*) AS waiting, count(*) FILTER (WHERE trouble_kind = 'missing') AS not_there,
+       extract(epoch FROM min(due_at) FILTER (WHERE trouble_kind IS DISTINCT FROM 'missing') - now())::float8 * 1000 AS next_in_ms
+     FROM intake.downloads d JOIN intake.advertisers v USING (advertiser_id)
+     WHERE d.advertiser_id = ANY ($1::bigint[]) AND v.state = 'active'`,
+    [advertisers],
+  );
+  return {
+    waiting: Number(row?.waiting ?? 0),
+    notThere: Number(row?.not_there ?? 0),
+    nextInMs: row?.next_in_ms ?? null,
+  };
+}
+
+/** Wakes whoever waits for work; heard when the transaction commits. */
+export async function notifyQueued(tx: Queryable, advertiserId: bigint): Promise<void> {
+  await tx.query(`SELECT pg_notify('intake_downloads', $1::bigint::text)`, [advertiserId]);
+}
+
+function toColumns(claims: readonly Claim[]): unknown[] {
+  return [
+    claims.map((c) => c.advertiserId),
+    claims.map((c) => c.applicationId),
+    claims.map((c) => c.kind),
+    claims.map((c) => c.token),
+  ];
+}
+
+/** Whether anything of these advertisers is due now; one probe of an index per advertiser. */
+export async function isDownloadDue(db: Queryable, advertisers: readonly bigint[]): Promise<boolean> {
+  const [row] = await db.query<{ due: boolean }>(
+    `SELECT EXISTS (SELECT 1 FROM unnest($1::bigint[]) AS v (advertiser_id)
+       CROSS JOIN LATERAL (SELECT 1 FROM intake.downloads d
+         WHERE d.advertiser_id = v.advertiser_id AND d.due_at <= now() LIMIT 1) AS one) AS due`,
+    [advertisers],
+  );
+  return row?.due ?? false;
+}

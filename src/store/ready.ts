@@ -1,0 +1,57 @@
+// Ready: all of an application's attachments are in a final state. `ready_at` is set in the transaction that settles the last of them,
+// cleared in the one that opens one again, and each setting is an event.
+import type { Queryable } from './database.ts';
+import { type DownloadKey, notifyQueued } from './downloads.ts';
+import type { ApplicationEvent } from './events.ts';
+
+/** Sets or clears `ready_at` by what the attachments say now. */
+export async function settleReady(
+  tx: Queryable,
+  advertiserId: bigint,
+  ids: readonly bigint[],
+): Promise<ApplicationEvent[]> {
+  const rows = await tx.query<{ application_id: bigint; ready: boolean }>(
+    `UPDATE intake.applications a SET ready_at = CASE WHEN s.ready THEN now() END
+     FROM (
+       SELECT p.application_id, NOT EXISTS (
+         SELECT 1 FROM intake.attachments f
+         WHERE f.advertiser_id = $1 AND f.application_id = p.application_id AND f.state = 'pending') AS ready
+       FROM intake.applications p WHERE p.advertiser_id = $1 AND p.application_id = ANY ($2::bigint[])
+     ) AS s
+     WHERE a.advertiser_id = $1 AND a.application_id = s.application_id AND (a.ready_at IS NOT NULL) <> s.ready
+     RETURNING a.application_id, s.ready`,
+    [advertiserId, ids],
+  );
+  return rows
+    .filter((row) => row.ready)
+    .map((row) => ({ applicationId: row.application_id, type: 'application.ready' }));
+}
+
+/** Opens settled attachments of one advertiser again: pending, queued, no longer ready. What waits already becomes due now. */
+export async function reopenAttachments(
+  tx: Queryable,
+  advertiserId: bigint,
+  keys: readonly Pick<DownloadKey, 'applicationId' | 'kind'>[],
+): Promise<void> {
+  if (keys.length === 0) return;
+  const ids = keys.map((key) => key.applicationId);
+  // Applications first, in order, as every other writer locks them.
+  await tx.query(
+    `SELECT 1 FROM intake.applications WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])
+     ORDER BY application_id FOR NO KEY UPDATE`,
+    [advertiserId, ids],
+  );
+  await tx.query(
+    `WITH chosen AS (SELECT * FROM unnest($2::bigint[], $3::text[]) AS k (application_id, kind)), opened AS (
+       UPDATE intake.attachments a SET state = 'pending', reason = NULL, sha256 = NULL, linked = false, stored_at = NULL
+       FROM chosen k WHERE a.advertiser_id = $1 AND a.application_id = k.application_id AND a.kind = k.kind
+         AND a.state <> 'erased' RETURNING a.application_id, a.kind
+     )
+     INSERT INTO intake.downloads AS d (advertiser_id, application_id, kind, priority)
+     SELECT $1, application_id, kind, 0 FROM opened
+     ON CONFLICT (advertiser_id, application_id, kind) DO UPDATE SET due_at = now() WHERE d.lease_token IS NULL`,
+    [advertiserId, ids, keys.map((key) => key.kind)],
+  );
+  await settleReady(tx, advertiserId, [...new Set(ids)]);
+  await notifyQueued(tx, advertiserId);
+}

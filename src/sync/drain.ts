@@ -1,0 +1,298 @@
+// A drain: one run through the due downloads of some accounts, several at once, in turns between them. It claims, keeps the claims alive,
+// carries out the verdict on every failure, and gives back what it cannot finish. What one file needs is written in download.ts.
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { HashSetting } from '../domain/hash-trust.ts';
+import { Trouble } from '../domain/trouble.ts';
+import type { Source } from '../source/client.ts';
+import type { Claim } from '../store/downloads.ts';
+import type { FileFacts } from '../store/files.ts';
+import { type DownloadDeps, type DownloadEnd, download } from './download.ts';
+import { type DrainSummary, type DrainTotals, nothingDrained } from './drain-summary.ts';
+import { emptyCondemned } from './emptying.ts';
+import { failDownload, type Standing } from './failing.ts';
+import { requireRoom } from './room.ts';
+
+/** An account whose files can be fetched. */
+export interface DrainAccount {
+  readonly name: string;
+  readonly advertiserId: bigint;
+  readonly source: Source;
+}
+
+export interface DrainDeps extends Omit<DownloadDeps, 'source'> {
+  readonly accounts: readonly DrainAccount[];
+  /** Free space of the spool's disk. */
+  readonly loadSpoolBytes: () => Promise<number | null>;
+  readonly onStep?: ((totals: DrainTotals) => void) | undefined;
+  readonly onWait?: ((trouble: Trouble, waitMs: number) => void) | undefined;
+}
+
+export interface DrainRequest {
+  readonly concurrency: number;
+  readonly leaseMs: number;
+  readonly maxBytes: number;
+  readonly hash: HashSetting;
+  /** How long the run waits for what is due a little later, and for storage that is gone. 0: it ends as soon as nothing is due. */
+  readonly patienceMs: number;
+  /** After the signal, downloads under way get so long to finish. */
+  readonly graceMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** Suspects are fetched alone, so a long run makes room for them now and then. */
+const suspectsEveryMs = 60_000;
+
+type Ended = Omit<DownloadEnd & { kind: 'settled' }, 'kind'>;
+type Failure = Omit<DownloadEnd & { kind: 'failed' }, 'kind'>;
+
+/** Fetches what is due, until nothing is, or nothing will be within the patience. */
+export async function drain(deps: DrainDeps, request: DrainRequest): Promise<DrainSummary> {
+  const run = new Run(deps, request);
+  using _renewal = run.keepClaims();
+  return await run.untilDry();
+}
+
+class Run {
+  readonly #deps: DrainDeps;
+  readonly #request: DrainRequest;
+  readonly #accounts: Map<bigint, DrainAccount & Standing>;
+  readonly #flights = new Map<Claim, Promise<void>>();
+  readonly #landing: AbortController = new AbortController();
+  #ready: FileFacts[] = [];
+  #totals = { ...nothingDrained };
+  readonly #halted: { name: string; trouble: Trouble }[] = [];
+  #restsUntil = 0;
+  #rests = 0;
+  /** What no verdict covers: a mistake of ours, thrown at the next move. */
+  #fatal: { readonly error: unknown } | null = null;
+  #broken: { trouble: Trouble; since: number } | null = null;
+  #suspectsAt = performance.now() + suspectsEveryMs;
+  #dryAt: number | null = null;
+
+  constructor(deps: DrainDeps, request: DrainRequest) {
+    this.#deps = deps;
+    this.#request = request;
+    this.#accounts = new Map(
+      deps.accounts.map((one) => [one.advertiserId, { ...one, restsUntil: 0, streak: 0, isAlive: false }]),
+    );
+  }
+
+  /** Prolongs the claims of everything in hand, on a connection of its own, while the run lasts. */
+  keepClaims(): Disposable {
+    const timer = setInterval(() => {
+      const claims = [...this.#flights.keys(), ...this.#ready.map((file) => file.claim)];
+      // A database that does not answer is met by the downloads themselves.
+      if (claims.length > 0) this.#deps.store.renewDownloads(claims, this.#request.leaseMs).catch(() => {});
+    }, this.#request.leaseMs / 3);
+    return { [Symbol.dispose]: () => clearInterval(timer) };
+  }
+
+  async untilDry(): Promise<DrainSummary> {
+    const { signal, graceMs } = this.#request;
+    const stop = () => void setTimeout(() => this.#landing.abort(signal.reason), graceMs).unref();
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      while (!signal.aborted) if (!(await this.#step())) break;
+      await Promise.all(this.#flights.values());
+      signal.throwIfAborted();
+      if (this.#fatal) throw this.#fatal.error;
+      await emptyCondemned(this.#deps, this.#ids(), signal);
+      const { waiting, notThere } = await this.#deps.store.loadWaiting(this.#ids());
+      return { ...this.#totals, waiting, notThere, halted: this.#halted };
+    } finally {
+      signal.removeEventListener('abort', stop);
+      await this.#giveBack();
+    }
+  }
+
+  /** One move: start what is claimed, claim, wait for a landing or for time to pass. False at the end. */
+  async #step(): Promise<boolean> {
+    if (this.#fatal) throw this.#fatal.error;
+    await this.#returnResting();
+    while (this.#ready.length > 0 && this.#flights.size < this.#request.concurrency) this.#start(this.#ready.shift());
+    if (this.#flights.size >= this.#request.concurrency) return await this.#landOne();
+    const restMs = this.#restsUntil - performance.now();
+    if (restMs > 0) return this.#flights.size > 0 ? await this.#landOne() : await this.#wait(restMs);
+    const isSuspectsTurn = performance.now() > this.#suspectsAt;
+    if (isSuspectsTurn && this.#flights.size > 0) return await this.#landOne();
+    if (!isSuspectsTurn && (await this.#claim('usual', 2 * this.#request.concurrency))) return true;
+    if (this.#flights.size > 0) return await this.#landOne();
+    if (await this.#fetchSuspect()) return true;
+    if (this.#restsUntil > performance.now()) return true;
+    this.#suspectsAt = performance.now() + suspectsEveryMs;
+    return isSuspectsTurn || (await this.#waitForDue());
+  }
+
+  async #claim(lane: 'usual' | 'suspects', limit: number): Promise<boolean> {
+    const advertisers = this.#ids().filter((id) => (this.#accounts.get(id)?.restsUntil ?? 0) <= performance.now());
+    if (advertisers.length === 0) return false;
+    try {
+      await requireRoom(this.#deps, this.#request.concurrency * this.#request.maxBytes);
+      const { store } = this.#deps;
+      const { leaseMs, hash } = this.#request;
+      const token = randomUUID();
+      const { claims, lapsed } = await store.claimDownloads({ advertisers, lane, limit, token, leaseMs });
+      if (claims.length > 0) this.#ready.push(...(await store.loadFileFacts(claims, hash)));
+      this.#broken = null;
+      return claims.length > 0 || lapsed > 0;
+    } catch (error) {
+      if (!(error instanceof Trouble)) throw error;
+      this.#rest(error);
+      return false;
+    }
+  }
+
+  async #fetchSuspect(): Promise<boolean> {
+    const found = await this.#claim('suspects', 1);
+    const file = this.#ready.shift();
+    if (!file) return found;
+    this.#start(file);
+    await Promise.all(this.#flights.values());
+    return true;
+  }
+
+  #start(file: FileFacts | undefined): void {
+    if (!file) return;
+    const { claim } = file;
+    const flight = this.#fly(file)
+      .catch((error: unknown) => {
+        this.#fatal ??= { error };
+      })
+      .finally(() => this.#flights.delete(claim));
+    this.#flights.set(claim, flight);
+  }
+
+  async #fly(file: FileFacts): Promise<void> {
+    const account = this.#accounts.get(file.claim.advertiserId);
+    if (!account) return;
+    const { hash, maxBytes } = this.#request;
+    const { signal } = this.#landing;
+    try {
+      const ended = await download({ ...this.#deps, source: account.source }, { file, hash, maxBytes, signal });
+      if (ended.kind === 'settled') this.#count(ended, account);
+      else await this.#fail(file.claim, ended, account);
+    } catch (error) {
+      if (signal.aborted) return await this.#return([file]);
+      // A mistake of ours that one file brings out costs that file its tries, and no other.
+      const name = error instanceof Error ? error.name : 'no error';
+      const trouble = new Trouble('mismatch', `Unexpected while fetching (${name}).`, { cause: error });
+      await this.#fail(file.claim, { at: 'source', trouble }, { ...account, isAlive: true });
+    }
+    this.#deps.onStep?.(this.#totals);
+  }
+
+  #count({ state, bytes, fetched }: Ended, account: Standing): void {
+    if (fetched) Object.assign(account, { isAlive: true, streak: 0 });
+    if (state === 'stored') this.#add({ stored: 1, bytes, linked: fetched ? 0 : 1 });
+    else if (state === 'infected') this.#add({ infected: 1 });
+    else if (state === 'missing') this.#add({ missing: 1 });
+    else if (state === 'rejected') this.#add({ rejected: 1 });
+    else if (state === 'given_up') this.#add({ givenUp: 1 });
+    this.#broken = null;
+    this.#rests = 0;
+    this.#dryAt = null;
+  }
+
+  #add(some: Partial<DrainTotals>): void {
+    for (const [name, count] of Object.entries(some) as [keyof DrainTotals, number][]) {
+      this.#totals = { ...this.#totals, [name]: this.#totals[name] + count };
+    }
+  }
+
+  async #fail(claim: Claim, failure: Failure, account: DrainAccount & Standing): Promise<void> {
+    this.#add({ failures: 1 });
+    try {
+      const consequence = await failDownload(this.#deps.store, claim, failure, account);
+      if (consequence.kind === 'settled') this.#count({ ...consequence, bytes: 0, fetched: false }, account);
+      if (consequence.kind === 'rest') this.#rest(failure.trouble);
+      if (consequence.kind === 'halt') await this.#halt(account, failure.trouble);
+    } catch (error) {
+      // The claim lapses by itself where the database cannot be told.
+      if (!(error instanceof Trouble)) throw error;
+      this.#rest(error);
+    }
+  }
+
+  async #halt(account: DrainAccount & Standing, trouble: Trouble): Promise<void> {
+    account.restsUntil = Number.POSITIVE_INFINITY;
+    const { name } = account;
+    if (this.#halted.some((one) => one.name === name)) return;
+    this.#halted.push({ name, trouble });
+    await this.#deps.store.haltAdvertiser(name, 'refused', trouble.message);
+  }
+
+  /** What was claimed and not begun goes back while its account, or everything, rests. */
+  async #returnResting(): Promise<void> {
+    const now = performance.now();
+    const rests = ({ claim }: FileFacts) =>
+      Math.max(this.#restsUntil, this.#accounts.get(claim.advertiserId)?.restsUntil ?? 0) > now;
+    const resting = this.#ready.filter(rests);
+    if (resting.length === 0) return;
+    this.#ready = this.#ready.filter((file) => !resting.includes(file));
+    await this.#return(resting);
+  }
+
+  /** Gives claims back unspent; those that cannot be given back lapse. */
+  async #return(files: readonly FileFacts[]): Promise<void> {
+    await this.#deps.store.returnDownloads(files.map((file) => file.claim)).catch(() => {});
+  }
+
+  /** Storage or database cannot take work: nothing is claimed for a while, longer each time until something succeeds. */
+  #rest(trouble: Trouble): void {
+    const now = performance.now();
+    // Those that fail together are one failure.
+    if (this.#restsUntil > now) return;
+    const delayMs = trouble.retryAfterMs ?? Math.random() * Math.min(15_000, 500 * 2 ** this.#rests++);
+    this.#broken ??= { trouble, since: now };
+    this.#restsUntil = now + delayMs;
+    this.#deps.onWait?.(trouble, delayMs);
+  }
+
+  /** Waits for storage or database to come back; thrown when that takes longer than the patience. */
+  async #wait(ms: number): Promise<boolean> {
+    const { patienceMs, signal } = this.#request;
+    const brokenMs = this.#broken ? performance.now() + ms - this.#broken.since : 0;
+    if (this.#broken && brokenMs > patienceMs) throw this.#broken.trouble;
+    await sleep(ms, undefined, { signal }).catch(() => {});
+    return true;
+  }
+
+  /** Nothing is due. Goes on when something will be within the patience, counted from when the queue first ran dry. */
+  async #waitForDue(): Promise<boolean> {
+    const now = performance.now();
+    this.#dryAt ??= now;
+    const leftMs = this.#dryAt + this.#request.patienceMs - now;
+    if (leftMs <= 0) return false;
+    const waiting = await this.#deps.store.loadWaiting(this.#ids()).catch((error: unknown) => {
+      if (!(error instanceof Trouble)) throw error;
+      this.#rest(error);
+      return null;
+    });
+    if (waiting === null) return true;
+    const { nextInMs } = waiting;
+    if (nextInMs === null) return false;
+    const rests = [...this.#accounts.values()]
+      .map((one) => one.restsUntil - now)
+      .filter((ms) => ms > 0 && ms < Infinity);
+    const waitMs = Math.max(50, nextInMs, ...(nextInMs <= 0 ? rests : []));
+    if (waitMs > leftMs) return false;
+    await sleep(waitMs, undefined, { signal: this.#request.signal }).catch(() => {});
+    return true;
+  }
+
+  async #landOne(): Promise<boolean> {
+    await Promise.race(this.#flights.values());
+    return true;
+  }
+
+  async #giveBack(): Promise<void> {
+    this.#landing.abort();
+    await Promise.allSettled(this.#flights.values());
+    await this.#return(this.#ready);
+  }
+
+  #ids(): bigint[] {
+    return [...this.#accounts.keys()];
+  }
+}

@@ -1,0 +1,154 @@
+// Verify: the books against the store, in both directions, and as many bytes as asked for against their sha256. What is lost is queued
+// again; what nobody refers to is marked, and deleted after a grace. A finding counts only when a second look confirms it, since both
+// sides move while they are compared.
+import { type BlobCondition, type BlobStore, type ListedBlob, toBlobFolder } from '../domain/blob.ts';
+import type { BookedBlob } from '../store/blob-audit.ts';
+import type { Store } from '../store/store.ts';
+import { emptyCondemned } from './emptying.ts';
+
+export interface VerifyDeps {
+  readonly store: Store;
+  readonly blobs: BlobStore;
+  readonly onStep?: ((summary: VerifySummary) => void) | undefined;
+}
+
+export interface VerifyRequest {
+  readonly advertisers: readonly bigint[];
+  /** The share of blobs whose bytes are read and hashed, 0 to 1. */
+  readonly share: number;
+  /** How long bytes that nothing refers to are kept. */
+  readonly graceMs: number;
+  readonly signal: AbortSignal;
+}
+
+export interface VerifySummary {
+  readonly blobs: number;
+  /** Of these the bytes were read. */
+  readonly read: number;
+  readonly readBytes: number;
+  readonly missing: number;
+  readonly damaged: number;
+  /** Attachments that are fetched again, and earlier versions that cannot be. */
+  readonly requeued: number;
+  readonly lost: number;
+  /** Objects that the books did not know. */
+  readonly extra: number;
+  /** Objects with a name that is not ours; left alone. */
+  readonly foreign: number;
+  readonly orphans: number;
+  readonly collected: number;
+  /** Too many orphans at once to be believed: none was deleted. */
+  readonly braked: boolean;
+}
+
+type Counts = { -readonly [Name in keyof VerifySummary]: VerifySummary[Name] };
+
+/** Announced so recently that the bytes may be under way. */
+const restMs = 3_600_000;
+
+/** Compares everything, repairs what can be, and says what was found. */
+export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<VerifySummary> {
+  const counts: Counts = {
+    blobs: 0,
+    read: 0,
+    readBytes: 0,
+    missing: 0,
+    damaged: 0,
+    requeued: 0,
+    lost: 0,
+    extra: 0,
+    foreign: 0,
+    orphans: 0,
+    collected: 0,
+    braked: false,
+  };
+  for (const advertiserId of request.advertisers) {
+    await compare(deps, request, advertiserId, counts);
+    await collect(deps, request, advertiserId, counts);
+  }
+  await emptyCondemned(deps, request.advertisers, request.signal);
+  return counts;
+}
+
+/** Walks rows and objects side by side; both come in the order of their keys. */
+async function compare(deps: VerifyDeps, request: VerifyRequest, advertiserId: bigint, counts: Counts): Promise<void> {
+  const { store, blobs } = deps;
+  const rows = store.loadBlobs(advertiserId);
+  const objects = blobs.list(toBlobFolder(advertiserId), request.signal)[Symbol.asyncIterator]();
+  const verified: string[] = [];
+  let object = await objects.next();
+  for await (const row of rows) {
+    request.signal.throwIfAborted();
+    while (!object.done && object.value.key < row.key) {
+      await meetStranger(store, advertiserId, object.value, counts);
+      object = await objects.next();
+    }
+    const found = !object.done && object.value.key === row.key ? object.value : null;
+    if (found) object = await objects.next();
+    if (await judge(deps, request, advertiserId, row, found, counts)) verified.push(row.sha256);
+    if (verified.length >= 500) await store.markVerified(advertiserId, verified.splice(0));
+    deps.onStep?.(counts);
+  }
+  await store.markVerified(advertiserId, verified);
+  for (; !object.done; object = await objects.next()) await meetStranger(store, advertiserId, object.value, counts);
+}
+
+/** True when the bytes were read and are right. */
+async function judge(
+  { store, blobs }: VerifyDeps,
+  { share, signal }: VerifyRequest,
+  advertiserId: bigint,
+  row: BookedBlob,
+  found: ListedBlob | null,
+  counts: Counts,
+): Promise<boolean> {
+  counts.blobs += 1;
+  if (row.state === 'condemned') {
+    if (found) await store.markUnemptied(advertiserId, row.sha256);
+    return false;
+  }
+  if (row.state !== 'stored') return false;
+  const isRead = Math.random() < share;
+  let condition: BlobCondition = 'intact';
+  if (isRead) condition = await blobs.verify(row.key, row, 'bytes', signal);
+  else if (found?.sizeBytes !== row.sizeBytes) condition = await blobs.verify(row.key, row, 'record', signal);
+  if (isRead && condition !== 'missing') {
+    counts.read += 1;
+    counts.readBytes += row.sizeBytes;
+  }
+  if (condition === 'intact') return isRead;
+  counts[condition] += 1;
+  const { requeued, lost } = await store.markDamaged(advertiserId, row.sha256);
+  counts.requeued += requeued;
+  counts.lost += lost;
+  return false;
+}
+
+async function meetStranger(store: Store, advertiserId: bigint, { key, sizeBytes }: ListedBlob, counts: Counts) {
+  const sha256 = /^\d+\/([0-9a-f]{2})\/(\1[0-9a-f]{62})$/.exec(key)?.[2];
+  if (sha256 === undefined) {
+    counts.foreign += 1;
+    return;
+  }
+  counts.extra += 1;
+  await store.adoptBlob(advertiserId, { sha256, sizeBytes });
+}
+
+/** More orphans than a few, or than a fiftieth, do not come about by themselves: an older database beside a newer bucket, say. */
+const fewOrphans = 20;
+const orphanShare = 0.02;
+
+async function collect(
+  { store, blobs }: VerifyDeps,
+  { graceMs, signal }: VerifyRequest,
+  advertiserId: bigint,
+  counts: Counts,
+): Promise<void> {
+  const marked = await store.markOrphans(advertiserId, Math.min(restMs, graceMs));
+  counts.orphans += marked.orphans;
+  if (marked.orphans > Math.max(fewOrphans, orphanShare * marked.blobs)) {
+    counts.braked = true;
+    return;
+  }
+  counts.collected += await store.collectOrphans(advertiserId, graceMs, (keys) => blobs.delete(keys, signal));
+}

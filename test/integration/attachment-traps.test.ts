@@ -1,0 +1,399 @@
+// What the source may do to a file (rows A1 to A14), and what becomes of it: played by the sandbox, fetched by a real drain.
+import { createHash } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { SandboxOptions } from '../../src/sandbox/server.ts';
+import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
+import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await openTestDatabase();
+});
+afterAll(() => database[Symbol.asyncDispose]());
+const open = (options: SandboxOptions = {}) => openSmallIntake({ database, ...options });
+
+const resume = (content: string, more: object = {}) => ({
+  kind: 'resume',
+  content,
+  contentType: 'text/plain',
+  ...more,
+});
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+
+/** One application with one resume of this content, read but not fetched. */
+async function openOne(content = 'The resume of Ada.', more: object = {}): Promise<SmallIntake & { id: bigint }> {
+  const intake = await open();
+  const [id = 0n] = intake.board.add([{ jobSeekerId: 'js-1', attachments: [resume(content, more)] }]);
+  await intake.sweep();
+  return Object.assign(intake, { id });
+}
+
+const requestsFor = (intake: SmallIntake, path: string) =>
+  intake.board.requests().filter((entry) => entry.path.includes(`/${path}/`)).length;
+
+describe('A1 HasVirus', () => {
+  test('null is fetched; when it becomes true the bytes go, for every reference to them, and never come back', async () => {
+    await using intake = await open();
+    const { board } = intake;
+    const same = 'the same infected bytes';
+    const [first = 0n, second = 0n] = board.add([
+      { attachments: [resume(same, { hasVirus: null })] },
+      { attachments: [resume(same, { hasVirus: false })] },
+    ]);
+    await intake.sweep();
+    await intake.drain();
+    expect((await intake.files()).map((row) => row.state)).toEqual(['stored', 'stored']);
+    expect(await intake.keys()).toHaveLength(1);
+
+    board.change(first, { attachments: [resume(same, { hasVirus: true })] });
+    await intake.sweep(true);
+    await intake.drain();
+    expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
+    expect(await intake.keys()).toEqual([]);
+    expect(await intake.database.query(`SELECT 1 FROM intake.applications WHERE ready_at IS NULL`)).toEqual([]);
+
+    const [third = 0n] = board.add([{ attachments: [resume(same, { hasVirus: false })] }]);
+    await intake.sweep();
+    expect(await intake.drain()).toMatchObject({ infected: 1, stored: 0 });
+    expect(await intake.keys()).toEqual([]);
+    expect((await intake.files()).find((row) => row.application_id === String(third))).toMatchObject({
+      state: 'infected',
+      reason: expect.stringContaining('flagged the same bytes'),
+    });
+
+    // The flag is lifted: all of them are fetched again.
+    board.change(first, { attachments: [resume(same, { hasVirus: false })] });
+    await intake.sweep(true);
+    await intake.drain();
+    expect((await intake.files()).map((row) => [BigInt(row.application_id), row.state])).toEqual([
+      [first, 'stored'],
+      [second, 'stored'],
+      [third, 'stored'],
+    ]);
+    expect(await intake.keys()).toHaveLength(1);
+  });
+
+  test('true while the download is under way: what was put is taken away again', async () => {
+    await using intake = await openOne('bytes that turn out to be bad', { hasVirus: null });
+    const { board, id } = intake;
+    board.add([{ attachments: [resume('bytes that turn out to be bad', { hasVirus: null })] }]);
+    await intake.drain();
+    await intake.sweep();
+    let flagged: Promise<void> | undefined;
+    const slowPut = new Proxy(intake.blobs, {
+      get: (blobs, name: keyof typeof intake.blobs) =>
+        name !== 'put'
+          ? blobs[name]
+          : async (...args: Parameters<typeof blobs.put>) => {
+              board.change(id, { attachments: [resume('bytes that turn out to be bad', { hasVirus: true })] });
+              flagged = intake.sweep(true);
+              await flagged;
+              return await blobs.put(...args);
+            },
+    });
+    await intake.drain({ deps: { blobs: slowPut } });
+    expect(flagged).toBeDefined();
+    expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
+    expect(await intake.keys()).toEqual([]);
+  });
+});
+
+describe('A2 HasVirus', () => {
+  test('true with bytes: nothing is requested, nothing kept', async () => {
+    await using intake = await openOne('a virus', { hasVirus: true });
+    intake.board.choose({ virusBody: 'bytes' });
+    expect(await intake.drain()).toMatchObject({ stored: 0 });
+    expect(requestsFor(intake, 'resume')).toBe(0);
+    expect(await intake.file()).toMatchObject({ state: 'infected', sha256: null });
+  });
+
+  test('false with an empty body is incomplete and tried again', async () => {
+    await using intake = await openOne();
+    intake.board.fault({ kind: 'emptyBody', on: 'resume', times: 1 });
+    await intake.drain();
+    expect(await intake.file()).toMatchObject({ state: 'pending' });
+    await intake.hasten();
+    await intake.drain();
+    expect(await intake.file()).toMatchObject({ state: 'stored', sha256: sha256('The resume of Ada.') });
+  });
+});
+
+describe('A4 Size', () => {
+  test.for(['offByThree', 'zero'] as const)('wrong (%s): two equal fetches decide, and it is noted', async (size) => {
+    await using intake = await open({ choices: { size } });
+    intake.board.add([{ attachments: [resume('exactly this')] }]);
+    await intake.sweep();
+    await intake.drain();
+    expect(await intake.file()).toMatchObject({
+      state: 'stored',
+      sha256: sha256('exactly this'),
+      notes: [{ field: 'Size', reason: expect.stringContaining('12 bytes came') }],
+    });
+    expect(requestsFor(intake, 'resume')).toBe(2);
+  });
+
+  test.for(['null', 'absent', 'negative', 'text'] as const)('%s: one fetch is enough', async (size) => {
+    await using intake = await open({ choices: { size } });
+    intake.board.add([{ attachments: [resume('exactly this')] }]);
+    await intake.sweep();
+    await intake.drain();
+    expect(await intake.file()).toMatchObject({ state: 'stored', notes: null });
+    expect(requestsFor(intake, 'resume')).toBe(1);
+  });
+});
+
+describe('A5 a body that is cut', () => {
+  test.for(['contentLength', 'chunked', 'closeDelimited'] as const)('by %s is never stored short', async (framing) => {
+    const content = 'a resume of some length, so that half of it is something';
+    await using intake = await openOne(content);
+    intake.board.fault({ kind: 'cut', framing, on: 'resume', times: 3 });
+    await intake.drain();
+    expect(await intake.keys()).not.toContain(expect.stringContaining(sha256(content.slice(0, content.length / 2))));
+    for (let tries = 0; tries < 3; tries++) {
+      await intake.hasten();
+      await intake.drain();
+    }
+    expect(await intake.file()).toMatchObject({ state: 'stored', sha256: sha256(content) });
+    expect(await intake.keys()).toHaveLength(1);
+  });
+
+  test('with a Content-Length that is wrong is not stored', async () => {
+    await using intake = await openOne();
+    intake.board.fault({ kind: 'wrongLength', byBytes: 10, on: 'resume', times: null });
+    await intake.drain();
+    expect(await intake.file()).toMatchObject({ state: 'pending' });
+    expect(await intake.keys()).toEqual([]);
+  });
+});
+
+describe('A6 an error page with status 200', () => {
+  test('is not stored; tried again, then final with its reason', async () => {
+    await using intake = await openOne();
+    intake.board.fault({ kind: 'html', on: 'resume', times: null });
+    for (let tries = 0; tries < 8; tries++) {
+      expect(await intake.file()).toMatchObject({ state: 'pending' });
+      await intake.hasten();
+      await intake.drain();
+    }
+    const file = await intake.file();
+    expect(file).toMatchObject({ state: 'given_up', reason: expect.stringContaining('page for people'), sha256: null });
+  });
+
+  test('a file that is HTML, with the announced size, is a file', async () => {
+    await using intake = await openOne('<html><body>My resume</body></html>', { contentType: 'text/html' });
+    await intake.drain();
+    expect(await intake.file()).toMatchObject({ state: 'stored', content_type: 'text/html' });
+  });
+});
+
+describe('A7 Href', () => {
+  test.for(['foreign', 'protocolRelative', 'backslashes', 'tab', 'parent', 'otherId', 'missing'] as const)(
+    '%s is never followed',
+    async (href) => {
+      await using intake = await open({ choices: { href } });
+      const [id] = intake.board.add([{ attachments: [resume('mine')] }]);
+      await intake.sweep();
+      await intake.drain();
+      expect(await intake.file()).toMatchObject({ state: 'stored', sha256: sha256('mine') });
+      expect(intake.board.requests().map((entry) => entry.path)).toContain(`/v1/advertiser/applications/resume/${id}`);
+    },
+  );
+});
+
+describe('A8 Type', () => {
+  test('unknown is a row, and nothing is requested', async () => {
+    await using intake = await open();
+    intake.board.add([{ attachments: [{ kind: 'portfolio', content: 'x' }, resume('y')] }]);
+    await intake.sweep();
+    await intake.drain();
+    expect((await intake.files()).map((row) => [row.kind, row.state])).toEqual([
+      ['portfolio', 'rejected'],
+      ['resume', 'stored'],
+    ]);
+  });
+});
+
+describe('A9 a file that is not there', () => {
+  test('now, and is later: it waits, the application is not ready, then it is stored', async () => {
+    await using intake = await openOne();
+    intake.board.fault({ kind: 'fail', status: 404, on: 'resume', times: 1 });
+    expect(await intake.drain()).toMatchObject({ waiting: 1, notThere: 1, missing: 0 });
+    expect(await intake.file()).toMatchObject({ state: 'pending' });
+    await intake.hasten();
+    expect(await intake.drain()).toMatchObject({ stored: 1, waiting: 0 });
+  });
+
+  test('for ever ends as missing after tries over a day, and the application is ready without it', async () => {
+    await using intake = await openOne();
+    intake.board.fault({ kind: 'fail', status: 404, on: 'resume', times: null });
+    let waitedMs = 0;
+    for (let tries = 0; tries < 7; tries++) {
+      await intake.drain();
+      const [row] = await intake.database.query<{ ms: number }>(
+        `SELECT extract(epoch FROM due_at - now())::float8 * 1000 AS ms FROM intake.downloads`,
+      );
+      waitedMs += row?.ms ?? 0;
+      await intake.hasten();
+    }
+    expect(waitedMs).toBeGreaterThan(20 * 3_600_000);
+    expect(waitedMs).toBeLessThan(28 * 3_600_000);
+    expect(await intake.file()).toMatchObject({ state: 'missing', reason: expect.stringContaining('404') });
+    expect(await intake.database.query(`SELECT 1 FROM intake.applications WHERE ready_at IS NULL`)).toEqual([]);
+  });
+
+  test('for good (410) is missing at once', async () => {
+    await using intake = await openOne();
+    intake.board.fault({ kind: 'fail', status: 410, on: 'resume', times: 1 });
+    expect(await intake.drain()).toMatchObject({ missing: 1, waiting: 0 });
+  });
+});
+
+describe('A10 a redirect', () => {
+  test('to the same origin is followed once, to another never', async () => {
+    await using intake = await openOne();
+    const id = intake.id;
+    intake.board.fault({
+      kind: 'redirect',
+      on: 'resume',
+      times: 1,
+      location: `${intake.board.url}/v1/advertiser/applications/resume/${id}`,
+    });
+    await intake.drain();
+    expect(await intake.file()).toMatchObject({ state: 'stored' });
+
+    await using other = await openOne();
+    await using stranger = await openSmallIntake();
+    other.board.fault({ kind: 'redirect', on: 'resume', times: null, location: `${stranger.board.url}/v1/x` });
+    await other.drain();
+    expect(await other.file()).toMatchObject({ state: 'pending' });
+    expect(stranger.board.requests()).toEqual([]);
+    expect(await other.database.query(`SELECT trouble FROM intake.downloads`)).toEqual([
+      { trouble: expect.stringContaining('another origin') },
+    ]);
+  });
+});
+
+describe('A11 Content-Disposition', () => {
+  test.for([
+    ['plain', /^Resume_[A-Za-z_]+\.\w+$/],
+    ['quoted', /^Resume [A-Za-z ]+\.\w+$/],
+    ['spaces', /^Resume [A-Za-z ]+\.\w+$/],
+    ['extended', /^Lebenslauf Zoë – Resume [A-Za-z ]+\.\w+$/],
+    ['both', /^Lebenslauf Zoë – Resume [A-Za-z ]+\.\w+$/],
+    ['rawUtf8', /^Lebenslauf Zoë – Resume [A-Za-z ]+\.\w+$/],
+    ['traversal', /^Resume [A-Za-z ]+\.\w+$/],
+    ['nul', /^resume\.pdf$/],
+    ['long', /^(?:long )+.{1,5}$/],
+  ] as const)('%s is kept as a name, never as a path', async ([disposition, name]) => {
+    await using intake = await open({ choices: { disposition } });
+    intake.board.add([{ attachments: [{ kind: 'resume' }] }]);
+    await intake.sweep();
+    await intake.drain();
+    const file = await intake.file();
+    expect(file.file_name).toMatch(name);
+    expect(file.file_name?.length).toBeLessThanOrEqual(255);
+    expect((await intake.keys()).join()).toMatch(/^\d+\/[0-9a-f]{2}\/[0-9a-f]{64}$/);
+  });
+
+  test('missing: no name', async () => {
+    await using intake = await open({ choices: { disposition: 'missing' } });
+    intake.board.add([{ attachments: [{ kind: 'resume' }] }]);
+    await intake.sweep();
+    await intake.drain();
+    expect(await intake.file()).toMatchObject({ state: 'stored', file_name: null });
+  });
+});
+
+describe('A12 a file', () => {
+  test('of 10 GB is abandoned at the limit and rejected with the reason', async () => {
+    await using intake = await openOne();
+    intake.board.fault({ kind: 'flood', on: 'resume', times: null });
+    expect(await intake.drain({ maxBytes: 1_000_000 })).toMatchObject({ rejected: 1 });
+    expect(await intake.file()).toMatchObject({ state: 'rejected', reason: expect.stringContaining('1000000') });
+    expect(await intake.keys()).toEqual([]);
+    expect(readdirSync(join(intake.folder, 'spool'))).toEqual([]);
+  });
+
+  test('that announces more than the limit is rejected without being read', async () => {
+    await using intake = await open({ choices: { framing: 'contentLength' } });
+    intake.board.add([{ attachments: [{ kind: 'resume', sizeBytes: 2_000_000 }] }]);
+    await intake.sweep();
+    expect(await intake.drain({ maxBytes: 1_000_000 })).toMatchObject({ rejected: 1 });
+  });
+
+  test('that drips a byte at a time ends at the total deadline, though it is never idle', async () => {
+    await using intake = await openOne('x'.repeat(500));
+    intake.board.fault({ kind: 'drip', pieceBytes: 1, everyMs: 50, on: 'resume', times: null });
+    const startedAt = performance.now();
+    await intake.drain({ http: { totalTimeoutMs: 600 } });
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    expect(await intake.file()).toMatchObject({ state: 'pending' });
+  });
+
+  test('larger than memory allows goes through the spool, which keeps nothing', async () => {
+    await using intake = await open();
+    intake.board.add([{ attachments: [{ kind: 'resume', sizeBytes: 20_000_000 }] }]);
+    await intake.sweep();
+    expect(await intake.drain()).toMatchObject({ stored: 1, bytes: 20_000_000 });
+    expect(readdirSync(join(intake.folder, 'spool'))).toEqual([]);
+    const [truth] = [...intake.board.truth()];
+    expect((await intake.file()).sha256).toBe(truth?.attachments[0]?.sha256);
+  });
+});
+
+describe('A13 a packed file', () => {
+  test('is not inflated: kept as it came, and noted', async () => {
+    await using intake = await openOne('some text, some text, some text');
+    intake.board.fault({ kind: 'gzip', on: 'resume', times: null });
+    await intake.drain();
+    const file = await intake.file();
+    expect(file).toMatchObject({ state: 'stored', detected_type: 'application/gzip' });
+    expect(file.notes).toContainEqual({ field: 'Content-Encoding', reason: 'gzip, kept as it came' });
+  });
+
+  test('a gzip bomb costs what it weighs', async () => {
+    await using intake = await openOne();
+    intake.board.fault({ kind: 'gzipBomb', sizeBytes: 50_000_000, on: 'resume', times: null });
+    expect(await intake.drain()).toMatchObject({ stored: 1 });
+    const [blob] = await intake.database.query<{ size_bytes: string }>(`SELECT size_bytes FROM intake.blobs`);
+    expect(Number(blob?.size_bytes)).toBeLessThan(100_000);
+  });
+});
+
+describe('A14 other bytes on every download', () => {
+  test('are noted as unstable, and the last are kept', async () => {
+    await using intake = await openOne();
+    intake.board.fault({ kind: 'otherBytes', on: 'resume', times: null });
+    await intake.drain();
+    const file = await intake.file();
+    expect(file.state).toBe('stored');
+    expect(file.notes).toContainEqual({ field: 'bytes', reason: expect.stringContaining('other bytes on each') });
+    expect(await intake.keys()).toEqual([expect.stringContaining(file.sha256 ?? '')]);
+  });
+});
+
+describe('a screen', () => {
+  test('that cannot be read is kept as bytes, and that is visible', async () => {
+    await using intake = await open();
+    intake.board.add([{ attachments: [{ kind: 'screen' }], rawScreen: { json: '{"error": 1}', xml: '<a/>' } }]);
+    await intake.sweep();
+    await intake.drain();
+    expect(await intake.file()).toMatchObject({
+      state: 'stored',
+      sha256: sha256('{"error": 1}'),
+      notes: [{ field: 'screen', reason: expect.stringContaining('cannot be read') }],
+    });
+    expect(await intake.store.loadAdvertiserStatus()).toMatchObject([{ unreadableScreens: 1 }]);
+  });
+
+  test('whose answer is a login page is not kept', async () => {
+    await using intake = await open();
+    intake.board.add([{ attachments: [{ kind: 'screen' }], rawScreen: { json: '{"screen":null}', xml: '<a/>' } }]);
+    await intake.sweep();
+    intake.board.fault({ kind: 'html', on: 'screen', times: null });
+    await intake.drain();
+    expect(await intake.file()).toMatchObject({ state: 'pending' });
+  });
+});

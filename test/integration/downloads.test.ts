@@ -1,0 +1,222 @@
+// The queue: who gets which download, for how long, and what becomes of claims that lapse.
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect } from 'vitest';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import {
+  type Claim,
+  type ClaimRequest,
+  claimDownloads,
+  loadWaiting,
+  postponeDownload,
+  renewDownloads,
+  returnDownloads,
+} from '../../src/store/downloads.ts';
+import { loadFileFacts, settleDownload } from '../../src/store/files.ts';
+import { claimLease } from '../../src/store/leases.ts';
+import { openQueueListener } from '../../src/store/listening.ts';
+import { commitPage } from '../../src/store/pages.ts';
+import { anApplication, anAttachment, aPage } from '../support/applications.ts';
+import { test as base } from '../support/test-database.ts';
+
+const test = base
+  .extend('opened', { scope: 'file' }, async ({ database }, { onCleanup }) => {
+    const db = openDatabase({ url: database.url, role: 'test' });
+    onCleanup(() => db[Symbol.asyncDispose]());
+    return db;
+  })
+  .extend('db', { scope: 'test' }, async ({ opened }): Promise<Database> => {
+    await opened.query(`TRUNCATE intake.applications, intake.advertisers, intake.events, intake.blobs CASCADE`);
+    return opened;
+  });
+
+/** Queues the resumes of applications 1 to `count` of an advertiser. */
+async function queue(db: Database, advertiserId: bigint, count: number, priority = 0): Promise<void> {
+  await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`, [
+    `account ${advertiserId}`,
+    advertiserId,
+  ]);
+  await db.query(
+    `WITH a AS (INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq)
+       SELECT $1, id + $3 * 1000000, '', 1 FROM generate_series(1, $2) AS id RETURNING application_id),
+     f AS (INSERT INTO intake.attachments (advertiser_id, application_id, kind, state)
+       SELECT $1, application_id, 'resume', 'pending' FROM a RETURNING application_id)
+     INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority, due_at)
+     SELECT $1, application_id, 'resume', $3, now() - interval '1 second' + application_id * interval '1 microsecond' FROM f`,
+    [advertiserId, count, priority],
+  );
+}
+
+const request = (some: Partial<ClaimRequest> = {}): ClaimRequest => ({
+  advertisers: [7n],
+  lane: 'usual',
+  limit: 100,
+  token: randomUUID(),
+  leaseMs: 30_000,
+  ...some,
+});
+
+async function claimOne(db: Database, some: Partial<ClaimRequest> = {}): Promise<Claim> {
+  const { claims } = await claimDownloads(db, request({ limit: 1, ...some }));
+  if (!claims[0]) throw new Error('Nothing was due.');
+  return claims[0];
+}
+
+/** Lets the claim of a process that died lapse. */
+async function lapse(db: Database): Promise<void> {
+  await db.query(`UPDATE intake.downloads SET due_at = now() WHERE lease_token IS NOT NULL`);
+}
+
+const givenUp = { kind: 'final', state: 'given_up', reason: 'a test' } as const;
+
+describe('a claim', () => {
+  test('goes to one worker only, however many claim at once, and none is left over', async ({ db }) => {
+    await queue(db, 7n, 200);
+    const claimed = await Promise.all(Array.from({ length: 8 }, () => claimDownloads(db, request({ limit: 40 }))));
+    const rest = await claimDownloads(db, request({ limit: 200 }));
+    const ids = [...claimed, rest].flatMap(({ claims }) => claims.map((claim) => claim.applicationId));
+    expect(new Set(ids).size).toBe(200);
+    expect(ids).toHaveLength(200);
+  });
+
+  test('takes live arrivals before what a backfill brought, the longest due first', async ({ db }) => {
+    await queue(db, 7n, 3, 1);
+    await queue(db, 7n, 2, 0);
+    const { claims } = await claimDownloads(db, request({ limit: 3 }));
+    expect(new Set(claims.map((claim) => claim.applicationId))).toEqual(new Set([1n, 2n, 1_000_001n]));
+  });
+
+  test('shares its batch between advertisers, and does not look at a halted one', async ({ db }) => {
+    await queue(db, 7n, 50);
+    await queue(db, 8n, 50);
+    await queue(db, 9n, 50);
+    await db.query(`UPDATE intake.advertisers SET state = 'halted', halt_kind = 'refused' WHERE advertiser_id = 9`);
+    const { claims } = await claimDownloads(db, request({ advertisers: [7n, 8n, 9n], limit: 20 }));
+    const of = (id: bigint) => claims.filter((claim) => claim.advertiserId === id).length;
+    expect([of(7n), of(8n), of(9n)]).toEqual([10, 10, 0]);
+  });
+
+  test('counts an attempt; one that was throttled, or given back at shutdown, does not', async ({ db }) => {
+    await queue(db, 7n, 1);
+    const first = await claimOne(db);
+    expect(first.attempts).toBe(1);
+    const trouble = { kind: 'throttled', message: 'later' } as const;
+    await postponeDownload(db, first, { delayMs: 0, spend: false, trouble });
+    const second = await claimOne(db);
+    expect(second.attempts).toBe(1);
+    await returnDownloads(db, [second]);
+    const third = await claimOne(db);
+    await postponeDownload(db, third, { delayMs: 0, spend: true, trouble });
+    expect((await claimOne(db)).attempts).toBe(2);
+  });
+
+  test('that waits is not due before its time', async ({ db }) => {
+    await queue(db, 7n, 1);
+    await postponeDownload(db, await claimOne(db), {
+      delayMs: 60_000,
+      spend: true,
+      trouble: { kind: 'missing', message: 'not there' },
+    });
+    expect((await claimDownloads(db, request())).claims).toEqual([]);
+    expect(await loadWaiting(db, [7n])).toEqual({ waiting: 1, notThere: 1, nextInMs: null });
+  });
+
+  test('is prolonged by its heartbeat, and by nobody who lost it', async ({ db }) => {
+    await queue(db, 7n, 1);
+    const claim = await claimOne(db, { leaseMs: 50 });
+    await renewDownloads(db, [claim], 60_000);
+    await sleep(80);
+    expect(await claimDownloads(db, request())).toEqual({ claims: [], lapsed: 0 });
+    await lapse(db);
+    await claimDownloads(db, request());
+    await renewDownloads(db, [claim], 60_000);
+    expect((await claimDownloads(db, request({ lane: 'suspects' }))).claims).toHaveLength(1);
+  });
+});
+
+describe('a claim that lapsed', () => {
+  test('makes its download a suspect, which only those who fetch alone get', async ({ db }) => {
+    await queue(db, 7n, 2);
+    await claimDownloads(db, request({ limit: 2 }));
+    await lapse(db);
+    expect(await claimDownloads(db, request())).toEqual({ claims: [], lapsed: 2 });
+    expect(await claimDownloads(db, request())).toEqual({ claims: [], lapsed: 0 });
+    const suspect = await claimOne(db, { lane: 'suspects' });
+    expect(suspect).toMatchObject({ attempts: 1, lapses: 0 });
+  });
+
+  test('counts only while its download was fetched alone', async ({ db }) => {
+    await queue(db, 7n, 1);
+    for (const lapses of [0, 1, 2, 3]) {
+      const lane = lapses === 0 ? 'usual' : 'suspects';
+      const claim = await claimOne(db, { lane });
+      expect(claim.lapses).toBe(Math.max(0, lapses - 1));
+      await lapse(db);
+      expect(await claimDownloads(db, request({ lane }))).toEqual({ claims: [], lapsed: 1 });
+    }
+    expect((await claimOne(db, { lane: 'suspects' })).lapses).toBe(3);
+  });
+
+  test('can end nothing any more: neither its completion nor its failure is written', async ({ db }) => {
+    await queue(db, 7n, 1);
+    const stale = await claimOne(db);
+    await lapse(db);
+    await claimDownloads(db, request());
+    const current = await claimOne(db, { lane: 'suspects' });
+    expect(await settleDownload(db, stale, givenUp)).toBe('lost');
+    expect(await postponeDownload(db, stale, { delayMs: 0, spend: true, trouble: null })).toBe(false);
+    await returnDownloads(db, [stale]);
+    expect(await db.query(`SELECT state FROM intake.attachments`)).toEqual([{ state: 'pending' }]);
+    expect(await settleDownload(db, current, givenUp)).toBe('given_up');
+    expect(await settleDownload(db, current, givenUp)).toBe('lost');
+  });
+});
+
+describe('the last attachment to be settled', () => {
+  test('makes its application ready, in the same transaction, and that is an event', async ({ db }) => {
+    await queue(db, 7n, 1);
+    await db.query(
+      `INSERT INTO intake.attachments (advertiser_id, application_id, kind, state) VALUES (7, 1, 'screen', 'pending')`,
+    );
+    await db.query(
+      `INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority) VALUES (7, 1, 'screen', 0)`,
+    );
+    const { claims } = await claimDownloads(db, request());
+    const [first, second] = claims as [Claim, Claim];
+    await settleDownload(db, first, givenUp);
+    expect(await db.query(`SELECT ready_at FROM intake.applications`)).toEqual([{ ready_at: null }]);
+    await settleDownload(db, second, givenUp);
+    expect(await db.query(`SELECT ready_at IS NOT NULL AS ready FROM intake.applications`)).toEqual([{ ready: true }]);
+    expect(await db.query(`SELECT application_id, type FROM intake.events`)).toEqual([
+      { application_id: 1n, type: 'application.ready' },
+    ]);
+  });
+});
+
+describe('a page', () => {
+  test('wakes those who listen for work, when it is committed', async ({ db, database }) => {
+    const heard: string[] = [];
+    await using _listener = await openQueueListener({ url: database.url, onQueued: (id) => heard.push(id) });
+    const lease = await claimLease(db, { name: 'acme', lane: 'live', owner: 'test', leaseMs: 60_000 });
+    if (!lease) throw new Error('The lane was not free.');
+    const key = Buffer.from('a key for tests');
+    await commitPage(db, key, aPage(lease, [anApplication(1, { attachments: [] })]));
+    await commitPage(db, key, aPage(lease, [anApplication(2)]));
+    await expect.poll(() => heard).toEqual(['7']);
+  });
+
+  test('that changes a file takes the claim on the earlier one back', async ({ db }) => {
+    await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('acme', 7)`);
+    await db.query(`DELETE FROM intake.leases`);
+    const lease = await claimLease(db, { name: 'acme', lane: 'live', owner: 'test', leaseMs: 60_000 });
+    if (!lease) throw new Error('The lane was not free.');
+    const key = Buffer.from('a key for tests');
+    await commitPage(db, key, aPage(lease, [anApplication(1)]));
+    const stale = await claimOne(db);
+    const changed = anApplication(1, { attachments: [anAttachment('resume', { sourceHash: 'another' })] });
+    await commitPage(db, key, aPage(lease, [changed]));
+    expect(await settleDownload(db, stale, givenUp)).toBe('lost');
+    const [facts] = await loadFileFacts(db, [await claimOne(db)], 'learn');
+    expect(facts).toMatchObject({ sizeBytes: 1_000, twin: null });
+  });
+});

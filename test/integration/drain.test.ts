@@ -1,0 +1,233 @@
+// A drain among troubles: what counts against a file, what rests, what is halted, what is given back.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Trouble } from '../../src/domain/trouble.ts';
+import type { SandboxOptions } from '../../src/sandbox/server.ts';
+import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
+import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await openTestDatabase();
+});
+afterAll(() => database[Symbol.asyncDispose]());
+
+/** So many applications with one resume each, read but not fetched. */
+async function openWith(count: number, options: SandboxOptions = {}): Promise<SmallIntake> {
+  const intake = await openSmallIntake({ database, ...options });
+  intake.board.add(
+    Array.from({ length: count }, (_, at) => ({ attachments: [{ kind: 'resume', content: `resume ${at}` }] })),
+  );
+  await intake.sweep();
+  return intake;
+}
+
+const queue = () =>
+  database.query<{ attempts: number; priority: number; lapses: number; claimed: boolean; trouble_kind: string | null }>(
+    `SELECT attempts, priority, lapses, lease_token IS NOT NULL AS claimed, trouble_kind FROM intake.downloads ORDER BY application_id`,
+  );
+
+describe('a file that fails', () => {
+  test('is tried again within the patience of the run', async () => {
+    await using intake = await openWith(1);
+    intake.board.fault({ kind: 'fail', status: 500, on: 'resume', times: 5 });
+    expect(await intake.drain({ patienceMs: 30_000 })).toMatchObject({ stored: 1, waiting: 0 });
+  });
+
+  test('is given up after eight tries, with the reason, and delays no other', async () => {
+    await using intake = await openWith(3);
+    const [id] = [...intake.board.truth()].map((one) => one.id);
+    intake.board.fault({ kind: 'fail', status: 500, on: 'resume', times: null, applicationId: id });
+    for (let tries = 0; tries < 8; tries++) {
+      await intake.drain();
+      await intake.hasten();
+    }
+    expect((await intake.files()).map((file) => file.state)).toEqual(['given_up', 'stored', 'stored']);
+    expect((await intake.files())[0]?.reason).toMatch(/500.*8 times/);
+  });
+
+  test('with a mistake of ours costs its own tries and no other file', async () => {
+    await using intake = await openWith(3);
+    let mistakes = 1;
+    const describeFile = async () => {
+      if (mistakes-- > 0) throw new TypeError('a mistake');
+      return { contentType: null, detectedType: null, fileName: null, encoding: null, looksLikePage: false };
+    };
+    expect(await intake.drain({ concurrency: 1, deps: { describeFile } })).toMatchObject({ stored: 2, failures: 1 });
+    expect(await queue()).toMatchObject([{ attempts: 1, claimed: false }]);
+    await intake.hasten();
+    expect(await intake.drain()).toMatchObject({ stored: 1 });
+  });
+});
+
+describe('a source', () => {
+  test('that asks for fewer requests gets its time, and no attempt is spent', async () => {
+    await using intake = await openWith(3);
+    intake.board.fault({ kind: 'throttle', retryAfter: 'day', on: 'resume', times: 1 });
+    const summary = await intake.drain({ concurrency: 1, patienceMs: 500 });
+    expect(summary).toMatchObject({ stored: 0, waiting: 3 });
+    const rows = await queue();
+    expect(rows.map((row) => row.attempts)).toEqual([0, 0, 0]);
+    expect(intake.board.requests().filter((entry) => entry.path.includes('/resume/'))).toHaveLength(1);
+  });
+
+  test('that is down spends nobody’s tries, however long, and is left alone after a few', async () => {
+    await using intake = await openWith(30);
+    intake.board.fault({ kind: 'reset', at: 'start', on: 'resume', times: null });
+    await intake.drain();
+    await intake.hasten();
+    await intake.drain();
+    expect((await queue()).map((row) => row.attempts)).toEqual(Array(30).fill(0));
+    intake.board.clearFaults();
+    await intake.hasten();
+    expect(await intake.drain()).toMatchObject({ stored: 30, waiting: 0 });
+  });
+
+  test('that answers 500 to everything is down as well', async () => {
+    await using intake = await openWith(40);
+    intake.board.fault({ kind: 'fail', status: 503, on: 'resume', times: null });
+    await intake.drain({ concurrency: 4 });
+    const spent = (await queue()).filter((row) => row.attempts > 0);
+    expect(spent.length).toBeLessThan(8);
+    expect(await intake.drain({ patienceMs: 0 })).toMatchObject({ givenUp: 0 });
+  });
+
+  test('that refuses the credential halts the account, not the files, and its queue rests', async () => {
+    await using intake = await openWith(5);
+    intake.board.fault({ kind: 'refuse', on: 'resume', times: null });
+    const summary = await intake.drain({ concurrency: 2 });
+    expect(summary.halted).toMatchObject([{ name: 'default', trouble: { kind: 'refused' } }]);
+    expect((await queue()).every((row) => row.attempts === 0 && !row.claimed)).toBe(true);
+    expect(await database.query(`SELECT state, halt_kind FROM intake.advertisers`)).toEqual([
+      { state: 'halted', halt_kind: 'refused' },
+    ]);
+    const before = intake.board.requests().length;
+    await intake.drain();
+    expect(intake.board.requests()).toHaveLength(before);
+    intake.board.clearFaults();
+    // The next round that opens the door ends the halt.
+    await intake.sweep();
+    expect(await intake.drain()).toMatchObject({ stored: 5 });
+  });
+
+  test('that refuses one file while it serves others keeps its account', async () => {
+    await using intake = await openWith(6);
+    const ids = [...intake.board.truth()].map((one) => one.id);
+    intake.board.fault({ kind: 'refuse', status: 403, on: 'resume', times: null, applicationId: ids.at(-1) });
+    expect(await intake.drain({ concurrency: 1 })).toMatchObject({ stored: 5, waiting: 1, halted: [] });
+  });
+});
+
+describe('storage that cannot take bytes', () => {
+  test('stops the claiming, spends nothing, and is waited for', async () => {
+    await using intake = await openWith(4);
+    let broken = true;
+    const blobs = new Proxy(intake.blobs, {
+      get: (target, name: keyof typeof intake.blobs) =>
+        name !== 'put'
+          ? target[name]
+          : async (...args: Parameters<typeof target.put>) => {
+              if (broken) throw new Trouble('ours', 'The disk is full.', { retryAfterMs: 1_000 });
+              return await target.put(...args);
+            },
+    });
+    const waits: number[] = [];
+    setTimeout(() => {
+      broken = false;
+    }, 500);
+    const deps = { blobs, onWait: (_: Trouble, ms: number) => waits.push(ms) };
+    expect(await intake.drain({ patienceMs: 20_000, deps })).toMatchObject({ stored: 4, waiting: 0 });
+    expect(waits.length).toBeGreaterThan(0);
+  });
+
+  test('for longer than the patience ends the run with that trouble; nothing was spent', async () => {
+    await using intake = await openWith(4);
+    const deps = { loadSpoolBytes: async () => 1_000 };
+    await expect(intake.drain({ deps })).rejects.toMatchObject({ kind: 'ours', message: /nearly full/ });
+    expect((await queue()).map((row) => row.attempts)).toEqual([0, 0, 0, 0]);
+    expect(intake.board.requests().filter((entry) => entry.path.includes('/resume/'))).toEqual([]);
+  });
+});
+
+describe('shutdown', () => {
+  test('stops claiming, gives back what cannot finish, and spends no attempt', async () => {
+    await using intake = await openWith(20);
+    intake.board.fault({ kind: 'slow', delayMs: 5_000, on: 'resume', times: null });
+    const stop = new AbortController();
+    const running = intake.drain({ signal: stop.signal, graceMs: 100 });
+    await sleep(400);
+    const startedAt = performance.now();
+    stop.abort(new Error('stop'));
+    await expect(running).rejects.toThrow('stop');
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect((await queue()).every((row) => row.attempts === 0 && !row.claimed && row.priority === 0)).toBe(true);
+  });
+
+  test('lets what is nearly done finish within the grace', async () => {
+    await using intake = await openWith(4);
+    intake.board.fault({ kind: 'slow', delayMs: 500, on: 'resume', times: null });
+    const stop = new AbortController();
+    const running = intake.drain({ signal: stop.signal, graceMs: 5_000 });
+    await sleep(200);
+    stop.abort(new Error('stop'));
+    await expect(running).rejects.toThrow('stop');
+    expect((await intake.files()).every((file) => file.state === 'stored')).toBe(true);
+  });
+});
+
+describe('a file during whose download the process ended', () => {
+  test('is fetched alone, after the others, and is no suspect once it came', async () => {
+    await using intake = await openWith(6);
+    const { claims } = await intake.store.claimDownloads({
+      advertisers: [intake.board.advertiserId],
+      lane: 'usual',
+      limit: 2,
+      token: '00000000-0000-4000-8000-000000000001',
+      leaseMs: 1,
+    });
+    expect(claims).toHaveLength(2);
+    await sleep(20);
+    let flying = 0;
+    const most: number[] = [];
+    const deps = {
+      crashPoint: (name: string) => {
+        if (name === 'claimed') most.push(++flying);
+        if (name === 'settled') flying -= 1;
+      },
+    };
+    expect(await intake.drain({ deps })).toMatchObject({ stored: 6, waiting: 0 });
+    expect(most.slice(-2)).toEqual([1, 1]);
+    expect(Math.max(...most)).toBeGreaterThan(1);
+  });
+
+  test('three times while alone is given up with the reason, and costs no other', async () => {
+    await using intake = await openWith(2);
+    const [id] = [...intake.board.truth()].map((one) => one.id);
+    await database.query(`UPDATE intake.downloads SET priority = 2, lapses = 3 WHERE application_id = $1`, [id]);
+    expect(await intake.drain()).toMatchObject({ stored: 1, givenUp: 1 });
+    expect((await intake.files())[0]).toMatchObject({ state: 'given_up', reason: expect.stringContaining('3 times') });
+  });
+
+  test('that takes longer than the lease keeps its claim by the heartbeat', async () => {
+    await using intake = await openWith(1);
+    intake.board.fault({ kind: 'slow', delayMs: 1_200, on: 'resume', times: 1 });
+    const [, second] = await Promise.all([
+      intake.drain({ leaseMs: 300 }),
+      sleep(700).then(() => intake.drain({ leaseMs: 300 })),
+    ]);
+    expect(second).toMatchObject({ stored: 0, waiting: 1 });
+    expect(await intake.file()).toMatchObject({ state: 'stored' });
+  });
+});
+
+describe('two drains at once', () => {
+  test('share the work, fetch nothing twice and settle every file once', async () => {
+    await using intake = await openWith(60);
+    const [one, other] = await Promise.all([intake.drain({ concurrency: 3 }), intake.drain({ concurrency: 3 })]);
+    expect(one.stored + other.stored).toBe(60);
+    expect(intake.board.requests().filter((entry) => entry.path.includes('/resume/'))).toHaveLength(60);
+    expect(
+      await database.query(`SELECT count(*)::int AS n FROM intake.events WHERE type = 'application.ready'`),
+    ).toEqual([{ n: 60 }]);
+  });
+});

@@ -1,0 +1,161 @@
+// A3: the source's Hash may be missing, constant, volatile or equal for different files. It is a hint that earns trust and loses it.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { SandboxOptions } from '../../src/sandbox/server.ts';
+import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
+import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await openTestDatabase();
+});
+afterAll(() => database[Symbol.asyncDispose]());
+const open = (options: SandboxOptions = {}) => openSmallIntake({ database, ...options });
+
+/** Applications of one jobseeker, each with this resume, read one after the other so that each can know the earlier ones. */
+async function apply(intake: SmallIntake, contents: readonly string[], hash: 'learn' | 'always' | 'never' = 'learn') {
+  for (const content of contents) {
+    intake.board.add([{ jobSeekerId: 'js-1', attachments: [{ kind: 'resume', content }] }]);
+    await intake.sweep();
+    await intake.drain({ hash });
+  }
+}
+
+const requests = (intake: SmallIntake) =>
+  intake.board.requests().filter((entry) => entry.path.includes('/resume/')).length;
+const trust = () =>
+  database.query(`SELECT agreed, contradicted_at IS NOT NULL AS contradicted, unchanged FROM intake.hash_trust`);
+/** As after so many pairs that agreed. */
+const setTrust = (intake: SmallIntake, agreed: number) =>
+  database.query(`INSERT INTO intake.hash_trust (advertiser_id, agreed) VALUES ($1, $2)`, [
+    intake.board.advertiserId,
+    agreed,
+  ]);
+
+describe('learn', () => {
+  test('fetches the first pairs anyway and counts those that agree', async () => {
+    await using intake = await open();
+    await apply(intake, ['same', 'same', 'same']);
+    expect(requests(intake)).toBe(3);
+    expect(await trust()).toEqual([{ agreed: 2, contradicted: false, unchanged: 0 }]);
+    expect(await intake.keys()).toHaveLength(1);
+  });
+
+  test('spares most downloads after twenty pairs, compares some for ever, and says which were linked', async () => {
+    await using intake = await open();
+    await setTrust(intake, 20);
+    intake.board.add(
+      Array.from({ length: 41 }, () => ({ jobSeekerId: 'js-1', attachments: [{ kind: 'resume', content: 'same' }] })),
+    );
+    await intake.sweep();
+    // The first must be there before the others can be linked to it.
+    await database.query(
+      `UPDATE intake.downloads SET due_at = now() + interval '1 hour' WHERE application_id > (SELECT min(application_id) FROM intake.downloads)`,
+    );
+    await intake.drain();
+    await intake.hasten();
+    const { linked, stored } = await intake.drain();
+    expect(stored).toBe(40);
+    expect(linked).toBeGreaterThan(25);
+    expect(requests(intake)).toBe(41 - linked);
+    const files = await intake.files();
+    expect(files.every((file) => file.state === 'stored')).toBe(true);
+    expect(new Set(files.map((file) => `${file.sha256} ${file.content_type}`)).size).toBe(1);
+    expect(files.filter((file) => file.linked)).toHaveLength(linked);
+  });
+
+  test('of another jobseeker, kind or Size is no pair', async () => {
+    await using intake = await open({ choices: { hash: 'constant' } });
+    await apply(intake, ['some bytes']);
+    intake.board.add([
+      { jobSeekerId: 'js-2', attachments: [{ kind: 'resume', content: 'some bytes' }] },
+      { jobSeekerId: 'js-1', attachments: [{ kind: 'coverLetter', content: 'some bytes' }] },
+      { jobSeekerId: 'js-1', attachments: [{ kind: 'resume', content: 'more bytes than before' }] },
+    ]);
+    await intake.sweep();
+    await intake.drain();
+    expect(await trust()).toEqual([]);
+  });
+
+  test('ends at one contradiction, and what was linked by Hash alone is fetched', async () => {
+    await using intake = await open({ choices: { hash: 'constant' } });
+    await setTrust(intake, 20);
+    await apply(intake, ['resume A'], 'learn');
+    await apply(intake, ['resume B'], 'always');
+    const wrong = await intake.files();
+    expect(wrong[1]).toMatchObject({ linked: true, sha256: wrong[0]?.sha256 });
+    await database.query(`UPDATE intake.hash_trust SET agreed = 0`);
+    await apply(intake, ['resume C']);
+    await intake.drain();
+    const truth = [...intake.board.truth()].map((one) => one.attachments[0]?.sha256);
+    expect((await intake.files()).map((file) => file.sha256)).toEqual(truth);
+    expect(await trust()).toEqual([{ agreed: 0, contradicted: true, unchanged: 0 }]);
+    intake.board.clearFaults();
+    await apply(intake, ['resume C']);
+    expect((await intake.files()).every((file) => !file.linked)).toBe(true);
+  });
+
+  test.for(['null', 'absent', 'empty'] as const)('without a Hash (%s) nothing is compared or linked', async (hash) => {
+    await using intake = await open({ choices: { hash } });
+    await setTrust(intake, 20);
+    await apply(intake, ['same', 'same']);
+    expect(requests(intake)).toBe(2);
+    expect(await trust()).toEqual([{ agreed: 20, contradicted: false, unchanged: 0 }]);
+  });
+});
+
+describe('always', () => {
+  test('links any equal Hash and Size of the advertiser without a request', async () => {
+    await using intake = await open();
+    await apply(intake, ['same'], 'always');
+    intake.board.add([{ jobSeekerId: 'js-2', attachments: [{ kind: 'coverLetter', content: 'same' }] }]);
+    await intake.sweep();
+    expect(await intake.drain({ hash: 'always' })).toMatchObject({ stored: 1, linked: 1 });
+  });
+
+  test('does not link to bytes that are damaged', async () => {
+    await using intake = await open();
+    await apply(intake, ['same'], 'always');
+    await database.query(`UPDATE intake.blobs SET state = 'damaged'`);
+    await apply(intake, ['same'], 'always');
+    expect((await intake.files()).map((file) => file.linked)).toEqual([false, false]);
+  });
+});
+
+describe('never', () => {
+  test('fetches everything, and stores the same bytes once', async () => {
+    await using intake = await open();
+    await setTrust(intake, 1_000);
+    await apply(intake, ['same', 'same', 'same'], 'never');
+    expect(requests(intake)).toBe(3);
+    expect(await intake.keys()).toHaveLength(1);
+  });
+});
+
+describe('a Hash that changes while the bytes do not', () => {
+  test('makes no new version, and after three it is no sign of change any more', async () => {
+    await using intake = await open({ choices: { hash: 'volatile' } });
+    await apply(intake, ['always the same']);
+    for (let round = 1; round <= 5; round++) {
+      await intake.sweep(true);
+      await intake.drain();
+      expect(await intake.file()).toMatchObject({ state: 'stored', version: 1 });
+    }
+    expect(await trust()).toMatchObject([{ unchanged: 3 }]);
+    expect(requests(intake)).toBe(4);
+    expect(await database.query(`SELECT 1 FROM intake.attachment_versions`)).toEqual([]);
+  });
+
+  test('while a changed Hash with changed bytes is a new version, and the earlier bytes stay', async () => {
+    await using intake = await open();
+    await apply(intake, ['first']);
+    const [id = 0n] = [...intake.board.truth()].map((one) => one.id);
+    intake.board.change(id, { attachments: [{ kind: 'resume', content: 'second, longer' }] });
+    await intake.sweep(true);
+    await intake.drain();
+    expect(await intake.file()).toMatchObject({ state: 'stored', version: 2 });
+    expect(await database.query(`SELECT version, state FROM intake.attachment_versions`)).toEqual([
+      { version: 1, state: 'stored' },
+    ]);
+    expect(await intake.keys()).toHaveLength(2);
+  });
+});

@@ -1,0 +1,189 @@
+// Verify: every planted defect is found, damaged files are fetched again, orphans go in two phases, and a wrong store is refused.
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openDiskBlobs } from '../../src/blobs/disk.ts';
+import { toBlobKey } from '../../src/domain/blob.ts';
+import { parseScreens, screenParserVersion } from '../../src/source/screen.ts';
+import { reparse } from '../../src/sync/reparse.ts';
+import { type VerifyRequest, verify } from '../../src/sync/verify.ts';
+import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
+import { findFileDifferences } from '../support/file-equality.ts';
+import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await openTestDatabase();
+});
+afterAll(() => database[Symbol.asyncDispose]());
+
+const dayMs = 86_400_000;
+
+/** Three stored files. */
+async function openThree(): Promise<SmallIntake & { paths: string[] }> {
+  const intake = await openSmallIntake({ database });
+  intake.board.add(['one', 'two!', 'three'].map((content) => ({ attachments: [{ kind: 'resume', content }] })));
+  await intake.sweep();
+  await intake.drain();
+  const paths = (await intake.keys()).map((key) => join(intake.folder, 'blobs', key));
+  expect(paths).toHaveLength(3);
+  return Object.assign(intake, { paths });
+}
+
+const check = (intake: SmallIntake, request: Partial<VerifyRequest> = {}) =>
+  verify(intake, {
+    advertisers: [intake.board.advertiserId],
+    share: 1,
+    graceMs: dayMs,
+    signal: AbortSignal.timeout(20_000),
+    ...request,
+  });
+
+const clean = { missing: 0, damaged: 0, requeued: 0, extra: 0, foreign: 0, orphans: 0, collected: 0, braked: false };
+
+describe('verify', () => {
+  test('finds nothing where nothing is wrong, and books what it proved', async () => {
+    await using intake = await openThree();
+    expect(await check(intake)).toMatchObject({ ...clean, blobs: 3, read: 3, readBytes: 12 });
+    expect(await check(intake, { share: 0 })).toMatchObject({ ...clean, blobs: 3, read: 0 });
+  });
+
+  type Plant = (paths: readonly string[]) => void;
+  const [first, second] = [0, 1];
+  const defects: [name: string, plant: Plant, share: number, found: object][] = [
+    ['deleted', (paths) => rmSync(paths[first] ?? ''), 0, { missing: 1, requeued: 1 }],
+    ['truncated', (paths) => truncateSync(paths[first] ?? '', 1), 0, { damaged: 1, requeued: 1 }],
+    ['of the wrong size', (paths) => writeFileSync(paths[first] ?? '', 'much longer'), 0, { damaged: 1, requeued: 1 }],
+    [
+      'with one flipped byte',
+      (paths) => {
+        const bytes = readFileSync(paths[first] ?? '');
+        bytes[1] = (bytes[1] ?? 0) ^ 1;
+        writeFileSync(paths[first] ?? '', bytes);
+      },
+      1,
+      { damaged: 1, requeued: 1 },
+    ],
+    [
+      'swapped',
+      (paths) => {
+        const [a = '', b = ''] = [paths[first], paths[second]];
+        renameSync(a, `${a}.x`);
+        renameSync(b, a);
+        renameSync(`${a}.x`, b);
+      },
+      1,
+      { damaged: 2, requeued: 2 },
+    ],
+  ];
+
+  test.for(defects)('finds an object that is %s, and the file is fetched again', async ([, plant, share, found]) => {
+    await using intake = await openThree();
+    plant(intake.paths);
+    expect(await check(intake, { share })).toMatchObject({ ...clean, ...found });
+    expect(await database.query(`SELECT 1 FROM intake.applications WHERE ready_at IS NULL`)).not.toEqual([]);
+    await intake.drain();
+    expect(await findFileDifferences(intake, 'json')).toEqual([]);
+    expect(await check(intake)).toMatchObject(clean);
+  });
+
+  test('finds an object that nobody knows, keeps it for the grace, then deletes it', async () => {
+    await using intake = await openThree();
+    const bytes = 'left by somebody';
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    const extra = join(intake.folder, 'blobs', toBlobKey(intake.board.advertiserId, sha256));
+    mkdirSync(join(extra, '..'), { recursive: true });
+    writeFileSync(extra, bytes);
+    expect(await check(intake)).toMatchObject({ ...clean, extra: 1, orphans: 1 });
+    expect(await check(intake)).toMatchObject({ ...clean, orphans: 1 });
+    expect(await intake.keys()).toHaveLength(4);
+    await database.query(
+      `UPDATE intake.blobs SET orphaned_at = orphaned_at - interval '25 hours', intended_at = intended_at - interval '25 hours'`,
+    );
+    expect(await check(intake)).toMatchObject({ ...clean, orphans: 1, collected: 1 });
+    expect(await intake.keys()).toHaveLength(3);
+    expect(await check(intake)).toMatchObject({ ...clean, blobs: 3 });
+  });
+
+  test('never collects what came into use again meanwhile', async () => {
+    await using intake = await openThree();
+    await database.query(
+      `UPDATE intake.blobs SET orphaned_at = now() - interval '2 days', intended_at = now() - interval '2 days'`,
+    );
+    expect(await check(intake)).toMatchObject({ collected: 0 });
+    expect(await intake.keys()).toHaveLength(3);
+  });
+
+  test('leaves names alone that are not ours', async () => {
+    await using intake = await openThree();
+    writeFileSync(join(intake.folder, 'blobs', String(intake.board.advertiserId), 'readme'), 'hands off');
+    expect(await check(intake)).toMatchObject({ ...clean, foreign: 1 });
+    expect(await intake.keys()).toHaveLength(4);
+  });
+
+  test('deletes nothing when there are too many orphans to be believed', async () => {
+    await using intake = await openThree();
+    await database.query(
+      `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, intended_at, orphaned_at)
+       SELECT $1, lpad(n::text, 64, '0'), 1, 'x', 'damaged', now() - interval '3 days', now() - interval '2 days'
+       FROM generate_series(1, 30) AS n`,
+      [intake.board.advertiserId],
+    );
+    expect(await check(intake)).toMatchObject({ orphans: 30, collected: 0, braked: true });
+  });
+
+  test('finds condemned bytes that came back, and deletes them', async () => {
+    await using intake = await openThree();
+    await database.query(
+      `UPDATE intake.blobs SET state = 'condemned', condemned_at = now(), emptied_at = now() WHERE size_bytes = 3`,
+    );
+    await check(intake);
+    expect(await intake.keys()).toHaveLength(2);
+  });
+});
+
+describe('another store than the first', () => {
+  test('is refused, also an empty folder where the mount is gone', async () => {
+    await using intake = await openThree();
+    const signal = AbortSignal.timeout(5_000);
+    await intake.store.pinBlobStore(await intake.blobs.openIdentity(signal), intake.blobs.location);
+    await intake.store.pinBlobStore(await intake.blobs.openIdentity(signal), 'the same by another name');
+    await using other = await openDiskBlobs(join(intake.folder, 'other'));
+    await expect(intake.store.pinBlobStore(await other.openIdentity(signal), other.location)).rejects.toMatchObject({
+      name: 'WrongStore',
+    });
+    await expect(intake.store.pinBlobStore('none', other.location)).rejects.toMatchObject({ name: 'WrongStore' });
+  });
+});
+
+describe('reparse', () => {
+  test('rebuilds the rows of screens from their bytes, without the network', async () => {
+    await using intake = await openSmallIntake({ database, applications: 30 });
+    await intake.sweep();
+    await intake.drain();
+    const rows = `SELECT a.application_id, a.text, a.selected, s.parser_version FROM intake.screen_answers a
+      JOIN intake.screens s USING (advertiser_id, application_id, screen_no) ORDER BY 1, question_no, answer_no`;
+    const before = await database.query(rows);
+    expect(before.length).toBeGreaterThan(20);
+    const [{ n }] = (await database.query(
+      `SELECT count(*)::int AS n FROM intake.attachments WHERE kind = 'screen' AND state = 'stored'`,
+    )) as [{ n: number }];
+    await database.query(
+      `DELETE FROM intake.screens; UPDATE intake.attachments SET parser_version = NULL WHERE kind = 'screen'`,
+    );
+    expect(await intake.store.loadAdvertiserStatus()).toMatchObject([{ unreadableScreens: n }]);
+    intake.board.clearRequests();
+    const request = { advertisers: [intake.board.advertiserId], signal: AbortSignal.timeout(20_000) };
+    const deps = { ...intake, parseScreens };
+    expect(await reparse(deps, { ...request, parserVersion: screenParserVersion })).toEqual({
+      read: n,
+      unreadable: 0,
+      missing: 0,
+    });
+    expect(await database.query(rows)).toEqual(before);
+    expect(intake.board.requests()).toEqual([]);
+    expect(await reparse(deps, { ...request, parserVersion: screenParserVersion })).toMatchObject({ read: 0 });
+    expect(await reparse(deps, { ...request, parserVersion: null })).toMatchObject({ read: n });
+  });
+});

@@ -1,0 +1,117 @@
+// The commands about files as an operator meets them: exit codes, what they say, and a process that dies in the middle.
+import { mkdtempDisposableSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect } from 'vitest';
+import { openSandbox } from '../../src/sandbox/server.ts';
+import { runIntake } from '../support/intake.ts';
+import { toEnvironment } from '../support/syncing.ts';
+import { openTestDatabase, test } from '../support/test-database.ts';
+
+const answer = (text: string) => JSON.parse(text.trim().split('\n').at(-1) ?? '');
+
+/** KILLS=20 ends twenty processes at each named moment; without it, one at two of them. */
+const kills = Number(process.env.KILLS ?? 1);
+const crashPoints = process.env.KILLS ? ['claimed', 'fetched', 'intended', 'put', 'settled'] : ['fetched', 'put'];
+
+describe('files at the command line', { timeout: 60_000 + 10_000 * kills }, () => {
+  test('are fetched, verified, shown, lost, found to be lost and fetched again', async ({ database }) => {
+    await using board = await openSandbox({ applications: 0 });
+    board.add([
+      { attachments: [{ kind: 'resume', content: 'the first' }] },
+      {
+        attachments: [{ kind: 'resume', content: 'the second' }, { kind: 'screen' }],
+        rawScreen: { json: '{"screen":{"@id":"1"}}', xml: '<screen id="1"/>' },
+      },
+    ]);
+    using blobs = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
+    const env = toEnvironment(database, board, blobs.path);
+
+    // Left in the queue on purpose.
+    expect(await runIntake(['sync', '--no-files'], env)).toMatchObject({ code: 0 });
+    expect(readdirSync(blobs.path)).toEqual([]);
+    const synced = await runIntake(['sync', '--json'], env);
+    expect(synced.code).toBe(0);
+    expect(answer(synced.stdout)).toMatchObject({ files: { stored: 3, waiting: 0, halted: [] } });
+
+    const [first] = [...board.truth()];
+    const shown = await runIntake(['url', String(first?.id), 'RESUME'], env);
+    expect(shown.code).toBe(0);
+    const path = fileURLToPath(shown.stdout.trim());
+    expect(readFileSync(path, 'utf8')).toBe('the first');
+    expect(await runIntake(['url', String(first?.id), 'coverletter'], env)).toMatchObject({ code: 2 });
+
+    expect(await runIntake(['verify', '--full'], env)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('None is missing'),
+    });
+    rmSync(path);
+    const verified = await runIntake(['verify', '--json'], env);
+    expect(verified.code).toBe(3);
+    expect(answer(verified.stdout)).toMatchObject({ missing: 1, requeued: 1 });
+    expect((await runIntake(['sync'], env)).code).toBe(0);
+    expect(readFileSync(path, 'utf8')).toBe('the first');
+    expect(await runIntake(['reparse', '--all'], env)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('1 screens read again'),
+    });
+
+    using elsewhere = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
+    for (const command of [['verify'], ['sync'], ['url', String(first?.id), 'resume']]) {
+      const refused = await runIntake(command, toEnvironment(database, board, elsewhere.path));
+      expect(refused.code, command.join(' ')).toBe(2);
+      expect(refused.stderr).toContain('another store');
+    }
+    expect(readdirSync(elsewhere.path)).not.toContain('.intake-store');
+  });
+
+  test('that the source does not have yet leave 0, those that failed 3, and retry makes them due', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 0 });
+    const [, second] = board.add([
+      { attachments: [{ kind: 'resume', content: 'not there yet' }] },
+      { attachments: [{ kind: 'resume', content: 'too large'.repeat(1_000) }] },
+    ]);
+    using blobs = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
+    const env = { ...toEnvironment(database, board, blobs.path), ATTACHMENT_MAX_BYTES: '1kB' };
+    board.fault({ kind: 'fail', status: 404, on: 'resume', times: null });
+    const absent = await runIntake(['sync'], env);
+    expect(absent).toMatchObject({ code: 0, stdout: expect.stringContaining('2 not at the source yet') });
+    board.clearFaults();
+    expect(await runIntake(['retry'], env)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('2 downloads are due'),
+    });
+    const failed = await runIntake(['sync'], env);
+    expect(failed).toMatchObject({ code: 3, stdout: expect.stringContaining('1 rejected') });
+    const status = await runIntake(['status'], env);
+    expect(status.stdout).toContain('intake retry --state rejected');
+    const again = await runIntake(
+      ['retry', '--state', 'rejected', '--application', String(second), '--kind', 'resume'],
+      env,
+    );
+    expect(again.stdout).toContain('1 download is due');
+    expect((await runIntake(['sync'], { ...env, ATTACHMENT_MAX_BYTES: '1MB' })).code).toBe(0);
+    expect(await runIntake(['retry', '--state', 'stored'], env)).toMatchObject({ code: 2 });
+  });
+
+  test.for(crashPoints)('survive kill -9 at "%s": every file is stored once, and none is given up', async (point) => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 8 + 2 * kills });
+    using blobs = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
+    const env = { ...toEnvironment(database, board, blobs.path), LEASE: '1s' };
+    for (let kill = 0; kill < kills; kill++) {
+      const killed = await runIntake(['sync'], { ...env, INTAKE_CRASH_AT: `${point}:2` });
+      expect(killed.code).toBeNull();
+    }
+    expect(await runIntake(['sync'], env)).toMatchObject({ code: 0 });
+    const [row] = await database.query(
+      `SELECT count(*) FILTER (WHERE state = 'pending')::int AS pending, count(*) FILTER (WHERE state = 'given_up')::int AS given_up,
+         (SELECT count(*)::int FROM intake.downloads) AS queued FROM intake.attachments`,
+    );
+    expect(row).toEqual({ pending: 0, given_up: 0, queued: 0 });
+    const verified = await runIntake(['verify', '--full', '--json'], env);
+    expect(answer(verified.stdout)).toMatchObject({ missing: 0, damaged: 0, extra: 0 });
+  });
+});

@@ -1,0 +1,77 @@
+// Applications with their files from the sandbox into database and blob store, compared with the sandbox's truth.
+// JOURNEY_APPLICATIONS takes more of them: `JOURNEY_APPLICATIONS=20000 npx vitest run test/journey/files.test.ts`.
+import { describe, expect, test } from 'vitest';
+import { openS3Blobs } from '../../src/blobs/s3.ts';
+import { toSettings } from '../support/blob-stores.ts';
+import { openSmallIntake } from '../support/draining.ts';
+import { findFileDifferences } from '../support/file-equality.ts';
+import { createRandom } from '../support/random.ts';
+import { type Fault, openStrictS3 } from '../support/strict-s3.ts';
+
+const applications = Number(process.env.JOURNEY_APPLICATIONS ?? 100);
+const timeout = 30_000 + applications * 100;
+const signal = () => AbortSignal.timeout(timeout);
+
+describe('a board with its files', { timeout }, () => {
+  test.for(['json', 'xml'] as const)('ends as its truth says, each content once, by %s', async (format) => {
+    await using intake = await openSmallIntake({ applications, choices: { pageCap: 500 } });
+    await intake.sweep();
+    const startedAt = performance.now();
+    const summary = await intake.drain({ format, signal: signal() });
+    tell(`${format}: ${summary.stored} files, ${summary.linked} linked`, summary.stored, startedAt);
+    expect(summary).toMatchObject({ waiting: 0, givenUp: 0, rejected: 0, failures: 0 });
+    expect(await findFileDifferences(intake, format)).toEqual([]);
+  });
+
+  test('ends as its truth says when one request in ten fails, at the source and at the store', async () => {
+    const random = createRandom(7);
+    const faults: readonly Fault[] = [
+      { kind: 'answer', status: 500, code: 'InternalError' },
+      { kind: 'answer', status: 503, code: 'SlowDown' },
+      { kind: 'answerLost' },
+      { kind: 'reset' },
+      { kind: 'wrongBytes' },
+      { kind: 'shortBytes' },
+    ];
+    const isStored = (operation: string) => operation === 'PutObject' || operation === 'HeadObject';
+    const mishap = (operation: string) => (isStored(operation) && random.chance(0.1) ? random.pick(faults) : undefined);
+    await using s3 = await openStrictS3({ mishap });
+    await using blobs = openS3Blobs(toSettings(s3));
+    await using intake = await openSmallIntake({ applications, blobs, choices: { pageCap: 500 } });
+    await intake.sweep();
+    const by = { on: 'attachments', times: null, probability: 0.012 } as const;
+    const { board } = intake;
+    board.fault({ kind: 'fail', status: 500, ...by });
+    board.fault({ kind: 'fail', status: 404, ...by });
+    board.fault({ kind: 'reset', at: 'start', ...by });
+    board.fault({ kind: 'reset', at: 'body', ...by });
+    board.fault({ kind: 'html', ...by });
+    board.fault({ kind: 'emptyBody', ...by });
+    board.fault({ kind: 'cut', framing: 'chunked', ...by });
+    board.fault({ kind: 'cut', framing: 'closeDelimited', ...by });
+    board.fault({ kind: 'gzip', ...by });
+    const startedAt = performance.now();
+    let stored = 0;
+    let waiting = 1;
+    // Nobody waits for a day here.
+    const haste = setInterval(() => void intake.hasten(), 200);
+    for (let run = 0; run < 60 && waiting > 0; run++) {
+      const summary = await intake.drain({ signal: signal(), patienceMs: 5_000 });
+      expect(summary).toMatchObject({ givenUp: 0, rejected: 0, halted: [] });
+      ({ waiting } = summary);
+      stored += summary.stored;
+      await intake.hasten();
+    }
+    clearInterval(haste);
+    tell(`with faults: ${stored} files`, stored, startedAt);
+    expect(waiting).toBe(0);
+    expect(await findFileDifferences(intake, 'json')).toEqual([]);
+  });
+});
+
+/** Figures of a long run. */
+function tell(what: string, files: number, startedAt: number): void {
+  if (!process.env.JOURNEY_APPLICATIONS) return;
+  const seconds = (performance.now() - startedAt) / 1_000;
+  process.stderr.write(`${what} in ${seconds.toFixed(1)} s, ${Math.round(files / seconds)}/s\n`);
+}

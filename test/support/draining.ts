@@ -1,0 +1,135 @@
+// A whole small Intake for tests of files: a sandbox, a database, a blob store, and a drain with impatient timeouts.
+import { join } from 'node:path';
+import { openDiskBlobs } from '../../src/blobs/disk.ts';
+import type { BlobStore } from '../../src/domain/blob.ts';
+import { openSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/server.ts';
+import { createSource } from '../../src/source/client.ts';
+import { describeFile } from '../../src/source/file-description.ts';
+import type { HttpOptions } from '../../src/source/http.ts';
+import { parseScreens } from '../../src/source/screen.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { type DrainDeps, type DrainRequest, drain } from '../../src/sync/drain.ts';
+import type { DrainSummary } from '../../src/sync/drain-summary.ts';
+import { openSpool } from '../../src/sync/spool.ts';
+import { openScratch } from './blob-stores.ts';
+import { syncBoard } from './syncing.ts';
+import { openTestDatabase, type TestDatabase } from './test-database.ts';
+
+/** An attachment as its row stands. */
+export interface FileRow {
+  readonly application_id: string;
+  readonly kind: string;
+  readonly version: number;
+  readonly state: string;
+  readonly reason: string | null;
+  readonly sha256: string | null;
+  readonly content_type: string | null;
+  readonly detected_type: string | null;
+  readonly file_name: string | null;
+  readonly notes: readonly { field: string; reason: string }[] | null;
+  readonly linked: boolean;
+}
+
+export interface SmallIntake extends AsyncDisposable {
+  readonly board: Sandbox;
+  readonly database: TestDatabase;
+  readonly store: Store;
+  readonly blobs: BlobStore;
+  /** Where blobs and spool lie. */
+  readonly folder: string;
+  /** Reads the list: what is new, or everything again. */
+  sweep(recheck?: boolean): Promise<void>;
+  /** Fetches what is due. */
+  drain(options?: DrainOptions): Promise<DrainSummary>;
+  /** Makes everything that waits due now. */
+  hasten(): Promise<void>;
+  files(): Promise<FileRow[]>;
+  /** Of the only file. */
+  file(): Promise<FileRow>;
+  /** Keys in the blob store. */
+  keys(): Promise<string[]>;
+}
+
+export type DrainOptions = Partial<DrainRequest> & {
+  readonly deps?: Partial<DrainDeps>;
+  readonly http?: Partial<HttpOptions>;
+  readonly format?: 'json' | 'xml';
+};
+
+const emptySql = `TRUNCATE intake.applications, intake.advertisers, intake.leases, intake.cursors, intake.quarantine, intake.events,
+  intake.sweeps, intake.ranges, intake.coverage, intake.readings, intake.blobs, intake.hash_trust, intake.blob_store CASCADE`;
+
+/** Opens one; `blobs` where it shall not be a folder, `database` where a file's tests share one, which is emptied first. */
+export async function openSmallIntake(
+  options: SandboxOptions & { readonly blobs?: BlobStore; readonly database?: TestDatabase } = {},
+): Promise<SmallIntake> {
+  await using stack = new AsyncDisposableStack();
+  const scratch = stack.use(await openScratch());
+  const board = stack.use(await openSandbox({ applications: 0, ...options }));
+  const database = options.database ?? stack.use(await openTestDatabase());
+  if (options.database) await database.query(emptySql);
+  const blobs = options.blobs ?? stack.use(await openDiskBlobs(join(scratch.path, 'blobs')));
+  const store = stack.use(openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('a key for tests') }));
+  const spool = await openSpool(join(scratch.path, 'spool'), 64 * 1024 * 1024);
+
+  const files = () =>
+    database.query<FileRow>(
+      `SELECT application_id, kind, version, state, reason, sha256, content_type, detected_type, file_name, notes, linked
+       FROM intake.attachments ORDER BY application_id, kind`,
+    );
+
+  async function run(settings: DrainOptions = {}): Promise<DrainSummary> {
+    const { deps, http, format = 'json', ...request } = settings;
+    await using source = createSource({
+      url: board.url,
+      credential: board.credential,
+      format,
+      idleTimeoutMs: 2_000,
+      totalTimeoutMs: 10_000,
+      connections: 8,
+      listMaxBytes: 8_000_000,
+      userAgent: 'test',
+      retryDelayMs: 1,
+      ...http,
+    });
+    const accounts = [{ name: 'default', advertiserId: board.advertiserId, source }];
+    return await drain(
+      {
+        ...{ store, blobs, accounts, spool, describeFile, parseScreens },
+        loadSpoolBytes: async () => null,
+        ...deps,
+      },
+      {
+        concurrency: 8,
+        leaseMs: 30_000,
+        maxBytes: 50_000_000,
+        hash: 'learn',
+        patienceMs: 0,
+        graceMs: 0,
+        signal: AbortSignal.timeout(60_000),
+        ...request,
+      },
+    );
+  }
+
+  const owned = stack.move();
+  return {
+    board,
+    database,
+    store,
+    blobs,
+    folder: scratch.path,
+    sweep: async (recheck = false) => void (await syncBoard(database, board, { recheck })),
+    drain: run,
+    hasten: async () =>
+      void (await database.query(`UPDATE intake.downloads SET due_at = now() WHERE lease_token IS NULL`)),
+    files,
+    async file() {
+      const [only] = await files();
+      if (!only) throw new Error('There is no file.');
+      return only;
+    },
+    keys: () => Array.fromAsync(blobs.list('', AbortSignal.timeout(10_000)), ({ key }) => key),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
