@@ -109,7 +109,7 @@ export async function openBlobsOf(
 
 async function openConfigured({ blobs: { place, s3 }, source }: Config<'blobs' | 'source'>): Promise<BlobStore> {
   if (place.kind === 'disk') return await openDiskBlobs(place.path);
-  // Loaded only where it is used: the SDK is half of the process's start and memory.
+  // Loaded only where it is used: the SDK is large.
   const { openS3Blobs } = await import('../blobs/s3.ts');
   return openS3Blobs({
     ...place,

@@ -61,13 +61,13 @@ export async function openSpool(folder: string, budgetBytes: number): Promise<Sp
         await guard(async () => {
           if (!file) {
             file = await openUnlinked(folder);
-            for (const held of chunks) await file.handle.writeFile(held);
+            for (const held of chunks) await writeWhole(file.handle, held);
             // The first piece stays for whoever looks at the type.
             chunks.length = Math.min(chunks.length, 1);
             release();
           }
           if (chunks.length === 0) chunks.push(chunk);
-          await file.handle.writeFile(chunk);
+          await writeWhole(file.handle, chunk);
         });
       },
       finish() {
@@ -95,6 +95,10 @@ async function openUnlinked(folder: string) {
   if (!existsSync(path)) return { handle, path: named, remove: () => rm(named, { force: true }) };
   await rm(named);
   return { handle, path, remove: async () => {} };
+}
+
+async function writeWhole(handle: FileHandle, chunk: Uint8Array): Promise<void> {
+  for (let at = 0; at < chunk.length; ) at += (await handle.write(chunk, at)).bytesWritten;
 }
 
 async function removeLeftovers(folder: string): Promise<void> {
