@@ -53,6 +53,11 @@ GROUP BY a.advertiser_id, intake.local_time(a.submitted_at, a.source_offset)::da
 
 -- "Now" is when the source was last read, not the clock: a worker that stood still makes no job dry up.
 CREATE VIEW intake_analytics.jobs AS
+WITH reading AS MATERIALIZED (
+  SELECT v.advertiser_id, coalesce(greatest(c.as_of,
+    (SELECT max(k.as_of) FROM intake.coverage k WHERE k.advertiser_id = v.advertiser_id)), now()) AS as_of
+  FROM intake.advertisers v LEFT JOIN intake.cursors c ON c.advertiser_id = v.advertiser_id
+)
 SELECT j.advertiser_id, j.job_reference, j.applications, j.people,
   j.first_application_at, j.last_application_at, j.first_application_local, j.last_application_local,
   j.applications_last_7_days, j.applications_28_days_before,
@@ -74,11 +79,7 @@ FROM (
     count(*) FILTER (WHERE s.outcome = 'pass') AS screens_passed,
     count(*) FILTER (WHERE s.outcome = 'fail') AS screens_failed
   FROM intake.applications a
-  JOIN (
-    SELECT v.advertiser_id, coalesce(greatest(c.as_of,
-      (SELECT max(k.as_of) FROM intake.coverage k WHERE k.advertiser_id = v.advertiser_id)), now()) AS as_of
-    FROM intake.advertisers v LEFT JOIN intake.cursors c ON c.advertiser_id = v.advertiser_id
-  ) AS r ON r.advertiser_id = a.advertiser_id
+  JOIN reading r ON r.advertiser_id = a.advertiser_id
   LEFT JOIN intake.screens s ON s.advertiser_id = a.advertiser_id AND s.application_id = a.application_id
   WHERE a.erased_at IS NULL
   GROUP BY a.advertiser_id, a.job_reference, r.as_of
