@@ -51,54 +51,66 @@ LEFT JOIN intake.screens s ON s.advertiser_id = a.advertiser_id AND s.applicatio
 WHERE a.erased_at IS NULL
 GROUP BY a.advertiser_id, intake.local_time(a.submitted_at, a.source_offset)::date, a.job_reference;
 
--- "Now" is when the source was last read, not the clock: a worker that stood still makes no job dry up.
+-- "Now" is when the source was last read, not the clock: a worker that stood still makes no job dry up. Screens are counted apart
+-- and joined by plain equality, so that a query that does not ask for them does not read them; local times are looked up for the few rows shown.
 CREATE VIEW intake_analytics.jobs AS
-WITH reading AS MATERIALIZED (
-  SELECT v.advertiser_id, coalesce(greatest(c.as_of,
-    (SELECT max(k.as_of) FROM intake.coverage k WHERE k.advertiser_id = v.advertiser_id)), now()) AS as_of
-  FROM intake.advertisers v LEFT JOIN intake.cursors c ON c.advertiser_id = v.advertiser_id
-)
-SELECT j.advertiser_id, j.job_reference, j.applications, j.people,
-  j.first_application_at, j.last_application_at, j.first_application_local, j.last_application_local,
+SELECT j.advertiser_id, j.job_reference, j.applications,
+  j.first_application_at, j.last_application_at,
+  (SELECT intake.local_time(a.submitted_at, a.source_offset) FROM intake.applications a
+   WHERE a.advertiser_id = j.advertiser_id AND a.submitted_at = j.first_application_at LIMIT 1) AS first_application_local,
+  (SELECT intake.local_time(a.submitted_at, a.source_offset) FROM intake.applications a
+   WHERE a.advertiser_id = j.advertiser_id AND a.submitted_at = j.last_application_at LIMIT 1) AS last_application_local,
   j.applications_last_7_days, j.applications_28_days_before,
-  j.screens, j.screens_passed, j.screens_failed,
-  round(j.screens_passed::numeric / nullif(j.screens_passed + j.screens_failed, 0), 4) AS pass_rate,
+  s.screens, s.screens_passed, s.screens_failed,
+  round(s.screens_passed::numeric / nullif(s.screens_passed + s.screens_failed, 0), 4) AS pass_rate,
   j.applications_last_7_days = 0 AND j.applications_28_days_before >= 4 AS dried_up, j.as_of
 FROM (
-  SELECT a.advertiser_id, a.job_reference, r.as_of,
-    count(*) FILTER (WHERE coalesce(s.screen_no, 1) = 1) AS applications,
-    count(DISTINCT a.person_key) AS people,
+  SELECT a.advertiser_id, a.job_reference, r.as_of, count(*) AS applications,
     min(a.submitted_at) AS first_application_at, max(a.submitted_at) AS last_application_at,
-    min(intake.local_time(a.submitted_at, a.source_offset)) AS first_application_local,
-    max(intake.local_time(a.submitted_at, a.source_offset)) AS last_application_local,
-    count(*) FILTER (WHERE coalesce(s.screen_no, 1) = 1
-      AND a.submitted_at > r.as_of - interval '7 days') AS applications_last_7_days,
-    count(*) FILTER (WHERE coalesce(s.screen_no, 1) = 1
-      AND a.submitted_at > r.as_of - interval '35 days' AND a.submitted_at <= r.as_of - interval '7 days') AS applications_28_days_before,
-    count(s.screen_no) AS screens,
-    count(*) FILTER (WHERE s.outcome = 'pass') AS screens_passed,
-    count(*) FILTER (WHERE s.outcome = 'fail') AS screens_failed
+    count(*) FILTER (WHERE a.submitted_at > r.as_of - interval '7 days') AS applications_last_7_days,
+    count(*) FILTER (WHERE a.submitted_at > r.as_of - interval '35 days'
+      AND a.submitted_at <= r.as_of - interval '7 days') AS applications_28_days_before
   FROM intake.applications a
-  JOIN reading r ON r.advertiser_id = a.advertiser_id
-  LEFT JOIN intake.screens s ON s.advertiser_id = a.advertiser_id AND s.application_id = a.application_id
+  JOIN (
+    -- OFFSET 0 keeps it from being worked out again for every application.
+    SELECT v.advertiser_id, coalesce(greatest(c.as_of,
+      (SELECT max(k.as_of) FROM intake.coverage k WHERE k.advertiser_id = v.advertiser_id)), now()) AS as_of
+    FROM intake.advertisers v LEFT JOIN intake.cursors c ON c.advertiser_id = v.advertiser_id OFFSET 0
+  ) AS r ON r.advertiser_id = a.advertiser_id
   WHERE a.erased_at IS NULL
   GROUP BY a.advertiser_id, a.job_reference, r.as_of
-) AS j;
+) AS j
+LEFT JOIN (
+  SELECT a.advertiser_id, a.job_reference, count(*) AS screens,
+    count(*) FILTER (WHERE s.outcome = 'pass') AS screens_passed, count(*) FILTER (WHERE s.outcome = 'fail') AS screens_failed
+  FROM intake.screens s
+  JOIN intake.applications a ON a.advertiser_id = s.advertiser_id AND a.application_id = s.application_id
+  WHERE a.erased_at IS NULL
+  GROUP BY a.advertiser_id, a.job_reference
+) AS s ON s.advertiser_id = j.advertiser_id AND s.job_reference = j.job_reference;
 
+-- An erased application has no person_key: it needs no further condition, and counting reads the index alone.
 CREATE VIEW intake_analytics.job_seekers AS
-SELECT a.advertiser_id, a.person_key,
-  count(*) FILTER (WHERE coalesce(s.screen_no, 1) = 1) AS applications,
-  count(DISTINCT a.job_reference) AS jobs,
-  min(a.submitted_at) AS first_application_at, max(a.submitted_at) AS last_application_at,
-  min(intake.local_time(a.submitted_at, a.source_offset)) AS first_application_local,
-  max(intake.local_time(a.submitted_at, a.source_offset)) AS last_application_local,
-  count(s.screen_no) AS screens,
-  count(*) FILTER (WHERE s.outcome = 'pass') AS screens_passed,
-  count(*) FILTER (WHERE s.outcome = 'fail') AS screens_failed
-FROM intake.applications a
-LEFT JOIN intake.screens s ON s.advertiser_id = a.advertiser_id AND s.application_id = a.application_id
-WHERE a.erased_at IS NULL AND a.person_key IS NOT NULL
-GROUP BY a.advertiser_id, a.person_key;
+SELECT p.advertiser_id, p.person_key, p.applications, p.jobs,
+  p.first_application_at, p.last_application_at, p.first_application_local, p.last_application_local,
+  coalesce(s.screens, 0) AS screens, coalesce(s.screens_passed, 0) AS screens_passed, coalesce(s.screens_failed, 0) AS screens_failed
+FROM (
+  SELECT a.advertiser_id, a.person_key, count(*) AS applications, count(DISTINCT a.job_reference) AS jobs,
+    min(a.submitted_at) AS first_application_at, max(a.submitted_at) AS last_application_at,
+    min(intake.local_time(a.submitted_at, a.source_offset)) AS first_application_local,
+    max(intake.local_time(a.submitted_at, a.source_offset)) AS last_application_local
+  FROM intake.applications a
+  WHERE a.person_key IS NOT NULL
+  GROUP BY a.advertiser_id, a.person_key
+) AS p
+LEFT JOIN (
+  SELECT a.advertiser_id, a.person_key, count(*) AS screens,
+    count(*) FILTER (WHERE s.outcome = 'pass') AS screens_passed, count(*) FILTER (WHERE s.outcome = 'fail') AS screens_failed
+  FROM intake.screens s
+  JOIN intake.applications a ON a.advertiser_id = s.advertiser_id AND a.application_id = s.application_id
+  WHERE a.person_key IS NOT NULL
+  GROUP BY a.advertiser_id, a.person_key
+) AS s ON s.advertiser_id = p.advertiser_id AND s.person_key = p.person_key;
 
 CREATE VIEW intake_analytics.screening_outcomes AS
 SELECT s.advertiser_id, s.application_id, s.screen_no, s.screen_id, s.name AS screen_name, s.outcome,
@@ -295,14 +307,13 @@ COMMENT ON VIEW intake_analytics.jobs IS 'Jobs: how much interest, since when, s
 COMMENT ON COLUMN intake_analytics.jobs.advertiser_id IS 'The source''s id of the account.';
 COMMENT ON COLUMN intake_analytics.jobs.job_reference IS 'The advertiser''s own reference for the job ad; null where none was entered.';
 COMMENT ON COLUMN intake_analytics.jobs.applications IS 'Applications.';
-COMMENT ON COLUMN intake_analytics.jobs.people IS 'Different persons among them.';
 COMMENT ON COLUMN intake_analytics.jobs.first_application_at IS 'When the first was made.';
 COMMENT ON COLUMN intake_analytics.jobs.last_application_at IS 'When the last was made.';
 COMMENT ON COLUMN intake_analytics.jobs.first_application_local IS 'The first on the source''s clocks.';
 COMMENT ON COLUMN intake_analytics.jobs.last_application_local IS 'The last on the source''s clocks.';
 COMMENT ON COLUMN intake_analytics.jobs.applications_last_7_days IS 'Applications in the seven days before as_of.';
 COMMENT ON COLUMN intake_analytics.jobs.applications_28_days_before IS 'Applications in the four weeks before those seven days.';
-COMMENT ON COLUMN intake_analytics.jobs.screens IS 'Screening questionnaires answered; an application may have several.';
+COMMENT ON COLUMN intake_analytics.jobs.screens IS 'Screening questionnaires answered; null where none was, and for ads without a reference, which are many jobs in one row.';
 COMMENT ON COLUMN intake_analytics.jobs.screens_passed IS 'Of those, passed.';
 COMMENT ON COLUMN intake_analytics.jobs.screens_failed IS 'Of those, failed; the rest has no known outcome.';
 COMMENT ON COLUMN intake_analytics.jobs.pass_rate IS 'Passed of those with a known outcome, from 0 to 1.';

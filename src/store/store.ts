@@ -8,6 +8,7 @@ import {
   unhaltAdvertiser,
 } from './advertisers.ts';
 import { type DatabaseOptions, openDatabase } from './database.ts';
+import { pruneEvents } from './events.ts';
 import { loadBusiestJobs } from './jobs.ts';
 import { claimLease, type Lane, type Lease, loadHolder, releaseLease, renewLease } from './leases.ts';
 import { ensureSchema, loadServer, type SchemaRequest } from './migrations.ts';
@@ -50,6 +51,7 @@ export function openStore(options: StoreOptions) {
     takeSeq: () => takeSeq(db),
     commitPage: (page: PageCommit) => commitPage(db, options.privacyKey, page),
 
+    pruneEvents: () => pruneEvents(db),
     loadBusiestJobs: (limit: number) => loadBusiestJobs(db, limit),
     loadAdvertiserStatus: () => loadAdvertiserStatus(db),
 

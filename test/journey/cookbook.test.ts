@@ -34,7 +34,6 @@ const october = within('2026-10-01', '2026-10-31');
 const of = (job: string) => (row: TruthRow) => row.jobReference === job;
 const countBy = <T>(all: Iterable<T>, key: (one: T) => string) =>
   groupsOf(all, key).map(([name, some]) => [name, some.length] as const);
-const people = (rows: readonly TruthRow[]) => new Set(rows.map((row) => row.jobSeekerId)).size;
 const screensOf = (rows: readonly TruthRow[]) =>
   rows.flatMap((row) => row.screens.map((screen) => ({ ...screen, row })));
 const passed = (rows: readonly TruthRow[]) => screensOf(rows).filter(({ outcome }) => outcome === 'pass').length;
@@ -83,10 +82,16 @@ const expected: Record<number, (demo: DemoTruth) => Rows> = {
       .sort(([a], [b]) => byName(a as string, b as string));
   },
   2: ({ truth }) =>
-    groupsOf(truth, (row) => row.jobReference)
+    groupsOf(
+      truth.filter((row) => row.jobReference !== null),
+      (row) => row.jobReference,
+    )
       .sort(([a, some], [b, others]) => others.length - some.length || byName(a, b))
       .slice(0, 5)
-      .map(([job, rows]) => [job, rows.length, people(rows), share(passed(rows), screensOf(rows).length)]),
+      .map(([job, rows]) => {
+        const last = toDay(Math.max(...rows.map((row) => row.submittedAt)));
+        return [job, rows.length, last, share(passed(rows), screensOf(rows).length)];
+      }),
   3: ({ truth }) =>
     groupsOf(truth, (row) => row.jobReference)
       .map(([job, rows]) => {
