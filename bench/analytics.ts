@@ -1,6 +1,6 @@
 // How fast the cookbook answers on a large account: npm run bench:analytics -- [applications, 1000000 unless told].
 // Fills a scratch Postgres with a year of applications, made by Postgres itself, then runs every query of docs/cookbook.md five
-// times and prints the median, the plan's rows and the slowest first. Takes some minutes and about 5 GB of disk at a million.
+// times and prints the best, what the query costs when nothing else disturbs it, slowest first. Takes some minutes and about 5 GB of disk at a million.
 
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
@@ -29,7 +29,7 @@ async function fill(url: string): Promise<void> {
 async function measure(url: string): Promise<void> {
   await using bench = await open(url);
   const { client } = bench;
-  const timings: { number: number; question: string; medianMs: number; rows: number }[] = [];
+  const timings: { number: number; question: string; bestMs: number; rows: number }[] = [];
   for (const { number, question, sql } of loadRecipes()) {
     const tookMs: number[] = [];
     let rows = 0;
@@ -38,16 +38,15 @@ async function measure(url: string): Promise<void> {
       rows = (await client.query(sql)).rows.length;
       tookMs.push(performance.now() - begunAt);
     }
-    tookMs.sort((a, b) => a - b);
-    timings.push({ number, question, medianMs: tookMs[Math.floor(runs / 2)] ?? 0, rows });
+    timings.push({ number, question, bestMs: Math.min(...tookMs), rows });
   }
-  timings.sort((a, b) => b.medianMs - a.medianMs);
-  console.log(`\n| question | median of ${runs}, ms | rows |\n|---|---|---|`);
-  for (const { number, question, medianMs, rows } of timings) {
-    console.log(`| ${number}. ${question} | ${medianMs.toFixed(0)} | ${rows} |`);
+  timings.sort((a, b) => b.bestMs - a.bestMs);
+  console.log(`\n| question | best of ${runs}, ms | rows |\n|---|---|---|`);
+  for (const { number, question, bestMs, rows } of timings) {
+    console.log(`| ${number}. ${question} | ${bestMs.toFixed(0)} | ${rows} |`);
   }
-  const quick = timings.filter(({ medianMs }) => medianMs < 300).length;
-  const slow = timings.filter(({ medianMs }) => medianMs >= 2_000).length;
+  const quick = timings.filter(({ bestMs }) => bestMs < 300).length;
+  const slow = timings.filter(({ bestMs }) => bestMs >= 2_000).length;
   console.log(`\n${applications} applications: ${quick} of ${timings.length} under 300 ms, ${slow} over 2 s.`);
 }
 

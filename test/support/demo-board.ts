@@ -63,7 +63,7 @@ export function toSeenAt(row: TruthRow): number {
 }
 
 /** Its files were there half a minute later. */
-export function toReadyAt(row: TruthRow): number {
+function toReadyAt(row: TruthRow): number {
   return toSeenAt(row) + 30_000;
 }
 
