@@ -72,10 +72,11 @@ FROM (
       AND a.submitted_at <= r.as_of - interval '7 days') AS applications_28_days_before
   FROM intake.applications a
   JOIN (
-    -- OFFSET 0 keeps it from being worked out again for every application.
-    SELECT v.advertiser_id, coalesce(greatest(c.as_of,
-      (SELECT max(k.as_of) FROM intake.coverage k WHERE k.advertiser_id = v.advertiser_id)), now()) AS as_of
-    FROM intake.advertisers v LEFT JOIN intake.cursors c ON c.advertiser_id = v.advertiser_id OFFSET 0
+    SELECT v.advertiser_id, coalesce(greatest(c.as_of, k.as_of), now()) AS as_of
+    FROM intake.advertisers v
+    LEFT JOIN intake.cursors c ON c.advertiser_id = v.advertiser_id
+    LEFT JOIN (SELECT advertiser_id, max(as_of) AS as_of FROM intake.coverage GROUP BY advertiser_id) AS k
+      ON k.advertiser_id = v.advertiser_id
   ) AS r ON r.advertiser_id = a.advertiser_id
   WHERE a.erased_at IS NULL
   GROUP BY a.advertiser_id, a.job_reference, r.as_of
