@@ -16,6 +16,7 @@ import type { Config } from './config.ts';
 import type { Plan } from './domain/coverage.ts';
 import { type Status, toStatus } from './domain/status.ts';
 import { openDatabase } from './store/database.ts';
+import { loadGrantsSql } from './store/grants.ts';
 import type { JobRow } from './store/jobs.ts';
 import { ensureSchema } from './store/migrations.ts';
 import { openStore, type Store } from './store/store.ts';
@@ -33,6 +34,19 @@ export async function migrateDatabase(config: Config<'database'>, signal: AbortS
   await using place = await openPlace(config);
   await using db = openDatabase({ url: place.url, role: 'migrate' });
   await ensureSchema(db, { directUrl: place.directUrl, signal, patienceMs: 0 });
+}
+
+/** The SQL that gives every role the least it needs; run as well when asked to. */
+export async function grantRoles(
+  config: Config<'database'>,
+  request: { readonly prefix: string; readonly apply: boolean; readonly signal: AbortSignal },
+): Promise<string> {
+  await using place = await openPlace(config);
+  await using db = openDatabase({ url: place.directUrl, role: 'grants', connections: 1 });
+  await ensureSchema(db, { directUrl: place.directUrl, signal: request.signal, patienceMs: 0 });
+  const sql = await loadGrantsSql(db, request.prefix);
+  if (request.apply) await db.query(sql);
+  return sql;
 }
 
 /** What a person asks of `intake status`. */

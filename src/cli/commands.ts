@@ -4,6 +4,7 @@ import { backfill } from './backfill.ts';
 import type { Definition } from './command.ts';
 import { demo } from './demo.ts';
 import { doctor } from './doctor.ts';
+import { grants } from './grants.ts';
 import { migrate } from './migrate.ts';
 import { reparse } from './reparse.ts';
 import { retry } from './retry.ts';
@@ -27,6 +28,7 @@ export const commands: readonly Definition<never>[] = [
   url,
   reparse,
   migrate,
+  grants,
   sandbox,
   demo,
 ];

@@ -31,3 +31,30 @@ export async function appendEvents(
     [advertiserId, events.map((e) => e.applicationId), events.map((e) => e.type)],
   );
 }
+
+/** How long events are kept: a consumer that was away for longer starts over from the applications. */
+const keptMs = 30 * 86_400_000;
+
+/**
+ * Deletes old events, the lowest ids first, at most `limit` in one go; gives how many went. An advertiser's newest event always stays:
+ * a reader whose last event is still there has missed nothing, however long ago that was.
+ */
+export async function pruneEvents(db: Queryable, { olderThanMs = keptMs, limit = 10_000 } = {}): Promise<number> {
+  const rows = await db.query(
+    `WITH horizon AS (
+       SELECT v.advertiser_id, coalesce(
+         (SELECT e.event_id FROM intake.events e
+          WHERE e.advertiser_id = v.advertiser_id AND e.at >= now() - $1 * interval '1 millisecond' ORDER BY e.event_id LIMIT 1),
+         (SELECT max(e.event_id) FROM intake.events e WHERE e.advertiser_id = v.advertiser_id)) AS kept_from
+       FROM intake.advertisers v WHERE v.advertiser_id IS NOT NULL
+     ), old AS (
+       SELECT e.advertiser_id, e.event_id FROM horizon h
+       JOIN intake.events e ON e.advertiser_id = h.advertiser_id AND e.event_id < h.kept_from
+       ORDER BY e.advertiser_id, e.event_id LIMIT $2
+     )
+     DELETE FROM intake.events e USING old
+     WHERE e.advertiser_id = old.advertiser_id AND e.event_id = old.event_id RETURNING 1`,
+    [olderThanMs, limit],
+  );
+  return rows.length;
+}

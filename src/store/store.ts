@@ -34,6 +34,7 @@ import {
   renewDownloads,
   returnDownloads,
 } from './downloads.ts';
+import { pruneEvents } from './events.ts';
 import { loadFileFacts, type Settlement, settleDownload } from './files.ts';
 import {
   type HeldFile,
@@ -133,6 +134,7 @@ export function openStore(options: StoreOptions) {
     replaceReading: (file: HeldFile, reading: ScreenReading | null, note: Note | null) =>
       replaceReading(db, file, reading, note),
 
+    pruneEvents: () => pruneEvents(db),
     loadBusiestJobs: (limit: number) => loadBusiestJobs(db, limit),
     loadAdvertiserStatus: () => loadAdvertiserStatus(db),
 

@@ -82,7 +82,7 @@ const combinations: Combination[] = [
 
 describe('whatever the source does', () => {
   test('every application is stored once and equal, or the status says that nothing is proven', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     const counts = { proven: 0, assumed: 0, unproven: 0 };
     for (const [at, choices] of combinations.entries()) {

@@ -14,14 +14,14 @@ const kills = 5;
 async function readUndisturbed(): Promise<number> {
   await using database = await openTestDatabase();
   await using board = await openSandbox({ applications, choices: { pageCap } });
-  expect(await runIntake(['backfill'], toEnvironment(database, board))).toMatchObject({ code: 0 });
+  expect(await runIntake(['backfill', '--no-files'], toEnvironment(database, board))).toMatchObject({ code: 0 });
   return board.requests().length;
 }
 
 /** Kills the backfill once the board has answered so many more questions. */
 async function killAfter(database: TestDatabase, board: Sandbox, questions: number): Promise<void> {
   const until = board.requests().length + questions;
-  const { child, ended } = startIntake(['backfill'], { ...toEnvironment(database, board), LEASE: '1s' });
+  const { child, ended } = startIntake(['backfill', '--no-files'], { ...toEnvironment(database, board), LEASE: '1s' });
   const watch = setInterval(() => {
     if (board.requests().length >= until) child.kill('SIGKILL');
   }, 1);
@@ -38,7 +38,7 @@ describe('a backfill that is killed five times', () => {
     for (let kill = 0; kill < kills; kill++) {
       await killAfter(database, board, Math.ceil((needed / (kills + 1)) * (0.5 + Math.random())));
     }
-    const last = await runIntake(['backfill'], { ...toEnvironment(database, board), LEASE: '1s' });
+    const last = await runIntake(['backfill', '--no-files'], { ...toEnvironment(database, board), LEASE: '1s' });
     expect(last).toMatchObject({ code: 0, stdout: expect.stringContaining('coverage proven') });
     expect(await findDifferences(database, board)).toEqual([]);
     expect(board.requests().length).toBeLessThanOrEqual(needed * 1.2);
@@ -56,14 +56,14 @@ describe('a first round whose first answer is too long to be read whole', () => 
     await using database = await openTestDatabase();
     await using board = await openSandbox(long);
     const env = { ...toEnvironment(database, board), LEASE: '1s' };
-    const { child, ended } = startIntake(['sync'], env);
+    const { child, ended } = startIntake(['sync', '--no-files'], env);
     const watch = setInterval(async () => {
       const stored = await database.query(`SELECT 1 FROM intake.applications LIMIT 1`);
       if (stored.length > 0) child.kill('SIGKILL');
     }, 5);
     await ended;
     clearInterval(watch);
-    expect((await runIntake(['sync'], env)).code).toBe(0);
+    expect((await runIntake(['sync', '--no-files'], env)).code).toBe(0);
     expect(await findDifferences(database, board)).toEqual([]);
     expect(await database.query(`SELECT DISTINCT advertiser_id FROM intake.sweeps`)).toEqual([
       { advertiser_id: String(board.advertiserId) },
@@ -76,7 +76,7 @@ describe('a first round whose first answer is too long to be read whole', () => 
   }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox(long);
-    const { ended } = startIntake(['sync'], toEnvironment(database, board));
+    const { ended } = startIntake(['sync', '--no-files'], toEnvironment(database, board));
     const breaking = setInterval(
       () =>
         void database.query(
@@ -96,7 +96,7 @@ describe('a first round that is interrupted', () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 1_000, choices: { pageCap: 20, order: 'descending' } });
     const env = toEnvironment(database, board);
-    const { child, ended } = startIntake(['sync'], env);
+    const { child, ended } = startIntake(['sync', '--no-files'], env);
     const watch = setInterval(() => {
       if (board.requests().length < 30) return;
       child.kill('SIGINT');
@@ -109,7 +109,7 @@ describe('a first round that is interrupted', () => {
 
     const asked = board.requests().length;
     board.add(3);
-    expect((await runIntake(['sync'], env)).code).toBe(0);
+    expect((await runIntake(['sync', '--no-files'], env)).code).toBe(0);
     expect(await findDifferences(database, board)).toEqual([]);
     expect(board.requests().length - asked).toBeLessThan(asked * 8);
   });

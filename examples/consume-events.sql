@@ -1,0 +1,59 @@
+-- A complete consumer of Intake's events in SQL alone, for an ATS that lives in the same database.
+-- Run this file once; then call, from pg_cron or any scheduler, and from several at once if you like:
+--   SELECT ats.read_intake_events();
+-- Every event reaches ats.inbox once and in order: the rows and the position are one transaction.
+
+CREATE SCHEMA IF NOT EXISTS ats;
+
+CREATE TABLE IF NOT EXISTS ats.inbox (
+  no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  advertiser_id bigint, event_id bigint, application_id bigint, type text,
+  UNIQUE (advertiser_id, event_id)
+);
+
+CREATE TABLE IF NOT EXISTS ats.intake_positions (
+  consumer text, advertiser_id bigint, event_id bigint NOT NULL DEFAULT 0, PRIMARY KEY (consumer, advertiser_id)
+);
+
+CREATE OR REPLACE FUNCTION ats.read_intake_events(reader text DEFAULT 'ats', batch_size int DEFAULT 500) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+  place record;
+  newest bigint;
+  taken bigint;
+  total bigint := 0;
+BEGIN
+  INSERT INTO ats.intake_positions (consumer, advertiser_id)
+  SELECT reader, v.advertiser_id FROM intake.advertisers v WHERE v.advertiser_id IS NOT NULL
+  ON CONFLICT DO NOTHING;
+
+  -- A place that another call works on is left to it.
+  FOR place IN
+    SELECT p.advertiser_id, p.event_id FROM ats.intake_positions p WHERE p.consumer = reader ORDER BY 1 FOR UPDATE SKIP LOCKED
+  LOOP
+    -- At the start, or when the event we stand at was pruned: everything as it stands now. Events are given in commit order, so what
+    -- lies at or below `newest` is visible to the next statement, and what comes later has a higher number.
+    IF NOT EXISTS (SELECT 1 FROM intake.events e WHERE e.advertiser_id = place.advertiser_id AND e.event_id = place.event_id) THEN
+      SELECT max(e.event_id) INTO newest FROM intake.events e WHERE e.advertiser_id = place.advertiser_id;
+      CONTINUE WHEN newest IS NULL;
+      INSERT INTO ats.inbox (advertiser_id, application_id, type)
+      SELECT a.advertiser_id, a.application_id, 'snapshot' FROM intake.applications a
+      WHERE a.advertiser_id = place.advertiser_id AND a.erased_at IS NULL AND a.missing_since IS NULL;
+    ELSE
+      -- Your own work goes here, in place of the INSERT.
+      WITH batch AS (
+        SELECT e.advertiser_id, e.event_id, e.application_id, e.type FROM intake.events e
+        WHERE e.advertiser_id = place.advertiser_id AND e.event_id > place.event_id
+        ORDER BY e.event_id LIMIT batch_size
+      ), done AS (
+        INSERT INTO ats.inbox (advertiser_id, event_id, application_id, type)
+        SELECT b.advertiser_id, b.event_id, b.application_id, b.type FROM batch b ORDER BY b.event_id
+      )
+      SELECT max(event_id), count(*) INTO newest, taken FROM batch;
+      total := total + taken;
+    END IF;
+    UPDATE ats.intake_positions p SET event_id = coalesce(newest, p.event_id)
+    WHERE p.consumer = reader AND p.advertiser_id = place.advertiser_id;
+  END LOOP;
+  RETURN total;
+END $$;

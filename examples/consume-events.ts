@@ -1,0 +1,140 @@
+// A complete consumer of Intake's events: DATABASE_URL=postgres://... node examples/consume-events.ts
+// Every event reaches `apply` once and in order, however often this process is killed: what `apply` writes and the position
+// are one transaction. Copy it, and put your own work into `apply` and `applySnapshot`.
+
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+
+interface IntakeEvent {
+  readonly advertiser_id: string;
+  readonly event_id: string;
+  readonly application_id: string;
+  readonly type: string;
+}
+
+/** Your work: here, the events go into an inbox of the ATS. Only writes of this transaction happen exactly once. */
+async function apply(tx: pg.Client, events: readonly IntakeEvent[]): Promise<void> {
+  await tx.query(
+    `INSERT INTO ats.inbox (advertiser_id, event_id, application_id, type)
+     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[])`,
+    [
+      events.map((event) => event.advertiser_id),
+      events.map((event) => event.event_id),
+      events.map((event) => event.application_id),
+      events.map((event) => event.type),
+    ],
+  );
+}
+
+/** Your work at the start, or after so long an absence that events were pruned: take everything as it stands now. */
+async function applySnapshot(tx: pg.Client, advertiserId: string): Promise<void> {
+  await tx.query(
+    `INSERT INTO ats.inbox (advertiser_id, event_id, application_id, type)
+     SELECT advertiser_id, NULL, application_id, 'snapshot' FROM intake.applications
+     WHERE advertiser_id = $1 AND erased_at IS NULL AND missing_since IS NULL`,
+    [advertiserId],
+  );
+}
+
+const consumer = 'ats';
+const batchSize = 500;
+const pollMs = 5_000;
+
+const tables = `
+  CREATE SCHEMA IF NOT EXISTS ats;
+  CREATE TABLE IF NOT EXISTS ats.inbox (
+    no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, advertiser_id bigint, event_id bigint, application_id bigint, type text,
+    UNIQUE (advertiser_id, event_id));
+  CREATE TABLE IF NOT EXISTS ats.intake_positions (
+    consumer text, advertiser_id bigint, event_id bigint NOT NULL DEFAULT 0, PRIMARY KEY (consumer, advertiser_id))`;
+
+/** Reads until it is stopped. */
+async function consume(db: pg.Client): Promise<never> {
+  await db.query(tables);
+  await db.query('LISTEN intake_events');
+  for (;;) {
+    // A notification is a hint: whatever comes from here on wakes us, and the poll covers poolers that swallow it.
+    const woken = new AbortController();
+    const news = once(db, 'notification', { signal: woken.signal }).catch(() => undefined);
+    const { rows } = await db.query<{ advertiser_id: string }>(
+      `SELECT advertiser_id FROM intake.advertisers WHERE advertiser_id IS NOT NULL`,
+    );
+    for (const { advertiser_id } of rows) {
+      while (await takeBatch(db, advertiser_id)) {}
+    }
+    await Promise.race([news, sleep(pollMs, undefined, { signal: woken.signal }).catch(() => undefined)]);
+    woken.abort();
+  }
+}
+
+/** One batch in one transaction; true when there may be more. */
+async function takeBatch(db: pg.Client, advertiserId: string): Promise<boolean> {
+  // Repeatable read, for the snapshot's sake: its applications and its newest event are of one moment.
+  await db.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+  try {
+    const more = await advance(db, advertiserId);
+    await db.query('COMMIT');
+    return more;
+  } catch (error) {
+    await db.query('ROLLBACK');
+    // Another copy of this consumer was quicker: look again.
+    if ((error as { code?: string }).code === '40001') return true;
+    throw error;
+  }
+}
+
+async function advance(db: pg.Client, advertiserId: string): Promise<boolean> {
+  const key = [consumer, advertiserId];
+  await db.query(
+    `INSERT INTO ats.intake_positions (consumer, advertiser_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
+    key,
+  );
+  const { rows: places } = await db.query<{ event_id: string; known: boolean }>(
+    `SELECT event_id, EXISTS (
+       SELECT 1 FROM intake.events e WHERE e.advertiser_id = p.advertiser_id AND e.event_id = p.event_id) AS known
+     FROM ats.intake_positions p WHERE consumer = $1 AND advertiser_id = $2 FOR UPDATE`,
+    key,
+  );
+  const place = places[0] ?? { event_id: '0', known: false };
+  const move = (to: string) =>
+    db.query(`UPDATE ats.intake_positions SET event_id = $3 WHERE consumer = $1 AND advertiser_id = $2`, [...key, to]);
+
+  // Pruning keeps the newest event: when the one we stand at is gone, later ones may be gone too.
+  if (!place.known) {
+    const { rows } = await db.query<{ newest: string | null }>(
+      `SELECT max(event_id) AS newest FROM intake.events WHERE advertiser_id = $1`,
+      [advertiserId],
+    );
+    const newest = rows[0]?.newest;
+    if (!newest) return false;
+    await applySnapshot(db, advertiserId);
+    await move(newest);
+    return true;
+  }
+
+  const { rows: events } = await db.query<IntakeEvent>(
+    `SELECT advertiser_id, event_id, application_id, type FROM intake.events
+     WHERE advertiser_id = $1 AND event_id > $2 ORDER BY event_id LIMIT ${batchSize}`,
+    [advertiserId, place.event_id],
+  );
+  const last = events.at(-1);
+  if (!last) return false;
+  await apply(db, events);
+  await move(last.event_id);
+  return events.length === batchSize;
+}
+
+for (;;) {
+  const db = new pg.Client({ connectionString: process.env.DATABASE_URL, application_name: 'ats consumer' });
+  // A lost connection ends the query under way, which is where it is dealt with.
+  db.on('error', () => {});
+  try {
+    await db.connect();
+    await consume(db);
+  } catch (error) {
+    console.error(`${(error as Error).message}; trying again in a second`);
+    await db.end().catch(() => {});
+    await sleep(1_000);
+  }
+}

@@ -1,0 +1,37 @@
+// `intake grants`: the SQL that a DBA runs to give every role the least it needs. Printed unless told to apply it.
+import { command } from './command.ts';
+import { exitCodes } from './exit-codes.ts';
+import { Failure } from './failure.ts';
+
+interface GrantsOptions {
+  readonly apply: boolean;
+  readonly prefix: string;
+}
+
+export const grants = command<GrantsOptions>({
+  name: 'grants',
+  summary: 'print (or apply) the SQL for the roles: owner, worker, analyst, analyst_personal, web',
+  examples: [
+    ['intake grants > roles.sql', 'for a DBA to read and run'],
+    ['intake grants --apply', 'run it now, as the role in DATABASE_URL'],
+    ['intake grants --prefix ats_intake', 'other names, where two Intakes share a server'],
+  ],
+  shape: (shaped) =>
+    shaped
+      .option('--apply', 'run the SQL instead of printing it', false)
+      .option('--prefix <name>', 'what the names of the roles begin with', 'intake'),
+  async run({ env, signal, terminal }, { apply, prefix }) {
+    if (!/^[a-z_][a-z0-9_]{0,30}$/.test(prefix)) {
+      throw new Failure(exitCodes.usage, '--prefix must be lower-case letters, digits and _, at most 31.', {
+        kept: 'Nothing was started or changed.',
+        next: 'intake help grants shows examples.',
+      });
+    }
+    const { loadConfig } = await import('../config.ts');
+    const config = loadConfig(env, { needs: ['database'] });
+    const { grantRoles } = await import('../app.ts');
+    const sql = await grantRoles(config, { prefix, apply, signal });
+    terminal.result({ applied: apply, sql }, () => (apply ? `The roles ${prefix}_* are as they should be.` : sql));
+    return exitCodes.done;
+  },
+});

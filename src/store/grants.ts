@@ -1,0 +1,118 @@
+// Who may do what in the database, as SQL for a DBA: five roles, each with the least it needs. Rendered from the tables and views
+// that are there, so that every statement can be read before it runs. It knows no login and no password.
+import type { Queryable } from './database.ts';
+
+/** Views that name nobody: what the analyst role reads. A view that stands in neither list is granted to no analyst. */
+export const anonymousViews: readonly string[] = [
+  'applications_anonymous',
+  'applications_daily',
+  'jobs',
+  'job_seekers',
+  'screening_outcomes',
+  'screening_answers',
+  'answer_distribution',
+  'attachments',
+  'attachment_problems',
+  'ingest_delay_daily',
+  'completeness',
+  'sweeps',
+  'data_quality',
+  'prefill_funnel_daily',
+];
+
+/** Views that say who applied and what they typed. */
+export const personalViews: readonly string[] = ['applications', 'screening_free_text'];
+
+/** What the public port works on. */
+const prefillTables: readonly string[] = ['prefills', 'oauth_states'];
+
+/** The roles, without their prefix. */
+export const roles = ['owner', 'worker', 'analyst', 'analyst_personal', 'web'] as const;
+
+interface Relation {
+  readonly schema: 'intake' | 'intake_analytics';
+  /** Quoted where SQL needs it. */
+  readonly name: string;
+  readonly kind: 'TABLE' | 'VIEW' | 'SEQUENCE' | 'FUNCTION';
+}
+
+/** The SQL that makes the roles and gives each what it needs, for the relations of this database. Running it again changes nothing. */
+export async function loadGrantsSql(db: Queryable, prefix: string): Promise<string> {
+  const relations = await db.query<Relation & Record<string, unknown>>(
+    `SELECT n.nspname AS schema, quote_ident(c.relname) AS name,
+       CASE c.relkind WHEN 'v' THEN 'VIEW' WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind
+     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE n.nspname IN ('intake', 'intake_analytics') AND c.relkind IN ('r', 'p', 'v', 'S')
+       AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid AND c.relkind = 'S' AND d.deptype IN ('a', 'i'))
+     UNION ALL
+     SELECT n.nspname, format('%I(%s)', p.proname, pg_get_function_identity_arguments(p.oid)), 'FUNCTION'
+     FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname IN ('intake', 'intake_analytics')
+     ORDER BY schema, kind, name`,
+  );
+  const [place] = await db.query<{ database: string }>(`SELECT quote_ident(current_database()) AS database`);
+  return renderGrants(relations, { prefix, database: place?.database ?? '' });
+}
+
+/** Pure: the statements for these relations. */
+function renderGrants(
+  relations: readonly Relation[],
+  { prefix, database }: { readonly prefix: string; readonly database: string },
+): string {
+  const [owner, worker, analyst, personal, web] = roles.map((role) => `${prefix}_${role}`);
+  const all = [worker, analyst, personal, web].join(', ');
+  const named = (relation: Relation) => `${relation.schema}.${relation.name}`;
+  const some = (schema: Relation['schema'], kind: Relation['kind'], names?: readonly string[]) =>
+    relations
+      .filter((one) => one.schema === schema && one.kind === kind && (names?.includes(one.name) ?? true))
+      .map(named);
+  const tables = some('intake', 'TABLE').filter((name) => name !== 'intake.migrations');
+  const grant = (privileges: string, targets: readonly string[], role: string | undefined, kind = '') =>
+    targets.length === 0 ? [] : [`GRANT ${privileges} ON ${kind}${targets.join(', ')} TO ${role};`];
+
+  return [
+    '-- The roles of Intake. Read, then run as a role that may create roles and owns (or is a superuser over) the two schemas.',
+    '-- None of them can log in: create logins of your own and grant them these. Safe to run again; run it after every upgrade.',
+    'BEGIN;',
+    `DO $$ DECLARE name text; BEGIN`,
+    `  FOREACH name IN ARRAY ARRAY[${[owner, worker, analyst, personal, web].map((name) => `'${name}'`).join(', ')}] LOOP`,
+    `    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) THEN EXECUTE format('CREATE ROLE %I NOLOGIN', name); END IF;`,
+    `  END LOOP;`,
+    `END $$;`,
+    '',
+    `-- What earlier runs gave is taken back first, so that only what stands below holds.`,
+    `REVOKE ALL ON SCHEMA intake, intake_analytics FROM PUBLIC, ${all};`,
+    `REVOKE ALL ON ALL TABLES IN SCHEMA intake, intake_analytics FROM PUBLIC, ${all};`,
+    `REVOKE ALL ON ALL SEQUENCES IN SCHEMA intake, intake_analytics FROM PUBLIC, ${all};`,
+    '',
+    `-- ${owner}: owns everything and migrates. Whoever runs this must be a member to hand it over.`,
+    `GRANT ${owner} TO CURRENT_USER;`,
+    `GRANT CREATE ON DATABASE ${database} TO ${owner};`,
+    `ALTER SCHEMA intake OWNER TO ${owner};`,
+    `ALTER SCHEMA intake_analytics OWNER TO ${owner};`,
+    ...relations.map((one) => `ALTER ${one.kind} ${named(one)} OWNER TO ${owner};`),
+    '',
+    `-- ${worker}: reads and writes rows, also of tables that later migrations bring. It cannot create, alter, drop or truncate.`,
+    `GRANT USAGE ON SCHEMA intake, intake_analytics TO ${worker};`,
+    ...grant('SELECT, INSERT, UPDATE, DELETE', tables, worker),
+    ...grant('SELECT', ['intake.migrations', ...some('intake', 'VIEW'), ...some('intake_analytics', 'VIEW')], worker),
+    ...grant('USAGE, SELECT', some('intake', 'SEQUENCE'), worker, 'SEQUENCE '),
+    `ALTER DEFAULT PRIVILEGES FOR ROLE ${owner} IN SCHEMA intake GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO ${worker};`,
+    `ALTER DEFAULT PRIVILEGES FOR ROLE ${owner} IN SCHEMA intake GRANT USAGE, SELECT ON SEQUENCES TO ${worker};`,
+    `ALTER DEFAULT PRIVILEGES FOR ROLE ${owner} IN SCHEMA intake_analytics GRANT SELECT ON TABLES TO ${worker};`,
+    '',
+    `-- ${analyst}: the views that name nobody, and nothing else.`,
+    `GRANT USAGE ON SCHEMA intake_analytics TO ${analyst};`,
+    ...grant('SELECT', some('intake_analytics', 'VIEW', anonymousViews), analyst),
+    '',
+    `-- ${personal}: the same, and the views with personal data.`,
+    `GRANT ${analyst} TO ${personal};`,
+    ...grant('SELECT', some('intake_analytics', 'VIEW', personalViews), personal),
+    '',
+    `-- ${web}: the tables of the prefill, and whether the schema is current.`,
+    `GRANT USAGE ON SCHEMA intake TO ${web};`,
+    ...grant('SELECT', ['intake.migrations'], web),
+    ...grant('SELECT, INSERT, UPDATE, DELETE', some('intake', 'TABLE', prefillTables), web),
+    'COMMIT;',
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,199 @@
+// The views where the demo's data has nothing to show: several screens, changed wordings, odd offsets, erased people, odd values.
+// `npm run dbt:sources` (this file with -u) also writes the dbt sources from the comments.
+import { resolve } from 'node:path';
+import { describe, expect } from 'vitest';
+import type { Screen } from '../../src/domain/screen.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { replaceScreens } from '../../src/store/screens.ts';
+import { dbtFile, renderDbtSources } from '../support/dbt-sources.ts';
+import { test as base } from '../support/test-database.ts';
+
+const test = base.extend('db', { scope: 'file' }, async ({ database }, { onCleanup }) => {
+  const db = openDatabase({ url: database.url, role: 'test', connections: 1 });
+  onCleanup(() => db[Symbol.asyncDispose]());
+  await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('seven', 7)`);
+  await db.query(
+    `INSERT INTO intake.applications (advertiser_id, application_id, submitted_at, source_offset, job_reference, person_key,
+       email, notes, content_hash, observed_seq, erased_at)
+     VALUES (7, 1, '2026-01-31T13:30:00Z', '+11:00', 'A', 'one', 'a@example.com', NULL, '', 1, NULL),
+       (7, 2, '2026-01-31T14:30:00Z', NULL, 'A', 'one', '', '[{"field": "Phone", "reason": "holds NUL"}]', '', 1, NULL),
+       (7, 3, '2026-02-01T02:15:00Z', '-03:30', 'A', 'two', 'b@example.com', NULL, '', 1, NULL),
+       (7, 4, NULL, NULL, NULL, NULL, NULL, NULL, '', 1, now())`,
+  );
+  const keep = (applicationId: bigint, ...screens: Screen[]) =>
+    db.transaction((tx) =>
+      replaceScreens(tx, { advertiserId: 7n, applicationId, sha256: '00', reading: { parserVersion: 1, screens } }),
+    );
+  await keep(1n, aScreen('pass', 'Can you drive?', 'Yes'), aScreen('fail', 'Can you drive?', 'No'));
+  await keep(2n, aScreen('unknown', 'Can you drive?', 'No'));
+  await keep(3n, aScreen('pass', 'Do you hold a licence?', 'Yes'));
+  return db;
+});
+
+/** One question with the same id whatever its wording, and a text that a person typed. */
+function aScreen(outcome: Screen['outcome'], text: string, chosen: string): Screen {
+  const answers = ['Yes', 'No', 'Rather not say'].map((answer) => ({
+    id: null,
+    text: answer,
+    selected: answer === chosen,
+  }));
+  return {
+    id: 'S',
+    name: 'Drivers',
+    outcome,
+    notes: [],
+    questions: [
+      { id: 'Q1', type: 'True/False', text, answers },
+      { id: 'Q2', type: 'Text', text: 'Why?', answers: [{ id: null, text: 'Because of Ada', selected: true }] },
+      { id: 'Q3', type: 'Essay', text: 'More?', answers: [{ id: null, text: 'Ask Ada', selected: false }] },
+    ],
+  };
+}
+
+describe('the views', () => {
+  test('show the clock of the source: by its offset, and by +10:00 where it wrote none', async ({ db }) => {
+    expect(
+      await db.query(
+        `SELECT application_id::int AS id, submitted_local::text AS local FROM intake_analytics.applications_anonymous ORDER BY 1`,
+      ),
+    ).toEqual([
+      { id: 1, local: '2026-02-01 00:30:00' },
+      { id: 2, local: '2026-02-01 00:30:00' },
+      { id: 3, local: '2026-01-31 22:45:00' },
+    ]);
+    expect(
+      await db.query(
+        `SELECT 1 FROM intake.applications WHERE intake.local_time(submitted_at, source_offset)
+           IS DISTINCT FROM submitted_at AT TIME ZONE coalesce(source_offset, '+10:00')::interval`,
+      ),
+    ).toEqual([]);
+  });
+
+  test('count an application with several screens once, and its screens each', async ({ db }) => {
+    expect(
+      await db.query(
+        `SELECT day::text, applications::int, people::int, screens::int, screens_passed::int AS passed, screens_failed::int AS failed
+         FROM intake_analytics.applications_daily ORDER BY day`,
+      ),
+    ).toEqual([
+      { day: '2026-01-31', applications: 1, people: 1, screens: 1, passed: 1, failed: 0 },
+      { day: '2026-02-01', applications: 2, people: 1, screens: 3, passed: 1, failed: 1 },
+    ]);
+    expect(
+      await db.query(
+        `SELECT applications::int, screens::int, pass_rate FROM intake_analytics.jobs WHERE job_reference = 'A'`,
+      ),
+    ).toEqual([{ applications: 3, screens: 4, pass_rate: '0.6667' }]);
+    expect(
+      await db.query(
+        `SELECT person_key, applications::int, jobs::int, screens::int, screens_passed::int AS passed
+         FROM intake_analytics.job_seekers ORDER BY 1`,
+      ),
+    ).toEqual([
+      { person_key: 'one', applications: 2, jobs: 1, screens: 3, passed: 1 },
+      { person_key: 'two', applications: 1, jobs: 1, screens: 1, passed: 1 },
+    ]);
+  });
+
+  test('call an application failed when one of its screens failed, and never when none is known to', async ({ db }) => {
+    expect(
+      await db.query(
+        `SELECT application_id::int AS id, screening_outcome AS outcome FROM intake_analytics.applications ORDER BY 1`,
+      ),
+    ).toEqual([
+      { id: 1, outcome: 'fail' },
+      { id: 2, outcome: 'unknown' },
+      { id: 3, outcome: 'pass' },
+    ]);
+  });
+
+  test('put the wordings of one question side by side, also with answers that nobody chose', async ({ db }) => {
+    const rows = await db.query(
+      `SELECT wording::int, question_text AS question, answer_text AS answer, offered::int, chosen::int, pass_rate_chosen AS passed, knock_out_power AS power
+       FROM intake_analytics.answer_distribution WHERE question_id = 'Q1' ORDER BY wording, answer_text`,
+    );
+    expect(rows).toEqual([
+      {
+        wording: 1,
+        question: 'Can you drive?',
+        answer: 'No',
+        offered: 3,
+        chosen: 2,
+        passed: '0.0000',
+        power: '1.0000',
+      },
+      {
+        wording: 1,
+        question: 'Can you drive?',
+        answer: 'Rather not say',
+        offered: 3,
+        chosen: 0,
+        passed: null,
+        power: null,
+      },
+      {
+        wording: 1,
+        question: 'Can you drive?',
+        answer: 'Yes',
+        offered: 3,
+        chosen: 1,
+        passed: '1.0000',
+        power: '-1.0000',
+      },
+      {
+        wording: 2,
+        question: 'Do you hold a licence?',
+        answer: 'No',
+        offered: 1,
+        chosen: 0,
+        passed: null,
+        power: null,
+      },
+      {
+        wording: 2,
+        question: 'Do you hold a licence?',
+        answer: 'Rather not say',
+        offered: 1,
+        chosen: 0,
+        passed: null,
+        power: null,
+      },
+      {
+        wording: 2,
+        question: 'Do you hold a licence?',
+        answer: 'Yes',
+        offered: 1,
+        chosen: 1,
+        passed: '1.0000',
+        power: null,
+      },
+    ]);
+  });
+
+  test('keep what people typed, of known and unknown types, in the one view for it', async ({ db }) => {
+    const typed = await db.query(`SELECT DISTINCT answer_text FROM intake_analytics.screening_free_text ORDER BY 1`);
+    expect(typed).toEqual([{ answer_text: 'Ask Ada' }, { answer_text: 'Because of Ada' }]);
+    expect(
+      await db.query(`SELECT count(*)::int AS n FROM intake_analytics.screening_answers WHERE answer_text IS NULL`),
+    ).toEqual([{ n: 8 }]);
+    expect(await db.query(`SELECT 1 FROM intake_analytics.screening_answers WHERE answer_text LIKE '%Ada%'`)).toEqual(
+      [],
+    );
+  });
+
+  test('name what is odd, and say nothing of the erased', async ({ db }) => {
+    expect(
+      await db.query(
+        `SELECT finding, meaning, affected::int, example_application_id::int AS example FROM intake_analytics.data_quality
+         WHERE affected > 0 AND finding IN ('no_email', 'noted', 'no_submission_time') ORDER BY 1`,
+      ),
+    ).toEqual([
+      { finding: 'no_email', meaning: 'No e-mail address.', affected: 1, example: 2 },
+      { finding: 'noted', meaning: 'Phone holds NUL', affected: 1, example: 2 },
+    ]);
+  });
+
+  test('are described for dbt in their own words', async ({ database }) => {
+    await expect(await renderDbtSources(database)).toMatchFileSnapshot(resolve(dbtFile));
+  });
+});

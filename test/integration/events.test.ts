@@ -1,0 +1,159 @@
+// The events outbox as integrators meet it: two consumers, eight writers, and kill -9 for all of them.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect } from 'vitest';
+import { openDatabase } from '../../src/store/database.ts';
+import { appendEvents, pruneEvents } from '../../src/store/events.ts';
+import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
+
+function start(file: string, args: readonly string[], env: Record<string, string> = {}): ChildProcess {
+  return spawn(process.execPath, [file, ...args], { env: { PATH: process.env.PATH ?? '', ...env }, stdio: 'ignore' });
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, 'exit');
+  child.kill('SIGKILL');
+  await gone;
+}
+
+/** What happened, and what a consumer took in, in the order in which it took it. */
+async function compare(database: TestDatabase): Promise<{ events: unknown[]; inbox: unknown[] }> {
+  const order = `advertiser_id, event_id, application_id`;
+  return {
+    events: await database.query(
+      `SELECT ${order} FROM intake.events WHERE application_id > 0 ORDER BY advertiser_id, event_id`,
+    ),
+    inbox: await database.query(`SELECT ${order} FROM ats.inbox WHERE event_id IS NOT NULL ORDER BY advertiser_id, no`),
+  };
+}
+
+/** Two advertisers, each with one event already, so that consumers start from a known place. */
+async function prepare(database: TestDatabase): Promise<void> {
+  await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('seven', 7), ('eight', 8)`);
+  await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
+  for (const advertiserId of [7n, 8n]) {
+    await db.transaction((tx) => appendEvents(tx, advertiserId, [{ applicationId: 0n, type: 'application.received' }]));
+  }
+}
+
+/** Eight writers in two processes; each process is killed once and replaced. */
+async function write(url: string): Promise<void> {
+  await Promise.all(
+    [1_000_000, 2_000_000].map(async (first) => {
+      const doomed = start('test/support/event-writer.ts', [url, String(first), '1000000']);
+      await sleep(2_500);
+      await kill(doomed);
+      const last = start('test/support/event-writer.ts', [url, String(first + 500_000), '60']);
+      const [code] = await once(last, 'exit');
+      if (code !== 0) throw new Error(`A writer ended with ${code}.`);
+    }),
+  );
+}
+
+describe('a consumer under eight writers and kill -9', () => {
+  test('in TypeScript sees every event once and in order', { timeout: 90_000 }, async () => {
+    await using database = await openTestDatabase();
+    await prepare(database);
+    // The first life only finds its place: from there on every event counts.
+    const first = start('examples/consume-events.ts', [], { DATABASE_URL: database.url });
+    await expect
+      .poll(() => database.query(`SELECT 1 FROM ats.intake_positions WHERE event_id > 0`).catch(() => []), {
+        timeout: 30_000,
+      })
+      .toHaveLength(2);
+    await kill(first);
+    const writing = new AbortController();
+    const consuming = (async () => {
+      for (let life = 0; ; life++) {
+        const consumer = start('examples/consume-events.ts', [], { DATABASE_URL: database.url });
+        if (writing.signal.aborted && life > 2) return consumer;
+        await sleep(700 + Math.random() * 900);
+        await kill(consumer);
+      }
+    })();
+    await write(database.url);
+    writing.abort();
+    const consumer = await consuming;
+    try {
+      await expect
+        .poll(
+          async () => (await database.query(`SELECT count(*)::int AS n FROM ats.inbox WHERE event_id IS NOT NULL`))[0],
+          {
+            timeout: 30_000,
+          },
+        )
+        .toEqual((await database.query(`SELECT count(*)::int AS n FROM intake.events WHERE application_id > 0`))[0]);
+      const { events, inbox } = await compare(database);
+      expect(events.length).toBeGreaterThan(500);
+      expect(inbox).toEqual(events);
+    } finally {
+      await kill(consumer);
+    }
+  });
+
+  test('in SQL sees every event once and in order, called from two sessions at once', { timeout: 90_000 }, async () => {
+    await using database = await openTestDatabase();
+    await prepare(database);
+    await database.query(readFileSync('examples/consume-events.sql', 'utf8'));
+    await database.query(`SELECT ats.read_intake_events()`);
+    const writing = new AbortController();
+    const readers = Array.from({ length: 2 }, async () => {
+      while (!writing.signal.aborted) await database.query(`SELECT ats.read_intake_events(batch_size => 7)`);
+    });
+    await write(database.url);
+    writing.abort();
+    await Promise.all(readers);
+    for (;;) {
+      const [row] = await database.query<{ taken: string }>(`SELECT ats.read_intake_events() AS taken`);
+      if (row?.taken === '0') break;
+    }
+    const { events, inbox } = await compare(database);
+    expect(events.length).toBeGreaterThan(500);
+    expect(inbox).toEqual(events);
+  });
+});
+
+describe('pruning', () => {
+  test('takes the oldest first, and leaves the newest, so that a reader who is level has missed nothing', async ({
+    database,
+  }) => {
+    await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('a', 1), ('b', 2)`);
+    await database.query(
+      `INSERT INTO intake.events SELECT a, 10 * a + n, n, 'application.received', now() - days * interval '1 day'
+       FROM (VALUES (1, 1, 50), (1, 2, 40), (1, 3, 10), (2, 1, 90), (2, 2, 80)) AS e (a, n, days)`,
+    );
+    await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
+    expect(await pruneEvents(db, { limit: 1 })).toBe(1);
+    expect(
+      await database.query(`SELECT min(event_id)::int AS first FROM intake.events WHERE advertiser_id = 1`),
+    ).toEqual([{ first: 12 }]);
+    expect(await pruneEvents(db)).toBe(2);
+    expect(await pruneEvents(db)).toBe(0);
+    expect(await database.query(`SELECT event_id::int AS id FROM intake.events ORDER BY 1`)).toEqual([
+      { id: 13 },
+      { id: 22 },
+    ]);
+  });
+
+  test('is noticed by a consumer that was away too long: it starts over from the applications', async () => {
+    await using database = await openTestDatabase();
+    await prepare(database);
+    await database.query(readFileSync('examples/consume-events.sql', 'utf8'));
+    await database.query(`SELECT ats.read_intake_events()`);
+    await database.query(
+      `INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq) VALUES (7, 42, '', 1)`,
+    );
+    await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
+    await db.transaction((tx) => appendEvents(tx, 7n, [{ applicationId: 42n, type: 'application.received' }]));
+    await db.query(`UPDATE intake.events SET at = at - interval '31 days'`);
+    await db.transaction((tx) => appendEvents(tx, 7n, [{ applicationId: 42n, type: 'application.ready' }]));
+    expect(await pruneEvents(db)).toBe(2);
+    await database.query(`SELECT ats.read_intake_events()`);
+    expect(await database.query(`SELECT application_id, type FROM ats.inbox ORDER BY no`)).toEqual([
+      { application_id: '42', type: 'snapshot' },
+    ]);
+  });
+});

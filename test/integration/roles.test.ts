@@ -1,0 +1,229 @@
+// The five roles on a real database: what each may do, to the last relation and privilege, and what the analyst finds when looking for people.
+import { randomBytes } from 'node:crypto';
+import { resolve } from 'node:path';
+import pg from 'pg';
+import { describe, expect } from 'vitest';
+import { openDatabase } from '../../src/store/database.ts';
+import { anonymousViews, loadGrantsSql, personalViews, roles } from '../../src/store/grants.ts';
+import { migrate } from '../../src/store/migrations.ts';
+import { fillFromDemoBoard } from '../support/demo-board.ts';
+import { runIntake } from '../support/intake.ts';
+import { test as base, type TestDatabase } from '../support/test-database.ts';
+
+interface Cast {
+  readonly prefix: string;
+  /** The URL of a login that is a member of one role and of nothing else. */
+  urlOf(role: (typeof roles)[number]): string;
+}
+
+/** Roles are known to the whole server, so each file has names of its own and takes them away again. */
+const test = base.extend('cast', { scope: 'file' }, async ({ database }, { onCleanup }): Promise<Cast> => {
+  const prefix = `intake_test_${randomBytes(4).toString('hex')}`;
+  const { code, stderr } = await runIntake(['grants', '--apply', '--prefix', prefix], { DATABASE_URL: database.url });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  for (const role of roles) {
+    await database.query(`CREATE ROLE ${prefix}_${role}_login LOGIN PASSWORD 'only-a-test' IN ROLE ${prefix}_${role}`);
+  }
+  await database.query(`ALTER ROLE ${prefix}_owner_login SET role = '${prefix}_owner'`);
+  onCleanup(async () => {
+    await database.query(`REASSIGN OWNED BY ${prefix}_owner TO CURRENT_USER`);
+    for (const name of roles.flatMap((role) => [`${prefix}_${role}_login`, `${prefix}_${role}`])) {
+      await database.query(`DROP OWNED BY ${name}`);
+      await database.query(`DROP ROLE ${name}`);
+    }
+  });
+  return {
+    prefix,
+    urlOf(role) {
+      const url = new URL(database.url);
+      url.username = `${prefix}_${role}_login`;
+      url.password = 'only-a-test';
+      return url.href;
+    },
+  };
+});
+
+/** Runs statements as a role, each in a session of its own; gives the error's code, or its rows. */
+async function attempt(url: string, sql: string): Promise<string | pg.QueryResultRow[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows;
+  } catch (error) {
+    return (error as { code?: string }).code ?? 'no code';
+  } finally {
+    await client.end();
+  }
+}
+
+const refused = '42501';
+
+describe('the roles that intake grants makes', () => {
+  test('have exactly these privileges', async ({ database, cast }) => {
+    const rows = await database.query<{ relation: string; role: string; privileges: string }>(
+      `SELECT relation, role, coalesce(string_agg(privilege, ' ' ORDER BY place) FILTER (WHERE held), '-') AS privileges
+       FROM (
+         SELECT n.nspname || '.' || c.relname AS relation, role, r.no, privilege, place,
+           CASE WHEN c.relkind = 'S' THEN privilege = ANY ('{USAGE,SELECT,UPDATE}') AND has_sequence_privilege($1 || '_' || role, c.oid, CASE WHEN privilege = ANY ('{USAGE,SELECT,UPDATE}') THEN privilege ELSE 'USAGE' END)
+             ELSE privilege <> 'USAGE' AND has_table_privilege($1 || '_' || role, c.oid, CASE WHEN privilege = 'USAGE' THEN 'SELECT' ELSE privilege END) END AS held
+         FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace,
+           unnest($2::text[]) WITH ORDINALITY AS r (role, no),
+           unnest('{USAGE,SELECT,INSERT,UPDATE,DELETE,TRUNCATE,REFERENCES,TRIGGER}'::text[]) WITH ORDINALITY AS p (privilege, place)
+         WHERE n.nspname IN ('intake', 'intake_analytics') AND c.relkind IN ('r', 'v', 'S')
+         UNION ALL
+         SELECT 'schema ' || n.nspname, role, r.no, privilege, place, has_schema_privilege($1 || '_' || role, n.oid, privilege)
+         FROM pg_namespace n, unnest($2::text[]) WITH ORDINALITY AS r (role, no),
+           unnest('{USAGE,CREATE}'::text[]) WITH ORDINALITY AS p (privilege, place)
+         WHERE n.nspname IN ('intake', 'intake_analytics')
+       ) AS held
+       GROUP BY relation, role, no ORDER BY relation COLLATE "C", no`,
+      [cast.prefix, roles],
+    );
+    const lines = Map.groupBy(rows, ({ relation }) => relation);
+    const golden = [...lines].map(([relation, held]) =>
+      [relation, ...held.map(({ role, privileges }) => `  ${role}: ${privileges}`)].join('\n'),
+    );
+    await expect(`${golden.join('\n')}\n`).toMatchFileSnapshot(resolve('test/support/roles.golden.txt'));
+  });
+
+  test('leave no view unjudged: each names people or names nobody', async ({ database }) => {
+    const views = await database.query<{ name: string }>(
+      `SELECT relname AS name FROM pg_class WHERE relnamespace = 'intake_analytics'::regnamespace AND relkind IN ('v', 'm')`,
+    );
+    expect(
+      views.map(({ name }) => name).filter((name) => ![...anonymousViews, ...personalViews].includes(name)),
+    ).toEqual([]);
+  });
+
+  test('are made again without a change, and a privilege given by hand is taken back', async ({ database, cast }) => {
+    await database.query(
+      `GRANT SELECT, TRUNCATE ON intake.applications TO ${cast.prefix}_analyst, ${cast.prefix}_worker`,
+    );
+    await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
+    await db.query(await loadGrantsSql(db, cast.prefix));
+    expect(await attempt(cast.urlOf('analyst'), `SELECT 1 FROM intake.applications`)).toBe(refused);
+    expect(await attempt(cast.urlOf('worker'), `TRUNCATE intake.events`)).toBe(refused);
+  });
+
+  test('let the owner migrate and the worker do everything but change the schema', { timeout: 90_000 }, async ({
+    database,
+    cast,
+  }) => {
+    await migrate(cast.urlOf('owner'));
+    const { truth } = await fillFromDemoBoard(database, { applications: 300, asUrl: cast.urlOf('worker') });
+    expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications`)).toEqual([{ n: truth.length }]);
+    expect(
+      (await runIntake(['status'], { DATABASE_URL: cast.urlOf('worker'), PRIVACY_KEY: 'x'.repeat(32) })).code,
+    ).toBe(0);
+    for (const sql of [
+      `CREATE TABLE intake.mine (a int)`,
+      `ALTER TABLE intake.applications ADD COLUMN mine int`,
+      `DROP TABLE intake.events`,
+      `TRUNCATE intake.events`,
+      `DELETE FROM intake.migrations`,
+      `CREATE SCHEMA mine`,
+    ]) {
+      expect([sql, await attempt(cast.urlOf('worker'), sql)]).toEqual([sql, refused]);
+    }
+  });
+
+  test('give the worker a table that a later migration brings, and the analyst none', async ({ cast }) => {
+    await attempt(
+      cast.urlOf('owner'),
+      `CREATE TABLE intake.later (a int); CREATE VIEW intake_analytics.later AS SELECT a FROM intake.later`,
+    );
+    expect(await attempt(cast.urlOf('worker'), `INSERT INTO intake.later VALUES (1) RETURNING a`)).toEqual([{ a: 1 }]);
+    expect(await attempt(cast.urlOf('analyst_personal'), `SELECT * FROM intake_analytics.later`)).toBe(refused);
+    await attempt(cast.urlOf('owner'), `DROP VIEW intake_analytics.later; DROP TABLE intake.later`);
+  });
+});
+
+describe('an analyst who looks for people', () => {
+  /** Everything the login can read in the analysts' schema, value by value. */
+  const loadCells = async (database: TestDatabase, url: string) => {
+    const views = await database.query<{ view: string }>(
+      `SELECT relname AS view FROM pg_class WHERE relnamespace = 'intake_analytics'::regnamespace ORDER BY 1`,
+    );
+    const cells = new Map<string, { place: string; text: string }>();
+    const columns = new Set<string>();
+    for (const { view } of views) {
+      const rows = await attempt(url, `SELECT to_jsonb(v) AS row FROM intake_analytics."${view}" v`);
+      if (typeof rows === 'string') continue;
+      for (const [column, value] of rows.flatMap(({ row }) => Object.entries(row as object))) {
+        const place = `${view}.${column}`;
+        const text = typeof value === 'string' ? value : JSON.stringify(value);
+        columns.add(place);
+        cells.set(`${place} ${text}`, { place, text });
+      }
+    }
+    return { cells: [...cells.values()], readable: columns.size };
+  };
+
+  test('finds no name, address, number, account, file name or typed answer in any column of any view', {
+    timeout: 90_000,
+  }, async ({ database, cast }) => {
+    const { truth } = await fillFromDemoBoard(await empty(database), { applications: 300 });
+    // What people typed that is a bare number proves nothing: such numbers are everywhere.
+    const typed = truth.flatMap((row) =>
+      row.screens.flatMap(({ questions }) =>
+        questions
+          .filter(({ type }) => type === 'Text' || type === 'URLQuestion')
+          .flatMap(({ answers }) => answers.map(({ text }) => text).filter((text) => /\D/.test(text))),
+      ),
+    );
+    const secrets = new Set([
+      ...truth.flatMap((row) => [row.email, row.phone, row.jobSeekerId, row.firstName, row.lastName]),
+      ...truth.flatMap((row) =>
+        [row.jobSeekingInfo?.jobTitle, row.jobSeekingInfo?.companyName].filter((one) => typeof one === 'string'),
+      ),
+      ...truth.flatMap((row) => row.attachments.flatMap(({ fileName }) => fileName ?? [])),
+      ...typed,
+    ]);
+    expect(secrets.size).toBeGreaterThan(900);
+    const isSecret = ({ text }: { text: string }) =>
+      secrets.has(text) ||
+      truth.some(
+        (row) =>
+          text.includes(row.email) ||
+          text.includes(row.phone) ||
+          text.includes(row.jobSeekerId) ||
+          (text.includes(row.firstName) && text.includes(row.lastName)),
+      );
+
+    const seen = await loadCells(database, cast.urlOf('analyst'));
+    expect(seen.readable).toBeGreaterThan(120);
+    expect(seen.cells.length).toBeGreaterThan(2_000);
+    // Titles of jobs are the advertiser's words where they name a questionnaire, and people's where they tell of themselves.
+    const titles = new Set(truth.flatMap((row) => row.screens.map(({ name }) => name)));
+    expect(
+      seen.cells.filter(isSecret).filter(({ place, text }) => !(place.endsWith('.screen_name') && titles.has(text))),
+    ).toEqual([]);
+
+    const full = await loadCells(database, cast.urlOf('analyst_personal'));
+    expect(full.cells.filter(isSecret).length).toBeGreaterThan(1_000);
+  });
+
+  test('is refused the tables and the two views that name people', async ({ cast }) => {
+    for (const relation of [
+      'intake.applications',
+      'intake.quarantine',
+      'intake.screen_answers',
+      'intake_analytics.applications',
+      'intake_analytics.screening_free_text',
+    ]) {
+      expect([relation, await attempt(cast.urlOf('analyst'), `SELECT * FROM ${relation}`)]).toEqual([
+        relation,
+        refused,
+      ]);
+      expect([relation, await attempt(cast.urlOf('web'), `SELECT * FROM ${relation}`)]).toEqual([relation, refused]);
+    }
+  });
+});
+
+/** The board is read afresh, so that this test stands alone. */
+async function empty(database: TestDatabase): Promise<TestDatabase> {
+  await database.query(
+    `TRUNCATE intake.advertisers, intake.applications, intake.sweeps, intake.cursors, intake.coverage, intake.events CASCADE`,
+  );
+  return database;
+}
