@@ -44,7 +44,10 @@ describe('learn', () => {
     await using intake = await open();
     await setTrust(intake, 20);
     intake.board.add(
-      Array.from({ length: 41 }, () => ({ jobSeekerId: 'js-1', attachments: [{ kind: 'resume', content: 'same' }] })),
+      Array.from({ length: 41 }, () => ({
+        jobSeekerId: 'js-1',
+        attachments: [{ kind: 'resume', content: 'same', contentType: 'text/plain', fileName: 'resume.txt' }],
+      })),
     );
     await intake.sweep();
     // The first must be there before the others can be linked to it.

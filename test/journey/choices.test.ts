@@ -94,7 +94,7 @@ describe('whatever the source does', () => {
   });
 });
 
-const applications = 90;
+const applications = 60;
 
 async function readOnce(choices: Combination, seed: number, counts: Record<string, number>): Promise<string[]> {
   await using database = await openTestDatabase();
