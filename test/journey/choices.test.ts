@@ -76,7 +76,9 @@ const shapes: Combination[] = [
 const combinations: Combination[] = [
   ...orders.flatMap((order) => caps.map((cap) => ({ ...order, ...cap }))),
   ...bounds.flatMap((bound) => orders.slice(0, 2).map((order) => ({ ...bound, ...order, pageCap: 20 }))),
-  ...filters.flatMap((filter) => orders.slice(0, 4).map((order) => ({ pageCap: 20, ...order, ...filter }))),
+  ...filters.flatMap((filter) =>
+    [orders[0], orders[1], orders[3]].map((order) => ({ pageCap: 20, ...order, ...filter })),
+  ),
   ...shapes.map((shape) => ({ pageCap: 20, order: 'descending' as const, ...shape })),
 ];
 

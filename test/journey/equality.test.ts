@@ -6,6 +6,8 @@ import { syncBoard } from '../support/syncing.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';
 
 const applications = 20_000;
+// The second reading of the twenty thousand is by XML; a first one by XML needs no more than a few pages.
+const fewer = 3_000;
 const writes = `SELECT relname, n_tup_ins, n_tup_upd, n_tup_del FROM pg_stat_user_tables WHERE schemaname = 'intake'
   AND relname NOT IN ('leases', 'cursors', 'sweeps', 'ranges', 'coverage', 'advertisers') ORDER BY relname`;
 
@@ -31,9 +33,13 @@ describe('a database filled from the sandbox', () => {
 
   test('equals its truth by XML', { timeout: 120_000 }, async () => {
     await using database = await openTestDatabase();
-    await using board = await openSandbox({ applications, seed: 2, choices: { pageCap: 500, order: 'descending' } });
+    await using board = await openSandbox({
+      applications: fewer,
+      seed: 2,
+      choices: { pageCap: 500, order: 'descending' },
+    });
     const first = await syncBoard(database, board, { env: { SOURCE_FORMAT: 'xml' } });
-    expect(first.at(-1)).toMatchObject({ certificate: 'proven', added: applications });
+    expect(first.at(-1)).toMatchObject({ certificate: 'proven', added: fewer });
     expect(await findDifferences(database, board)).toEqual([]);
   });
 });
