@@ -4,10 +4,13 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { openBlobs } from './app/blobs.ts';
+import { openPrefill, type PrefillServer } from './app/prefill.ts';
 import type { Config } from './config.ts';
 import type { Plan } from './domain/coverage.ts';
 import { type Status, toStatus } from './domain/status.ts';
 import type { Trouble } from './domain/trouble.ts';
+import type { Log } from './log.ts';
 import { createSource, type Source } from './source/client.ts';
 import { openDatabase } from './store/database.ts';
 import { openEmbedded } from './store/embedded.ts';
@@ -221,6 +224,28 @@ function openSource(
     userAgent: `intake/${version}`,
     takeTurn,
   });
+}
+
+export type { PrefillServer } from './app/prefill.ts';
+
+/** The public port of the candidate side, with the store and blobs it needs; null when prefill is off. */
+export async function openPrefillServer(
+  config: Config<'database' | 'source' | 'blobs' | 'prefill' | 'privacy'>,
+  { log, signal, now = Date.now }: { readonly log: Log; readonly signal: AbortSignal; readonly now?: () => number },
+): Promise<PrefillServer | null> {
+  const { source, prefill } = config;
+  if (prefill === null) return null;
+  const stack = new AsyncDisposableStack();
+  try {
+    const { store } = stack.use(await openStoreOf(config, 'prefill', signal));
+    const blobs = stack.use(await openBlobs(config));
+    const userAgent = `intake/${version}`;
+    const server = stack.use(await openPrefill({ source, prefill, store, blobs, log, userAgent, now }));
+    return { url: server.url, lapse: server.lapse, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+  } catch (error) {
+    await stack.disposeAsync();
+    throw error;
+  }
 }
 
 /** The database of the configuration, held while a command like the demo runs. */
