@@ -12,3 +12,5 @@ const app = createCareersSite({
   advertiserId: process.env.ADVERTISER_ID ?? '',
 });
 serve({ fetch: app.fetch, port, hostname: '127.0.0.1' }, () => console.log(`The careers site is at ${siteUrl}/`));
+// Started by a demo, it ends with it.
+process.once('disconnect', () => process.exit());

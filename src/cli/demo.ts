@@ -33,7 +33,10 @@ export const demo = command<DemoOptions>({
     const { loadConfig } = await import('../config.ts');
     terminal.note('Starting a sandbox job board and an embedded Postgres (kept in .intake/).');
     await using board = await openBoard(Number(options.applications) || 2_000);
+    const { createDemoPrefill, openDemoSite } = await import('./demo-prefill.ts');
+    const prefill = await createDemoPrefill(board);
     const env = {
+      ...prefill.env,
       SOURCE_URL: board.url,
       SOURCE_CREDENTIAL: board.credential,
       SOURCE_RATE: 'off',
@@ -42,7 +45,7 @@ export const demo = command<DemoOptions>({
     using _settings = openDemoSettings(env, stateDir);
     const config = loadConfig(
       { ...env, NODE_ENV: 'development' },
-      { needs: ['database', 'source', 'sync', 'privacy'] },
+      { needs: ['database', 'source', 'sync', 'blobs', 'prefill', 'privacy'] },
     );
     // Held open until the end, so that the database does not stop between two rounds.
     const { openLocalDatabase } = await import('../app.ts');
@@ -56,8 +59,13 @@ export const demo = command<DemoOptions>({
     await showJobs(context, config);
     if (code !== exitCodes.done || options.once) return code;
 
+    const { openPrefillServer } = await import('../app.ts');
+    const { createLog } = await import('../log.ts');
+    const log = await createLog({ level: 'warn', format: 'auto' });
+    await using _routes = await openPrefillServer(config, { log, signal: context.signal });
+    await using _site = openDemoSite(board, prefill);
     board.live(30);
-    terminal.note(toNextSteps(database.url));
+    terminal.note(toNextSteps(database.url, prefill.siteUrl));
     return await keepLive(context, config, board);
   },
 });
@@ -120,7 +128,7 @@ async function showJobs({ terminal, signal }: Context, config: DemoConfig): Prom
   terminal.result({ jobs }, () => `\nThe busiest jobs, from intake.applications:\n${table.toString()}`);
 }
 
-function toNextSteps(databaseUrl: string): string {
+function toNextSteps(databaseUrl: string, siteUrl: string): string {
   return [
     '',
     'The demo goes on: about thirty people apply every minute, and a round reads them every few seconds. Ctrl-C ends it.',
@@ -128,6 +136,7 @@ function toNextSteps(databaseUrl: string): string {
     '  npm run intake -- status',
     '  npm run intake -- sync --recheck',
     `  psql '${databaseUrl}' -c 'SELECT * FROM intake.events ORDER BY event_id DESC LIMIT 10'`,
+    `A careers site with a button that fills in its form: ${siteUrl}/`,
     '',
   ].join('\n');
 }
