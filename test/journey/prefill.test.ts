@@ -451,6 +451,7 @@ describe('what is left behind', () => {
   });
 
   test('what nobody redeems goes after its time, with its bytes; the funnel still counts it', async ({ database }) => {
+    await database.query('TRUNCATE intake.prefills CASCADE');
     await using stage = await openPrefillStage(database);
     await createBrowser().toReturn(stage.toStartUrl());
     const { prefill_id: prefillId } = await lastRow(database);
