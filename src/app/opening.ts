@@ -13,7 +13,7 @@ import { patiently } from '../sync/patience.ts';
 import { openSpool, type Spool } from '../sync/spool.ts';
 
 const root = join(import.meta.dirname, '../..');
-const version = (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }).version;
+export const version = (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }).version;
 
 /** Lists are abandoned beyond this and asked for in smaller ranges, so that memory stays bounded whatever the source sends. */
 const listMaxBytes = 3_000_000;

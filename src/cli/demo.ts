@@ -42,7 +42,10 @@ export const demo = command<DemoOptions>({
     const { loadConfig } = await import('../config.ts');
     terminal.note('Starting a sandbox job board and an embedded Postgres (kept in .intake/).');
     await using board = await openBoard(toCount('--applications', options.applications));
+    const { createDemoPrefill, openDemoSite } = await import('./demo-prefill.ts');
+    const prefill = await createDemoPrefill(board);
     const env = {
+      ...prefill.env,
       SOURCE_URL: board.url,
       SOURCE_CREDENTIAL: board.credential,
       SOURCE_RATE: 'off',
@@ -51,7 +54,7 @@ export const demo = command<DemoOptions>({
     using _settings = openDemoSettings(env, stateDir);
     const config = loadConfig(
       { ...env, NODE_ENV: 'development' },
-      { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] },
+      { needs: ['database', 'source', 'sync', 'blobs', 'prefill', 'privacy'] },
     );
     // Held open until the end, so that the database does not stop between two rounds.
     const { openLocalDatabase } = await import('../app.ts');
@@ -65,6 +68,13 @@ export const demo = command<DemoOptions>({
     await showJobs(context, config);
     terminal.note(toNextSteps(database.url, options.once));
     if (code !== exitCodes.done || options.once) return code;
+
+    const { openPrefillServer } = await import('../app/prefill.ts');
+    const { createLog } = await import('../log.ts');
+    const log = await createLog({ level: 'warn', format: 'auto' });
+    await using _routes = await openPrefillServer(config, { log, signal: context.signal });
+    await using _site = openDemoSite(board, prefill);
+    terminal.note(`A careers site with a button that fills in its form: ${prefill.siteUrl}/\n`);
     return await keepLive(context, config, board);
   },
 });

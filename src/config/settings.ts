@@ -241,7 +241,7 @@ export const sections = {
       absent: 'prefill is off',
     },
     PREFILL_TTL: {
-      meaning: 'how long a prefilled profile is kept',
+      meaning: 'how long a profile that was never redeemed is kept',
       read: read.duration,
       default: '24h',
     },

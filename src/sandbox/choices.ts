@@ -3,17 +3,10 @@
 // Choices are lasting properties of an account and may change while it is in use; single mishaps are faults.
 
 import { z } from 'zod';
+import { choice, count, oneOf } from './choice.ts';
+import { candidateChoices } from './choices-candidate.ts';
 
 const filters = ['afterid', 'afterdate', 'beforeid', 'beforedate'] as const;
-const count = z.int().positive();
-
-function choice<Form extends z.ZodType>(silence: number, meaning: string, form: Form, initial: z.output<Form>) {
-  return { silence, meaning, form, initial };
-}
-
-function oneOf<const Option extends string>(silence: number, meaning: string, options: readonly [Option, ...Option[]]) {
-  return choice(silence, meaning, z.enum(options), options[0] as Option);
-}
 
 /** Every choice; of plain options the first is the default. */
 export const choices = {
@@ -235,6 +228,7 @@ export const choices = {
   ]),
   removedFile: oneOf(39, 'What the files of a removed application give.', ['notFound', 'gone', 'kept']),
   sunset: oneOf(40, 'Whether the service announces its end.', ['none', 'header', 'gone']),
+  ...candidateChoices,
 } as const;
 
 /** The value of each choice. */
@@ -255,10 +249,6 @@ export const unplayable: Readonly<Record<number, string>> = {
   38: 'Not a behaviour: files and lists of any size can be added.',
   41: 'Happens before the first request: the credential is given when the sandbox starts.',
   42: 'Nothing to answer: the service calls nobody.',
-  43: 'Candidate side: this sandbox speaks version 1.',
-  44: 'Candidate side: this sandbox speaks version 1.',
-  45: 'Candidate side: this sandbox speaks version 1.',
-  46: 'Candidate side: this sandbox speaks version 1.',
 };
 
 /** The options of a choice as a person reads them. */
@@ -266,6 +256,7 @@ export function describeOptions(name: keyof Choices): string[] {
   const { form } = choices[name];
   if (form instanceof z.ZodEnum) return form.options.map(String);
   if (form instanceof z.ZodBoolean) return ['false', 'true'];
+  if (form === count) return ['a number from 1'];
   if (form instanceof z.ZodNullable) return ['null', 'a number from 1'];
   if (form instanceof z.ZodArray) return ['none', 'any of', ...filters];
   return ['a number from 0 to 1000'];

@@ -80,7 +80,7 @@ function toFileHeaders(file: StoredFile, choices: Choices): Record<string, strin
 }
 
 /** Spec: `attachment; filename=<file_name>`. */
-function toDisposition(fileName: string, choices: Choices): string | null {
+export function toDisposition(fileName: string, choices: Choices): string | null {
   const spaced = fileName.replaceAll('_', ' ');
   const accented = `Lebenslauf Zoë – ${spaced}`;
   const percent = encodeURIComponent(accented);

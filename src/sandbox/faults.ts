@@ -1,12 +1,17 @@
 // Mishaps by name: what goes wrong with the next requests, or with some of them, on some paths. A fault is taken when a
-// request arrives; what it then does to the answer is written in v1.ts (content) and transport.ts (bytes).
+// request arrives; what it then does to the answer is written in mishap.ts and v1.ts (content) and transport.ts (bytes).
 
 import { z } from 'zod';
 import { idForm } from './plan.ts';
 import { createDraw } from './random.ts';
 
-const routes = ['list', 'resume', 'coverLetter', 'selectionCriteria', 'screen'] as const;
-export type Route = (typeof routes)[number];
+const attachmentRoutes = ['resume', 'coverLetter', 'selectionCriteria', 'screen'] as const;
+const candidateRoutes = ['authorize', 'token', 'prefilled', 'candidateResume'] as const;
+const routes = ['list', ...attachmentRoutes, ...candidateRoutes] as const;
+/** What of the advertiser side a request asks for. */
+export type Route = 'list' | (typeof attachmentRoutes)[number];
+/** What of the candidate side a request asks for. */
+export type CandidateRoute = (typeof candidateRoutes)[number];
 
 const when = {
   /** Which paths; `files` are the three downloads, `attachments` these and the screen. */
@@ -82,7 +87,7 @@ export type Fault = z.output<typeof faultForm>;
 
 /** A request as far as faults care. */
 export interface FaultTarget {
-  readonly route: Route;
+  readonly route: Route | CandidateRoute;
   readonly applicationId: bigint | null;
 }
 
@@ -130,6 +135,6 @@ export function createFaults(seed: number): Faults {
 function matches(wanted: Fault, target: FaultTarget): boolean {
   if (wanted.applicationId !== undefined && wanted.applicationId !== target.applicationId) return false;
   if (wanted.on === 'any' || wanted.on === target.route) return true;
-  if (wanted.on === 'attachments') return target.route !== 'list';
-  return wanted.on === 'files' && target.route !== 'list' && target.route !== 'screen';
+  if (!attachmentRoutes.some((route) => route === target.route)) return false;
+  return wanted.on === 'attachments' || (wanted.on === 'files' && target.route !== 'screen');
 }

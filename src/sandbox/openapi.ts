@@ -1,5 +1,7 @@
-// The five endpoints of the advertiser side as an OpenAPI document, for people with tools.
+// The nine endpoints as an OpenAPI document, for people with tools.
 // It says what the description of the API says; what a sandbox does beyond that stands on its page of assumptions.
+
+import { candidatePaths } from './openapi-candidate.ts';
 
 /** The document, for the address at which this sandbox is reached. */
 export function toOpenApi(origin: string): object {
@@ -34,6 +36,7 @@ export function toOpenApi(origin: string): object {
           responses: toResponses('ScreenResult'),
         },
       },
+      ...candidatePaths,
     },
     components: {
       securitySchemes: {
@@ -43,6 +46,8 @@ export function toOpenApi(origin: string): object {
           name: 'Authorization',
           description: 'The text `SWS`, a space, and the credential.',
         },
+        client: { type: 'http', scheme: 'basic', description: 'Client id and client secret.' },
+        candidate: { type: 'http', scheme: 'bearer', description: 'The access token.' },
       },
       schemas,
     },

@@ -21,7 +21,7 @@ export function renderAssumptions(accounts: readonly Account[]): HtmlEscapedStri
 </head>
 <body>
 <h1>What this sandbox assumes</h1>
-<p>An invented job board that speaks the advertiser API under <code>/v1</code>: <a href="/sandbox/openapi.json">OpenAPI document</a>.
+<p>An invented job board that speaks the advertiser API under <code>/v1</code> and the candidate side under <code>/api/iam/oauth2</code> and <code>/v2</code>: <a href="/sandbox/openapi.json">OpenAPI document</a>.
 The people in it do not exist. Where the API's description is silent, the sandbox makes a choice; every choice can be changed while it runs.</p>
 <h2>Advertisers</h2>
 <table>

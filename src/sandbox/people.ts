@@ -107,7 +107,8 @@ function inventJobSeekingInfo(stock: Stock, draw: Draw): JobSeekingFacts {
   };
 }
 
-function inventUuid(draw: Draw): string {
+/** An identifier shaped like a random UUID. */
+export function inventUuid(draw: Draw): string {
   const hex = Array.from({ length: 4 }, () => draw.below(0x1_0000_0000).toString(16).padStart(8, '0')).join('');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20)}`;
 }

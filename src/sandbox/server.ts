@@ -5,14 +5,18 @@ import type { AddressInfo } from 'node:net';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import { Hono } from 'hono';
 import { Account, type Advertiser } from './account.ts';
+import { inventCandidate } from './candidates.ts';
 import type { Choices } from './choices.ts';
 import { createControl } from './control.ts';
+import { createGrants, type Grant } from './grants.ts';
+import { createOAuth, type OAuthClient } from './oauth.ts';
 import { toOpenApi } from './openapi.ts';
 import { renderAssumptions } from './page.ts';
 import { createStock } from './people.ts';
 import { createRequestLog, type RequestEntry } from './request-log.ts';
 import { loadTemplates } from './templates.ts';
 import { createCredentialIndex, createV1 } from './v1.ts';
+import { createV2 } from './v2.ts';
 
 /** One account of a sandbox. */
 interface AdvertiserOptions {
@@ -34,12 +38,17 @@ export interface SandboxOptions extends AdvertiserOptions {
   readonly now?: () => number;
   /** Accounts beside the first one. */
   readonly advertisers?: readonly AdvertiserOptions[];
+  /** The client that may ask candidates for their profile. */
+  readonly client?: Partial<OAuthClient>;
 }
 
 /** A running sandbox. What it can do to an advertiser it does to the first; the others are reached by their id. */
 export interface Sandbox extends Advertiser, AsyncDisposable {
-  /** {base_url}, without a slash at the end. */
+  /** {base_url} and {auth_url}, without a slash at the end. */
   readonly url: string;
+  readonly client: OAuthClient;
+  /** What candidates have allowed, with codes and tokens: for tests that look for them where they must not be. */
+  grants(): readonly Grant[];
   readonly advertisers: readonly Advertiser[];
   advertiser(advertiserId: bigint): Advertiser;
   addAdvertiser(options?: AdvertiserOptions): Advertiser;
@@ -89,9 +98,25 @@ export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox
   const first = addAdvertiser({ ...options, applications: options.applications ?? 500 });
   for (const more of options.advertisers ?? []) addAdvertiser(more);
 
+  const grants = createGrants(now);
+  const client: OAuthClient = {
+    clientId: 'sandbox-client',
+    clientSecret: 'sandbox-client-secret',
+    redirectUris: null,
+    ...options.client,
+  };
+  let candidates = 0;
+  const nextCandidate = () => {
+    candidates += 1;
+    return inventCandidate(stock, templates, seed, candidates);
+  };
+  const findById = (id: string) => accounts.find((one) => String(one.advertiserId) === id) ?? null;
+
   const app = new Hono<{ Bindings: HttpBindings }>();
   const control = createControl({ accounts, find: findAdvertiser, addAdvertiser, log });
   app.route('/v1', createV1({ find: credentials.find, first, log }));
+  app.route('/v2', createV2({ grants, first, log }));
+  app.route('/api/iam/oauth2', createOAuth({ client, grants, first, find: findById, nextCandidate, log }));
   app.route(
     '/sandbox',
     control.get('/openapi.json', (context) => context.json(toOpenApi(new URL(context.req.url).origin))),
@@ -106,6 +131,8 @@ export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox
 
   return {
     url: `http://${reached}`,
+    client,
+    grants: grants.issued,
     credential: first.credential,
     advertiserId: first.advertiserId,
     get choices() {

@@ -10,8 +10,9 @@ import type { Row } from './applications.ts';
 import { toEncoded } from './charset.ts';
 import { answerDownload, answerScreen } from './downloads.ts';
 import { toError, toLoginPage, toThrottled } from './errors.ts';
-import type { Fault, FaultTarget, Route } from './faults.ts';
+import type { Fault, Route } from './faults.ts';
 import { type Listing, renderListing } from './listing.ts';
+import { toMishap } from './mishap.ts';
 import { chooseNotation } from './negotiation.ts';
 import type { RequestLog } from './request-log.ts';
 import { readFilters, selectRows } from './selection.ts';
@@ -26,6 +27,11 @@ export interface V1Options {
 }
 
 type Sent = Context<{ Bindings: HttpBindings }>;
+
+interface Target {
+  readonly route: Route;
+  readonly applicationId: bigint | null;
+}
 
 /** The routes under /v1. */
 export function createV1(options: V1Options): Hono<{ Bindings: HttpBindings }> {
@@ -75,7 +81,7 @@ const folders: Readonly<Record<string, Route>> = {
   screen: 'screen',
 };
 
-function readPath(path: string, account: Account): FaultTarget | null {
+function readPath(path: string, account: Account): Target | null {
   const seen = account.choices.pathCase === 'any' ? path.toLowerCase() : path;
   if (seen === '/v1/advertiser/applications') return { route: 'list', applicationId: null };
   const [, folder = '', id = ''] = /^\/v1\/advertiser\/applications\/([A-Za-z]+)\/(-?\d{1,30})$/.exec(seen) ?? [];
@@ -91,12 +97,12 @@ function toRefused(first: Account, context: Sent): Answer {
   return toError(choices, Number(choices.credentialRefused), 'The credential is not accepted.');
 }
 
-function toAnswer(context: Sent, account: Account, target: FaultTarget | null, faults: readonly Fault[]): Answer {
+function toAnswer(context: Sent, account: Account, target: Target | null, faults: readonly Fault[]): Answer {
   const { choices } = account;
   account.requestCount += 1;
   if (account.isOverRate()) return toThrottled(choices, choices.retryAfter, 1, account.now());
   if (choices.sunset === 'gone') return toError(choices, 410, 'This version is no longer served.');
-  const mishap = toMishap(account, context, faults);
+  const mishap = toMishap(account, context.req.url, faults);
   if (mishap) return mishap;
   if (!target || context.req.method !== 'GET') {
     if (choices.unknownPath === 'html200') return toLoginPage();
@@ -107,29 +113,7 @@ function toAnswer(context: Sent, account: Account, target: FaultTarget | null, f
   return { ...answer, headers: { ...answer.headers, Sunset: 'Wed, 31 Dec 2031 23:59:59 GMT', Deprecation: 'true' } };
 }
 
-/** Faults that replace the whole answer. */
-function toMishap(account: Account, context: Sent, faults: readonly Fault[]): Answer | null {
-  const { choices } = account;
-  for (const fault of faults) {
-    switch (fault.kind) {
-      case 'throttle':
-        return toThrottled(choices, fault.retryAfter, fault.seconds, account.now());
-      case 'fail':
-        return toError(choices, fault.status, 'Something went wrong.');
-      case 'refuse':
-        return toError(choices, fault.status, 'The credential is not accepted.');
-      case 'html':
-        return toLoginPage();
-      case 'emptyBody':
-        return { status: 200, headers: { 'Content-Type': 'application/json; charset=utf-8' }, body: [] };
-      case 'redirect':
-        return { status: fault.status, headers: { Location: fault.location ?? context.req.url }, body: null };
-    }
-  }
-  return null;
-}
-
-function toRouted(context: Sent, account: Account, target: FaultTarget, faults: readonly Fault[]): Answer {
+function toRouted(context: Sent, account: Account, target: Target, faults: readonly Fault[]): Answer {
   const { choices } = account;
   const { route, applicationId } = target;
   if (route !== 'list' && route !== 'screen') {

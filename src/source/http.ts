@@ -11,8 +11,8 @@ import { isRedirect, isWorthAnother, toStatusTrouble } from './status.ts';
 export interface HttpOptions {
   /** Scheme, host and optional path. */
   readonly url: string;
-  /** Read anew for each request, so that it can be rotated. */
-  readonly credential: string | (() => string | Promise<string>);
+  /** Sent as SWS with every request that brings no authorization of its own; read anew for each, so that it can be rotated. */
+  readonly credential?: string | (() => string | Promise<string>) | undefined;
   /** No byte for this long ends a request. */
   readonly idleTimeoutMs: number;
   /** A whole request ends after this, however steadily it drips. */
@@ -31,7 +31,14 @@ interface HttpRequest {
   /** Below the base URL, with its query. */
   readonly path: string;
   readonly accept: string;
+  /** The whole header, in place of the credential. Such a request is sent where it is meant to go: no redirect is followed. */
+  readonly authorization?: string;
   readonly signal: AbortSignal;
+}
+
+interface HttpPost extends HttpRequest {
+  readonly contentType: string;
+  readonly body: string;
 }
 
 /** An open answer. Disposing drops what was not read, and its connection. */
@@ -48,6 +55,8 @@ export interface Http extends AsyncDisposable {
   get<T>(request: HttpRequest, read: (answer: HttpAnswer) => Promise<T>): Promise<T>;
   /** Opens an answer to be read by the caller; tries again only until the headers are there. */
   open(request: HttpRequest): Promise<HttpAnswer>;
+  /** Sends once, whatever happens: a lost answer does not mean that nothing was done. Every status comes to `read`. */
+  post<T>(request: HttpPost, read: (answer: HttpAnswer) => Promise<T>): Promise<T>;
 }
 
 const retries = 3;
@@ -64,19 +73,17 @@ export function createHttp(options: HttpOptions): Http {
     allowH2: false,
   });
 
-  async function requestOnce(url: URL, request: HttpRequest): Promise<Dispatcher.ResponseData> {
+  async function requestOnce(url: URL, request: HttpRequest | HttpPost): Promise<Dispatcher.ResponseData> {
     await options.takeTurn?.(request.signal);
-    const { credential } = options;
-    const secret = (typeof credential === 'function' ? await credential() : credential).trim();
-    // An invalid header value would be thrown back at us by the client, and no one knows in how many words.
-    if (!/^[\x20-\x7e]+$/.test(secret)) throw new Trouble('refused', 'The credential is empty or not plain ASCII.');
+    const authorization = request.authorization ?? (await toSws(options.credential));
+    const headers = { authorization, accept: request.accept, 'user-agent': options.userAgent };
     try {
       return await pool.request({
-        method: 'GET',
         path: url.pathname + url.search,
-        // Spec: Authentication 2.
-        headers: { authorization: `SWS ${secret}`, accept: request.accept, 'user-agent': options.userAgent },
         signal: AbortSignal.any([request.signal, AbortSignal.timeout(options.totalTimeoutMs)]),
+        ...('body' in request
+          ? { method: 'POST', headers: { ...headers, 'content-type': request.contentType }, body: request.body }
+          : { method: 'GET', headers }),
       });
     } catch (error) {
       throw toTrouble(error, request.signal);
@@ -86,7 +93,7 @@ export function createHttp(options: HttpOptions): Http {
   async function openOnce(request: HttpRequest): Promise<HttpAnswer> {
     const first = new URL(request.path, base);
     let response = await requestOnce(first, request);
-    if (isRedirect(response.statusCode)) {
+    if (isRedirect(response.statusCode) && request.authorization === undefined) {
       response = await requestOnce(toRedirectTarget(response, first), request);
     }
     const answer = toAnswer(response, request.signal);
@@ -121,8 +128,19 @@ export function createHttp(options: HttpOptions): Http {
         return await read(answer);
       }),
     open: (request) => retrying(request.signal, () => openOnce(request)),
+    async post(request, read) {
+      await using answer = toAnswer(await requestOnce(new URL(request.path, base), request), request.signal);
+      return await read(answer);
+    },
     [Symbol.asyncDispose]: () => pool.destroy(),
   };
+}
+
+// Spec: Authentication 2. An invalid header value would be thrown back at us by the client, and no one knows in how many words.
+async function toSws(credential: HttpOptions['credential']): Promise<string> {
+  const secret = (typeof credential === 'function' ? await credential() : (credential ?? '')).trim();
+  if (!/^[\x20-\x7e]+$/.test(secret)) throw new Trouble('refused', 'The credential is empty or not plain ASCII.');
+  return `SWS ${secret}`;
 }
 
 // An abort ends the rest; p-retry then throws the signal's own reason.

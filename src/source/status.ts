@@ -26,7 +26,7 @@ export function toStatusTrouble({ status, headers }: Answered, nowMs: number): T
   }
   if (status >= 500) return new Trouble('unreachable', `The source failed (${status}).`, { status });
   if (isRedirect(status))
-    return new Trouble('unreachable', `The source redirects more than once (${status}).`, { status });
+    return new Trouble('unreachable', `The source redirects where we do not follow (${status}).`, { status });
   return new Trouble('unreachable', `The source gave an answer that cannot be used (${status}).`, { status });
 }
 

@@ -49,6 +49,8 @@ import { claimLease, type Lane, type Lease, type LeaseClaim, loadHolder, release
 import { ensureSchema, loadServer, type SchemaRequest } from './migrations.ts';
 import { takeTurns } from './paces.ts';
 import { commitPage, type PageCommit } from './pages.ts';
+import { erasePrefills, forgetResumes, lapsePrefills, loadLeavingResumes } from './prefill-ends.ts';
+import * as prefills from './prefills.ts';
 import {
   dropUnfinished,
   loadHeld,
@@ -135,6 +137,24 @@ export function openStore(options: StoreOptions) {
       replaceReading(db, file, reading, note),
 
     pruneEvents: () => pruneEvents(db),
+
+    beginPrefill: (start: prefills.PrefillStart) => prefills.beginPrefill(db, start),
+    takeState: (state: Parameters<typeof prefills.takeState>[1]) => prefills.takeState(db, state),
+    noteAuthorized: (key: prefills.PrefillKey) => prefills.noteAuthorized(db, key),
+    endPrefill: (key: prefills.PrefillKey, outcome: 'denied' | 'expired' | 'failed', reason: string) =>
+      prefills.endPrefill(db, key, outcome, reason),
+    keepProfile: (kept: prefills.KeptProfile) => prefills.keepProfile(db, options.privacyKey, kept),
+    settleResume: (key: prefills.PrefillKey, reason: string | null) => prefills.settleResume(db, key, reason),
+    offerPrefill: (key: prefills.PrefillKey, handleHash: Buffer) => prefills.offerPrefill(db, key, handleHash),
+    redeemPrefill: (handle: Parameters<typeof prefills.redeemPrefill>[1]) => prefills.redeemPrefill(db, handle),
+    loadResume: (key: prefills.PrefillKey) => prefills.loadResume(db, key),
+    findAdvertiserName: (advertiserId: bigint, names: readonly string[]) =>
+      prefills.findAdvertiserName(db, advertiserId, names),
+    lapsePrefills: (ttlMs: number) => lapsePrefills(db, ttlMs),
+    erasePrefills: (person: Parameters<typeof erasePrefills>[2]) => erasePrefills(db, options.privacyKey, person),
+    loadLeavingResumes: (limit: number) => loadLeavingResumes(db, limit),
+    forgetResumes: (keys: readonly prefills.PrefillKey[]) => forgetResumes(db, keys),
+
     loadBusiestJobs: (limit: number) => loadBusiestJobs(db, limit),
     loadAdvertiserStatus: () => loadAdvertiserStatus(db),
 

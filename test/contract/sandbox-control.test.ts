@@ -161,13 +161,17 @@ test('the page of assumptions names every choice with its value, every fault, an
   expect(text.includes(sandbox.credential)).toBe(false);
 });
 
-test('the OpenAPI document names the five endpoints, and its references lead somewhere', async () => {
+test('the OpenAPI document names the nine endpoints, and its references lead somewhere', async () => {
   const document = JSON.parse((await get(`${sandbox.url}/sandbox/openapi.json`, {})).text);
   expect(Object.keys(document.paths)).toEqual([
     '/v1/advertiser/applications',
     ...['resume', 'coverletter', 'selectioncriteria', 'screen'].map(
       (folder) => `/v1/advertiser/applications/${folder}/{jobApplicationId}`,
     ),
+    '/api/iam/oauth2/authorize',
+    '/api/iam/oauth2/token',
+    '/v2/applications/prefilled',
+    '/v2/resumes/{resumeId}',
   ]);
   const references = [...JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name);
   expect(references.length).toBeGreaterThan(8);

@@ -1,0 +1,16 @@
+// Runs the example: node examples/careers-site/main.ts, with INTAKE_URL, PREFILL_KEY and ADVERTISER_ID set.
+
+import { serve } from '@hono/node-server';
+import { createCareersSite } from './site.ts';
+
+const port = Number(process.env.PORT ?? 8090);
+const siteUrl = process.env.SITE_URL ?? `http://127.0.0.1:${port}`;
+const app = createCareersSite({
+  siteUrl,
+  intakeUrl: process.env.INTAKE_URL ?? 'http://127.0.0.1:8080',
+  prefillKey: process.env.PREFILL_KEY ?? '',
+  advertiserId: process.env.ADVERTISER_ID ?? '',
+});
+serve({ fetch: app.fetch, port, hostname: '127.0.0.1' }, () => console.log(`The careers site is at ${siteUrl}/`));
+// Started by a demo, it ends with it.
+process.once('disconnect', () => process.exit());

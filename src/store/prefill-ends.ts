@@ -1,0 +1,57 @@
+// How prefills leave: those nobody redeemed, and those of erased persons. The person goes from the row at once; the row stays
+// for the funnel. Bytes are deleted by the caller, and forgotten here only then: a crash between repeats the delete.
+import type { Queryable } from './database.ts';
+import { type PrefillKey, toPersonKey } from './prefills.ts';
+
+/** Empties what was never redeemed in time, closes what never came back, and drops spent states. Counts what lapsed. */
+export async function lapsePrefills(db: Queryable, ttlMs: number): Promise<number> {
+  const lapsed = await db.query(
+    `UPDATE intake.prefills SET outcome = 'lapsed', ended_at = now(), ${emptied}
+     WHERE outcome = 'prefilled' AND prefilled_at <= now() - $1 * interval '1 millisecond' RETURNING 1`,
+    [ttlMs],
+  );
+  await db.query(
+    `UPDATE intake.prefills SET outcome = 'expired', reason = 'never came back', ended_at = now()
+     WHERE outcome = 'started' AND created_at < now() - interval '1 day'`,
+  );
+  await db.query(`DELETE FROM intake.oauth_states WHERE expires_at < now() - interval '1 day'`);
+  return lapsed.length;
+}
+
+/** Empties the prefills of a person, by their e-mail address or by the person key that stands for it. Counts them. */
+export async function erasePrefills(
+  db: Queryable,
+  privacyKey: Buffer,
+  person: { readonly advertiserId: bigint } & ({ readonly email: string } | { readonly personKey: string }),
+): Promise<number> {
+  const key = 'email' in person ? toPersonKey(privacyKey, person.advertiserId, person.email) : person.personKey;
+  const erased = await db.query(
+    `UPDATE intake.prefills SET outcome = 'erased', ended_at = now(), ${emptied}
+     WHERE advertiser_id = $1 AND person_key = $2 RETURNING 1`,
+    [person.advertiserId, key],
+  );
+  return erased.length;
+}
+
+const emptied = `profile = NULL, profile_text = NULL, notes = NULL, first_name = NULL, last_name = NULL, email = NULL, phone = NULL,
+  person_key = NULL, handle_hash = NULL, resume_file_name = NULL, resume_content_type = NULL`;
+
+/** Prefills that have left but whose resume may still rest in the blob store. */
+export async function loadLeavingResumes(db: Queryable, limit: number): Promise<PrefillKey[]> {
+  const rows = await db.query<{ advertiser_id: bigint; prefill_id: string }>(
+    `SELECT advertiser_id, prefill_id FROM intake.prefills
+     WHERE outcome IN ('lapsed', 'erased') AND resume_sha256 IS NOT NULL ORDER BY created_at LIMIT $1`,
+    [limit],
+  );
+  return rows.map((row) => ({ advertiserId: row.advertiser_id, prefillId: row.prefill_id }));
+}
+
+/** The bytes of these are gone. */
+export async function forgetResumes(db: Queryable, keys: readonly PrefillKey[]): Promise<void> {
+  await db.query(
+    `UPDATE intake.prefills p SET resume_sha256 = NULL, resume_size_bytes = NULL
+     FROM unnest($1::bigint[], $2::uuid[]) AS gone (advertiser_id, prefill_id)
+     WHERE p.advertiser_id = gone.advertiser_id AND p.prefill_id = gone.prefill_id AND p.outcome IN ('lapsed', 'erased')`,
+    [keys.map((key) => String(key.advertiserId)), keys.map((key) => key.prefillId)],
+  );
+}

@@ -1,0 +1,82 @@
+// The tables of the candidate side; see schema-applications.ts for how these files are used.
+import { sql } from 'drizzle-orm';
+import { check, foreignKey, index, jsonb, primaryKey, text, unique, uuid } from 'drizzle-orm/pg-core';
+import { at, bytea, id64, intake } from './schema-columns.ts';
+
+export const prefills = intake.table(
+  'prefills',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    prefillId: uuid('prefill_id').notNull(),
+    outcome: text().notNull().default('started'),
+    reason: text(),
+    formUrl: text('form_url').notNull(),
+    returnUrl: text('return_url').notNull(),
+    positionTitle: text('position_title'),
+    positionUri: text('position_uri'),
+    countryCode: text('country_code'),
+    postalCode: text('postal_code'),
+    profile: jsonb(),
+    profileText: text('profile_text'),
+    notes: jsonb(),
+    firstName: text('first_name'),
+    lastName: text('last_name'),
+    email: text(),
+    phone: text(),
+    personKey: text('person_key'),
+    resumeSha256: text('resume_sha256'),
+    resumeSizeBytes: id64('resume_size_bytes'),
+    resumeContentType: text('resume_content_type'),
+    resumeFileName: text('resume_file_name'),
+    resumeReason: text('resume_reason'),
+    handleHash: bytea('handle_hash'),
+    createdAt: at('created_at').notNull().defaultNow(),
+    authorizedAt: at('authorized_at'),
+    prefilledAt: at('prefilled_at'),
+    resumeStoredAt: at('resume_stored_at'),
+    redeemedAt: at('redeemed_at'),
+    endedAt: at('ended_at'),
+  },
+  (t) => [
+    primaryKey({ name: 'prefills_pkey', columns: [t.advertiserId, t.prefillId] }),
+    unique('prefills_handle').on(t.advertiserId, t.handleHash),
+    index('prefills_created').on(t.advertiserId, t.createdAt),
+    index('prefills_person').on(t.advertiserId, t.personKey),
+    // What maintenance looks for is a small part of a table that only grows.
+    index('prefills_open').on(t.createdAt).where(sql`${t.outcome} IN ('started', 'prefilled')`),
+    index('prefills_leaving')
+      .on(t.createdAt)
+      .where(sql`${t.outcome} IN ('lapsed', 'erased') AND ${t.resumeSha256} IS NOT NULL`),
+    check(
+      'prefills_outcome',
+      sql`${t.outcome} IN ('started', 'denied', 'expired', 'failed', 'prefilled', 'redeemed', 'lapsed', 'erased')`,
+    ),
+    check('prefills_kept', sql`${t.outcome} IN ('prefilled', 'redeemed') = (${t.profile} IS NOT NULL)`),
+    check(
+      'prefills_resume',
+      sql`${t.resumeStoredAt} IS NULL OR ${t.resumeSha256} IS NOT NULL OR ${t.outcome} IN ('lapsed', 'erased')`,
+    ),
+  ],
+);
+
+export const oauthStates = intake.table(
+  'oauth_states',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    stateHash: bytea('state_hash').notNull(),
+    bindingHash: bytea('binding_hash').notNull(),
+    prefillId: uuid('prefill_id').notNull(),
+    createdAt: at('created_at').notNull().defaultNow(),
+    expiresAt: at('expires_at').notNull(),
+    usedAt: at('used_at'),
+  },
+  (t) => [
+    primaryKey({ name: 'oauth_states_pkey', columns: [t.advertiserId, t.stateHash] }),
+    foreignKey({
+      name: 'oauth_states_prefill',
+      columns: [t.advertiserId, t.prefillId],
+      foreignColumns: [prefills.advertiserId, prefills.prefillId],
+    }).onDelete('cascade'),
+    index('oauth_states_expires').on(t.expiresAt),
+  ],
+);

@@ -1,0 +1,221 @@
+// A prefill from click to filled form: begin, finish when the browser comes back, redeem, hand the resume over, and let go
+// what nobody fetched. Each is a pass that can run on any worker: all that must be remembered is in the store.
+// Knows no HTTP and no cookie; what binds a browser comes as a text.
+
+import { hash, randomBytes } from 'node:crypto';
+import type { BlobStore } from '../domain/blob.ts';
+import {
+  CodeSpent,
+  type PrefillError,
+  type PrefillRequest,
+  parseTicket,
+  type Resume,
+  stateLifetimeMs,
+  toResumeKey,
+  toReturnUrl,
+  toTicket,
+} from '../domain/prefill.ts';
+import { Trouble } from '../domain/trouble.ts';
+import type { CandidateSession, PrefillSource } from '../source/prefill.ts';
+import type { FoundState, PrefillKey, RedeemedPrefill, ResumeFacts } from '../store/prefills.ts';
+import type { Store } from '../store/store.ts';
+
+/** What the passes work with. */
+export interface PrefillDeps {
+  readonly store: Store;
+  readonly blobs: BlobStore;
+  /** The client of each configured account, by its name. */
+  readonly sources: ReadonlyMap<string, PrefillSource>;
+  /** How long a profile waits to be redeemed. */
+  readonly ttlMs: number;
+  /** Told how each prefill ended, and what went wrong on the way. */
+  readonly onEnd: (end: PrefillEnd) => void;
+}
+
+/** Ids and words only: nothing of the candidate. */
+export interface PrefillEnd extends PrefillKey {
+  readonly outcome: 'prefilled' | PrefillError;
+  /** Why, or which part of it is lacking. */
+  readonly reason: string | null;
+  readonly trouble: unknown;
+}
+
+/** An unguessable text of 256 bits. */
+export function createSecret(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+/** Starts a prefill for the browser that holds `binding`; answers where to send it, or null for an advertiser that is not ours. */
+export async function beginPrefill(
+  { store, sources }: PrefillDeps,
+  { request, binding }: { readonly request: PrefillRequest; readonly binding: string },
+): Promise<string | null> {
+  const { advertiserId } = request;
+  const name = await store.findAdvertiserName(advertiserId, [...sources.keys()]);
+  const source = name === null ? undefined : sources.get(name);
+  if (source === undefined) return null;
+  const state = toTicket(advertiserId, createSecret());
+  await store.beginPrefill({
+    advertiserId,
+    prefillId: crypto.randomUUID(),
+    request,
+    stateHash: toHash(state),
+    bindingHash: toHash(binding),
+    lifetimeMs: stateLifetimeMs,
+  });
+  return source.toAuthorizeUrl(state, advertiserId);
+}
+
+/** What a browser brings back. */
+export interface Callback {
+  readonly state: string;
+  readonly binding: string;
+  /** A code, or the candidate's no, or an error of the source. */
+  readonly answer: { readonly code: string } | 'denied' | 'failed';
+  readonly signal: AbortSignal;
+}
+
+/** Finishes a prefill; answers where the browser goes next, or null when the state is not this browser's. */
+export async function finishPrefill(deps: PrefillDeps, callback: Callback): Promise<string | null> {
+  const advertiserId = parseTicket(callback.state);
+  if (advertiserId === null) return null;
+  const hashes = { stateHash: toHash(callback.state), bindingHash: toHash(callback.binding) };
+  const found = await deps.store.takeState({ advertiserId, ...hashes });
+  if (found === null) return null;
+  const { returnUrl } = found.request;
+  if (found.condition === 'used') return toReturnUrl(returnUrl, { error: 'expired' });
+  const told = await settle(deps, found, callback);
+  return toReturnUrl(returnUrl, told);
+}
+
+async function settle(
+  deps: PrefillDeps,
+  found: FoundState,
+  { answer, signal }: Callback,
+): Promise<{ readonly handle: string } | { readonly error: PrefillError }> {
+  const end = async (error: PrefillError, reason: string, trouble: unknown = null) => {
+    await deps.store.endPrefill(found, error, reason);
+    deps.onEnd({ ...toKey(found), outcome: error, reason, trouble });
+    return { error };
+  };
+  if (found.condition === 'expired') return await end('expired', 'came back too late');
+  if (answer === 'denied') return await end('denied', 'the candidate said no');
+  if (answer === 'failed') return await end('failed', 'the source refused to authorize');
+  await deps.store.noteAuthorized(found);
+  try {
+    return { handle: await keep(deps, found, answer.code, signal) };
+  } catch (trouble) {
+    if (trouble instanceof CodeSpent) return await end('expired', 'the code was not accepted', trouble);
+    return await end('failed', trouble instanceof Trouble ? trouble.kind : 'unexpected', trouble);
+  }
+}
+
+/** Uses the code: profile, resume, rows, bytes. A missing resume does not cost the profile. */
+async function keep(deps: PrefillDeps, found: FoundState, code: string, signal: AbortSignal): Promise<string> {
+  const { store } = deps;
+  const key = toKey(found);
+  const name = await store.findAdvertiserName(key.advertiserId, [...deps.sources.keys()]);
+  const source = deps.sources.get(name ?? '');
+  if (source === undefined) throw new Trouble('ours', 'The advertiser of this prefill is no longer configured.');
+  const session = await source.openSession(code, signal);
+  const profile = await session.loadProfile(found.request, signal);
+  const { resume, trouble: notFetched } = await fetchResume(session, profile.resumeId, signal);
+  await store.keepProfile({ ...key, profile, resume: 'bytes' in resume ? withoutBytes(resume) : resume });
+  const { reason, trouble } =
+    'bytes' in resume ? await storeResume(deps, key, resume, signal) : { reason: resume.reason, trouble: notFetched };
+  const handle = toTicket(key.advertiserId, createSecret());
+  await store.offerPrefill(key, toHash(handle));
+  deps.onEnd({ ...key, outcome: 'prefilled', reason, trouble });
+  return handle;
+}
+
+async function fetchResume(
+  session: CandidateSession,
+  resumeId: string | null,
+  signal: AbortSignal,
+): Promise<{ readonly resume: Resume | { readonly reason: string }; readonly trouble: unknown }> {
+  if (resumeId === null) return { resume: { reason: 'the profile names none' }, trouble: null };
+  try {
+    return { resume: await session.loadResume(resumeId, signal), trouble: null };
+  } catch (trouble) {
+    return { resume: { reason: trouble instanceof Trouble ? trouble.kind : 'not fetched in time' }, trouble };
+  }
+}
+
+async function storeResume({ store, blobs }: PrefillDeps, key: PrefillKey, resume: Resume, signal: AbortSignal) {
+  const blobKey = toResumeKey(key.advertiserId, key.prefillId);
+  try {
+    await blobs.put(blobKey, resume.bytes, resume, signal);
+  } catch (trouble) {
+    const reason = 'the blob store did not take it';
+    await store.settleResume(key, reason);
+    return { reason, trouble };
+  }
+  // Erased while the bytes were on their way: they must not stay behind.
+  if (!(await store.settleResume(key, null))) await blobs.delete([blobKey], signal);
+  return { reason: null, trouble: null };
+}
+
+/** Hands a profile out for its handle, once; null for a handle that is unknown, used or old. */
+export async function redeemPrefill({ store, ttlMs }: PrefillDeps, handle: string): Promise<RedeemedPrefill | null> {
+  const advertiserId = parseTicket(handle);
+  if (advertiserId === null) return null;
+  return await store.redeemPrefill({ advertiserId, handleHash: toHash(handle), ttlMs });
+}
+
+/** The resume of a redeemed prefill, to be read once asked for; null when there is none any more. */
+export async function openResume(
+  { store, blobs }: PrefillDeps,
+  key: PrefillKey,
+  signal: AbortSignal,
+): Promise<(ResumeFacts & { readonly bytes: AsyncIterable<Uint8Array> }) | null> {
+  const facts = await store.loadResume(key);
+  return facts && { ...facts, bytes: blobs.get(toResumeKey(key.advertiserId, key.prefillId), signal) };
+}
+
+/** Lets go what was never redeemed in time, with its resumes. */
+export async function lapsePrefills(deps: PrefillDeps, signal: AbortSignal): Promise<{ readonly lapsed: number }> {
+  const lapsed = await deps.store.lapsePrefills(deps.ttlMs);
+  await deleteLeavingResumes(deps, signal);
+  return { lapsed };
+}
+
+/** Erases a person's prefills, with their resumes. */
+export async function erasePrefills(
+  deps: Pick<PrefillDeps, 'store' | 'blobs'>,
+  person: Parameters<Store['erasePrefills']>[0],
+  signal: AbortSignal,
+): Promise<{ readonly erased: number }> {
+  const erased = await deps.store.erasePrefills(person);
+  await deleteLeavingResumes(deps, signal);
+  return { erased };
+}
+
+const deletedAtOnce = 500;
+
+async function deleteLeavingResumes(
+  { store, blobs }: Pick<PrefillDeps, 'store' | 'blobs'>,
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    const keys = await store.loadLeavingResumes(deletedAtOnce);
+    if (keys.length === 0) return;
+    await blobs.delete(
+      keys.map((key) => toResumeKey(key.advertiserId, key.prefillId)),
+      signal,
+    );
+    await store.forgetResumes(keys);
+  }
+}
+
+function toKey({ advertiserId, prefillId }: PrefillKey): PrefillKey {
+  return { advertiserId, prefillId };
+}
+
+function withoutBytes({ bytes: _, ...facts }: Resume): Omit<Resume, 'bytes'> {
+  return facts;
+}
+
+function toHash(secret: string): Buffer {
+  return hash('sha256', secret, 'buffer');
+}

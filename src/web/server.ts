@@ -1,0 +1,44 @@
+// Listens on a port for a face of Intake and stops again: what is being answered is finished, what is idle is closed.
+// Knows nothing of what is answered.
+
+import type { AddressInfo } from 'node:net';
+import { createAdaptorServer } from '@hono/node-server';
+
+/** A listening server; closing it takes no new requests and waits for those under way, for a few seconds. */
+export interface Server extends AsyncDisposable {
+  /** With the port that was really taken. */
+  readonly url: string;
+}
+
+const longestHeadersBytes = 16_384;
+const closingMs = 5_000;
+
+/** Starts to listen; port 0 takes a free one. */
+export async function openServer(options: {
+  readonly host: string;
+  readonly port: number;
+  readonly fetch: Parameters<typeof createAdaptorServer>[0]['fetch'];
+}): Promise<Server> {
+  const { host, port, fetch } = options;
+  const serverOptions = { maxHeaderSize: longestHeadersBytes, headersTimeout: 10_000, requestTimeout: 30_000 };
+  const server = createAdaptorServer({ fetch, serverOptions });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(port, host, resolve);
+  });
+  const { port: taken } = server.address() as AddressInfo;
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}`,
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise((resolve) => {
+        server.close(resolve);
+      });
+      if (!('closeIdleConnections' in server)) return void (await closed);
+      // A connection that was answering when we began becomes idle a moment later, and would be kept for seconds.
+      const sweeping = setInterval(() => server.closeIdleConnections(), 20);
+      const late = setTimeout(() => server.closeAllConnections(), closingMs);
+      await closed;
+      clearInterval(sweeping);
+      clearTimeout(late);
+    },
+  };
+}

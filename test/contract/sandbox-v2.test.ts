@@ -1,0 +1,219 @@
+// The candidate side as the description writes it, asked by a client that shares no code with ours.
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
+import {
+  askProfile,
+  askResume,
+  authorize,
+  exchange,
+  obtainToken,
+  redirectUri,
+  toAuthorizeUrl,
+  toPrefillBody,
+} from '../support/candidate-client.ts';
+
+let sandbox: Sandbox;
+let now = Date.UTC(2026, 3, 30);
+
+beforeEach(async () => {
+  sandbox = await openSandbox({
+    applications: 0,
+    now: () => now,
+    choices: { consent: 'allow' },
+    client: { redirectUris: [redirectUri] },
+    advertisers: [{ advertiserId: 8n, credential: 'eight', choices: { consent: 'allow' } }],
+  });
+});
+afterEach(() => sandbox[Symbol.asyncDispose]());
+
+describe('authorize', () => {
+  test('sends the browser back with a code and the unchanged state', async () => {
+    const state = 'ä +%26&=/?#"';
+    const back = await authorize(sandbox, { state });
+    expect(`${back.origin}${back.pathname}`).toBe(redirectUri);
+    expect(back.searchParams.get('state')).toBe(state);
+    expect(back.searchParams.get('code')).toMatch(/./);
+    expect([...back.searchParams.keys()].sort()).toEqual(['code', 'state']);
+  });
+
+  test.each([
+    ['scope', 'openid', 'invalid_scope'],
+    ['scope', null, 'invalid_scope'],
+    ['response_type', 'token', 'unsupported_response_type'],
+    ['response_type', null, 'unsupported_response_type'],
+    ['advertiser_id', '999', 'invalid_request'],
+    ['advertiser_id', null, 'invalid_request'],
+    ['state', null, 'invalid_request'],
+  ])('a wrong %s (%s) is refused', async (name, value, error) => {
+    const back = await authorize(sandbox, { [name]: value });
+    expect(back.searchParams.get('error')).toBe(error);
+    expect(back.searchParams.has('code')).toBe(false);
+  });
+
+  test.each([
+    ['client_id', 'other'],
+    ['redirect_uri', `${redirectUri}/`],
+    ['redirect_uri', `${redirectUri}?more=1`],
+    ['redirect_uri', 'https://evil.example.net/'],
+  ])('with %s %s nobody is sent anywhere', async (name, value) => {
+    const answer = await fetch(toAuthorizeUrl(sandbox, { [name]: value }), { redirect: 'manual' });
+    expect([answer.status, answer.headers.get('location')]).toEqual([400, null]);
+  });
+
+  test('a person is asked on a page, and both answers lead back', async () => {
+    sandbox.choose({ consent: 'ask' });
+    const page = await fetch(toAuthorizeUrl(sandbox));
+    const text = await page.text();
+    const [, number = ''] = /name="number" value="([^"]+)"/.exec(text) ?? [];
+    const decide = async (decision: string) => {
+      const body = new URLSearchParams({ number, decision });
+      const answer = await fetch(`${sandbox.url}/api/iam/oauth2/consent`, { method: 'POST', body, redirect: 'manual' });
+      return new URL(answer.headers.get('location') ?? '').searchParams;
+    };
+    expect((await decide('allow')).get('code')).toMatch(/./);
+    const denied = await decide('deny');
+    expect([denied.get('error'), denied.get('state'), denied.has('code')]).toEqual(['access_denied', 'a state', false]);
+    const grant = sandbox.grants()[0];
+    expect(text).toContain(grant?.candidate.person.lastName.replaceAll("'", '&#39;'));
+  });
+});
+
+describe('token', () => {
+  const code = async () => (await authorize(sandbox)).searchParams.get('code') ?? '';
+
+  test('gives a bearer token for a code', async () => {
+    const answer = await exchange(sandbox, { code: await code() });
+    expect(answer.status).toBe(200);
+    expect(await answer.json()).toEqual({ access_token: expect.any(String), token_type: 'bearer', expires_in: 3600 });
+  });
+
+  test('a code works once, and a second try ends the token of the first', async () => {
+    const once = await code();
+    const { access_token } = (await (await exchange(sandbox, { code: once })).json()) as { access_token: string };
+    expect((await askProfile(sandbox, access_token)).status).toBe(200);
+    expect(await (await exchange(sandbox, { code: once })).json()).toMatchObject({ error: 'invalid_grant' });
+    expect((await askProfile(sandbox, access_token)).status).toBe(401);
+  });
+
+  test('a code lives for five minutes', async () => {
+    const late = await code();
+    now += 300_000;
+    expect((await exchange(sandbox, { code: late })).status).toBe(400);
+    const inTime = await code();
+    now += 299_999;
+    expect((await exchange(sandbox, { code: inTime })).status).toBe(200);
+  });
+
+  test('redirect_uri is compared exactly', async () => {
+    const answer = await exchange(sandbox, { code: await code(), redirect_uri: `${redirectUri}/` });
+    expect(await answer.json()).toMatchObject({ error: 'invalid_grant' });
+  });
+
+  test.each([
+    ['another secret', { authorization: `Basic ${btoa('sandbox-client:wrong')}` }, 401],
+    [
+      'percent-encoded credentials',
+      { authorization: `Basic ${btoa('sandbox%2Dclient:sandbox%2Dclient%2Dsecret')}` },
+      401,
+    ],
+    ['no credentials', { authorization: 'Bearer x' }, 401],
+    ['a JSON body', { 'content-type': 'application/json' }, 400],
+  ])('%s is refused', async (_, headers, status) => {
+    expect((await exchange(sandbox, { code: await code() }, headers)).status).toBe(status);
+  });
+
+  test('another grant_type is refused', async () => {
+    const answer = await exchange(sandbox, { code: await code(), grant_type: 'password' });
+    expect(await answer.json()).toMatchObject({ error: 'unsupported_grant_type' });
+  });
+});
+
+describe('prefilled', () => {
+  test('gives the profile of the candidate who allowed it', async () => {
+    const token = await obtainToken(sandbox);
+    const answer = await askProfile(sandbox, token);
+    const { person } = sandbox.grants()[0]?.candidate ?? {};
+    expect(answer.headers.get('content-type')).toContain('application/json');
+    expect(await answer.json()).toMatchObject({
+      id: expect.any(String),
+      created: expect.any(String),
+      updated: expect.any(String),
+      applicantInfo: {
+        firstName: person?.firstName,
+        lastName: person?.lastName,
+        emailAddress: person?.email,
+        phoneNumber: person?.phone,
+        currentLocation: { suburb: person?.suburb },
+        highestQualification: expect.any(Object),
+        skills: expect.any(Array),
+        salaryAndVisaByCountry: { AU: expect.any(Object) },
+        workHistory: expect.any(Array),
+      },
+      resume: { link: expect.stringMatching(/\/v2\/resumes\/[0-9a-f-]{36}$/) },
+    });
+  });
+
+  test('optional fields may be left out', async () => {
+    const { applicationFormUrl, advertiserId } = toPrefillBody(sandbox);
+    const answer = await askProfile(sandbox, await obtainToken(sandbox), { applicationFormUrl, advertiserId });
+    expect(answer.status).toBe(200);
+  });
+
+  test.each([
+    ['an applicationFormUrl that is no URL', { applicationFormUrl: 'apply' }, 400],
+    ['an advertiserId that is a number', { advertiserId: 20000001 }, 400],
+    ['an advertiserId with letters', { advertiserId: 'x1' }, 400],
+    ['the advertiserId of another account', { advertiserId: '8' }, 403],
+    ['an empty positionTitle', { positionTitle: '' }, 400],
+    ['a positionUri that is no URI', { positionUri: 'job 1' }, 400],
+    ['a countryCode of three letters', { countryCode: 'AUS' }, 400],
+    ['an empty postalCode', { postalCode: '' }, 400],
+    ['a field that nobody knows', { more: 'x' }, 400],
+  ])('%s is refused', async (_, changed, status) => {
+    const answer = await askProfile(sandbox, await obtainToken(sandbox), { ...toPrefillBody(sandbox), ...changed });
+    expect(answer.status).toBe(status);
+  });
+
+  test('the headers are the described ones', async () => {
+    const token = await obtainToken(sandbox);
+    const body = toPrefillBody(sandbox);
+    expect((await askProfile(sandbox, token, body, { accept: 'application/xml' })).status).toBe(406);
+    expect((await askProfile(sandbox, token, body, { 'content-type': 'text/plain' })).status).toBe(415);
+    expect((await askProfile(sandbox, 'wrong', body)).status).toBe(401);
+    expect((await askProfile(sandbox, token, '{')).status).toBe(400);
+  });
+});
+
+describe('resumes', () => {
+  test('come as bytes with the three headers', async () => {
+    const token = await obtainToken(sandbox);
+    const { resumeId = '', resume } = sandbox.grants()[0]?.candidate ?? {};
+    const answer = await askResume(sandbox, token, resumeId);
+    const bytes = Buffer.from(await answer.arrayBuffer());
+    expect(bytes).toEqual(Buffer.concat([...(resume?.open() ?? [])]));
+    expect(answer.headers.get('content-type')).toBe('application/octet-stream');
+    expect(answer.headers.get('content-disposition')).toBe(`attachment; filename=${resume?.fileName}`);
+    expect(answer.headers.get('content-length')).toBe(String(bytes.length));
+  });
+
+  test('only their own candidate sees them, and only as octet-stream', async () => {
+    const token = await obtainToken(sandbox);
+    const other = await obtainToken(sandbox);
+    const { resumeId = '' } = sandbox.grants()[0]?.candidate ?? {};
+    expect((await askResume(sandbox, other, resumeId)).status).toBe(404);
+    expect((await askResume(sandbox, token, resumeId, 'application/pdf')).status).toBe(406);
+    expect((await askResume(sandbox, 'wrong', resumeId)).status).toBe(401);
+  });
+});
+
+test('a fault strikes the path it is meant for', async () => {
+  sandbox.fault({ kind: 'fail', on: 'prefilled', status: 503 });
+  sandbox.fault({ kind: 'refuse', on: 'candidateResume' });
+  sandbox.fault({ kind: 'fail', on: 'attachments' });
+  const token = await obtainToken(sandbox);
+  const { resumeId = '' } = sandbox.grants()[0]?.candidate ?? {};
+  expect((await askProfile(sandbox, token)).status).toBe(503);
+  expect((await askProfile(sandbox, token)).status).toBe(200);
+  expect((await askResume(sandbox, token, resumeId)).status).toBe(401);
+  expect((await askResume(sandbox, token, resumeId)).status).toBe(200);
+});

@@ -1,0 +1,142 @@
+// The public routes as any client of HTTP sees them: what they refuse, what they say on every answer, and how often.
+import { request } from 'node:http';
+import { describe, expect } from 'vitest';
+import { createBrowser, openPrefillStage } from '../support/prefill-stage.ts';
+import { test } from '../support/test-database.ts';
+
+describe('start', () => {
+  test.for([
+    ['return_url', 'https://evil.example.net/'],
+    ['return_url', 'https://careers.example.com.evil.example.net/apply'],
+    ['return_url', 'https://careers.example.com@evil.example.net/apply'],
+    ['return_url', 'https://careers.example.com/apply-evil'],
+    ['return_url', 'https://careers.example.com/apply/../admin'],
+    ['return_url', 'https://careers.example.com\\@evil.example.net/apply'],
+    ['return_url', '//careers.example.com/apply'],
+    ['return_url', 'javascript:alert(1)'],
+    ['return_url', null],
+    ['form_url', 'https://evil.example.net/'],
+    ['form_url', null],
+    ['advertiser_id', '7654321'],
+    ['advertiser_id', 'not-a-number'],
+    ['advertiser_id', null],
+    ['country_code', 'AUS'],
+    ['position_uri', 'a b'],
+  ] as const)(
+    'return URL not on the allow-list, and other wrong parameters: %s %s',
+    async ([name, value], { database }) => {
+      await using stage = await openPrefillStage(database);
+      const answer = await createBrowser().go(stage.toStartUrl({ [name]: value }));
+      const page = await answer.text();
+      expect([answer.status, answer.headers.get('location')]).toEqual([400, null]);
+      expect(page).toContain(`Not usable: ${name}.`);
+      if (value) expect(page).not.toContain(value);
+      expect(stage.sandbox.requests()).toEqual([]);
+    },
+  );
+
+  test('a parameter that comes twice is not guessed at', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    const answer = await createBrowser().go(
+      `${stage.toStartUrl()}&return_url=https%3A%2F%2Fcareers.example.com%2Fapply`,
+    );
+    expect(answer.status).toBe(400);
+  });
+
+  test('asks the source for exactly the six parameters of its description', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    const url = new URL(await createBrowser().step(stage.toStartUrl()));
+    expect(`${url.origin}${url.pathname}`).toBe(`${stage.sandbox.url}/api/iam/oauth2/authorize`);
+    expect(Object.fromEntries(url.searchParams)).toEqual({
+      client_id: 'sandbox-client',
+      redirect_uri: `${stage.urls[0]}/prefill/callback`,
+      state: expect.stringMatching(/^20000001\.[\w-]{43}$/),
+      scope: 'r_profile_apply',
+      response_type: 'code',
+      advertiser_id: '20000001',
+    });
+  });
+});
+
+describe('every answer', () => {
+  test.for(['/start', '/callback?code=a&state=b', '/stopped', '/redeem', '/resume/x', '/nothing'])(
+    '%s is cached nowhere, framed nowhere, and leaks no Referer',
+    async (path, { database }) => {
+      await using stage = await openPrefillStage(database);
+      const answer = await createBrowser().go(`${stage.urls[0]}/prefill${path}`);
+      const { headers } = answer;
+      expect(headers.get('cache-control')).toBe('no-store');
+      expect(headers.get('referrer-policy')).toBe('no-referrer');
+      expect(headers.get('x-frame-options')).toBe('DENY');
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('content-security-policy')).toContain("default-src 'none'");
+      expect(headers.get('x-powered-by')).toBeNull();
+    },
+  );
+
+  test('HEAD causes nothing', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    const browser = createBrowser();
+    const callback = await browser.toCallback(stage.toStartUrl());
+    const cookie = [...browser.jar].map(([name, value]) => `${name}=${value}`).join('; ');
+    const answer = await fetch(callback, { method: 'HEAD', headers: { cookie }, redirect: 'manual' });
+    expect(answer.status).toBe(405);
+    expect(new URL(await browser.step(callback)).searchParams.has('prefill')).toBe(true);
+  });
+});
+
+describe('the cookie', () => {
+  test('on http it is plain, out of reach of scripts, and comes along from the source', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    const [cookie] = (await createBrowser().go(stage.toStartUrl())).headers.getSetCookie();
+    expect(cookie).toMatch(/^prefill=[^;]+; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax$/);
+  });
+
+  test('on https it is a __Host- cookie', async ({ database }) => {
+    const env = { OAUTH_REDIRECT_URI: 'https://intake.example.com/prefill/callback' };
+    await using stage = await openPrefillStage(database, { env });
+    const answer = await createBrowser().go(stage.toStartUrl());
+    expect(answer.headers.getSetCookie()[0]).toMatch(
+      /^__Host-prefill=[^;]+; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+    );
+    expect(answer.headers.get('strict-transport-security')).toContain('max-age');
+  });
+});
+
+describe('limits', () => {
+  test('an address that asks too often is told to wait, and may go on after it', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    const ask = (forwardedFor: string) =>
+      fetch(`${stage.urls[0]}/prefill/callback`, { headers: { 'x-forwarded-for': forwardedFor }, redirect: 'manual' });
+    const statuses = [];
+    for (let count = 0; count < 62; count += 1) statuses.push((await ask('1.1.1.1, 203.0.113.9')).status);
+    expect([statuses[0], statuses[59], statuses.at(-1)]).toEqual([303, 303, 429]);
+    expect((await ask('1.1.1.1, 203.0.113.10')).status).toBe(303);
+    stage.wait(60_000);
+    expect((await ask('2.2.2.2, 203.0.113.9')).status).toBe(303);
+  });
+
+  test('large bodies and headers are refused', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    expect((await stage.redeem('x'.repeat(5000))).status).toBe(413);
+    const status = await new Promise((resolve, reject) => {
+      const sent = request(`${stage.urls[0]}/prefill/stopped`, { headers: { long: 'x'.repeat(20_000) }, agent: false });
+      sent
+        .on('response', (answer) => resolve(answer.resume().statusCode))
+        .on('error', reject)
+        .end();
+    });
+    expect(status).toBe(431);
+  });
+
+  test('a database that is away gives a calm page and says nothing of it', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    await database.query('ALTER TABLE intake.oauth_states RENAME TO away');
+    const answer = await createBrowser().go(stage.toStartUrl());
+    await database.query('ALTER TABLE intake.away RENAME TO oauth_states');
+    const page = await answer.text();
+    expect([answer.status, page.includes('oauth_states')]).toEqual([503, false]);
+    expect(page).toContain('does not work right now');
+    expect(stage.logged()).toContain('GET /prefill/start');
+  });
+});

@@ -1,0 +1,490 @@
+// A candidate's way through Intake: from the button to the filled form, every stumble on it, and what is left behind.
+import { hash } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { describe, expect } from 'vitest';
+import { openDiskBlobs } from '../../src/blobs/disk.ts';
+import { openStore } from '../../src/store/store.ts';
+import { erasePrefills } from '../../src/sync/prefill.ts';
+import {
+  careers,
+  createBrowser,
+  openPrefillStage,
+  type PrefillStage,
+  prefillKey,
+  sessionSecret,
+} from '../support/prefill-stage.ts';
+import { type TestDatabase, test } from '../support/test-database.ts';
+
+interface Redeemed {
+  readonly profile: Record<string, unknown>;
+  readonly resume: { url: string; fileName: string; contentType: string; sizeBytes: number } | null;
+}
+
+const handleOf = (back: URL) => back.searchParams.get('prefill');
+const errorOf = (back: URL) => back.searchParams.get('prefill_error');
+
+/** One candidate goes all the way; what the careers site gets. */
+async function prefill(stage: PrefillStage): Promise<Redeemed> {
+  const back = await createBrowser().toReturn(stage.toStartUrl());
+  const answer = await stage.redeem(handleOf(back));
+  expect([errorOf(back), answer.status]).toEqual([null, 200]);
+  return (await answer.json()) as Redeemed;
+}
+
+async function lastRow(database: TestDatabase) {
+  const [row] = await database.query(`SELECT * FROM intake.prefills ORDER BY created_at DESC LIMIT 1`);
+  return row ?? {};
+}
+
+const toBytes = (stage: PrefillStage) =>
+  Buffer.concat([...(stage.sandbox.grants().at(-1)?.candidate.resume.open() ?? [])]);
+
+async function listBlobs(stage: PrefillStage): Promise<string[]> {
+  const entries = await readdir(stage.blobsPath, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile() && /^[0-9a-f-]{36}$/.test(entry.name)).map(({ name }) => name);
+}
+
+describe('from the button to the filled form', () => {
+  test('the careers site gets the profile and the resume, and the rows tell the story', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    const browser = createBrowser();
+    const back = await browser.toReturn(stage.toStartUrl());
+    expect(back.href.startsWith(`${careers}?job=7&prefill=`)).toBe(true);
+    const answer = await stage.redeem(handleOf(back));
+    const { profile, resume } = (await answer.json()) as Redeemed;
+    const { person, resume: file } = stage.sandbox.grants()[0]?.candidate ?? {};
+    expect(profile).toMatchObject({ applicantInfo: { firstName: person?.firstName, emailAddress: person?.email } });
+
+    const download = await fetch(resume?.url ?? '');
+    const bytes = Buffer.from(await download.arrayBuffer());
+    expect(bytes.equals(toBytes(stage))).toBe(true);
+    expect(download.headers.get('content-disposition')).toBe(`attachment; filename=${file?.fileName}`);
+    expect(resume).toMatchObject({ fileName: file?.fileName, contentType: file?.contentType, sizeBytes: bytes.length });
+
+    expect(await lastRow(database)).toMatchObject({
+      outcome: 'redeemed',
+      reason: null,
+      first_name: person?.firstName,
+      last_name: person?.lastName,
+      email: person?.email,
+      phone: person?.phone,
+      profile,
+      position_title: 'Nurse, night shift',
+      country_code: 'AU',
+      resume_sha256: hash('sha256', bytes, 'hex'),
+      resume_stored_at: expect.any(Date),
+    });
+    const [funnel] = await database.query(
+      `SELECT started::int, authorized::int, prefilled::int, resume_stored::int, redeemed::int, denied::int, failed::int
+       FROM intake_analytics.prefill_funnel_daily`,
+    );
+    expect(funnel).toEqual({
+      started: 1,
+      authorized: 1,
+      prefilled: 1,
+      resume_stored: 1,
+      redeemed: 1,
+      denied: 0,
+      failed: 0,
+    });
+  });
+
+  test('two workers share the routes: start on one, callback on the other', async ({ database }) => {
+    await using stage = await openPrefillStage(database, { workers: 2 });
+    const browser = createBrowser();
+    const callback = await browser.toCallback(stage.toStartUrl());
+    const other = callback.replace(stage.urls[0] ?? '', stage.urls[1] ?? '');
+    const back = new URL(await browser.step(other));
+    expect((await stage.redeem(handleOf(back))).status).toBe(200);
+  });
+
+  test('two tabs of a browser do not disturb each other', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    const browser = createBrowser();
+    const first = await browser.toCallback(stage.toStartUrl());
+    const second = await browser.toCallback(stage.toStartUrl({ position_title: 'Cook' }));
+    const handles = [new URL(await browser.step(second)), new URL(await browser.step(first))].map(handleOf);
+    for (const handle of handles) expect((await stage.redeem(handle)).status).toBe(200);
+  });
+
+  test('a handle used twice, unknown or old gives 404, and without the key nothing is given', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    const handle = handleOf(await createBrowser().toReturn(stage.toStartUrl()));
+    expect((await stage.redeem(handle, 'wrong')).status).toBe(401);
+    expect((await stage.redeem(handle)).status).toBe(200);
+    expect((await stage.redeem(handle)).status).toBe(404);
+    expect((await stage.redeem(`${stage.sandbox.advertiserId}.${'a'.repeat(43)}`)).status).toBe(404);
+    expect((await stage.redeem('../../etc')).status).toBe(404);
+    expect((await stage.redeem(null)).status).toBe(400);
+    const old = handleOf(await createBrowser().toReturn(stage.toStartUrl()));
+    await database.query(
+      `UPDATE intake.prefills SET prefilled_at = now() - interval '25 hours' WHERE outcome = 'prefilled'`,
+    );
+    expect((await stage.redeem(old)).status).toBe(404);
+  });
+
+  test('of many who redeem a handle at once, one gets the profile', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    const handle = handleOf(await createBrowser().toReturn(stage.toStartUrl()));
+    const answers = await Promise.all(Array.from({ length: 8 }, () => stage.redeem(handle)));
+    expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, ...Array(7).fill(404)]);
+  });
+
+  test('a link to the resume works for minutes, and an altered one never', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    const { resume } = await prefill(stage);
+    const url = resume?.url ?? '';
+    expect((await fetch(url)).status).toBe(200);
+    expect((await fetch(`${url.slice(0, -2)}xx`)).status).toBe(410);
+    stage.wait(11 * 60_000);
+    expect((await fetch(url)).status).toBe(410);
+  });
+});
+
+describe('state', () => {
+  test.for<[string, (callback: URL) => void]>([
+    ['altered', (url) => url.searchParams.set('state', `${url.searchParams.get('state')?.slice(0, -1)}~`)],
+    ['missing', (url) => url.searchParams.delete('state')],
+    ['doubled', (url) => url.searchParams.append('state', url.searchParams.get('state') ?? '')],
+    ['2 kB', (url) => url.searchParams.set('state', 'x'.repeat(2000))],
+    ['of no advertiser', (url) => url.searchParams.set('state', `99999999999999999999.${'a'.repeat(43)}`)],
+  ])('%s: a calm page at a clean address, and no code is used', async ([_, change], { database }) => {
+    await using stage = await openPrefillStage(database);
+    const browser = createBrowser();
+    const callback = new URL(await browser.toCallback(stage.toStartUrl()));
+    change(callback);
+    const location = await browser.step(callback.href);
+    expect(location).toBe(`${stage.urls[0]}/prefill/stopped`);
+    const page = await browser.go(location);
+    expect([page.status, await page.text()]).toEqual([410, expect.stringContaining('start again')]);
+    expect(stage.sandbox.requests().filter(({ path }) => path.endsWith('/token'))).toEqual([]);
+  });
+
+  test('replayed: the browser goes back to the form, and nothing happens twice', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    const browser = createBrowser();
+    const callback = await browser.toCallback(stage.toStartUrl());
+    const handle = handleOf(new URL(await browser.step(callback)));
+    expect(errorOf(new URL(await browser.step(callback)))).toBe('expired');
+    expect(stage.sandbox.requests().filter(({ path }) => path.endsWith('/token'))).toHaveLength(1);
+    expect((await stage.redeem(handle)).status).toBe(200);
+  });
+
+  test('of a browser that reloads the callback many times at once, one request uses the code', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    const browser = createBrowser();
+    const callback = await browser.toCallback(stage.toStartUrl());
+    const backs = await Promise.all(Array.from({ length: 6 }, async () => new URL(await browser.step(callback))));
+    expect(backs.filter((back) => handleOf(back) !== null)).toHaveLength(1);
+    expect(stage.sandbox.requests().filter(({ path }) => path.endsWith('/token'))).toHaveLength(1);
+  });
+
+  test('from another browser: a calm page, and the state still works for its own', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    const [browser, thief] = [createBrowser(), createBrowser()];
+    const callback = await browser.toCallback(stage.toStartUrl());
+    await thief.go(stage.toStartUrl());
+    expect(await thief.step(callback)).toBe(`${stage.urls[0]}/prefill/stopped`);
+    expect(await createBrowser().step(callback)).toBe(`${stage.urls[0]}/prefill/stopped`);
+    expect(handleOf(new URL(await browser.step(callback)))).not.toBeNull();
+  });
+
+  test('from a browser whose cookie was altered: a calm page', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    const browser = createBrowser();
+    const callback = await browser.toCallback(stage.toStartUrl());
+    for (const [name, value] of browser.jar) browser.jar.set(name, `${value[0] === 'x' ? 'y' : 'x'}${value.slice(1)}`);
+    expect(await browser.step(callback)).toBe(`${stage.urls[0]}/prefill/stopped`);
+  });
+
+  test('after ten minutes: expired', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    const browser = createBrowser();
+    const callback = await browser.toCallback(stage.toStartUrl());
+    const [{ lifetime } = { lifetime: 0 }] = await database.query<{ lifetime: number }>(
+      `UPDATE intake.oauth_states SET expires_at = now() WHERE used_at IS NULL
+       RETURNING extract(epoch FROM old.expires_at - created_at)::int AS lifetime`,
+    );
+    expect(lifetime).toBe(600);
+    expect(errorOf(new URL(await browser.step(callback)))).toBe('expired');
+    expect(await lastRow(database)).toMatchObject({ outcome: 'expired', reason: 'came back too late' });
+  });
+});
+
+describe('code', () => {
+  test('replayed with another state: expired, and the first prefill keeps what it has', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    const browser = createBrowser();
+    const first = new URL(await browser.toCallback(stage.toStartUrl()));
+    const second = new URL(await browser.toCallback(stage.toStartUrl()));
+    const handle = handleOf(new URL(await browser.step(first.href)));
+    second.searchParams.set('code', first.searchParams.get('code') ?? '');
+    expect(errorOf(new URL(await browser.step(second.href)))).toBe('expired');
+    expect((await stage.redeem(handle)).status).toBe(200);
+  });
+
+  test('expired (5 minutes): expired', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    const browser = createBrowser();
+    const callback = await browser.toCallback(stage.toStartUrl());
+    stage.wait(300_000);
+    expect(errorOf(new URL(await browser.step(callback)))).toBe('expired');
+  });
+
+  test.for(['special', 'barePlus'] as const)('with + / = %, %s: works', async (codeShape, { database }) => {
+    await using stage = await openPrefillStage(database, { choices: { codeShape } });
+    await prefill(stage);
+    expect(stage.sandbox.grants()[0]?.code).toMatch(/\+.*\/.*=.*%/);
+  });
+});
+
+describe('the answer of the candidate', () => {
+  test.for(['error', 'stateOnly', 'errorAndCode'] as const)(
+    'denial as %s: denied, and no code is used',
+    async (denial, { database }) => {
+      await using stage = await openPrefillStage(database, { choices: { consent: 'deny', denial } });
+      const back = await createBrowser().toReturn(stage.toStartUrl());
+      expect([errorOf(back), handleOf(back), back.searchParams.get('job')]).toEqual(['denied', null, '7']);
+      expect(stage.sandbox.requests().filter(({ path }) => path.endsWith('/token'))).toEqual([]);
+      expect(await lastRow(database)).toMatchObject({ outcome: 'denied', authorized_at: null, profile: null });
+    },
+  );
+
+  test('an error of the source that is no denial: failed', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    const browser = createBrowser();
+    const callback = new URL(await browser.toCallback(stage.toStartUrl()));
+    callback.searchParams.delete('code');
+    callback.searchParams.set('error', 'server_error');
+    expect(errorOf(new URL(await browser.step(callback.href)))).toBe('failed');
+  });
+});
+
+describe('token', () => {
+  test.for(['text', 'zero', 'negative', 'absent'] as const)(
+    'expires_in %s: used at once, so it works',
+    async (expiresIn, { database }) => {
+      await using stage = await openPrefillStage(database, { choices: { expiresIn } });
+      await prefill(stage);
+    },
+  );
+
+  test.for(['Bearer', 'BEARER'] as const)('token_type in any case: %s', async (tokenType, { database }) => {
+    await using stage = await openPrefillStage(database, { choices: { tokenType } });
+    await prefill(stage);
+  });
+
+  test.for([
+    ['json400', 'expired'],
+    ['ok200', 'expired'],
+    ['html500', 'failed'],
+    ['emptyBody', 'failed'],
+  ] as const)('token error as %s: %s', async ([tokenError, error], { database }) => {
+    await using stage = await openPrefillStage(database, { choices: { tokenError } });
+    const browser = createBrowser();
+    const callback = await browser.toCallback(stage.toStartUrl());
+    stage.wait(300_000);
+    expect(errorOf(new URL(await browser.step(callback)))).toBe(error);
+  });
+
+  test.for(['a:b', '100%', 'pässwörd-é', 'a+b/c=d e'])(
+    'client secret %s goes as it is',
+    async (clientSecret, { database }) => {
+      await using stage = await openPrefillStage(database, { client: { clientSecret } });
+      await prefill(stage);
+    },
+  );
+
+  test('client secret wrong: failed, and the log says what to look at', async ({ database }) => {
+    await using stage = await openPrefillStage(database, { env: { OAUTH_CLIENT_SECRET: 'another-secret' } });
+    expect(errorOf(await createBrowser().toReturn(stage.toStartUrl()))).toBe('failed');
+    expect(stage.logged()).toContain('OAUTH_CLIENT_ID');
+    expect(stage.logged()).not.toContain('another-secret');
+  });
+
+  test('dead between prefill and resume: the profile is kept, without a resume', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    stage.sandbox.fault({ kind: 'refuse', on: 'candidateResume', times: null });
+    const { profile, resume } = await prefill(stage);
+    expect([Object.keys(profile).length > 0, resume]).toEqual([true, null]);
+    expect(await lastRow(database)).toMatchObject({ resume_sha256: null, resume_reason: 'refused' });
+  });
+
+  test.for(['fail', 'reset', 'html', 'emptyBody', 'redirect'] as const)(
+    'the token endpoint does %s: failed, asked once',
+    async (kind, { database }) => {
+      await using stage = await openPrefillStage(database);
+      stage.sandbox.fault({ kind, on: 'token', times: null });
+      expect(errorOf(await createBrowser().toReturn(stage.toStartUrl()))).toBe('failed');
+      expect(stage.sandbox.requests().filter(({ path }) => path.endsWith('/token'))).toHaveLength(1);
+    },
+  );
+});
+
+describe('prefill', () => {
+  test.for([
+    ['list', 'failed'],
+    ['null', 'failed'],
+    ['noContent', 'failed'],
+    ['notFound', 'failed'],
+  ] as const)('200 with [] / null, 204, 404, %s: %s', async ([profile, error], { database }) => {
+    await using stage = await openPrefillStage(database, { choices: { profile } });
+    expect(errorOf(await createBrowser().toReturn(stage.toStartUrl()))).toBe(error);
+    expect(await lastRow(database)).toMatchObject({ outcome: 'failed', reason: 'missing', profile: null });
+  });
+
+  test('200 with {}: an empty profile is a profile', async ({ database }) => {
+    await using stage = await openPrefillStage(database, { choices: { profile: 'empty' } });
+    expect(await prefill(stage)).toEqual({ profile: {}, resume: null });
+  });
+
+  test.for(['flat', 'renamed'] as const)(
+    'members named otherwise (%s): name, e-mail and resume are found',
+    async (profile, { database }) => {
+      await using stage = await openPrefillStage(database, { choices: { profile } });
+      const { resume } = await prefill(stage);
+      const { person } = stage.sandbox.grants()[0]?.candidate ?? {};
+      expect(resume?.sizeBytes).toBe(toBytes(stage).length);
+      expect(await lastRow(database)).toMatchObject({
+        first_name: person?.firstName,
+        last_name: person?.lastName,
+        email: person?.email,
+      });
+    },
+  );
+
+  test.for(['fail', 'reset', 'html', 'redirect'] as const)(
+    'the prefill POST is not retried blindly: %s',
+    async (kind, { database }) => {
+      await using stage = await openPrefillStage(database);
+      stage.sandbox.fault({ kind, on: 'prefilled', times: null });
+      expect(errorOf(await createBrowser().toReturn(stage.toStartUrl()))).toBe('failed');
+      expect(stage.sandbox.requests().filter(({ path }) => path.endsWith('/prefilled'))).toHaveLength(1);
+    },
+  );
+
+  test('optional request fields empty: left out', async ({ database }) => {
+    await using stage = await openPrefillStage(database, { choices: { emptyFields: 'refuse400' } });
+    const url = stage.toStartUrl({ position_title: '', position_uri: '', country_code: '', postal_code: null });
+    const back = await createBrowser().toReturn(url);
+    expect(handleOf(back)).not.toBeNull();
+  });
+});
+
+describe('resume', () => {
+  test.for(['absolute', 'relative', 'notUuid'] as const)('link %s: fetched', async (resumeLink, { database }) => {
+    await using stage = await openPrefillStage(database, { choices: { resumeLink } });
+    expect((await prefill(stage)).resume?.sizeBytes).toBe(toBytes(stage).length);
+  });
+
+  test.for([
+    ['foreign', [{ field: 'resume', reason: 'lies at another host' }]],
+    ['absent', null],
+  ] as const)('link %s: no request, the profile is kept', async ([resumeLink, notes], { database }) => {
+    await using stage = await openPrefillStage(database, { choices: { resumeLink } });
+    expect((await prefill(stage)).resume).toBeNull();
+    expect(await lastRow(database)).toMatchObject({ notes, resume_reason: 'the profile names none' });
+    expect(stage.sandbox.requests().filter(({ path }) => path.includes('/resumes/'))).toEqual([]);
+  });
+
+  test.for([
+    { kind: 'cut', framing: 'contentLength' },
+    { kind: 'cut', framing: 'chunked' },
+    { kind: 'cut', framing: 'closeDelimited' },
+    { kind: 'html' },
+    { kind: 'emptyBody' },
+    { kind: 'reset', at: 'body' },
+    { kind: 'fail', status: 503 },
+  ] as const)('never stored short: %o happens once and is asked again', async (fault, { database }) => {
+    await using stage = await openPrefillStage(database);
+    stage.sandbox.fault({ ...fault, on: 'candidateResume' });
+    const { resume } = await prefill(stage);
+    expect(Buffer.from(await (await fetch(resume?.url ?? '')).arrayBuffer()).equals(toBytes(stage))).toBe(true);
+    expect(stage.sandbox.requests().filter(({ path }) => path.includes('/resumes/'))).toHaveLength(2);
+  });
+
+  test('a redirect is not followed with the token', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    stage.sandbox.fault({ kind: 'redirect', on: 'candidateResume', times: 1 });
+    expect((await prefill(stage)).resume).toBeNull();
+    expect(stage.sandbox.requests().filter(({ path }) => path.includes('/resumes/'))).toHaveLength(1);
+  });
+});
+
+describe('what is left behind', () => {
+  test('no secret, code, token, state, handle or name in any log or address', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    const browser = createBrowser();
+    const callback = new URL(await browser.toCallback(stage.toStartUrl()));
+    const back = new URL(await browser.step(callback.href));
+    await browser.step(callback.href);
+    const redeemed = (await (await stage.redeem(handleOf(back))).json()) as Redeemed;
+    await fetch(redeemed.resume?.url ?? '');
+    stage.sandbox.fault({ kind: 'fail', on: 'prefilled' });
+    await createBrowser().toReturn(stage.toStartUrl());
+    expect(stage.logged()).toContain('a prefill met trouble');
+
+    const [grant] = stage.sandbox.grants();
+    const { person } = grant?.candidate ?? {};
+    const secrets = [stage.sandbox.client.clientSecret, prefillKey, sessionSecret, grant?.code, grant?.token];
+    const personal = [person?.lastName, person?.email, person?.phone, grant?.candidate.resume.fileName];
+    const inLogs = [
+      ...secrets,
+      ...personal,
+      callback.searchParams.get('state'),
+      handleOf(back),
+      [...browser.jar.values()][0],
+    ];
+    for (const text of inLogs) expect(stage.logged()).not.toContain(text);
+    // Addresses that we emit: where browsers were sent by Intake, the way to authorize and the way back.
+    const emitted = browser.sentTo.filter((url) => !url.startsWith(`${stage.urls[0]}/prefill/callback`));
+    for (const text of [...secrets, ...personal]) {
+      for (const url of emitted) expect(decodeURIComponent(url)).not.toContain(text);
+    }
+    const dump = JSON.stringify(
+      await database.query(
+        `SELECT s::text, p::text FROM intake.oauth_states s JOIN intake.prefills p USING (advertiser_id, prefill_id)`,
+      ),
+    );
+    for (const text of [...secrets, callback.searchParams.get('state'), handleOf(back)])
+      expect(dump).not.toContain(text);
+  });
+
+  test('what nobody redeems goes after its time, with its bytes; the funnel still counts it', async ({ database }) => {
+    await database.query('TRUNCATE intake.prefills CASCADE');
+    await using stage = await openPrefillStage(database);
+    await createBrowser().toReturn(stage.toStartUrl());
+    const { prefill_id: prefillId } = await lastRow(database);
+    expect(await stage.server.lapse(AbortSignal.timeout(5000))).toEqual({ lapsed: 0 });
+    expect(await listBlobs(stage)).toEqual([prefillId]);
+    await database.query(
+      `UPDATE intake.prefills SET prefilled_at = now() - interval '25 hours' WHERE prefill_id = $1`,
+      [prefillId],
+    );
+    expect(await stage.server.lapse(AbortSignal.timeout(5000))).toEqual({ lapsed: 1 });
+    expect(await listBlobs(stage)).toEqual([]);
+    const row = await lastRow(database);
+    const { person } = stage.sandbox.grants()[0]?.candidate ?? {};
+    expect(row).toMatchObject({ outcome: 'lapsed', profile: null, resume_sha256: null, handle_hash: null });
+    for (const text of [person?.email, person?.lastName]) expect(JSON.stringify(row)).not.toContain(text);
+  });
+
+  test('erased with the person, by e-mail address, rows and bytes', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    await database.query('TRUNCATE intake.prefills CASCADE');
+    const { resume } = await prefill(stage);
+    const { person } = stage.sandbox.grants()[0]?.candidate ?? {};
+    await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(stage.privacyKey) });
+    await using blobs = await openDiskBlobs(stage.blobsPath);
+    const request = { advertiserId: stage.sandbox.advertiserId, email: ` ${person?.email.toUpperCase()} ` };
+    expect(await erasePrefills({ store, blobs }, request, AbortSignal.timeout(5000))).toEqual({ erased: 1 });
+    expect(await lastRow(database)).toMatchObject({
+      outcome: 'erased',
+      profile: null,
+      email: null,
+      resume_sha256: null,
+    });
+    expect(await listBlobs(stage)).toEqual([]);
+    expect((await fetch(resume?.url ?? '')).status).toBe(410);
+  });
+});

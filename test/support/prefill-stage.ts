@@ -1,0 +1,166 @@
+// A careers site's view of Intake: a sandbox with candidates, a worker or two with the public routes, and browsers that keep
+// cookies, follow nothing by themselves and remember every address they were sent to.
+
+import { createServer } from 'node:net';
+import { Writable } from 'node:stream';
+import { openPrefillServer, type PrefillServer } from '../../src/app/prefill.ts';
+import { loadConfig } from '../../src/config.ts';
+import { createLog } from '../../src/log.ts';
+import type { Choices } from '../../src/sandbox/choices.ts';
+import type { OAuthClient } from '../../src/sandbox/oauth.ts';
+import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
+import { openScratch } from './blob-stores.ts';
+import { toEnvironment } from './syncing.ts';
+import type { TestDatabase } from './test-database.ts';
+
+export const careers = 'https://careers.example.com/apply';
+export const prefillKey = 'a-key-of-the-careers-site';
+export const sessionSecret = 'a-session-secret-for-tests';
+
+export interface PrefillStage extends AsyncDisposable {
+  readonly sandbox: Sandbox;
+  /** Where each worker is reached; the first one is the registered address. */
+  readonly urls: readonly string[];
+  readonly server: PrefillServer;
+  readonly blobsPath: string;
+  readonly privacyKey: string;
+  /** Everything that was logged. */
+  logged(): string;
+  /** Moves the clocks of sandbox and routes. */
+  wait(ms: number): void;
+  toStartUrl(changed?: Record<string, string | null>): string;
+  redeem(handle: string | null, key?: string): Promise<Response>;
+}
+
+export interface StageOptions {
+  readonly choices?: Partial<Choices>;
+  readonly client?: Partial<OAuthClient>;
+  readonly env?: Record<string, string>;
+  readonly workers?: number;
+}
+
+/** Opens it all on a database. */
+export async function openPrefillStage(database: TestDatabase, options: StageOptions = {}): Promise<PrefillStage> {
+  const stack = new AsyncDisposableStack();
+  let offsetMs = 0;
+  const now = () => Date.now() + offsetMs;
+  const ports = await Promise.all(Array.from({ length: options.workers ?? 1 }, findFreePort));
+  const urls = ports.map((port) => `http://127.0.0.1:${port}`);
+  const redirectUri = `${urls[0]}/prefill/callback`;
+  const sandbox = stack.use(
+    await openSandbox({
+      applications: 0,
+      now,
+      choices: { consent: 'allow', ...options.choices },
+      client: { redirectUris: [redirectUri], ...options.client },
+    }),
+  );
+  const blobs = stack.use(await openScratch());
+  const lines: string[] = [];
+  const log = await createLog(
+    { level: 'trace', format: 'json' },
+    new Writable({
+      write(chunk, _encoding, done) {
+        lines.push(String(chunk));
+        done();
+      },
+    }),
+  );
+  const servers: PrefillServer[] = [];
+  for (const port of ports) {
+    const env = {
+      ...toEnvironment(database, sandbox),
+      ADVERTISER_ID: String(sandbox.advertiserId),
+      BLOBS_URL: `file:${blobs.path}`,
+      PORT: String(port),
+      AUTH_URL: sandbox.url,
+      OAUTH_CLIENT_ID: sandbox.client.clientId,
+      OAUTH_CLIENT_SECRET: sandbox.client.clientSecret,
+      OAUTH_REDIRECT_URI: redirectUri,
+      PREFILL_RETURN_URLS: careers,
+      PREFILL_KEY: prefillKey,
+      SESSION_SECRET: sessionSecret,
+      ...options.env,
+    };
+    const config = loadConfig(env, { needs: ['database', 'source', 'blobs', 'prefill', 'privacy'] });
+    const server = await openPrefillServer(config, { log, signal: AbortSignal.timeout(30_000), now });
+    if (server === null) throw new Error('Prefill is off.');
+    servers.push(stack.use(server));
+  }
+  const [server] = servers;
+  if (server === undefined) throw new Error('A stage needs a worker.');
+  return {
+    sandbox,
+    urls,
+    server,
+    blobsPath: blobs.path,
+    privacyKey: String(toEnvironment(database, sandbox).PRIVACY_KEY),
+    logged: () => lines.join(''),
+    wait: (ms) => {
+      offsetMs += ms;
+    },
+    toStartUrl: (changed = {}) => {
+      const parameters = {
+        advertiser_id: String(sandbox.advertiserId),
+        form_url: careers,
+        return_url: `${careers}?job=7`,
+        position_title: 'Nurse, night shift',
+        position_uri: 'https://careers.example.com/jobs/7',
+        country_code: 'AU',
+        postal_code: '3000',
+        ...changed,
+      };
+      const given = Object.entries(parameters).filter((pair): pair is [string, string] => pair[1] !== null);
+      return `${urls[0]}/prefill/start?${new URLSearchParams(given)}`;
+    },
+    redeem: (handle, key = prefillKey) =>
+      fetch(`${urls.at(-1)}/prefill/redeem`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ handle }),
+      }),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+/** A browser: one jar of cookies, and a memory of where it was sent. */
+export function createBrowser() {
+  const jar = new Map<string, string>();
+  const sentTo: string[] = [];
+  const go = async (url: string): Promise<Response> => {
+    const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
+    const answer = await fetch(url, { redirect: 'manual', ...(cookie && { headers: { cookie } }) });
+    for (const line of answer.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      jar.set(name, value);
+    }
+    const location = answer.headers.get('location');
+    if (location !== null) sentTo.push(location);
+    return answer;
+  };
+  /** Where an address leads, one step further. */
+  const step = async (url: string): Promise<string> => (await go(url)).headers.get('location') ?? '';
+  return {
+    jar,
+    sentTo,
+    go,
+    step,
+    /** From start to the address of the callback, as the source sends the browser there. */
+    toCallback: async (startUrl: string) => await step(await step(startUrl)),
+    /** From start to the careers site. */
+    async toReturn(startUrl: string): Promise<URL> {
+      return new URL(await step(await step(await step(startUrl))));
+    },
+  };
+}
+
+/** A port that nobody listens on right now. */
+export function findFreePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject).listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as { port: number };
+      probe.close(() => resolve(port));
+    });
+  });
+}

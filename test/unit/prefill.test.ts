@@ -1,0 +1,157 @@
+// The pure rules of the candidate side: addresses, tickets, links, names of files, profiles.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { parseTicket, toAllowedUrl, toReturnUrl, toTicket } from '../../src/domain/prefill.ts';
+import { parseProfile } from '../../src/source/profile.ts';
+import { toFileName } from '../../src/source/resume.ts';
+import { parseCallback } from '../../src/web/prefill-request.ts';
+import { toAddress } from '../../src/web/rate-limit.ts';
+import { parseResumeToken, toResumeToken } from '../../src/web/resume-link.ts';
+
+const key = { advertiserId: 7n, prefillId: '0b0e7a52-9a5d-4c3a-a4ad-2f3f1f6f7a11' };
+
+test('whatever the text, an allowed address lies at an allowed host and below its path', () => {
+  const parts = fc.constantFrom(
+    'https://careers.example.com',
+    '/apply',
+    '@',
+    '\\',
+    '..',
+    '/',
+    '?',
+    '#',
+    '.evil.net',
+    '%2e',
+    'x',
+  );
+  fc.assert(
+    fc.property(fc.array(parts, { maxLength: 8 }), (pieces) => {
+      const url = toAllowedUrl(pieces.join(''), ['https://careers.example.com/apply/']);
+      if (url === null) return;
+      expect(new URL(url).host).toBe('careers.example.com');
+      expect(new URL(url).pathname.startsWith('/apply/')).toBe(true);
+    }),
+  );
+});
+
+test('the return address keeps what it has, and earlier answers go', () => {
+  const url = 'https://careers.example.com/apply?job=7&prefill=old&prefill_error=denied#form';
+  expect(toReturnUrl(url, { error: 'failed' })).toBe(
+    'https://careers.example.com/apply?job=7&prefill_error=failed#form',
+  );
+  expect(toReturnUrl(url, { handle: '7.x' })).toBe('https://careers.example.com/apply?job=7&prefill=7.x#form');
+});
+
+test('a ticket names its advertiser; anything else is none', () => {
+  const secret = 'a'.repeat(43);
+  expect(parseTicket(toTicket(9_223_372_036_854_775_807n, secret))).toBe(9_223_372_036_854_775_807n);
+  for (const text of [
+    '',
+    secret,
+    `0.${secret}`,
+    `-1.${secret}`,
+    `9223372036854775808.${secret}`,
+    `1.${secret}x`,
+    `1.${secret}\n`,
+  ]) {
+    expect(parseTicket(text), text).toBeNull();
+  }
+});
+
+test('a link opens its own resume until its end, and no alteration of it opens anything', () => {
+  const token = toResumeToken(key, 'secret', 1000);
+  expect(parseResumeToken(token, 'secret', 1000)).toEqual(key);
+  expect(parseResumeToken(token, 'secret', 1000 + 600_000)).toBeNull();
+  expect(parseResumeToken(token, 'other', 1000)).toBeNull();
+  for (let at = 0; at < token.length; at += 1) {
+    const altered = `${token.slice(0, at)}${token[at] === '1' ? '2' : '1'}${token.slice(at + 1)}`;
+    expect(parseResumeToken(altered, 'secret', 1000)).toBeNull();
+  }
+});
+
+test.each([
+  ['?code=a%2Bb%2Fc%3D%25&state=s', 'a+b/c=%'],
+  ['?code=a+b/c=&state=s', 'a+b/c='],
+  ['?code=100%&state=s', '100%'],
+])('a code is read as it was meant: %s', (search, code) => {
+  expect(parseCallback(search)).toEqual({ state: 's', answer: { code } });
+});
+
+test.each([
+  ['?state=s', 'denied'],
+  ['?state=s&code=', 'denied'],
+  ['?state=s&error=access_denied', 'denied'],
+  ['?state=s&error=access_denied&code=a', 'denied'],
+  ['?state=s&error=server_error', 'failed'],
+  ['?state=s&code=a&code=b', 'failed'],
+])('both code and error, neither, or doubled: %s is %s', (search, answer) => {
+  expect(parseCallback(search)).toEqual({ state: 's', answer });
+});
+
+test.each([
+  ['203.0.113.9', undefined, '203.0.113.9'],
+  ['203.0.113.9', '198.51.100.1', '203.0.113.9'],
+  ['10.0.0.2', '198.51.100.1, 203.0.113.9', '203.0.113.9'],
+  ['::ffff:127.0.0.1', '203.0.113.9', '203.0.113.9'],
+  ['2001:db8:1:2:3:4:5:6', undefined, '2001:db8:1:2'],
+  ['10.0.0.2', '2001:db8:1:2:3::1', '2001:db8:1:2'],
+  [undefined, undefined, ''],
+])('a peer %s that was asked from %s counts as %s', (peer, forwardedFor, address) => {
+  expect(toAddress(peer, forwardedFor)).toBe(address);
+});
+
+test.each([
+  ['attachment; filename=Resume_Ann.pdf', 'Resume_Ann.pdf'],
+  ['attachment; filename="My Resume.pdf"', 'My Resume.pdf'],
+  ['attachment; filename=My Resume.pdf', 'My Resume.pdf'],
+  ["attachment; filename*=UTF-8''Zo%C3%AB.pdf", 'Zoë.pdf'],
+  [Buffer.from('attachment; filename="Zoë.pdf"').toString('latin1'), 'Zoë.pdf'],
+  ['attachment; filename="../../etc/passwd"', 'passwd'],
+  ['attachment; filename="C:\\\\temp\\\\cv.doc"', 'cv.doc'],
+  ["attachment; filename*=UTF-8''resume%00.pdf", 'resume.pdf'],
+  ['attachment; filename=".."', 'resume'],
+  ['attachment', 'resume'],
+  [undefined, 'resume'],
+])('the name in %s is %s', (header, name) => {
+  expect(toFileName(header)).toBe(name);
+});
+
+test('a long name keeps its ending', () => {
+  const name = toFileName(`attachment; filename="${'long '.repeat(100)}.pdf"`);
+  expect([name.length, name.endsWith('.pdf')]).toEqual([150, true]);
+});
+
+describe('a profile', () => {
+  const base = 'https://api.example.com/board';
+  const id = '0b0e7a52-9a5d-4c3a-a4ad-2f3f1f6f7a11';
+
+  test.each([
+    [{ resume: { link: `https://api.example.com/v2/resumes/${id}` } }, id],
+    [{ a: [{ b: `/board/v2/resumes/${id}` }] }, id],
+    [{ file: `v2/resumes/${id}` }, id],
+    [{ file: `https://api.example.com/v2/resumes/${id}?x=1` }, id],
+    [{ file: `http://api.example.com/v2/resumes/${id}` }, null],
+    [{ file: `https://api.example.com.evil.net/v2/resumes/${id}` }, null],
+    [{ file: `//evil.net/v2/resumes/${id}` }, null],
+    [{ file: `https://api.example.com@evil.net/v2/resumes/${id}` }, null],
+    [{ file: '/v2/resumes/../../v1/advertiser/applications' }, null],
+    [{ file: '/v2/resumes/a%2F..%2Fb' }, null],
+    [{ file: id }, null],
+  ])('%j has the resume %s', (profile, found) => {
+    expect(parseProfile(profile, base).resumeId).toBe(found);
+  });
+
+  test('is kept whole, with digits, and with a note of what jsonb cannot hold', () => {
+    const profile = JSON.parse('{"applicantInfo":{"firstName":"A\\u0000nn","emailAddress":"ann@example.com"},"n":1}');
+    const { raw, rawText, firstName, email, notes } = parseProfile(profile, base);
+    expect([firstName, email]).toEqual(['A\ufffdnn', 'ann@example.com']);
+    expect(raw).toContain('A\ufffdnn');
+    expect(rawText).toContain('\\u0000');
+    expect(notes.map(({ field }) => field)).toEqual(['profile', 'firstName']);
+  });
+
+  test("a referee's address is not the candidate's", () => {
+    const profile = { candidate: { name: 'Ann' }, referees: [{ email: 'boss@example.com' }] };
+    expect(parseProfile(profile, base).email).toBeNull();
+  });
+});
