@@ -6,7 +6,8 @@ import { toPrintable } from './terminal.ts';
 
 export function renderStatus(status: Status): string {
   const problems = status.problems.map(
-    ({ advertiser, what, command }) => `  ! ${advertiser}: ${toPrintable(what)}\n    ${command}`,
+    ({ advertiser, what, command, urgent }) =>
+      `  ${urgent ? '!' : '-'} ${advertiser}: ${toPrintable(what)}\n    ${command}`,
   );
   const advertisers = status.advertisers.map((one) => {
     const table = new Table({ style: { head: [], border: [] } });
@@ -24,7 +25,8 @@ function toFacts(one: AdvertiserStatus, now: Date): [string, string][] {
     ['state', one.halt === null ? 'active' : `halted: ${one.halt.reason}`],
     ['applications', String(one.applications)],
     ['newest', one.newestSubmittedAt?.toISOString() ?? 'none'],
-    ['read up to', cursor === null ? 'nothing yet' : `id ${cursor.afterId}, ${toAgo(cursor.asOf, now)}`],
+    ['read up to', cursor === null ? 'nothing yet' : `id ${cursor.afterId}`],
+    ['what is new', one.readAt === null ? 'never read' : `read ${toAgo(one.readAt, now)}`],
     ['coverage', coverage === null ? 'nothing is proven: nothing was read to its end yet' : toCovered(coverage)],
     ['open ranges', String(one.openRanges)],
     ['lateness', one.latenessMs === null ? 'none seen' : `up to ${toSpan(one.latenessMs)} after a higher id`],
@@ -35,7 +37,7 @@ function toFacts(one: AdvertiserStatus, now: Date): [string, string][] {
         : `${sweep.purpose}, ${sweep.state}, ${sweep.requests} requests, ${toAgo(sweep.startedAt, now)}`,
     ],
     ['attachments', files.join(', ') || 'none'],
-    ['waiting downloads', String(one.waiting)],
+    ['waiting downloads', `${one.waiting}, ${one.due} of them due`],
   ];
 }
 

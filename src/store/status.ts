@@ -14,7 +14,10 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
     newest: Date | null;
     after_id: bigint | null;
     as_of: Date | null;
+    read_at: Date | null;
     waiting: bigint;
+    due: bigint;
+    oldest_due_at: Date | null;
     quarantined: bigint;
     submitted_at: number[];
     late_ms: bigint | null;
@@ -28,12 +31,18 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
        k.open_ranges, k.certificate, k.reason AS coverage_reason, k.as_of AS covered_at, k.complete_through,
        (SELECT count(*) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS applications,
        (SELECT max(submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS newest,
-       (SELECT count(*) FROM intake.downloads d WHERE d.advertiser_id = v.advertiser_id) AS waiting,
+       greatest(c.as_of, k.as_of, (SELECT s.ended_at FROM intake.sweeps s WHERE s.advertiser_id = v.advertiser_id
+         AND s.lane = 'live' AND s.ended_at IS NOT NULL ORDER BY s.started_at DESC LIMIT 1)) AS read_at,
+       q.waiting, q.due, q.oldest_due_at,
        (SELECT count(*) FROM intake.quarantine q WHERE q.advertiser_id = v.advertiser_id AND resolved_at IS NULL) AS quarantined,
        ARRAY(SELECT extract(epoch FROM a.submitted_at)::float8 * 1000 FROM intake.applications a
          WHERE a.advertiser_id = v.advertiser_id AND a.submitted_at IS NOT NULL ORDER BY a.submitted_at DESC LIMIT 500) AS submitted_at
      FROM intake.advertisers v JOIN intake_analytics.completeness k ON k.advertiser = v.name
-     LEFT JOIN intake.cursors c ON c.advertiser_id = v.advertiser_id ORDER BY v.name`,
+     LEFT JOIN intake.cursors c ON c.advertiser_id = v.advertiser_id
+     CROSS JOIN LATERAL (
+       SELECT count(*) AS waiting, count(*) FILTER (WHERE d.due_at <= now()) AS due, min(d.due_at) FILTER (WHERE d.due_at <= now()) AS oldest_due_at
+       FROM intake.downloads d WHERE d.advertiser_id = v.advertiser_id) AS q
+     ORDER BY v.name`,
   );
   const attachments = await db.query<{ advertiser_id: bigint; state: string; n: bigint }>(
     `SELECT advertiser_id, state, count(*) AS n FROM intake.attachments GROUP BY 1, 2`,
@@ -46,7 +55,10 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
     applications: Number(row.applications),
     newestSubmittedAt: row.newest,
     cursor: row.after_id !== null && row.as_of !== null ? { afterId: row.after_id, asOf: row.as_of } : null,
+    readAt: row.read_at,
     waiting: Number(row.waiting),
+    due: Number(row.due),
+    oldestDueAt: row.oldest_due_at,
     attachments: Object.fromEntries(
       attachments.filter((a) => a.advertiser_id === row.advertiser_id).map((a) => [a.state, Number(a.n)]),
     ),

@@ -1,4 +1,6 @@
 // The store as the rest of the house sees it: every statement bound to one database. sync/ and web/ know only this type.
+
+import type { Period } from '../domain/history.ts';
 import {
   ensureAdvertiser,
   type HaltKind,
@@ -8,13 +10,14 @@ import {
   unhaltAdvertiser,
 } from './advertisers.ts';
 import { type DatabaseOptions, openDatabase } from './database.ts';
+import { loadHistory } from './history.ts';
 import { loadBusiestJobs } from './jobs.ts';
 import { claimLease, type Lane, type Lease, loadHolder, releaseLease, renewLease } from './leases.ts';
 import { ensureSchema, loadServer, type SchemaRequest } from './migrations.ts';
 import { commitPage, type PageCommit } from './pages.ts';
 import { dropUnfinished, loadHeld, loadOpenRanges, loadReading, loadUnfinished, type SweepKey } from './resume.ts';
 import { loadAdvertiserStatus } from './status.ts';
-import { beginSweep, takeSeq } from './sweeps.ts';
+import { beginSweep, confirmCursors, takeSeq } from './sweeps.ts';
 
 export interface StoreOptions extends DatabaseOptions {
   /** Makes person keys; the same for as long as the data lives. */
@@ -47,11 +50,13 @@ export function openStore(options: StoreOptions) {
     loadOpenRanges: (advertiserId: bigint) => loadOpenRanges(db, advertiserId),
     loadReading: (advertiserId: bigint | null, lagMs: number) => loadReading(db, advertiserId, lagMs),
     loadHeld: (advertiserId: bigint, low: bigint, high: bigint | null) => loadHeld(db, advertiserId, low, high),
+    confirmCursors: (advertiserIds: readonly bigint[]) => confirmCursors(db, advertiserIds),
     takeSeq: () => takeSeq(db),
     commitPage: (page: PageCommit) => commitPage(db, options.privacyKey, page),
 
     loadBusiestJobs: (limit: number) => loadBusiestJobs(db, limit),
     loadAdvertiserStatus: () => loadAdvertiserStatus(db),
+    loadHistory: (period: Period, now: Date) => loadHistory(db, period, now),
 
     async [Symbol.asyncDispose]() {
       await Promise.all([db[Symbol.asyncDispose](), own[Symbol.asyncDispose]()]);

@@ -33,9 +33,11 @@ export async function syncRound(deps: SweepDeps, request: RoundRequest): Promise
   }
   await using lane = await holdLane(store, { ...request, lane: 'live' });
   try {
-    const summary = await readAll(deps, request, lane, advertiser);
+    const sweeps = await readAll(deps, request, lane, advertiser);
     await store.unhaltAdvertiser(request.name, 'refused');
-    return summary;
+    const advertiserId = sweeps.at(-1)?.advertiser.advertiserId ?? null;
+    if (advertiserId !== null) await store.confirmCursors([advertiserId]);
+    return sweeps;
   } catch (error) {
     if (error instanceof Trouble && error.kind === 'refused') {
       await store.haltAdvertiser(request.name, 'refused', error.message);
