@@ -7,6 +7,7 @@ import { Failure } from './failure.ts';
 interface SandboxOptions {
   readonly applications: string;
   readonly seed: string;
+  readonly host: string;
   readonly port: string;
   readonly live: string;
 }
@@ -23,6 +24,11 @@ export const sandbox = command<SandboxOptions>({
     shaped
       .option('--applications <count>', 'how many applications it starts with', '500')
       .option('--seed <number>', 'same seed, same people and files', '1')
+      .option(
+        '--host <host>',
+        'where it listens; beyond this machine only its API answers, not its control',
+        '127.0.0.1',
+      )
       .option('--port <port>', '0 takes a free one', '0')
       .option('--live <per-minute>', 'new applications per minute', '0'),
   async run({ signal, terminal }, options) {
@@ -30,6 +36,7 @@ export const sandbox = command<SandboxOptions>({
     await using board = await openSandbox({
       applications: toCount('--applications', options.applications),
       seed: toCount('--seed', options.seed),
+      host: options.host,
       port: toCount('--port', options.port),
     });
     board.live(toCount('--live', options.live));
