@@ -49,10 +49,17 @@ export async function grantRoles(
   return sql;
 }
 
-/** What a person asks of `intake status`. */
-export async function loadStatus(config: Config<'database' | 'privacy'>, signal: AbortSignal): Promise<Status> {
-  await using app = await openStoreOf(config, 'status', signal);
-  return toStatus(new Date(), await app.store.loadAdvertiserStatus());
+/** What a person asks of `intake status`, once or again and again. */
+export async function openStatus(
+  config: Config<'database' | 'privacy' | 'sync'>,
+  signal: AbortSignal,
+): Promise<{ load(): Promise<Status> } & AsyncDisposable> {
+  const app = await openStoreOf(config, 'status', signal);
+  const staleAfterMs = config.sync.staleAfterMs();
+  return {
+    load: async () => toStatus(new Date(), await app.store.loadAdvertiserStatus(), staleAfterMs),
+    [Symbol.asyncDispose]: () => app[Symbol.asyncDispose](),
+  };
 }
 
 /** Ends the halts of the chosen advertisers; answers whose halt was ended. */

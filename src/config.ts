@@ -7,6 +7,7 @@ import { findNearMiss } from './config/near-miss.ts';
 import { type Draft, rules } from './config/rules.ts';
 import { explainUnreadable, loadSecret, Secret } from './config/secret.ts';
 import { type Section, type Setting, sections, settings, type Values } from './config/settings.ts';
+import { toStaleAfterMs } from './config/staleness.ts';
 
 /** A part of the configuration that a command can ask for; what it does not ask for is neither required nor read. */
 export type Need = Exclude<Section, 'process'>;
@@ -106,6 +107,8 @@ const load = {
       schedule: values.SYNC_SCHEDULE,
       /** Null: off. */
       recheckSchedule: values.RECHECK_SCHEDULE,
+      /** What is new must have been read within this time; null: no schedule. */
+      staleAfterMs: () => toStaleAfterMs(values.SYNC_SCHEDULE),
       lagMs: values.SYNC_LAG,
       /** Null: everything. */
       startAt: values.SYNC_START,

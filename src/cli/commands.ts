@@ -5,6 +5,7 @@ import type { Definition } from './command.ts';
 import { demo } from './demo.ts';
 import { doctor } from './doctor.ts';
 import { grants } from './grants.ts';
+import { healthcheck } from './healthcheck.ts';
 import { migrate } from './migrate.ts';
 import { reparse } from './reparse.ts';
 import { retry } from './retry.ts';
@@ -29,6 +30,7 @@ export const commands: readonly Definition<never>[] = [
   reparse,
   migrate,
   grants,
+  healthcheck,
   sandbox,
   demo,
 ];

@@ -7,7 +7,8 @@ import { toPrintable } from './terminal.ts';
 
 export function renderStatus(status: Status): string {
   const problems = status.problems.map(
-    ({ advertiser, what, command }) => `  ! ${advertiser}: ${toPrintable(what)}\n    ${command}`,
+    ({ advertiser, what, command, urgent }) =>
+      `  ${urgent ? '!' : '-'} ${advertiser}: ${toPrintable(what)}\n    ${command}`,
   );
   const advertisers = status.advertisers.map((one) => {
     const table = new Table({ style: { head: [], border: [] } });
@@ -25,7 +26,8 @@ function toFacts(one: AdvertiserStatus, now: Date): [string, string][] {
     ['state', one.halt === null ? 'active' : `halted: ${one.halt.reason}`],
     ['applications', String(one.applications)],
     ['newest', one.newestSubmittedAt?.toISOString() ?? 'none'],
-    ['read up to', cursor === null ? 'nothing yet' : `id ${cursor.afterId}, ${toAgo(cursor.asOf, now)}`],
+    ['read up to', cursor === null ? 'nothing yet' : `id ${cursor.afterId}`],
+    ['what is new', one.readAt === null ? 'never read' : `read ${toAgo(one.readAt, now)}`],
     ['coverage', coverage === null ? 'nothing is proven: nothing was read to its end yet' : toCovered(coverage)],
     ['open ranges', String(one.openRanges)],
     ['lateness', one.latenessMs === null ? 'none seen' : `up to ${toSpan(one.latenessMs)} after a higher id`],
@@ -37,11 +39,13 @@ function toFacts(one: AdvertiserStatus, now: Date): [string, string][] {
     ],
     ['attachments', files.join(', ') || 'none'],
     ['held', `${one.blobs.count} distinct files, ${prettyBytes(one.blobs.bytes)}`],
-    [
-      'waiting downloads',
-      one.notThere > 0 ? `${one.waiting}, of which ${one.notThere} are not at the source yet` : String(one.waiting),
-    ],
+    ['waiting downloads', toWaiting(one)],
   ];
+}
+
+function toWaiting({ waiting, due, notThere }: AdvertiserStatus): string {
+  const absent = notThere > 0 ? `, ${notThere} not at the source yet` : '';
+  return `${waiting}, ${due} of them due${absent}`;
 }
 
 function toCovered({ certificate, reason, completeThrough }: NonNullable<AdvertiserStatus['coverage']>): string {

@@ -7,6 +7,7 @@ import { Failure } from './failure.ts';
 interface SandboxOptions {
   readonly applications: string;
   readonly seed: string;
+  readonly host: string;
   readonly port: string;
   readonly live: string;
   readonly now?: string;
@@ -24,6 +25,11 @@ export const sandbox = command<SandboxOptions>({
     shaped
       .option('--applications <count>', 'how many applications it starts with', '500')
       .option('--seed <number>', 'same seed, same people and files', '1')
+      .option(
+        '--host <host>',
+        'where it listens; beyond this machine only its API answers, not its control',
+        '127.0.0.1',
+      )
       .option('--port <port>', '0 takes a free one', '0')
       .option('--now <time>', 'the moment at which the board begins: same seed and same moment, same bytes')
       .option('--live <per-minute>', 'new applications per minute', '0'),
@@ -34,6 +40,7 @@ export const sandbox = command<SandboxOptions>({
       now,
       applications: toCount('--applications', options.applications),
       seed: toCount('--seed', options.seed),
+      host: options.host,
       port: toCount('--port', options.port),
     });
     board.live(toCount('--live', options.live));

@@ -1,27 +1,43 @@
-// `intake status`: one value, printed for a person or as JSON.
-import type { Status } from '../domain/status.ts';
+// `intake status`: one value, printed for a person or as JSON; once, as a check for cron jobs, or again and again.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 
-export const status = command({
+interface StatusOptions {
+  readonly check: boolean;
+  readonly watch: boolean;
+}
+
+const betweenLooksMs = 2_000;
+/** Cursor to the upper left, then everything below it gone: redraws in place without losing what was above in the scrollback. */
+const clear = '\u001b[H\u001b[2J';
+
+export const status = command<StatusOptions>({
   name: 'status',
   summary: 'show advertisers, coverage, cursor, queue and problems',
   examples: [
     ['intake status', 'what is stored, how far it is read, and what needs a look'],
-    ['intake status --json', 'the same for a program'],
+    ['intake status --check', 'for cron jobs: ends with 8 when reading has stopped or never began'],
+    ['intake status --watch', 'the same, drawn anew every two seconds until Ctrl-C'],
+    ['intake status --json', 'for a program; with --watch one object per line'],
   ],
-  async run({ env, signal, terminal }) {
+  shape: (shaped) =>
+    shaped
+      .option('--check', 'end with 8 when a problem is urgent', false)
+      .option('--watch', 'draw it anew every two seconds', false),
+  async run({ env, signal, terminal }, { check, watch }) {
     const { loadConfig } = await import('../config.ts');
-    const config = loadConfig(env, { needs: ['database', 'privacy'] });
-    const { loadStatus } = await import('../app.ts');
-    const value = await loadStatus(config, signal);
+    const config = loadConfig(env, { needs: ['database', 'privacy', 'sync'] });
+    const { openStatus } = await import('../app.ts');
+    const { isHealthy, toReport } = await import('../domain/status.ts');
     const { renderStatus } = await import('./render-status.ts');
-    terminal.result(toJsonStatus(value), () => renderStatus(value));
-    return exitCodes.done;
+    await using source = await openStatus(config, signal);
+    for (;;) {
+      const value = await source.load();
+      terminal.result(toReport(value), () => `${watch && terminal.isScreen ? clear : ''}${renderStatus(value)}`);
+      if (!watch) return check && !isHealthy(value) ? exitCodes.unhealthy : exitCodes.done;
+      await sleep(betweenLooksMs, undefined, { signal }).catch(() => {});
+      if (signal.aborted) return exitCodes.done;
+    }
   },
 });
-
-/** For programs: without the arrival times, which only serve to find a silence. */
-function toJsonStatus(value: Status): object {
-  return { ...value, advertisers: value.advertisers.map(({ submittedAt: _, ...one }) => one) };
-}

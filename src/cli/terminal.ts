@@ -7,6 +7,8 @@ import type { Output, Progress } from './progress.ts';
 /** Where a command speaks. */
 export interface Terminal {
   readonly json: boolean;
+  /** True where somebody looks at stdout: what is there can be drawn over. */
+  readonly isScreen: boolean;
   /** Paints text for stdout; plain where stdout is no terminal or NO_COLOR is set. */
   readonly colors: ReturnType<typeof createColors>;
   /** The command's outcome: one object with `--json`, otherwise the text. */
@@ -23,6 +25,7 @@ export function createTerminal(stdout: Output, stderr: Output, json: boolean, en
   const writeJson = (value: object) => void stdout.write(`${toJson(value)}\n`);
   return {
     json,
+    isScreen: stdout.isTTY === true && !json,
     colors: createColors(isColoured(stdout, env)),
     result: (value, render) => (json ? writeJson(value) : void stdout.write(withLineEnd(render()))),
     event: (value) => (json ? writeJson(value) : undefined),

@@ -12,8 +12,13 @@ export interface AdvertiserStatus {
   readonly applications: number;
   readonly newestSubmittedAt: Date | null;
   readonly cursor: { readonly afterId: bigint; readonly asOf: Date } | null;
+  /** When what is new was last read to its end; null before the first time. */
+  readonly readAt: Date | null;
   /** Downloads in the queue. */
   readonly waiting: number;
+  /** Of these, how many could be fetched now, and since when the oldest could. */
+  readonly due: number;
+  readonly oldestDueAt: Date | null;
   /** Of these, files that the source does not have yet. */
   readonly notThere: number;
   /** Claims that lapsed: files during whose download a process ended. */
@@ -65,28 +70,66 @@ export interface Problem {
   readonly advertiser: string;
   readonly what: string;
   readonly command: string;
+  /** Reading or fetching has stopped, or never began: people may be waiting. Other problems can wait until tomorrow. */
+  readonly urgent: boolean;
 }
 
 export interface Status {
   readonly at: Date;
   /** One sentence: is all well? */
   readonly headline: string;
+  /** What is new must have been read within this time; null where nothing reads by schedule. */
+  readonly staleAfterMs: number | null;
   readonly problems: readonly Problem[];
   readonly advertisers: readonly AdvertiserStatus[];
 }
 
-/** Puts facts and the problems that follow from them into one value. */
-export function toStatus(at: Date, advertisers: readonly AdvertiserStatus[]): Status {
-  const problems = advertisers.flatMap((advertiser) => toProblems(advertiser, at));
-  return { at, headline: toHeadline(advertisers, problems), problems, advertisers };
+/** Downloads that could be fetched and were not for this long are a problem. */
+const overdueMs = 3_600_000;
+
+/** Puts facts and the problems that follow from them into one value, urgent problems first. */
+export function toStatus(at: Date, advertisers: readonly AdvertiserStatus[], staleAfterMs: number | null): Status {
+  const problems = advertisers
+    .flatMap((advertiser) => toProblems(advertiser, at, staleAfterMs))
+    .sort((a, b) => Number(b.urgent) - Number(a.urgent));
+  return { at, headline: toHeadline(advertisers, problems), staleAfterMs, problems, advertisers };
 }
 
-function toProblems(a: AdvertiserStatus, now: Date): Problem[] {
+/** True while something is read and nothing urgent stands against it. */
+export function isHealthy({ advertisers, problems }: Status): boolean {
+  return advertisers.length > 0 && !problems.some((problem) => problem.urgent);
+}
+
+/** The status for programs: ids as text, and without the arrival times, which only serve to find a silence. */
+export function toReport(status: Status): object {
+  const advertisers = status.advertisers.map(({ submittedAt: _, ...one }) => ({
+    ...one,
+    advertiserId: one.advertiserId?.toString() ?? null,
+    cursor: one.cursor && { ...one.cursor, afterId: one.cursor.afterId.toString() },
+  }));
+  return { ...status, healthy: isHealthy(status), advertisers };
+}
+
+function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null): Problem[] {
   const problems: Problem[] = [];
-  const add = (what: string, command: string) => problems.push({ advertiser: a.name, what, command });
-  if (a.halt?.kind === 'mismatch') add(`Halted: ${a.halt.reason}`, `intake unhalt --advertiser ${a.name}`);
-  if (a.halt?.kind === 'refused') add(`Halted: ${a.halt.reason} It is tried again every few minutes.`, 'intake doctor');
-  if (a.cursor === null && a.halt === null) add('Nothing was read yet.', 'intake sync');
+  const add = (what: string, command: string, urgent = false) =>
+    problems.push({ advertiser: a.name, what, command, urgent });
+  const since = (at: Date) => now.getTime() - at.getTime();
+  if (a.halt?.kind === 'mismatch') add(`Halted: ${a.halt.reason}`, `intake unhalt --advertiser ${a.name}`, true);
+  if (a.halt?.kind === 'refused') {
+    add(`Halted: ${a.halt.reason} It is tried again every few minutes.`, 'intake doctor', true);
+  }
+  if (a.readAt === null && a.halt === null) add('Nothing was read yet.', 'intake sync', true);
+  if (a.readAt !== null && a.halt === null && staleAfterMs !== null && since(a.readAt) > staleAfterMs) {
+    add(`Nothing was read for ${toSpan(since(a.readAt))}: is a worker running?`, 'intake doctor', true);
+  }
+  if (a.oldestDueAt !== null && a.halt === null && since(a.oldestDueAt) > overdueMs) {
+    add(
+      `${toCount(a.due, 'file')} could be fetched; the oldest for ${toSpan(since(a.oldestDueAt))}.`,
+      'intake sync',
+      true,
+    );
+  }
   if (a.coverage?.certificate === 'unproven') {
     add(`Nothing is proven: ${a.coverage.reason}.`, 'intake doctor');
   }
@@ -101,9 +144,8 @@ function toProblems(a: AdvertiserStatus, now: Date): Problem[] {
   }
   const silence = toUnusualSilence(a.submittedAt, now.getTime());
   if (silence) {
-    const days = (ms: number) => `${Math.floor(ms / 86_400_000)} days`;
     add(
-      `No application for ${days(silence.silentForMs)}, where the longest pause was ${days(silence.longestUsualMs)}: look at the source.`,
+      `No application for ${toSpan(silence.silentForMs)}, where the longest pause was ${toSpan(silence.longestUsualMs)}: look at the source.`,
       'intake sync --recheck',
     );
   }
@@ -116,15 +158,32 @@ function toProblems(a: AdvertiserStatus, now: Date): Problem[] {
   if (a.damagedBlobs > 0) add(`${a.damagedBlobs} stored files are damaged or gone.`, 'intake sync');
   for (const state of ['given_up', 'rejected'] as const) {
     const count = a.attachments[state] ?? 0;
-    if (count > 0) add(`${count} files are ${state.replace('_', ' ')}.`, `intake retry --state ${state}`);
+    if (count > 0)
+      add(
+        `${toCount(count, 'file')} ${count === 1 ? 'is' : 'are'} ${state.replace('_', ' ')}.`,
+        `intake retry --state ${state}`,
+      );
   }
   return problems;
 }
 
 function toHeadline(advertisers: readonly AdvertiserStatus[], problems: readonly Problem[]): string {
-  const total = advertisers.reduce((sum, a) => sum + a.applications, 0);
-  const held = `${total} ${total === 1 ? 'application' : 'applications'} of ${advertisers.length} ${advertisers.length === 1 ? 'advertiser' : 'advertisers'}`;
   if (advertisers.length === 0) return 'No advertiser has been read yet.';
-  if (problems.length === 0) return `All is well: ${held} stored.`;
-  return `${problems.length === 1 ? 'One problem needs' : `${problems.length} problems need`} a look; ${held} stored.`;
+  const total = advertisers.reduce((sum, a) => sum + a.applications, 0);
+  const held = `${toCount(total, 'application')} of ${toCount(advertisers.length, 'advertiser')} stored.`;
+  if (problems.length === 0) return `All is well: ${held}`;
+  const urgent = problems.filter((problem) => problem.urgent).length;
+  if (urgent > 0) return `${urgent === 1 ? 'One problem needs' : `${urgent} problems need`} you now; ${held}`;
+  return `${problems.length === 1 ? 'One problem needs' : `${problems.length} problems need`} a look; ${held}`;
+}
+
+function toCount(count: number, thing: string): string {
+  return `${count.toLocaleString('en-US')} ${thing}${count === 1 ? '' : 's'}`;
+}
+
+/** Minutes below two hours, hours below two days, then days: as exact as a person needs it. */
+function toSpan(ms: number): string {
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 120) return toCount(minutes, 'minute');
+  return minutes < 2_880 ? `${Math.floor(minutes / 60)} hours` : `${Math.floor(minutes / 1_440)} days`;
 }

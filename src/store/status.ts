@@ -14,7 +14,10 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
     newest: Date | null;
     after_id: bigint | null;
     as_of: Date | null;
+    read_at: Date | null;
     waiting: bigint;
+    due: bigint;
+    oldest_due_at: Date | null;
     not_there: bigint;
     suspects: bigint;
     blobs: bigint;
@@ -34,7 +37,9 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
        k.open_ranges, k.certificate, k.reason AS coverage_reason, k.as_of AS covered_at, k.complete_through,
        (SELECT count(*) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS applications,
        (SELECT max(submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS newest,
-       q.waiting, q.not_there, q.suspects, b.blobs, b.blob_bytes, b.damaged,
+       greatest(c.as_of, k.as_of, (SELECT s.ended_at FROM intake.sweeps s WHERE s.advertiser_id = v.advertiser_id
+         AND s.lane = 'live' AND s.ended_at IS NOT NULL ORDER BY s.started_at DESC LIMIT 1)) AS read_at,
+       q.waiting, q.due, q.oldest_due_at, q.not_there, q.suspects, b.blobs, b.blob_bytes, b.damaged,
        (SELECT count(*) FROM intake.attachments a WHERE a.advertiser_id = v.advertiser_id
           AND a.kind = 'screen' AND a.state = 'stored' AND a.parser_version IS NULL) AS unreadable,
        (SELECT count(*) FROM intake.quarantine q WHERE q.advertiser_id = v.advertiser_id AND resolved_at IS NULL) AS quarantined,
@@ -43,7 +48,8 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
      FROM intake.advertisers v JOIN intake_analytics.completeness k ON k.advertiser = v.name
      LEFT JOIN intake.cursors c ON c.advertiser_id = v.advertiser_id
      CROSS JOIN LATERAL (
-       SELECT count(*) AS waiting, count(*) FILTER (WHERE trouble_kind = 'missing') AS not_there,
+       SELECT count(*) AS waiting, count(*) FILTER (WHERE d.due_at <= now()) AS due,
+         min(d.due_at) FILTER (WHERE d.due_at <= now()) AS oldest_due_at, count(*) FILTER (WHERE trouble_kind = 'missing') AS not_there,
          count(*) FILTER (WHERE priority = 2) AS suspects
        FROM intake.downloads d WHERE d.advertiser_id = v.advertiser_id
      ) AS q CROSS JOIN LATERAL (
@@ -65,7 +71,10 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
     applications: Number(row.applications),
     newestSubmittedAt: row.newest,
     cursor: row.after_id !== null && row.as_of !== null ? { afterId: row.after_id, asOf: row.as_of } : null,
+    readAt: row.read_at,
     waiting: Number(row.waiting),
+    due: Number(row.due),
+    oldestDueAt: row.oldest_due_at,
     notThere: Number(row.not_there),
     suspects: Number(row.suspects),
     blobs: { count: Number(row.blobs), bytes: Number(row.blob_bytes) },

@@ -2,6 +2,7 @@
 import type { Note } from '../domain/application.ts';
 import type { BlobFacts } from '../domain/blob.ts';
 import type { HashSetting } from '../domain/hash-trust.ts';
+import type { Period } from '../domain/history.ts';
 import type { ScreenReading } from '../domain/screen.ts';
 import {
   ensureAdvertiser,
@@ -44,6 +45,7 @@ import {
   replaceReading,
   retryDownloads,
 } from './held-files.ts';
+import { loadHistory } from './history.ts';
 import { loadBusiestJobs } from './jobs.ts';
 import { claimLease, type Lane, type Lease, type LeaseClaim, loadHolder, releaseLease, renewLease } from './leases.ts';
 import { ensureSchema, loadServer, type SchemaRequest } from './migrations.ts';
@@ -63,7 +65,7 @@ import {
   type SweepKey,
 } from './resume.ts';
 import { loadAdvertiserStatus } from './status.ts';
-import { beginSweep, takeSeq } from './sweeps.ts';
+import { beginSweep, confirmCursors, takeSeq } from './sweeps.ts';
 
 export interface StoreOptions extends DatabaseOptions {
   /** Makes person keys; the same for as long as the data lives. */
@@ -102,6 +104,7 @@ export function openStore(options: StoreOptions) {
     loadNewest: (advertiserId: bigint | null) => loadNewest(db, advertiserId),
     loadUnheld: (advertiserId: bigint | null, ids: readonly bigint[]) => loadUnheld(db, advertiserId, ids),
     loadRecentFrom: (advertiserId: bigint | null, days: number) => loadRecentFrom(db, advertiserId, days),
+    confirmCursors: (advertiserIds: readonly bigint[]) => confirmCursors(db, advertiserIds),
     takeSeq: () => takeSeq(db),
     commitPage: (page: PageCommit) => commitPage(db, options.privacyKey, page),
 
@@ -157,6 +160,7 @@ export function openStore(options: StoreOptions) {
 
     loadBusiestJobs: (limit: number) => loadBusiestJobs(db, limit),
     loadAdvertiserStatus: () => loadAdvertiserStatus(db),
+    loadHistory: (period: Period, now: Date) => loadHistory(db, period, now),
 
     async [Symbol.asyncDispose]() {
       await Promise.all([db[Symbol.asyncDispose](), own[Symbol.asyncDispose]()]);

@@ -208,6 +208,11 @@ async function raiseCursor(tx: Queryable, advertiserId: bigint, through: bigint)
   );
 }
 
+/** What the cursors say is still true: what is new was just read, also where nothing new was found. One statement for any number. */
+export async function confirmCursors(db: Queryable, advertiserIds: readonly bigint[]): Promise<void> {
+  await db.query(`UPDATE intake.cursors SET as_of = now() WHERE advertiser_id = ANY ($1::bigint[])`, [advertiserIds]);
+}
+
 /** A number for a sweep and the moment it begins; no row is written before there is something to book. */
 export async function beginSweep(db: Queryable): Promise<{ sweepId: bigint; startedAt: Date }> {
   const [row] = await db.query<{ sweep_id: bigint; started_at: Date }>(

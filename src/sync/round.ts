@@ -35,9 +35,11 @@ export async function syncRound(deps: SweepDeps, request: RoundRequest): Promise
   await using lane = await patiently(patience, () => holdLane(store, { ...request, lane: 'live', isPoll: true }));
   try {
     const { lagMs, startAt, patienceMs } = request;
-    const summary = await readAll(deps, request, { lane, advertiser, lagMs, startAt, patienceMs });
+    const sweeps = await readAll(deps, request, { lane, advertiser, lagMs, startAt, patienceMs });
     await patiently(patience, () => store.unhaltAdvertiser(request.name, 'refused'));
-    return summary;
+    const advertiserId = sweeps.at(-1)?.advertiser.advertiserId ?? null;
+    if (advertiserId !== null) await patiently(patience, () => store.confirmCursors([advertiserId]));
+    return sweeps;
   } catch (error) {
     if (error instanceof Trouble && error.kind === 'refused') {
       await store.haltAdvertiser(request.name, 'refused', error.message);

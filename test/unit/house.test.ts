@@ -34,7 +34,12 @@ const house: Record<string, Room> = {
   },
   sandbox: { rooms: ['domain'], packages: [...web, '@faker-js/faker', 'pdf-lib', 'fflate'], node: true },
   sync: { rooms: ['domain'], types: edges, packages: ['node-cron'], node: true },
-  web: { rooms: ['domain', 'sync'], types: edges, packages: [...web, 'content-disposition'], node: true },
+  web: {
+    rooms: ['domain', 'sync'],
+    types: edges,
+    packages: [...web, 'content-disposition', 'prom-client', 'd3-scale', 'd3-shape', 'pretty-bytes', 'pretty-ms'],
+    node: true,
+  },
   app: { rooms: ['domain', ...edges, 'sync', 'web', 'config', 'log'], packages: [], node: true },
   config: { rooms: [], packages: ['zod', 'node-cron'], node: true },
   log: { rooms: [], packages: ['pino', 'pino-pretty'], node: true },

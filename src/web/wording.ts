@@ -1,0 +1,37 @@
+// How figures, spans and times read on a page: one form of each, in UTC.
+
+import { html } from 'hono/html';
+import prettyBytes from 'pretty-bytes';
+import prettyMilliseconds from 'pretty-ms';
+import type { Html } from './chart.ts';
+
+/** 12345 as 12,345. */
+export function toCount(value: number): string {
+  return value.toLocaleString('en-US');
+}
+
+/** Bytes as 1.2 MB. */
+export function toBytes(bytes: number): string {
+  return prettyBytes(bytes, { maximumFractionDigits: 1 });
+}
+
+/** The two largest units: 2h 5m. */
+export function toSpan(ms: number): string {
+  return prettyMilliseconds(Math.max(0, ms), { unitCount: 2, secondsDecimalDigits: ms < 10_000 ? 1 : 0 });
+}
+
+/** One unit: 2h; for axes and for "ago". */
+export function toRoundSpan(ms: number): string {
+  return prettyMilliseconds(Math.max(0, ms), { unitCount: 1, secondsDecimalDigits: 0 });
+}
+
+/** How long ago, with the exact time for those who point at it. */
+export function renderAgo(at: Date | null, now: Date, never = 'never'): Html {
+  if (at === null) return html`${never}`;
+  return html`<time datetime="${at.toISOString()}" title="${toUtc(at)}">${toRoundSpan(now.getTime() - at.getTime())} ago</time>`;
+}
+
+/** 2026-11-15 03:40 UTC. */
+export function toUtc(at: Date): string {
+  return `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}

@@ -1,0 +1,139 @@
+// The status page in a real Chromium: what a person sees, without a script, without a complaint, without a request that leaves the host.
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { fillMonth, openTestAdmin } from '../support/admin.ts';
+import { openBrowser, openPage } from '../support/browser.ts';
+import { test as base, openTestDatabase } from '../support/test-database.ts';
+
+let browser: Browser & AsyncDisposable;
+beforeAll(async () => {
+  browser = await openBrowser();
+});
+afterAll(() => browser[Symbol.asyncDispose]());
+
+/** Loaded once; tests that spoil it take a database of their own. */
+const test = base.extend('month', { scope: 'file' }, async ({ database }) => {
+  await fillMonth(database);
+  return database;
+});
+
+const wide = { width: 1280, height: 900 };
+
+/** The pictures of the docs; redrawn on demand only, since every one differs by its times: SCREENSHOTS=1 npm run test:browser. */
+async function keepPicture(page: Page, name: string): Promise<void> {
+  if (process.env.SCREENSHOTS === '1') {
+    await page.screenshot({ path: `docs/images/${name}.png`, fullPage: true });
+  }
+}
+
+describe('the status page', () => {
+  test('says first whether all is well, then draws what happened', async ({ month }) => {
+    await using admin = await openTestAdmin(month);
+    const { page, requests, complaints } = await openPage(browser, { viewport: wide, javaScriptEnabled: false });
+    await page.goto(admin.url);
+    expect(await page.title()).toBe('Healthy · Intake');
+    const headline = page.getByRole('heading', { level: 1 });
+    expect(await headline.innerText()).toMatch(/^All is well: [\d,]+ applications of 3 advertisers stored\.$/);
+    expect((await headline.boundingBox())?.y).toBeLessThan(200);
+    const rows = page.getByRole('region', { name: 'Advertisers' }).getByRole('row');
+    expect(await rows.count()).toBe(4);
+    expect(await rows.nth(1).innerText()).toMatch(/fern-and-finch.*proven.*up to 1m 35s/s);
+    expect(await page.getByRole('region', { name: 'Recent sweeps' }).getByRole('row').count()).toBe(13);
+
+    const charts = await page.getByRole('img').all();
+    expect(charts).toHaveLength(6);
+    for (const chart of charts) {
+      expect((await chart.boundingBox())?.width).toBeGreaterThan(300);
+      const marks = chart.locator('.bar, .dot');
+      expect(await marks.count()).toBeGreaterThan(10);
+      expect((await marks.first().boundingBox())?.height).toBeGreaterThan(0);
+    }
+    expect([...new Set(requests.map((url) => new URL(url).origin))]).toEqual([admin.url]);
+    expect(complaints).toEqual([]);
+    await keepPicture(page, 'status-page');
+
+    await page.getByRole('link', { name: '30 days' }).click();
+    expect(await page.getByRole('heading', { name: 'The last 30 days' }).isVisible()).toBe(true);
+    expect(await page.locator('#applications .bar').count()).toBe(30);
+    expect(await page.getByRole('link', { name: '30 days' }).getAttribute('aria-current')).toBe('true');
+    await keepPicture(page, 'status-page-30-days');
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  test('puts problems before facts, the urgent ones first, each with its command', async () => {
+    await using database = await openTestDatabase();
+    await fillMonth(database);
+    await database.query(
+      `UPDATE intake.advertisers SET state = 'halted', halt_kind = 'refused', reason = 'The source refused the credential.', halted_at = now()
+       WHERE name = 'northside-clinics'`,
+    );
+    await database.query(
+      `UPDATE intake.attachments SET state = 'given_up', reason = 'eight tries' WHERE application_id % 400 = 7`,
+    );
+    await using admin = await openTestAdmin(database);
+    const { page, complaints } = await openPage(browser, {
+      viewport: wide,
+      colorScheme: 'dark',
+    });
+    await page.goto(admin.url);
+    expect(await page.title()).toBe('Not well · Intake');
+    expect(await page.getByRole('heading', { level: 1 }).innerText()).toMatch(/^One problem needs you now;/);
+    const problems = page.getByRole('region', { name: 'What to do' }).getByRole('listitem');
+    expect(await problems.first().innerText()).toMatch(/urgent\s+northside-clinics Halted: The source refused/);
+    expect(await problems.first().getByText('intake doctor', { exact: true }).isVisible()).toBe(true);
+    expect(await problems.nth(1).innerText()).toMatch(/look .*given up/s);
+    expect((await problems.first().boundingBox())?.y).toBeLessThan(
+      (await page.getByRole('heading', { name: 'Advertisers', exact: true }).boundingBox())?.y ?? 0,
+    );
+    expect(await page.evaluate<string>('getComputedStyle(document.body).backgroundColor')).toBe('rgb(20, 23, 26)');
+    expect(complaints).toEqual([]);
+    await keepPicture(page, 'status-page-problems');
+    await page.context().close();
+  });
+
+  test('can be read on a phone and walked through by keyboard', async ({ month }) => {
+    await using admin = await openTestAdmin(month);
+    const { page, complaints } = await openPage(browser, { viewport: { width: 360, height: 740 } });
+    await page.goto(admin.url);
+    expect(await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
+    const seen: string[] = [];
+    for (let press = 0; press < 16; press++) {
+      await page.keyboard.press('Tab');
+      const focused = 'document.activeElement';
+      seen.push(await page.evaluate<string>(`${focused}.getAttribute('aria-labelledby') ?? ${focused}.textContent`));
+    }
+    expect(seen).toEqual(
+      expect.arrayContaining(['advertisers', '24 hours', '30 days', 'keep fresh', 'sweeps-recent', 'metrics']),
+    );
+    await keepPicture(page, 'status-page-phone');
+    // Every figure of a chart can be read as text.
+    await page.locator('#delay summary').focus();
+    await page.keyboard.press('Enter');
+    expect(await page.locator('#delay tbody tr').count()).toBe(24);
+    expect(await page.locator('#delay table').isVisible()).toBe(true);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  test('says so when the database does not answer', async ({ month }) => {
+    const gone = async () => {
+      throw new Error('gone');
+    };
+    await using admin = await openTestAdmin(month, { loadStatus: gone });
+    const { page } = await openPage(browser, { viewport: wide });
+    const answer = await page.goto(admin.url);
+    expect(answer?.status()).toBe(503);
+    expect(await page.getByRole('heading', { level: 1 }).innerText()).toContain('The database does not answer');
+    await page.context().close();
+  });
+
+  test('asks for a login where it has one', async ({ month }) => {
+    const login = { user: 'operator', password: () => 'a password' };
+    await using admin = await openTestAdmin(month, { login });
+    const { page } = await openPage(browser, { httpCredentials: { username: 'operator', password: 'a password' } });
+    expect((await page.goto(admin.url))?.status()).toBe(200);
+    expect(await page.locator('#applications svg').isVisible()).toBe(true);
+    await page.context().close();
+  });
+});

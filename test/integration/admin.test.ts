@@ -1,0 +1,189 @@
+// The admin port as browsers, probes and scrapers meet it: what it answers, to whom, and what it never says.
+import { request } from 'node:http';
+import { describe, expect } from 'vitest';
+import { Trouble } from '../../src/domain/trouble.ts';
+import { fillMonth, openTestAdmin } from '../support/admin.ts';
+import { test as base } from '../support/test-database.ts';
+
+const test = base.extend('month', { scope: 'file' }, async ({ database }) => {
+  await fillMonth(database);
+  return database;
+});
+
+const login = { user: 'operator', password: () => 'a good password' };
+const authorization = `Basic ${btoa('operator:a good password')}`;
+const everyPath = ['/', '/?period=30d', '/api/status', '/metrics', '/status.css', '/icon.svg', '/livez', '/readyz'];
+
+describe('whoever may look', () => {
+  test('finds the page, the status, the metrics and both probes', async ({ month }) => {
+    await using admin = await openTestAdmin(month);
+    for (const path of everyPath) {
+      const answer = await fetch(`${admin.url}${path}`);
+      expect(answer.status, path).toBe(200);
+      expect(Object.fromEntries(answer.headers), path).toMatchObject({
+        'cache-control': 'no-store',
+        'content-security-policy':
+          "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        'x-content-type-options': 'nosniff',
+        'referrer-policy': 'no-referrer',
+      });
+    }
+    expect(await (await fetch(`${admin.url}/api/status`)).json()).toMatchObject({
+      healthy: true,
+      advertisers: [{ name: 'fern-and-finch', advertiserId: '20000003' }, {}, {}],
+    });
+    expect(await (await fetch(`${admin.url}/readyz`)).json()).toMatchObject({
+      ok: true,
+      checks: [
+        { check: 'database', ok: true, detail: expect.stringContaining('Postgres') },
+        { check: 'schema', ok: true, detail: 'current' },
+        { check: 'clock', ok: true },
+      ],
+    });
+    expect((await fetch(`${admin.url}/nothing-here`)).status).toBe(404);
+  });
+
+  test('finds no person: no name, address, file name or application id', async ({ month }) => {
+    await using admin = await openTestAdmin(month);
+    for (const path of everyPath) {
+      const text = await (await fetch(`${admin.url}${path}`)).text();
+      expect(text, path).not.toMatch(/Samantha|Secretname|@example|\.pdf|REF-/);
+    }
+  });
+
+  test('finds a page without script, style attribute or address of elsewhere', async ({ month }) => {
+    await using admin = await openTestAdmin(month);
+    const page = await (await fetch(admin.url)).text();
+    expect(page).not.toMatch(/<script|\son\w+=|\sstyle=|<style/i);
+    expect([...page.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, to]) => to)).not.toContainEqual(
+      expect.stringMatching(/^(?!\/(?!\/))/),
+    );
+  });
+
+  test('is shown names from outside as text', async ({ month }) => {
+    await using admin = await openTestAdmin(month, {
+      loadStatus: async () => ({
+        at: new Date(),
+        headline: '<b>headline</b>',
+        staleAfterMs: null,
+        problems: [{ advertiser: '<i>', what: '<script>alert(1)</script>', command: '"><u>', urgent: true }],
+        advertisers: [],
+      }),
+    });
+    const page = await (await fetch(admin.url)).text();
+    expect(page).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
+    expect(page).not.toMatch(/<script>|<b>|<u>|<i>/);
+  });
+});
+
+describe('where there is a login', () => {
+  test('only probes answer without it, and keep their reasons to themselves', async ({ month }) => {
+    await using admin = await openTestAdmin(month, { login });
+    const answers = await Promise.all(everyPath.map(async (path) => (await fetch(`${admin.url}${path}`)).status));
+    expect(Object.fromEntries(everyPath.map((path, index) => [path, answers[index]]))).toEqual({
+      '/': 401,
+      '/?period=30d': 401,
+      '/api/status': 401,
+      '/metrics': 401,
+      '/status.css': 401,
+      '/icon.svg': 401,
+      '/livez': 200,
+      '/readyz': 200,
+    });
+    expect(await (await fetch(`${admin.url}/readyz`)).text()).not.toContain('detail');
+    const known = await fetch(`${admin.url}/readyz`, { headers: { authorization } });
+    expect(await known.text()).toContain('Postgres');
+  });
+
+  test('the right one opens, any other does not, and a rotated password holds at once', async ({ month }) => {
+    let password = 'a good password';
+    await using admin = await openTestAdmin(month, { login: { user: 'operator', password: () => password } });
+    const statusWith = async (given: string) =>
+      (await fetch(`${admin.url}/api/status`, { headers: { authorization: `Basic ${btoa(given)}` } })).status;
+    expect(await statusWith('operator:a good password')).toBe(200);
+    expect(await statusWith('operator:a good passwor')).toBe(401);
+    expect(await statusWith('someone:a good password')).toBe(401);
+    expect(await statusWith(':')).toBe(401);
+    password = 'a new password';
+    expect(await statusWith('operator:a good password')).toBe(401);
+    expect(await statusWith('operator:a new password')).toBe(200);
+  });
+
+  test('it may listen beyond this machine, and nowhere beyond without', async ({ month }) => {
+    await expect(openTestAdmin(month, { host: '0.0.0.0' })).rejects.toThrow('ADMIN_PASSWORD');
+    await expect(openTestAdmin(month, { host: '::' })).rejects.toThrow(Trouble);
+    await expect(openTestAdmin(month, { host: '127.0.0.1.example.com' })).rejects.toThrow('ADMIN_PASSWORD');
+    await using admin = await openTestAdmin(month, { host: '0.0.0.0', login });
+    expect((await fetch(`http://127.0.0.1:${new URL(admin.url).port}/livez`)).status).toBe(200);
+  });
+});
+
+describe('on this machine only', () => {
+  test('a name of elsewhere that points here is refused', async ({ month }) => {
+    await using admin = await openTestAdmin(month);
+    const statusFor = (host: string) =>
+      new Promise((resolve, reject) => {
+        request(`${admin.url}/api/status`, { headers: { host } }, (response) => {
+          response.resume().once('close', () => resolve(response.statusCode));
+        })
+          .once('error', reject)
+          .end();
+      });
+    expect(await statusFor('evil.example.com')).toBe(421);
+    expect(await statusFor('evil.example.com:9090')).toBe(421);
+    expect(await statusFor('127.0.0.1.evil.example.com')).toBe(421);
+    expect(await statusFor('localhost:9999')).toBe(200);
+    expect(await statusFor('[::1]:9090')).toBe(200);
+  });
+
+  test('a port that is taken is named, with what to set', async ({ month }) => {
+    await using admin = await openTestAdmin(month);
+    const port = Number(new URL(admin.url).port);
+    await expect(openTestAdmin(month, { port })).rejects.toThrow(`port ${port} cannot be opened`);
+  });
+});
+
+describe('when the database does not answer', () => {
+  const gone = async () => {
+    throw new Trouble('unreachable', 'The database at db.internal cannot be reached.');
+  };
+
+  test('readiness is red, liveness is not, and the scrape says so', async ({ month }) => {
+    const loadReadiness = async () => [{ check: 'database', ok: false, detail: 'cannot be reached' }];
+    await using admin = await openTestAdmin(month, { loadStatus: gone, loadHistory: gone, loadReadiness });
+    expect((await fetch(`${admin.url}/readyz`)).status).toBe(503);
+    expect((await fetch(`${admin.url}/livez`)).status).toBe(200);
+    expect((await fetch(`${admin.url}/api/status`)).status).toBe(503);
+    const page = await fetch(admin.url);
+    expect(page.status).toBe(503);
+    expect(await page.text()).not.toContain('db.internal');
+    const scraped = await (await fetch(`${admin.url}/metrics`)).text();
+    expect(scraped).toMatch(/^intake_database_up 0$/m);
+    expect(scraped).not.toMatch(/^intake_(?:healthy|applications)/m);
+  });
+
+  test('readiness that fails or hangs is a no', async ({ month }) => {
+    await using admin = await openTestAdmin(month, { loadReadiness: gone });
+    expect((await fetch(`${admin.url}/readyz`)).status).toBe(503);
+    await using hanging = await openTestAdmin(month, { loadReadiness: () => new Promise(() => {}) });
+    expect((await fetch(`${hanging.url}/readyz`)).status).toBe(503);
+  });
+
+  test('a process in which nothing runs is not alive', async ({ month }) => {
+    const loadLiveness = () => [{ check: 'work', ok: false, detail: 'no pass for ten minutes' }];
+    await using admin = await openTestAdmin(month, { loadLiveness });
+    expect((await fetch(`${admin.url}/livez`)).status).toBe(503);
+  });
+});
+
+test('a crowd costs the database one question', async ({ month }) => {
+  let asked = 0;
+  await using admin = await openTestAdmin(month, {
+    loadStatus: async () => {
+      asked++;
+      return { at: new Date(), headline: '', staleAfterMs: null, problems: [], advertisers: [] };
+    },
+  });
+  await Promise.all(Array.from({ length: 20 }, async () => (await fetch(`${admin.url}/api/status`)).text()));
+  expect(asked).toBe(1);
+});

@@ -1,0 +1,92 @@
+// What the charts show, against rows counted by hand.
+import { describe, expect } from 'vitest';
+import { toStepStarts } from '../../src/domain/history.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { loadHistory } from '../../src/store/history.ts';
+import { loadAdvertiserStatus } from '../../src/store/status.ts';
+import { test as base } from '../support/test-database.ts';
+
+const now = new Date('2026-11-15T10:20:00Z');
+const minutesAgo = (minutes: number) => new Date(now.getTime() - minutes * 60_000);
+
+const test = base.extend('db', { scope: 'file' }, async ({ database }, { onCleanup }) => {
+  const db = openDatabase({ url: database.url, role: 'test' });
+  onCleanup(() => db[Symbol.asyncDispose]());
+  await database.query(
+    `INSERT INTO intake.advertisers (name, advertiser_id, created_at) VALUES ('north', 1, $1), ('south', 2, $1), ('new', NULL, $1)`,
+    [minutesAgo(600)],
+  );
+  const applications = [
+    // advertiser, id, submitted, first seen: minutes ago
+    [1, 1, 9_000, 590],
+    [1, 2, 70, 68],
+    [1, 3, 69, 65],
+    [2, 4, 68, 60],
+    [2, 5, 5, 4],
+    [2, 6, null, 3],
+    [2, 7, -60, 2],
+  ] as const;
+  for (const [advertiserId, id, submitted, seen] of applications) {
+    await database.query(
+      `INSERT INTO intake.applications (advertiser_id, application_id, submitted_at, content_hash, observed_seq, first_seen_at) VALUES ($1, $2, $3, '\\x00', 1, $4)`,
+      [advertiserId, id, submitted === null ? null : minutesAgo(submitted), minutesAgo(seen)],
+    );
+  }
+  await database.query(
+    `INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, size_bytes, sha256, stored_at)
+     VALUES (1, 2, 'resume', 'stored', 1000, 'a', $1), (1, 2, 'screen', 'stored', NULL, 'b', $1), (2, 5, 'resume', 'pending', 5, NULL, NULL)`,
+    [minutesAgo(61)],
+  );
+  await database.query(
+    `INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority, due_at) VALUES (2, 5, 'resume', 0, now() - interval '5 minutes')`,
+  );
+  await database.query(
+    `INSERT INTO intake.sweeps (advertiser_id, sweep_id, lane, purpose, axis, low, state, started_at, moved_at, ended_at)
+     VALUES (1, 1, 'live', 'live', 'id', 1, 'closed', $1, $1, $1::timestamptz + interval '2 seconds'), (2, 2, 'live', 'live', 'id', 1, 'running', $1, $1, NULL),
+       (2, 3, 'live', 'live', 'id', 1, 'dropped', $1, $1, NULL), (1, 4, 'backfill', 'backfill', 'id', 1, 'closed', $2, $2, $2)`,
+    [minutesAgo(30), minutesAgo(10)],
+  );
+  return db;
+});
+
+describe('history', () => {
+  test('has every step, the empty ones too, and the running one last', async ({ db }) => {
+    const { steps } = await loadHistory(db, '24h', now);
+    expect(steps).toHaveLength(24);
+    expect(steps.at(-1)?.startAt).toEqual(new Date('2026-11-15T10:00:00Z'));
+    expect(steps.map(({ applications }) => applications)).toEqual([...Array(22).fill(0), 3, 1]);
+    expect((await loadHistory(db, '30d', now)).steps.map(({ applications }) => applications)).toEqual([
+      ...Array(23).fill(0),
+      1,
+      ...Array(5).fill(0),
+      4,
+    ]);
+    expect(toStepStarts('30d', now)[0]).toEqual(new Date('2026-10-17T00:00:00Z'));
+  });
+
+  test('measures the delay of what was made since its advertiser is read, by when it was stored', async ({ db }) => {
+    const { steps } = await loadHistory(db, '24h', now);
+    // Of 2, 4 and 8 minutes.
+    expect(steps.at(-2)?.delayP50Ms).toBe(4 * 60_000);
+    expect(steps.at(-2)?.delayP95Ms).toBeCloseTo(7.6 * 60_000);
+    // A time from the future is no delay, nor a negative one.
+    expect(steps.at(-1)?.delayP50Ms).toBe(30_000);
+    expect(steps.filter(({ delayP50Ms }) => delayP50Ms !== null)).toHaveLength(2);
+  });
+
+  test('counts stored files and their bytes, and sweeps by how they ended', async ({ db }) => {
+    const { steps, recentSweeps } = await loadHistory(db, '24h', now);
+    expect(steps.at(-2)).toMatchObject({ files: 2, fileBytes: 1000, sweeps: 2, closedSweeps: 1, sweepP95Ms: 2_000 });
+    expect(steps.at(-1)).toMatchObject({ files: 0, fileBytes: 0, sweeps: 1, closedSweeps: 1 });
+    expect(recentSweeps[0]).toMatchObject({ advertiser: 'north', purpose: 'backfill' });
+  });
+});
+
+describe('status', () => {
+  test('knows when what is new was last read: a backfill is no such reading', async ({ db }) => {
+    const [fresh, north, south] = await loadAdvertiserStatus(db);
+    expect(north).toMatchObject({ name: 'north', readAt: new Date(minutesAgo(30).getTime() + 2_000) });
+    expect(fresh).toMatchObject({ name: 'new', readAt: null, waiting: 0, due: 0, oldestDueAt: null });
+    expect(south).toMatchObject({ name: 'south', readAt: null, waiting: 1, due: 1, oldestDueAt: expect.any(Date) });
+  });
+});

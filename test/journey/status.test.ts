@@ -1,0 +1,50 @@
+// `intake status` beyond one look: as a check for cron jobs, and again and again.
+import { once } from 'node:events';
+import { describe, expect } from 'vitest';
+import { openSandbox } from '../../src/sandbox/server.ts';
+import { runIntake, startIntake } from '../support/intake.ts';
+import { syncBoard, toEnvironment } from '../support/syncing.ts';
+import { test } from '../support/test-database.ts';
+
+describe('intake status --check', () => {
+  test('ends with 0 while what is new is read, also when nothing new comes, and with 8 when nobody reads', async ({
+    database,
+  }) => {
+    await using board = await openSandbox({ applications: 5 });
+    const env = toEnvironment(database, board);
+    const check = async () => (await runIntake(['status', '--check'], env)).code;
+    await syncBoard(database, board);
+    expect(await check()).toBe(0);
+
+    await database.query(`UPDATE intake.cursors SET as_of = now() - interval '21 minutes'`);
+    await database.query(`UPDATE intake.coverage SET as_of = now() - interval '21 minutes'`);
+    await database.query(
+      `UPDATE intake.sweeps SET started_at = started_at - interval '21 minutes', ended_at = ended_at - interval '21 minutes'`,
+    );
+    expect(await runIntake(['status', '--check'], env)).toMatchObject({
+      code: 8,
+      stdout: expect.stringContaining('Nothing was read for 21 minutes'),
+    });
+
+    // Nothing new at the source: the reading leaves no row, and yet it was one.
+    await syncBoard(database, board);
+    expect(await check()).toBe(0);
+  });
+});
+
+describe('intake status --watch', () => {
+  test('tells the status again and again, one object per line, and ends well with its signal', async ({ database }) => {
+    await using board = await openSandbox({ applications: 5 });
+    const { child, ended } = startIntake(['status', '--watch', '--json'], toEnvironment(database, board));
+    for (let line = 0; line < 2 && child.stdout; line++) await once(child.stdout, 'data');
+    child.kill('SIGTERM');
+    const { code, stdout } = await ended;
+    expect(code).toBe(0);
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines.length).toBeGreaterThanOrEqual(2);
+    expect(lines[1]).toMatchObject({ headline: expect.any(String), healthy: expect.any(Boolean) });
+  });
+});

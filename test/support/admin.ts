@@ -1,0 +1,101 @@
+// The admin port over a test database, as a worker would open it, and rows that look like a busy month.
+import { toStatus } from '../../src/domain/status.ts';
+import { openStore } from '../../src/store/store.ts';
+import { examineDatabase } from '../../src/sync/examine.ts';
+import { type Admin, type AdminOptions, openAdmin } from '../../src/web/admin-server.ts';
+import { createMetrics } from '../../src/web/metrics.ts';
+import { createRandom, type Random } from './random.ts';
+import type { TestDatabase } from './test-database.ts';
+
+/** What is new must have been read within an hour. */
+const staleAfterMs = 3_600_000;
+
+/** Opens the port on a free one; the store behind it closes with it. */
+export async function openTestAdmin(
+  database: Pick<TestDatabase, 'url'>,
+  options: Partial<AdminOptions> = {},
+): Promise<Admin> {
+  const store = openStore({ url: database.url, role: 'admin', privacyKey: Buffer.from('a privacy key for tests') });
+  try {
+    const admin = await openAdmin({
+      host: '127.0.0.1',
+      port: 0,
+      version: '0.1.0',
+      login: null,
+      metrics: createMetrics({ version: '0.1.0' }),
+      loadStatus: async () => toStatus(new Date(), await store.loadAdvertiserStatus(), staleAfterMs),
+      loadHistory: (period) => store.loadHistory(period, new Date()),
+      loadLiveness: () => [{ check: 'work', ok: true, detail: 'a pass ended 3 s ago' }],
+      loadReadiness: () => examineDatabase(store, Date.now),
+      ...options,
+    });
+    return {
+      url: admin.url,
+      async [Symbol.asyncDispose]() {
+        await admin[Symbol.asyncDispose]();
+        await store[Symbol.asyncDispose]();
+      },
+    };
+  } catch (error) {
+    await store[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+const dayMs = 86_400_000;
+
+/** Thirty days of three advertisers that are read without trouble: a rhythm of days and weeks, files, sweeps, coverage without end. */
+export async function fillMonth(database: TestDatabase, now = Date.now()): Promise<void> {
+  const random = createRandom(7);
+  await database.query(
+    `INSERT INTO intake.advertisers (name, advertiser_id, created_at, late_ms) VALUES
+       ('harbour-logistics', 20000001, $1, 41000), ('northside-clinics', 20000002, $1, NULL), ('fern-and-finch', 20000003, $1, 95000)`,
+    [new Date(now - 40 * dayMs)],
+  );
+  for (const [index, perDay] of [240, 110, 40].entries()) {
+    const advertiserId = 20_000_001 + index;
+    const submittedAt = toRhythm(random, perDay, now);
+    const delaysMs = submittedAt.map(() => 40_000 + 200_000 * random.next() + (random.chance(0.06) ? 600_000 : 0));
+    await database.query(
+      `INSERT INTO intake.applications (advertiser_id, application_id, submitted_at, email, first_name, last_name, job_reference, content_hash, observed_seq, first_seen_at, ready_at)
+       SELECT $1::bigint, 100000 + i, s.at, 'sam.' || i || '@example.com', 'Samantha', 'Secretname', 'REF-' || i % 9, decode(md5(i::text), 'hex'), i, s.at + s.delay * interval '1 millisecond', now()
+       FROM unnest($2::timestamptz[], $3::float8[]) WITH ORDINALITY AS s (at, delay, i)`,
+      [advertiserId, submittedAt, delaysMs],
+    );
+    await database.query(
+      `INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, size_bytes, sha256, file_name, stored_at)
+       SELECT a.advertiser_id, a.application_id, k.kind, 'stored', 20000 + (a.application_id * k.weight) % 240000, md5(a.application_id || k.kind), 'Samantha Secretname.pdf', a.first_seen_at + interval '9 seconds'
+       FROM intake.applications a CROSS JOIN (VALUES ('resume', 7919), ('screen', 104729)) AS k (kind, weight)
+       WHERE a.advertiser_id = $1 AND (k.kind = 'resume' OR a.application_id % 3 = 0)`,
+      [advertiserId],
+    );
+    await database.query(
+      `INSERT INTO intake.sweeps (advertiser_id, sweep_id, lane, purpose, axis, low, state, certificate, reason, started_at, moved_at, ended_at, requests, received, added)
+       SELECT $1::bigint, 1000 * ($1::bigint % 10) + i, 'live', CASE WHEN i % 24 = 5 THEN 'recheck' ELSE 'live' END, 'id', 100000, CASE WHEN (i + $1::bigint) % 97 = 0 THEN 'open' ELSE 'closed' END,
+         CASE WHEN (i + $1::bigint) % 97 = 0 THEN 'unproven' ELSE 'proven' END, 'the list was read to its end', t, t, t + (700 + i * 7919 % 1900) * interval '1 millisecond', 1 + i % 4, 20, i % 5
+       FROM generate_series(1, 700) AS i CROSS JOIN LATERAL (SELECT $2::timestamptz - (701 - i) * interval '61 minutes' + interval '55 minutes' AS t) AS s`,
+      [advertiserId, new Date(now)],
+    );
+    await database.query(
+      `INSERT INTO intake.coverage (advertiser_id, axis, low, high, certificate, reason, as_of, complete_through, sweep_id)
+       VALUES ($1, 'id', 1, NULL, 'proven', 'the list was read to its end', $2, $3, 1)`,
+      [advertiserId, new Date(now - 90_000), new Date(now - 17 * 60_000)],
+    );
+    await database.query(
+      `INSERT INTO intake.cursors (advertiser_id, after_id, as_of) SELECT $1, max(application_id), $2 FROM intake.applications WHERE advertiser_id = $1`,
+      [advertiserId, new Date(now - 25_000)],
+    );
+  }
+}
+
+/** Submission times, oldest first: more by day than by night, fewer at weekends. */
+function toRhythm(random: Random, perDay: number, now: number): Date[] {
+  const times: number[] = [];
+  for (let at = now - 31 * dayMs; at < now - 300_000; at += dayMs / (perDay * 3)) {
+    const local = new Date(at + 10 * 3_600_000);
+    const byDay = 0.08 + 0.92 * Math.max(0, Math.sin(((local.getUTCHours() - 5) / 19) * Math.PI));
+    const byWeek = [0, 6].includes(local.getUTCDay()) ? 0.4 : 1;
+    if (random.chance(byDay * byWeek * 0.6)) times.push(at + Math.floor(random.next() * 200_000));
+  }
+  return times.sort((a, b) => a - b).map((at) => new Date(at));
+}

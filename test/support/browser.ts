@@ -1,0 +1,44 @@
+// A real Chromium for tests: the one CHROMIUM names, else the first that the system has. Everything a page asks for and complains
+// about is noted.
+import { existsSync } from 'node:fs';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+
+const usual = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const quiet = [
+  '--disable-gpu',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+/** Starts it; throws what to install where there is none. */
+export async function openBrowser(): Promise<Browser & AsyncDisposable> {
+  const executablePath = process.env.CHROMIUM ?? usual.find((path) => existsSync(path));
+  if (!executablePath) throw new Error('There is no Chromium: apt-get install chromium, or name one with CHROMIUM.');
+  // Chromium refuses its sandbox as root, which is what containers of CI run as.
+  const args = process.getuid?.() === 0 ? [...quiet, '--no-sandbox'] : quiet;
+  const browser = await chromium.launch({ executablePath, args });
+  return Object.assign(browser, { [Symbol.asyncDispose]: () => browser.close() });
+}
+
+/** A page in a context of its own, with what it asked for and complained about. */
+export interface NotedPage {
+  readonly page: Page;
+  readonly requests: string[];
+  readonly complaints: string[];
+}
+
+export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<NotedPage> {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  const requests: string[] = [];
+  const complaints: string[] = [];
+  page.on('request', (request) => requests.push(request.url()));
+  page.on('console', (message) => {
+    if (message.type() !== 'log') complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('requestfailed', (request) => complaints.push(`${request.url()} ${request.failure()?.errorText}`));
+  return { page, requests, complaints };
+}

@@ -1,0 +1,108 @@
+// The product as it is deployed: the image where a Docker engine answers and can build it, else the same tree, run by an unprivileged
+// user from a folder that nobody may write to. Both are made of what the Dockerfile copies and of packages without development.
+import { execFile, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
+import type { Ended } from './intake.ts';
+import { dockerAnswers } from './test-server.ts';
+
+const run = promisify(execFile);
+
+/** Something that runs `intake` as it would be deployed. */
+export interface Product extends AsyncDisposable {
+  /** Which of the two it is. */
+  readonly form: 'image' | 'tree';
+  /** Runs a program inside with an environment of its own, to its end. */
+  node(args: readonly string[], env?: Record<string, string>): Promise<Ended>;
+}
+
+export async function openProduct(): Promise<Product> {
+  if (await dockerAnswers(process.env.DOCKER_HOST)) {
+    try {
+      return await openImage();
+    } catch (error) {
+      process.stderr.write(`Docker answers but built no image (${(error as Error).message.split('\n').at(-1)}).\n`);
+    }
+  }
+  return openTree();
+}
+
+async function openImage(): Promise<Product> {
+  const image = `intake-test:${randomBytes(4).toString('hex')}`;
+  await run('docker', ['build', '--network=host', '--tag', image, '.'], { maxBuffer: 1e8 });
+  const limits = [
+    '--read-only',
+    '--tmpfs=/tmp',
+    '--cap-drop=ALL',
+    '--security-opt=no-new-privileges',
+    '--network=host',
+  ];
+  return {
+    form: 'image',
+    node: (args, env = {}) => {
+      const given = Object.entries(env).map(([name, value]) => `--env=${name}=${value}`);
+      return collect('docker', ['run', '--rm', ...limits, ...given, image, 'node', ...args]);
+    },
+    async [Symbol.asyncDispose]() {
+      await run('docker', ['image', 'rm', '--force', image]);
+    },
+  };
+}
+
+function openTree(): Product {
+  const root = mkdtempSync(join(tmpdir(), 'intake-product-'));
+  const node = join(root, 'bin/node');
+  const app = join(root, 'app');
+  mkdirSync(dirname(node));
+  cpSync(process.execPath, node, { dereference: true });
+  for (const path of ['package.json', 'migrations', 'src']) cpSync(path, join(app, path), { recursive: true });
+  for (const path of loadProductPackages()) {
+    // What lies deeper has its own line in the lock.
+    const filter = (from: string) => !from.slice(path.length).includes('/node_modules');
+    cpSync(path, join(app, path), { recursive: true, filter });
+  }
+  setModes(root, 0o555, 0o444);
+  chmodSync(node, 0o555);
+  const isRoot = process.getuid?.() === 0;
+  const user = isRoot ? { uid: 65_534, gid: 65_534 } : {};
+  return {
+    form: 'tree',
+    node: (args, env = {}) =>
+      collect(node, args, { cwd: app, env: { PATH: join(root, 'bin'), NODE_ENV: 'production', ...env }, ...user }),
+    async [Symbol.asyncDispose]() {
+      setModes(root, 0o755, 0o644);
+      rmSync(root, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Folders of packages that `npm ci --omit=dev` would install here. */
+function loadProductPackages(): string[] {
+  const lock = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
+    packages: Record<string, { dev?: boolean }>;
+  };
+  return Object.entries(lock.packages)
+    .filter(([path, { dev }]) => path !== '' && !dev && existsSync(path))
+    .map(([path]) => path);
+}
+
+function setModes(path: string, folders: number, files: number): void {
+  chmodSync(path, folders | 0o700);
+  for (const entry of readdirSync(path, { withFileTypes: true })) {
+    const child = join(path, entry.name);
+    if (entry.isDirectory()) setModes(child, folders, files);
+    else if (entry.isFile()) chmodSync(child, files);
+  }
+  chmodSync(path, folders);
+}
+
+async function collect(command: string, args: readonly string[], options: object = {}): Promise<Ended> {
+  const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  return { code: code as number | null, stdout, stderr };
+}

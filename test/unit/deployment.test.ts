@@ -1,0 +1,94 @@
+// What is deployed names only what exists: settings, routes, images, users. Files are read as the tools that use them would.
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { settings } from '../../src/config/settings.ts';
+import { loadConfig } from '../../src/config.ts';
+
+const known = [...settings].flatMap(([name, { secret }]) => (secret ? [name, `${name}_FILE`] : [name]));
+const isSetting = (name: string) => known.includes(name) || name.startsWith('AWS_');
+
+describe('compose.yaml', () => {
+  const { services } = parse(readFileSync('compose.yaml', 'utf8')) as {
+    services: { worker: Record<string, unknown> };
+  };
+
+  it('runs the worker, its database, its storage and the sandbox', () => {
+    expect(Object.keys(services)).toEqual(['worker', 'postgres', 'seaweedfs', 'sandbox']);
+  });
+
+  it('gives the worker settings that its configuration accepts in production', () => {
+    const environment = services.worker.environment as Record<string, string>;
+    expect(Object.keys(environment).filter((name) => !isSetting(name))).toEqual([]);
+    const needs = ['database', 'source', 'sync', 'blobs', 'admin', 'privacy'] as const;
+    const config = loadConfig({ ...environment, NODE_ENV: 'production' }, { needs });
+    expect(config.admin).toMatchObject({ host: '0.0.0.0', port: 9090, login: { user: 'operator' } });
+  });
+
+  it('publishes the status page to this machine only, and drops what a worker does not need', () => {
+    expect(services.worker).toMatchObject({ ports: ['127.0.0.1:9090:9090'], read_only: true, cap_drop: ['ALL'] });
+  });
+});
+
+describe('deploy/kubernetes.yaml', () => {
+  const objects = parseAllDocuments(readFileSync('deploy/kubernetes.yaml', 'utf8')).map((one) => one.toJS());
+  const find = (kind: string) => objects.find((one) => one.kind === kind);
+  const [container] = find('Deployment').spec.template.spec.containers;
+
+  it('gives settings that exist, and every secret as a file of the secret', () => {
+    const names = [...Object.keys(find('ConfigMap').data), ...container.env.map((one: { name: string }) => one.name)];
+    expect(names.filter((name) => !isSetting(name))).toEqual([]);
+    const files = container.env.map((one: { value: string }) => one.value.replace('/run/secrets/intake/', ''));
+    expect(new Set(files)).toEqual(new Set(Object.keys(find('Secret').stringData)));
+    for (const name of ['DATABASE_URL', 'SOURCE_CREDENTIAL', 'PRIVACY_KEY', 'ADMIN_PASSWORD']) {
+      expect(names).toContain(`${name}_FILE`);
+    }
+  });
+
+  it('probes the routes, and gives a worker longer to end than it needs', () => {
+    expect(container.livenessProbe.httpGet).toEqual({ path: '/livez', port: 'admin' });
+    expect(container.readinessProbe.httpGet).toEqual({ path: '/readyz', port: 'admin' });
+    expect(find('Deployment').spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThan(25);
+  });
+
+  it('runs without rights', () => {
+    expect(find('Deployment').spec.template.spec.securityContext).toMatchObject({
+      runAsNonRoot: true,
+      runAsUser: 1000,
+    });
+    expect(container.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    });
+  });
+});
+
+describe('the Dockerfile', () => {
+  const text = readFileSync('Dockerfile', 'utf8');
+  const stages = text.split(/^(?=FROM )/m);
+  const product = stages.at(-1) ?? '';
+
+  it('ends with the worker, started by node itself as a user by number', () => {
+    expect(product).toContain('CMD ["node", "src/cli/main.ts", "worker"]');
+    expect(product).toContain('"src/cli/main.ts", "healthcheck"]');
+    expect(text).toMatch(/^USER 1000:1000$/m);
+    expect(text).not.toMatch(/^# *syntax/m);
+    expect(stages.slice(1).every((stage) => /^FROM (?:\$\{BASE\}|base) AS/.test(stage))).toBe(true);
+  });
+
+  it('gives the product no package of development', () => {
+    expect(product).toContain('COPY --from=packages ');
+    expect(stages.find((stage) => / AS packages$/m.test(stage))).toContain('npm ci --omit=dev');
+  });
+
+  it('copies only what .dockerignore lets through', () => {
+    const open = readFileSync('.dockerignore', 'utf8')
+      .split('\n')
+      .filter((line) => line.startsWith('!'))
+      .map((line) => line.slice(1));
+    const copied = [...text.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, files]) => files?.split(' ') ?? []);
+    expect(copied.length).toBeGreaterThan(3);
+    expect(copied.filter((file) => !open.includes(file))).toEqual([]);
+  });
+});

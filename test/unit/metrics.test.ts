@@ -1,0 +1,197 @@
+// The names of metrics are a promise: the list in the docs, the alert rules and the dashboard know exactly those that exist.
+import { spawnSync } from 'node:child_process';
+import { mkdtempDisposableSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { toStatus } from '../../src/domain/status.ts';
+import { createMetrics } from '../../src/web/metrics.ts';
+
+const at = new Date('2026-11-15T10:00:00Z');
+const advertiser = {
+  advertiserId: 1n,
+  halt: null,
+  applications: 7,
+  newestSubmittedAt: at,
+  cursor: { afterId: 1n, asOf: at },
+  readAt: at,
+  waiting: 3,
+  due: 2,
+  oldestDueAt: at,
+  notThere: 0,
+  suspects: 0,
+  blobs: { count: 0, bytes: 0 },
+  unreadableScreens: 0,
+  damagedBlobs: 0,
+  attachments: { stored: 5, infected: 1 },
+  quarantined: 0,
+  lastSweep: null,
+  coverage: { certificate: 'assumed', reason: 'a reason', asOf: at, completeThrough: at },
+  openRanges: 0,
+  latenessMs: 1_500,
+  submittedAt: [],
+} as const;
+
+function createFilled() {
+  const metrics = createMetrics({ version: '1.2.3' });
+  metrics.observePass({ pass: 'live', outcome: 'done', durationMs: 1_200 });
+  const status = toStatus(at, [{ ...advertiser, name: 'north' }], 1_200_000);
+  return { metrics, status };
+}
+
+async function loadNames(): Promise<string[]> {
+  const { metrics, status } = createFilled();
+  return [...(await metrics.render(status)).matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name ?? '');
+}
+
+const isOurs = (name: string) => name.startsWith('intake_');
+
+describe('a scrape', () => {
+  it('tells the status in gauges', async () => {
+    const { metrics, status } = createFilled();
+    const text = await metrics.render(status);
+    for (const line of [
+      'intake_build_info{version="1.2.3"} 1',
+      'intake_database_up 1',
+      'intake_healthy 1',
+      'intake_stale_after_seconds 1200',
+      'intake_problems{urgent="true"} 0',
+      'intake_applications{advertiser="north"} 7',
+      'intake_read_timestamp_seconds{advertiser="north"} 1794736800',
+      'intake_coverage{advertiser="north",certificate="assumed"} 1',
+      'intake_coverage{advertiser="north",certificate="proven"} 0',
+      'intake_attachments{advertiser="north",state="infected"} 1',
+      'intake_lateness_seconds{advertiser="north"} 1.5',
+      'intake_passes_total{pass="live",outcome="done"} 1',
+    ]) {
+      expect(text).toContain(`${line}\n`);
+    }
+  });
+
+  it('forgets what is no more: an advertiser that was removed, a database that is gone', async () => {
+    const { metrics, status } = createFilled();
+    await metrics.render(status);
+    const other = toStatus(at, [{ ...advertiser, name: 'south', latenessMs: null }], null);
+    const text = await metrics.render(other);
+    expect(text).not.toContain('north');
+    expect(text).not.toMatch(/^intake_(?:stale_after|lateness)_seconds[ {]/m);
+    const gone = await metrics.render(null);
+    expect(gone).toContain('intake_database_up 0\n');
+    expect(gone).not.toMatch(/^intake_(?!build_info|database_up|pass)\w+[ {]/m);
+  });
+
+  it('passes promtool, where there is one', async () => {
+    const { metrics, status } = createFilled();
+    const found = spawnSync('promtool', ['check', 'metrics'], {
+      input: await metrics.render(status),
+      encoding: 'utf8',
+    });
+    if (found.error) return expect((found.error as NodeJS.ErrnoException).code).toBe('ENOENT');
+    expect({ code: found.status, said: found.stdout + found.stderr }).toEqual({ code: 0, said: '' });
+  });
+});
+
+describe('every metric', () => {
+  it('stands in docs/metrics.md, and no other does', async () => {
+    const documented = [...readFileSync('docs/metrics.md', 'utf8').matchAll(/^\| `(\w+)` \|/gm)].map(
+      ([, name]) => name,
+    );
+    expect(documented).toHaveLength(new Set(documented).size);
+    expect(new Set(documented)).toEqual(new Set((await loadNames()).filter(isOurs)));
+  });
+
+  it.each(['deploy/prometheus-rules.yaml', 'deploy/grafana-dashboard.json'])(
+    'that %s asks for exists',
+    async (file) => {
+      const names = await loadNames();
+      const asked = toExpressions(file).flatMap((expression) =>
+        (expression.match(/\b(?:intake|process|nodejs)_\w+/g) ?? []).map((name) =>
+          name.replace(/_(?:bucket|sum|count)$/, ''),
+        ),
+      );
+      expect(asked.length).toBeGreaterThan(5);
+      expect(asked.filter((name) => !names.includes(name))).toEqual([]);
+    },
+  );
+});
+
+describe('the alert rules', () => {
+  it('each say what is wrong and what to run, and how urgent it is', () => {
+    for (const rule of loadRules()) {
+      expect(rule, rule.alert).toMatchObject({
+        labels: { severity: expect.stringMatching(/^(?:page|ticket)$/) },
+        annotations: { summary: expect.any(String), description: expect.any(String) },
+      });
+    }
+  });
+
+  it('fire when they should, by promtool where there is one', () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), 'intake-rules-'));
+    const file = join(folder.path, 'test.yaml');
+    const alert = (alertname: string, advertiserName: string | null, evalTime: string, summary: string, more = '') => ({
+      eval_time: evalTime,
+      alertname,
+      exp_alerts: [
+        {
+          exp_labels: { severity: 'page', ...(advertiserName && { advertiser: advertiserName }) },
+          exp_annotations: { summary, description: more },
+        },
+      ],
+    });
+    const series = (name: string, values: string) => ({ series: name, values });
+    const rules = new Map(loadRules().map((rule) => [rule.alert, rule.annotations.description]));
+    const tests = [
+      {
+        interval: '1m',
+        input_series: [
+          series('intake_build_info{instance="a"}', '1x60'),
+          series('intake_database_up{instance="a"}', '1x60'),
+          series('intake_stale_after_seconds{instance="a"}', '1200x60'),
+          series('intake_read_timestamp_seconds{instance="a",advertiser="north"}', '0x60'),
+          series('intake_read_timestamp_seconds{instance="a",advertiser="south"}', '0+60x60'),
+          series('intake_advertiser_halted{instance="a",advertiser="south"}', '1x60'),
+        ],
+        alert_rule_test: [
+          { eval_time: '20m', alertname: 'IntakeStale', exp_alerts: [] },
+          alert('IntakeStale', 'north', '30m', 'Nothing of north was read for 30m 0s.', rules.get('IntakeStale')),
+          alert('IntakeHalted', 'south', '20m', 'south is halted.', rules.get('IntakeHalted')),
+          { eval_time: '50m', alertname: 'IntakeDown', exp_alerts: [] },
+          { eval_time: '50m', alertname: 'IntakeDatabaseDown', exp_alerts: [] },
+        ],
+      },
+      {
+        interval: '1m',
+        input_series: [],
+        alert_rule_test: [alert('IntakeDown', null, '10m', 'No Intake worker is scraped.', rules.get('IntakeDown'))],
+      },
+    ];
+    writeFileSync(file, JSON.stringify({ rule_files: [resolve('deploy/prometheus-rules.yaml')], tests }));
+    const found = spawnSync('promtool', ['test', 'rules', file], { encoding: 'utf8' });
+    if (found.error) return expect((found.error as NodeJS.ErrnoException).code).toBe('ENOENT');
+    expect({ code: found.status, said: found.stdout + found.stderr }).toMatchObject({ code: 0 });
+  });
+});
+
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: Record<string, string>;
+  readonly annotations: { readonly summary: string; readonly description: string };
+}
+
+function loadRules(): Rule[] {
+  const { groups } = parse(readFileSync('deploy/prometheus-rules.yaml', 'utf8')) as { groups: { rules: Rule[] }[] };
+  return groups.flatMap((group) => group.rules);
+}
+
+function toExpressions(file: string): string[] {
+  if (file.endsWith('.yaml')) return loadRules().map((rule) => rule.expr);
+  const dashboard = JSON.parse(readFileSync(file, 'utf8')) as { panels: { targets: { expr: string }[] }[] };
+  return [
+    ...dashboard.panels.flatMap((panel) => panel.targets.map((target) => target.expr)),
+    ...JSON.stringify(dashboard)
+      .matchAll(/label_values\((\w+)/g)
+      .map(([, name]) => name ?? ''),
+  ];
+}

@@ -1,0 +1,132 @@
+// Status: which facts are problems, which of them are urgent, and what the one sentence says.
+import { describe, expect, it } from 'vitest';
+import { toStaleAfterMs } from '../../src/config/staleness.ts';
+import { type AdvertiserStatus, isHealthy, toReport, toStatus } from '../../src/domain/status.ts';
+
+const now = new Date('2026-11-15T10:00:00Z');
+const ago = (minutes: number) => new Date(now.getTime() - minutes * 60_000);
+
+const well: AdvertiserStatus = {
+  name: 'north',
+  advertiserId: 9_007_199_254_740_993n,
+  halt: null,
+  applications: 1,
+  newestSubmittedAt: ago(3),
+  cursor: { afterId: 9_007_199_254_740_995n, asOf: ago(1) },
+  readAt: ago(1),
+  waiting: 0,
+  due: 0,
+  oldestDueAt: null,
+  notThere: 0,
+  suspects: 0,
+  blobs: { count: 0, bytes: 0 },
+  unreadableScreens: 0,
+  damagedBlobs: 0,
+  attachments: { stored: 2 },
+  quarantined: 0,
+  lastSweep: null,
+  coverage: { certificate: 'proven', reason: 'read to its end', asOf: ago(1), completeThrough: ago(16) },
+  openRanges: 0,
+  latenessMs: null,
+  submittedAt: [ago(3).getTime()],
+};
+const staleAfterMs = 20 * 60_000;
+const statusOf = (...some: Partial<AdvertiserStatus>[]) =>
+  toStatus(
+    now,
+    some.map((facts) => ({ ...well, ...facts })),
+    staleAfterMs,
+  );
+
+describe('the headline', () => {
+  it('is one sentence', () => {
+    expect(statusOf({}).headline).toBe('All is well: 1 application of 1 advertiser stored.');
+    expect(statusOf({}, { name: 'south', applications: 20_000 }).headline).toBe(
+      'All is well: 20,001 applications of 2 advertisers stored.',
+    );
+    expect(statusOf({ quarantined: 2 }).headline).toContain('One problem needs a look');
+    expect(statusOf({ quarantined: 2, readAt: null }).headline).toContain('One problem needs you now');
+    expect(statusOf().headline).toBe('No advertiser has been read yet.');
+  });
+});
+
+describe('urgent is', () => {
+  it.each<[string, Partial<AdvertiserStatus>, string]>([
+    ['an advertiser that was never read', { readAt: null, cursor: null }, 'intake sync'],
+    ['one that was read too long ago', { readAt: ago(21) }, 'intake doctor'],
+    ['a refused credential', { halt: { kind: 'refused', reason: 'Refused.', since: ago(5) } }, 'intake doctor'],
+    [
+      'an answer of another account',
+      { halt: { kind: 'mismatch', reason: 'Of another.', since: ago(5) } },
+      'intake unhalt --advertiser north',
+    ],
+    ['a file that could be fetched for over an hour', { due: 3, oldestDueAt: ago(61) }, 'intake sync'],
+  ])('%s', (_, facts, command) => {
+    const status = statusOf(facts);
+    expect(status.problems).toMatchObject([{ advertiser: 'north', command, urgent: true }]);
+    expect(isHealthy(status)).toBe(false);
+  });
+
+  it('not: what can wait until tomorrow', () => {
+    const status = statusOf({
+      quarantined: 1,
+      openRanges: 2,
+      attachments: { given_up: 1, rejected: 4 },
+      oldestDueAt: ago(59),
+      notThere: 0,
+      suspects: 0,
+      blobs: { count: 0, bytes: 0 },
+      unreadableScreens: 0,
+      damagedBlobs: 0,
+      readAt: ago(19),
+    });
+    expect(status.problems.map(({ urgent, command }) => `${urgent} ${command}`)).toEqual([
+      'false intake backfill --gaps',
+      'false intake quarantine list',
+      'false intake retry --state given_up',
+      'false intake retry --state rejected',
+    ]);
+    expect(isHealthy(status)).toBe(true);
+  });
+
+  it('not: an old reading where nothing reads by schedule', () => {
+    expect(toStatus(now, [{ ...well, readAt: ago(10_000) }], null).problems).toEqual([]);
+  });
+
+  it('put first, whoever it concerns', () => {
+    const status = statusOf({ quarantined: 1 }, { name: 'south', readAt: null });
+    expect(status.problems.map(({ advertiser }) => advertiser)).toEqual(['south', 'north']);
+  });
+});
+
+describe('for programs', () => {
+  it('status keeps every digit of an id, says whether it is healthy, and leaves arrival times out', () => {
+    const report = JSON.parse(JSON.stringify(toReport(statusOf({}))));
+    expect(report).toMatchObject({
+      healthy: true,
+      advertisers: [{ advertiserId: '9007199254740993', cursor: { afterId: '9007199254740995' } }],
+    });
+    expect(report.advertisers[0]).not.toHaveProperty('submittedAt');
+  });
+});
+
+describe('a reading is stale', () => {
+  it.each([
+    ['*/5 * * * *', 20],
+    ['* * * * *', 12],
+    ['0 * * * *', 130],
+  ])('after %s has been silent for %d minutes', (schedule, minutes) => {
+    expect(toStaleAfterMs(schedule)).toBe(minutes * 60_000);
+  });
+
+  it('not over a weekend on which it rests', () => {
+    // Friday 17:30 to Monday 09:00 is 63.5 hours, one more or less where clocks change.
+    const hours = (toStaleAfterMs('*/30 9-17 * * 1-5') ?? 0) / 3_600_000;
+    expect(hours).toBeGreaterThan(2 * 62.5);
+    expect(hours).toBeLessThan(2 * 65);
+  });
+
+  it('never without a schedule', () => {
+    expect(toStaleAfterMs(null)).toBeNull();
+  });
+});
