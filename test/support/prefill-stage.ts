@@ -56,6 +56,8 @@ export async function openPrefillStage(database: TestDatabase, options: StageOpt
     }),
   );
   const blobs = stack.use(await openScratch());
+  // Stages of one file share its database; each brings a blob store of its own.
+  await database.query('DELETE FROM intake.blob_store');
   const lines: string[] = [];
   const log = await createLog(
     { level: 'trace', format: 'json' },
