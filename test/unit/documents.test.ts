@@ -1,0 +1,60 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { commands } from '../../src/cli/commands.ts';
+
+const root = join(import.meta.dirname, '../..');
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const folder = (path: string) => readdirSync(join(root, path)).filter((name) => name.endsWith('.md'));
+const pages = ['README.md', 'bench/results.md', ...folder('docs').map((name) => `docs/${name}`)].filter((path) =>
+  existsSync(join(root, path)),
+);
+const readme = read('README.md');
+const names = commands.map(({ name }) => name);
+
+/** The anchors of a page, as GitHub makes them from its headings. */
+function toAnchors(text: string): string[] {
+  return Array.from(text.matchAll(/^#{1,6} (.+)$/gm), ([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+describe('the pages', () => {
+  test.each(pages)('%s: every link leads somewhere', (path) => {
+    const text = read(path).replaceAll(/^```.*?^```/gms, '');
+    const links = Array.from(text.matchAll(/\]\(([^)\s]+)\)/g), ([, link = '']) => link);
+    const dead = links.filter((link) => {
+      if (/^(https?:|mailto:)/.test(link)) return false;
+      const [target = '', anchor] = link.split('#');
+      const file = target === '' ? path : join(dirname(path), target);
+      if (!existsSync(join(root, file))) return true;
+      return anchor !== undefined && !toAnchors(read(file)).includes(anchor);
+    });
+    expect(dead).toEqual([]);
+  });
+
+  test.each(pages)('%s: every command that it names exists', (path) => {
+    const named = Array.from(read(path).matchAll(/(?:`|^|-- |\$ )intake ([a-z]+)/gm), ([, name = '']) => name);
+    expect(named.filter((name) => !names.includes(name))).toEqual([]);
+  });
+});
+
+describe('the README', () => {
+  test.each(names)('names intake %s', (name) => {
+    expect(readme).toMatch(new RegExp(`intake ${name}\\b|intake -- ${name}\\b|run ${name}\\b`));
+  });
+
+  test('has a row for every silence of the API, with what Intake does', () => {
+    const silences = read('docs/source-api.md').split('## What is not said')[1] ?? '';
+    const numbers = Array.from(silences.matchAll(/^(\d+)\. /gm), ([, number]) => Number(number));
+    const rows = Array.from(readme.matchAll(/^\| (\d+) \|[^|]+\|[^|]+\|$/gm), ([, number]) => Number(number));
+    expect(rows).toEqual(numbers);
+  });
+
+  test('is short enough to be read', () => {
+    expect(readme.split('\n').length).toBeLessThanOrEqual(300);
+  });
+});
