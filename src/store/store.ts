@@ -92,7 +92,7 @@ export function openStore(options: StoreOptions) {
     claimLease: (request: LeaseClaim) => claimLease(own, request),
     renewLease: (lease: Lease, leaseMs: number) => renewLease(own, lease, leaseMs),
     releaseLease: (lease: Lease, done?: boolean) => releaseLease(own, lease, done),
-    takeTurns: (source: string, count: number, spacingMs: number) => takeTurns(db, source, count, spacingMs),
+    takeTurns: (source: string, stretchMs: number) => takeTurns(db, source, stretchMs),
     loadHolder: (name: string, lane: Lane) => loadHolder(own, name, lane),
 
     beginSweep: () => beginSweep(db),

@@ -48,8 +48,12 @@ describe('a board with its files', { timeout }, () => {
     board.fault({ kind: 'html', ...by });
     board.fault({ kind: 'emptyBody', ...by });
     board.fault({ kind: 'cut', framing: 'chunked', ...by });
-    board.fault({ kind: 'cut', framing: 'closeDelimited', ...by });
-    board.fault({ kind: 'gzip', ...by });
+    // Twice in a row on one file these two cannot be told from a list that is wrong about its Size: once on every tenth application.
+    for (const [nth, { id: applicationId }] of [...board.truth()].entries()) {
+      const once = { on: 'attachments', applicationId } as const;
+      if (nth % 10 === 0) board.fault({ kind: 'cut', framing: 'closeDelimited', ...once });
+      if (nth % 10 === 5) board.fault({ kind: 'gzip', ...once });
+    }
     const startedAt = performance.now();
     let stored = 0;
     let waiting = 1;
