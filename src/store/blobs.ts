@@ -5,22 +5,34 @@ import { WrongStore } from '../domain/trouble.ts';
 import type { Queryable } from './database.ts';
 
 /**
- * Announces bytes before they are put, so that none can lie in the store unknown. False: they are condemned and must not be put.
- * Not waited for on the platter: a crash of the database may forget it, and verify then finds the bytes from the other side.
+ * Announces bytes of one advertiser before they are put, so that none can lie in the store unknown. False: they are condemned and must
+ * not be put. Not waited for on the platter: a crash of the database may forget it, and verify then finds the bytes from the other side.
  */
-export async function intendBlob(
+export async function intendBlobs(
   db: Queryable,
-  blob: BlobFacts & { readonly advertiserId: bigint; readonly key: string },
-): Promise<boolean> {
-  const rows = await db.query<{ state: string }>(
+  blobs: readonly BlobIntent[],
+): Promise<readonly PromiseSettledResult<boolean>[]> {
+  const rows = await db.query<{ sha256: string; state: string }>(
     `WITH unhurried AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
      INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state)
-     SELECT $1, $2, $3, $4, 'writing' FROM unhurried
+     SELECT DISTINCT ON (i.sha256) $1, i.sha256, i.size_bytes, i.key, 'writing'
+     FROM unhurried, unnest($2::text[], $3::bigint[], $4::text[]) AS i (sha256, size_bytes, key) ORDER BY i.sha256
      ON CONFLICT (advertiser_id, sha256) DO UPDATE SET intended_at = now(), orphaned_at = NULL
-     RETURNING state`,
-    [blob.advertiserId, blob.sha256, blob.sizeBytes, blob.key],
+     RETURNING sha256, state`,
+    [
+      blobs[0]?.advertiserId,
+      blobs.map((blob) => blob.sha256),
+      blobs.map((blob) => blob.sizeBytes),
+      blobs.map((blob) => blob.key),
+    ],
   );
-  return rows[0]?.state !== 'condemned';
+  const condemned = new Set(rows.filter((row) => row.state === 'condemned').map((row) => row.sha256));
+  return blobs.map((blob) => ({ status: 'fulfilled', value: !condemned.has(blob.sha256) }));
+}
+
+export interface BlobIntent extends BlobFacts {
+  readonly advertiserId: bigint;
+  readonly key: string;
 }
 
 /** Condemned blobs whose bytes may still be in the store. */

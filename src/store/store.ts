@@ -21,7 +21,7 @@ import {
   markUnemptied,
   markVerified,
 } from './blob-audit.ts';
-import { intendBlob, loadBlobStore, loadCondemned, markEmptied, pinBlobStore } from './blobs.ts';
+import { type BlobIntent, intendBlobs, loadBlobStore, loadCondemned, markEmptied, pinBlobStore } from './blobs.ts';
 import { type DatabaseOptions, openDatabase } from './database.ts';
 import {
   type Claim,
@@ -35,7 +35,8 @@ import {
   returnDownloads,
 } from './downloads.ts';
 import { pruneEvents } from './events.ts';
-import { loadFileFacts, type Settlement, settleDownload } from './files.ts';
+import { loadFileFacts } from './files.ts';
+import { createGathering } from './gathering.ts';
 import {
   type HeldFile,
   loadHeldFile,
@@ -60,6 +61,7 @@ import {
   loadUnheld,
   type SweepKey,
 } from './resume.ts';
+import { type Ending, type Settled, type Settlement, settleDownloads } from './settling.ts';
 import { loadAdvertiserStatus } from './status.ts';
 import { beginSweep, takeSeq } from './sweeps.ts';
 
@@ -73,6 +75,15 @@ export function openStore(options: StoreOptions) {
   const db = openDatabase(options);
   // Leases are renewed on a connection of their own: a pool that is busy writing must not cost the lane.
   const own = openDatabase({ ...options, role: `${options.role} lease`, connections: 1 });
+  // The books of files that end together are written together: the events of an advertiser stand in one line anyway.
+  const settle = createGathering<Ending, Settled>(
+    ({ claim }) => claim.advertiserId,
+    (endings) => settleDownloads(db, endings),
+  );
+  const intend = createGathering<BlobIntent, boolean>(
+    (blob) => blob.advertiserId,
+    (blobs) => intendBlobs(db, blobs),
+  );
   return {
     ensureSchema: (request: SchemaRequest) => ensureSchema(db, request),
     loadServer: () => loadServer(db),
@@ -109,9 +120,9 @@ export function openStore(options: StoreOptions) {
     returnDownloads: (claims: readonly Claim[]) => returnDownloads(db, claims),
     loadWaiting: (advertisers: readonly bigint[]) => loadWaiting(db, advertisers),
     loadFileFacts: (claims: readonly Claim[], setting: HashSetting) => loadFileFacts(db, claims, setting),
-    settleDownload: (claim: Claim, settlement: Settlement) => settleDownload(db, claim, settlement),
+    settleDownload: (claim: Claim, settlement: Settlement) => settle({ claim, settlement }),
 
-    intendBlob: (blob: Parameters<typeof intendBlob>[1]) => intendBlob(db, blob),
+    intendBlob: intend,
     loadCondemned: (advertisers: readonly bigint[]) => loadCondemned(db, advertisers),
     markEmptied: (blobs: Parameters<typeof markEmptied>[1]) => markEmptied(db, blobs),
     pinBlobStore: (identity: string, location: string) => pinBlobStore(db, identity, location),

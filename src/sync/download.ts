@@ -5,7 +5,8 @@ import { mostLapses } from '../domain/attempts.ts';
 import { type BlobStore, toBlobKey } from '../domain/blob.ts';
 import { type HashSetting, toHashUse } from '../domain/hash-trust.ts';
 import { Trouble } from '../domain/trouble.ts';
-import type { FileFacts, Settled } from '../store/files.ts';
+import type { FileFacts } from '../store/files.ts';
+import type { Settled } from '../store/settling.ts';
 import type { Store } from '../store/store.ts';
 import { type FetchDeps, type FetchedFile, fetchFile } from './fetch.ts';
 

@@ -22,7 +22,7 @@ const test = base.extend('db', { scope: 'file' }, async ({ database }, { onClean
   );
   const keep = (applicationId: bigint, ...screens: Screen[]) =>
     db.transaction((tx) =>
-      replaceScreens(tx, { advertiserId: 7n, applicationId, sha256: '00', reading: { parserVersion: 1, screens } }),
+      replaceScreens(tx, 7n, [{ applicationId, sha256: '00', reading: { parserVersion: 1, screens } }]),
     );
   await keep(1n, aScreen('pass', 'Can you drive?', 'Yes'), aScreen('fail', 'Can you drive?', 'No'));
   await keep(2n, aScreen('unknown', 'Can you drive?', 'No'));
