@@ -193,6 +193,28 @@ describe('the views', () => {
     ]);
   });
 
+  test('say where the bytes of an attachment lie, their true size, and nothing where none are held', async ({ db }) => {
+    await db.query(
+      `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, condemned_at, verified_at)
+       VALUES (7, 'aa', 12, '7/aa/aa', 'stored', NULL, '2026-02-01T00:00:00Z'), (7, 'bb', 13, '7/bb/bb', 'condemned', now(), NULL)`,
+    );
+    await db.query(
+      `INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, size_bytes, sha256, stored_at)
+       VALUES (7, 1, 'resume', 'stored', 10, 'aa', now()), (7, 2, 'resume', 'infected', 13, 'bb', NULL),
+         (7, 3, 'resume', 'pending', 14, NULL, NULL)`,
+    );
+    expect(
+      await db.query(
+        `SELECT application_id::int AS id, size_bytes::int AS said, stored_bytes::int AS true, blob_key AS key,
+           verified_at IS NOT NULL AS verified FROM intake_analytics.attachments ORDER BY 1`,
+      ),
+    ).toEqual([
+      { id: 1, said: 10, true: 12, key: '7/aa/aa', verified: true },
+      { id: 2, said: 13, true: null, key: null, verified: false },
+      { id: 3, said: 14, true: null, key: null, verified: false },
+    ]);
+  });
+
   test('are described for dbt in their own words', async ({ database }) => {
     await expect(await renderDbtSources(database)).toMatchFileSnapshot(resolve(dbtFile));
   });
