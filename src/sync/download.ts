@@ -24,6 +24,8 @@ export interface DownloadRequest {
   readonly hash: HashSetting;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
+  /** Told when the source is no longer needed. */
+  readonly onFetched?: (() => void) | undefined;
 }
 
 /** How one download ended. */
@@ -60,6 +62,7 @@ export async function download(deps: DownloadDeps, request: DownloadRequest): Pr
   }
   await using owned = fetched;
   deps.crashPoint?.('fetched');
+  request.onFetched?.();
   return await keep(deps, request, owned, use === 'compare');
 }
 

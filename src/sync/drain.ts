@@ -11,6 +11,7 @@ import { type DownloadDeps, type DownloadEnd, download } from './download.ts';
 import { type DrainSummary, type DrainTotals, nothingDrained } from './drain-summary.ts';
 import { emptyCondemned } from './emptying.ts';
 import { failDownload, type Standing } from './failing.ts';
+import { createFlights, type Flights } from './flights.ts';
 import { requireRoom } from './room.ts';
 
 /** An account whose files can be fetched. */
@@ -57,7 +58,7 @@ class Run {
   readonly #deps: DrainDeps;
   readonly #request: DrainRequest;
   readonly #accounts: Map<bigint, DrainAccount & Standing>;
-  readonly #flights = new Map<Claim, Promise<void>>();
+  readonly #flights: Flights;
   readonly #landing: AbortController = new AbortController();
   #ready: FileFacts[] = [];
   #totals = { ...nothingDrained };
@@ -73,6 +74,7 @@ class Run {
   constructor(deps: DrainDeps, request: DrainRequest) {
     this.#deps = deps;
     this.#request = request;
+    this.#flights = createFlights(request.concurrency);
     this.#accounts = new Map(
       deps.accounts.map((one) => [one.advertiserId, { ...one, restsUntil: 0, streak: 0, isAlive: false }]),
     );
@@ -81,7 +83,7 @@ class Run {
   /** Prolongs the claims of everything in hand, on a connection of its own, while the run lasts. */
   keepClaims(): Disposable {
     const timer = setInterval(() => {
-      const claims = [...this.#flights.keys(), ...this.#ready.map((file) => file.claim)];
+      const claims = [...this.#flights.claims(), ...this.#ready.map((file) => file.claim)];
       // A database that does not answer is met by the downloads themselves.
       if (claims.length > 0) this.#deps.store.renewDownloads(claims, this.#request.leaseMs).catch(() => {});
     }, this.#request.leaseMs / 3);
@@ -94,7 +96,7 @@ class Run {
     signal.addEventListener('abort', stop, { once: true });
     try {
       while (!signal.aborted) if (!(await this.#step())) break;
-      await Promise.all(this.#flights.values());
+      await this.#flights.landAll();
       signal.throwIfAborted();
       if (this.#fatal) throw this.#fatal.error;
       await emptyCondemned(this.#deps, this.#ids(), signal);
@@ -110,14 +112,14 @@ class Run {
   async #step(): Promise<boolean> {
     if (this.#fatal) throw this.#fatal.error;
     await this.#returnResting();
-    while (this.#ready.length > 0 && this.#flights.size < this.#request.concurrency) this.#start(this.#ready.shift());
-    if (this.#flights.size >= this.#request.concurrency) return await this.#landOne();
+    while (this.#ready.length > 0 && !this.#flights.isBusy()) this.#start(this.#ready.shift());
+    if (this.#flights.isBusy()) return await this.#move();
     const restMs = this.#restsUntil - performance.now();
-    if (restMs > 0) return this.#flights.size > 0 ? await this.#landOne() : await this.#wait(restMs);
+    if (restMs > 0) return this.#flights.size > 0 ? await this.#move() : await this.#wait(restMs);
     const isSuspectsTurn = performance.now() > this.#suspectsAt;
-    if (isSuspectsTurn && this.#flights.size > 0) return await this.#landOne();
+    if (isSuspectsTurn && this.#flights.size > 0) return await this.#move();
     if (!isSuspectsTurn && (await this.#claim('usual', 2 * this.#request.concurrency))) return true;
-    if (this.#flights.size > 0) return await this.#landOne();
+    if (this.#flights.size > 0) return await this.#move();
     if (await this.#fetchSuspect()) return true;
     if (this.#restsUntil > performance.now()) return true;
     this.#suspectsAt = performance.now() + suspectsEveryMs;
@@ -128,7 +130,7 @@ class Run {
     const advertisers = this.#ids().filter((id) => (this.#accounts.get(id)?.restsUntil ?? 0) <= performance.now());
     if (advertisers.length === 0) return false;
     try {
-      await requireRoom(this.#deps, this.#request.concurrency * this.#request.maxBytes);
+      await requireRoom(this.#deps, 2 * this.#request.concurrency * this.#request.maxBytes);
       const { store } = this.#deps;
       const { leaseMs, hash } = this.#request;
       const token = randomUUID();
@@ -148,28 +150,27 @@ class Run {
     const file = this.#ready.shift();
     if (!file) return found;
     this.#start(file);
-    await Promise.all(this.#flights.values());
+    await this.#flights.landAll();
     return true;
   }
 
   #start(file: FileFacts | undefined): void {
     if (!file) return;
-    const { claim } = file;
-    const flight = this.#fly(file)
-      .catch((error: unknown) => {
+    this.#flights.start(file.claim, (onFetched) =>
+      this.#fly(file, onFetched).catch((error: unknown) => {
         this.#fatal ??= { error };
-      })
-      .finally(() => this.#flights.delete(claim));
-    this.#flights.set(claim, flight);
+      }),
+    );
   }
 
-  async #fly(file: FileFacts): Promise<void> {
+  async #fly(file: FileFacts, onFetched: () => void): Promise<void> {
     const account = this.#accounts.get(file.claim.advertiserId);
     if (!account) return;
     const { hash, maxBytes } = this.#request;
     const { signal } = this.#landing;
     try {
-      const ended = await download({ ...this.#deps, source: account.source }, { file, hash, maxBytes, signal });
+      const deps = { ...this.#deps, source: account.source };
+      const ended = await download(deps, { file, hash, maxBytes, signal, onFetched });
       if (ended.kind === 'settled') this.#count(ended, account);
       else await this.#fail(file.claim, ended, account);
     } catch (error) {
@@ -281,14 +282,14 @@ class Run {
     return true;
   }
 
-  async #landOne(): Promise<boolean> {
-    await Promise.race(this.#flights.values());
+  async #move(): Promise<boolean> {
+    await this.#flights.move();
     return true;
   }
 
   async #giveBack(): Promise<void> {
     this.#landing.abort();
-    await Promise.allSettled(this.#flights.values());
+    await this.#flights.landAll();
     await this.#return(this.#ready);
   }
 
