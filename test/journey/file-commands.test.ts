@@ -63,11 +63,15 @@ describe('files at the command line', { timeout: 60_000 + 30_000 * kills }, () =
       stdout: expect.stringContaining('1 screens read again'),
     });
 
+    const examined = await runIntake(['doctor'], env);
+    expect(examined).toMatchObject({ code: 0, stdout: expect.stringMatching(/ok +storage: .*put, get and delete/) });
+    expect(readdirSync(blobs.path).includes('doctor') && readdirSync(join(blobs.path, 'doctor'))).toEqual([]);
+
     using elsewhere = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
-    for (const command of [['verify'], ['sync'], ['url', String(first?.id), 'resume']]) {
+    for (const command of [['verify'], ['sync'], ['url', String(first?.id), 'resume'], ['doctor']]) {
       const refused = await runIntake(command, toEnvironment(database, board, elsewhere.path));
       expect(refused.code, command.join(' ')).toBe(2);
-      expect(refused.stderr).toContain('another store');
+      expect(refused.stdout + refused.stderr).toMatch(/another store|not where the files of this database lie/);
     }
     expect(readdirSync(elsewhere.path)).not.toContain('.intake-store');
   });
