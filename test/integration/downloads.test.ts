@@ -103,6 +103,19 @@ describe('a claim', () => {
     expect([of(7n), of(8n), of(9n)]).toEqual([10, 10, 0]);
   });
 
+  test('is filled by the one that has work among many that have none, and not overfilled by many that have', async ({
+    db,
+  }) => {
+    const advertisers = Array.from({ length: 60 }, (_, at) => BigInt(100 + at));
+    for (const id of advertisers) await queue(db, id, id === 100n ? 50 : 0);
+    const alone = await claimDownloads(db, request({ advertisers, limit: 20 }));
+    expect(alone.claims).toHaveLength(20);
+    for (const id of advertisers.slice(1)) await queue(db, id, 5);
+    const many = await claimDownloads(db, request({ advertisers, limit: 20 }));
+    expect(many.claims).toHaveLength(20);
+    expect(new Set(many.claims.map((claim) => claim.advertiserId)).size).toBe(20);
+  });
+
   test('counts an attempt; one that was throttled, or given back at shutdown, does not', async ({ db }) => {
     await queue(db, 7n, 1);
     const first = await claimOne(db);
