@@ -166,12 +166,17 @@ function toColumns(claims: readonly Claim[]): unknown[] {
   ];
 }
 
-/** Whether anything of these advertisers is due now; one probe of an index per advertiser. */
-export async function isDownloadDue(db: Queryable, advertisers: readonly bigint[]): Promise<boolean> {
+/**
+ * Whether a drain of these advertisers would find work: something due of one that is not halted, or condemned bytes that still lie in
+ * the store. A few probes of an index per advertiser.
+ */
+export async function isDrainDue(db: Queryable, advertisers: readonly bigint[]): Promise<boolean> {
   const [row] = await db.query<{ due: boolean }>(
-    `SELECT EXISTS (SELECT 1 FROM unnest($1::bigint[]) AS v (advertiser_id)
-       CROSS JOIN LATERAL (SELECT 1 FROM intake.downloads d
-         WHERE d.advertiser_id = v.advertiser_id AND d.due_at <= now() LIMIT 1) AS one) AS due`,
+    `SELECT EXISTS (SELECT 1 FROM intake.advertisers v WHERE v.advertiser_id = ANY ($1::bigint[]) AND (
+       v.state = 'active' AND EXISTS (SELECT 1 FROM intake.downloads d
+         WHERE d.advertiser_id = v.advertiser_id AND d.priority = ANY ('{0,1,2}') AND d.due_at <= now())
+       OR EXISTS (SELECT 1 FROM intake.blobs b
+         WHERE b.advertiser_id = v.advertiser_id AND b.state = 'condemned' AND b.emptied_at IS NULL))) AS due`,
     [advertisers],
   );
   return row?.due ?? false;

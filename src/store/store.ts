@@ -27,7 +27,7 @@ import {
   type Claim,
   type ClaimRequest,
   claimDownloads,
-  isDownloadDue,
+  isDrainDue,
   loadWaiting,
   type Postponement,
   postponeDownload,
@@ -93,7 +93,7 @@ export function openStore(options: StoreOptions) {
     haltAdvertiser: (name: string, kind: HaltKind, reason: string) => haltAdvertiser(db, name, kind, reason),
     unhaltAdvertiser: (name: string, kind?: HaltKind) => unhaltAdvertiser(db, name, kind),
     loadAdvertiserIds: (names: readonly string[]) => loadAdvertiserIds(db, names),
-    isDownloadDue: (advertisers: readonly bigint[]) => isDownloadDue(db, advertisers),
+    isDrainDue: (advertisers: readonly bigint[]) => isDrainDue(db, advertisers),
     noteAgent: (name: string, agentId: string | null) => noteAgent(db, name, agentId),
 
     claimLease: (request: LeaseClaim) => claimLease(own, request),
