@@ -2,7 +2,7 @@
 // orphaned. And which store they lie in: the one that was used first, and no other. Knows no store, only what is said of it.
 import type { BlobFacts } from '../domain/blob.ts';
 import { WrongStore } from '../domain/trouble.ts';
-import type { Queryable } from './database.ts';
+import type { Database, Queryable } from './database.ts';
 
 /**
  * Announces bytes of one advertiser before they are put, so that none can lie in the store unknown. False: they are condemned and must
@@ -35,29 +35,34 @@ export interface BlobIntent extends BlobFacts {
   readonly key: string;
 }
 
-/** Condemned blobs whose bytes may still be in the store. */
-export async function loadCondemned(
-  db: Queryable,
+/**
+ * Deletes the bytes of condemned blobs and books it; returns how many. `remove` works while the rows are locked: a flag that is lifted at
+ * that moment waits, or the bytes would be fetched anew and found in place just before they go. A crash in between deletes once more.
+ */
+export async function emptyCondemned(
+  db: Database,
   advertisers: readonly bigint[],
-): Promise<{ advertiserId: bigint; sha256: string; key: string }[]> {
-  const rows = await db.query<{ advertiser_id: bigint; sha256: string; key: string }>(
-    `SELECT advertiser_id, sha256, key FROM intake.blobs
-     WHERE advertiser_id = ANY ($1::bigint[]) AND state = 'condemned' AND emptied_at IS NULL LIMIT 1000`,
-    [advertisers],
-  );
-  return rows.map((row) => ({ advertiserId: row.advertiser_id, sha256: row.sha256, key: row.key }));
-}
-
-/** Books that condemned bytes are deleted. */
-export async function markEmptied(
-  db: Queryable,
-  blobs: readonly { readonly advertiserId: bigint; readonly sha256: string }[],
-): Promise<void> {
-  await db.query(
-    `UPDATE intake.blobs b SET emptied_at = now() FROM unnest($1::bigint[], $2::text[]) AS e (advertiser_id, sha256)
-     WHERE b.advertiser_id = e.advertiser_id AND b.sha256 = e.sha256 AND b.state = 'condemned'`,
-    [blobs.map((b) => b.advertiserId), blobs.map((b) => b.sha256)],
-  );
+  remove: (keys: readonly string[]) => Promise<void>,
+): Promise<number> {
+  for (let emptied = 0; ; ) {
+    const count = await db.transaction(async (tx) => {
+      const rows = await tx.query<{ advertiser_id: bigint; sha256: string; key: string }>(
+        `SELECT advertiser_id, sha256, key FROM intake.blobs
+         WHERE advertiser_id = ANY ($1::bigint[]) AND state = 'condemned' AND emptied_at IS NULL LIMIT 100 FOR UPDATE SKIP LOCKED`,
+        [advertisers],
+      );
+      if (rows.length === 0) return 0;
+      await remove(rows.map((row) => row.key));
+      await tx.query(
+        `UPDATE intake.blobs b SET emptied_at = now() FROM unnest($1::bigint[], $2::text[]) AS e (advertiser_id, sha256)
+         WHERE b.advertiser_id = e.advertiser_id AND b.sha256 = e.sha256`,
+        [rows.map((row) => row.advertiser_id), rows.map((row) => row.sha256)],
+      );
+      return rows.length;
+    });
+    if (count === 0) return emptied;
+    emptied += count;
+  }
 }
 
 /** Remembers the store at its first use; any other one, later, is refused: a wrong bucket must not read as a million lost files. */

@@ -21,7 +21,7 @@ import {
   markUnemptied,
   markVerified,
 } from './blob-audit.ts';
-import { type BlobIntent, intendBlobs, loadBlobStore, loadCondemned, markEmptied, pinBlobStore } from './blobs.ts';
+import { type BlobIntent, emptyCondemned, intendBlobs, loadBlobStore, pinBlobStore } from './blobs.ts';
 import { type DatabaseOptions, openDatabase } from './database.ts';
 import {
   type Claim,
@@ -123,8 +123,8 @@ export function openStore(options: StoreOptions) {
     settleDownload: (claim: Claim, settlement: Settlement) => settle({ claim, settlement }),
 
     intendBlob: intend,
-    loadCondemned: (advertisers: readonly bigint[]) => loadCondemned(db, advertisers),
-    markEmptied: (blobs: Parameters<typeof markEmptied>[1]) => markEmptied(db, blobs),
+    emptyCondemned: (advertisers: readonly bigint[], remove: (keys: readonly string[]) => Promise<void>) =>
+      emptyCondemned(db, advertisers, remove),
     pinBlobStore: (identity: string, location: string) => pinBlobStore(db, identity, location),
     loadBlobStore: () => loadBlobStore(db),
 

@@ -89,7 +89,10 @@ async function keep(
       const agrees = twin?.sha256 === facts.sha256 ? ('agreed' as const) : ('contradicted' as const);
       const compared = compare ? agrees : null;
       const said = { contentType, detectedType, fileName, notes, screens, compared };
-      return await deps.store.settleDownload(claim, { kind: 'stored', blob, linked: false, ...said });
+      const settled = await deps.store.settleDownload(claim, { kind: 'stored', blob, linked: false, ...said });
+      // Taken back meanwhile, perhaps by a flag that condemned these bytes and emptied their place before they came.
+      if (settled === 'lost') await deps.store.markUnemptied(advertiserId, facts.sha256);
+      return settled;
     },
     facts.sizeBytes,
     signal,

@@ -9,7 +9,6 @@ import type { Claim } from '../store/downloads.ts';
 import type { FileFacts } from '../store/files.ts';
 import { type DownloadDeps, type DownloadEnd, download } from './download.ts';
 import { type DrainSummary, type DrainTotals, nothingDrained } from './drain-summary.ts';
-import { emptyCondemned } from './emptying.ts';
 import { failDownload, type Standing } from './failing.ts';
 import { createFlights, type Flights } from './flights.ts';
 import { requireRoom } from './room.ts';
@@ -92,6 +91,7 @@ class Run {
 
   async untilDry(): Promise<DrainSummary> {
     const { signal, graceMs } = this.#request;
+    const { store, blobs } = this.#deps;
     const stop = () => void setTimeout(() => this.#landing.abort(signal.reason), graceMs).unref();
     signal.addEventListener('abort', stop, { once: true });
     try {
@@ -99,8 +99,8 @@ class Run {
       await this.#flights.landAll();
       signal.throwIfAborted();
       if (this.#fatal) throw this.#fatal.error;
-      await emptyCondemned(this.#deps, this.#ids(), signal);
-      const { waiting, notThere } = await this.#deps.store.loadWaiting(this.#ids());
+      await store.emptyCondemned(this.#ids(), (keys) => blobs.delete(keys, signal));
+      const { waiting, notThere } = await store.loadWaiting(this.#ids());
       return { ...this.#totals, waiting, notThere, halted: this.#halted };
     } finally {
       signal.removeEventListener('abort', stop);

@@ -101,6 +101,24 @@ describe('A1 HasVirus', () => {
     expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
     expect(await intake.keys()).toEqual([]);
   });
+
+  test('true while the download is under way, and emptied before its bytes come: they go all the same', async () => {
+    const bytes = 'bytes that come too late';
+    await using intake = await openOne(bytes, { hasVirus: null });
+    const { board, id, store } = intake;
+    const [second = 0n] = board.add([{ attachments: [resume(bytes, { hasVirus: null })] }]);
+    await intake.drain();
+    await intake.sweep();
+    const put: typeof intake.blobs.put = async (...args) => {
+      for (const one of [id, second]) board.change(one, { attachments: [resume(bytes, { hasVirus: true })] });
+      await intake.sweep(true);
+      await store.emptyCondemned([board.advertiserId], (keys) => intake.blobs.delete(keys, AbortSignal.timeout(5_000)));
+      return await intake.blobs.put(...args);
+    };
+    await intake.drain({ deps: { blobs: { ...intake.blobs, put } } });
+    expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
+    expect(await intake.keys()).toEqual([]);
+  });
 });
 
 describe('A2 HasVirus', () => {
