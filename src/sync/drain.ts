@@ -66,7 +66,7 @@ class Run {
   #rests = 0;
   /** What no verdict covers: a mistake of ours, thrown at the next move. */
   #fatal: { readonly error: unknown } | null = null;
-  #broken: { trouble: Trouble; since: number } | null = null;
+  #broken: { trouble: Trouble; since: number; isStorage: boolean } | null = null;
   #suspectsAt = performance.now() + suspectsEveryMs;
   #dryAt: number | null = null;
 
@@ -99,6 +99,7 @@ class Run {
       await this.#flights.landAll();
       signal.throwIfAborted();
       if (this.#fatal) throw this.#fatal.error;
+      if (this.#broken) throw this.#broken.trouble;
       await store.emptyCondemned(this.#ids(), (keys) => blobs.delete(keys, signal));
       const { waiting, notThere } = await store.loadWaiting(this.#ids());
       return { ...this.#totals, waiting, notThere, halted: this.#halted };
@@ -113,13 +114,13 @@ class Run {
     if (this.#fatal) throw this.#fatal.error;
     await this.#returnResting();
     while (this.#ready.length > 0 && !this.#flights.isBusy()) this.#start(this.#ready.shift());
-    if (this.#flights.isBusy()) return await this.#move();
+    if (this.#flights.isBusy()) return await this.#flights.move();
     const restMs = this.#restsUntil - performance.now();
-    if (restMs > 0) return this.#flights.size > 0 ? await this.#move() : await this.#wait(restMs);
+    if (restMs > 0) return this.#flights.size > 0 ? await this.#flights.move() : await this.#wait(restMs);
     const isSuspectsTurn = performance.now() > this.#suspectsAt;
-    if (isSuspectsTurn && this.#flights.size > 0) return await this.#move();
+    if (isSuspectsTurn && this.#flights.size > 0) return await this.#flights.move();
     if (!isSuspectsTurn && (await this.#claim('usual', 2 * this.#request.concurrency))) return true;
-    if (this.#flights.size > 0) return await this.#move();
+    if (this.#flights.size > 0) return await this.#flights.move();
     if (await this.#fetchSuspect()) return true;
     if (this.#restsUntil > performance.now()) return true;
     this.#suspectsAt = performance.now() + suspectsEveryMs;
@@ -136,7 +137,8 @@ class Run {
       const token = randomUUID();
       const { claims, lapsed } = await store.claimDownloads({ advertisers, lane, limit, token, leaseMs });
       if (claims.length > 0) this.#ready.push(...(await store.loadFileFacts(claims, hash)));
-      this.#broken = null;
+      // A claim shows that the database is back; of the storage it shows nothing.
+      if (!this.#broken?.isStorage) this.#broken = null;
       return claims.length > 0 || lapsed > 0;
     } catch (error) {
       if (!(error instanceof Trouble)) throw error;
@@ -206,7 +208,7 @@ class Run {
     try {
       const consequence = await failDownload(this.#deps.store, claim, failure, account);
       if (consequence.kind === 'settled') this.#count({ ...consequence, bytes: 0, fetched: false }, account);
-      if (consequence.kind === 'rest') this.#rest(failure.trouble);
+      if (consequence.kind === 'rest') this.#rest(failure.trouble, true);
       if (consequence.kind === 'halt') await this.#halt(account, failure.trouble);
     } catch (error) {
       // The claim lapses by itself where the database cannot be told.
@@ -240,12 +242,12 @@ class Run {
   }
 
   /** Storage or database cannot take work: nothing is claimed for a while, longer each time until something succeeds. */
-  #rest(trouble: Trouble): void {
+  #rest(trouble: Trouble, isStorage = false): void {
     const now = performance.now();
     // Those that fail together are one failure.
     if (this.#restsUntil > now) return;
     const delayMs = trouble.retryAfterMs ?? Math.random() * Math.min(15_000, 500 * 2 ** this.#rests++);
-    this.#broken ??= { trouble, since: now };
+    this.#broken ??= { trouble, since: now, isStorage };
     this.#restsUntil = now + delayMs;
     this.#deps.onWait?.(trouble, delayMs);
   }
@@ -279,11 +281,6 @@ class Run {
     const waitMs = Math.max(50, nextInMs, ...(nextInMs <= 0 ? rests : []));
     if (waitMs > leftMs) return false;
     await sleep(waitMs, undefined, { signal: this.#request.signal }).catch(() => {});
-    return true;
-  }
-
-  async #move(): Promise<boolean> {
-    await this.#flights.move();
     return true;
   }
 

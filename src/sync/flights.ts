@@ -10,8 +10,8 @@ export interface Flights {
   isBusy(): boolean;
   /** Lets one fly; it says when it no longer needs the source, and never rejects. */
   start(claim: Claim, fly: (onFetched: () => void) => Promise<void>): void;
-  /** Until one has its bytes, or has landed. */
-  move(): Promise<void>;
+  /** Until one has its bytes, or has landed: a move to go on from, so true. */
+  move(): Promise<true>;
   /** Until all have landed. */
   landAll(): Promise<void>;
 }
@@ -45,7 +45,7 @@ export function createFlights(concurrency: number): Flights {
       });
       flights.set(claim, flight);
     },
-    move: () => moved.promise,
+    move: () => moved.promise.then(() => true),
     async landAll() {
       await Promise.all(flights.values());
     },
