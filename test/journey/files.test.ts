@@ -8,7 +8,7 @@ import { findFileDifferences } from '../support/file-equality.ts';
 import { openUnreliableS3, trouble } from '../support/mishaps.ts';
 
 const applications = Number(process.env.JOURNEY_APPLICATIONS ?? 100);
-const timeout = 30_000 + applications * 100;
+const timeout = 30_000 + applications * 300;
 const signal = () => AbortSignal.timeout(timeout);
 
 describe('a board with its files', { timeout }, () => {

@@ -129,7 +129,7 @@ export async function openSmallIntake(
       if (!only) throw new Error('There is no file.');
       return only;
     },
-    keys: () => Array.fromAsync(blobs.list('', AbortSignal.timeout(10_000)), ({ key }) => key),
+    keys: () => Array.fromAsync(blobs.list('', AbortSignal.timeout(300_000)), ({ key }) => key),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
