@@ -20,7 +20,8 @@ test('no server of any kind makes the sweep lose what it calls proven, or lose a
   // A simulation in which nothing is ever proven, or nothing ever refused, would be green for the wrong reason.
   const called = (certificate: string) =>
     new Set(verdicts.filter((v) => v.certificate === certificate).map((v) => v.kind));
-  expect(verdicts.filter((verdict) => verdict.certificate === 'proven').length).toBeGreaterThan(count / 3);
+  // Three in ten are proven: half of the kinds cannot be, and an account of fewer than sixteen applications never is.
+  expect(verdicts.filter((verdict) => verdict.certificate === 'proven').length).toBeGreaterThan(count / 4);
   expect([...called('unproven')]).toEqual(
     expect.arrayContaining(['echo wrong', 'a filter ignored', 'always something new']),
   );
