@@ -81,7 +81,11 @@ function toFaults(state: State): string[] {
   } else if (isOverBudget(facts) && !isFinished(state)) {
     faults.push('the budget of requests is used up');
   } else if (ranges.some((range) => range.state === 'stuck')) {
-    faults.push('a range could not be cut small enough to be closed');
+    faults.push(
+      facts.axis === 'date'
+        ? 'more applications fall within two days than a page surely holds, and no zone is known to cut dates finer: read by ids'
+        : 'a range could not be cut small enough to be closed',
+    );
   } else if (!isFinished(state)) {
     faults.push('the sweep has not come to its end');
   }

@@ -518,6 +518,14 @@ describe('the same machine over other ranges', () => {
     }
   });
 
+  test('by date a busy account cannot be cut finer than the unknown zone, and the reason says what to do instead', () => {
+    const source = createServer(400, { cap: 50 }, 22);
+    const held = new Set<bigint>();
+    const byDate = sweep(source, { held, plan: { axis: 'date', from: 0n } });
+    expect(byDate.done).toMatchObject({ certificate: 'unproven', reason: expect.stringContaining('read by ids') });
+    expect(sweep(source, { held }).done.certificate).toBe('proven');
+  });
+
   test('taken up again after long, a sweep asks no closed range again and believes no page size of then', () => {
     const source = createServer(600, { cap: 50 });
     let state = begin({});
