@@ -10,7 +10,7 @@ import { fewestPairs } from './walk.ts';
 
 /** The last held id that the answer shows, when everything in the range up to it is surely there; otherwise null. */
 export function toPost(facts: Facts, range: Range, page: Page): bigint | null {
-  if (!isCutInOrder(facts) || !isBelowFull(facts, range, page)) return null;
+  if (!isCutInOrder(facts) || !hasRoom(facts, range, page)) return null;
   const unheld = new Set(page.unheld);
   const post = page.rows.findLast(({ id }) => !unheld.has(id) && isInside(range, id))?.id;
   if (post === undefined) return null;
@@ -66,11 +66,14 @@ function isCutInOrder(facts: Facts): boolean {
   return facts.endsInOrder && !facts.skips && Math.min(rising, falling) === 0 && rising + falling >= fewestPairs;
 }
 
-/** Room at the end of the page: a second guard, for rows that were chosen in an order that agreed with that of ids until now. */
-function isBelowFull(facts: Facts, range: Range, page: Page): boolean {
-  const { largestBytes, ...capacity } = toBelieved(facts, toShape(range));
-  const limit = toLimit({ largestBytes, ...capacity });
-  return page.rows.length <= limit * 0.95 && page.bytes <= largestBytes * 0.95;
+/**
+ * Room for two more rows of this kind: a second guard, for rows that were chosen in an order that agreed with that of ids until now.
+ * Were they cut off by their number or by their bytes, there would be none.
+ */
+function hasRoom(facts: Facts, range: Range, page: Page): boolean {
+  const capacity = toBelieved(facts, toShape(range));
+  const count = page.rows.length;
+  return count + 2 <= toLimit(capacity) && page.bytes * (count + 2) <= capacity.largestBytes * count;
 }
 
 function toBeyond(facts: Facts, post: bigint): (id: bigint) => boolean {

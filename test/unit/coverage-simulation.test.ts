@@ -31,3 +31,11 @@ test('no server of any kind makes the sweep lose what it calls proven, or lose a
   expect([...deceivers].filter((kind) => !beyondProof.has(kind))).toEqual([]);
   expect(deceivers.size).toBeGreaterThan(0);
 });
+
+test.each([
+  ['a post on a full page', [409, 653, 2212]],
+  ['a post in a list that skips held ids', [153, 1354]],
+])('the servers that broke the rule when it took %s for whole are read well', (_, seeds) => {
+  const kind = 'chosen in one order, shown in that of ids';
+  for (const seed of seeds) expect(judgeSeed(seed, kind)).toMatchObject({ wrongs: [], deceived: false });
+});
