@@ -1,10 +1,30 @@
-// What bounds one reading: its time, and the bytes of an answer. Whatever the bound, nothing is lost and the status says so.
+// What one reading may cost: its requests, its time, and the bytes of an answer. Whatever the bound, nothing is lost and the status says so.
 import { describe, expect } from 'vitest';
 import { toStatus } from '../../src/domain/status.ts';
 import { openSandbox } from '../../src/sandbox/server.ts';
 import { findDifferences } from '../support/equality.ts';
 import { openSweeping } from '../support/sweeping.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';
+
+describe('reading again what is held', () => {
+  test.for(['ascending', 'descending'] as const)(
+    'costs a request a page and a dozen more, and finds who was late, in a list that is %s',
+    { timeout: 120_000 },
+    async (order) => {
+      await using database = await openTestDatabase();
+      await using board = await openSandbox({ applications: 3_000, choices: { order } });
+      const [late] = [...board.truth()].slice(1_234, 1_235).map(({ id }) => id);
+      board.remove(late ?? 0n);
+      await using sweeping = await openSweeping(database, board);
+      expect(await sweeping.read()).toMatchObject({ certificate: 'proven' });
+      board.choose({ pageCap: 100 });
+      board.add([{ id: late ?? 0n }]);
+      const again = await sweeping.read();
+      expect(again).toMatchObject({ certificate: 'proven', added: 1 });
+      expect(again.requests).toBeLessThan(1.7 * 30);
+    },
+  );
+});
 
 describe('a reading that has used its time', () => {
   test('says so, keeps its gaps, and goes on where it stopped until it is proven', async ({ database }) => {
