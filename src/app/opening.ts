@@ -17,6 +17,8 @@ export const version = (JSON.parse(readFileSync(join(root, 'package.json'), 'utf
 
 /** Lists are abandoned beyond this and asked for in smaller ranges, so that memory stays bounded whatever the source sends. */
 const listMaxBytes = 3_000_000;
+/** One application is never expected to come near this; a larger one is named in the status and stays unread. */
+const applicationMaxBytes = 64_000_000;
 /** However steadily an answer drips, it ends after this. */
 const totalTimeoutMs = 600_000;
 /** What all downloads together hold in memory; the rest goes through the spool. */
@@ -44,6 +46,7 @@ export function openSource(
     totalTimeoutMs,
     connections: config.source.concurrency,
     listMaxBytes,
+    applicationMaxBytes,
     userAgent: `intake/${version}`,
     takeTurn,
   });

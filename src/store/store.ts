@@ -67,7 +67,7 @@ import {
 } from './resume.ts';
 import { type Ending, type Settled, type Settlement, settleDownloads } from './settling.ts';
 import { loadAdvertiserStatus } from './status.ts';
-import { beginSweep, confirmCursors, takeSeq } from './sweeps.ts';
+import { beginSweep, confirmCursors, noteStop, type Sweep, takeSeq } from './sweeps.ts';
 
 export interface StoreOptions extends DatabaseOptions {
   /** Makes person keys; the same for as long as the data lives. */
@@ -107,6 +107,7 @@ export function openStore(options: StoreOptions) {
     loadHolder: (name: string, lane: Lane) => loadHolder(own, name, lane),
 
     beginSweep: () => beginSweep(db),
+    noteStop: (advertiserId: bigint | null, sweep: Sweep, reason: string) => noteStop(db, advertiserId, sweep, reason),
     loadUnfinished: (key: SweepKey) => loadUnfinished(db, key),
     dropUnfinished: (key: SweepKey) => dropUnfinished(db, key),
     loadOpenRanges: (advertiserId: bigint) => loadOpenRanges(db, advertiserId),

@@ -88,6 +88,7 @@ export async function openSmallIntake(
       totalTimeoutMs: 10_000,
       connections: 8,
       listMaxBytes: 8_000_000,
+      applicationMaxBytes: 8_000_000,
       userAgent: 'test',
       retryDelayMs: 1,
       ...http,
