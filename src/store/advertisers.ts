@@ -23,12 +23,7 @@ interface AdvertiserRow extends Record<string, unknown> {
 
 /** The advertiser's row, made when it is first heard of. `configuredId` is pinned at once, or compared with what is pinned. */
 export async function ensureAdvertiser(db: Queryable, name: string, configuredId: bigint | null): Promise<Advertiser> {
-  await db.query(
-    `INSERT INTO intake.advertisers (name, advertiser_id) SELECT $1, $2
-     WHERE NOT EXISTS (SELECT 1 FROM intake.advertisers WHERE name = $1) ON CONFLICT (name) DO NOTHING`,
-    [name, configuredId],
-  );
-  const advertiser = await loadAdvertiser(db, name);
+  const advertiser = (await findAdvertiser(db, name)) ?? (await addAdvertiser(db, name, configuredId));
   if (configuredId === null || advertiser.advertiserId === configuredId) return advertiser;
   if (advertiser.advertiserId === null) return await pinAdvertiser(db, name, configuredId);
   throw new Trouble(
@@ -36,6 +31,14 @@ export async function ensureAdvertiser(db: Queryable, name: string, configuredId
     `${name} is advertiser ${advertiser.advertiserId} in this database, but the configuration says ${configuredId}. Nothing was read. ` +
       'Correct ADVERTISER_ID, or give the other account a name of its own.',
   );
+}
+
+async function addAdvertiser(db: Queryable, name: string, configuredId: bigint | null): Promise<Advertiser> {
+  await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, [
+    name,
+    configuredId,
+  ]);
+  return await loadAdvertiser(db, name);
 }
 
 /** Pins the id that the first answer showed. Once pinned it never changes. */
@@ -78,25 +81,21 @@ export async function noteAgent(db: Queryable, name: string, agentId: string | n
 }
 
 async function loadAdvertiser(db: Queryable, name: string): Promise<Advertiser> {
+  const advertiser = await findAdvertiser(db, name);
+  if (!advertiser) throw new Trouble('ours', `The row of advertiser ${name} vanished from intake.advertisers.`);
+  return advertiser;
+}
+
+async function findAdvertiser(db: Queryable, name: string): Promise<Advertiser | null> {
   const [row] = await db.query<AdvertiserRow>(
     `SELECT name, advertiser_id, halt_kind, reason, agent_id FROM intake.advertisers WHERE name = $1`,
     [name],
   );
-  if (!row) throw new Trouble('ours', `The row of advertiser ${name} vanished from intake.advertisers.`);
+  if (!row) return null;
   return {
     name: row.name,
     advertiserId: row.advertiser_id,
     halt: row.halt_kind ? { kind: row.halt_kind, reason: row.reason ?? '' } : null,
     agentId: row.agent_id,
   };
-}
-
-/** The ids of the named advertisers, as far as they are known and not halted. */
-export async function loadAdvertiserIds(db: Queryable, names: readonly string[]): Promise<Map<string, bigint>> {
-  const rows = await db.query<{ name: string; advertiser_id: bigint }>(
-    `SELECT name, advertiser_id FROM intake.advertisers
-     WHERE name = ANY ($1::text[]) AND advertiser_id IS NOT NULL AND state = 'active'`,
-    [names],
-  );
-  return new Map(rows.map((row) => [row.name, row.advertiser_id]));
 }

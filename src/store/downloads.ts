@@ -162,13 +162,15 @@ function toColumns(claims: readonly Claim[]): unknown[] {
   ];
 }
 
-/** Whether anything of these advertisers is due now; one probe of an index per advertiser. */
-export async function isDownloadDue(db: Queryable, advertisers: readonly bigint[]): Promise<boolean> {
-  const [row] = await db.query<{ due: boolean }>(
-    `SELECT EXISTS (SELECT 1 FROM unnest($1::bigint[]) AS v (advertiser_id)
-       CROSS JOIN LATERAL (SELECT 1 FROM intake.downloads d
-         WHERE d.advertiser_id = v.advertiser_id AND d.due_at <= now() LIMIT 1) AS one) AS due`,
-    [advertisers],
+/**
+ * The ids of active advertisers, by name, of whom something is due now. An empty queue is seen at once, whatever the number of
+ * advertisers; else one probe of an index for each.
+ */
+export async function loadDueAdvertisers(db: Queryable): Promise<Map<string, bigint>> {
+  const rows = await db.query<{ name: string; advertiser_id: bigint }>(
+    `SELECT v.name, v.advertiser_id FROM intake.advertisers v
+     WHERE EXISTS (SELECT 1 FROM intake.downloads) AND v.state = 'active'
+       AND EXISTS (SELECT 1 FROM intake.downloads d WHERE d.advertiser_id = v.advertiser_id AND d.due_at <= now())`,
   );
-  return row?.due ?? false;
+  return new Map(rows.map((row) => [row.name, row.advertiser_id]));
 }

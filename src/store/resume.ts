@@ -103,6 +103,8 @@ export interface ReadingState {
   }[];
   /** First id that a poll must ask for; null before the first reading. */
   readonly pollFrom: bigint | null;
+  /** Whether some reading over ids ever came to its end. */
+  readonly covered: boolean;
   /** What earlier sweeps have learned of the source. */
   readonly learned: Learned | null;
 }
@@ -126,20 +128,19 @@ const widened = `greatest($2, least(86400000, CASE WHEN v.late_at > now() - inte
  * Right after a first load every row is young: then it begins at the smallest id submitted in the last 26 hours.
  */
 export async function loadReading(db: Queryable, advertiserId: bigint | null, lagMs: number): Promise<ReadingState> {
-  if (advertiserId === null) return { unfinished: [], pollFrom: null, learned: null };
-  const unfinished = await db.query<{
-    purpose: 'live' | 'recheck';
-    axis: 'id' | 'date';
-    low: bigint;
-    high: bigint | null;
+  if (advertiserId === null) return { unfinished: [], pollFrom: null, covered: false, learned: null };
+  const [row] = await db.query<{
+    poll_from: bigint | null;
+    covered: boolean;
+    learned: Learned | null;
+    unfinished: [purpose: 'live' | 'recheck', axis: 'id' | 'date', low: string, high: string | null][] | null;
   }>(
-    `SELECT purpose, axis, low, high FROM intake.sweeps
-     WHERE advertiser_id = $1 AND lane = 'live' AND state = 'running' ORDER BY sweep_id`,
-    [advertiserId],
-  );
-  const [row] = await db.query<{ poll_from: bigint | null; learned: Learned | null }>(
-    `SELECT coalesce(settled.application_id + 1, least(recent.lowest, c.after_id + 1)) AS poll_from, nullif(v.learned, '{}') AS learned
-     FROM intake.advertisers v JOIN intake.cursors c USING (advertiser_id)
+    `SELECT CASE WHEN c.after_id IS NOT NULL THEN coalesce(settled.application_id + 1, least(recent.lowest, c.after_id + 1)) END AS poll_from,
+       nullif(v.learned, '{}') AS learned,
+       EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = $1) AS covered,
+       (SELECT json_agg(json_build_array(s.purpose, s.axis, s.low::text, s.high::text) ORDER BY s.sweep_id) FROM intake.sweeps s
+        WHERE s.advertiser_id = $1 AND s.lane = 'live' AND s.state = 'running') AS unfinished
+     FROM intake.advertisers v LEFT JOIN intake.cursors c USING (advertiser_id)
      LEFT JOIN LATERAL (
        SELECT application_id FROM intake.applications a
        WHERE a.advertiser_id = $1 AND a.application_id <= c.after_id AND a.first_seen_at <= now() - ${widened} * interval '1 millisecond'
@@ -150,7 +151,18 @@ export async function loadReading(db: Queryable, advertiserId: bigint | null, la
      WHERE v.advertiser_id = $1`,
     [advertiserId, lagMs],
   );
-  return { unfinished, pollFrom: row?.poll_from ?? null, learned: row?.learned ?? null };
+  const unfinished = (row?.unfinished ?? []).map(([purpose, axis, low, high]) => ({
+    purpose,
+    axis,
+    low: BigInt(low),
+    high: high === null ? null : BigInt(high),
+  }));
+  return {
+    unfinished,
+    pollFrom: row?.poll_from ?? null,
+    covered: row?.covered ?? false,
+    learned: row?.learned ?? null,
+  };
 }
 
 /** Ids held in a range, one in every `stride`, for cutting the questions of a sweep that reads it again; and how many there are. */

@@ -8,7 +8,6 @@ import {
   ensureAdvertiser,
   type HaltKind,
   haltAdvertiser,
-  loadAdvertiserIds,
   noteAgent,
   pinAdvertiser,
   unhaltAdvertiser,
@@ -28,7 +27,7 @@ import {
   type Claim,
   type ClaimRequest,
   claimDownloads,
-  isDownloadDue,
+  loadDueAdvertisers,
   loadWaiting,
   type Postponement,
   postponeDownload,
@@ -53,6 +52,7 @@ import { takeTurns } from './paces.ts';
 import { commitPage, type PageCommit } from './pages.ts';
 import { erasePrefills, forgetResumes, lapsePrefills, loadLeavingResumes } from './prefill-ends.ts';
 import * as prefills from './prefills.ts';
+import { pruneBooks } from './pruning.ts';
 import {
   dropUnfinished,
   loadHeld,
@@ -85,8 +85,7 @@ export function openStore(options: StoreOptions) {
     pinAdvertiser: (name: string, id: bigint) => pinAdvertiser(db, name, id),
     haltAdvertiser: (name: string, kind: HaltKind, reason: string) => haltAdvertiser(db, name, kind, reason),
     unhaltAdvertiser: (name: string, kind?: HaltKind) => unhaltAdvertiser(db, name, kind),
-    loadAdvertiserIds: (names: readonly string[]) => loadAdvertiserIds(db, names),
-    isDownloadDue: (advertisers: readonly bigint[]) => isDownloadDue(db, advertisers),
+    loadDueAdvertisers: () => loadDueAdvertisers(db),
     noteAgent: (name: string, agentId: string | null) => noteAgent(db, name, agentId),
 
     claimLease: (request: LeaseClaim) => claimLease(own, request),
@@ -140,6 +139,7 @@ export function openStore(options: StoreOptions) {
       replaceReading(db, file, reading, note),
 
     pruneEvents: () => pruneEvents(db),
+    pruneBooks: () => pruneBooks(db),
 
     beginPrefill: (start: prefills.PrefillStart) => prefills.beginPrefill(db, start),
     takeState: (state: Parameters<typeof prefills.takeState>[1]) => prefills.takeState(db, state),

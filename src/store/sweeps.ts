@@ -208,9 +208,21 @@ async function raiseCursor(tx: Queryable, advertiserId: bigint, through: bigint)
   );
 }
 
-/** What the cursors say is still true: what is new was just read, also where nothing new was found. One statement for any number. */
+/**
+ * What the cursors say is still true: what is new was just read, also where nothing new was found. One statement for any number.
+ * An account without any application gets a cursor before the first id, so that its polls are seen as well.
+ */
 export async function confirmCursors(db: Queryable, advertiserIds: readonly bigint[]): Promise<void> {
-  await db.query(`UPDATE intake.cursors SET as_of = now() WHERE advertiser_id = ANY ($1::bigint[])`, [advertiserIds]);
+  await db.query(
+    `WITH confirmed AS (
+       UPDATE intake.cursors SET as_of = now() WHERE advertiser_id = ANY ($1::bigint[]) RETURNING advertiser_id
+     )
+     INSERT INTO intake.cursors (advertiser_id, after_id, as_of)
+     SELECT id, 0, now() FROM (SELECT unnest($1::bigint[]) EXCEPT SELECT advertiser_id FROM confirmed) AS unread (id)
+     WHERE NOT EXISTS (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = id)
+     ON CONFLICT (advertiser_id) DO NOTHING`,
+    [advertiserIds],
+  );
 }
 
 /** A number for a sweep and the moment it begins; no row is written before there is something to book. */

@@ -5,6 +5,7 @@ import { Trouble } from '../domain/trouble.ts';
 import type { Source } from '../source/client.ts';
 import type { Learned } from '../store/resume.ts';
 import type { Store } from '../store/store.ts';
+import type { WorkerFacts } from './worker.ts';
 
 /** One thing that was looked at. `trouble` carries what went wrong, for the exit code. */
 export interface Finding {
@@ -40,6 +41,28 @@ export async function examineDatabase(store: Store, now: () => number): Promise<
   } catch (trouble) {
     return [{ check: 'database', ok: false, detail: toWords(trouble), trouble }];
   }
+}
+
+/** What the work of a worker has met last; null before it could begin. */
+export function examineWork(work: WorkerFacts | null): Finding[] {
+  if (work === null)
+    return [{ check: 'progress', ok: false, detail: 'work has not begun: the database is waited for' }];
+  const { accounts, troubled, trouble, filesTrouble } = work;
+  const isReading = troubled < accounts;
+  return [
+    {
+      check: 'progress',
+      ok: isReading,
+      detail: `${accounts - troubled} of ${accounts} advertisers can be read${trouble ? `; ${trouble.message}` : ''}`,
+      ...(!isReading && { trouble }),
+    },
+    {
+      check: 'files',
+      ok: filesTrouble === null,
+      detail: filesTrouble === null ? 'nothing keeps them from being stored' : filesTrouble.message,
+      ...(filesTrouble && { trouble: filesTrouble }),
+    },
+  ];
 }
 
 export interface SourceExamination {
