@@ -22,8 +22,13 @@ interface AdvertiserRow extends Record<string, unknown> {
 }
 
 /** The advertiser's row, made when it is first heard of. `configuredId` is pinned at once, or compared with what is pinned. */
-export async function ensureAdvertiser(db: Queryable, name: string, configuredId: bigint | null): Promise<Advertiser> {
-  const advertiser = (await findAdvertiser(db, name)) ?? (await addAdvertiser(db, name, configuredId));
+export async function ensureAdvertiser(
+  db: Queryable,
+  name: string,
+  configuredId: bigint | null,
+  find: (name: string) => Promise<Advertiser | null> = (wanted) => findAdvertiser(db, wanted),
+): Promise<Advertiser> {
+  const advertiser = (await find(name)) ?? (await addAdvertiser(db, name, configuredId));
   if (configuredId === null || advertiser.advertiserId === configuredId) return advertiser;
   if (advertiser.advertiserId === null) return await pinAdvertiser(db, name, configuredId);
   throw new Trouble(
@@ -87,11 +92,21 @@ async function loadAdvertiser(db: Queryable, name: string): Promise<Advertiser> 
 }
 
 async function findAdvertiser(db: Queryable, name: string): Promise<Advertiser | null> {
-  const [row] = await db.query<AdvertiserRow>(
-    `SELECT name, advertiser_id, halt_kind, reason, agent_id FROM intake.advertisers WHERE name = $1`,
-    [name],
+  const [advertiser] = await findAdvertisers(db, [name]);
+  return advertiser ?? null;
+}
+
+/** The advertisers of these names; null for a name that was never heard of. */
+export async function findAdvertisers(db: Queryable, names: readonly string[]): Promise<(Advertiser | null)[]> {
+  const rows = await db.query<AdvertiserRow>(
+    `SELECT name, advertiser_id, halt_kind, reason, agent_id FROM intake.advertisers WHERE name = ANY ($1::text[])`,
+    [names],
   );
-  if (!row) return null;
+  const found = new Map(rows.map((row) => [row.name, toAdvertiser(row)]));
+  return names.map((name) => found.get(name) ?? null);
+}
+
+function toAdvertiser(row: AdvertiserRow): Advertiser {
   return {
     name: row.name,
     advertiserId: row.advertiser_id,

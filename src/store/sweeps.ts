@@ -225,18 +225,20 @@ export async function confirmCursors(db: Queryable, advertiserIds: readonly bigi
   );
 }
 
-/** A number for a sweep and the moment it begins; no row is written before there is something to book. */
-export async function beginSweep(db: Queryable): Promise<{ sweepId: bigint; startedAt: Date }> {
-  const [row] = await db.query<{ sweep_id: bigint; started_at: Date }>(
-    `SELECT nextval('intake.sweep_seq') AS sweep_id, now() AS started_at`,
+/** Numbers for sweeps and the moment they begin; no row is written before there is something to book. */
+export async function beginSweeps(db: Queryable, count: number): Promise<{ sweepId: bigint; startedAt: Date }[]> {
+  const rows = await db.query<{ sweep_id: bigint; started_at: Date }>(
+    `SELECT nextval('intake.sweep_seq') AS sweep_id, now() AS started_at FROM generate_series(1, $1::int)`,
+    [count],
   );
-  if (!row) throw new Error('A sequence gave no number.');
-  return { sweepId: row.sweep_id, startedAt: row.started_at };
+  return rows.map((row) => ({ sweepId: row.sweep_id, startedAt: row.started_at }));
 }
 
-/** Takes a request's number: answers are put in the order of these. */
-export async function takeSeq(db: Queryable): Promise<bigint> {
-  const [row] = await db.query<{ seq: bigint }>(`SELECT nextval('intake.request_seq') AS seq`);
-  if (!row) throw new Error('A sequence gave no number.');
-  return row.seq;
+/** Takes numbers for requests: answers are put in the order of these. */
+export async function takeSeqs(db: Queryable, count: number): Promise<bigint[]> {
+  const rows = await db.query<{ seq: bigint }>(
+    `SELECT nextval('intake.request_seq') AS seq FROM generate_series(1, $1::int)`,
+    [count],
+  );
+  return rows.map((row) => row.seq);
 }

@@ -80,7 +80,7 @@ export async function attend(
 /** Reads what is new. What nobody finishes is put on the desk, since the lane is ours; a first reading of everything is no poll. */
 async function poll(deps: AttendDeps, sweepDeps: SweepDeps, desk: Desk, duty: Duty): Promise<Attended> {
   const { advertiserId } = duty.advertiser;
-  const reading = await deps.store.loadReading(advertiserId, duty.lagMs);
+  const reading = await deps.store.loadReading({ advertiserId, lagMs: duty.lagMs });
   const isFirst = isFirstReading(reading);
   const isTakenUp = longReadings.some((name) => desk.due.has(name));
   if (isFirst || (reading.unfinished.length > 0 && !isTakenUp)) deps.demand('round');
@@ -97,7 +97,7 @@ async function carryOut(deps: AttendDeps, sweepDeps: SweepDeps, duty: Duty, name
   const { advertiserId } = duty.advertiser;
   if (name === 'round') {
     // A first reading goes on to its end: a poll in between would read the rest of it as if it were new.
-    const isFirst = isFirstReading(await deps.store.loadReading(advertiserId, duty.lagMs));
+    const isFirst = isFirstReading(await deps.store.loadReading({ advertiserId, lagMs: duty.lagMs }));
     const sweeps = isFirst
       ? await readRound(sweepDeps, { ...duty, shouldPause: undefined })
       : await readRound(sweepDeps, duty, { onlyUnfinished: true });

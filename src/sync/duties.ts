@@ -23,12 +23,15 @@ export interface Duty {
 
 /** Reads on from where the cursor stood one lag ago; the first time, everything. Goes on with what an earlier reading left open. */
 export async function readNew(deps: SweepDeps, duty: Duty, known?: ReadingState): Promise<SweepSummary> {
-  const { pollFrom, learned } =
+  const { pollFrom, learned, unfinished } =
     known ??
-    (await patiently(toPatience(deps, duty), () => deps.store.loadReading(duty.advertiser.advertiserId, duty.lagMs)));
+    (await patiently(toPatience(deps, duty), () =>
+      deps.store.loadReading({ advertiserId: duty.advertiser.advertiserId, lagMs: duty.lagMs }),
+    ));
   if (pollFrom === null) return await readAgain(deps, duty, toFirstPlan(duty));
   const plan: Plan = { from: pollFrom, rigor: 'poll', ...(learned && { capacity: learned.capacity }) };
-  return await sweep(deps, { ...duty, purpose: 'live', plan, parallel: 1 });
+  const isNew = !unfinished.some((one) => one.purpose === 'live' && one.low === pollFrom);
+  return await sweep(deps, { ...duty, purpose: 'live', plan, parallel: 1, isNew });
 }
 
 /**
@@ -41,7 +44,7 @@ export async function readRound(
   { recheck = false, onlyUnfinished = false } = {},
 ): Promise<SweepSummary[]> {
   const { unfinished } = await patiently(toPatience(deps, duty), () =>
-    deps.store.loadReading(duty.advertiser.advertiserId, duty.lagMs),
+    deps.store.loadReading({ advertiserId: duty.advertiser.advertiserId, lagMs: duty.lagMs }),
   );
   const sweeps: SweepSummary[] = [];
   let { advertiser } = duty;
@@ -125,7 +128,7 @@ export async function witnessByDate(deps: SweepDeps, duty: Duty, now: number): P
   const heard = await hear(deps.source, question, duty.lane.signal);
   if (heard.kind !== 'page') return 0;
   const advertiser = await recogniseAdvertiser(store, duty.advertiser, heard.page);
-  const cursor = await store.loadReading(advertiser.advertiserId, duty.lagMs);
+  const cursor = await store.loadReading({ advertiserId: advertiser.advertiserId, lagMs: duty.lagMs });
   const due = heard.page.applications
     .filter((one) => cursor.pollFrom !== null && one.id < cursor.pollFrom)
     .map((one) => one.id);

@@ -77,7 +77,7 @@ export async function examineSource(store: Store, source: Source, request: Sourc
   const findings: Finding[] = [];
   try {
     const { advertiserId } = await store.ensureAdvertiser(name, request.advertiserId);
-    const { learned, pollFrom } = await store.loadReading(advertiserId, 0);
+    const { learned, pollFrom } = await store.loadReading({ advertiserId, lagMs: 0 });
     const answer = await source.list({ afterId: pollFrom === null ? 0n : pollFrom - 1n }, signal);
     const told = answer.kind === 'page' ? answer.page.advertiserId : null;
     const isOurs = told === null || advertiserId === null || told === advertiserId;

@@ -66,7 +66,11 @@ async function claimPatiently(store: Store, request: LaneRequest): Promise<Lease
     const lease = await store.claimLease(request);
     if (lease) return lease;
     const holder = await store.loadHolder(request.name, request.lane);
-    if (!holder) continue;
+    if (!holder) {
+      // Free since, or lapsed and still held by a transaction of its last holder, which the server ends.
+      await sleep(50, undefined, { signal: request.signal });
+      continue;
+    }
     // A lease that grows is being renewed: its holder lives.
     if (first && (holder.owner !== first.owner || holder.remainingMs > first.remainingMs)) {
       throw new LaneHeld(

@@ -148,9 +148,9 @@ describe('a worker that is paused inside a transaction', () => {
     paused.kill('SIGSTOP');
     await sleep(2_500);
     await using other = await spawnWorker(named('other'));
-    const tries = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'other' AND query LIKE 'INSERT INTO intake.leases%'`;
+    const tries = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'other' AND query LIKE '%intake.leases%'`;
     await until(async () => (await database.query(tries)).length > 0);
-    await sleep(300);
+    await sleep(1_500);
     paused.kill('SIGCONT');
     await holder.query('ROLLBACK');
     await holder.end();
