@@ -1,7 +1,7 @@
 // Advertisers: the accounts that are swept, by their configured name. The id is learned from the first answer and pinned;
 // a halted advertiser rests until its cause is gone.
 import { Trouble } from '../domain/trouble.ts';
-import type { Queryable } from './database.ts';
+import { type Queryable, sqlState } from './database.ts';
 
 /** refused: the credential does not open the door, recovers by itself. mismatch: somebody else's data came, a person must look. */
 export type HaltKind = 'refused' | 'mismatch';
@@ -48,10 +48,19 @@ async function addAdvertiser(db: Queryable, name: string, configuredId: bigint |
 
 /** Pins the id that the first answer showed. Once pinned it never changes. */
 export async function pinAdvertiser(db: Queryable, name: string, advertiserId: bigint): Promise<Advertiser> {
-  await db.query(`UPDATE intake.advertisers SET advertiser_id = $2 WHERE name = $1 AND advertiser_id IS NULL`, [
-    name,
-    advertiserId,
-  ]);
+  try {
+    await db.query(`UPDATE intake.advertisers SET advertiser_id = $2 WHERE name = $1 AND advertiser_id IS NULL`, [
+      name,
+      advertiserId,
+    ]);
+  } catch (error) {
+    if (sqlState(error) !== '23505') throw error;
+    throw new Trouble(
+      'mismatch',
+      `${name} answers as advertiser ${advertiserId}, which is read under another name. Nothing was kept. ` +
+        'To rename it: UPDATE intake.advertisers SET name, then change the configuration.',
+    );
+  }
   return await loadAdvertiser(db, name);
 }
 
