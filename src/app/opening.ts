@@ -1,7 +1,7 @@
 // Opens what a command needs from its configuration: database, store, source, blobs. Each comes back disposable.
 // The only opener of resources beside app.ts; it decides nothing about what is read or kept.
 import { readFileSync } from 'node:fs';
-import { tmpdir, userInfo } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadFreeBytes, openDiskBlobs } from '../blobs/disk.ts';
 import type { Config } from '../config.ts';
@@ -152,8 +152,8 @@ const checksums = { required: 'WHEN_REQUIRED', supported: 'WHEN_SUPPORTED', off:
 
 /** Where large files wait on their way to the store. */
 export async function openSpoolOf(): Promise<Spool & { loadBytes(): Promise<number> }> {
-  // One per account of the system: a folder that another user made would be closed to this one.
-  const folder = join(tmpdir(), `intake-spool-${userInfo().uid}`);
+  // One per account of the system: a folder that another user made would be closed to this one. By number: in a container it may have no name.
+  const folder = join(tmpdir(), `intake-spool-${process.getuid?.() ?? 0}`);
   const spool = await openSpool(folder, spoolMemoryBytes);
   return { ...spool, loadBytes: () => loadFreeBytes(folder) };
 }
