@@ -119,7 +119,7 @@ export async function openBlobsOf(
   store: Store,
   signal: AbortSignal,
 ): Promise<BlobStore> {
-  const blobs = await openConfigured(config);
+  const blobs = await openAnyBlobs(config);
   try {
     const pinned = await store.loadBlobStore();
     // Only a database without a store marks one: an unmounted folder must not pass for a new store.
@@ -132,7 +132,8 @@ export async function openBlobsOf(
   }
 }
 
-async function openConfigured({ blobs: { place, s3 }, source }: Config<'blobs' | 'source'>): Promise<BlobStore> {
+/** The blob store of the configuration, whether it is the right one or not. */
+export async function openAnyBlobs({ blobs: { place, s3 }, source }: Config<'blobs' | 'source'>): Promise<BlobStore> {
   if (place.kind === 'disk') return await openDiskBlobs(place.path);
   // Loaded only where it is used: the SDK is large.
   const { openS3Blobs } = await import('../blobs/s3.ts');

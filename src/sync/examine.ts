@@ -1,7 +1,9 @@
 // What `intake doctor` looks at, one finding per check: can the database and the source be used, and what is the source like?
-// Asks one harmless question of each source; stores nothing.
+// Asks one harmless question of each source, and leaves nothing behind.
+import { hash, randomBytes } from 'node:crypto';
+import { type BlobStore, toBlobKey } from '../domain/blob.ts';
 import { assumptions } from '../domain/certificate.ts';
-import { Trouble } from '../domain/trouble.ts';
+import { Trouble, WrongStore } from '../domain/trouble.ts';
 import type { Source } from '../source/client.ts';
 import type { Learned } from '../store/resume.ts';
 import type { Store } from '../store/store.ts';
@@ -40,6 +42,33 @@ export async function examineDatabase(store: Store, now: () => number): Promise<
     ];
   } catch (trouble) {
     return [{ check: 'database', ok: false, detail: toWords(trouble), trouble }];
+  }
+}
+
+/** The storage: the one that this database's files lie in, and it takes, gives back and deletes. What was put is gone afterwards. */
+export async function examineStorage(
+  store: Store,
+  open: () => Promise<BlobStore>,
+  signal: AbortSignal,
+): Promise<Finding> {
+  try {
+    await using blobs = await open();
+    const pinned = await store.loadBlobStore();
+    const identity = await blobs.loadIdentity(signal);
+    if (pinned !== null && pinned.identity !== identity) {
+      const detail = `${blobs.location} is not the store that this database was filled into`;
+      return { check: 'storage', ok: false, detail, trouble: new WrongStore(detail) };
+    }
+    const bytes = randomBytes(64);
+    const facts = { sizeBytes: bytes.length, sha256: hash('sha256', bytes) };
+    const key = toBlobKey(0n, facts.sha256);
+    await blobs.put(key, bytes, facts, signal);
+    const condition = await blobs.verify(key, facts, 'bytes', signal);
+    await blobs.delete([key], signal);
+    return { check: 'storage', ok: condition === 'intact', detail: `${blobs.location} takes, gives back and deletes` };
+  } catch (trouble) {
+    signal.throwIfAborted();
+    return { check: 'storage', ok: false, detail: toWords(trouble), trouble };
   }
 }
 
