@@ -76,7 +76,7 @@ interface Chosen {
 }
 
 /** Bytes that nothing refers to are kept this long. */
-const orphanGraceMs = 24 * 3_600_000;
+export const orphanGraceMs = 24 * 3_600_000;
 
 /** Rows against objects and bytes, objects against rows. */
 export async function verifyOnce(

@@ -50,9 +50,15 @@ export interface PageSummary {
 }
 
 /** Writes a page, its queued downloads, its events, the sweep's progress and the cursor together. `key` makes person keys. */
-export async function commitPage(db: Database, key: Buffer, page: PageCommit): Promise<PageSummary> {
+export async function commitPage(
+  db: Database,
+  key: Buffer,
+  page: PageCommit,
+  lookAround: LookAround = async (one) => (await loadSurroundings(db, [one]))[0] ?? alone,
+): Promise<PageSummary> {
   return await untilSettled(async () => {
-    const plan = await compare(db, page);
+    const isEmpty = page.applications.length + page.rejects.length === 0;
+    const plan = isEmpty ? toEmptyPlan(page, await lookAround(page)) : await compare(db, page);
     if (plan.writes === 0 && plan.progress.quiet && !plan.otherLane) return nothingWritten;
     return await db.transaction(async (tx) => {
       await fence(tx, page.lease);
@@ -136,6 +142,42 @@ async function compare(db: Queryable, page: PageCommit): Promise<Plan> {
   const writes = fresh.length + changed.length + returned.length + page.rejects.length;
   const progress = page.learn({ unheld: fresh.map((a) => a.id), missing: await loadMissing(db, page) });
   return { fresh, changed, returned, writes, progress, otherLane: rows[0]?.other_lane ?? false };
+}
+
+/** What stands around an answer that brought nothing. */
+export interface Surroundings {
+  readonly otherLane: boolean;
+  readonly missing: readonly bigint[];
+}
+
+type LookAround = (page: PageCommit) => Promise<Surroundings>;
+const alone: Surroundings = { otherLane: false, missing: [] };
+
+/** The surroundings of many empty answers in one statement: most polls of most advertisers bring nothing. */
+export async function loadSurroundings(db: Queryable, pages: readonly PageCommit[]): Promise<Surroundings[]> {
+  const rows = await db.query<{ other_lane: boolean; missing: string[] }>(
+    `SELECT EXISTS (SELECT 1 FROM intake.leases l WHERE l.name = q.name AND l.lane <> q.lane AND l.expires_at > '-infinity') AS other_lane,
+       ARRAY(SELECT a.application_id::text FROM intake.applications a
+         WHERE a.advertiser_id = q.advertiser_id AND a.application_id >= q.low AND (q.high IS NULL OR a.application_id <= q.high)
+           AND a.first_seen_at < q.started_at AND a.missing_since IS NULL
+         ORDER BY a.application_id LIMIT q.most) AS missing
+     FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::timestamptz[], $7::bigint[])
+       WITH ORDINALITY AS q (name, lane, advertiser_id, low, high, started_at, most, nth) ORDER BY q.nth`,
+    [
+      pages.map((page) => page.lease.name),
+      pages.map((page) => page.lease.lane),
+      pages.map((page) => page.advertiserId),
+      pages.map((page) => page.asked?.low ?? null),
+      pages.map((page) => page.asked?.high ?? null),
+      pages.map((page) => page.startedAt),
+      pages.map((page) => page.asked?.mostMissing ?? 0),
+    ],
+  );
+  return rows.map((row) => ({ otherLane: row.other_lane, missing: row.missing.map(BigInt) }));
+}
+
+function toEmptyPlan(page: PageCommit, { otherLane, missing }: Surroundings): Plan {
+  return { fresh: [], changed: [], returned: [], writes: 0, progress: page.learn({ unheld: [], missing }), otherLane };
 }
 
 async function loadMissing(db: Queryable, page: PageCommit): Promise<bigint[]> {

@@ -6,13 +6,14 @@ import type { Period } from '../domain/history.ts';
 import type { ScreenReading } from '../domain/screen.ts';
 import {
   ensureAdvertiser,
+  findAdvertisers,
   type HaltKind,
   haltAdvertiser,
-  loadAdvertiserIds,
   noteAgent,
   pinAdvertiser,
   unhaltAdvertiser,
 } from './advertisers.ts';
+import { createBatch } from './batch.ts';
 import {
   adoptBlob,
   collectOrphans,
@@ -28,7 +29,7 @@ import {
   type Claim,
   type ClaimRequest,
   claimDownloads,
-  isDrainDue,
+  loadDueAdvertisers,
   loadWaiting,
   type Postponement,
   postponeDownload,
@@ -48,18 +49,27 @@ import {
 } from './held-files.ts';
 import { loadHistory } from './history.ts';
 import { loadBusiestJobs } from './jobs.ts';
-import { claimLease, type Lane, type Lease, type LeaseClaim, loadHolder, releaseLease, renewLease } from './leases.ts';
+import {
+  claimLeases,
+  type Lane,
+  type Lease,
+  type LeaseClaim,
+  loadHolder,
+  releaseLeases,
+  renewLease,
+} from './leases.ts';
 import { ensureSchema, loadServer, type SchemaRequest } from './migrations.ts';
 import { takeTurns } from './paces.ts';
-import { commitPage, type PageCommit } from './pages.ts';
+import { commitPage, loadSurroundings, type PageCommit } from './pages.ts';
 import { erasePrefills, forgetResumes, lapsePrefills, loadLeavingResumes } from './prefill-ends.ts';
 import * as prefills from './prefills.ts';
+import { pruneBooks } from './pruning.ts';
 import {
   dropUnfinished,
   loadHeld,
   loadNewest,
   loadOpenRanges,
-  loadReading,
+  loadReadings,
   loadRecentFrom,
   loadUnfinished,
   loadUnheld,
@@ -67,7 +77,7 @@ import {
 } from './resume.ts';
 import { type Ending, type Settled, type Settlement, settleDownloads } from './settling.ts';
 import { loadAdvertiserStatus } from './status.ts';
-import { beginSweep, confirmCursors, noteStop, type Sweep, takeSeq } from './sweeps.ts';
+import { beginSweeps, confirmCursors, noteStop, type Sweep, takeSeqs } from './sweeps.ts';
 
 export interface StoreOptions extends DatabaseOptions {
   /** Makes person keys; the same for as long as the data lives. */
@@ -88,37 +98,45 @@ export function openStore(options: StoreOptions) {
     (blob) => blob.advertiserId,
     (blobs) => intendBlobs(db, blobs),
   );
+  const beginSweep = createBatch((calls: readonly object[]) => beginSweeps(db, calls.length));
+  const takeSeq = createBatch((calls: readonly object[]) => takeSeqs(db, calls.length));
+  const findAdvertiser = createBatch((names: readonly string[]) => findAdvertisers(db, names));
+  const lookAround = createBatch((asked: Parameters<typeof loadSurroundings>[1]) => loadSurroundings(db, asked));
+  const release = createBatch(async (given: Parameters<typeof releaseLeases>[1]) => {
+    await releaseLeases(own, given);
+    return given.map(() => undefined);
+  });
   return {
     ensureSchema: (request: SchemaRequest) => ensureSchema(db, request),
     loadServer: () => loadServer(db),
 
-    ensureAdvertiser: (name: string, configuredId: bigint | null) => ensureAdvertiser(db, name, configuredId),
+    ensureAdvertiser: (name: string, configuredId: bigint | null) =>
+      ensureAdvertiser(db, name, configuredId, findAdvertiser),
     pinAdvertiser: (name: string, id: bigint) => pinAdvertiser(db, name, id),
     haltAdvertiser: (name: string, kind: HaltKind, reason: string) => haltAdvertiser(db, name, kind, reason),
     unhaltAdvertiser: (name: string, kind?: HaltKind) => unhaltAdvertiser(db, name, kind),
-    loadAdvertiserIds: (names: readonly string[]) => loadAdvertiserIds(db, names),
-    isDrainDue: (advertisers: readonly bigint[]) => isDrainDue(db, advertisers),
+    loadDueAdvertisers: () => loadDueAdvertisers(db),
     noteAgent: (name: string, agentId: string | null) => noteAgent(db, name, agentId),
 
-    claimLease: (request: LeaseClaim) => claimLease(own, request),
+    claimLease: createBatch((claims: readonly LeaseClaim[]) => claimLeases(own, claims)),
     renewLease: (lease: Lease, leaseMs: number) => renewLease(own, lease, leaseMs),
-    releaseLease: (lease: Lease, done?: boolean) => releaseLease(own, lease, done),
+    releaseLease: (lease: Lease, done = false) => release({ lease, done }),
     takeTurns: (source: string, stretchMs: number) => takeTurns(db, source, stretchMs),
     loadHolder: (name: string, lane: Lane) => loadHolder(own, name, lane),
 
-    beginSweep: () => beginSweep(db),
+    beginSweep: () => beginSweep({}),
     noteStop: (advertiserId: bigint | null, sweep: Sweep, reason: string) => noteStop(db, advertiserId, sweep, reason),
     loadUnfinished: (key: SweepKey) => loadUnfinished(db, key),
     dropUnfinished: (key: SweepKey) => dropUnfinished(db, key),
     loadOpenRanges: (advertiserId: bigint) => loadOpenRanges(db, advertiserId),
-    loadReading: (advertiserId: bigint | null, lagMs: number) => loadReading(db, advertiserId, lagMs),
+    loadReading: createBatch((asked: Parameters<typeof loadReadings>[1]) => loadReadings(db, asked)),
     loadHeld: (advertiserId: bigint, low: bigint, high: bigint | null) => loadHeld(db, advertiserId, low, high),
     loadNewest: (advertiserId: bigint | null) => loadNewest(db, advertiserId),
     loadUnheld: (advertiserId: bigint | null, ids: readonly bigint[]) => loadUnheld(db, advertiserId, ids),
     loadRecentFrom: (advertiserId: bigint | null, days: number) => loadRecentFrom(db, advertiserId, days),
     confirmCursors: (advertiserIds: readonly bigint[]) => confirmCursors(db, advertiserIds),
-    takeSeq: () => takeSeq(db),
-    commitPage: (page: PageCommit) => commitPage(db, options.privacyKey, page),
+    takeSeq: () => takeSeq({}),
+    commitPage: (page: PageCommit) => commitPage(db, options.privacyKey, page, lookAround),
 
     claimDownloads: (request: ClaimRequest) => claimDownloads(db, request),
     renewDownloads: (claims: readonly Claim[], leaseMs: number) => renewDownloads(own, claims, leaseMs),
@@ -152,6 +170,7 @@ export function openStore(options: StoreOptions) {
       replaceReading(db, file, reading, note),
 
     pruneEvents: () => pruneEvents(db),
+    pruneBooks: () => pruneBooks(db),
 
     beginPrefill: (start: prefills.PrefillStart) => prefills.beginPrefill(db, start),
     takeState: (state: Parameters<typeof prefills.takeState>[1]) => prefills.takeState(db, state),

@@ -208,9 +208,21 @@ async function raiseCursor(tx: Queryable, advertiserId: bigint, through: bigint)
   );
 }
 
-/** What the cursors say is still true: what is new was just read, also where nothing new was found. One statement for any number. */
+/**
+ * What the cursors say is still true: what is new was just read, also where nothing new was found. One statement for any number.
+ * An account without any application gets a cursor before the first id, so that its polls are seen as well.
+ */
 export async function confirmCursors(db: Queryable, advertiserIds: readonly bigint[]): Promise<void> {
-  await db.query(`UPDATE intake.cursors SET as_of = now() WHERE advertiser_id = ANY ($1::bigint[])`, [advertiserIds]);
+  await db.query(
+    `WITH confirmed AS (
+       UPDATE intake.cursors SET as_of = now() WHERE advertiser_id = ANY ($1::bigint[]) RETURNING advertiser_id
+     )
+     INSERT INTO intake.cursors (advertiser_id, after_id, as_of)
+     SELECT id, 0, now() FROM (SELECT unnest($1::bigint[]) EXCEPT SELECT advertiser_id FROM confirmed) AS unread (id)
+     WHERE NOT EXISTS (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = id)
+     ON CONFLICT (advertiser_id) DO NOTHING`,
+    [advertiserIds],
+  );
 }
 
 /** Says on a sweep's row why it is not at its end; the next answer that it books clears it. */
@@ -226,18 +238,20 @@ export async function noteStop(
   );
 }
 
-/** A number for a sweep and the moment it begins; no row is written before there is something to book. */
-export async function beginSweep(db: Queryable): Promise<{ sweepId: bigint; startedAt: Date }> {
-  const [row] = await db.query<{ sweep_id: bigint; started_at: Date }>(
-    `SELECT nextval('intake.sweep_seq') AS sweep_id, now() AS started_at`,
+/** Numbers for sweeps and the moment they begin; no row is written before there is something to book. */
+export async function beginSweeps(db: Queryable, count: number): Promise<{ sweepId: bigint; startedAt: Date }[]> {
+  const rows = await db.query<{ sweep_id: bigint; started_at: Date }>(
+    `SELECT nextval('intake.sweep_seq') AS sweep_id, now() AS started_at FROM generate_series(1, $1::int)`,
+    [count],
   );
-  if (!row) throw new Error('A sequence gave no number.');
-  return { sweepId: row.sweep_id, startedAt: row.started_at };
+  return rows.map((row) => ({ sweepId: row.sweep_id, startedAt: row.started_at }));
 }
 
-/** Takes a request's number: answers are put in the order of these. */
-export async function takeSeq(db: Queryable): Promise<bigint> {
-  const [row] = await db.query<{ seq: bigint }>(`SELECT nextval('intake.request_seq') AS seq`);
-  if (!row) throw new Error('A sequence gave no number.');
-  return row.seq;
+/** Takes numbers for requests: answers are put in the order of these. */
+export async function takeSeqs(db: Queryable, count: number): Promise<bigint[]> {
+  const rows = await db.query<{ seq: bigint }>(
+    `SELECT nextval('intake.request_seq') AS seq FROM generate_series(1, $1::int)`,
+    [count],
+  );
+  return rows.map((row) => row.seq);
 }

@@ -40,7 +40,8 @@ export async function loadRun(
   const low = plan.from ?? 1n;
   const high = plan.to ?? null;
   const axis = plan.axis ?? 'id';
-  if (advertiser.advertiserId !== null) {
+  const isNew = request.isNew && fallback === undefined;
+  if (advertiser.advertiserId !== null && !isNew) {
     const { advertiserId } = advertiser;
     const found = await store.loadUnfinished({ advertiserId, lane: lane.lease.lane, purpose, axis, low, high });
     if (found) {

@@ -3,6 +3,7 @@
 
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
+import { SettingTrouble } from '../domain/trouble.ts';
 
 /** A listening server; closing it takes no new requests and waits for those under way, for a few seconds. */
 export interface Server extends AsyncDisposable {
@@ -18,12 +19,16 @@ export async function openServer(options: {
   readonly host: string;
   readonly port: number;
   readonly fetch: Parameters<typeof createAdaptorServer>[0]['fetch'];
+  /** The variable that names the port, for whoever finds it taken. */
+  readonly setting: string;
 }): Promise<Server> {
-  const { host, port, fetch } = options;
+  const { host, port, fetch, setting } = options;
   const serverOptions = { maxHeaderSize: longestHeadersBytes, headersTimeout: 10_000, requestTimeout: 30_000 };
   const server = createAdaptorServer({ fetch, serverOptions });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(port, host, resolve);
+  }).catch((cause: NodeJS.ErrnoException) => {
+    throw new SettingTrouble(`${setting}: port ${port} cannot be opened on ${host} (${cause.code}).`, cause);
   });
   const { port: taken } = server.address() as AddressInfo;
   return {

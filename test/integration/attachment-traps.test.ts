@@ -50,9 +50,9 @@ describe('A1 HasVirus', () => {
     board.change(first, { attachments: [resume(same, { hasVirus: true })] });
     await intake.sweep(true);
     // Nothing is queued, and yet a worker must wake to delete the bytes.
-    expect(await intake.store.isDrainDue([board.advertiserId])).toBe(true);
+    expect([...(await intake.store.loadDueAdvertisers()).values()]).toEqual([board.advertiserId]);
     await intake.drain();
-    expect(await intake.store.isDrainDue([board.advertiserId])).toBe(false);
+    expect((await intake.store.loadDueAdvertisers()).size).toBe(0);
     expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
     expect(await intake.keys()).toEqual([]);
     expect(await intake.database.query(`SELECT 1 FROM intake.applications WHERE ready_at IS NULL`)).toEqual([]);

@@ -8,7 +8,7 @@ import {
   type Claim,
   type ClaimRequest,
   claimDownloads,
-  isDrainDue,
+  loadDueAdvertisers,
   loadWaiting,
   postponeDownload,
   renewDownloads,
@@ -102,8 +102,7 @@ describe('a claim', () => {
     const { claims } = await claimDownloads(db, request({ advertisers: [7n, 8n, 9n], limit: 20 }));
     const of = (id: bigint) => claims.filter((claim) => claim.advertiserId === id).length;
     expect([of(7n), of(8n), of(9n)]).toEqual([10, 10, 0]);
-    expect(await isDrainDue(db, [9n])).toBe(false);
-    expect(await isDrainDue(db, [7n, 9n])).toBe(true);
+    expect([...(await loadDueAdvertisers(db)).values()].toSorted()).toEqual([7n, 8n]);
   });
 
   test('is filled by the one that has work among many that have none, and not overfilled by many that have', async ({

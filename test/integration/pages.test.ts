@@ -2,7 +2,7 @@
 import { describe, expect } from 'vitest';
 import { attachmentKinds } from '../../src/domain/application.ts';
 import { openDatabase } from '../../src/store/database.ts';
-import { claimLease, type Lease, releaseLease } from '../../src/store/leases.ts';
+import { claimLease, type Lease, releaseLeases } from '../../src/store/leases.ts';
 import { commitPage } from '../../src/store/pages.ts';
 import { anApplication, anAttachment, aPage } from '../support/applications.ts';
 import { test as base } from '../support/test-database.ts';
@@ -210,7 +210,7 @@ describe('a known application that changed', () => {
     const slow = aPage(backfill, [anApplication(1, { email: 'between@example.com' })], { seq: 200n });
     expect(await commitPage(db, key, slow)).toMatchObject({ changed: 0, stale: [1n] });
     expect(await db.query(`SELECT email FROM intake.applications`)).toEqual([{ email: 'person1@example.com' }]);
-    await releaseLease(db, backfill);
+    await releaseLeases(db, [{ lease: backfill, done: false }]);
   });
 
   test('and changed back is right in the end, however two lanes meet over it', async ({ db, live }) => {
