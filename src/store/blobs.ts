@@ -3,24 +3,34 @@
 import type { BlobFacts } from '../domain/blob.ts';
 import { WrongStore } from '../domain/trouble.ts';
 import type { Queryable } from './database.ts';
+import type { Claim } from './downloads.ts';
+
+/** What may be done with announced bytes: put them, nothing (condemned), or nothing because the claim is not ours any more. */
+export type Intent = 'put' | 'condemned' | 'lost';
 
 /**
- * Announces bytes before they are put, so that none can lie in the store unknown. False: they are condemned and must not be put.
- * Not waited for on the platter: a crash of the database may forget it, and verify then finds the bytes from the other side.
+ * Announces bytes before they are put, so that none can lie in the store unknown: in the books of blobs, and on the download they are
+ * put for, so that whoever erases its person knows what is on its way. Not waited for on the platter: a crash of the database may
+ * forget it, and verify then finds the bytes from the other side.
  */
 export async function intendBlob(
   db: Queryable,
-  blob: BlobFacts & { readonly advertiserId: bigint; readonly key: string },
-): Promise<boolean> {
+  { advertiserId, applicationId, kind, token }: Claim,
+  blob: BlobFacts & { readonly key: string },
+): Promise<Intent> {
   const rows = await db.query<{ state: string }>(
-    `WITH unhurried AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+    `WITH unhurried AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)), claim AS (
+       UPDATE intake.downloads SET sha256 = $2
+       WHERE advertiser_id = $1 AND application_id = $5 AND kind = $6 AND lease_token = $7 RETURNING 1
+     )
      INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state)
-     SELECT $1, $2, $3, $4, 'writing' FROM unhurried
+     SELECT $1, $2, $3, $4, 'writing' FROM unhurried, claim
      ON CONFLICT (advertiser_id, sha256) DO UPDATE SET intended_at = now(), orphaned_at = NULL
      RETURNING state`,
-    [blob.advertiserId, blob.sha256, blob.sizeBytes, blob.key],
+    [advertiserId, blob.sha256, blob.sizeBytes, blob.key, applicationId, kind, token],
   );
-  return rows[0]?.state !== 'condemned';
+  const [row] = rows;
+  return row === undefined ? 'lost' : row.state === 'condemned' ? 'condemned' : 'put';
 }
 
 /** Condemned blobs whose bytes may still be in the store. */

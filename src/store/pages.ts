@@ -4,12 +4,13 @@
 import { hash } from 'node:crypto';
 import type { Application, Reject } from '../domain/application.ts';
 import { applyChanges } from './changes.ts';
-import { type Database, type Lock, type Queryable, untilSettled } from './database.ts';
+import { type Database, type Queryable, untilSettled } from './database.ts';
 import { notifyQueued } from './downloads.ts';
 import { type ApplicationEvent, appendEvents } from './events.ts';
-import { fence } from './leases.ts';
+import { fence, laneLock } from './leases.ts';
 import { isReady, type Reading, toPriority, toRow } from './rows.ts';
 import { type Progress, saveProgress } from './sweeps.ts';
+import { findErased } from './tombstones.ts';
 
 /** One list answer, ready to be kept. */
 export interface PageCommit extends Reading {
@@ -46,35 +47,34 @@ export async function commitPage(db: Database, key: Buffer, page: PageCommit): P
   return await untilSettled(async () => {
     const plan = await compare(db, page);
     if (plan.writes === 0 && plan.progress.quiet && !plan.otherLane) return nothingWritten;
-    return await db.transaction(async (tx) => {
-      await fence(tx, page.lease);
-      // Beside a running other lane the comparison must happen under the lock, or both could write what they compared earlier.
-      return await write(tx, key, page, plan.otherLane ? await compare(tx, page) : plan);
-    }, laneLock(page));
+    return await db.transaction(
+      async (tx) => {
+        await fence(tx, page.lease);
+        // Beside a running other lane the comparison must happen under the lock, or both could write what they compared earlier.
+        return await write(tx, key, page, plan.otherLane ? await compare(tx, page) : plan);
+      },
+      laneLock(page.advertiserId, page.lease.lane),
+    );
   });
 }
 
 const nothingWritten: PageSummary = { added: 0, changed: 0, quarantined: 0, booked: false, stale: [] };
 
-/** Keeps the two lanes of an advertiser apart while one writes; the parallel readers of a backfill share their side of it. */
-function laneLock(page: PageCommit): Lock {
-  return { class: 1, key: page.advertiserId, shared: page.lease.lane === 'backfill' };
-}
-
 async function write(tx: Queryable, key: Buffer, page: PageCommit, plan: Plan): Promise<PageSummary> {
   const events: ApplicationEvent[] = [];
-  if (plan.fresh.length > 0) {
-    if (plan.progress.sweep.purpose === 'live') await noteLateness(tx, page, plan.fresh);
-    await insertNew(tx, key, page, plan.fresh, events);
+  const fresh = await withoutErased(tx, key, page, plan.fresh);
+  if (fresh.length > 0) {
+    if (plan.progress.sweep.purpose === 'live') await noteLateness(tx, page, fresh);
+    await insertNew(tx, key, page, fresh, events);
   }
-  const stale = plan.changed.length > 0 ? await applyChanges(tx, key, page, plan.changed, events) : [];
+  const { changed, stale } = await applyChanges(tx, key, page, plan.changed, events);
   if (plan.returned.length > 0) await unmarkAbsent(tx, page.advertiserId, plan.returned);
-  if (page.rejects.length > 0) await quarantine(tx, page, plan.progress.sweep.sweepId);
+  const quarantined = await quarantine(tx, key, page, plan.progress.sweep.sweepId);
   if (plan.otherLane && page.applications.length > 0) await recordReading(tx, page);
   const summary = {
-    added: plan.fresh.length,
-    changed: plan.changed.length - stale.length,
-    quarantined: page.rejects.length,
+    added: fresh.length,
+    changed,
+    quarantined,
     booked: !plan.progress.outside,
     stale,
   };
@@ -135,7 +135,7 @@ async function loadMissing(db: Queryable, page: PageCommit): Promise<bigint[]> {
   const rows = await db.query<{ application_id: bigint }>(
     `SELECT application_id FROM intake.applications
      WHERE advertiser_id = $1 AND application_id >= $2 AND ($3::bigint IS NULL OR application_id <= $3)
-       AND first_seen_at < $4 AND missing_since IS NULL AND application_id <> ALL ($5::bigint[])
+       AND first_seen_at < $4 AND missing_since IS NULL AND erased_at IS NULL AND application_id <> ALL ($5::bigint[])
      ORDER BY application_id LIMIT $6`,
     [
       page.advertiserId,
@@ -223,9 +223,32 @@ async function unmarkAbsent(tx: Queryable, advertiserId: bigint, ids: readonly b
   );
 }
 
-/** Keeps what is no application, whole. The same element counts up, at most once per sweep. */
-async function quarantine(tx: Queryable, page: PageCommit, sweepId: bigint): Promise<void> {
-  const rejects = new Map(page.rejects.map((r) => [hash('sha256', r.rawText ?? r.raw), r]));
+/** Of those that are not held, erased ones (their row was lost, not their tombstone) come back as an id and a date, and nothing more. */
+async function withoutErased(
+  tx: Queryable,
+  key: Buffer,
+  { advertiserId }: PageCommit,
+  fresh: readonly Application[],
+): Promise<readonly Application[]> {
+  if (fresh.length === 0) return fresh;
+  const ids = fresh.map((a) => String(a.id));
+  const erased = await findErased(tx, key, advertiserId, 'application', ids);
+  if (erased.size === 0) return fresh;
+  await tx.query(
+    `INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq, erased_at)
+     SELECT $1, id, '', 0, now() FROM unnest($2::bigint[]) AS id`,
+    [advertiserId, ids.filter((_, at) => erased.has(at))],
+  );
+  return fresh.filter((_, at) => !erased.has(at));
+}
+
+/** Keeps what is no application, whole, unless it was erased. The same element counts up, at most once per sweep. */
+async function quarantine(tx: Queryable, key: Buffer, page: PageCommit, sweepId: bigint): Promise<number> {
+  if (page.rejects.length === 0) return 0;
+  const prints = page.rejects.map((r) => hash('sha256', r.rawText ?? r.raw));
+  const erased = await findErased(tx, key, page.advertiserId, 'quarantine', prints);
+  const kept = page.rejects.flatMap((r, at) => (erased.has(at) ? [] : [[prints[at] as string, r] as const]));
+  const rejects = new Map(kept);
   await tx.query(
     `INSERT INTO intake.quarantine AS q (advertiser_id, fingerprint, reason, raw, raw_text, sweep_id)
      SELECT $1, decode(r.fingerprint, 'hex'), r.reason, r.raw::jsonb, r.raw_text, $2
@@ -242,6 +265,7 @@ async function quarantine(tx: Queryable, page: PageCommit, sweepId: bigint): Pro
       [...rejects.values()].map((r) => r.rawText),
     ],
   );
+  return kept.length;
 }
 
 /** Remembers that a request numbered `seq` has seen these ids, for changes that a slower, older request may still bring (P5). */

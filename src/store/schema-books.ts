@@ -21,6 +21,7 @@ export const advertisers = intake.table(
     learned: jsonb().notNull().default({}),
     lateMs: id64('late_ms'),
     lateAt: at('late_at'),
+    retentionDue: id64('retention_due'),
     createdAt: at('created_at').notNull().defaultNow(),
     haltedAt: at('halted_at'),
   },

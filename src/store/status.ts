@@ -25,6 +25,8 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
     damaged: bigint;
     unreadable: bigint;
     quarantined: bigint;
+    retention_due: bigint | null;
+    erasing_since: Date | null;
     submitted_at: number[];
     late_ms: bigint | null;
     open_ranges: number;
@@ -33,7 +35,7 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
     covered_at: Date | null;
     complete_through: Date | null;
   }>(
-    `SELECT v.name, v.advertiser_id, v.halt_kind, v.reason, v.halted_at, v.late_ms, c.after_id, c.as_of,
+    `SELECT v.name, v.advertiser_id, v.halt_kind, v.reason, v.halted_at, v.late_ms, v.retention_due, c.after_id, c.as_of,
        k.open_ranges, k.certificate, k.reason AS coverage_reason, k.as_of AS covered_at, k.complete_through,
        (SELECT count(*) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS applications,
        (SELECT max(submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS newest,
@@ -43,6 +45,7 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
        (SELECT count(*) FROM intake.attachments a WHERE a.advertiser_id = v.advertiser_id
           AND a.kind = 'screen' AND a.state = 'stored' AND a.parser_version IS NULL) AS unreadable,
        (SELECT count(*) FROM intake.quarantine q WHERE q.advertiser_id = v.advertiser_id AND resolved_at IS NULL) AS quarantined,
+       (SELECT min(j.requested_at) FROM intake.erasure_jobs j WHERE j.advertiser_id = v.advertiser_id AND j.closed_at IS NULL) AS erasing_since,
        ARRAY(SELECT extract(epoch FROM a.submitted_at)::float8 * 1000 FROM intake.applications a
          WHERE a.advertiser_id = v.advertiser_id AND a.submitted_at IS NOT NULL ORDER BY a.submitted_at DESC LIMIT 500) AS submitted_at
      FROM intake.advertisers v JOIN intake_analytics.completeness k ON k.advertiser = v.name
@@ -84,6 +87,8 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
       attachments.filter((a) => a.advertiser_id === row.advertiser_id).map((a) => [a.state, Number(a.n)]),
     ),
     quarantined: Number(row.quarantined),
+    retentionDue: row.retention_due === null ? null : Number(row.retention_due),
+    erasingSince: row.erasing_since,
     submittedAt: row.submitted_at,
     latenessMs: row.late_ms === null ? null : Number(row.late_ms),
     openRanges: row.open_ranges,

@@ -1,6 +1,7 @@
 // The store as the rest of the house sees it: every statement bound to one database. sync/ and web/ know only this type.
 import type { Note } from '../domain/application.ts';
 import type { BlobFacts } from '../domain/blob.ts';
+import type { ErasureJob, Sought } from '../domain/erasure.ts';
 import type { HashSetting } from '../domain/hash-trust.ts';
 import type { Period } from '../domain/history.ts';
 import type { ScreenReading } from '../domain/screen.ts';
@@ -13,9 +14,11 @@ import {
   pinAdvertiser,
   unhaltAdvertiser,
 } from './advertisers.ts';
+import { type Deed, recordDeed } from './audit.ts';
 import {
   adoptBlob,
   collectOrphans,
+  dropBlobs,
   loadBlobs,
   markDamaged,
   markOrphans,
@@ -35,7 +38,17 @@ import {
   renewDownloads,
   returnDownloads,
 } from './downloads.ts';
+import {
+  awaitErasure,
+  beginErasure,
+  countAged,
+  type ErasureRequest,
+  loadOpenErasures,
+  lookAgain,
+  noteRetention,
+} from './erasures.ts';
 import { pruneEvents } from './events.ts';
+import { loadExport } from './export.ts';
 import { loadFileFacts, type Settlement, settleDownload } from './files.ts';
 import {
   type HeldFile,
@@ -51,8 +64,10 @@ import { claimLease, type Lane, type Lease, type LeaseClaim, loadHolder, release
 import { ensureSchema, loadServer, type SchemaRequest } from './migrations.ts';
 import { takeTurns } from './paces.ts';
 import { commitPage, type PageCommit } from './pages.ts';
+import { findPerson } from './persons.ts';
 import { erasePrefills, forgetResumes, lapsePrefills, loadLeavingResumes } from './prefill-ends.ts';
 import * as prefills from './prefills.ts';
+import { loadQuarantine, loadQuarantineTexts, pruneQuarantine, resolveQuarantine } from './quarantine.ts';
 import {
   dropUnfinished,
   loadHeld,
@@ -65,7 +80,8 @@ import {
   type SweepKey,
 } from './resume.ts';
 import { loadAdvertiserStatus } from './status.ts';
-import { beginSweep, confirmCursors, takeSeq } from './sweeps.ts';
+import { beginSweep, confirmCursors, pruneSweeps, takeSeq } from './sweeps.ts';
+import { loadKeyState } from './tombstones.ts';
 
 export interface StoreOptions extends DatabaseOptions {
   /** Makes person keys; the same for as long as the data lives. */
@@ -116,7 +132,7 @@ export function openStore(options: StoreOptions) {
     loadFileFacts: (claims: readonly Claim[], setting: HashSetting) => loadFileFacts(db, claims, setting),
     settleDownload: (claim: Claim, settlement: Settlement) => settleDownload(db, claim, settlement),
 
-    intendBlob: (blob: Parameters<typeof intendBlob>[1]) => intendBlob(db, blob),
+    intendBlob: (claim: Claim, blob: Parameters<typeof intendBlob>[2]) => intendBlob(db, claim, blob),
     loadCondemned: (advertisers: readonly bigint[]) => loadCondemned(db, advertisers),
     markEmptied: (blobs: Parameters<typeof markEmptied>[1]) => markEmptied(db, blobs),
     pinBlobStore: (identity: string, location: string) => pinBlobStore(db, identity, location),
@@ -130,6 +146,8 @@ export function openStore(options: StoreOptions) {
     markOrphans: (advertiserId: bigint, restMs: number) => markOrphans(db, advertiserId, restMs),
     collectOrphans: (advertiserId: bigint, graceMs: number, remove: (keys: readonly string[]) => Promise<void>) =>
       collectOrphans(db, advertiserId, graceMs, remove),
+    dropBlobs: (advertiserId: bigint, hashes: readonly string[], remove: (keys: readonly string[]) => Promise<void>) =>
+      dropBlobs(db, advertiserId, hashes, remove),
 
     loadHeldFile: (advertisers: readonly bigint[], applicationId: bigint, kind: string) =>
       loadHeldFile(db, advertisers, applicationId, kind),
@@ -139,7 +157,29 @@ export function openStore(options: StoreOptions) {
     replaceReading: (file: HeldFile, reading: ScreenReading | null, note: Note | null) =>
       replaceReading(db, file, reading, note),
 
+    loadKeyState: () => loadKeyState(db, options.privacyKey),
+    findPerson: (advertiserId: bigint, sought: Sought) => findPerson(db, options.privacyKey, advertiserId, sought),
+    beginErasure: (request: ErasureRequest) => beginErasure(db, options.privacyKey, request),
+    loadOpenErasures: (advertiserId: bigint, sought?: Sought) =>
+      loadOpenErasures(db, options.privacyKey, advertiserId, sought),
+    awaitErasure: (job: ErasureJob, shared: number) => awaitErasure(db, job, shared),
+    lookAgain: (job: ErasureJob) => lookAgain(db, job),
+    countAged: (advertiserId: bigint, before: Date) => countAged(db, advertiserId, before),
+    noteRetention: (advertiserId: bigint, due: number | null) => noteRetention(db, advertiserId, due),
+    recordDeed: (deed: Deed) => recordDeed(db, deed),
+
+    loadExport: (advertiserId: bigint, applicationId: bigint) =>
+      loadExport(db, options.privacyKey, advertiserId, applicationId),
+
+    loadQuarantine: (advertiserId: bigint, choice: Parameters<typeof loadQuarantine>[2]) =>
+      loadQuarantine(db, advertiserId, choice),
+    loadQuarantineTexts: (advertiserId: bigint, choice: Parameters<typeof loadQuarantineTexts>[2]) =>
+      loadQuarantineTexts(db, advertiserId, choice),
+    resolveQuarantine: (advertiserId: bigint, ids: readonly string[]) => resolveQuarantine(db, advertiserId, ids),
+
     pruneEvents: () => pruneEvents(db),
+    pruneSweeps: () => pruneSweeps(db),
+    pruneQuarantine: () => pruneQuarantine(db),
 
     beginPrefill: (start: prefills.PrefillStart) => prefills.beginPrefill(db, start),
     takeState: (state: Parameters<typeof prefills.takeState>[1]) => prefills.takeState(db, state),

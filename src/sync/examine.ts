@@ -1,7 +1,7 @@
 // What `intake doctor` looks at, one finding per check: can the database and the source be used, and what is the source like?
 // Asks one harmless question of each source; stores nothing.
 import { assumptions } from '../domain/certificate.ts';
-import { Trouble } from '../domain/trouble.ts';
+import { SettingTrouble, Trouble } from '../domain/trouble.ts';
 import type { Source } from '../source/client.ts';
 import type { Learned } from '../store/resume.ts';
 import type { Store } from '../store/store.ts';
@@ -36,10 +36,28 @@ export async function examineDatabase(store: Store, now: () => number): Promise<
         ok: skewMs < 60_000,
         detail: `${Math.round(skewMs)} ms from the database's${skewMs < 60_000 ? '' : '; times in logs will mislead, set this machine right'}`,
       },
+      ...(server.schema === 'current' ? [await examineKey(store)] : []),
     ];
   } catch (trouble) {
     return [{ check: 'database', ok: false, detail: toWords(trouble), trouble }];
   }
+}
+
+const keyWords = {
+  matches: 'made the person keys and tombstones of this database',
+  untried: 'nothing in this database was made with a key yet',
+  differs:
+    'is not the one that this database was filled with: erased people could return. Set the earlier key, or restore it from your secrets',
+};
+
+async function examineKey(store: Store): Promise<Finding> {
+  const state = await store.loadKeyState();
+  return {
+    check: 'PRIVACY_KEY',
+    ok: state !== 'differs',
+    detail: keyWords[state],
+    ...(state === 'differs' && { trouble: new SettingTrouble('PRIVACY_KEY is not the key of this database.') }),
+  };
 }
 
 export interface SourceExamination {

@@ -24,6 +24,8 @@ const well: AdvertiserStatus = {
   damagedBlobs: 0,
   attachments: { stored: 2 },
   quarantined: 0,
+  retentionDue: null,
+  erasingSince: null,
   lastSweep: null,
   coverage: { certificate: 'proven', reason: 'read to its end', asOf: ago(1), completeThrough: ago(16) },
   openRanges: 0,
