@@ -92,7 +92,7 @@ export async function releaseRetention(
 }
 
 /** One run of retention with its brake: what a worker does every hour. Nothing when RETENTION is off. */
-export async function runRetention(
+async function runRetention(
   config: FilesConfig,
   store: Store,
   signal: AbortSignal,
@@ -108,7 +108,7 @@ export async function runRetention(
 }
 
 /** Finishes erasures that were interrupted; opens the blob store only when there is one. */
-export async function runErasures(config: FilesConfig, store: Store, signal: AbortSignal): Promise<ErasureJob[]> {
+async function runErasures(config: FilesConfig, store: Store, signal: AbortSignal): Promise<ErasureJob[]> {
   const advertisers = await loadKnownIds(config, store, undefined);
   const open = await Promise.all(advertisers.map((id) => store.loadOpenErasures(id)));
   if (open.flat().length === 0) return [];

@@ -10,6 +10,7 @@ import { createPace, type TakeTurn } from '../sync/pace.ts';
 import { startWorker, type Worker, type WorkerAccount } from '../sync/worker.ts';
 import { drainFiles } from './files.ts';
 import { openPlace, openSource, openStoreOf } from './opening.ts';
+import { createPrivacyChores } from './privacy.ts';
 
 export type WorkerConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs'>;
 
@@ -50,7 +51,7 @@ export async function runWorker(
         });
         return Promise.race([woken, sleep(timeoutMs, undefined, { signal: until })]);
       },
-      chores: [],
+      chores: createPrivacyChores(config, store, log),
     },
     {
       ...config.sync,

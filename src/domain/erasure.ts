@@ -45,7 +45,7 @@ export interface ErasureJob {
 }
 
 /** Retention lets through this many in one run, or this share of what is held; beyond that a person has to say so. */
-export const retentionBrake = { applications: 100, share: 0.1 };
+const retentionBrake = { applications: 100, share: 0.1 };
 
 /** True when so many at once do not come about by the days passing: a setting mistyped, a clock that jumped, a first run. */
 export function isBraked({ due, held }: { readonly due: number; readonly held: number }): boolean {

@@ -162,7 +162,9 @@ describe('a page on its way', () => {
     const sweeping = syncBoard(database, intake.board, { recheck: true, env: { LEASE: '2s' } });
     await expect.poll(() => countLane(false), { timeout: 20_000 }).toBe(2);
     queued.resolve();
-    await Promise.all([holding, erasing, sweeping]);
+    const [, receipts] = await Promise.all([holding, erasing, sweeping]);
+    // One look was enough: the page had written nothing.
+    expect(receipts).toMatchObject([{ step: 'closed', looks: 1 }]);
     expect(await traces(intake)).toEqual([]);
   });
 });
@@ -179,23 +181,25 @@ async function countLane(granted: boolean): Promise<number> {
 
 describe('a download on its way', () => {
   test('that has not announced its bytes puts none; one that is putting them takes them back', async () => {
-    for (const moment of ['claimed', 'fetched', 'intended', 'put'] as const) {
+    for (const moment of ['fetched', 'intended', 'put', 'paused'] as const) {
       const { intake, id } = await openWithZelda();
       await using _intake = intake;
       const held = Promise.withResolvers<void>();
+      let puts = 0;
       const blobs = new Proxy(intake.blobs, {
         get: (target, name: keyof typeof intake.blobs) =>
           name !== 'put'
             ? target[name]
             : async (...args: Parameters<typeof target.put>) => {
-                if (moment === 'intended') await held.promise;
+                if (moment === 'intended' || moment === 'paused') await held.promise;
+                puts += 1;
                 const result = await target.put(...args);
                 if (moment === 'put') await held.promise;
                 return result;
               },
       });
       const describeFile = async () => {
-        if (moment === 'claimed' || moment === 'fetched') await held.promise;
+        if (moment === 'fetched') await held.promise;
         return {
           contentType: null,
           detectedType: null,
@@ -219,11 +223,14 @@ describe('a download on its way', () => {
       await sleep(300);
       const erased = eraseAt(intake, { by: 'address', email: ` ${zelda.email.toUpperCase()}` });
       await expect.poll(() => database.query(`SELECT 1 FROM intake.erasure_jobs`), { timeout: 10_000 }).not.toEqual([]);
+      // A paused worker wakes after the receipt, and finds that there is nothing left for it to do.
+      if (moment === 'paused') await erased;
       held.resolve();
       await draining;
       await erased;
       expect(await traces(intake), moment).toEqual([]);
       expect(await intake.keys(), moment).toHaveLength(1);
+      expect(puts, moment).toBe(moment === 'fetched' ? 1 : 3);
     }
   }, 90_000);
 
