@@ -24,7 +24,7 @@ import { type BackfillRange, backfill, toPlans } from './sync/backfill.ts';
 import type { DrainAccount } from './sync/drain.ts';
 import type { DrainSummary } from './sync/drain-summary.ts';
 import { type Estimate, estimate } from './sync/estimate.ts';
-import { examineDatabase, examineSource, type Finding } from './sync/examine.ts';
+import { examineDatabase, examineKey, examineSource, type Finding } from './sync/examine.ts';
 import { createPace, type TakeTurn } from './sync/pace.ts';
 import { syncRound } from './sync/round.ts';
 import type { SweepDeps, SweepSummary, SweepTotals } from './sync/sweep.ts';
@@ -94,6 +94,7 @@ export async function examine(config: Omit<ReadingConfig, 'blobs'>, request: Acc
   await using store = openStore(toStoreOptions(config, place, 'doctor'));
   const findings = await examineDatabase(store, Date.now);
   if (findings.some((finding) => !finding.ok)) return findings;
+  findings.push(await examineKey(store));
   for (const account of toChosen(config, request.advertiser)) {
     await using source = openSource(config, account, createPace(store, account.url, config.source.requestsPerSecond));
     findings.push(...(await examineSource(store, source, { ...account, signal: request.signal })));

@@ -36,7 +36,6 @@ export async function examineDatabase(store: Store, now: () => number): Promise<
         ok: skewMs < 60_000,
         detail: `${Math.round(skewMs)} ms from the database's${skewMs < 60_000 ? '' : '; times in logs will mislead, set this machine right'}`,
       },
-      ...(server.schema === 'current' ? [await examineKey(store)] : []),
     ];
   } catch (trouble) {
     return [{ check: 'database', ok: false, detail: toWords(trouble), trouble }];
@@ -50,7 +49,8 @@ const keyWords = {
     'is not the one that this database was filled with: erased people could return. Set the earlier key, or restore it from your secrets',
 };
 
-async function examineKey(store: Store): Promise<Finding> {
+/** Whether PRIVACY_KEY is the one that this database was filled with. */
+export async function examineKey(store: Store): Promise<Finding> {
   const state = await store.loadKeyState();
   return {
     check: 'PRIVACY_KEY',
