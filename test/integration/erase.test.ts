@@ -1,10 +1,14 @@
 // Erasing a person beside everything that runs at the same time: pages, downloads, other people's files, a process that dies.
 import { createHash } from 'node:crypto';
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Sought } from '../../src/domain/erasure.ts';
+import { toResumeKey } from '../../src/domain/prefill.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { erase, finishErasures, retain } from '../../src/sync/erase.ts';
+import { exportPerson } from '../../src/sync/export.ts';
 import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
 import { findTraces } from '../support/dump.ts';
 import { syncBoard } from '../support/syncing.ts';
@@ -293,6 +297,55 @@ describe('an erasure that is interrupted', () => {
       message: expect.stringContaining('PRIVACY_KEY'),
     });
     expect(await database.query(`SELECT 1 FROM intake.erasures`)).toEqual([]);
+  });
+});
+
+describe('what a candidate lent to a careers site', () => {
+  test('goes with their address, with its resume and whatever stood in the addresses of the site', async () => {
+    const { intake } = await openWithZelda();
+    await using _intake = intake;
+    const { advertiserId } = intake.board;
+    const prefillId = '00000000-0000-4000-8000-000000000007';
+    const bytes = Buffer.from('zeldas resume, lent');
+    const facts = { sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+    const site = 'https://careers.example.com/apply';
+    const { store, blobs } = intake;
+    const secret = createHash('sha256').update('secret').digest();
+    await store.beginPrefill({
+      ...{ advertiserId, prefillId, stateHash: secret, bindingHash: secret, lifetimeMs: 60_000 },
+      request: {
+        ...{ advertiserId, formUrl: `${site}?who=Quarlesworth`, returnUrl: `${site}#Quarlesworth` },
+        ...{ positionTitle: null, positionUri: null, countryCode: null, postalCode: null },
+      },
+    });
+    const { firstName, lastName, email, phone } = zelda;
+    const raw = JSON.stringify({ lastName });
+    await store.keepProfile({
+      ...{ advertiserId, prefillId },
+      profile: { raw, rawText: null, notes: [], firstName, lastName, email, phone, resumeId: null },
+      resume: { ...facts, fileName: 'zelda-cv.pdf', contentType: 'application/pdf' },
+    });
+    await blobs.put(toResumeKey(advertiserId, prefillId), bytes, facts, signal());
+    await store.settleResume({ advertiserId, prefillId }, null);
+
+    const { applicationIds } = await store.findPerson(advertiserId, { by: 'address', email });
+    const [applicationId = 0n] = applicationIds;
+    const folder = join(intake.folder, 'export');
+    const exported = await exportPerson(intake, { advertiserId, applicationId, folder, by: 'test', signal: signal() });
+    expect(exported).toMatchObject({ prefills: 1, files: 1, missing: 0 });
+    expect(readFileSync(join(folder, 'files', prefillId, 'prefill-1-zelda-cv.pdf'), 'utf8')).toBe(
+      'zeldas resume, lent',
+    );
+    expect(readFileSync(join(folder, 'export.json'), 'utf8')).toContain('careers.example.com/apply?who=Quarlesworth');
+    rmSync(folder, { recursive: true });
+
+    const [receipt] = await eraseAt(intake, { by: 'address', email });
+    expect(receipt?.counts).toMatchObject({ applications: 1, prefills: 1 });
+    expect(await traces(intake)).toEqual([]);
+    expect(await intake.keys()).toEqual([]);
+    expect(await database.query(`SELECT outcome, form_url, return_url FROM intake.prefills`)).toEqual([
+      { outcome: 'erased', form_url: site, return_url: site },
+    ]);
   });
 });
 

@@ -91,6 +91,19 @@ describe('urgent is', () => {
     expect(isHealthy(status)).toBe(true);
   });
 
+  it('not: retention that its brake holds back, nor an erasure that waits for its receipt', () => {
+    const held = statusOf({ retentionDue: 1_200, erasingSince: ago(61) });
+    expect(held.problems).toMatchObject([
+      {
+        what: 'RETENTION would erase 1,200 applications at once; nothing was erased.',
+        command: 'intake erase --retention --dry-run --advertiser north',
+        urgent: false,
+      },
+      { what: expect.stringContaining('61 minutes'), urgent: false },
+    ]);
+    expect(statusOf({ erasingSince: ago(59) }).problems).toEqual([]);
+  });
+
   it('not: an old reading where nothing reads by schedule', () => {
     expect(toStatus(now, [{ ...well, readAt: ago(10_000) }], null).problems).toEqual([]);
   });
