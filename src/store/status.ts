@@ -37,7 +37,7 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
   }>(
     `SELECT v.name, v.advertiser_id, v.halt_kind, v.reason, v.halted_at, v.late_ms, v.retention_due, c.after_id, c.as_of,
        k.open_ranges, k.certificate, k.reason AS coverage_reason, k.as_of AS covered_at, k.complete_through,
-       (SELECT count(*) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS applications,
+       (SELECT count(*) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id AND a.erased_at IS NULL) AS applications,
        (SELECT max(submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS newest,
        greatest(c.as_of, k.as_of, (SELECT s.ended_at FROM intake.sweeps s WHERE s.advertiser_id = v.advertiser_id
          AND s.lane = 'live' AND s.ended_at IS NOT NULL ORDER BY s.started_at DESC LIMIT 1)) AS read_at,
