@@ -10,7 +10,7 @@ import { type ApplicationEvent, appendEvents } from './events.ts';
 import { fence, laneLock } from './leases.ts';
 import { isReady, type Reading, toPriority, toRow } from './rows.ts';
 import { type Progress, saveProgress } from './sweeps.ts';
-import { findErased } from './tombstones.ts';
+import { findErased, findErasedIds } from './tombstones.ts';
 
 /** One list answer, ready to be kept. */
 export interface PageCommit extends Reading {
@@ -231,15 +231,19 @@ async function withoutErased(
   fresh: readonly Application[],
 ): Promise<readonly Application[]> {
   if (fresh.length === 0) return fresh;
-  const ids = fresh.map((a) => String(a.id));
-  const erased = await findErased(tx, key, advertiserId, 'application', ids);
+  const erased = await findErasedIds(
+    tx,
+    key,
+    advertiserId,
+    fresh.map((a) => a.id),
+  );
   if (erased.size === 0) return fresh;
   await tx.query(
     `INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq, erased_at)
      SELECT $1, id, '', 0, now() FROM unnest($2::bigint[]) AS id`,
-    [advertiserId, ids.filter((_, at) => erased.has(at))],
+    [advertiserId, [...erased]],
   );
-  return fresh.filter((_, at) => !erased.has(at));
+  return fresh.filter((a) => !erased.has(a.id));
 }
 
 /** Keeps what is no application, whole, unless it was erased. The same element counts up, at most once per sweep. */

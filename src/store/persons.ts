@@ -147,6 +147,11 @@ export async function erasePerson(
     [advertiserId, person.fingerprints],
   );
   if (sought.by === 'address') await erasePrefills(tx, key, { advertiserId, email: sought.email });
+  await tx.query(
+    `UPDATE intake.advertisers SET erased_through = greatest(erased_through, (SELECT max(id) FROM unnest($2::bigint[]) AS id))
+     WHERE advertiser_id = $1`,
+    [advertiserId, person.applicationIds],
+  );
   await setTombstones(tx, advertiserId, jobId, [
     ...person.applicationIds.map((id) => toTombstone(key, advertiserId, 'application', String(id))),
     ...person.fingerprints.map((print) => toTombstone(key, advertiserId, 'quarantine', print)),
