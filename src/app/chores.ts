@@ -26,7 +26,8 @@ export function createChores({ config, store, prefill }: ChoreParts): Chore[] {
       async run(signal, onStep) {
         for (;;) {
           signal.throwIfAborted();
-          if ((await store.pruneEvents()) + (await store.pruneBooks()) === 0) return;
+          const pruned = (await store.pruneEvents()) + (await store.pruneSweeps()) + (await store.pruneQuarantine());
+          if (pruned === 0) return;
           onStep();
         }
       },
@@ -45,7 +46,7 @@ export function createChores({ config, store, prefill }: ChoreParts): Chore[] {
       },
     },
     {
-      name: 'retention',
+      name: 'prefills',
       schedule: '*/10 * * * *',
       async run(signal) {
         await prefill()?.lapse(signal);

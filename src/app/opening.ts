@@ -34,6 +34,20 @@ export function toChosen(config: Config<'source'>, name: string | undefined): re
   return name === undefined ? advertisers : advertisers.filter((advertiser) => advertiser.name === name);
 }
 
+/** The ids of the configured accounts, or of the one that was named, as far as they are known. */
+export async function loadKnownIds(
+  config: Config<'source'>,
+  store: Store,
+  name: string | undefined,
+): Promise<bigint[]> {
+  const ids: bigint[] = [];
+  for (const account of toChosen(config, name)) {
+    const { advertiserId } = await store.ensureAdvertiser(account.name, account.advertiserId);
+    if (advertiserId !== null) ids.push(advertiserId);
+  }
+  return ids;
+}
+
 /** The client of one account; nothing is sent yet. */
 export function openSource(
   config: Config<'source'>,

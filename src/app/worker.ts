@@ -24,6 +24,7 @@ import { createChores } from './chores.ts';
 import { drainFiles } from './files.ts';
 import { openPlace, openSource, toStoreOptions, version } from './opening.ts';
 import { openPrefillServer, type PrefillServer } from './prefill.ts';
+import { createPrivacyChores } from './privacy.ts';
 
 export type WorkerConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'admin' | 'prefill'>;
 
@@ -111,7 +112,10 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
         });
         return Promise.race([woken, sleep(timeoutMs, undefined, { signal: until })]);
       },
-      chores: createChores({ config, store, prefill: () => prefill.server }),
+      chores: [
+        ...createChores({ config, store, prefill: () => prefill.server }),
+        ...createPrivacyChores(config, store, log),
+      ],
     },
     {
       ...config.sync,

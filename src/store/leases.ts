@@ -1,7 +1,7 @@
 // Leases: who sweeps an advertiser, per lane. A lease lapses by the database's clock; its epoch rises with every change of hands.
 // The lease alone proves nothing: a paused holder wakes up believing in it. `fence` inside each write transaction is what protects the rows.
 import { LeaseLost } from '../domain/trouble.ts';
-import type { Queryable } from './database.ts';
+import type { Lock, Queryable } from './database.ts';
 
 export type Lane = 'live' | 'backfill';
 
@@ -121,4 +121,12 @@ export async function fence(tx: Queryable, lease: Lease): Promise<void> {
     lease.epoch,
   ]);
   if (rows.length === 0) throw new LeaseLost(lease.name, lease.lane);
+}
+
+/**
+ * Keeps the two lanes of an advertiser apart while one writes; the parallel readers of a backfill share their side of it. Whoever takes
+ * the live side is alone with the advertiser's applications.
+ */
+export function laneLock(advertiserId: bigint, lane: Lane): Lock {
+  return { class: 1, key: advertiserId, shared: lane === 'backfill' };
 }

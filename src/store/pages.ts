@@ -2,42 +2,16 @@
 // New applications take the fast way (one statement, plain INSERTs), known ones that changed the careful way (changes.ts),
 // unchanged ones are not touched: no row version, no lock, no WAL.
 import { hash } from 'node:crypto';
-import type { Application, Reject } from '../domain/application.ts';
+import type { Application } from '../domain/application.ts';
 import { applyChanges } from './changes.ts';
-import { type Database, type Lock, type Queryable, untilSettled } from './database.ts';
+import { compare, loadSurroundings, type PageCommit, type Plan, type Surroundings, toEmptyPlan } from './comparing.ts';
+import { type Database, type Queryable, untilSettled } from './database.ts';
 import { notifyQueued } from './downloads.ts';
 import { type ApplicationEvent, appendEvents } from './events.ts';
-import { fence } from './leases.ts';
-import { isReady, type Reading, toPriority, toRow } from './rows.ts';
-import { type Progress, saveProgress } from './sweeps.ts';
-
-/** One list answer, ready to be kept. */
-export interface PageCommit extends Reading {
-  readonly applications: readonly Application[];
-  readonly rejects: readonly Reject[];
-  /** When the sweep began, by the database's clock. */
-  readonly startedAt: Date;
-  /** The positions that the question was about: what is held there from before the sweep and did not come is noticed. */
-  readonly asked: Asked | null;
-  /** What the sweep learns from this answer; pure, and called again when the page has to be compared again. */
-  readonly learn: (seen: Seen) => Progress;
-}
-
-/** Positions that a question was about, and how many of the held ids that did not come are worth knowing, from which end. */
-export interface Asked {
-  readonly low: bigint;
-  readonly high: bigint | null;
-  readonly mostMissing: number;
-  readonly fromTop: boolean;
-}
-
-/** The page against what was held before it. */
-export interface Seen {
-  /** Ids on the page that were not held. */
-  readonly unheld: readonly bigint[];
-  /** Ids held where the question asked that are not on the page; no more than the question wants to know of. */
-  readonly missing: readonly bigint[];
-}
+import { fence, laneLock } from './leases.ts';
+import { isReady, toPriority, toRow } from './rows.ts';
+import { saveProgress } from './sweeps.ts';
+import { findErased, findErasedIds } from './tombstones.ts';
 
 export interface PageSummary {
   readonly added: number;
@@ -54,149 +28,51 @@ export async function commitPage(
   db: Database,
   key: Buffer,
   page: PageCommit,
-  lookAround: LookAround = async (one) => (await loadSurroundings(db, [one]))[0] ?? alone,
+  lookAround: (page: PageCommit) => Promise<Surroundings> = (one) => lookAlone(db, one),
 ): Promise<PageSummary> {
   return await untilSettled(async () => {
     const isEmpty = page.applications.length + page.rejects.length === 0;
     const plan = isEmpty ? toEmptyPlan(page, await lookAround(page)) : await compare(db, page);
     if (plan.writes === 0 && plan.progress.quiet && !plan.otherLane) return nothingWritten;
-    return await db.transaction(async (tx) => {
-      await fence(tx, page.lease);
-      // Beside a running other lane the comparison must happen under the lock, or both could write what they compared earlier.
-      return await write(tx, key, page, plan.otherLane ? await compare(tx, page) : plan);
-    }, laneLock(page));
+    return await db.transaction(
+      async (tx) => {
+        await fence(tx, page.lease);
+        // Beside a running other lane the comparison must happen under the lock, or both could write what they compared earlier.
+        return await write(tx, key, page, plan.otherLane ? await compare(tx, page) : plan);
+      },
+      laneLock(page.advertiserId, page.lease.lane),
+    );
   });
+}
+
+async function lookAlone(db: Queryable, page: PageCommit): Promise<Surroundings> {
+  const [found] = await loadSurroundings(db, [page]);
+  return found ?? { otherLane: false, missing: [] };
 }
 
 const nothingWritten: PageSummary = { added: 0, changed: 0, quarantined: 0, booked: false, stale: [] };
 
-/** Keeps the two lanes of an advertiser apart while one writes; the parallel readers of a backfill share their side of it. */
-function laneLock(page: PageCommit): Lock {
-  return { class: 1, key: page.advertiserId, shared: page.lease.lane === 'backfill' };
-}
-
 async function write(tx: Queryable, key: Buffer, page: PageCommit, plan: Plan): Promise<PageSummary> {
   const events: ApplicationEvent[] = [];
-  if (plan.fresh.length > 0) {
-    if (plan.progress.sweep.purpose === 'live') await noteLateness(tx, page, plan.fresh);
-    await insertNew(tx, key, page, plan.fresh, events);
+  const fresh = await withoutErased(tx, key, page, plan.fresh);
+  if (fresh.length > 0) {
+    if (plan.progress.sweep.purpose === 'live') await noteLateness(tx, page, fresh);
+    await insertNew(tx, key, page, fresh, events);
   }
-  const stale = plan.changed.length > 0 ? await applyChanges(tx, key, page, plan.changed, events) : [];
+  const { changed, stale } = await applyChanges(tx, key, page, plan.changed, events);
   if (plan.returned.length > 0) await unmarkAbsent(tx, page.advertiserId, plan.returned);
-  if (page.rejects.length > 0) await quarantine(tx, page, plan.progress.sweep.sweepId);
+  const quarantined = await quarantine(tx, key, page, plan.progress.sweep.sweepId);
   if (plan.otherLane && page.applications.length > 0) await recordReading(tx, page);
   const summary = {
-    added: plan.fresh.length,
-    changed: plan.changed.length - stale.length,
-    quarantined: page.rejects.length,
+    added: fresh.length,
+    changed,
+    quarantined,
     booked: !plan.progress.outside,
     stale,
   };
   events.push(...(await saveProgress(tx, page, plan.progress, { ...summary, received: page.applications.length })));
   await appendEvents(tx, page.advertiserId, events);
   return summary;
-}
-
-interface Plan {
-  readonly fresh: readonly Application[];
-  readonly changed: readonly Application[];
-  /** Unchanged, but marked absent earlier: here they are again. */
-  readonly returned: readonly bigint[];
-  readonly writes: number;
-  readonly progress: Progress;
-  /** Another lane of this advertiser has not given its lease back, so its requests may be under way. */
-  readonly otherLane: boolean;
-}
-
-/** Compares the page with what is stored. Reads only: an unchanged page costs no transaction id. */
-async function compare(db: Queryable, page: PageCommit): Promise<Plan> {
-  const rows = await db.query<{ at: number | null; verdict: string; other_lane: boolean }>(
-    `WITH other AS (
-       SELECT EXISTS (SELECT 1 FROM intake.leases WHERE name = $4 AND lane <> $5 AND expires_at > '-infinity') AS lane
-     ), page AS (
-       SELECT p.at::int, CASE WHEN a.application_id IS NULL THEN 'fresh'
-                              WHEN a.erased_at IS NOT NULL THEN 'erased'
-                              WHEN a.content_hash <> decode(p.hash, 'hex') THEN 'changed'
-                              WHEN a.absent_since IS NOT NULL THEN 'returned' END AS verdict
-       FROM unnest($2::bigint[], $3::text[]) WITH ORDINALITY AS p (id, hash, at)
-       LEFT JOIN intake.applications a ON a.advertiser_id = $1 AND a.application_id = p.id
-     )
-     SELECT page.at, page.verdict, other.lane AS other_lane
-     FROM other LEFT JOIN page ON page.verdict IS NOT NULL`,
-    [
-      page.advertiserId,
-      page.applications.map((a) => a.id),
-      page.applications.map((a) => a.contentHash),
-      page.lease.name,
-      page.lease.lane,
-    ],
-  );
-  const pick = (verdict: string) =>
-    rows.flatMap((row) => {
-      const application = row.verdict === verdict && row.at !== null ? page.applications[row.at - 1] : undefined;
-      return application ? [application] : [];
-    });
-  const fresh = pick('fresh');
-  const changed = pick('changed');
-  const returned = pick('returned').map((a) => a.id);
-  const writes = fresh.length + changed.length + returned.length + page.rejects.length;
-  const progress = page.learn({ unheld: fresh.map((a) => a.id), missing: await loadMissing(db, page) });
-  return { fresh, changed, returned, writes, progress, otherLane: rows[0]?.other_lane ?? false };
-}
-
-/** What stands around an answer that brought nothing. */
-export interface Surroundings {
-  readonly otherLane: boolean;
-  readonly missing: readonly bigint[];
-}
-
-type LookAround = (page: PageCommit) => Promise<Surroundings>;
-const alone: Surroundings = { otherLane: false, missing: [] };
-
-/** The surroundings of many empty answers in one statement: most polls of most advertisers bring nothing. */
-export async function loadSurroundings(db: Queryable, pages: readonly PageCommit[]): Promise<Surroundings[]> {
-  const rows = await db.query<{ other_lane: boolean; missing: string[] }>(
-    `SELECT EXISTS (SELECT 1 FROM intake.leases l WHERE l.name = q.name AND l.lane <> q.lane AND l.expires_at > '-infinity') AS other_lane,
-       ARRAY(SELECT a.application_id::text FROM intake.applications a
-         WHERE a.advertiser_id = q.advertiser_id AND a.application_id >= q.low AND (q.high IS NULL OR a.application_id <= q.high)
-           AND a.first_seen_at < q.started_at AND a.missing_since IS NULL
-         ORDER BY a.application_id LIMIT q.most) AS missing
-     FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::timestamptz[], $7::bigint[])
-       WITH ORDINALITY AS q (name, lane, advertiser_id, low, high, started_at, most, nth) ORDER BY q.nth`,
-    [
-      pages.map((page) => page.lease.name),
-      pages.map((page) => page.lease.lane),
-      pages.map((page) => page.advertiserId),
-      pages.map((page) => page.asked?.low ?? null),
-      pages.map((page) => page.asked?.high ?? null),
-      pages.map((page) => page.startedAt),
-      pages.map((page) => page.asked?.mostMissing ?? 0),
-    ],
-  );
-  return rows.map((row) => ({ otherLane: row.other_lane, missing: row.missing.map(BigInt) }));
-}
-
-function toEmptyPlan(page: PageCommit, { otherLane, missing }: Surroundings): Plan {
-  return { fresh: [], changed: [], returned: [], writes: 0, progress: page.learn({ unheld: [], missing }), otherLane };
-}
-
-async function loadMissing(db: Queryable, page: PageCommit): Promise<bigint[]> {
-  if (page.asked === null) return [];
-  const rows = await db.query<{ application_id: bigint }>(
-    `SELECT application_id FROM intake.applications
-     WHERE advertiser_id = $1 AND application_id >= $2 AND ($3::bigint IS NULL OR application_id <= $3)
-       AND first_seen_at < $4 AND missing_since IS NULL AND application_id <> ALL ($5::bigint[])
-     ORDER BY application_id ${page.asked.fromTop ? 'DESC' : 'ASC'} LIMIT $6`,
-    [
-      page.advertiserId,
-      page.asked.low,
-      page.asked.high,
-      page.startedAt,
-      page.applications.map((a) => a.id),
-      page.asked.mostMissing,
-    ],
-  );
-  return rows.map((row) => row.application_id);
 }
 
 /**
@@ -273,9 +149,36 @@ async function unmarkAbsent(tx: Queryable, advertiserId: bigint, ids: readonly b
   );
 }
 
-/** Keeps what is no application, whole. The same element counts up, at most once per sweep. */
-async function quarantine(tx: Queryable, page: PageCommit, sweepId: bigint): Promise<void> {
-  const rejects = new Map(page.rejects.map((r) => [hash('sha256', r.rawText ?? r.raw), r]));
+/** Of those that are not held, erased ones (their row was lost, not their tombstone) come back as an id and a date, and nothing more. */
+async function withoutErased(
+  tx: Queryable,
+  key: Buffer,
+  { advertiserId }: PageCommit,
+  fresh: readonly Application[],
+): Promise<readonly Application[]> {
+  if (fresh.length === 0) return fresh;
+  const erased = await findErasedIds(
+    tx,
+    key,
+    advertiserId,
+    fresh.map((a) => a.id),
+  );
+  if (erased.size === 0) return fresh;
+  await tx.query(
+    `INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq, erased_at)
+     SELECT $1, id, '', 0, now() FROM unnest($2::bigint[]) AS id`,
+    [advertiserId, [...erased]],
+  );
+  return fresh.filter((a) => !erased.has(a.id));
+}
+
+/** Keeps what is no application, whole, unless it was erased. The same element counts up, at most once per sweep. */
+async function quarantine(tx: Queryable, key: Buffer, page: PageCommit, sweepId: bigint): Promise<number> {
+  if (page.rejects.length === 0) return 0;
+  const prints = page.rejects.map((r) => hash('sha256', r.rawText ?? r.raw));
+  const erased = await findErased(tx, key, page.advertiserId, 'quarantine', prints);
+  const kept = page.rejects.flatMap((r, at) => (erased.has(at) ? [] : [[prints[at] as string, r] as const]));
+  const rejects = new Map(kept);
   await tx.query(
     `INSERT INTO intake.quarantine AS q (advertiser_id, fingerprint, reason, raw, raw_text, sweep_id)
      SELECT $1, decode(r.fingerprint, 'hex'), r.reason, r.raw::jsonb, r.raw_text, $2
@@ -292,6 +195,7 @@ async function quarantine(tx: Queryable, page: PageCommit, sweepId: bigint): Pro
       [...rejects.values()].map((r) => r.rawText),
     ],
   );
+  return kept.length;
 }
 
 /** Remembers that a request numbered `seq` has seen these ids, for changes that a slower, older request may still bring (P5). */

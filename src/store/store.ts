@@ -1,6 +1,7 @@
 // The store as the rest of the house sees it: every statement bound to one database. sync/ and web/ know only this type.
 import type { Note } from '../domain/application.ts';
 import type { BlobFacts } from '../domain/blob.ts';
+import type { ErasureJob, Sought } from '../domain/erasure.ts';
 import type { HashSetting } from '../domain/hash-trust.ts';
 import type { Period } from '../domain/history.ts';
 import type { ScreenReading } from '../domain/screen.ts';
@@ -13,18 +14,21 @@ import {
   pinAdvertiser,
   unhaltAdvertiser,
 } from './advertisers.ts';
+import { type Deed, recordDeed } from './audit.ts';
 import { createBatch } from './batch.ts';
 import {
   adoptBlob,
   collectOrphans,
+  dropBlobs,
   loadBlobs,
   markDamaged,
   markOrphans,
   markUnemptied,
   markVerified,
 } from './blob-audit.ts';
-import { type BlobIntent, emptyCondemned, intendBlobs, loadBlobStore, pinBlobStore } from './blobs.ts';
-import { type DatabaseOptions, openDatabase } from './database.ts';
+import { type BlobIntent, emptyCondemned, type Intent, intendBlobs, loadBlobStore, pinBlobStore } from './blobs.ts';
+import { loadSurroundings, type PageCommit } from './comparing.ts';
+import { type DatabaseOptions, openDatabase, untilSettled } from './database.ts';
 import {
   type Claim,
   type ClaimRequest,
@@ -36,7 +40,17 @@ import {
   renewDownloads,
   returnDownloads,
 } from './downloads.ts';
+import {
+  awaitErasure,
+  beginErasure,
+  countAged,
+  type ErasureRequest,
+  loadOpenErasures,
+  lookAgain,
+  noteRetention,
+} from './erasures.ts';
 import { pruneEvents } from './events.ts';
+import { loadExport } from './export.ts';
 import { loadFileFacts } from './files.ts';
 import { createGathering } from './gathering.ts';
 import {
@@ -60,10 +74,11 @@ import {
 } from './leases.ts';
 import { ensureSchema, loadServer, type SchemaRequest } from './migrations.ts';
 import { takeTurns } from './paces.ts';
-import { commitPage, loadSurroundings, type PageCommit } from './pages.ts';
+import { commitPage } from './pages.ts';
+import { findPerson } from './persons.ts';
 import { erasePrefills, forgetResumes, lapsePrefills, loadLeavingResumes } from './prefill-ends.ts';
 import * as prefills from './prefills.ts';
-import { pruneBooks } from './pruning.ts';
+import { loadQuarantine, loadQuarantineTexts, pruneQuarantine, resolveQuarantine } from './quarantine.ts';
 import {
   dropUnfinished,
   loadHeld,
@@ -77,7 +92,8 @@ import {
 } from './resume.ts';
 import { type Ending, type Settled, type Settlement, settleDownloads } from './settling.ts';
 import { loadAdvertiserStatus } from './status.ts';
-import { beginSweeps, confirmCursors, noteStop, type Sweep, takeSeqs } from './sweeps.ts';
+import { beginSweeps, confirmCursors, noteStop, pruneSweeps, type Sweep, takeSeqs } from './sweeps.ts';
+import { loadKeyState } from './tombstones.ts';
 
 export interface StoreOptions extends DatabaseOptions {
   /** Makes person keys; the same for as long as the data lives. */
@@ -94,9 +110,9 @@ export function openStore(options: StoreOptions) {
     ({ claim }) => claim.advertiserId,
     (endings) => settleDownloads(db, endings),
   );
-  const intend = createGathering<BlobIntent, boolean>(
-    (blob) => blob.advertiserId,
-    (blobs) => intendBlobs(db, blobs),
+  const intend = createGathering<BlobIntent, Intent>(
+    ({ claim }) => claim.advertiserId,
+    (intents) => untilSettled(() => intendBlobs(db, intents)),
   );
   const beginSweep = createBatch((calls: readonly object[]) => beginSweeps(db, calls.length));
   const takeSeq = createBatch((calls: readonly object[]) => takeSeqs(db, calls.length));
@@ -146,7 +162,7 @@ export function openStore(options: StoreOptions) {
     loadFileFacts: (claims: readonly Claim[], setting: HashSetting) => loadFileFacts(db, claims, setting),
     settleDownload: (claim: Claim, settlement: Settlement) => settle({ claim, settlement }),
 
-    intendBlob: intend,
+    intendBlob: (claim: Claim, blob: BlobIntent['blob']) => intend({ claim, blob }),
     emptyCondemned: (advertisers: readonly bigint[], remove: (keys: readonly string[]) => Promise<void>) =>
       emptyCondemned(db, advertisers, remove),
     pinBlobStore: (identity: string, location: string) => pinBlobStore(db, identity, location),
@@ -160,6 +176,8 @@ export function openStore(options: StoreOptions) {
     markOrphans: (advertiserId: bigint, restMs: number) => markOrphans(db, advertiserId, restMs),
     collectOrphans: (advertiserId: bigint, graceMs: number, remove: (keys: readonly string[]) => Promise<void>) =>
       collectOrphans(db, advertiserId, graceMs, remove),
+    dropBlobs: (advertiserId: bigint, hashes: readonly string[], remove: (keys: readonly string[]) => Promise<void>) =>
+      dropBlobs(db, advertiserId, hashes, remove),
 
     loadHeldFile: (advertisers: readonly bigint[], applicationId: bigint, kind: string) =>
       loadHeldFile(db, advertisers, applicationId, kind),
@@ -169,8 +187,29 @@ export function openStore(options: StoreOptions) {
     replaceReading: (file: HeldFile, reading: ScreenReading | null, note: Note | null) =>
       replaceReading(db, file, reading, note),
 
+    loadKeyState: () => loadKeyState(db, options.privacyKey),
+    findPerson: (advertiserId: bigint, sought: Sought) => findPerson(db, options.privacyKey, advertiserId, sought),
+    beginErasure: (request: ErasureRequest) => beginErasure(db, options.privacyKey, request),
+    loadOpenErasures: (advertiserId: bigint, sought?: Sought) =>
+      loadOpenErasures(db, options.privacyKey, advertiserId, sought),
+    awaitErasure: (job: ErasureJob, shared: number) => awaitErasure(db, job, shared),
+    lookAgain: (job: ErasureJob) => lookAgain(db, job),
+    countAged: (advertiserId: bigint, before: Date) => countAged(db, advertiserId, before),
+    noteRetention: (advertiserId: bigint, due: number | null) => noteRetention(db, advertiserId, due),
+    recordDeed: (deed: Deed) => recordDeed(db, deed),
+
+    loadExport: (advertiserId: bigint, applicationId: bigint) =>
+      loadExport(db, options.privacyKey, advertiserId, applicationId),
+
+    loadQuarantine: (advertiserId: bigint, choice: Parameters<typeof loadQuarantine>[2]) =>
+      loadQuarantine(db, advertiserId, choice),
+    loadQuarantineTexts: (advertiserId: bigint, choice: Parameters<typeof loadQuarantineTexts>[2]) =>
+      loadQuarantineTexts(db, advertiserId, choice),
+    resolveQuarantine: (advertiserId: bigint, ids: readonly string[]) => resolveQuarantine(db, advertiserId, ids),
+
     pruneEvents: () => pruneEvents(db),
-    pruneBooks: () => pruneBooks(db),
+    pruneSweeps: () => pruneSweeps(db),
+    pruneQuarantine: () => pruneQuarantine(db),
 
     beginPrefill: (start: prefills.PrefillStart) => prefills.beginPrefill(db, start),
     takeState: (state: Parameters<typeof prefills.takeState>[1]) => prefills.takeState(db, state),

@@ -175,7 +175,7 @@ async function markAbsent(tx: Queryable, advertiserId: bigint, ended: Ending): P
   const rows = await tx.query<{ application_id: bigint; missing: boolean }>(
     `UPDATE intake.applications SET absent_since = coalesce(absent_since, now()),
        missing_since = CASE WHEN absent_since IS NULL THEN NULL ELSE now() END
-     WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND missing_since IS NULL
+     WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND missing_since IS NULL AND erased_at IS NULL
        AND (absent_since IS NULL OR ($3 AND absent_since < now() - interval '24 hours'))
      RETURNING application_id, missing_since IS NOT NULL AS missing`,
     [advertiserId, ended.absent, ended.certificate === 'proven'],
@@ -254,4 +254,28 @@ export async function takeSeqs(db: Queryable, count: number): Promise<bigint[]> 
     [count],
   );
   return rows.map((row) => row.seq);
+}
+
+/** How long ended readings are kept, for the charts and for whoever asks what happened last month. */
+const keptMs = 90 * 86_400_000;
+
+/**
+ * Deletes old readings that are at their end; gives how many went. What is open, what coverage rests on, and an advertiser's newest
+ * reading stay, however old.
+ */
+export async function pruneSweeps(db: Queryable, { olderThanMs = keptMs, limit = 10_000 } = {}): Promise<number> {
+  const rows = await db.query(
+    `WITH old AS (
+       SELECT s.advertiser_id, s.sweep_id FROM intake.sweeps s
+       WHERE s.state IN ('closed', 'dropped') AND s.started_at < now() - $1 * interval '1 millisecond'
+         AND NOT EXISTS (SELECT 1 FROM intake.ranges r WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id)
+         AND NOT EXISTS (SELECT 1 FROM intake.coverage c WHERE c.advertiser_id = s.advertiser_id AND c.sweep_id = s.sweep_id)
+         AND s.sweep_id < (SELECT max(n.sweep_id) FROM intake.sweeps n WHERE n.advertiser_id = s.advertiser_id)
+       LIMIT $2
+     )
+     DELETE FROM intake.sweeps s USING old
+     WHERE s.advertiser_id = old.advertiser_id AND s.sweep_id = old.sweep_id RETURNING 1`,
+    [olderThanMs, limit],
+  );
+  return rows.length;
 }

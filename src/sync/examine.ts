@@ -3,7 +3,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { type BlobStore, hasRoom } from '../domain/blob.ts';
 import { assumptions } from '../domain/certificate.ts';
-import { Trouble, WrongStore } from '../domain/trouble.ts';
+import { SettingTrouble, Trouble, WrongStore } from '../domain/trouble.ts';
 import type { Source } from '../source/client.ts';
 import type { Learned } from '../store/resume.ts';
 import type { Store } from '../store/store.ts';
@@ -106,6 +106,24 @@ export function examineWork(work: WorkerFacts | null): Finding[] {
       ...(filesTrouble && { trouble: filesTrouble }),
     },
   ];
+}
+
+const keyWords = {
+  matches: 'made the person keys and tombstones of this database',
+  untried: 'nothing in this database was made with a key yet',
+  differs:
+    'is not the one that this database was filled with: erased people could return. Set the earlier key, or restore it from your secrets',
+};
+
+/** Whether PRIVACY_KEY is the one that this database was filled with. */
+export async function examineKey(store: Store): Promise<Finding> {
+  const state = await store.loadKeyState();
+  return {
+    check: 'PRIVACY_KEY',
+    ok: state !== 'differs',
+    detail: keyWords[state],
+    ...(state === 'differs' && { trouble: new SettingTrouble('PRIVACY_KEY is not the key of this database.') }),
+  };
 }
 
 export interface SourceExamination {

@@ -2,7 +2,17 @@
 import { Trouble, type TroubleKind } from '../domain/trouble.ts';
 
 /** What a worker does in turns. */
-export type PassName = 'live' | 'recheck' | 'witness' | 'backfill' | 'drain' | 'verify' | 'retention' | 'prune';
+export type PassName =
+  | 'live'
+  | 'recheck'
+  | 'witness'
+  | 'backfill'
+  | 'drain'
+  | 'verify'
+  | 'retention'
+  | 'erasures'
+  | 'prefills'
+  | 'prune';
 
 /** What can become of a file in a drain. */
 export const fileOutcomes = ['stored', 'linked', 'infected', 'missing', 'rejected', 'given_up', 'failed'] as const;

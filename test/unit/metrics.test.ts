@@ -28,6 +28,8 @@ const advertiser = {
   damagedBlobs: 0,
   attachments: { stored: 5, infected: 1 },
   quarantined: 0,
+  retentionDue: null,
+  erasingSince: null,
   lastSweep: null,
   coverage: { certificate: 'assumed', reason: 'a reason', asOf: at, completeThrough: at },
   openRanges: 0,
