@@ -107,6 +107,7 @@ describe('an erased person', () => {
     const { intake, id } = await openWithZelda();
     await using _intake = intake;
     await eraseAt(intake, { by: 'jobseeker', jobSeekerId: zelda.jobSeekerId });
+    intake.board.add(20);
     intake.board.change(id, { firstName: 'Zeldabeth-Ann', attach: [{ kind: 'coverLetter', content: 'zelda-cv' }] });
     for (let round = 0; round < 3; round++) {
       await intake.sweep(round > 0);
