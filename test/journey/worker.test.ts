@@ -105,7 +105,7 @@ describe('three workers of one database', () => {
     for (const worker of workers) stack.use(worker);
     await until(() => board.requests().length > 20);
     workers[0]?.kill('SIGKILL');
-    for (const account of board.advertisers) account.add(3);
+    for (const account of board.advertisers) account.add(1);
     await until(async () => {
       const read = await Promise.all(board.advertisers.map((account) => isRead(database, account)));
       return read.every(Boolean) && (await database.query(`SELECT 1 FROM intake.downloads`)).length === 0;
