@@ -114,9 +114,9 @@ describe('three workers of one database', () => {
 
     const times = board.requests().map((one) => one.at);
     for (const [index, start] of times.entries()) {
-      const within = times.slice(index).filter((at) => at < start + 1_000).length;
+      const within = times.slice(index).filter((at) => at < start + 2_000).length;
       // But for timers that a busy machine lets fire late.
-      expect(within).toBeLessThanOrEqual(44);
+      expect(within).toBeLessThanOrEqual(88);
     }
     board.clearRequests();
     await sleep(4_200);
