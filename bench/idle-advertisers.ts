@@ -1,5 +1,5 @@
 // What it costs to watch advertisers at whom nothing happens: CPU of worker and Postgres and bytes of WAL per poll, at 10, 1,000 and
-// 10,000 of them, as ratios to 10: node bench/idle-advertisers.ts [advertisers ...]. The board is a process of its own and not counted.
+// 10,000 of them, as ratios to 10: npm run bench:idle -- [advertisers ...]. The board is a process of its own and not counted.
 // Polls follow each other without a pause, so the cost per poll times polls per minute is the load of a schedule.
 
 import { spawn } from 'node:child_process';

@@ -67,14 +67,21 @@ export async function claimLease(db: Queryable, claim: LeaseClaim): Promise<Leas
   return lease ?? null;
 }
 
-/** Prolongs a lease; false when it has changed hands. */
+/**
+ * Prolongs a lease; false when it has changed hands. A row that a transaction behind the fence holds is left as it is: nobody can take
+ * it meanwhile, and waiting would keep this connection from every other lane.
+ */
 export async function renewLease(db: Queryable, lease: Lease, leaseMs: number): Promise<boolean> {
-  const rows = await db.query(
-    `UPDATE intake.leases SET expires_at = now() + $4 * interval '1 millisecond'
-     WHERE name = $1 AND lane = $2 AND epoch = $3 RETURNING 1`,
+  const [row] = await db.query<{ held: boolean }>(
+    `WITH free AS (
+       SELECT name, lane FROM intake.leases WHERE name = $1 AND lane = $2 AND epoch = $3 FOR UPDATE SKIP LOCKED
+     ), renewed AS (
+       UPDATE intake.leases l SET expires_at = now() + $4 * interval '1 millisecond' FROM free WHERE l.name = free.name AND l.lane = free.lane
+     )
+     SELECT EXISTS (SELECT 1 FROM intake.leases WHERE name = $1 AND lane = $2 AND epoch = $3) AS held`,
     [lease.name, lease.lane, lease.epoch, leaseMs],
   );
-  return rows.length > 0;
+  return row?.held ?? false;
 }
 
 /** Gives lanes back at once. The rows stay: an epoch must never start over. `done` says that the work came to its end. */

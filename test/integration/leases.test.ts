@@ -66,6 +66,7 @@ describe('the fence', () => {
       await sleep(100);
       // Lapsed, and yet not to be had; nor is it waited for, since others are asked for in the same statement.
       expect(await claimLease(db, claim('two'))).toBeNull();
+      expect(lease && (await renewLease(db, lease, 50))).toBe(true);
     });
     expect(await claimLease(db, claim('two'))).not.toBeNull();
   });

@@ -2,6 +2,9 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect } from 'vitest';
+import { runWorker } from '../../src/app/worker.ts';
+import { loadConfig } from '../../src/config.ts';
+import { createLog } from '../../src/log.ts';
 import type { Advertiser } from '../../src/sandbox/account.ts';
 import { openSandbox } from '../../src/sandbox/server.ts';
 import { openTcpGate } from '../support/tcp-gate.ts';
@@ -138,5 +141,61 @@ describe('a worker whose storage is away', () => {
     mkdirSync(settings.blobsPath);
     await until(() => isStored(database, board));
     await until(async () => (await probe(worker, '/readyz')).status === 200);
+  });
+});
+
+describe('what is new', () => {
+  test('is read while everything is being read again', { timeout: 60_000 }, async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 90, choices: { pageCap: 3 } });
+    board.fault({ kind: 'slow', on: 'list', times: null, delayMs: 100 });
+    await using settings = await openSettings(database, board, { RECHECK_SCHEDULE: '*/3 * * * * *' });
+    await using _worker = await hireWorker(settings.env);
+    const findRecheck = async () => {
+      const rows = await database.query<{ sweep_id: string }>(
+        `SELECT sweep_id FROM intake.sweeps WHERE purpose = 'recheck' AND state = 'running' AND requests BETWEEN 1 AND 5`,
+      );
+      return rows[0]?.sweep_id;
+    };
+    await until(async () => (await isRead(database, board)) && (await findRecheck()) === undefined);
+    await until(async () => (await findRecheck()) !== undefined);
+    board.add(1);
+    await until(() => isRead(database, board));
+    // Found by a poll, to which the reading of everything gave way.
+    expect(await database.query(`SELECT added FROM intake.sweeps WHERE purpose = 'live'`)).toEqual([{ added: '1' }]);
+  });
+});
+
+describe('a worker with the settings of prefill', () => {
+  test('opens the public port as well, and a port that is taken is said in one line', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 1 });
+    const prefill = (port: number) => ({
+      PORT: String(port),
+      AUTH_URL: board.url,
+      OAUTH_CLIENT_ID: board.client.clientId,
+      OAUTH_CLIENT_SECRET: board.client.clientSecret,
+      OAUTH_REDIRECT_URI: 'http://127.0.0.1:8080/prefill/callback',
+      PREFILL_RETURN_URLS: 'https://careers.example.com/',
+      PREFILL_KEY: 'a-key-of-the-careers-site',
+      SESSION_SECRET: 'a-session-secret-for-tests',
+    });
+    await using settings = await openSettings(database, board, prefill(0));
+    await using worker = await hireWorker(settings.env);
+    const findUrl = () => /"prefill":"([^"]+)"/.exec(worker.lines.join(''))?.[1];
+    await until(() => findUrl() !== undefined);
+    await until(() => isRead(database, board));
+    const to = 'https://careers.example.com/apply';
+    const asked = new URLSearchParams({ advertiser_id: String(board.advertiserId), form_url: to, return_url: to });
+    const answer = await fetch(`${findUrl()}/prefill/start?${asked}`, { redirect: 'manual' });
+    expect(answer.headers.get('location')).toMatch(`${board.url}/api/iam/oauth2/authorize?`);
+
+    const taken = Number(new URL(findUrl() ?? '').port);
+    const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill'] as const;
+    const config = loadConfig({ ...settings.env, ...prefill(taken) }, { needs });
+    const log = await createLog({ level: 'silent', format: 'json' });
+    await expect(runWorker(config, { log, signal: AbortSignal.timeout(20_000) })).rejects.toThrow(
+      `PORT: port ${taken} cannot be opened on 127.0.0.1 (EADDRINUSE).`,
+    );
   });
 });

