@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { loadFreeBytes, openDiskBlobs } from '../blobs/disk.ts';
 import type { Config } from '../config.ts';
 import type { BlobStore } from '../domain/blob.ts';
+import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { createSource, type Source } from '../source/client.ts';
 import { openEmbedded } from '../store/embedded.ts';
 import { openStore, type Store, type StoreOptions } from '../store/store.ts';
@@ -70,11 +71,12 @@ export async function openStoreOf(
   role: string,
   signal: AbortSignal,
   patienceMs = 0,
+  crashPoint?: PassCrashPoint,
 ): Promise<{ readonly store: Store } & AsyncDisposable> {
   const stack = new AsyncDisposableStack();
   try {
     const place = stack.use(await openPlace(config));
-    const store = stack.use(openStore(toStoreOptions(config, place, role)));
+    const store = stack.use(openStore({ ...toStoreOptions(config, place, role), crashPoint }));
     // A database that is not there yet is waited for, like one that goes away later.
     await patiently({ patienceMs, signal }, () => store.ensureSchema({ directUrl: place.directUrl, signal }));
     return { store, [Symbol.asyncDispose]: () => stack.disposeAsync() };

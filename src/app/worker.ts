@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
+import type { PassCrashPoint } from '../domain/crash-point.ts';
 import type { Log } from '../log.ts';
 import { openQueueListener } from '../store/listening.ts';
 import type { Store } from '../store/store.ts';
@@ -19,12 +20,18 @@ const desksAtOnce = 8;
 /** Works until the signal; resolves when everything is given back. A database that is not there is waited for, however long. */
 export async function runWorker(
   config: WorkerConfig,
-  request: { readonly log: Log; readonly signal: AbortSignal; readonly onStart?: (worker: Worker) => void },
+  request: {
+    readonly log: Log;
+    readonly signal: AbortSignal;
+    readonly onStart?: (worker: Worker) => void;
+    /** For tests that end the process at named moments. */
+    readonly crashPoint?: PassCrashPoint | undefined;
+  },
 ): Promise<void> {
-  const { log, signal } = request;
+  const { log, signal, crashPoint } = request;
   await using stack = new AsyncDisposableStack();
   const place = stack.use(await openPlace(config));
-  const { store } = stack.use(await openStoreOf(config, 'worker', signal, Number.POSITIVE_INFINITY));
+  const { store } = stack.use(await openStoreOf(config, 'worker', signal, Number.POSITIVE_INFINITY, crashPoint));
   const paces = new Map<string, TakeTurn>();
   const accounts: WorkerAccount[] = config.source.advertisers.map((account) => {
     const pace = paces.get(account.url) ?? createPace(store, account.url, config.source.requestsPerSecond);
@@ -43,7 +50,7 @@ export async function runWorker(
     {
       ...{ store, accounts, log },
       now: Date.now,
-      drain: (until) => drainDue(config, store, accounts, until),
+      drain: (until) => drainDue(config, store, accounts, { signal: until, crashPoint }),
       untilQueued: (timeoutMs, until) => {
         const woken = new Promise<void>((resolve) => {
           wake = resolve;
@@ -70,7 +77,7 @@ async function drainDue(
   config: WorkerConfig,
   store: Store,
   accounts: readonly WorkerAccount[],
-  signal: AbortSignal,
+  request: { readonly signal: AbortSignal; readonly crashPoint: PassCrashPoint | undefined },
 ): Promise<void> {
   const known = await store.loadAdvertiserIds(accounts.map((account) => account.name));
   const ready = accounts.flatMap((account) => {
@@ -78,5 +85,5 @@ async function drainDue(
     return advertiserId === undefined ? [] : [{ ...account, advertiserId }];
   });
   if (ready.length === 0 || !(await store.isDownloadDue(ready.map((account) => account.advertiserId)))) return;
-  await drainFiles(config, store, ready, { patienceMs: 0, signal });
+  await drainFiles(config, store, ready, { patienceMs: 0, ...request });
 }

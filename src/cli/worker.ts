@@ -1,5 +1,6 @@
 // `intake worker`: the long-running worker, the container's default. It ends well with SIGTERM; a second signal ends it at once.
 import { command } from './command.ts';
+import { createCrashPoint } from './crash-point.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Failure } from './failure.ts';
 
@@ -22,6 +23,7 @@ export const worker = command({
     try {
       await runWorker(config, {
         log,
+        crashPoint: createCrashPoint(env.INTAKE_CRASH_AT),
         signal: AbortSignal.any([signal, stuck.signal]),
         onStart(running) {
           watch = setInterval(() => {

@@ -3,6 +3,7 @@
 // unchanged ones are not touched: no row version, no lock, no WAL.
 import { hash } from 'node:crypto';
 import type { Application, Reject } from '../domain/application.ts';
+import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { applyChanges } from './changes.ts';
 import { type Database, type Lock, type Queryable, untilSettled } from './database.ts';
 import { notifyQueued } from './downloads.ts';
@@ -42,15 +43,25 @@ export interface PageSummary {
 }
 
 /** Writes a page, its queued downloads, its events, the sweep's progress and the cursor together. `key` makes person keys. */
-export async function commitPage(db: Database, key: Buffer, page: PageCommit): Promise<PageSummary> {
+export async function commitPage(
+  db: Database,
+  key: Buffer,
+  page: PageCommit,
+  crashPoint?: PassCrashPoint,
+): Promise<PageSummary> {
   return await untilSettled(async () => {
     const plan = await compare(db, page);
     if (plan.writes === 0 && plan.progress.quiet && !plan.otherLane) return nothingWritten;
-    return await db.transaction(async (tx) => {
+    crashPoint?.('pageCompared');
+    const summary = await db.transaction(async (tx) => {
       await fence(tx, page.lease);
       // Beside a running other lane the comparison must happen under the lock, or both could write what they compared earlier.
-      return await write(tx, key, page, plan.otherLane ? await compare(tx, page) : plan);
+      const written = await write(tx, key, page, plan.otherLane ? await compare(tx, page) : plan);
+      crashPoint?.('pageWritten');
+      return written;
     }, laneLock(page));
+    crashPoint?.('pageCommitted');
+    return summary;
   });
 }
 

@@ -1,6 +1,7 @@
 // The store as the rest of the house sees it: every statement bound to one database. sync/ and web/ know only this type.
 import type { Note } from '../domain/application.ts';
 import type { BlobFacts } from '../domain/blob.ts';
+import type { PassCrashPoint } from '../domain/crash-point.ts';
 import type { HashSetting } from '../domain/hash-trust.ts';
 import type { Period } from '../domain/history.ts';
 import type { ScreenReading } from '../domain/screen.ts';
@@ -70,15 +71,17 @@ import { beginSweep, confirmCursors, takeSeq } from './sweeps.ts';
 export interface StoreOptions extends DatabaseOptions {
   /** Makes person keys; the same for as long as the data lives. */
   readonly privacyKey: Buffer;
+  /** For tests that end the process at named moments. */
+  readonly crashPoint?: PassCrashPoint | undefined;
 }
 
 /** Opens the database. Nothing connects until the first use. */
-export function openStore(options: StoreOptions) {
+export function openStore({ crashPoint, ...options }: StoreOptions) {
   const db = openDatabase(options);
   // Leases are renewed on a connection of their own: a pool that is busy writing must not cost the lane.
   const own = openDatabase({ ...options, role: `${options.role} lease`, connections: 1 });
   return {
-    ensureSchema: (request: SchemaRequest) => ensureSchema(db, request),
+    ensureSchema: (request: SchemaRequest) => ensureSchema(db, { crashPoint, ...request }),
     loadServer: () => loadServer(db),
 
     ensureAdvertiser: (name: string, configuredId: bigint | null) => ensureAdvertiser(db, name, configuredId),
@@ -106,7 +109,7 @@ export function openStore(options: StoreOptions) {
     loadRecentFrom: (advertiserId: bigint | null, days: number) => loadRecentFrom(db, advertiserId, days),
     confirmCursors: (advertiserIds: readonly bigint[]) => confirmCursors(db, advertiserIds),
     takeSeq: () => takeSeq(db),
-    commitPage: (page: PageCommit) => commitPage(db, options.privacyKey, page),
+    commitPage: (page: PageCommit) => commitPage(db, options.privacyKey, page, crashPoint),
 
     claimDownloads: (request: ClaimRequest) => claimDownloads(db, request),
     renewDownloads: (claims: readonly Claim[], leaseMs: number) => renewDownloads(own, claims, leaseMs),
