@@ -43,8 +43,7 @@ export async function runWorker(
     };
   });
   let wake = () => {};
-  const listener = await openQueueListener({ url: place.directUrl, onQueued: () => wake() }).catch(() => null);
-  if (listener) stack.use(listener);
+  stack.use(await openQueueListener({ url: place.directUrl, onQueued: () => wake() }));
 
   const worker = startWorker(
     {
