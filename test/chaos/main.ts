@@ -19,6 +19,8 @@ const { values: options } = parseArgs({
     seed: { type: 'string' },
     /** Where a run of several begins. */
     from: { type: 'string', default: '1' },
+    /** Only these rows of faults.ts, by comma. */
+    faults: { type: 'string' },
     json: { type: 'boolean', default: false },
   },
 });
@@ -27,6 +29,14 @@ const seeds =
   options.seed === undefined
     ? Array.from({ length: Number(options.seeds) }, (_, at) => Number(options.from) + at)
     : [Number(options.seed)];
+
+// The seed under way is played to its end: what it opened must be closed.
+let isStopping = false;
+for (const name of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(name, () => {
+    isStopping = true;
+  });
+}
 
 const folder = mkdtempSync(join(tmpdir(), 'intake-chaos-'));
 const fired = new Map<CrashPoint, number>();
@@ -40,7 +50,8 @@ async function playAll(): Promise<boolean> {
   await using cluster = await openCluster(mkdtempSync(join(tmpdir(), 'intake-chaos-pg-')));
   let turn = seeds[0] ?? 0;
   for (const seed of seeds) {
-    const plan = toPlan(seed, seconds);
+    if (isStopping) break;
+    const plan = toPlan(seed, seconds, options.faults?.split(','));
     const nextPoint = (among: readonly CrashPoint[]) => among[turn++ % among.length] as CrashPoint;
     const verdict = await playSeed(plan, { cluster, folder, fired, nextPoint }).catch((error: Error) => ({
       ...{ seed, counts: {}, applications: 0, files: 0, looks: 0, recoveredMs: 0 },
@@ -51,7 +62,8 @@ async function playAll(): Promise<boolean> {
     if (verdict.broken === null) continue;
     console.log(`  plan: ${JSON.stringify({ ...plan, schedule: undefined })}`);
     for (const { atMs, name, forMs } of plan.schedule) console.log(`  ${atMs} ms: ${name}, ${forMs} ms`);
-    console.log(`  again: npm run chaos -- --seed ${seed} --seconds ${seconds}`);
+    const only = options.faults ? ` --faults ${options.faults}` : '';
+    console.log(`  again: npm run chaos -- --seed ${seed} --seconds ${seconds}${only}`);
   }
   const broken = verdicts.filter((verdict) => verdict.broken !== null);
   const never = Object.values<readonly CrashPoint[]>(crashPoints)

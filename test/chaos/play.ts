@@ -90,7 +90,7 @@ export async function playSeed(plan: Plan, around: Surroundings): Promise<Verdic
       SOURCE_FORMAT: plan.format,
       SOURCE_RATE: 'off',
       SOURCE_TIMEOUT: '3s',
-      SYNC_SCHEDULE: '*/2 * * * * *',
+      SYNC_SCHEDULE: '*/9 * * * * *',
       RECHECK_SCHEDULE: '*/2 * * * * *',
       LEASE: `${leaseMs}ms`,
       ATTACHMENT_MAX_BYTES: '4MB',

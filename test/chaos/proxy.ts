@@ -28,6 +28,7 @@ interface Pair {
 /** Opens one on a free port before `targetPort` of this machine. */
 export async function openProxy(targetPort: number): Promise<TcpProxy> {
   const pairs = new Set<Pair>();
+  const sockets = new Set<Socket>();
 
   async function forward(chunk: Buffer, to: Socket): Promise<void> {
     while (proxy.mode === 'stalled') await sleep(20);
@@ -40,6 +41,7 @@ export async function openProxy(targetPort: number): Promise<TcpProxy> {
   }
 
   function pass(pair: Pair, from: Socket, to: Socket): void {
+    sockets.add(from);
     from.on('data', (chunk: Buffer) => {
       if (pair.isDead) return;
       from.pause();
@@ -51,6 +53,7 @@ export async function openProxy(targetPort: number): Promise<TcpProxy> {
     from.on('close', () => {
       if (!pair.isDead) to.destroy();
       pairs.delete(pair);
+      sockets.delete(from);
     });
   }
 
@@ -82,7 +85,7 @@ export async function openProxy(targetPort: number): Promise<TcpProxy> {
     async [Symbol.asyncDispose]() {
       const closed = new Promise((resolve) => server.close(resolve));
       proxy.mode = 'open';
-      proxy.cut();
+      for (const socket of sockets) socket.destroy();
       await closed;
     },
   };

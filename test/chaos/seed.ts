@@ -6,8 +6,8 @@ import { createRandom, type Random } from '../support/random.ts';
 import { faults } from './faults.ts';
 import type { Plan, PlannedFault } from './stage.ts';
 
-/** Draws the plan of a seed. */
-export function toPlan(seed: number, seconds: number): Plan {
+/** Draws the plan of a seed, from all faults or from some. */
+export function toPlan(seed: number, seconds: number, only = Object.keys(faults)): Plan {
   const random = createRandom(seed);
   const accounts = random.pick([1, 1, 2]);
   return {
@@ -20,7 +20,7 @@ export function toPlan(seed: number, seconds: number): Plan {
     choices: toChoices(random),
     onSmallDisk: random.chance(0.25),
     diesMigratingAt: random.chance(0.4) ? random.between(1, 60) : null,
-    schedule: toSchedule(random, seconds * 1_000),
+    schedule: toSchedule(random, seconds * 1_000, only),
   };
 }
 
@@ -56,8 +56,8 @@ function toChoices(random: Random): Partial<Choices> {
 }
 
 /** One fault every second or two; most pass soon, and the last of them before the end. */
-function toSchedule(random: Random, lengthMs: number): PlannedFault[] {
-  const weighted = Object.entries(faults).flatMap(([name, { weight }]) => Array.from({ length: weight }, () => name));
+function toSchedule(random: Random, lengthMs: number, only: readonly string[]): PlannedFault[] {
+  const weighted = only.flatMap((name) => Array.from({ length: faults[name]?.weight ?? 0 }, () => name));
   const schedule: PlannedFault[] = [];
   for (let atMs = random.between(500, 2_500); atMs < lengthMs - 1_000; atMs += random.between(400, 2_200)) {
     const name = random.pick(weighted);
