@@ -21,6 +21,8 @@ const { values: options } = parseArgs({
     from: { type: 'string', default: '1' },
     /** Only these rows of faults.ts, by comma. */
     faults: { type: 'string' },
+    /** The first broken promise ends the run. */
+    bail: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
   },
 });
@@ -50,7 +52,7 @@ async function playAll(): Promise<boolean> {
   await using cluster = await openCluster(mkdtempSync(join(tmpdir(), 'intake-chaos-pg-')));
   let turn = seeds[0] ?? 0;
   for (const seed of seeds) {
-    if (isStopping) break;
+    if (isStopping || (options.bail && verdicts.some((one) => one.broken !== null))) break;
     const plan = toPlan(seed, seconds, options.faults?.split(','));
     const nextPoint = (among: readonly CrashPoint[]) => among[turn++ % among.length] as CrashPoint;
     const verdict = await playSeed(plan, { cluster, folder, fired, nextPoint }).catch((error: Error) => ({

@@ -32,7 +32,7 @@ describe('a journey with faults at log level trace', () => {
     await using foreign = await openForeign();
     await using scratch = await openScratch();
     await using board = await openCanaryBoard(foreign.url);
-    const env = {
+    const env: Record<string, string> = {
       ...toEnvironment(database, board, join(scratch.path, 'blobs')),
       LOG_LEVEL: 'trace',
       LOG_FORMAT: 'json',
