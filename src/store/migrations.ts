@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
-import { SchemaTrouble } from '../domain/trouble.ts';
+import { SchemaTrouble, Trouble } from '../domain/trouble.ts';
 import type { Queryable } from './database.ts';
-import { sqlState } from './database.ts';
+import { sqlState, toTrouble } from './database.ts';
 
 const folder = join(import.meta.dirname, '../../migrations');
 const lockKey = 7_400_105;
@@ -103,8 +103,10 @@ export async function ensureSchema(db: Queryable, request: SchemaRequest): Promi
 }
 
 function toSchemaTrouble(error: unknown): unknown {
+  // A server that is away, full or read-only says nothing about the migration: it is waited for.
+  const known = toTrouble(error);
   const code = sqlState(error);
-  if (code === undefined || /^(08|57P|53|E)/.test(code)) return error;
+  if (known instanceof Trouble || code === undefined) return known;
   return new SchemaTrouble(
     `A migration failed (${code}) and was undone as a whole.`,
     'Fix the cause and run `intake migrate`.',
