@@ -19,6 +19,15 @@ const watchSql = `
   END $$;
   CREATE TRIGGER watch_change BEFORE UPDATE OF job_reference ON intake.applications
     FOR EACH ROW EXECUTE FUNCTION chaos.watch_change();
+  -- A page deletes rows of what is no longer pending; what is pending is ended by whoever holds it.
+  CREATE FUNCTION chaos.watch_claim() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+    INSERT INTO chaos.broken SELECT format('P6: the download of %s of %s was ended by somebody who did not hold it', OLD.kind, OLD.application_id)
+    FROM intake.attachments f WHERE f.advertiser_id = OLD.advertiser_id AND f.application_id = OLD.application_id
+      AND f.kind = OLD.kind AND f.state = 'pending';
+    RETURN OLD;
+  END $$;
+  CREATE TRIGGER watch_claim BEFORE DELETE ON intake.downloads FOR EACH ROW
+    WHEN (OLD.lease_token IS NULL) EXECUTE FUNCTION chaos.watch_claim();
   -- A lane that changes hands while somebody who has passed the fence is still writing under the earlier epoch.
   CREATE FUNCTION chaos.watch_lane() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
     INSERT INTO chaos.broken

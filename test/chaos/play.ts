@@ -122,6 +122,16 @@ export async function playSeed(plan: Plan, around: Surroundings): Promise<Verdic
           )
           .catch(() => []);
         workload.changeFiles(claimed.map((row) => BigInt(row.application_id)));
+        // And nobody else can fetch it meanwhile: when the process goes on, the new file's download still waits.
+        const faulted = accounts.map(
+          (one) => [one, one.fault({ kind: 'fail', status: 503, on: 'files', times: null })] as const,
+        );
+        setTimeout(
+          () => {
+            for (const [one, number] of faulted) one.clearFaults(number);
+          },
+          2 * leaseMs + 3_000,
+        );
       }
       await sleep(2 * leaseMs + 1_500);
     },
