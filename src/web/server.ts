@@ -10,7 +10,8 @@ export interface Server extends AsyncDisposable {
   readonly url: string;
 }
 
-const longestHeadersBytes = 16_384;
+/** What a port allows a stranger: so long a head, so much time for it, and so much for a whole request. */
+export const portLimits = { maxHeaderSize: 16_384, headersTimeout: 10_000, requestTimeout: 30_000 };
 const closingMs = 5_000;
 
 /** Starts to listen; port 0 takes a free one. */
@@ -20,8 +21,7 @@ export async function openServer(options: {
   readonly fetch: Parameters<typeof createAdaptorServer>[0]['fetch'];
 }): Promise<Server> {
   const { host, port, fetch } = options;
-  const serverOptions = { maxHeaderSize: longestHeadersBytes, headersTimeout: 10_000, requestTimeout: 30_000 };
-  const server = createAdaptorServer({ fetch, serverOptions });
+  const server = createAdaptorServer({ fetch, serverOptions: portLimits });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(port, host, resolve);
   });

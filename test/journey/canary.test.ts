@@ -32,8 +32,9 @@ describe('a journey with faults at log level trace', () => {
     await using foreign = await openForeign();
     await using scratch = await openScratch();
     await using board = await openCanaryBoard(foreign.url);
-    const env: Record<string, string> = {
-      ...toEnvironment(database, board, join(scratch.path, 'blobs')),
+    const blobsFolder = join(scratch.path, 'blobs');
+    const env = {
+      ...toEnvironment(database, board, blobsFolder),
       LOG_LEVEL: 'trace',
       LOG_FORMAT: 'json',
       TMPDIR: scratch.path,
@@ -55,7 +56,7 @@ describe('a journey with faults at log level trace', () => {
     for (const line of ['status --json', 'doctor', 'verify --full']) await run(...line.split(' '));
     expect(await run('backfill', '--from', 'Canaryfirst')).toBe(2);
     said.push(...(await loadAdminPages(database)));
-    const stage = await playPrefill(database, env.BLOBS_URL ?? '');
+    const stage = await playPrefill(database, `file:${blobsFolder}`);
     said.push(stage.logged);
 
     const personal = [...Object.keys(canaries), ...stage.personal];
@@ -75,7 +76,7 @@ describe('a journey with faults at log level trace', () => {
       readdirSync(join(scratch.path, readdirSync(scratch.path).find((one) => one.startsWith('intake-spool')) ?? '')),
     ).toEqual([]);
     // Named by a digest: no file name in a path of the store.
-    const files = readdirSync(join(scratch.path, 'blobs'), { recursive: true }).join('\n');
+    const files = readdirSync(blobsFolder, { recursive: true }).join('\n');
     expect(files).not.toMatch(/canary/i);
 
     // Not only no credential: another origin is never asked at all.
