@@ -8,7 +8,19 @@ import { portLimits } from '../../src/web/server.ts';
 import { openTestAdmin } from '../support/admin.ts';
 import { test } from '../support/test-database.ts';
 
-const paths = ['/', '/metrics', '/api/status', '/livez', '/readyz', '/status.css', '/icon.svg', '/nowhere', '/%ff', '//x', '/..%2f'];
+const paths = [
+  '/',
+  '/metrics',
+  '/api/status',
+  '/livez',
+  '/readyz',
+  '/status.css',
+  '/icon.svg',
+  '/nowhere',
+  '/%ff',
+  '//x',
+  '/..%2f',
+];
 
 describe('every answer of the admin port', () => {
   test('carries its headers, on every route and on every error', async ({ database }) => {
@@ -42,7 +54,9 @@ describe('every answer of the admin port', () => {
     const [before] = await database.query(look);
     const methods = ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
     const answers = await Promise.all(
-      methods.flatMap((method) => paths.slice(0, 5).map((path) => ask(admin.url, path, { origin: 'http://evil.example.com' }, method))),
+      methods.flatMap((method) =>
+        paths.slice(0, 5).map((path) => ask(admin.url, path, { origin: 'http://evil.example.com' }, method)),
+      ),
     );
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404]));
     for (const path of paths) await ask(admin.url, path);
@@ -61,7 +75,9 @@ describe('a request to the admin port', () => {
   test('with a body of any size is answered without reading it', async ({ database }) => {
     await using admin = await openTestAdmin(database);
     const socket = connect(Number(new URL(admin.url).port), '127.0.0.1').on('error', () => {});
-    socket.write('POST /api/status HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000000000\r\nConnection: close\r\n\r\nx');
+    socket.write(
+      'POST /api/status HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000000000\r\nConnection: close\r\n\r\nx',
+    );
     expect(await text(socket)).toMatch(/^HTTP\/1\.1 404 /);
   });
 
