@@ -117,6 +117,19 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     count(`source: ${fault.kind}`);
     return () => account.clearFaults(number);
   }),
+  /** New files to fetch, and a clean end at half of the bytes for three of them: only Size tells. */
+  cutFile: row('source', 3, [1_500, 4_000], async ({ accounts, workload }, random) => {
+    const account = random.pick(accounts);
+    const number = account.fault({
+      kind: 'cut',
+      on: 'files',
+      framing: 'closeDelimited',
+      keep: random.next(),
+      times: 3,
+    });
+    workload.changeFiles();
+    return () => account.clearFaults(number);
+  }),
   refuse: row('source', 1, [300, 1_500], async ({ accounts, note }, random) => {
     const account = random.pick(accounts);
     const number = account.fault({ kind: 'refuse', status: random.pick([401, 403]), times: null });

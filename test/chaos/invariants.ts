@@ -19,6 +19,15 @@ const watchSql = `
   END $$;
   CREATE TRIGGER watch_change BEFORE UPDATE OF job_reference ON intake.applications
     FOR EACH ROW EXECUTE FUNCTION chaos.watch_change();
+  -- At COMMIT, so that nothing between two looks escapes: where the cursor stands, there is an application.
+  CREATE FUNCTION chaos.watch_cursor() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+    INSERT INTO chaos.broken SELECT format('P4: the cursor was committed at %s before that application was', NEW.after_id)
+    WHERE NOT EXISTS (SELECT 1 FROM intake.applications a
+      WHERE a.advertiser_id = NEW.advertiser_id AND a.application_id = NEW.after_id);
+    RETURN NULL;
+  END $$;
+  CREATE CONSTRAINT TRIGGER watch_cursor AFTER INSERT OR UPDATE ON intake.cursors DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION chaos.watch_cursor();
   -- A page deletes rows of what is no longer pending; what is pending is ended by whoever holds it.
   CREATE FUNCTION chaos.watch_claim() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
     INSERT INTO chaos.broken SELECT format('P6: the download of %s of %s was ended by somebody who did not hold it', OLD.kind, OLD.application_id)
@@ -98,7 +107,36 @@ export async function findBroken(stage: Stage): Promise<string[]> {
       break;
     }
   }
-  return [...broken, ...(await findWithoutBytes(stage))];
+  return [...broken, ...(await findWithoutBytes(stage)), ...(await findStrangeBytes(stage))];
+}
+
+const firstFiles = new WeakMap<Stage, Map<string, string | null>>();
+
+/** Stored files with bytes that the source never had: cut ones, and those of another application. */
+async function findStrangeBytes(stage: Stage): Promise<string[]> {
+  const rows = await stage.cluster.query<{ application_id: string; kind: string; sha256: string }>(
+    `SELECT application_id, kind, sha256 FROM intake.attachments WHERE state = 'stored' AND kind <> 'screen'`,
+  );
+  const first = firstFiles.get(stage) ?? new Map<string, string | null>();
+  firstFiles.set(stage, first);
+  for (const account of stage.accounts) {
+    for (const { id, attachments } of account.truth()) {
+      for (const { kind, sha256 } of attachments) {
+        const name = `${id}/${kind}`;
+        // A flagged file has no bytes; should the flag be lifted by a change, its digest is the workload's.
+        if (first.get(name) === undefined) first.set(name, sha256);
+      }
+    }
+  }
+  const strange = rows.filter(({ application_id, kind, sha256 }) => {
+    const known = first.get(`${application_id}/${kind}`);
+    return known !== undefined && known !== sha256 && !stage.workload.digests.has(sha256);
+  });
+  return strange
+    .slice(0, 3)
+    .map(
+      ({ application_id, kind }) => `P6: the bytes of ${kind} of ${application_id} are none that the source ever had`,
+    );
 }
 
 const digests = new WeakMap<Buffer, string>();

@@ -72,7 +72,7 @@ const page = fc.oneof(
 const json = page.map((drawn) => JSON.stringify(drawn));
 const xml = page.map(
   (drawn) =>
-    `<?xml version="1.0"?>${toXml('JobApplications', (drawn as { JobApplications?: unknown })?.JobApplications ?? drawn)}`,
+    `<?xml version="1.0"?>${toXml('JobApplications', (drawn as { JobApplications?: unknown } | null)?.JobApplications ?? drawn)}`,
 );
 /** Half of them are spoiled somewhere. */
 const body = fc
