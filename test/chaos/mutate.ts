@@ -15,7 +15,11 @@ const subjects: Readonly<Record<string, readonly string[]>> = {
   'src/domain/range-answer.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
   'src/domain/cursor.ts': ['test/unit/cursor.test.ts'],
   'src/domain/attempts.ts': ['test/unit/attempts.test.ts'],
-  'src/store/pages.ts': ['test/integration/pages.test.ts', 'test/integration/poison.test.ts'],
+  'src/store/pages.ts': [
+    'test/integration/pages.test.ts',
+    'test/integration/poison.test.ts',
+    'test/journey/late.test.ts',
+  ],
   'src/store/leases.ts': ['test/integration/leases.test.ts', 'test/integration/pages.test.ts'],
   'src/store/downloads.ts': ['test/integration/downloads.test.ts', 'test/integration/drain.test.ts'],
   'src/store/files.ts': [
