@@ -3,9 +3,13 @@ import { command } from './command.ts';
 import { createCrashPoint } from './crash-point.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Failure } from './failure.ts';
+import { withinGrace } from './grace.ts';
 
 /** A process in which nothing came to an end for so long, and no timer runs, is of no use to anybody. */
 const stuckMs = 600_000;
+
+/** Supervisors wait half a minute before they kill; two seconds of it are for handles that stay open. */
+const graceMs = 21_000;
 
 export const worker = command({
   name: 'worker',
@@ -18,19 +22,23 @@ export const worker = command({
     const log = await createLog(config.log);
     for (const warning of config.warnings) log.warn({}, warning);
     const stuck = new AbortController();
+    const ending = AbortSignal.any([signal, stuck.signal]);
     let watch: NodeJS.Timeout | undefined;
     const { runWorker } = await import('../app/worker.ts');
     try {
-      await runWorker(config, {
+      const work = runWorker(config, {
         log,
         crashPoint: createCrashPoint(env.INTAKE_CRASH_AT),
-        signal: AbortSignal.any([signal, stuck.signal]),
+        signal: ending,
         onStart(running) {
           watch = setInterval(() => {
             if (running.facts().idleMs > stuckMs) stuck.abort();
           }, 30_000);
         },
       });
+      if ((await withinGrace(work, ending, graceMs)) === 'overdue') {
+        log.warn({}, 'not everything could be given back in time; it lapses by itself');
+      }
     } catch (error) {
       // Stopped while it still waited for its database: nothing was begun, nothing has to be given back.
       if (!signal.aborted) throw error;
