@@ -2,12 +2,12 @@
 // Opens what they need through opening.ts; decides nothing.
 import type { Config } from '../config.ts';
 import type { BlobStore } from '../domain/blob.ts';
+import type { PassCrashPoint } from '../domain/crash-point.ts';
 import type { Trouble } from '../domain/trouble.ts';
 import { describeFile } from '../source/file-description.ts';
 import { parseScreens, screenParserVersion } from '../source/screen.ts';
 import type { RetryChoice } from '../store/held-files.ts';
 import type { Store } from '../store/store.ts';
-import type { CrashPoint } from '../sync/download.ts';
 import { type DrainAccount, drain } from '../sync/drain.ts';
 import type { DrainSummary, DrainTotals } from '../sync/drain-summary.ts';
 import { patiently } from '../sync/patience.ts';
@@ -25,7 +25,7 @@ export interface FilesEvents {
   readonly onFiles?: ((totals: DrainTotals, queued: number) => void) | undefined;
   readonly onWait?: ((name: string, trouble: Trouble, waitMs: number) => void) | undefined;
   /** For tests that end the process at named moments. */
-  readonly crashPoint?: ((name: CrashPoint) => void) | undefined;
+  readonly crashPoint?: PassCrashPoint | undefined;
 }
 
 export interface FilesRequest extends FilesEvents {

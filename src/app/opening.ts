@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { loadFreeBytes, openDiskBlobs } from '../blobs/disk.ts';
 import type { Config } from '../config.ts';
 import type { BlobStore } from '../domain/blob.ts';
+import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { createSource, type Source, type SourceOptions } from '../source/client.ts';
 import type { Advertiser } from '../store/advertisers.ts';
@@ -100,11 +101,12 @@ export async function openStoreOf(
   role: string,
   signal: AbortSignal,
   patienceMs = 0,
+  crashPoint?: PassCrashPoint,
 ): Promise<{ readonly store: Store } & AsyncDisposable> {
   const stack = new AsyncDisposableStack();
   try {
     const place = stack.use(await openPlace(config));
-    const store = stack.use(openStore(toStoreOptions(config, place, role)));
+    const store = stack.use(openStore({ ...toStoreOptions(config, place, role), crashPoint }));
     // A database that is not there yet is waited for, like one that goes away later.
     await patiently({ patienceMs, signal }, () => store.ensureSchema({ directUrl: place.directUrl, signal }));
     return { store, [Symbol.asyncDispose]: () => stack.disposeAsync() };

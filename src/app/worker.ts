@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
+import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { toStatus } from '../domain/status.ts';
 import { SettingTrouble } from '../domain/trouble.ts';
 import type { Log } from '../log.ts';
@@ -41,6 +42,8 @@ export interface WorkerRun {
   readonly probeEveryMs?: number;
   /** Silence of so long is death. */
   readonly stuckMs?: number;
+  /** For tests that end the process at named moments. */
+  readonly crashPoint?: PassCrashPoint | undefined;
 }
 
 /** Advertisers read at once: each waits for its source most of the time. Long readings leave places to polls. */
@@ -51,10 +54,10 @@ const deadAfterMs = 660_000;
 
 /** Works until the signal; resolves when everything is given back. */
 export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<void> {
-  const { log, signal, probeEveryMs = 180_000, stuckMs = deadAfterMs } = run;
+  const { log, signal, probeEveryMs = 180_000, stuckMs = deadAfterMs, crashPoint } = run;
   await using stack = new AsyncDisposableStack();
   const place = stack.use(await openPlace(config));
-  const store = stack.use(openStore(toStoreOptions(config, place, 'worker')));
+  const store = stack.use(openStore({ ...toStoreOptions(config, place, 'worker'), crashPoint }));
   const pulse = createPulse(Date.now);
   const metrics = createMetrics({ version });
   const onPass = (pass: Pass) => {
@@ -95,8 +98,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   );
   const accounts = openAccounts(config, store, stack);
   let wake = () => {};
-  const listener = await openQueueListener({ url: place.directUrl, onQueued: () => wake() }).catch(() => null);
-  if (listener) stack.use(listener);
+  stack.use(await openQueueListener({ url: place.directUrl, onQueued: () => wake() }));
   const failed = Promise.withResolvers<never>();
   const prefill = openPrefillInTime(config, { log, signal, store }, failed.reject);
   stack.defer(() => prefill.close());
@@ -105,7 +107,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
     {
       ...{ store, accounts, log, pulse, onPass },
       now: Date.now,
-      drain: (watch) => drainDue(config, store, accounts, watch),
+      drain: (watch) => drainDue(config, store, accounts, { ...watch, crashPoint }),
       untilQueued: (timeoutMs, until) => {
         const woken = new Promise<void>((resolve) => {
           wake = resolve;
@@ -202,14 +204,25 @@ function openPrefillInTime(
 }
 
 /** Fetches what is due of the configured accounts. Nothing is opened when nothing is due. */
-async function drainDue(config: WorkerConfig, store: Store, accounts: readonly WorkerAccount[], watch: DrainWatch) {
+async function drainDue(
+  config: WorkerConfig,
+  store: Store,
+  accounts: readonly WorkerAccount[],
+  watch: DrainWatch & Pick<WorkerRun, 'crashPoint'>,
+) {
   const due = await store.loadDueAdvertisers();
   const ready = accounts.flatMap((account) => {
     const advertiserId = due.get(account.name);
     return advertiserId === undefined ? [] : [{ ...account, advertiserId }];
   });
   if (ready.length === 0) return null;
-  const { signal, onStep, onWait } = watch;
+  const { signal, onStep, onWait, crashPoint } = watch;
   const tellWait = (_name: string, trouble: Parameters<typeof onWait>[0]) => onWait(trouble);
-  return await drainFiles(config, store, ready, { patienceMs: 0, signal, onFiles: onStep, onWait: tellWait });
+  return await drainFiles(config, store, ready, {
+    patienceMs: 0,
+    signal,
+    onFiles: onStep,
+    onWait: tellWait,
+    crashPoint,
+  });
 }

@@ -1,6 +1,7 @@
 // `intake worker`: the long-running worker, the container's default. It ends well with SIGTERM; a second signal ends it at once.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { command } from './command.ts';
+import { createCrashPoint } from './crash-point.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Failure } from './failure.ts';
 
@@ -24,7 +25,11 @@ export function createWorkerCommand(timing: { readonly stuckMs?: number } = {}) 
       for (const warning of config.warnings) log.warn({}, warning);
       const { runWorker } = await import('../app/worker.ts');
       const stuck = Promise.withResolvers<'stuck'>();
-      const running = runWorker(config, { ...timing, log, signal, onStuck: () => stuck.resolve('stuck') }).then(
+      const running = runWorker(config, {
+        ...timing,
+        ...{ log, signal, crashPoint: createCrashPoint(env.INTAKE_CRASH_AT) },
+        onStuck: () => stuck.resolve('stuck'),
+      }).then(
         () => 'ended' as const,
         (error: unknown) => {
           // Stopped while it still waited for its database: nothing was begun, nothing has to be given back.

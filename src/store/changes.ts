@@ -133,7 +133,10 @@ const keepVersionsSql = `
   JOIN intake.attachments old ON old.advertiser_id = $1 AND old.application_id = f.id AND old.kind = f.kind
   WHERE old.state <> 'pending' AND old.state <> 'erased' AND ${isOtherFile('f')}`;
 
-/** Another file, or one whose flag was lifted, starts over; a flag that came later ends the attachment; the rest keeps its state. */
+/**
+ * Another file, or one whose flag was lifted, starts over; a flag that came later ends the attachment; the rest keeps its state. A flag may
+ * change the Hash of the file it is about; one on a file of another upload says nothing of the bytes that we hold.
+ */
 const mergeAttachmentsSql = `
   WITH page AS MATERIALIZED (SELECT p.id, f.* FROM ${pageFiles}), gone AS (
     UPDATE intake.attachments a SET gone_at = now()
@@ -148,11 +151,12 @@ const mergeAttachmentsSql = `
     (version, state, reason, sha256, content_type, detected_type, file_name, stored_at, notes, linked, parser_version) = (
       SELECT CASE WHEN other.file AND old.state NOT IN ('pending', 'erased') THEN old.version + 1 ELSE old.version END,
         CASE WHEN keep THEN old.state ELSE excluded.state END, CASE WHEN keep THEN old.reason ELSE excluded.reason END,
-        CASE WHEN keep OR excluded.state = 'infected' THEN old.sha256 END, CASE WHEN keep THEN old.content_type END, CASE WHEN keep THEN old.detected_type END,
+        CASE WHEN keep OR (excluded.state = 'infected' AND NOT newer) THEN old.sha256 END, CASE WHEN keep THEN old.content_type END, CASE WHEN keep THEN old.detected_type END,
         CASE WHEN keep THEN old.file_name END, CASE WHEN keep THEN old.stored_at END, CASE WHEN keep THEN old.notes END,
         keep AND old.linked, CASE WHEN keep THEN old.parser_version END
       FROM (SELECT ${isOtherFile('excluded')} AS file) AS other,
-        LATERAL (SELECT old.state = 'erased' OR NOT (other.file OR excluded.state = 'infected' OR old.state = 'infected') AS keep) AS verdict
+        LATERAL (SELECT old.state = 'erased' OR NOT (other.file OR excluded.state = 'infected' OR old.state = 'infected') AS keep,
+          other.file AND old.uploaded_at IS DISTINCT FROM excluded.uploaded_at AS newer) AS verdict
     ),
     source_hash = excluded.source_hash, size_bytes = excluded.size_bytes, has_virus = excluded.has_virus,
     uploaded_at = excluded.uploaded_at, href = excluded.href, gone_at = NULL`;

@@ -3,6 +3,7 @@
 // unchanged ones are not touched: no row version, no lock, no WAL.
 import { hash } from 'node:crypto';
 import type { Application } from '../domain/application.ts';
+import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { applyChanges } from './changes.ts';
 import { compare, loadSurroundings, type PageCommit, type Plan, type Surroundings, toEmptyPlan } from './comparing.ts';
 import { type Database, type Queryable, untilSettled } from './database.ts';
@@ -29,19 +30,25 @@ export async function commitPage(
   key: Buffer,
   page: PageCommit,
   lookAround: (page: PageCommit) => Promise<Surroundings> = (one) => lookAlone(db, one),
+  crashPoint?: PassCrashPoint,
 ): Promise<PageSummary> {
   return await untilSettled(async () => {
     const isEmpty = page.applications.length + page.rejects.length === 0;
     const plan = isEmpty ? toEmptyPlan(page, await lookAround(page)) : await compare(db, page);
     if (plan.writes === 0 && plan.progress.quiet && !plan.otherLane) return nothingWritten;
-    return await db.transaction(
+    crashPoint?.('pageCompared');
+    const summary = await db.transaction(
       async (tx) => {
         await fence(tx, page.lease);
         // Beside a running other lane the comparison must happen under the lock, or both could write what they compared earlier.
-        return await write(tx, key, page, plan.otherLane ? await compare(tx, page) : plan);
+        const written = await write(tx, key, page, plan.otherLane ? await compare(tx, page) : plan);
+        crashPoint?.('pageWritten');
+        return written;
       },
       laneLock(page.advertiserId, page.lease.lane),
     );
+    crashPoint?.('pageCommitted');
+    return summary;
   });
 }
 

@@ -111,12 +111,16 @@ export interface Learned {
   readonly inclusiveBefore: boolean;
 }
 
+/** The position after the next lower id that is held: what may yet show lies between it and the id itself. */
+const afterOlder = (id: string, advertiser: string) => `coalesce((SELECT b.application_id + 1 FROM intake.applications b
+  WHERE b.advertiser_id = ${advertiser} AND b.application_id < ${id} ORDER BY b.application_id DESC LIMIT 1), ${id})`;
+
 /** The lag, widened to twice the lateness that live polls have met within a month, at most a day. */
 const widened = `greatest(asked.lag_ms, least(86400000, CASE WHEN v.late_at > now() - interval '30 days' THEN 2 * v.late_ms ELSE 0 END))`;
 
 /**
  * A poll begins where the cursor stood one lag ago, by when ids were first seen: an id that commits late at the source is met again.
- * Right after a first load every row is young: then it begins at the smallest id submitted in the last 26 hours.
+ * Right after a first load every row is young: then it begins after the last id below those submitted in the last 26 hours.
  */
 export async function loadReadings(
   db: Queryable,
@@ -146,9 +150,9 @@ export async function loadReadings(
          AND a.first_seen_at <= now() - ${widened} * interval '1 millisecond'
        ORDER BY application_id DESC LIMIT 1) AS settled ON true
      LEFT JOIN LATERAL (
-       SELECT min(application_id) AS lowest FROM intake.applications a
-       WHERE a.advertiser_id = asked.advertiser_id AND a.submitted_at > now() - interval '26 hours'
-         AND settled.application_id IS NULL) AS recent ON true`,
+       SELECT ${afterOlder('lowest', 'asked.advertiser_id')} AS lowest FROM (SELECT min(application_id) AS lowest FROM intake.applications a
+         WHERE a.advertiser_id = asked.advertiser_id AND a.submitted_at > now() - interval '26 hours'
+           AND settled.application_id IS NULL) AS young) AS recent ON true`,
     [known.map((one) => one.advertiserId), known.map((one) => one.lagMs)],
   );
   return asked.map(({ advertiserId, lagMs }) => {
@@ -207,11 +211,11 @@ export async function loadUnheld(
   return rows.map((row) => row.id);
 }
 
-/** The smallest id submitted within the last days: where a reading of the recent past begins. */
+/** Where a reading of the recent past begins: after the last id below those submitted within the last days. */
 export async function loadRecentFrom(db: Queryable, advertiserId: bigint | null, days: number): Promise<bigint | null> {
   const [row] = await db.query<{ lowest: bigint | null }>(
-    `SELECT min(application_id) AS lowest FROM intake.applications
-     WHERE advertiser_id = $1 AND submitted_at > now() - $2 * interval '1 day'`,
+    `SELECT ${afterOlder('lowest', '$1')} AS lowest FROM (SELECT min(application_id) AS lowest FROM intake.applications
+     WHERE advertiser_id = $1 AND submitted_at > now() - $2 * interval '1 day') AS recent`,
     [advertiserId, days],
   );
   return row?.lowest ?? null;

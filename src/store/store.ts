@@ -1,6 +1,7 @@
 // The store as the rest of the house sees it: every statement bound to one database. sync/ and web/ know only this type.
 import type { Note } from '../domain/application.ts';
 import type { BlobFacts } from '../domain/blob.ts';
+import type { PassCrashPoint } from '../domain/crash-point.ts';
 import type { ErasureJob, Sought } from '../domain/erasure.ts';
 import type { HashSetting } from '../domain/hash-trust.ts';
 import type { Period } from '../domain/history.ts';
@@ -98,10 +99,12 @@ import { loadKeyState } from './tombstones.ts';
 export interface StoreOptions extends DatabaseOptions {
   /** Makes person keys; the same for as long as the data lives. */
   readonly privacyKey: Buffer;
+  /** For tests that end the process at named moments. */
+  readonly crashPoint?: PassCrashPoint | undefined;
 }
 
 /** Opens the database. Nothing connects until the first use. */
-export function openStore(options: StoreOptions) {
+export function openStore({ crashPoint, ...options }: StoreOptions) {
   const db = openDatabase(options);
   // Leases are renewed on a connection of their own: a pool that is busy writing must not cost the lane.
   const own = openDatabase({ ...options, role: `${options.role} lease`, connections: 1 });
@@ -123,7 +126,7 @@ export function openStore(options: StoreOptions) {
     return given.map(() => undefined);
   });
   return {
-    ensureSchema: (request: SchemaRequest) => ensureSchema(db, request),
+    ensureSchema: (request: SchemaRequest) => ensureSchema(db, { crashPoint, ...request }),
     loadServer: () => loadServer(db),
 
     ensureAdvertiser: (name: string, configuredId: bigint | null) =>
@@ -152,7 +155,7 @@ export function openStore(options: StoreOptions) {
     loadRecentFrom: (advertiserId: bigint | null, days: number) => loadRecentFrom(db, advertiserId, days),
     confirmCursors: (advertiserIds: readonly bigint[]) => confirmCursors(db, advertiserIds),
     takeSeq: () => takeSeq({}),
-    commitPage: (page: PageCommit) => commitPage(db, options.privacyKey, page, lookAround),
+    commitPage: (page: PageCommit) => commitPage(db, options.privacyKey, page, lookAround, crashPoint),
 
     claimDownloads: (request: ClaimRequest) => claimDownloads(db, request),
     renewDownloads: (claims: readonly Claim[], leaseMs: number) => renewDownloads(own, claims, leaseMs),

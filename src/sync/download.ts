@@ -3,6 +3,7 @@
 import { isAttachmentKind } from '../domain/application.ts';
 import { mostLapses } from '../domain/attempts.ts';
 import { type BlobStore, toBlobKey } from '../domain/blob.ts';
+import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { type HashSetting, toHashUse } from '../domain/hash-trust.ts';
 import { Trouble } from '../domain/trouble.ts';
 import type { FileFacts } from '../store/files.ts';
@@ -10,13 +11,10 @@ import type { Settled } from '../store/settling.ts';
 import type { Store } from '../store/store.ts';
 import { type FetchDeps, type FetchedFile, fetchFile } from './fetch.ts';
 
-/** Named moments at which a test may end the process; inert otherwise. */
-export type CrashPoint = 'claimed' | 'fetched' | 'intended' | 'put' | 'settled';
-
 export interface DownloadDeps extends FetchDeps {
   readonly store: Store;
   readonly blobs: BlobStore;
-  readonly crashPoint?: ((name: CrashPoint) => void) | undefined;
+  readonly crashPoint?: PassCrashPoint | undefined;
 }
 
 export interface DownloadRequest {

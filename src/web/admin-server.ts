@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 import { SettingTrouble } from '../domain/trouble.ts';
 import { type AdminDeps, createAdmin } from './admin.ts';
+import { portLimits } from './server.ts';
 
 export interface AdminOptions extends Omit<AdminDeps, 'hosts'> {
   readonly host: string;
@@ -26,7 +27,7 @@ export async function openAdmin({ host, port, ...deps }: AdminOptions): Promise<
     throw new SettingTrouble(`The admin port does not open on ${host} without ADMIN_USER and ADMIN_PASSWORD.`);
   }
   const hosts = isLocal ? [...loopbackNames, toHostName(host)] : null;
-  const server = createAdaptorServer({ fetch: createAdmin({ ...deps, hosts }).fetch });
+  const server = createAdaptorServer({ fetch: createAdmin({ ...deps, hosts }).fetch, serverOptions: portLimits });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(port, host.replace(/^\[|\]$/g, ''), resolve);
   }).catch((cause: NodeJS.ErrnoException) => {

@@ -11,7 +11,8 @@ export interface Server extends AsyncDisposable {
   readonly url: string;
 }
 
-const longestHeadersBytes = 16_384;
+/** What a port allows a stranger: so long a head, so much time for it, and so much for a whole request. */
+export const portLimits = { maxHeaderSize: 16_384, headersTimeout: 10_000, requestTimeout: 30_000 };
 const closingMs = 5_000;
 
 /** Starts to listen; port 0 takes a free one. */
@@ -23,8 +24,7 @@ export async function openServer(options: {
   readonly setting: string;
 }): Promise<Server> {
   const { host, port, fetch, setting } = options;
-  const serverOptions = { maxHeaderSize: longestHeadersBytes, headersTimeout: 10_000, requestTimeout: 30_000 };
-  const server = createAdaptorServer({ fetch, serverOptions });
+  const server = createAdaptorServer({ fetch, serverOptions: portLimits });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(port, host, resolve);
   }).catch((cause: NodeJS.ErrnoException) => {

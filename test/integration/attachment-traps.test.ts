@@ -78,6 +78,23 @@ describe('A1 HasVirus', () => {
     expect(await intake.keys()).toHaveLength(1);
   });
 
+  test('true on a newly uploaded file condemns no earlier one, here or elsewhere', async () => {
+    await using intake = await openSmallIntake();
+    const resume = { kind: 'resume', content: 'the same clean resume', hasVirus: false };
+    const [first] = intake.board.add([{ attachments: [resume] }, { attachments: [resume] }]);
+    await intake.sweep();
+    await intake.drain();
+    const newer = { kind: 'resume', content: 'another file', hasVirus: true, uploadedAt: Date.now() + 60_000 };
+    intake.board.change(first as bigint, { attachments: [newer] });
+    await intake.sweep(true);
+    await intake.drain();
+    expect((await intake.files()).map(({ state, reason }) => [state, reason])).toEqual([
+      ['infected', null],
+      ['stored', null],
+    ]);
+    expect(await intake.keys()).toHaveLength(1);
+  });
+
   test('true while the download is under way: what was put is taken away again', async () => {
     await using intake = await openOne('bytes that turn out to be bad', { hasVirus: null });
     const { board, id } = intake;

@@ -78,6 +78,19 @@ async function lapse(db: Database): Promise<void> {
 const givenUp = { kind: 'final', state: 'given_up', reason: 'a test' } as const;
 
 describe('a claim', () => {
+  test('that is not waited for on the platter leaves the connection as it was: whatever follows on it is', async ({
+    db,
+    database,
+  }) => {
+    await queue(db, 1n, 1);
+    await using single = openDatabase({ url: database.url, role: 'test', connections: 1 });
+    const setting = `SELECT current_setting('synchronous_commit') AS setting`;
+    const before = await single.query(setting);
+    const request = { advertisers: [1n], lane: 'usual', limit: 1, token: randomUUID(), leaseMs: 1_000 } as const;
+    expect((await claimDownloads(single, request)).claims).toHaveLength(1);
+    expect(await single.query(setting)).toEqual(before);
+  });
+
   test('goes to one worker only, however many claim at once, and none is left over', async ({ db }) => {
     await queue(db, 7n, 200);
     const claimed = await Promise.all(Array.from({ length: 8 }, () => claimDownloads(db, request({ limit: 40 }))));

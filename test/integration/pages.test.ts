@@ -245,6 +245,15 @@ describe('a known application that changed', () => {
     ]);
   });
 
+  test('that was absent and is there again is unmarked, and no other', async ({ db, live }) => {
+    await commitPage(db, key, aPage(live, [anApplication(1), anApplication(2)]));
+    await db.query(`UPDATE intake.applications SET absent_since = now()`);
+    await commitPage(db, key, aPage(live, [anApplication(1)]));
+    expect(await db.query(`SELECT application_id FROM intake.applications WHERE absent_since IS NOT NULL`)).toEqual([
+      { application_id: 2n },
+    ]);
+  });
+
   test('with another file keeps the earlier version and fetches the new one', async ({ db, live }) => {
     await commitPage(db, key, aPage(live, [anApplication(1)]));
     await db.query(`DELETE FROM intake.downloads`);
