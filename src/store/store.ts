@@ -1,4 +1,5 @@
 // The store as the rest of the house sees it: every statement bound to one database. sync/ and web/ know only this type.
+import { createSecretKey } from 'node:crypto';
 import type { Note } from '../domain/application.ts';
 import type { BlobFacts } from '../domain/blob.ts';
 import type { HashSetting } from '../domain/hash-trust.ts';
@@ -75,6 +76,7 @@ export interface StoreOptions extends DatabaseOptions {
 /** Opens the database. Nothing connects until the first use. */
 export function openStore(options: StoreOptions) {
   const db = openDatabase(options);
+  const privacyKey = createSecretKey(options.privacyKey);
   // Leases are renewed on a connection of their own: a pool that is busy writing must not cost the lane.
   const own = openDatabase({ ...options, role: `${options.role} lease`, connections: 1 });
   return {
@@ -106,7 +108,7 @@ export function openStore(options: StoreOptions) {
     loadRecentFrom: (advertiserId: bigint | null, days: number) => loadRecentFrom(db, advertiserId, days),
     confirmCursors: (advertiserIds: readonly bigint[]) => confirmCursors(db, advertiserIds),
     takeSeq: () => takeSeq(db),
-    commitPage: (page: PageCommit) => commitPage(db, options.privacyKey, page),
+    commitPage: (page: PageCommit) => commitPage(db, privacyKey, page),
 
     claimDownloads: (request: ClaimRequest) => claimDownloads(db, request),
     renewDownloads: (claims: readonly Claim[], leaseMs: number) => renewDownloads(own, claims, leaseMs),
@@ -146,7 +148,7 @@ export function openStore(options: StoreOptions) {
     noteAuthorized: (key: prefills.PrefillKey) => prefills.noteAuthorized(db, key),
     endPrefill: (key: prefills.PrefillKey, outcome: 'denied' | 'expired' | 'failed', reason: string) =>
       prefills.endPrefill(db, key, outcome, reason),
-    keepProfile: (kept: prefills.KeptProfile) => prefills.keepProfile(db, options.privacyKey, kept),
+    keepProfile: (kept: prefills.KeptProfile) => prefills.keepProfile(db, privacyKey, kept),
     settleResume: (key: prefills.PrefillKey, reason: string | null) => prefills.settleResume(db, key, reason),
     offerPrefill: (key: prefills.PrefillKey, handleHash: Buffer) => prefills.offerPrefill(db, key, handleHash),
     redeemPrefill: (handle: Parameters<typeof prefills.redeemPrefill>[1]) => prefills.redeemPrefill(db, handle),
@@ -154,7 +156,7 @@ export function openStore(options: StoreOptions) {
     findAdvertiserName: (advertiserId: bigint, names: readonly string[]) =>
       prefills.findAdvertiserName(db, advertiserId, names),
     lapsePrefills: (ttlMs: number) => lapsePrefills(db, ttlMs),
-    erasePrefills: (person: Parameters<typeof erasePrefills>[2]) => erasePrefills(db, options.privacyKey, person),
+    erasePrefills: (person: Parameters<typeof erasePrefills>[2]) => erasePrefills(db, privacyKey, person),
     loadLeavingResumes: (limit: number) => loadLeavingResumes(db, limit),
     forgetResumes: (keys: readonly prefills.PrefillKey[]) => forgetResumes(db, keys),
 

@@ -1,5 +1,5 @@
 // The queue: who gets which download, for how long, and what becomes of claims that lapse.
-import { randomUUID } from 'node:crypto';
+import { createSecretKey, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect } from 'vitest';
 import { type Database, openDatabase } from '../../src/store/database.ts';
@@ -199,7 +199,7 @@ describe('a page', () => {
     await using _listener = await openQueueListener({ url: database.url, onQueued: (id) => heard.push(id) });
     const lease = await claimLease(db, { name: 'acme', lane: 'live', owner: 'test', leaseMs: 60_000 });
     if (!lease) throw new Error('The lane was not free.');
-    const key = Buffer.from('a key for tests');
+    const key = createSecretKey(Buffer.from('a key for tests'));
     await commitPage(db, key, aPage(lease, [anApplication(1, { attachments: [] })]));
     await commitPage(db, key, aPage(lease, [anApplication(2)]));
     await expect.poll(() => heard).toEqual(['7']);
@@ -210,7 +210,7 @@ describe('a page', () => {
     await db.query(`DELETE FROM intake.leases`);
     const lease = await claimLease(db, { name: 'acme', lane: 'live', owner: 'test', leaseMs: 60_000 });
     if (!lease) throw new Error('The lane was not free.');
-    const key = Buffer.from('a key for tests');
+    const key = createSecretKey(Buffer.from('a key for tests'));
     await commitPage(db, key, aPage(lease, [anApplication(1)]));
     const stale = await claimOne(db);
     const changed = anApplication(1, { attachments: [anAttachment('resume', { sourceHash: 'another' })] });

@@ -1,4 +1,5 @@
 // What one list answer does to the database.
+import { createSecretKey } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import { attachmentKinds } from '../../src/domain/application.ts';
 import { openDatabase } from '../../src/store/database.ts';
@@ -7,7 +8,7 @@ import { commitPage } from '../../src/store/pages.ts';
 import { anApplication, anAttachment, aPage } from '../support/applications.ts';
 import { test as base } from '../support/test-database.ts';
 
-const key = Buffer.from('a key for tests');
+const key = createSecretKey(Buffer.from('a key for tests'));
 const claim = (lane: 'live' | 'backfill', owner = 'test') => ({ name: 'acme', lane, owner, leaseMs: 60_000 });
 
 const test = base
