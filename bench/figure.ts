@@ -65,7 +65,12 @@ export function toCpuMs({ nodeMs, postgresMs }: Cost): number {
 /** One JSON line, as `--json` prints it. */
 export function renderLine(figure: Figure): string {
   const side = (cost: Cost | null) =>
-    cost && { wallMs: round(cost.wallMs), cpuMs: round(toCpuMs(cost)), nodeMs: round(cost.nodeMs), postgresMs: round(cost.postgresMs) };
+    cost && {
+      wallMs: round(cost.wallMs),
+      cpuMs: round(toCpuMs(cost)),
+      nodeMs: round(cost.nodeMs),
+      postgresMs: round(cost.postgresMs),
+    };
   const { ratio, unit, goal, anchor, ours, theirs, note } = figure;
   return JSON.stringify({
     figure: figure.figure,
@@ -104,11 +109,19 @@ export async function report(measure: (size: Size) => AsyncIterable<Figure>): Pr
   for await (const figure of measure({ quick: values.quick, repeats: 3 })) {
     if (values.json) console.log(renderLine(figure));
     else {
-      const verdict = { true: 'met', false: 'NOT met', null: 'no verdict' }[String(isMet(figure)) as 'true' | 'false' | 'null'];
+      const verdict = { true: 'met', false: 'NOT met', null: 'no verdict' }[
+        String(isMet(figure)) as 'true' | 'false' | 'null'
+      ];
       const words = `${figure.figure}: ${renderFigure(figure)} (goal ${renderGoal(figure.goal, figure.unit)}, ${verdict})`;
       console.log(`${words}\n  against: ${figure.anchor}${figure.note === undefined ? '' : `\n  ${figure.note}`}`);
-      for (const [name, cost] of [['ours', figure.ours], ['anchor', figure.theirs]] as const) {
-        if (cost) console.log(`  ${name}: wall ${round(cost.wallMs)} ms, CPU ${round(cost.nodeMs)} node + ${round(cost.postgresMs)} Postgres`);
+      for (const [name, cost] of [
+        ['ours', figure.ours],
+        ['anchor', figure.theirs],
+      ] as const) {
+        if (cost)
+          console.log(
+            `  ${name}: wall ${round(cost.wallMs)} ms, CPU ${round(cost.nodeMs)} node + ${round(cost.postgresMs)} Postgres`,
+          );
       }
     }
   }

@@ -13,6 +13,7 @@ import { type BenchDatabase, type Cost, openPlace, type Place } from './place.ts
 interface GraphileWorker {
   readonly run: (options: object) => Promise<{ stop(): Promise<void> }>;
   readonly runMigrations: (options: object) => Promise<void>;
+  readonly Logger: new (factory: () => () => void) => object;
 }
 
 const peer = 'graphile-worker';
@@ -20,7 +21,7 @@ const peer = 'graphile-worker';
 export async function* measure(size: Size): AsyncGenerator<Figure> {
   const many = toCount(size, 1_000_000);
   const few = toCount(size, 50_000);
-  const done = toCount(size, 20_000);
+  const done = toCount(size, 5_000);
   const worker = loadPeer<GraphileWorker>(peer);
   const anchor = `${peer} with local queue and batch completion`;
   const rows = [
@@ -64,12 +65,19 @@ async function openOurs(place: Place, pending: number): Promise<Queue> {
   const database = await place.openDatabase();
   await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('a', 1), ('b', 2)`);
   for (let from = 1; from <= pending; from += 100_000) await fill(database, from, Math.min(pending, from + 99_999));
-  for (const table of ['applications', 'attachments', 'downloads']) await database.query(`VACUUM ANALYZE intake.${table}`);
+  for (const table of ['applications', 'attachments', 'downloads'])
+    await database.query(`VACUUM ANALYZE intake.${table}`);
   const db = openDatabase({ url: database.url, role: 'bench' });
   return {
     async work(count) {
       for (let done = 0; done < count; ) {
-        const request = { advertisers: [1n, 2n], lane: 'usual', limit: 100, token: randomUUID(), leaseMs: 600_000 } as const;
+        const request = {
+          advertisers: [1n, 2n],
+          lane: 'usual',
+          limit: 100,
+          token: randomUUID(),
+          leaseMs: 600_000,
+        } as const;
         const { claims } = await claimDownloads(db, request);
         if (claims.length === 0) throw new Error('The queue ran dry.');
         await db.query(
@@ -101,7 +109,6 @@ async function fill(database: BenchDatabase, from: number, to: number): Promise<
 
 async function openTheirs(place: Place, worker: GraphileWorker, pending: number): Promise<Queue> {
   const database = await place.openDatabase();
-  const logger = { log: () => undefined };
   await worker.runMigrations({ connectionString: database.url });
   for (let from = 1; from <= pending; from += 10_000) {
     await database.query(
@@ -114,16 +121,18 @@ async function openTheirs(place: Place, worker: GraphileWorker, pending: number)
   await database.query('VACUUM ANALYZE graphile_worker._private_jobs');
   const pool = new pg.Pool({ connectionString: database.url, max: 10 });
   pool.on('error', () => undefined);
+  pool.on('connect', (client) => client.on('error', () => undefined));
   return {
     async work(count) {
       let done = 0;
       const enough = Promise.withResolvers<void>();
-      const quiet = { scope: logger, error() {}, warn() {}, info() {}, debug() {} };
       const runner = await worker.run({
         pgPool: pool,
         noHandleSignals: true,
-        logger: toLogger(quiet),
-        preset: { worker: { concurrentJobs: 100, localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
+        logger: new worker.Logger(() => () => undefined),
+        preset: {
+          worker: { concurrentJobs: 100, localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 },
+        },
         taskList: {
           nothing: async () => {
             done += 1;
@@ -139,12 +148,6 @@ async function openTheirs(place: Place, worker: GraphileWorker, pending: number)
       await database[Symbol.asyncDispose]();
     },
   };
-}
-
-/** graphile-worker says every job; here nobody listens. */
-function toLogger(quiet: object): unknown {
-  const Logger = loadPeer<{ Logger: new (factory: () => () => void) => object }>(peer)?.Logger;
-  return Logger ? new Logger(() => () => undefined) : quiet;
 }
 
 if (import.meta.main) await report(measure);

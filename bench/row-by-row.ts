@@ -10,7 +10,9 @@ import { downloads } from '../src/store/schema-files.ts';
 import { pageCap } from './board.ts';
 
 // Its ESM entry takes most of a second to load.
-const { drizzle } = createRequire(import.meta.url)('drizzle-orm/node-postgres') as typeof import('drizzle-orm/node-postgres');
+const { drizzle } = createRequire(import.meta.url)(
+  'drizzle-orm/node-postgres',
+) as typeof import('drizzle-orm/node-postgres');
 
 /** Loads ids 1 to `count`. */
 export async function loadRowByRow(url: string, source: Source, count: number): Promise<void> {
@@ -68,7 +70,10 @@ export async function loadRowByRow(url: string, source: Source, count: number): 
                 target: [attachments.advertiserId, attachments.applicationId, attachments.kind],
                 set: described,
               });
-            await tx.insert(downloads).values({ ...key, kind: file.kind, priority: 1 }).onConflictDoNothing();
+            await tx
+              .insert(downloads)
+              .values({ ...key, kind: file.kind, priority: 1 })
+              .onConflictDoNothing();
           }
         }
         const cursor = { afterId: BigInt(after + pageCap), asOf: new Date() };
