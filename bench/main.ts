@@ -21,6 +21,7 @@ const benches = [
   'large-files',
   'queue',
   'sweep-requests',
+  'idle',
   'start',
 ];
 
