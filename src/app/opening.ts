@@ -17,6 +17,8 @@ export const version = (JSON.parse(readFileSync(join(root, 'package.json'), 'utf
 
 /** Lists are abandoned beyond this and asked for in smaller ranges, so that memory stays bounded whatever the source sends. */
 const listMaxBytes = 3_000_000;
+/** One application is never expected to come near this; a larger one is named in the status and stays unread. */
+const applicationMaxBytes = 64_000_000;
 /** However steadily an answer drips, it ends after this. */
 const totalTimeoutMs = 600_000;
 /** What all downloads together hold in memory; the rest goes through the spool. */
@@ -44,6 +46,7 @@ export function openSource(
     totalTimeoutMs,
     connections: config.source.concurrency,
     listMaxBytes,
+    applicationMaxBytes,
     userAgent: `intake/${version}`,
     takeTurn,
   });
@@ -94,7 +97,7 @@ export async function openBlobsOf(
   store: Store,
   signal: AbortSignal,
 ): Promise<BlobStore> {
-  const blobs = await openConfigured(config);
+  const blobs = await openConfiguredBlobs(config);
   try {
     const pinned = await store.loadBlobStore();
     // Only a database without a store marks one: an unmounted folder must not pass for a new store.
@@ -107,7 +110,11 @@ export async function openBlobsOf(
   }
 }
 
-async function openConfigured({ blobs: { place, s3 }, source }: Config<'blobs' | 'source'>): Promise<BlobStore> {
+/** The blob store of the configuration, whichever it is; for looking at. */
+export async function openConfiguredBlobs({
+  blobs: { place, s3 },
+  source,
+}: Config<'blobs' | 'source'>): Promise<BlobStore> {
   if (place.kind === 'disk') return await openDiskBlobs(place.path);
   // Loaded only where it is used: the SDK is large.
   const { openS3Blobs } = await import('../blobs/s3.ts');

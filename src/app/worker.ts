@@ -77,6 +77,6 @@ async function drainDue(
     const advertiserId = known.get(account.name);
     return advertiserId === undefined ? [] : [{ ...account, advertiserId }];
   });
-  if (ready.length === 0 || !(await store.isDownloadDue(ready.map((account) => account.advertiserId)))) return;
+  if (ready.length === 0 || !(await store.isDrainDue(ready.map((account) => account.advertiserId)))) return;
   await drainFiles(config, store, ready, { patienceMs: 0, signal });
 }

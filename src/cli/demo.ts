@@ -1,6 +1,6 @@
 // `intake demo`: the whole of Intake on one machine without an account: embedded Postgres, the sandbox, a first full round,
 // a look at the rows, then live rounds until Ctrl-C. What it leaves in .intake/ lets the next demo go on where this one stopped.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sandbox } from '../sandbox/server.ts';
 import { type Context, command } from './command.ts';
@@ -90,7 +90,9 @@ async function openBoard(applications: number): Promise<Board> {
   const added = [...kept.added];
   const save = () => {
     mkdirSync(stateDir, { recursive: true });
-    writeFileSync(boardFile, JSON.stringify({ ...kept, added }));
+    // Whole or not at all: half a file would be a new board, of strangers.
+    writeFileSync(`${boardFile}.new`, JSON.stringify({ ...kept, added }));
+    renameSync(`${boardFile}.new`, boardFile);
   };
   save();
   return Object.assign(board, {

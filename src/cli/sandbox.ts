@@ -24,20 +24,22 @@ export const sandbox = command<SandboxOptions>({
   shape: (shaped) =>
     shaped
       .option('--applications <count>', 'how many applications it starts with', '500')
-      .option('--seed <number>', 'same seed, same people and files', '1')
+      .option('--seed <number>', 'same seed, same bytes, for all boards begun on one day (UTC)', '1')
       .option(
         '--host <host>',
         'where it listens; beyond this machine only its API answers, not its control',
         '127.0.0.1',
       )
       .option('--port <port>', '0 takes a free one', '0')
-      .option('--now <time>', 'the moment at which the board begins: same seed and same moment, same bytes')
+      .option(
+        '--now <time>',
+        'the moment at which the board begins, in place of today: same seed and same moment, same bytes',
+      )
       .option('--live <per-minute>', 'new applications per minute', '0'),
   async run({ signal, terminal }, options) {
     const { openSandbox } = await import('../sandbox/server.ts');
-    const now = options.now === undefined ? Date.now : toClock(options.now);
     await using board = await openSandbox({
-      now,
+      ...(options.now !== undefined && { now: toClock(options.now) }),
       applications: toCount('--applications', options.applications),
       seed: toCount('--seed', options.seed),
       host: options.host,

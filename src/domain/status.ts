@@ -33,10 +33,14 @@ export interface AdvertiserStatus {
   readonly damagedBlobs: number;
   readonly quarantined: number;
   readonly lastSweep: SweepStatus | null;
+  /** Readings that stopped before their end and go on by themselves. */
+  readonly unfinished: readonly { readonly purpose: string; readonly startedAt: Date; readonly reason: string }[];
   /** What all readings together vouch for. */
   readonly coverage: CoverageStatus | null;
   /** Ranges that are open: never read, or left as gaps by a reading that ended. */
   readonly openRanges: number;
+  /** Ids whose application alone is larger than an answer may be. */
+  readonly unreadable: readonly bigint[];
   /** How late applications were met by live polls, at most, in milliseconds; null when none was. */
   readonly latenessMs: number | null;
   /** When the newest few hundred applications were submitted, in milliseconds since the epoch. */
@@ -141,6 +145,9 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null)
       `${a.openRanges} ${a.openRanges === 1 ? 'range of ids is' : 'ranges of ids are'} still open.`,
       'intake backfill --gaps',
     );
+  }
+  for (const id of a.unreadable) {
+    add(`Application ${id} is not stored: alone it is larger than an answer may be.`, 'intake backfill --gaps');
   }
   const silence = toUnusualSilence(a.submittedAt, now.getTime());
   if (silence) {

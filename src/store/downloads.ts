@@ -34,15 +34,19 @@ export interface ClaimRequest {
 const priorities = { usual: [0, 1], suspects: [2] };
 
 /**
- * One statement: per advertiser and priority the rows due longest, skipping those that another worker is claiming. A halted advertiser's
- * million rows are not touched, since the lookup begins at the active ones. Rows whose claim lapsed are not claimed but made suspects;
+ * One statement: per advertiser and priority the rows due longest, skipping those that another worker is claiming. The limit is shared
+ * among advertisers that have something due; where those are more than the limit, chance picks. A halted advertiser's million rows are
+ * not touched, since the lookup begins at the active ones. Rows whose claim lapsed are not claimed but made suspects;
  * a lapse while suspect counts, since suspects are fetched alone. Joining by ctid keeps the plan an index scan at any size.
  * A claim that a crash of the database forgets was never made, and its token ends nothing: so nobody waits for the platter.
  */
 const claimSql = `
   WITH active AS MATERIALIZED (
-    SELECT advertiser_id, set_config('synchronous_commit', 'off', true) FROM intake.advertisers
-    WHERE state = 'active' AND advertiser_id = ANY ($1::bigint[])
+    SELECT v.advertiser_id, set_config('synchronous_commit', 'off', true) FROM intake.advertisers v
+    WHERE v.state = 'active' AND v.advertiser_id = ANY ($1::bigint[]) AND EXISTS (
+      SELECT 1 FROM intake.downloads d
+      WHERE d.advertiser_id = v.advertiser_id AND d.priority = ANY ($2::smallint[]) AND d.due_at <= now())
+    ORDER BY random() LIMIT $3::int
   ), share AS MATERIALIZED (
     SELECT ceil($3::float8 / greatest(count(*), 1))::int AS size FROM active
   ), due AS MATERIALIZED (
@@ -162,12 +166,17 @@ function toColumns(claims: readonly Claim[]): unknown[] {
   ];
 }
 
-/** Whether anything of these advertisers is due now; one probe of an index per advertiser. */
-export async function isDownloadDue(db: Queryable, advertisers: readonly bigint[]): Promise<boolean> {
+/**
+ * Whether a drain of these advertisers would find work: something due of one that is not halted, or condemned bytes that still lie in
+ * the store. A few probes of an index per advertiser.
+ */
+export async function isDrainDue(db: Queryable, advertisers: readonly bigint[]): Promise<boolean> {
   const [row] = await db.query<{ due: boolean }>(
-    `SELECT EXISTS (SELECT 1 FROM unnest($1::bigint[]) AS v (advertiser_id)
-       CROSS JOIN LATERAL (SELECT 1 FROM intake.downloads d
-         WHERE d.advertiser_id = v.advertiser_id AND d.due_at <= now() LIMIT 1) AS one) AS due`,
+    `SELECT EXISTS (SELECT 1 FROM intake.advertisers v WHERE v.advertiser_id = ANY ($1::bigint[]) AND (
+       v.state = 'active' AND EXISTS (SELECT 1 FROM intake.downloads d
+         WHERE d.advertiser_id = v.advertiser_id AND d.priority = ANY ('{0,1,2}') AND d.due_at <= now())
+       OR EXISTS (SELECT 1 FROM intake.blobs b
+         WHERE b.advertiser_id = v.advertiser_id AND b.state = 'condemned' AND b.emptied_at IS NULL))) AS due`,
     [advertisers],
   );
   return row?.due ?? false;

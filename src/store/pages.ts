@@ -18,9 +18,17 @@ export interface PageCommit extends Reading {
   /** When the sweep began, by the database's clock. */
   readonly startedAt: Date;
   /** The positions that the question was about: what is held there from before the sweep and did not come is noticed. */
-  readonly asked: { readonly low: bigint; readonly high: bigint | null; readonly mostMissing: number } | null;
+  readonly asked: Asked | null;
   /** What the sweep learns from this answer; pure, and called again when the page has to be compared again. */
   readonly learn: (seen: Seen) => Progress;
+}
+
+/** Positions that a question was about, and how many of the held ids that did not come are worth knowing, from which end. */
+export interface Asked {
+  readonly low: bigint;
+  readonly high: bigint | null;
+  readonly mostMissing: number;
+  readonly fromTop: boolean;
 }
 
 /** The page against what was held before it. */
@@ -141,7 +149,7 @@ async function loadMissing(db: Queryable, page: PageCommit): Promise<bigint[]> {
     `SELECT application_id FROM intake.applications
      WHERE advertiser_id = $1 AND application_id >= $2 AND ($3::bigint IS NULL OR application_id <= $3)
        AND first_seen_at < $4 AND missing_since IS NULL AND application_id <> ALL ($5::bigint[])
-     ORDER BY application_id LIMIT $6`,
+     ORDER BY application_id ${page.asked.fromTop ? 'DESC' : 'ASC'} LIMIT $6`,
     [
       page.advertiserId,
       page.asked.low,

@@ -77,17 +77,8 @@ export interface OpenRange {
 
 /** What coverage leaves open of all ids from 1: never read, read without a certificate, or left as a gap. */
 export async function loadOpenRanges(db: Queryable, advertiserId: bigint): Promise<OpenRange[]> {
-  // Multiranges do the arithmetic: everything, less what is covered, plus the gaps of ended sweeps. Upper ends are exclusive in them.
   return await db.query<OpenRange & Record<string, unknown>>(
-    `WITH covered AS (
-       SELECT coalesce(range_agg(int8range(low, high + 1)), '{}') AS ids FROM intake.coverage
-       WHERE advertiser_id = $1 AND axis = 'id' AND certificate <> 'unproven'
-     ), gap AS (
-       SELECT coalesce(range_agg(int8range(g.low, g.high + 1)), '{}') AS ids FROM intake.gaps g
-       JOIN intake.sweeps s USING (advertiser_id, sweep_id) WHERE advertiser_id = $1 AND g.axis = 'id' AND s.state = 'open'
-     )
-     SELECT lower(r) AS low, upper(r) - 1 AS high
-     FROM covered, gap, unnest(int8multirange(int8range(1, NULL)) - covered.ids + gap.ids) AS r ORDER BY 1`,
+    `SELECT low, high FROM intake.open_ranges WHERE advertiser_id = $1 ORDER BY low`,
     [advertiserId],
   );
 }

@@ -28,6 +28,7 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
     submitted_at: number[];
     late_ms: bigint | null;
     open_ranges: number;
+    unreadable_ids: bigint[];
     certificate: CoverageStatus['certificate'];
     coverage_reason: string;
     covered_at: Date | null;
@@ -35,6 +36,8 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
   }>(
     `SELECT v.name, v.advertiser_id, v.halt_kind, v.reason, v.halted_at, v.late_ms, c.after_id, c.as_of,
        k.open_ranges, k.certificate, k.reason AS coverage_reason, k.as_of AS covered_at, k.complete_through,
+       ARRAY(SELECT g.low FROM intake.gaps g WHERE g.advertiser_id = v.advertiser_id AND g.axis = 'id' AND g.state = 'stuck'
+         AND g.low = g.high ORDER BY g.low LIMIT 20) AS unreadable_ids,
        (SELECT count(*) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS applications,
        (SELECT max(submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS newest,
        greatest(c.as_of, k.as_of, (SELECT s.ended_at FROM intake.sweeps s WHERE s.advertiser_id = v.advertiser_id
@@ -64,6 +67,10 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
     `SELECT advertiser_id, state, count(*) AS n FROM intake.attachments GROUP BY 1, 2`,
   );
   const sweeps = await loadLastSweeps(db);
+  const unfinished = await db.query<{ advertiser_id: bigint; purpose: string; started_at: Date; reason: string }>(
+    `SELECT advertiser_id, purpose, started_at, reason FROM intake.sweeps WHERE state = 'running' AND reason IS NOT NULL
+     ORDER BY sweep_id`,
+  );
   return advertisers.map((row) => ({
     name: row.name,
     advertiserId: row.advertiser_id,
@@ -87,12 +94,16 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
     submittedAt: row.submitted_at,
     latenessMs: row.late_ms === null ? null : Number(row.late_ms),
     openRanges: row.open_ranges,
+    unreadable: row.unreadable_ids,
     coverage: row.covered_at && {
       certificate: row.certificate,
       reason: row.coverage_reason,
       asOf: row.covered_at,
       completeThrough: row.complete_through,
     },
+    unfinished: unfinished
+      .filter((one) => one.advertiser_id === row.advertiser_id)
+      .map(({ purpose, started_at, reason }) => ({ purpose, startedAt: started_at, reason })),
     lastSweep: (row.advertiser_id !== null && sweeps.get(row.advertiser_id)) || null,
   }));
 }

@@ -23,13 +23,13 @@ import {
   markUnemptied,
   markVerified,
 } from './blob-audit.ts';
-import { intendBlob, loadBlobStore, loadCondemned, markEmptied, pinBlobStore } from './blobs.ts';
+import { type BlobIntent, emptyCondemned, intendBlobs, loadBlobStore, pinBlobStore } from './blobs.ts';
 import { type DatabaseOptions, openDatabase } from './database.ts';
 import {
   type Claim,
   type ClaimRequest,
   claimDownloads,
-  isDownloadDue,
+  isDrainDue,
   loadWaiting,
   type Postponement,
   postponeDownload,
@@ -37,7 +37,8 @@ import {
   returnDownloads,
 } from './downloads.ts';
 import { pruneEvents } from './events.ts';
-import { loadFileFacts, type Settlement, settleDownload } from './files.ts';
+import { loadFileFacts } from './files.ts';
+import { createGathering } from './gathering.ts';
 import {
   type HeldFile,
   loadHeldFile,
@@ -65,8 +66,9 @@ import {
   loadUnheld,
   type SweepKey,
 } from './resume.ts';
+import { type Ending, type Settled, type Settlement, settleDownloads } from './settling.ts';
 import { loadAdvertiserStatus } from './status.ts';
-import { beginSweep, confirmCursors, takeSeq } from './sweeps.ts';
+import { beginSweep, confirmCursors, noteStop, type Sweep, takeSeq } from './sweeps.ts';
 
 export interface StoreOptions extends DatabaseOptions {
   /** Makes person keys; the same for as long as the data lives. */
@@ -79,6 +81,15 @@ export function openStore(options: StoreOptions) {
   const privacyKey = createSecretKey(options.privacyKey);
   // Leases are renewed on a connection of their own: a pool that is busy writing must not cost the lane.
   const own = openDatabase({ ...options, role: `${options.role} lease`, connections: 1 });
+  // The books of files that end together are written together: the events of an advertiser stand in one line anyway.
+  const settle = createGathering<Ending, Settled>(
+    ({ claim }) => claim.advertiserId,
+    (endings) => settleDownloads(db, endings),
+  );
+  const intend = createGathering<BlobIntent, boolean>(
+    (blob) => blob.advertiserId,
+    (blobs) => intendBlobs(db, blobs),
+  );
   return {
     ensureSchema: (request: SchemaRequest) => ensureSchema(db, request),
     loadServer: () => loadServer(db),
@@ -88,16 +99,17 @@ export function openStore(options: StoreOptions) {
     haltAdvertiser: (name: string, kind: HaltKind, reason: string) => haltAdvertiser(db, name, kind, reason),
     unhaltAdvertiser: (name: string, kind?: HaltKind) => unhaltAdvertiser(db, name, kind),
     loadAdvertiserIds: (names: readonly string[]) => loadAdvertiserIds(db, names),
-    isDownloadDue: (advertisers: readonly bigint[]) => isDownloadDue(db, advertisers),
+    isDrainDue: (advertisers: readonly bigint[]) => isDrainDue(db, advertisers),
     noteAgent: (name: string, agentId: string | null) => noteAgent(db, name, agentId),
 
     claimLease: (request: LeaseClaim) => claimLease(own, request),
     renewLease: (lease: Lease, leaseMs: number) => renewLease(own, lease, leaseMs),
     releaseLease: (lease: Lease, done?: boolean) => releaseLease(own, lease, done),
-    takeTurns: (source: string, count: number, spacingMs: number) => takeTurns(db, source, count, spacingMs),
+    takeTurns: (source: string, stretchMs: number) => takeTurns(db, source, stretchMs),
     loadHolder: (name: string, lane: Lane) => loadHolder(own, name, lane),
 
     beginSweep: () => beginSweep(db),
+    noteStop: (advertiserId: bigint | null, sweep: Sweep, reason: string) => noteStop(db, advertiserId, sweep, reason),
     loadUnfinished: (key: SweepKey) => loadUnfinished(db, key),
     dropUnfinished: (key: SweepKey) => dropUnfinished(db, key),
     loadOpenRanges: (advertiserId: bigint) => loadOpenRanges(db, advertiserId),
@@ -116,11 +128,11 @@ export function openStore(options: StoreOptions) {
     returnDownloads: (claims: readonly Claim[]) => returnDownloads(db, claims),
     loadWaiting: (advertisers: readonly bigint[]) => loadWaiting(db, advertisers),
     loadFileFacts: (claims: readonly Claim[], setting: HashSetting) => loadFileFacts(db, claims, setting),
-    settleDownload: (claim: Claim, settlement: Settlement) => settleDownload(db, claim, settlement),
+    settleDownload: (claim: Claim, settlement: Settlement) => settle({ claim, settlement }),
 
-    intendBlob: (blob: Parameters<typeof intendBlob>[1]) => intendBlob(db, blob),
-    loadCondemned: (advertisers: readonly bigint[]) => loadCondemned(db, advertisers),
-    markEmptied: (blobs: Parameters<typeof markEmptied>[1]) => markEmptied(db, blobs),
+    intendBlob: intend,
+    emptyCondemned: (advertisers: readonly bigint[], remove: (keys: readonly string[]) => Promise<void>) =>
+      emptyCondemned(db, advertisers, remove),
     pinBlobStore: (identity: string, location: string) => pinBlobStore(db, identity, location),
     loadBlobStore: () => loadBlobStore(db),
 

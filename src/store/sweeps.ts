@@ -213,6 +213,19 @@ export async function confirmCursors(db: Queryable, advertiserIds: readonly bigi
   await db.query(`UPDATE intake.cursors SET as_of = now() WHERE advertiser_id = ANY ($1::bigint[])`, [advertiserIds]);
 }
 
+/** Says on a sweep's row why it is not at its end; the next answer that it books clears it. */
+export async function noteStop(
+  db: Queryable,
+  advertiserId: bigint | null,
+  { sweepId }: Pick<Sweep, 'sweepId'>,
+  reason: string,
+): Promise<void> {
+  await db.query(
+    `UPDATE intake.sweeps SET reason = $3 WHERE advertiser_id = $1 AND sweep_id = $2 AND state = 'running'`,
+    [advertiserId, sweepId, reason],
+  );
+}
+
 /** A number for a sweep and the moment it begins; no row is written before there is something to book. */
 export async function beginSweep(db: Queryable): Promise<{ sweepId: bigint; startedAt: Date }> {
   const [row] = await db.query<{ sweep_id: bigint; started_at: Date }>(

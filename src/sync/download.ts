@@ -5,7 +5,8 @@ import { mostLapses } from '../domain/attempts.ts';
 import { type BlobStore, toBlobKey } from '../domain/blob.ts';
 import { type HashSetting, toHashUse } from '../domain/hash-trust.ts';
 import { Trouble } from '../domain/trouble.ts';
-import type { FileFacts, Settled } from '../store/files.ts';
+import type { FileFacts } from '../store/files.ts';
+import type { Settled } from '../store/settling.ts';
 import type { Store } from '../store/store.ts';
 import { type FetchDeps, type FetchedFile, fetchFile } from './fetch.ts';
 
@@ -23,6 +24,8 @@ export interface DownloadRequest {
   readonly hash: HashSetting;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
+  /** Told when the source is no longer needed. */
+  readonly onFetched?: (() => void) | undefined;
 }
 
 /** How one download ended. */
@@ -59,6 +62,7 @@ export async function download(deps: DownloadDeps, request: DownloadRequest): Pr
   }
   await using owned = fetched;
   deps.crashPoint?.('fetched');
+  request.onFetched?.();
   return await keep(deps, request, owned, use === 'compare');
 }
 
@@ -85,7 +89,10 @@ async function keep(
       const agrees = twin?.sha256 === facts.sha256 ? ('agreed' as const) : ('contradicted' as const);
       const compared = compare ? agrees : null;
       const said = { contentType, detectedType, fileName, notes, screens, compared };
-      return await deps.store.settleDownload(claim, { kind: 'stored', blob, linked: false, ...said });
+      const settled = await deps.store.settleDownload(claim, { kind: 'stored', blob, linked: false, ...said });
+      // Taken back meanwhile, perhaps by a flag that condemned these bytes and emptied their place before they came.
+      if (settled === 'lost') await deps.store.markUnemptied(advertiserId, facts.sha256);
+      return settled;
     },
     facts.sizeBytes,
     signal,

@@ -18,6 +18,7 @@ export interface Duty {
   readonly startAt: number | null;
   readonly patienceMs: number;
   readonly shouldPause?: (() => boolean) | undefined;
+  readonly timeLimitMs?: number | undefined;
 }
 
 /** Reads on from where the cursor stood one lag ago; the first time, everything. Goes on with what an earlier reading left open. */

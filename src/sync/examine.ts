@@ -1,7 +1,9 @@
-// What `intake doctor` looks at, one finding per check: can the database and the source be used, and what is the source like?
-// Asks one harmless question of each source; stores nothing.
+// What `intake doctor` looks at, one finding per check: can the database, the storage and the source be used, and what is the source like?
+// Asks one harmless question of each source, and leaves nothing in the storage.
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { type BlobStore, hasRoom } from '../domain/blob.ts';
 import { assumptions } from '../domain/certificate.ts';
-import { Trouble } from '../domain/trouble.ts';
+import { Trouble, WrongStore } from '../domain/trouble.ts';
 import type { Source } from '../source/client.ts';
 import type { Learned } from '../store/resume.ts';
 import type { Store } from '../store/store.ts';
@@ -40,6 +42,47 @@ export async function examineDatabase(store: Store, now: () => number): Promise<
   } catch (trouble) {
     return [{ check: 'database', ok: false, detail: toWords(trouble), trouble }];
   }
+}
+
+/** The storage: the one that this database's files lie in, and one that takes, gives back and deletes. Nothing stays in it. */
+export async function examineBlobs(
+  store: Store,
+  open: () => Promise<BlobStore>,
+  signal: AbortSignal,
+): Promise<Finding> {
+  const check = 'storage';
+  try {
+    await using blobs = await open();
+    const pinned = await store.loadBlobStore();
+    if (pinned !== null && pinned.identity !== (await blobs.loadIdentity(signal))) {
+      const detail = `${blobs.location} is not where the files of this database lie: that is ${pinned.location}`;
+      return { check, ok: false, detail, trouble: new WrongStore(`${detail}.`) };
+    }
+    const startedAt = performance.now();
+    await probe(blobs, signal);
+    const freeBytes = await blobs.freeBytes();
+    const isRoomy = hasRoom(freeBytes, 0);
+    const took = `${blobs.location}: put, get and delete in ${Math.round(performance.now() - startedAt)} ms`;
+    return { check, ok: isRoomy, detail: isRoomy ? took : `${took}; the disk is nearly full, so no file is fetched` };
+  } catch (trouble) {
+    signal.throwIfAborted();
+    return { check, ok: false, detail: toWords(trouble), trouble };
+  }
+}
+
+async function probe(blobs: BlobStore, signal: AbortSignal): Promise<void> {
+  const bytes = randomBytes(64);
+  const facts = { sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+  const key = `doctor/${randomUUID()}`;
+  try {
+    await blobs.put(key, bytes, facts, signal);
+    const got = Buffer.concat(await Array.fromAsync(blobs.get(key, signal)));
+    if (!got.equals(bytes)) throw new Trouble('ours', 'The storage gives back other bytes than it took.');
+  } finally {
+    await blobs.delete([key], signal);
+  }
+  if ((await blobs.verify(key, facts, 'record', signal)) === 'missing') return;
+  throw new Trouble('ours', 'The storage still holds what was deleted: nothing could be erased.');
 }
 
 export interface SourceExamination {

@@ -1,5 +1,5 @@
 // Where an answer lands: it is recognised as ours, kept with what it teaches in one transaction, and a sweep is taken up again from its rows.
-import { toAbsentLimit } from '../domain/certificate.ts';
+import { toMostMissing } from '../domain/certificate.ts';
 import { ask, begin, type Done, learn, renew } from '../domain/coverage.ts';
 import type { Question } from '../domain/question.ts';
 import { decodeFacts, decodeRange, encode, type State, toChanges, toDirection } from '../domain/sweep-state.ts';
@@ -123,7 +123,6 @@ export async function commitLanding(
     toProgress({ unheld: [], missing: [] });
     return { run: { ...run, state }, summary: { added: 0, changed: 0, quarantined: 0, booked: false, stale: [] } };
   }
-  const isRange = question.axis === 'id' && (question.purpose === 'range' || question.purpose === 'again');
   const summary = await store.commitPage({
     lease: request.lane.lease,
     advertiserId: advertiser.advertiserId,
@@ -131,14 +130,17 @@ export async function commitLanding(
     applications: page?.applications ?? [],
     rejects: page?.rejects ?? [],
     startedAt: run.sweep.startedAt,
-    // One more than the brake allows is enough to tell withdrawn applications from a source that answers wrongly.
-    asked:
-      isRange && page && question.from !== null
-        ? { low: question.from, high: question.to, mostMissing: toAbsentLimit(run.state.facts.heldBefore) + 1 }
-        : null,
+    asked: page && others !== null ? toAsked(question, page, run.state.facts.heldBefore) : null,
     learn: toProgress,
   });
   return { run: { ...run, state, booked: run.booked || summary.booked }, summary };
+}
+
+/** Which held ids should have come: a walk knows no end of its page, and one id asked alone tells by itself. */
+function toAsked({ axis, purpose, from, to }: Question, { ids }: { readonly ids: readonly bigint[] }, held: number) {
+  if (axis === 'date' || from === null || purpose === 'walk' || purpose === 'alone') return null;
+  const [first = 0n, last = 0n] = [ids[0], ids.at(-1)];
+  return { low: from, high: to, mostMissing: toMostMissing(held), fromTop: first > last };
 }
 
 /** Up to where everything was read: below the lowest range that is still open, or all of it at the end. */

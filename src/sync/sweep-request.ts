@@ -20,4 +20,6 @@ export interface SweepRequest {
   readonly patienceMs: number;
   /** Looked at between two answers: a sweep that pauses keeps its gaps and goes on when it is asked again. */
   readonly shouldPause?: (() => boolean) | undefined;
+  /** After this long no further question is asked: what is open is read next time. */
+  readonly timeLimitMs?: number | undefined;
 }

@@ -33,8 +33,8 @@ export interface SweepTotals {
 
 export interface SweepSummary extends SweepTotals {
   readonly advertiser: Advertiser;
-  /** It was asked to pause and is not at its end. */
-  readonly paused: boolean;
+  /** Why it is not at its end: it was asked to pause, or its time is used up. */
+  readonly stopped: 'paused' | 'outOfTime' | null;
   readonly certificate: Done['certificate'];
   readonly reason: string;
   readonly openRanges: number;
@@ -48,6 +48,9 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
   const signal = AbortSignal.any([request.lane.signal, abort.signal]);
   const patience: Patience = { patienceMs: request.patienceMs, signal, onWait: deps.onWait };
   const { store } = deps;
+
+  const startedAt = performance.now();
+  const isOutOfTime = () => performance.now() - startedAt > (request.timeLimitMs ?? Number.POSITIVE_INFINITY);
 
   let { advertiser } = request;
   let run = await patiently(patience, () => loadRun(store, request, advertiser));
@@ -121,15 +124,20 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
   try {
     for (;;) {
       let done: Done | undefined;
-      const isPausing = request.shouldPause?.() ?? false;
-      while (flights.size < request.parallel && !done && !isPausing) {
+      const stopped = request.shouldPause?.() ? 'paused' : isOutOfTime() ? 'outOfTime' : null;
+      while (flights.size < request.parallel && !done) {
         const next = ask(run.state, [...flights.keys()], request.known);
         if (next === null) break;
         if ('kind' in next) done = next;
+        else if (stopped) break;
         else flights.set(next, fly(next));
       }
-      if (done) return { ...totals, advertiser, paused: false, ...toEnd(done) };
-      if (isPausing && flights.size === 0) return { ...totals, advertiser, paused: true, ...inBetween };
+      if (done) return { ...totals, advertiser, stopped: null, ...toEnd(done) };
+      if (stopped && flights.size === 0) {
+        const reason = reasons[stopped];
+        if (run.booked) await patiently(patience, () => store.noteStop(advertiser.advertiserId, run.sweep, reason));
+        return { ...totals, advertiser, stopped, reason, ...inBetween };
+      }
       const landing = await Promise.race(flights.values());
       flights.delete(landing.question);
       await land(landing);
@@ -145,10 +153,14 @@ function toEnd(done: Done) {
   return { certificate, reason, capacity, openRanges: open.length, absent: absent.length };
 }
 
+const reasons = {
+  paused: 'it gave way to what is more urgent and goes on by itself',
+  outOfTime: 'its time was used up, and it goes on where it stopped next time',
+} as const;
+
 /** What a sweep is worth that has not ended. */
 const inBetween = {
   certificate: 'unproven',
-  reason: 'the reading is not at its end yet',
   capacity: { count: 0, bytes: 0 },
   openRanges: 1,
   absent: 0,

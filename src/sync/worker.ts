@@ -82,6 +82,8 @@ interface Desk {
 const probeEveryMs = 180_000;
 const longestBackoffMs = 300_000;
 const drainEveryMs = 2_000;
+/** A reading that takes longer goes on at its next turn, so that none keeps an account's lane to itself. */
+const sweepLimitMs = 3_600_000;
 /** Two workers whose clocks tick together must not poll an account twice. */
 const notWithinMs = 20_000;
 
@@ -172,12 +174,13 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
       startAt: request.startAt,
       patienceMs: 30_000,
       shouldPause: () => name !== 'poll' && due.has('poll'),
+      timeLimitMs: sweepLimitMs,
     };
     try {
       const summary = await carryOut({ ...deps, source: account.source, onWait: beat }, duty, name);
       await deps.store.unhaltAdvertiser(account.name, 'refused');
       if (summary === null) return;
-      if (summary.paused) due.add(name);
+      if (summary.stopped === 'paused') due.add(name);
       log.info({ advertiser: account.name, duty: name, ...toLine(summary) }, 'read');
     } catch (error) {
       if (error instanceof Trouble && error.kind === 'refused') {
@@ -259,6 +262,6 @@ function toTask(text: string | null, run: () => unknown): ScheduledTask | null {
   return text === null ? null : cron(text, () => void run(), { noOverlap: true });
 }
 
-function toLine({ certificate, requests, received, added, changed, quarantined, paused }: SweepSummary) {
-  return { certificate, requests, received, added, changed, quarantined, paused };
+function toLine({ certificate, requests, received, added, changed, quarantined, stopped }: SweepSummary) {
+  return { certificate, requests, received, added, changed, quarantined, stopped };
 }

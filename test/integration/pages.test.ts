@@ -26,6 +26,32 @@ const test = base
   });
 
 describe('a page', () => {
+  test.for([
+    [false, [2n, 3n]],
+    [true, [6n, 5n]],
+  ] as const)(
+    'tells which held ids it lacks, from the end where it begins (from the top: %s)',
+    async ([fromTop, wanted], { db, live }) => {
+      await commitPage(
+        db,
+        key,
+        aPage(
+          live,
+          [1, 2, 3, 4, 5, 6].map((id) => anApplication(id)),
+        ),
+      );
+      const page = aPage(live, [anApplication(1), anApplication(4)]);
+      const seen: unknown[] = [];
+      const asked = { low: 1n, high: null, mostMissing: 2, fromTop };
+      const learn: typeof page.learn = (found) => {
+        seen.push(found.missing);
+        return page.learn(found);
+      };
+      await commitPage(db, key, { ...page, asked, learn });
+      expect(seen[0]).toEqual(wanted);
+    },
+  );
+
   test('brings its applications, their details, files to fetch, events, gaps and the cursor together', async ({
     db,
     live,

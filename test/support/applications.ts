@@ -73,7 +73,7 @@ export function aPage(lease: Lease, applications: readonly Application[], facts:
     applications,
     rejects: facts.rejects ?? [],
     startedAt,
-    asked: { low: 1n, high: null, mostMissing: 21 },
+    asked: { low: 1n, high: null, mostMissing: 21, fromTop: false },
     learn: () => progress,
   };
 }

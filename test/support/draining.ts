@@ -88,6 +88,7 @@ export async function openSmallIntake(
       totalTimeoutMs: 10_000,
       connections: 8,
       listMaxBytes: 8_000_000,
+      applicationMaxBytes: 8_000_000,
       userAgent: 'test',
       retryDelayMs: 1,
       ...http,
@@ -122,14 +123,18 @@ export async function openSmallIntake(
     sweep: async (recheck = false) => void (await syncBoard(database, board, { recheck })),
     drain: run,
     hasten: async () =>
-      void (await database.query(`UPDATE intake.downloads SET due_at = now() WHERE lease_token IS NULL`)),
+      // Past rows that a drain is about to end: waiting for several of them could be a deadlock.
+      void (await database.query(
+        `UPDATE intake.downloads SET due_at = now() WHERE ctid = ANY (ARRAY(
+           SELECT ctid FROM intake.downloads WHERE lease_token IS NULL FOR UPDATE SKIP LOCKED))`,
+      )),
     files,
     async file() {
       const [only] = await files();
       if (!only) throw new Error('There is no file.');
       return only;
     },
-    keys: () => Array.fromAsync(blobs.list('', AbortSignal.timeout(10_000)), ({ key }) => key),
+    keys: () => Array.fromAsync(blobs.list('', AbortSignal.timeout(300_000)), ({ key }) => key),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

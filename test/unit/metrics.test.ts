@@ -21,6 +21,8 @@ const advertiser = {
   oldestDueAt: at,
   notThere: 0,
   suspects: 0,
+  unfinished: [],
+  unreadable: [],
   blobs: { count: 0, bytes: 0 },
   unreadableScreens: 0,
   damagedBlobs: 0,
