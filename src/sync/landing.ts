@@ -80,22 +80,37 @@ export async function recogniseAdvertiser(
   return known;
 }
 
-/** Keeps an answer and what it teaches in one transaction. `others` null: outside the sweep's reasoning, nothing is learned. */
+/** Where the reasoning stands when it is an answer's turn; `others` are under way. */
+export interface Turn {
+  readonly run: Run;
+  /** Null: outside the sweep's reasoning, nothing is learned. */
+  readonly others: readonly Question[] | null;
+}
+
+/** When an answer may be learned from, and whether its new rows may be written before. */
+export interface Queueing {
+  readonly turn: () => Promise<Turn>;
+  readonly isApart: boolean;
+}
+
+/** Keeps an answer and what it teaches in one transaction. */
 export async function commitLanding(
   store: Store,
   request: SweepRequest,
   advertiser: Advertiser,
-  run: Run,
+  { sweep, state: { facts } }: Run,
   { question, seq, heard }: Landing,
-  others: readonly Question[] | null,
+  { turn, isApart }: Queueing,
 ): Promise<{ run: Run; summary: PageSummary }> {
   const page = heard.kind === 'page' ? heard.page : null;
-  let state = run.state;
-  const toProgress = (seen: Seen): Progress => {
-    state =
+  let landed: Run | null = null;
+  const toProgress = async (seen: Seen): Promise<Progress> => {
+    const { run, others } = await turn();
+    const state =
       others === null
         ? run.state
         : learn(run.state, question, heard.kind === 'page' ? { ...heard.answer, ...seen } : heard.answer);
+    landed = { ...run, state };
     const next = ask(state, others ?? [], request.known);
     const done = others !== null && next !== null && 'kind' in next ? next : null;
     const before = run.booked ? run.state : { ...run.state, ranges: [] };
@@ -120,8 +135,8 @@ export async function commitLanding(
   };
   // Before the first answer tells whose data it is there is no one to book it for: an abandoned answer is learned from in memory.
   if (advertiser.advertiserId === null) {
-    toProgress({ unheld: [], missing: [] });
-    return { run: { ...run, state }, summary: { added: 0, changed: 0, quarantined: 0, booked: false, stale: [] } };
+    await toProgress({ unheld: [], missing: [] });
+    return { run: toLanded(), summary: { added: 0, changed: 0, quarantined: 0, booked: false, stale: [] } };
   }
   const isRange = question.axis === 'id' && (question.purpose === 'range' || question.purpose === 'again');
   const summary = await store.commitPage({
@@ -130,15 +145,27 @@ export async function commitLanding(
     seq,
     applications: page?.applications ?? [],
     rejects: page?.rejects ?? [],
-    startedAt: run.sweep.startedAt,
+    startedAt: sweep.startedAt,
     // One more than the brake allows is enough to tell withdrawn applications from a source that answers wrongly.
     asked:
       isRange && page && question.from !== null
-        ? { low: question.from, high: question.to, mostMissing: toAbsentLimit(run.state.facts.heldBefore) + 1 }
+        ? { low: question.from, high: question.to, mostMissing: toAbsentLimit(facts.heldBefore) + 1 }
         : null,
     learn: toProgress,
+    isApart,
   });
-  return { run: { ...run, state, booked: run.booked || summary.booked }, summary };
+  const run = toLanded();
+  return { run: { ...run, booked: run.booked || summary.booked }, summary };
+
+  function toLanded(): Run {
+    if (landed === null) throw new Error('A page was kept and nothing was learned from it.');
+    return landed;
+  }
+}
+
+/** For an answer that is alone under way. */
+export function atOnce(run: Run, others: readonly Question[] | null): Queueing {
+  return { turn: async () => ({ run, others }), isApart: false };
 }
 
 /** Up to where everything was read: below the lowest range that is still open, or all of it at the end. */
