@@ -91,6 +91,7 @@ async function fetchAll(url: string, { sourceUrl, storeUrl }: FileServers, files
       totalTimeoutMs: 600_000,
       connections: concurrency,
       listMaxBytes: 3_000_000,
+      applicationMaxBytes: 50_000_000,
       userAgent: 'bench',
     }),
   );

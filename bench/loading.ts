@@ -4,12 +4,13 @@
 import type { Source } from '../src/source/client.ts';
 import type { PageCommit } from '../src/store/pages.ts';
 import { openStore, type Store } from '../src/store/store.ts';
+import type { Progress } from '../src/store/sweeps.ts';
 import { holdLane } from '../src/sync/lane.ts';
 import { pageCap } from './board.ts';
 
 export interface LoadRequest {
   readonly applications: number;
-  /** Pages written at once. A sweep writes one; two is what the store would take. */
+  /** Pages written at once: one as by a live sweep, or two that are committed in order, as by a backfill. */
   readonly writers: 1 | 2;
 }
 
@@ -29,10 +30,25 @@ export async function loadPages(url: string, source: Source, { applications, wri
   await using lane = await holdLane(store, { name, lane: 'backfill', owner: 'bench', leaseMs: 60_000, signal });
   const { sweepId, startedAt } = await store.beginSweep();
   const sweep = { sweepId, purpose: 'backfill', axis: 'id', low: 1n, high: null, startedAt } as const;
+  const toProgress = (after: number, bytes: number): Progress => {
+    const through = BigInt(after + pageCap);
+    return {
+      sweep,
+      quiet: false,
+      outside: false,
+      facts: JSON.stringify({ through: String(through) }),
+      dropped: after === 0 ? [] : [BigInt(after + 1)],
+      added: [{ low: through + 1n, high: null, state: 'open', evidence: '{}' }],
+      bytes,
+      cursor: through,
+      ended: null,
+    };
+  };
   const commits: Promise<unknown>[] = [];
   let page = first;
   for (let after = 0; after < applications; after += pageCap) {
-    const through = BigInt(after + pageCap);
+    const { bytes } = page;
+    const turn = commits.at(-1);
     const commit: PageCommit = {
       lease: lane.lease,
       advertiserId,
@@ -40,18 +56,12 @@ export async function loadPages(url: string, source: Source, { applications, wri
       applications: page.applications,
       rejects: page.rejects,
       startedAt,
-      asked: { low: BigInt(after + 1), high: null, mostMissing: 21 },
-      learn: () => ({
-        sweep,
-        quiet: false,
-        outside: false,
-        facts: JSON.stringify({ through: String(through) }),
-        dropped: after === 0 ? [] : [BigInt(after + 1)],
-        added: [{ low: through + 1n, high: null, state: 'open', evidence: '{}' }],
-        bytes: page.bytes,
-        cursor: through,
-        ended: null,
-      }),
+      asked: { low: BigInt(after + 1), high: null, mostMissing: 21, fromTop: false },
+      isApart: writers > 1,
+      learn: async () => {
+        await turn;
+        return toProgress(after, bytes);
+      },
     };
     commits.push(store.commitPage(commit));
     if (after + pageCap < applications) page = await list(source, after + pageCap, signal);

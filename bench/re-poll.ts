@@ -68,7 +68,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
         applications: answer.page.applications,
         rejects: [],
         startedAt,
-        asked: { low: BigInt(after + 1), high: BigInt(after + pageCap), mostMissing: 21 },
+        asked: { low: BigInt(after + 1), high: BigInt(after + pageCap), mostMissing: 21, fromTop: false },
         learn: () => ({
           sweep: { sweepId, purpose: 'backfill', axis: 'id', low: 1n, high: null, startedAt },
           quiet: true,

@@ -50,6 +50,7 @@ async function sync(url: string, board: BoardServer, applications: number, asked
     totalTimeoutMs: 600_000,
     connections: 8,
     listMaxBytes: 3_000_000,
+    applicationMaxBytes: 50_000_000,
     userAgent: 'bench',
   });
   const noted: Source = {
