@@ -1,5 +1,6 @@
 // Applications that the source shows differently than we hold them. Rare, so written for clarity: lock, judge, then one statement per table.
 // Nothing that vanished is deleted: children get `gone_at`, replaced files move to attachment_versions.
+import type { KeyObject } from 'node:crypto';
 import type { Application } from '../domain/application.ts';
 import { mostUnchanged } from '../domain/hash-trust.ts';
 import { condemnFlagged } from './condemned.ts';
@@ -12,7 +13,7 @@ import { type Reading, toPriority, toRow } from './rows.ts';
 /** Writes the changed applications; `stale` are the ids whose change came from an answer too old to be believed (P5). */
 export async function applyChanges(
   tx: Queryable,
-  key: Buffer,
+  key: KeyObject,
   reading: Reading,
   changed: readonly Application[],
   events: ApplicationEvent[],

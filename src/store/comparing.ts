@@ -13,8 +13,10 @@ export interface PageCommit extends Reading {
   readonly startedAt: Date;
   /** The positions that the question was about: what is held there from before the sweep and did not come is noticed. */
   readonly asked: Asked | null;
-  /** What the sweep learns from this answer; pure, and called again when the page has to be compared again. */
-  readonly learn: (seen: Seen) => Progress;
+  /** What the sweep learns from this answer, once it is its turn; called again when the page has to be compared again. */
+  readonly learn: (seen: Seen) => Progress | Promise<Progress>;
+  /** No page that is being written before this one has an id of it: its new rows need not wait for its turn. */
+  readonly isApart?: boolean | undefined;
 }
 
 /** Positions that a question was about, and how many of the held ids that did not come are worth knowing, from which end. */
@@ -33,20 +35,23 @@ export interface Seen {
   readonly missing: readonly bigint[];
 }
 
-/** What a page means for the database, before anything is written. */
-export interface Plan {
+/** A page against what is stored. */
+export interface Found {
   readonly fresh: readonly Application[];
   readonly changed: readonly Application[];
   /** Unchanged, but marked absent earlier: here they are again. */
   readonly returned: readonly bigint[];
   readonly writes: number;
-  readonly progress: Progress;
+  readonly seen: Seen;
   /** Another lane of this advertiser has not given its lease back, so its requests may be under way. */
   readonly otherLane: boolean;
 }
 
-/** Compares the page with what is stored. Reads only: an unchanged page costs no transaction id. */
-export async function compare(db: Queryable, page: PageCommit): Promise<Plan> {
+/**
+ * Compares the page with what is stored. Reads only: an unchanged page costs no transaction id. LIMIT keeps it at one index probe per
+ * id: a plain join was planned as a hash of all the advertiser's rows, 12.8 ms a page at 20,000 applications instead of 1.7 (measured).
+ */
+export async function compare(db: Queryable, page: PageCommit): Promise<Found> {
   const rows = await db.query<{ at: number | null; verdict: string; other_lane: boolean }>(
     `WITH other AS (
        SELECT EXISTS (SELECT 1 FROM intake.leases WHERE name = $4 AND lane <> $5 AND expires_at > '-infinity') AS lane
@@ -56,7 +61,9 @@ export async function compare(db: Queryable, page: PageCommit): Promise<Plan> {
                               WHEN a.content_hash <> decode(p.hash, 'hex') THEN 'changed'
                               WHEN a.absent_since IS NOT NULL THEN 'returned' END AS verdict
        FROM unnest($2::bigint[], $3::text[]) WITH ORDINALITY AS p (id, hash, at)
-       LEFT JOIN intake.applications a ON a.advertiser_id = $1 AND a.application_id = p.id
+       LEFT JOIN LATERAL (
+         SELECT application_id, content_hash, erased_at, absent_since FROM intake.applications
+         WHERE advertiser_id = $1 AND application_id = p.id LIMIT 1) AS a ON true
      )
      SELECT page.at, page.verdict, other.lane AS other_lane
      FROM other LEFT JOIN page ON page.verdict IS NOT NULL`,
@@ -77,8 +84,8 @@ export async function compare(db: Queryable, page: PageCommit): Promise<Plan> {
   const changed = pick('changed');
   const returned = pick('returned').map((a) => a.id);
   const writes = fresh.length + changed.length + returned.length + page.rejects.length;
-  const progress = page.learn({ unheld: fresh.map((a) => a.id), missing: await loadMissing(db, page) });
-  return { fresh, changed, returned, writes, progress, otherLane: rows[0]?.other_lane ?? false };
+  const seen = { unheld: fresh.map((a) => a.id), missing: await loadMissing(db, page) };
+  return { fresh, changed, returned, writes, seen, otherLane: rows[0]?.other_lane ?? false };
 }
 
 /** What stands around an answer that brought nothing. */
@@ -113,9 +120,9 @@ export async function loadSurroundings(db: Queryable, pages: readonly PageCommit
   return rows.map((row) => ({ otherLane: row.other_lane, missing: row.missing.map(BigInt) }));
 }
 
-/** An empty answer changes nothing but the sweep's progress. */
-export function toEmptyPlan(page: PageCommit, { otherLane, missing }: Surroundings): Plan {
-  return { fresh: [], changed: [], returned: [], writes: 0, progress: page.learn({ unheld: [], missing }), otherLane };
+/** An empty answer brings nothing and changes nothing. */
+export function toFound({ otherLane, missing }: Surroundings): Found {
+  return { fresh: [], changed: [], returned: [], writes: 0, seen: { unheld: [], missing }, otherLane };
 }
 
 async function loadMissing(db: Queryable, page: PageCommit): Promise<bigint[]> {

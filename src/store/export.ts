@@ -1,6 +1,7 @@
 // Everything that is held of one person, for an access request: rows as one JSON text in which every digit is kept, and which files go
 // with them. An application names the person; others of the same jobseeker account are theirs too, others of the same e-mail address are
 // not taken for theirs (an address can be shared). Prefills know no account and are found by address.
+import type { KeyObject } from 'node:crypto';
 import { toResumeKey } from '../domain/prefill.ts';
 import type { Queryable } from './database.ts';
 import { toPersonKey } from './prefills.ts';
@@ -28,7 +29,7 @@ export interface ExportedFile {
 /** Loads it; null when there is no such application, or it was erased. */
 export async function loadExport(
   db: Queryable,
-  key: Buffer,
+  key: KeyObject,
   advertiserId: bigint,
   applicationId: bigint,
 ): Promise<PersonExport | null> {

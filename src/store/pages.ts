@@ -1,17 +1,17 @@
 // commitPage: everything one list answer means for the database, in one transaction or not at all (P4).
 // New applications take the fast way (one statement, plain INSERTs), known ones that changed the careful way (changes.ts),
 // unchanged ones are not touched: no row version, no lock, no WAL.
-import { hash } from 'node:crypto';
+import { hash, type KeyObject } from 'node:crypto';
 import type { Application } from '../domain/application.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { applyChanges } from './changes.ts';
-import { compare, loadSurroundings, type PageCommit, type Plan, type Surroundings, toEmptyPlan } from './comparing.ts';
+import { compare, type Found, loadSurroundings, type PageCommit, type Surroundings, toFound } from './comparing.ts';
 import { type Database, type Queryable, untilSettled } from './database.ts';
 import { notifyQueued } from './downloads.ts';
 import { type ApplicationEvent, appendEvents } from './events.ts';
 import { fence, laneLock } from './leases.ts';
 import { isReady, toPriority, toRow } from './rows.ts';
-import { saveProgress } from './sweeps.ts';
+import { type Progress, saveProgress } from './sweeps.ts';
 import { findErased, findErasedIds } from './tombstones.ts';
 
 export interface PageSummary {
@@ -27,21 +27,25 @@ export interface PageSummary {
 /** Writes a page, its queued downloads, its events, the sweep's progress and the cursor together. `key` makes person keys. */
 export async function commitPage(
   db: Database,
-  key: Buffer,
+  key: KeyObject,
   page: PageCommit,
   lookAround: (page: PageCommit) => Promise<Surroundings> = (one) => lookAlone(db, one),
   crashPoint?: PassCrashPoint,
 ): Promise<PageSummary> {
   return await untilSettled(async () => {
     const isEmpty = page.applications.length + page.rejects.length === 0;
-    const plan = isEmpty ? toEmptyPlan(page, await lookAround(page)) : await compare(db, page);
-    if (plan.writes === 0 && plan.progress.quiet && !plan.otherLane) return nothingWritten;
+    const found = isEmpty ? toFound(await lookAround(page)) : await compare(db, page);
+    const isAhead =
+      page.isApart === true && !found.otherLane && found.writes > 0 && found.writes === found.fresh.length;
+    // Written ahead of its turn, a page learns of the pages before it within its transaction.
+    const progress = isAhead ? null : await page.learn(found.seen);
+    if (found.writes === 0 && progress?.quiet && !found.otherLane) return nothingWritten;
     crashPoint?.('pageCompared');
     const summary = await db.transaction(
       async (tx) => {
-        await fence(tx, page.lease);
-        // Beside a running other lane the comparison must happen under the lock, or both could write what they compared earlier.
-        const written = await write(tx, key, page, plan.otherLane ? await compare(tx, page) : plan);
+        const written = await (progress === null
+          ? writeAhead(tx, key, page, found)
+          : writeFenced(tx, key, page, { ...found, progress }));
         crashPoint?.('pageWritten');
         return written;
       },
@@ -53,13 +57,41 @@ export async function commitPage(
 }
 
 async function lookAlone(db: Queryable, page: PageCommit): Promise<Surroundings> {
-  const [found] = await loadSurroundings(db, [page]);
-  return found ?? { otherLane: false, missing: [] };
+  const [around] = await loadSurroundings(db, [page]);
+  return around ?? { otherLane: false, missing: [] };
+}
+
+async function writeFenced(tx: Queryable, key: KeyObject, page: PageCommit, plan: Plan): Promise<PageSummary> {
+  await fence(tx, page.lease);
+  if (!plan.otherLane) return await write(tx, key, page, plan);
+  // Beside a running other lane the comparison must happen under the lock, or both could write what they compared earlier.
+  const again = await compare(tx, page);
+  return await write(tx, key, page, { ...again, progress: await page.learn(again.seen) });
+}
+
+/**
+ * New rows first, then the turn of this page, then its books: two pages of a backfill are written at once and committed in order. The
+ * fence comes after the turn: writers that always overlap would share the lease's row without a gap, and its renewal would starve.
+ */
+async function writeAhead(tx: Queryable, key: KeyObject, page: PageCommit, found: Found): Promise<PageSummary> {
+  const events: ApplicationEvent[] = [];
+  const fresh = await withoutErased(tx, key, page, found.fresh);
+  if (fresh.length > 0) await insertNew(tx, key, page, fresh, events);
+  const progress = await page.learn(found.seen);
+  await fence(tx, page.lease);
+  const summary = { ...nothingWritten, added: fresh.length, booked: !progress.outside };
+  events.push(...(await saveProgress(tx, page, progress, { ...summary, received: page.applications.length })));
+  await appendEvents(tx, page.advertiserId, events);
+  return summary;
 }
 
 const nothingWritten: PageSummary = { added: 0, changed: 0, quarantined: 0, booked: false, stale: [] };
 
-async function write(tx: Queryable, key: Buffer, page: PageCommit, plan: Plan): Promise<PageSummary> {
+interface Plan extends Found {
+  readonly progress: Progress;
+}
+
+async function write(tx: Queryable, key: KeyObject, page: PageCommit, plan: Plan): Promise<PageSummary> {
   const events: ApplicationEvent[] = [];
   const fresh = await withoutErased(tx, key, page, plan.fresh);
   if (fresh.length > 0) {
@@ -116,7 +148,7 @@ const insertNewSql = `
 
 async function insertNew(
   tx: Queryable,
-  key: Buffer,
+  key: KeyObject,
   page: PageCommit,
   fresh: readonly Application[],
   events: ApplicationEvent[],
@@ -159,7 +191,7 @@ async function unmarkAbsent(tx: Queryable, advertiserId: bigint, ids: readonly b
 /** Of those that are not held, erased ones (their row was lost, not their tombstone) come back as an id and a date, and nothing more. */
 async function withoutErased(
   tx: Queryable,
-  key: Buffer,
+  key: KeyObject,
   { advertiserId }: PageCommit,
   fresh: readonly Application[],
 ): Promise<readonly Application[]> {
@@ -180,7 +212,7 @@ async function withoutErased(
 }
 
 /** Keeps what is no application, whole, unless it was erased. The same element counts up, at most once per sweep. */
-async function quarantine(tx: Queryable, key: Buffer, page: PageCommit, sweepId: bigint): Promise<number> {
+async function quarantine(tx: Queryable, key: KeyObject, page: PageCommit, sweepId: bigint): Promise<number> {
   if (page.rejects.length === 0) return 0;
   const prints = page.rejects.map((r) => hash('sha256', r.rawText ?? r.raw));
   const erased = await findErased(tx, key, page.advertiserId, 'quarantine', prints);

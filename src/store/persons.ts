@@ -1,5 +1,6 @@
 // A person in the books: found by an application, a jobseeker account, an e-mail address or an age, and erased in one transaction.
 // What stays of an application is advertiser, id and the date; files are named to the caller, who deletes them. Knows no blob store.
+import type { KeyObject } from 'node:crypto';
 import type { ErasureCounts, Sought } from '../domain/erasure.ts';
 import type { Queryable } from './database.ts';
 import { erasePrefills } from './prefill-ends.ts';
@@ -35,7 +36,7 @@ const isQuarantined: Record<Sought['by'], string> = {
 /** Looks for a person. With `lock` the applications are held until the end of the transaction. */
 export async function findPerson(
   db: Queryable,
-  key: Buffer,
+  key: KeyObject,
   advertiserId: bigint,
   sought: Sought,
   lock = false,
@@ -80,7 +81,7 @@ export function toSoughtText(sought: Sought): string {
   return `${sought.by}:${value instanceof Date ? value.toISOString() : value}`;
 }
 
-async function countPrefills(db: Queryable, key: Buffer, advertiserId: bigint, email: string): Promise<number> {
+async function countPrefills(db: Queryable, key: KeyObject, advertiserId: bigint, email: string): Promise<number> {
   const [row] = await db.query<{ n: number }>(
     `SELECT count(*)::int AS n FROM intake.prefills WHERE advertiser_id = $1 AND person_key = $2`,
     [advertiserId, toPersonKey(key, advertiserId, email)],
@@ -134,7 +135,7 @@ async function loadHeld(
 /** Takes a person out of every table and sets the tombstones, inside the caller's transaction; the applications must be locked. */
 export async function erasePerson(
   tx: Queryable,
-  key: Buffer,
+  key: KeyObject,
   advertiserId: bigint,
   jobId: string,
   person: Person,

@@ -1,5 +1,6 @@
 // How prefills leave: those nobody redeemed, and those of erased persons. The person goes from the row at once; the row stays
 // for the funnel. Bytes are deleted by the caller, and forgotten here only then: a crash between repeats the delete.
+import type { KeyObject } from 'node:crypto';
 import type { Queryable } from './database.ts';
 import { type PrefillKey, toPersonKey } from './prefills.ts';
 
@@ -24,7 +25,7 @@ export async function lapsePrefills(db: Queryable, ttlMs: number): Promise<numbe
  */
 export async function erasePrefills(
   db: Queryable,
-  privacyKey: Buffer,
+  privacyKey: KeyObject,
   person: { readonly advertiserId: bigint } & ({ readonly email: string } | { readonly personKey: string }),
 ): Promise<number> {
   const key = 'email' in person ? toPersonKey(privacyKey, person.advertiserId, person.email) : person.personKey;

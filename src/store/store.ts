@@ -1,4 +1,5 @@
 // The store as the rest of the house sees it: every statement bound to one database. sync/ and web/ know only this type.
+import { createSecretKey } from 'node:crypto';
 import type { Note } from '../domain/application.ts';
 import type { BlobFacts } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
@@ -106,6 +107,7 @@ export interface StoreOptions extends DatabaseOptions {
 /** Opens the database. Nothing connects until the first use. */
 export function openStore({ crashPoint, ...options }: StoreOptions) {
   const db = openDatabase(options);
+  const privacyKey = createSecretKey(options.privacyKey);
   // Leases are renewed on a connection of their own: a pool that is busy writing must not cost the lane.
   const own = openDatabase({ ...options, role: `${options.role} lease`, connections: 1 });
   // The books of files that end together are written together: the events of an advertiser stand in one line anyway.
@@ -155,7 +157,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     loadRecentFrom: (advertiserId: bigint | null, days: number) => loadRecentFrom(db, advertiserId, days),
     confirmCursors: (advertiserIds: readonly bigint[]) => confirmCursors(db, advertiserIds),
     takeSeq: () => takeSeq({}),
-    commitPage: (page: PageCommit) => commitPage(db, options.privacyKey, page, lookAround, crashPoint),
+    commitPage: (page: PageCommit) => commitPage(db, privacyKey, page, lookAround, crashPoint),
 
     claimDownloads: (request: ClaimRequest) => claimDownloads(db, request),
     renewDownloads: (claims: readonly Claim[], leaseMs: number) => renewDownloads(own, claims, leaseMs),
@@ -190,11 +192,10 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     replaceReading: (file: HeldFile, reading: ScreenReading | null, note: Note | null) =>
       replaceReading(db, file, reading, note),
 
-    loadKeyState: () => loadKeyState(db, options.privacyKey),
-    findPerson: (advertiserId: bigint, sought: Sought) => findPerson(db, options.privacyKey, advertiserId, sought),
-    beginErasure: (request: ErasureRequest) => beginErasure(db, options.privacyKey, request),
-    loadOpenErasures: (advertiserId: bigint, sought?: Sought) =>
-      loadOpenErasures(db, options.privacyKey, advertiserId, sought),
+    loadKeyState: () => loadKeyState(db, privacyKey),
+    findPerson: (advertiserId: bigint, sought: Sought) => findPerson(db, privacyKey, advertiserId, sought),
+    beginErasure: (request: ErasureRequest) => beginErasure(db, privacyKey, request),
+    loadOpenErasures: (advertiserId: bigint, sought?: Sought) => loadOpenErasures(db, privacyKey, advertiserId, sought),
     awaitErasure: (job: ErasureJob, shared: number) => awaitErasure(db, job, shared),
     lookAgain: (job: ErasureJob) => lookAgain(db, job),
     countAged: (advertiserId: bigint, before: Date) => countAged(db, advertiserId, before),
@@ -202,7 +203,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     recordDeed: (deed: Deed) => recordDeed(db, deed),
 
     loadExport: (advertiserId: bigint, applicationId: bigint) =>
-      loadExport(db, options.privacyKey, advertiserId, applicationId),
+      loadExport(db, privacyKey, advertiserId, applicationId),
 
     loadQuarantine: (advertiserId: bigint, choice: Parameters<typeof loadQuarantine>[2]) =>
       loadQuarantine(db, advertiserId, choice),
@@ -219,7 +220,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     noteAuthorized: (key: prefills.PrefillKey) => prefills.noteAuthorized(db, key),
     endPrefill: (key: prefills.PrefillKey, outcome: 'denied' | 'expired' | 'failed', reason: string) =>
       prefills.endPrefill(db, key, outcome, reason),
-    keepProfile: (kept: prefills.KeptProfile) => prefills.keepProfile(db, options.privacyKey, kept),
+    keepProfile: (kept: prefills.KeptProfile) => prefills.keepProfile(db, privacyKey, kept),
     settleResume: (key: prefills.PrefillKey, reason: string | null) => prefills.settleResume(db, key, reason),
     offerPrefill: (key: prefills.PrefillKey, handleHash: Buffer) => prefills.offerPrefill(db, key, handleHash),
     redeemPrefill: (handle: Parameters<typeof prefills.redeemPrefill>[1]) => prefills.redeemPrefill(db, handle),
@@ -227,7 +228,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     findAdvertiserName: (advertiserId: bigint, names: readonly string[]) =>
       prefills.findAdvertiserName(db, advertiserId, names),
     lapsePrefills: (ttlMs: number) => lapsePrefills(db, ttlMs),
-    erasePrefills: (person: Parameters<typeof erasePrefills>[2]) => erasePrefills(db, options.privacyKey, person),
+    erasePrefills: (person: Parameters<typeof erasePrefills>[2]) => erasePrefills(db, privacyKey, person),
     loadLeavingResumes: (limit: number) => loadLeavingResumes(db, limit),
     forgetResumes: (keys: readonly prefills.PrefillKey[]) => forgetResumes(db, keys),
 

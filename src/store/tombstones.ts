@@ -1,6 +1,6 @@
 // What was erased and must not return: keyed hashes, looked up inside the transaction that is about to write.
 // An eraser and a writer of pages exclude each other by the lane's lock, so neither can slip past the other.
-import { createHmac } from 'node:crypto';
+import { createHmac, type KeyObject } from 'node:crypto';
 import type { Queryable } from './database.ts';
 import { toPersonKey } from './rows.ts';
 
@@ -8,14 +8,14 @@ import { toPersonKey } from './rows.ts';
 export type Remembered = 'application' | 'quarantine' | 'request';
 
 /** The keyed hash that remembers without telling. */
-export function toTombstone(key: Buffer, advertiserId: bigint, what: Remembered, id: string): Buffer {
+export function toTombstone(key: KeyObject, advertiserId: bigint, what: Remembered, id: string): Buffer {
   return createHmac('sha256', key).update(`erased ${what}:${advertiserId}:${id}`).digest();
 }
 
 /** Which of these applications were erased. Ids above all erased ones, as new arrivals are, cost one probe of an index and no hash. */
 export async function findErasedIds(
   tx: Queryable,
-  key: Buffer,
+  key: KeyObject,
   advertiserId: bigint,
   ids: readonly bigint[],
 ): Promise<ReadonlySet<bigint>> {
@@ -32,7 +32,7 @@ export async function findErasedIds(
 /** Which of these were erased, by their places in the list. */
 export async function findErased(
   tx: Queryable,
-  key: Buffer,
+  key: KeyObject,
   advertiserId: bigint,
   what: Remembered,
   ids: readonly string[],
@@ -65,7 +65,7 @@ export async function setTombstones(
 export type KeyState = 'matches' | 'differs' | 'untried';
 
 /** Recomputes some person keys and tombstones: of the oldest and newest applications, and of those erased last. */
-export async function loadKeyState(db: Queryable, key: Buffer): Promise<KeyState> {
+export async function loadKeyState(db: Queryable, key: KeyObject): Promise<KeyState> {
   const ends = (order: string) => `(SELECT a.job_seeker_id, a.email, a.person_key FROM intake.applications a
     WHERE a.advertiser_id = v.advertiser_id AND a.person_key IS NOT NULL ORDER BY a.application_id ${order} LIMIT 5)`;
   const people = await db.query<{

@@ -5,7 +5,7 @@ import type { Question } from '../domain/question.ts';
 import type { Advertiser } from '../store/advertisers.ts';
 import type { ReadingState } from '../store/resume.ts';
 import { hear } from './asking.ts';
-import { commitLanding, loadRun, recogniseAdvertiser } from './landing.ts';
+import { commitLanding, loadRun, outside, recogniseAdvertiser } from './landing.ts';
 import type { HeldLane } from './lane.ts';
 import { type Patience, patiently } from './patience.ts';
 import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
@@ -134,6 +134,6 @@ export async function witnessByDate(deps: SweepDeps, duty: Duty, now: number): P
     .filter((one) => cursor.pollFrom !== null && one.id < cursor.pollFrom)
     .map((one) => one.id);
   const unheld = await store.loadUnheld(advertiser.advertiserId, due);
-  await commitLanding(store, request, advertiser, run, { question, seq, heard }, null);
+  await commitLanding(store, request, advertiser, run, { question, seq, heard }, outside(run));
   return unheld.length;
 }

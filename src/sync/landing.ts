@@ -82,30 +82,45 @@ export async function recogniseAdvertiser(
   return known;
 }
 
-/** Keeps an answer and what it teaches in one transaction. `others` null: outside the sweep's reasoning, nothing is learned. */
+/** Where the reasoning stands when it is an answer's turn; `others` are under way. */
+export interface Turn {
+  readonly run: Run;
+  readonly others: readonly Question[];
+}
+
+/** When an answer may be learned from, and whether its new rows may be written before. */
+export interface Queueing {
+  readonly turn: () => Promise<Turn>;
+  readonly isApart: boolean;
+  /** True: outside the sweep's reasoning, nothing is learned. */
+  readonly isOutside: boolean;
+}
+
+/** Keeps an answer and what it teaches in one transaction. */
 export async function commitLanding(
   store: Store,
   request: SweepRequest,
   advertiser: Advertiser,
-  run: Run,
+  { sweep, state: { facts } }: Run,
   { question, seq, heard }: Landing,
-  others: readonly Question[] | null,
+  { turn, isApart, isOutside }: Queueing,
 ): Promise<{ run: Run; summary: PageSummary }> {
   const page = heard.kind === 'page' ? heard.page : null;
-  let state = run.state;
-  const toProgress = (seen: Seen): Progress => {
-    state =
-      others === null
-        ? run.state
-        : learn(run.state, question, heard.kind === 'page' ? { ...heard.answer, ...seen } : heard.answer);
-    const next = ask(state, others ?? [], request.known);
-    const done = others !== null && next !== null && 'kind' in next ? next : null;
+  let landed: Run | null = null;
+  const toProgress = async (seen: Seen): Promise<Progress> => {
+    const { run, others } = await turn();
+    const state = isOutside
+      ? run.state
+      : learn(run.state, question, heard.kind === 'page' ? { ...heard.answer, ...seen } : heard.answer);
+    landed = { ...run, state };
+    const next = ask(state, others, request.known);
+    const done = !isOutside && next !== null && 'kind' in next ? next : null;
     const before = run.booked ? run.state : { ...run.state, ranges: [] };
     const { dropped, added } = toChanges(before, state);
     return {
       sweep: run.sweep,
-      outside: others === null,
-      quiet: others === null || (!run.booked && done !== null && done.certificate !== 'unproven'),
+      outside: isOutside,
+      quiet: isOutside || (!run.booked && done !== null && done.certificate !== 'unproven'),
       facts: encode(state.facts),
       dropped: dropped.map((range) => range.from),
       added: added.map((range) => ({ low: range.from, high: range.to, state: range.state, evidence: encode(range) })),
@@ -122,8 +137,8 @@ export async function commitLanding(
   };
   // Before the first answer tells whose data it is there is no one to book it for: an abandoned answer is learned from in memory.
   if (advertiser.advertiserId === null) {
-    toProgress({ unheld: [], missing: [] });
-    return { run: { ...run, state }, summary: { added: 0, changed: 0, quarantined: 0, booked: false, stale: [] } };
+    await toProgress({ unheld: [], missing: [] });
+    return { run: toLanded(), summary: { added: 0, changed: 0, quarantined: 0, booked: false, stale: [] } };
   }
   const summary = await store.commitPage({
     lease: request.lane.lease,
@@ -131,11 +146,23 @@ export async function commitLanding(
     seq,
     applications: page?.applications ?? [],
     rejects: page?.rejects ?? [],
-    startedAt: run.sweep.startedAt,
-    asked: page && others !== null ? toAsked(question, page, run.state.facts.heldBefore) : null,
+    startedAt: sweep.startedAt,
+    asked: page && !isOutside ? toAsked(question, page, facts.heldBefore) : null,
     learn: toProgress,
+    isApart,
   });
-  return { run: { ...run, state, booked: run.booked || summary.booked }, summary };
+  const run = toLanded();
+  return { run: { ...run, booked: run.booked || summary.booked }, summary };
+
+  function toLanded(): Run {
+    if (landed === null) throw new Error('A page was kept and nothing was learned from it.');
+    return landed;
+  }
+}
+
+/** For an answer that a sweep's reasoning has not asked for: it is kept at once, and nothing is learned from it. */
+export function outside(run: Run): Queueing {
+  return { turn: async () => ({ run, others: [] }), isApart: false, isOutside: true };
 }
 
 /** Which held ids should have come: a walk knows no end of its page, and one id asked alone tells by itself. */

@@ -1,5 +1,5 @@
 // The queue: who gets which download, for how long, and what becomes of claims that lapse.
-import { hash, randomUUID } from 'node:crypto';
+import { createSecretKey, hash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect } from 'vitest';
 import { toBlobKey } from '../../src/domain/blob.ts';
@@ -273,7 +273,7 @@ describe('a page', () => {
     await using _listener = await openQueueListener({ url: database.url, onQueued: (id) => heard.push(id) });
     const lease = await claimLease(db, { name: 'acme', lane: 'live', owner: 'test', leaseMs: 60_000 });
     if (!lease) throw new Error('The lane was not free.');
-    const key = Buffer.from('a key for tests');
+    const key = createSecretKey(Buffer.from('a key for tests'));
     await commitPage(db, key, aPage(lease, [anApplication(1, { attachments: [] })]));
     await commitPage(db, key, aPage(lease, [anApplication(2)]));
     await expect.poll(() => heard).toEqual(['7']);
@@ -284,7 +284,7 @@ describe('a page', () => {
     await db.query(`DELETE FROM intake.leases`);
     const lease = await claimLease(db, { name: 'acme', lane: 'live', owner: 'test', leaseMs: 60_000 });
     if (!lease) throw new Error('The lane was not free.');
-    const key = Buffer.from('a key for tests');
+    const key = createSecretKey(Buffer.from('a key for tests'));
     await commitPage(db, key, aPage(lease, [anApplication(1)]));
     const stale = await claimOne(db);
     const changed = anApplication(1, { attachments: [anAttachment('resume', { sourceHash: 'another' })] });

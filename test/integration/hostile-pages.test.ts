@@ -1,5 +1,6 @@
 // Whole pages and screens of any shape around the spec's, in JSON and XML, from bytes to rows: each is refused whole with a Trouble, or
 // stored whole; nothing else is thrown, and nothing is stored by half.
+import { createSecretKey } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { Trouble } from '../../src/domain/trouble.ts';
@@ -122,7 +123,7 @@ describe('whatever comes', () => {
     await using db = openDatabase({ url: database.url, role: 'test' });
     const lease = await claimLease(db, { name: 'beta', lane: 'live', owner: 'test', leaseMs: 600_000 });
     if (!lease) throw new Error('The lane was not free.');
-    await commitPage(db, Buffer.from('key'), aPage(lease, [anApplication(1)], { advertiserId: 8n }));
+    await commitPage(db, createSecretKey(Buffer.from('key')), aPage(lease, [anApplication(1)], { advertiserId: 8n }));
     await fc.assert(
       fc.asyncProperty(screenBody, async (text) => {
         const reading = orTrouble(() => parseScreens(Buffer.from(text), undefined));
@@ -142,7 +143,7 @@ async function keep(db: Database, lease: Lease, text: string): Promise<number> {
   if (parsed === null) return 0;
   await db.query(`TRUNCATE intake.applications, intake.quarantine, intake.events CASCADE`);
   const { applications, rejects } = parsed;
-  await commitPage(db, Buffer.from('key'), aPage(lease, applications, { rejects }));
+  await commitPage(db, createSecretKey(Buffer.from('key')), aPage(lease, applications, { rejects }));
   const [row] = await db.query<{ applications: bigint; events: bigint; quarantined: bigint }>(
     `SELECT (SELECT count(*) FROM intake.applications) AS applications, (SELECT count(*) FROM intake.quarantine) AS quarantined,
        (SELECT count(*) FROM intake.events WHERE type = 'application.received') AS events`,

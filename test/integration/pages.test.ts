@@ -1,13 +1,14 @@
 // What one list answer does to the database.
+import { createSecretKey } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import { attachmentKinds } from '../../src/domain/application.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import { claimLease, type Lease, releaseLeases } from '../../src/store/leases.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import { claimLease, type Lease, releaseLeases, renewLease } from '../../src/store/leases.ts';
 import { commitPage } from '../../src/store/pages.ts';
 import { anApplication, anAttachment, aPage } from '../support/applications.ts';
 import { test as base } from '../support/test-database.ts';
 
-const key = Buffer.from('a key for tests');
+const key = createSecretKey(Buffer.from('a key for tests'));
 const claim = (lane: 'live' | 'backfill', owner = 'test') => ({ name: 'acme', lane, owner, leaseMs: 60_000 });
 
 const test = base
@@ -170,6 +171,62 @@ describe('a page', () => {
     expect(summaries.reduce((sum, { added }) => sum + added, 0)).toBe(50);
     expect(await db.query(`SELECT count(*)::int AS n FROM intake.applications`)).toEqual([{ n: 50 }]);
     expect(await db.query(`SELECT count(*)::int AS n FROM intake.events`)).toEqual([{ n: 50 }]);
+  });
+});
+
+describe('two pages of a backfill', () => {
+  const toBackfill = async (db: Database): Promise<Lease> => {
+    await db.query(`DELETE FROM intake.leases`);
+    const lease = await claimLease(db, claim('backfill'));
+    if (!lease) throw new Error('The lane was not free.');
+    return lease;
+  };
+
+  test('are written at once and kept in order', async ({ db, live: _ }) => {
+    const lease = await toBackfill(db);
+    const turn = Promise.withResolvers<void>();
+    const reached = Promise.withResolvers<void>();
+    const second = aPage(lease, [anApplication(3), anApplication(4)]);
+    const { learn } = second;
+    const waits = commitPage(db, key, {
+      ...second,
+      isApart: true,
+      async learn(seen) {
+        reached.resolve();
+        await turn.promise;
+        return await learn(seen);
+      },
+    });
+    await reached.promise;
+    await commitPage(db, key, { ...aPage(lease, [anApplication(1), anApplication(2)]), isApart: true });
+    expect(await db.query(`SELECT application_id FROM intake.applications ORDER BY 1`)).toEqual([
+      { application_id: 1n },
+      { application_id: 2n },
+    ]);
+    turn.resolve();
+    expect(await waits).toMatchObject({ added: 2, booked: true });
+    expect(
+      await db.query(`SELECT application_id FROM intake.events WHERE type = 'application.received' ORDER BY event_id`),
+    ).toEqual([1n, 2n, 3n, 4n].map((id) => ({ application_id: id })));
+  });
+
+  test('let the lease be renewed while one waits for its turn, and keep nothing once it is lost', async ({
+    db,
+    live: _,
+  }) => {
+    const lease = await toBackfill(db);
+    const page = aPage(lease, [anApplication(5)]);
+    const waits = commitPage(db, key, {
+      ...page,
+      isApart: true,
+      async learn(seen) {
+        expect(await renewLease(db, lease, 60_000)).toBe(true);
+        await db.query(`UPDATE intake.leases SET epoch = epoch + 1`);
+        return await page.learn(seen);
+      },
+    });
+    await expect(waits).rejects.toThrow(/lane|lease/i);
+    expect(await db.query(`SELECT 1 FROM intake.applications`)).toEqual([]);
   });
 });
 
