@@ -151,12 +151,14 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
       const member = pick(nth);
       member.isRetired = retire;
       const { child } = member;
+      const isEnding = ending.has(child);
       ending.add(child);
       const startedAt = performance.now();
       const isYoung = startedAt - member.startedAt < youngMs;
       if (child.exitCode === null && child.signalCode === null) {
         const ended = once(child, 'exit');
-        child.kill('SIGTERM');
+        // A second signal means: at once.
+        if (!isEnding) child.kill('SIGTERM');
         await Promise.race([ended, sleep(300_000, undefined, { ref: false })]);
       }
       const tookMs = performance.now() - startedAt;
