@@ -122,7 +122,9 @@ describe('the roles that intake grants makes', () => {
       application_id: bigint;
     }>(`SELECT advertiser_id, application_id FROM intake.applications ORDER BY application_id DESC LIMIT 1`);
     const sought = { by: 'application', applicationId } as const;
-    expect(await beginErasure(db, Buffer.from('key'), { advertiserId, sought, by: 'test' })).toMatchObject({
+    expect(
+      await beginErasure(db, createSecretKey(Buffer.from('key')), { advertiserId, sought, by: 'test' }),
+    ).toMatchObject({
       counts: { applications: 1 },
     });
     for (const sql of [
