@@ -31,7 +31,7 @@ describe('doctor', () => {
       code: 0,
       bad: [],
       checks: [
-        ...['configuration', 'database', 'schema', 'clock', 'storage'],
+        ...['configuration', 'database', 'schema', 'clock', 'PRIVACY_KEY', 'storage'],
         ...['default: credential', 'default: advertiser', 'default: learned'],
       ],
     });

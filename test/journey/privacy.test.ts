@@ -25,7 +25,7 @@ const words = ['quarlesworth', 'zeldabeth', '0491 570 737', 'seeker-zq-7788', 'z
 describe('a person who is erased', { timeout: 180_000 }, () => {
   test('during a running download, before three sweeps and a backfill, leaves no trace', async () => {
     await using database = await openTestDatabase();
-    await using board = await openSandbox({ applications: 12 });
+    await using board = await openSandbox({ applications: 24 });
     // Large enough for the spool, and slow enough to be met on its way.
     const content = 'zeldas resume '.repeat(700_000);
     const [id] = board.add([{ ...zelda, attachments: [{ kind: 'resume', content, fileName: 'zelda-cv.pdf' }] }]);

@@ -12,7 +12,7 @@ import { isRead, openSettings, probe, spawnWorker, until } from '../support/work
 
 const loadLeases = (database: TestDatabase) =>
   database.query<{ owner: string; held: boolean }>(
-    `SELECT owner, expires_at > now() AS held FROM intake.leases WHERE lane = 'live'`,
+    `SELECT owner, expires_at > now() AS held FROM intake.leases JOIN intake.advertisers USING (name) WHERE lane = 'live'`,
   );
 
 describe('a worker', () => {

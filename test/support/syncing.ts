@@ -20,6 +20,7 @@ export function toEnvironment(
     SOURCE_URL: board.url,
     SOURCE_CREDENTIAL: board.credential,
     SOURCE_RATE: 'off',
+    ADMIN_PORT: '0',
     PRIVACY_KEY: testPrivacyKey,
   };
 }
