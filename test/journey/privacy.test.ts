@@ -77,7 +77,7 @@ describe('a person who is erased', { timeout: 180_000 }, () => {
       [],
     );
     expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications WHERE erased_at IS NULL`)).toEqual([
-      { n: 12 },
+      { n: 24 },
     ]);
   });
 
