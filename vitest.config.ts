@@ -1,5 +1,15 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** Journeys take longest: begun last, one of them would keep a single core busy while the others have nothing left to do. */
+class JourneysFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isJourney = ({ moduleId }: TestSpecification) => moduleId.includes('/test/journey/');
+    const sorted = await super.sort(files);
+    return [...sorted.filter(isJourney), ...sorted.filter((file) => !isJourney(file))];
+  }
+}
 
 export default defineConfig({
   test: {
@@ -10,7 +20,8 @@ export default defineConfig({
     // A process per file: signals, exit codes and what is left open belong to one file and to nobody else.
     pool: 'forks',
     // Files wait for the database and for timers more than for a core; the bound keeps their pools within the server's connections.
-    maxWorkers: Math.min(8, Math.max(2, availableParallelism())),
+    maxWorkers: Math.min(8, availableParallelism() + 1),
+    sequence: { sequencer: JourneysFirst },
     testTimeout: 30_000,
     hookTimeout: 60_000,
   },

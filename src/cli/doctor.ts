@@ -10,7 +10,7 @@ interface DoctorOptions {
 
 export const doctor = command<DoctorOptions>({
   name: 'doctor',
-  summary: 'check configuration, database, schema, clock and credentials, and tell what the source is like',
+  summary: 'check configuration, database, schema, clock, storage and credentials, and tell what the source is like',
   examples: [
     ['intake doctor', 'every check, one line each'],
     ['intake doctor --json', 'the same for a program'],
@@ -18,7 +18,7 @@ export const doctor = command<DoctorOptions>({
   shape: (shaped) => shaped.option('--advertiser <name>', 'only this one of several configured accounts'),
   async run({ env, signal, terminal }, { advertiser }) {
     const { loadConfig } = await import('../config.ts');
-    const config = loadConfig(env, { needs: ['database', 'source', 'sync', 'privacy'] });
+    const config = loadConfig(env, { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] });
     requireAdvertiser(config.source.advertisers, advertiser);
     const { examine } = await import('../app.ts');
     const findings = [

@@ -37,6 +37,10 @@ function toFacts(one: AdvertiserStatus, now: Date): [string, string][] {
         ? 'none'
         : `${sweep.purpose}, ${sweep.state}, ${sweep.requests} requests, ${toAgo(sweep.startedAt, now)}`,
     ],
+    ...one.unfinished.map((reading): [string, string] => [
+      'unfinished',
+      `${reading.purpose} of ${toAgo(reading.startedAt, now)}: ${reading.reason}`,
+    ]),
     ['attachments', files.join(', ') || 'none'],
     ['held', `${one.blobs.count} distinct files, ${prettyBytes(one.blobs.bytes)}`],
     ['waiting downloads', toWaiting(one)],

@@ -44,6 +44,12 @@ export function isUneven(capacity: Capacity): boolean {
   return smallestCut !== null && smallestCut < largest && (smallestCut < smallPage || smallestCut * 2 < largest);
 }
 
+/** Pages with both bounds may be smaller than those with one, but are not believed to be larger. */
+export function toBelieved({ one, two }: Readonly<Record<Shape, Capacity>>, shape: Shape): Capacity {
+  if (shape === 'one') return one;
+  return one.smallestCut === null || one.smallestCut >= toLimit(two) ? two : withCut(two, one.smallestCut);
+}
+
 export function withAnswer(capacity: Capacity, count: number, bytes: number): Capacity {
   if (count <= capacity.largest && bytes <= capacity.largestBytes) return capacity;
   return {

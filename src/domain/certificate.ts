@@ -62,6 +62,11 @@ export function hasTooManyAbsent(facts: Facts): boolean {
   return facts.absent.length > toAbsentLimit(facts.heldBefore);
 }
 
+/** As many missing ids as tell withdrawn applications from a page that was cut off, and pages of now from pages of before. */
+export function toMostMissing(heldBefore: number): number {
+  return Math.max(501, toAbsentLimit(heldBefore) + 1);
+}
+
 /** Most ids that one sweep may find absent. */
 export function toAbsentLimit(heldBefore: number): number {
   return Math.max(20, Math.floor(heldBefore * 0.02));
@@ -76,7 +81,11 @@ function toFaults(state: State): string[] {
   } else if (isOverBudget(facts) && !isFinished(state)) {
     faults.push('the budget of requests is used up');
   } else if (ranges.some((range) => range.state === 'stuck')) {
-    faults.push('a range could not be cut small enough to be closed');
+    faults.push(
+      facts.axis === 'date'
+        ? 'more applications fall within two days than a page surely holds, and no zone is known to cut dates finer: read by ids'
+        : 'a range could not be cut small enough to be closed',
+    );
   } else if (!isFinished(state)) {
     faults.push('the sweep has not come to its end');
   }
@@ -109,6 +118,10 @@ function toDoubts(facts: Facts): string[] {
   }
   if (facts.walk === null && facts.from <= 1n && facts.to === null && facts.lowest === null) {
     doubts.push('the source shows no application at all');
+  }
+  // A page of 7 that lost its rows after the cap is empty by chance, and nobody has seen that pages can be longer.
+  if (facts.walk === null && facts.lowest !== null && facts.longest < smallPage) {
+    doubts.push('there are too few applications to tell whether pages are cut short');
   }
   for (const capacity of [facts.one, facts.two]) {
     if (isUneven(capacity)) doubts.push('pages shrank below half, or are small and of uneven size');

@@ -3,7 +3,7 @@
 // and stores the state with it, so a sweep can stop after any answer and go on.
 //
 // Invariants (test/unit/coverage.test.ts names each in a test):
-//   I1  A range is closed only by an empty answer, or by one that this source has shown it can double (capacity.ts).
+//   I1  A range is closed only by an empty answer, by one that this source has shown it can double (capacity.ts), or by I12.
 //   I2  Every position of the swept range lies in a range, open or closed, or is an id that a whole answer showed.
 //   I3  A cut leaves only strictly smaller ranges; requests stay under 64 + 6 per application found, and under the limit.
 //   I4  An answer that proves to have been cut off lowers what may be believed, and reopens whatever was closed on more.
@@ -14,10 +14,12 @@
 //   I9  A held id that a closed range did not show is asked alone: back, and I8 holds; not back, and it is absent.
 //   I10 More absent ids than max(20, 2 %) mean that the source is not to be believed, and none is absent.
 //   I11 `proven` needs witnesses; beyond one page it also needs to have seen the filters act before the cap.
+//   I12 Read again, a range is closed up to the last held id shown, in a list that was seen to be cut where it ends (posts.ts).
 
 import { smallPage, toLimit } from './capacity.ts';
 import { type Certificate, conclude, hasTooManyAbsent, isOverBudget } from './certificate.ts';
 import { type Known, toNextRange, toQuestion } from './next-question.ts';
+import { noteEnd } from './posts.ts';
 import { type Answer, type Axis, isSameQuestion, type Page, type Question } from './question.ts';
 import { contains, isInside, type Range, toShape } from './range.ts';
 import { learnRange, lower } from './range-answer.ts';
@@ -82,9 +84,10 @@ export function begin(plan: Plan): State {
 
 /** A sweep taken up again after long: what is closed stays closed, what was learned of the source is learned anew. */
 export function renew({ facts, ranges }: State): State {
-  const { inclusiveAfter, inclusiveBefore, one, two, borrowed } = createFacts({ ...facts, capacity: null });
+  const anew = createFacts({ ...facts, capacity: null });
+  const { inclusiveAfter, inclusiveBefore, one, two, borrowed, endsInOrder } = anew;
   return {
-    facts: { ...facts, inclusiveAfter, inclusiveBefore, one, two, borrowed },
+    facts: { ...facts, inclusiveAfter, inclusiveBefore, one, two, borrowed, endsInOrder },
     // Counts of then say nothing of the pages of now.
     ranges: ranges.map((range) => ({ ...range, answer: null, origin: null })),
   };
@@ -125,7 +128,10 @@ export function learn(state: State, question: Question, answer: Answer): State {
   // Answers that were in flight when belief in both filters ended prove nothing any more.
   if (facts.walk !== null && question.purpose !== 'walk') return draft;
   if (answer.kind !== 'refused') noteOrder(facts, answer.rows);
-  if (answer.kind === 'page') noteEcho(facts, answer);
+  if (answer.kind === 'page') {
+    noteEcho(facts, answer);
+    facts.longest = Math.max(facts.longest, answer.rows.length);
+  }
   if (question.purpose === 'walk') learnWalkAnswer(facts, answer);
   else if (question.purpose === 'range') learnRange(draft, question, answer);
   else if (question.purpose === 'again') learnAgain(draft, question, answer);
@@ -173,6 +179,7 @@ function learnWitness(draft: Draft, question: Question, answer: Answer): void {
   const { facts } = draft;
   facts.witnesses = facts.witnesses?.filter((other) => !isSameQuestion(other, question)) ?? null;
   if (answer.kind !== 'page') return;
+  noteEnd(draft, answer);
   // A page that lacks ids we hold was cut off; one much smaller than those before it says that pages have shrunk.
   const count = answer.rows.length;
   const comparable = question.axis === 'id' && question.before === null && count > 0;

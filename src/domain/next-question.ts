@@ -2,6 +2,7 @@
 // Decides nothing about answers.
 
 import { toPieceSize } from './capacity.ts';
+import { toPostedSize } from './posts.ts';
 import type { Question } from './question.ts';
 import { contains, type Range } from './range.ts';
 import { type Facts, type State, toDirection } from './sweep-state.ts';
@@ -51,15 +52,23 @@ function toPartQuestion(
     if (known === undefined || question.to === null || question.to === range.to) return null;
     if (question.to >= from) from = question.to + 1n;
   }
-  const size = toPieceSize(facts.two);
+  const posted = toPostedSize(facts);
+  const size = posted ?? toPieceSize(facts.two);
   const whole = toQuestion(facts, { from, to: range.to }, 'range');
   // In a list without order the first halves show whether the filters reach beyond a page: parts inside could not.
   const reach = toDirection(facts) !== 'mixed' || (facts.reachAfter && facts.reachBefore);
   if (known === undefined || size === 0 || size === Number.POSITIVE_INFINITY || !reach) return whole;
   const step = Math.max(1, Math.floor(size / known.stride));
-  const to = known.positions[toIndex(known.positions, from) + step - 1];
+  const ahead = toIndex(known.positions, from) + step;
+  // The held id that the answer should end in belongs to the far end of the part: in a list that falls, to its beginning.
+  const falls = posted !== null && toDirection(facts) === 'descending';
+  const to = falls ? toBelow(known.positions[ahead]) : known.positions[ahead - 1];
   if (to === undefined || (range.to !== null && to >= range.to)) return whole;
   return toQuestion(facts, { from, to }, 'range');
+}
+
+function toBelow(position: bigint | undefined): bigint | undefined {
+  return position === undefined ? undefined : position - 1n;
 }
 
 /** Index of the first position that is not below `from`. */

@@ -43,7 +43,10 @@ export interface Page {
   readonly weakEmpty: boolean;
   /** Ids on this page that were not held before it was committed. */
   readonly unheld: readonly bigint[];
-  /** Ids held between `from` and `to` of the question that are not on this page; 501, or toAbsentLimit and one more, are enough. */
+  /**
+   * Ids held between `from` and `to` of the question that are not on this page: those nearest to where the page begins are enough,
+   * toMostMissing of them.
+   */
   readonly missing: readonly bigint[];
 }
 

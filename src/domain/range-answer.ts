@@ -1,8 +1,9 @@
 // What an answer to a range question proves: the range is closed, or cut into smaller ones, or both filters are not honoured.
 // Knows neither which question comes next nor what the whole sweep is worth.
 
-import { type Capacity, fits, type Shape, smallPage, toLimit, toPieceSize, withAnswer, withCut } from './capacity.ts';
+import { fits, type Shape, smallPage, toBelieved, toLimit, toPieceSize, withAnswer, withCut } from './capacity.ts';
 import { dateSlackSeconds, toQuestion } from './next-question.ts';
+import { closeToPost, noteEnd, toPost } from './posts.ts';
 import { type Answer, isSameQuestion, type Page, type Question, type Row, toPosition } from './question.ts';
 import { contains, cutRange, isInside, type Range, toPart, toRemainders, toShape } from './range.ts';
 import { addDoubt, addFault, type Draft, type Facts, replace, toDirection } from './sweep-state.ts';
@@ -38,9 +39,14 @@ function toPieces(draft: Draft, range: Range, question: Question, answer: Answer
   const shape = toShape(range);
   const count = answer.rows.length;
   facts[shape] = withAnswer(facts[shape], count, answer.bytes);
-  if (!isWhole(facts, range, answer)) return cutAnswered(facts, range, question, answer, inside);
-  noteMissing(facts, answer);
-  return [{ ...range, state: 'closed', answer: { count, bytes: answer.bytes } }];
+  noteEnd(draft, answer);
+  if (isWhole(facts, range, answer)) {
+    noteMissing(facts, answer);
+    return [{ ...range, state: 'closed', answer: { count, bytes: answer.bytes } }];
+  }
+  const post = toPost(facts, range, answer);
+  if (post !== null) return closeToPost(facts, range, answer, post, inside);
+  return cutAnswered(facts, range, question, answer, inside);
 }
 
 /** I1, and what else needs no capacity: one id can fill no more than its own place, and a poll trusts a page with nothing new. */
@@ -50,13 +56,6 @@ function isWhole(facts: Facts, range: Range, page: Page): boolean {
   if (fits(capacity, count, page.bytes)) return true;
   if (facts.rigor === 'poll' && page.unheld.length === 0 && count < toLimit(capacity)) return true;
   return facts.axis === 'id' && range.from === range.to && page.rows.some((row) => row.id === range.from);
-}
-
-/** Pages with both bounds may be smaller than those with one, but are not believed to be larger. */
-function toBelieved(facts: Facts, shape: Shape): Capacity {
-  const { one, two } = facts;
-  if (shape === 'one' || one.smallestCut === null || one.smallestCut >= toLimit(two)) return facts[shape];
-  return withCut(two, one.smallestCut);
 }
 
 /** The positions that a page shows inside the range, distinct and rising; null when it shows what was not asked for. */
@@ -102,7 +101,7 @@ export function lower(draft: Draft, cutShape: Shape, count: number): void {
   facts[cutShape] = withCut(facts[cutShape], count);
   if (toLimit(facts[cutShape]) >= before) return;
   draft.ranges = draft.ranges.map((range) => {
-    if (range.state !== 'closed' || range.answer === null) return range;
+    if (range.state !== 'closed' || range.answer === null || range.posted) return range;
     const shape = toShape(range);
     if (range.from === range.to || fits(toBelieved(facts, shape), range.answer.count, range.answer.bytes)) return range;
     const origin = { count: range.answer.count, shape, side: 'whole' as const };

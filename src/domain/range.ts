@@ -18,6 +18,8 @@ export interface Range {
   /** Ids that the answer it was cut from showed inside it: more than these and that answer had been cut off. */
   readonly expected: number;
   readonly origin: { readonly count: number; readonly shape: Shape; readonly side: Side } | null;
+  /** Closed because its answer ended in a held id (posts.ts), whatever a page can hold. */
+  readonly posted?: boolean;
 }
 
 export type Direction = 'ascending' | 'descending' | 'mixed';
@@ -35,7 +37,7 @@ export interface Cutting {
 }
 
 /** Ids are 64-bit; nothing lies beyond, and asking there would be refused. */
-const largestId = 2n ** 63n - 1n;
+export const largestId = 2n ** 63n - 1n;
 
 /** Most pieces of one cut, so that one answer changes few ranges. */
 const mostCuts = 15;

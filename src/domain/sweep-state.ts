@@ -41,6 +41,11 @@ export interface Facts {
   readonly reachInner: boolean;
   /** Some answer is known to have been cut off. */
   readonly cut: boolean;
+  /** Rows of the longest page of all, whatever it was asked for. */
+  readonly longest: number;
+  /** A page that was surely cut off, by what is held, and whether one of them skipped a held id before its last row. */
+  readonly endsInOrder: boolean;
+  readonly skips: boolean;
   readonly lowest: bigint | null;
   readonly highest: bigint | null;
   readonly earliestAt: bigint | null;
@@ -87,6 +92,9 @@ export function createFacts(
     reachBefore: false,
     reachInner: false,
     cut: false,
+    longest: 0,
+    endsInOrder: false,
+    skips: false,
     lowest: null,
     highest: null,
     earliestAt: null,

@@ -3,7 +3,7 @@
 
 import { dateSlackSeconds } from './next-question.ts';
 import type { Question } from './question.ts';
-import type { Range } from './range.ts';
+import { largestId, type Range } from './range.ts';
 import { type Facts, toDirection } from './sweep-state.ts';
 
 /** Plans the witnesses of a sweep whose ranges are all closed. */
@@ -22,7 +22,7 @@ export function planWitnesses(facts: Facts, ranges: readonly Range[]): Question[
   };
   if (lowest !== null) add('id', null, lowest);
   // An open end that was closed empty has just been asked this.
-  if (highest !== null && last?.answer?.count !== 0) add('id', highest, null);
+  if (highest !== null && highest < largestId && last?.answer?.count !== 0) add('id', highest, null);
   // The widest question once more: a list in another order on every request shows itself.
   if (ranges.length > 1) add('id', from - 1n, to === null ? null : to + 1n);
   // Without order any place may hide something; in a sorted list only its edges.

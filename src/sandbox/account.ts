@@ -53,6 +53,8 @@ export interface AccountOptions {
   readonly templates: Templates;
   readonly stock: Stock;
   readonly now: () => number;
+  /** The applications that it starts with were submitted in the year before. */
+  readonly yearEndsAt: number;
   /** Name and port under which the sandbox is reached, once it is. */
   readonly host: () => string;
   readonly firstId: bigint;
@@ -93,7 +95,7 @@ export class Account implements Advertiser {
     this.#nextId = options.firstId;
     const moments = spreadOverYear(
       options.applications,
-      this.now(),
+      options.yearEndsAt,
       (ordinal) => (mix(this.seed, 6, ordinal) % 1000) / 1000,
     );
     for (const submittedAt of moments) this.rows.push(this.#create(submittedAt, null));

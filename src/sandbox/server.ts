@@ -30,11 +30,12 @@ interface AdvertiserOptions {
 }
 
 export interface SandboxOptions extends AdvertiserOptions {
-  /** Same seed and same `now`: same bytes. */
+  /** Same seed: same bytes, on the same day (UTC) or with the same `now`. */
   readonly seed?: number;
   readonly host?: string;
   /** 0 takes a free one. */
   readonly port?: number;
+  /** The clock; given, the first applications come from the year up to it, otherwise from the year up to today's midnight. */
   readonly now?: () => number;
   /** Accounts beside the first one. */
   readonly advertisers?: readonly AdvertiserOptions[];
@@ -57,6 +58,8 @@ export interface Sandbox extends Advertiser, AsyncDisposable {
   clearRequests(): void;
 }
 
+const dayMs = 86_400_000;
+
 /** Starts a sandbox; it ends with its scope. */
 export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const { seed = 1, host = '127.0.0.1', port = 0, now = Date.now } = options;
@@ -66,6 +69,8 @@ export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox
   const credentials = createCredentialIndex();
   const log = createRequestLog(now);
   let reached = '';
+  // Recent enough for everything that looks at recent days, and the same for every board of the day.
+  const yearEndsAt = options.now ? now() : Math.floor(now() / dayMs) * dayMs;
 
   const addAdvertiser = (wanted: AdvertiserOptions = {}): Account => {
     const advertiserId = wanted.advertiserId ?? 20_000_001n + BigInt(accounts.length);
@@ -83,6 +88,7 @@ export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox
       templates,
       stock,
       now,
+      yearEndsAt,
       host: () => reached,
       firstId,
     });

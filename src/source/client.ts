@@ -12,8 +12,8 @@ import { parsePage, scanIds, toEmptyPage } from './wire.ts';
 
 /** One advertiser's account at the source. Closing it ends its connections. */
 export interface Source extends AsyncDisposable {
-  /** Asks one question of the list. Throws Trouble, or the signal's reason. */
-  list(filters: ListFilters, signal: AbortSignal): Promise<ListAnswer>;
+  /** Asks one question of the list. `most`: how many applications it can be about. Throws Trouble, or the signal's reason. */
+  list(filters: ListFilters, signal: AbortSignal, most?: 'many' | 'one'): Promise<ListAnswer>;
   /** Opens the bytes of an attachment, by its kind and its application's id. */
   openAttachment(kind: AttachmentKind, id: bigint, signal: AbortSignal): Promise<HttpAnswer>;
 }
@@ -23,6 +23,8 @@ export interface SourceOptions extends HttpOptions {
   readonly format: 'json' | 'xml';
   /** Larger lists are abandoned. */
   readonly listMaxBytes: number;
+  /** A list of one application cannot be asked for in smaller pieces: it is abandoned beyond this only. */
+  readonly applicationMaxBytes: number;
 }
 
 /** Bounds of a question; dates in milliseconds since the epoch. */
@@ -46,10 +48,11 @@ export function createSource(options: SourceOptions): Source {
   const accept = mediaTypes[options.format];
   let hasAnswered = false;
 
-  async function list(filters: ListFilters, signal: AbortSignal): Promise<ListAnswer> {
+  async function list(filters: ListFilters, signal: AbortSignal, most = 'many'): Promise<ListAnswer> {
+    const maxBytes = most === 'one' ? options.applicationMaxBytes : options.listMaxBytes;
     const request = { path: `v1/advertiser/applications?${toQuery(filters)}`, accept, signal };
     try {
-      const answer = await http.get(request, (opened) => readList(opened, options));
+      const answer = await http.get(request, (opened) => readList(opened, options.format, maxBytes));
       hasAnswered = true;
       return answer;
     } catch (error) {
@@ -81,21 +84,21 @@ function toQuery(filters: ListFilters): URLSearchParams {
   return query;
 }
 
-async function readList(answer: HttpAnswer, options: SourceOptions): Promise<ListAnswer> {
+async function readList(answer: HttpAnswer, format: 'json' | 'xml', maxBytes: number): Promise<ListAnswer> {
   const { headers } = answer;
-  const { bytes, whole } = await readBody(answer.body, headers['content-encoding'], options.listMaxBytes);
+  const { bytes, whole } = await readBody(answer.body, headers['content-encoding'], maxBytes);
   if (!whole) {
     // Byte by byte: ids are ASCII, in UTF-16 with a zero beside each digit.
     const prefix = bytes.toString('latin1').replaceAll('\0', '');
     return { kind: 'overflow', ids: scanIds(prefix), bytes: bytes.length };
   }
   const sunsetAt = Date.parse(headers.sunset ?? '') || null;
-  if (bytes.length === 0) return toEmptyAnswer(options.format, 0, sunsetAt);
+  if (bytes.length === 0) return toEmptyAnswer(format, 0, sunsetAt);
   const { text, bytesAsText } = decodeText(bytes, headers['content-type']);
   const page = parsePage(text, bytesAsText);
-  return { kind: 'page', page: { ...page, weakEmpty: false, bytes: bytes.length, sunsetAt } };
+  return { kind: 'page', page: { ...page, bytes: bytes.length, sunsetAt } };
 }
 
 function toEmptyAnswer(format: 'json' | 'xml', bytes: number, sunsetAt: number | null): ListAnswer {
-  return { kind: 'page', page: { ...toEmptyPage(format), weakEmpty: true, bytes, sunsetAt } };
+  return { kind: 'page', page: { ...toEmptyPage(format), bytes, sunsetAt } };
 }

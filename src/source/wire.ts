@@ -11,7 +11,7 @@ import { isObject, parseId, readText, toBigInt, toScalarText } from './values.ts
 import { parseJson } from './wire-json.ts';
 
 /** What of a page its text alone can tell. */
-export type PageFacts = Omit<Page, 'weakEmpty' | 'bytes' | 'sunsetAt'>;
+export type PageFacts = Omit<Page, 'bytes' | 'sunsetAt'>;
 
 /**
  * Reads a list answer, JSON or XML by its first character: some servers answer in the form that was not asked for.
@@ -22,9 +22,20 @@ export function parsePage(text: string, bytesAsText: string | null = null): Page
   return bytesAsText === null ? page : keepBytes(page, parseText(bytesAsText));
 }
 
+/** One element of a list by itself, from the JSON text that was kept of it. Text that cannot be read is a Reject still. */
+export function parseElement(text: string): Application | Reject {
+  try {
+    const { value, exact } = parseJson(text);
+    return parseApplication(value, exact);
+  } catch (error) {
+    if (error instanceof Trouble) return { reason: 'is no JSON that can be read', raw: 'null', rawText: text };
+    throw error;
+  }
+}
+
 /** The page of an answer that has no envelope. */
 export function toEmptyPage(format: 'json' | 'xml'): PageFacts {
-  return toPage(null, false, format);
+  return { ...toPage(null, false, format), weakEmpty: true };
 }
 
 /** Ids in the beginning of a list that is too large to read: split points, which need no trust. */
@@ -64,7 +75,7 @@ function toOriginal(element: Pick<Reject, 'raw' | 'rawText'> | undefined): strin
 }
 
 function toPage(value: unknown, exact: boolean, format: 'json' | 'xml'): PageFacts {
-  const { known } = toEnvelope(value);
+  const { known, unknown } = toEnvelope(value);
   const advertiserId = (known.AdvertiserID ?? null) === null ? null : parseId(known.AdvertiserID);
   if (advertiserId !== null && typeof advertiserId !== 'bigint') {
     throw new Trouble('malformed', 'The answer names an AdvertiserID that is not an integer.');
@@ -81,7 +92,16 @@ function toPage(value: unknown, exact: boolean, format: 'json' | 'xml'): PageFac
       beforeDate: toDateEcho(known.BeforeDate),
     },
     format,
+    // A message in the place of a list is no proof that there is nothing.
+    weakEmpty: (known.JobApplicationsList ?? null) === null && unknown.some(isSaying),
   };
+}
+
+const strange = 'The answer is an object, but not a list of applications.';
+
+/** A member that carries something; attributes of XML and type hints carry nothing. */
+function isSaying([name, member]: readonly [string, unknown]): boolean {
+  return member !== null && member !== undefined && member !== '' && !/^(?:@|__)/.test(name);
 }
 
 // Spec: a top-level object JobApplications. Spec silent: its absence; bare lists and unwrapped envelopes are known from
@@ -89,13 +109,15 @@ function toPage(value: unknown, exact: boolean, format: 'json' | 'xml'): PageFac
 function toEnvelope(top: unknown): Members {
   const wrapper = isObject(top) && Object.keys(top).find((key) => key.toLowerCase() === 'jobapplications');
   const value = wrapper ? top[wrapper] : top;
+  const beside = wrapper ? Object.entries(top).filter(([key]) => key !== wrapper) : [];
+  if (value === null && beside.some(isSaying)) throw new Trouble('malformed', strange);
   if (value === null) return { known: {}, unknown: [] };
   if (Array.isArray(value)) return { known: { JobApplicationsList: value }, unknown: [] };
   if (!isObject(value)) throw new Trouble('malformed', 'The answer is neither an object nor a list.');
   const members = readMembers(value, envelopeNames);
   // An object of strangers is some other message, an error most likely. Reading it as an empty list would hide that.
   if (Object.keys(members.known).length === 0 && members.unknown.length > 0) {
-    throw new Trouble('malformed', 'The answer is an object, but not a list of applications.');
+    throw new Trouble('malformed', strange);
   }
   return members;
 }

@@ -34,15 +34,19 @@ export interface ClaimRequest {
 const priorities = { usual: [0, 1], suspects: [2] };
 
 /**
- * One statement: per advertiser and priority the rows due longest, skipping those that another worker is claiming. A halted advertiser's
- * million rows are not touched, since the lookup begins at the active ones. Rows whose claim lapsed are not claimed but made suspects;
+ * One statement: per advertiser and priority the rows due longest, skipping those that another worker is claiming. The limit is shared
+ * among advertisers that have something due; where those are more than the limit, chance picks. A halted advertiser's million rows are
+ * not touched, since the lookup begins at the active ones. Rows whose claim lapsed are not claimed but made suspects;
  * a lapse while suspect counts, since suspects are fetched alone. Joining by ctid keeps the plan an index scan at any size.
  * A claim that a crash of the database forgets was never made, and its token ends nothing: so nobody waits for the platter.
  */
 const claimSql = `
   WITH active AS MATERIALIZED (
-    SELECT advertiser_id, set_config('synchronous_commit', 'off', true) FROM intake.advertisers
-    WHERE state = 'active' AND advertiser_id = ANY ($1::bigint[])
+    SELECT v.advertiser_id, set_config('synchronous_commit', 'off', true) FROM intake.advertisers v
+    WHERE v.state = 'active' AND v.advertiser_id = ANY ($1::bigint[]) AND EXISTS (
+      SELECT 1 FROM intake.downloads d
+      WHERE d.advertiser_id = v.advertiser_id AND d.priority = ANY ($2::smallint[]) AND d.due_at <= now())
+    ORDER BY random() LIMIT $3::int
   ), share AS MATERIALIZED (
     SELECT ceil($3::float8 / greatest(count(*), 1))::int AS size FROM active
   ), due AS MATERIALIZED (
@@ -162,13 +166,16 @@ function toColumns(claims: readonly Claim[]): unknown[] {
   ];
 }
 
-/** Whether anything of these advertisers is due now; one probe of an index per advertiser. */
-export async function isDownloadDue(db: Queryable, advertisers: readonly bigint[]): Promise<boolean> {
-  const [row] = await db.query<{ due: boolean }>(
-    `SELECT EXISTS (SELECT 1 FROM unnest($1::bigint[]) AS v (advertiser_id)
-       CROSS JOIN LATERAL (SELECT 1 FROM intake.downloads d
-         WHERE d.advertiser_id = v.advertiser_id AND d.due_at <= now() LIMIT 1) AS one) AS due`,
-    [advertisers],
+/**
+ * The ids, by name, of advertisers for whom a drain would find work: something due of one that is not halted, or condemned bytes that
+ * still lie in the store. An empty queue is seen at once, whatever the number of advertisers; else one probe of an index for each.
+ */
+export async function loadDueAdvertisers(db: Queryable): Promise<Map<string, bigint>> {
+  const rows = await db.query<{ name: string; advertiser_id: bigint }>(
+    `SELECT v.name, v.advertiser_id FROM intake.advertisers v
+     WHERE v.state = 'active' AND EXISTS (SELECT 1 FROM intake.downloads) AND EXISTS (SELECT 1 FROM intake.downloads d
+         WHERE d.advertiser_id = v.advertiser_id AND d.priority = ANY ('{0,1,2}') AND d.due_at <= now())
+       OR v.advertiser_id IN (SELECT b.advertiser_id FROM intake.blobs b WHERE b.state = 'condemned' AND b.emptied_at IS NULL)`,
   );
-  return row?.due ?? false;
+  return new Map(rows.map((row) => [row.name, row.advertiser_id]));
 }

@@ -126,12 +126,9 @@ export async function replaceReading(
       [advertiserId, applicationId, sha256, reading?.parserVersion ?? null, note && JSON.stringify([note])],
     );
     if (rows.length === 0) return false;
-    await replaceScreens(tx, {
-      advertiserId,
-      applicationId,
-      sha256,
-      reading: reading ?? { screens: [], parserVersion: 0 },
-    });
+    await replaceScreens(tx, advertiserId, [
+      { applicationId, sha256, reading: reading ?? { screens: [], parserVersion: 0 } },
+    ]);
     return true;
   });
 }

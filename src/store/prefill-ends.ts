@@ -1,5 +1,6 @@
 // How prefills leave: those nobody redeemed, and those of erased persons. The person goes from the row at once; the row stays
 // for the funnel. Bytes are deleted by the caller, and forgotten here only then: a crash between repeats the delete.
+import type { KeyObject } from 'node:crypto';
 import type { Queryable } from './database.ts';
 import { type PrefillKey, toPersonKey } from './prefills.ts';
 
@@ -18,15 +19,19 @@ export async function lapsePrefills(db: Queryable, ttlMs: number): Promise<numbe
   return lapsed.length;
 }
 
-/** Empties the prefills of a person, by their e-mail address or by the person key that stands for it. Counts them. */
+/**
+ * Empties the prefills of a person, by their e-mail address or by the person key that stands for it. Counts them. The careers site may
+ * have written anything into the addresses' queries: they go too.
+ */
 export async function erasePrefills(
   db: Queryable,
-  privacyKey: Buffer,
+  privacyKey: KeyObject,
   person: { readonly advertiserId: bigint } & ({ readonly email: string } | { readonly personKey: string }),
 ): Promise<number> {
   const key = 'email' in person ? toPersonKey(privacyKey, person.advertiserId, person.email) : person.personKey;
   const erased = await db.query(
-    `UPDATE intake.prefills SET outcome = 'erased', ended_at = now(), ${emptied}
+    `UPDATE intake.prefills SET outcome = 'erased', ended_at = now(), ${emptied},
+       form_url = regexp_replace(form_url, '[?#].*', ''), return_url = regexp_replace(return_url, '[?#].*', '')
      WHERE advertiser_id = $1 AND person_key = $2 RETURNING 1`,
     [person.advertiserId, key],
   );

@@ -1,6 +1,6 @@
 // Prefills from start to end: a state that is taken once, a profile that is handed out once, and what must go again.
 // Secrets (state, cookie, handle) come here as hashes only. Knows no token: none is stored.
-import { createHmac } from 'node:crypto';
+import { createHmac, type KeyObject } from 'node:crypto';
 import type { PrefillRequest, Profile, Resume } from '../domain/prefill.ts';
 import type { Queryable, Row } from './database.ts';
 
@@ -103,7 +103,7 @@ export interface KeptProfile extends PrefillKey {
 }
 
 /** Keeps a profile. The resume's facts are written before its bytes, so that bytes without a row cannot be. */
-export async function keepProfile(db: Queryable, privacyKey: Buffer, kept: KeptProfile): Promise<void> {
+export async function keepProfile(db: Queryable, privacyKey: KeyObject, kept: KeptProfile): Promise<void> {
   const { advertiserId, prefillId, profile, resume } = kept;
   const file = 'reason' in resume ? null : resume;
   await db.query(
@@ -206,7 +206,7 @@ export async function findAdvertiserName(
 }
 
 /** Stands for a person by e-mail address, as in intake.applications where there is no jobseeker id. */
-export function toPersonKey(privacyKey: Buffer, advertiserId: bigint, email: string | null): string | null {
+export function toPersonKey(privacyKey: KeyObject, advertiserId: bigint, email: string | null): string | null {
   const person = email?.trim().toLowerCase();
   if (!person) return null;
   return createHmac('sha256', privacyKey).update(`${advertiserId}:${person}`).digest('hex').slice(0, 32);

@@ -1,6 +1,6 @@
 // How an application travels to Postgres: as one line of the jsonb parameter that the statements of pages.ts and changes.ts take apart.
 // Pure mapping; it knows column names and no SQL.
-import { createHmac } from 'node:crypto';
+import { createHmac, type KeyObject } from 'node:crypto';
 import { type Application, toFirstState } from '../domain/application.ts';
 import type { Lease } from './leases.ts';
 
@@ -23,7 +23,7 @@ export function isReady(application: Application): boolean {
 }
 
 /** One application as the JSON text that the statements take apart; `raw` is JSON already and is put in as it is. */
-export function toRow(key: Buffer, advertiserId: bigint, a: Application): string {
+export function toRow(key: KeyObject, advertiserId: bigint, a: Application): string {
   const head = JSON.stringify({
     id: a.id.toString(),
     submitted_at: toTime(a.submittedAt),
@@ -57,8 +57,12 @@ function toTime(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
 }
 
-/** Stands for a person in places that must not name one: keyed, and different at every advertiser. */
-function toPersonKey(key: Buffer, advertiserId: bigint, a: Application): string | null {
+/** Stands for a person in places that must not name one: keyed, and different at every advertiser. With a Buffer as key it takes ten times as long. */
+export function toPersonKey(
+  key: KeyObject,
+  advertiserId: bigint,
+  a: Pick<Application, 'jobSeekerId' | 'email'>,
+): string | null {
   const person = a.jobSeekerId ?? a.email?.trim().toLowerCase();
   if (!person) return null;
   return createHmac('sha256', key).update(`${advertiserId}:${person}`).digest('hex').slice(0, 32);

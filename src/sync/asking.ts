@@ -18,7 +18,8 @@ export type Heard =
 export async function hear(source: Source, question: Question, signal: AbortSignal): Promise<Heard> {
   const filters = toFilters(question);
   try {
-    const listed = await source.list(filters, signal);
+    const isOne = question.from !== null && question.from === question.to && question.axis === 'id';
+    const listed = await source.list(filters, signal, isOne ? 'one' : 'many');
     if (listed.kind === 'overflow') {
       return { kind: 'overflow', answer: { kind: 'overflow', rows: listed.ids.map((id) => ({ id, at: null })) } };
     }

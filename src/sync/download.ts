@@ -3,19 +3,18 @@
 import { isAttachmentKind } from '../domain/application.ts';
 import { mostLapses } from '../domain/attempts.ts';
 import { type BlobStore, toBlobKey } from '../domain/blob.ts';
+import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { type HashSetting, toHashUse } from '../domain/hash-trust.ts';
 import { Trouble } from '../domain/trouble.ts';
-import type { FileFacts, Settled } from '../store/files.ts';
+import type { FileFacts } from '../store/files.ts';
+import type { Settled } from '../store/settling.ts';
 import type { Store } from '../store/store.ts';
 import { type FetchDeps, type FetchedFile, fetchFile } from './fetch.ts';
-
-/** Named moments at which a test may end the process; inert otherwise. */
-export type CrashPoint = 'claimed' | 'fetched' | 'intended' | 'put' | 'settled';
 
 export interface DownloadDeps extends FetchDeps {
   readonly store: Store;
   readonly blobs: BlobStore;
-  readonly crashPoint?: ((name: CrashPoint) => void) | undefined;
+  readonly crashPoint?: PassCrashPoint | undefined;
 }
 
 export interface DownloadRequest {
@@ -23,6 +22,8 @@ export interface DownloadRequest {
   readonly hash: HashSetting;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
+  /** Told when the source is no longer needed. */
+  readonly onFetched?: (() => void) | undefined;
 }
 
 /** How one download ended. */
@@ -59,6 +60,7 @@ export async function download(deps: DownloadDeps, request: DownloadRequest): Pr
   }
   await using owned = fetched;
   deps.crashPoint?.('fetched');
+  request.onFetched?.();
   return await keep(deps, request, owned, use === 'compare');
 }
 
@@ -76,7 +78,9 @@ async function keep(
   return await settle(
     deps,
     async () => {
-      if (await deps.store.intendBlob({ ...blob, advertiserId })) {
+      const intent = await deps.store.intendBlob(claim, blob);
+      if (intent === 'lost') return intent;
+      if (intent === 'put') {
         deps.crashPoint?.('intended');
         await deps.blobs.put(blob.key, fetched.body, facts, signal);
         deps.crashPoint?.('put');
@@ -85,7 +89,11 @@ async function keep(
       const agrees = twin?.sha256 === facts.sha256 ? ('agreed' as const) : ('contradicted' as const);
       const compared = compare ? agrees : null;
       const said = { contentType, detectedType, fileName, notes, screens, compared };
-      return await deps.store.settleDownload(claim, { kind: 'stored', blob, linked: false, ...said });
+      const state = await deps.store.settleDownload(claim, { kind: 'stored', blob, linked: false, ...said });
+      // Taken over, or its person was erased meanwhile: what nobody else needs must not stay behind.
+      if (state === 'lost')
+        await deps.store.dropBlobs(advertiserId, [blob.sha256], (keys) => deps.blobs.delete(keys, signal));
+      return state;
     },
     facts.sizeBytes,
     signal,

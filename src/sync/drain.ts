@@ -9,8 +9,8 @@ import type { Claim } from '../store/downloads.ts';
 import type { FileFacts } from '../store/files.ts';
 import { type DownloadDeps, type DownloadEnd, download } from './download.ts';
 import { type DrainSummary, type DrainTotals, nothingDrained } from './drain-summary.ts';
-import { emptyCondemned } from './emptying.ts';
 import { failDownload, type Standing } from './failing.ts';
+import { createFlights, type Flights } from './flights.ts';
 import { requireRoom } from './room.ts';
 
 /** An account whose files can be fetched. */
@@ -57,7 +57,7 @@ class Run {
   readonly #deps: DrainDeps;
   readonly #request: DrainRequest;
   readonly #accounts: Map<bigint, DrainAccount & Standing>;
-  readonly #flights = new Map<Claim, Promise<void>>();
+  readonly #flights: Flights;
   readonly #landing: AbortController = new AbortController();
   #ready: FileFacts[] = [];
   #totals = { ...nothingDrained };
@@ -66,13 +66,14 @@ class Run {
   #rests = 0;
   /** What no verdict covers: a mistake of ours, thrown at the next move. */
   #fatal: { readonly error: unknown } | null = null;
-  #broken: { trouble: Trouble; since: number } | null = null;
+  #broken: { trouble: Trouble; since: number; isStorage: boolean } | null = null;
   #suspectsAt = performance.now() + suspectsEveryMs;
   #dryAt: number | null = null;
 
   constructor(deps: DrainDeps, request: DrainRequest) {
     this.#deps = deps;
     this.#request = request;
+    this.#flights = createFlights(request.concurrency);
     this.#accounts = new Map(
       deps.accounts.map((one) => [one.advertiserId, { ...one, restsUntil: 0, streak: 0, isAlive: false }]),
     );
@@ -81,7 +82,7 @@ class Run {
   /** Prolongs the claims of everything in hand, on a connection of its own, while the run lasts. */
   keepClaims(): Disposable {
     const timer = setInterval(() => {
-      const claims = [...this.#flights.keys(), ...this.#ready.map((file) => file.claim)];
+      const claims = [...this.#flights.claims(), ...this.#ready.map((file) => file.claim)];
       // A database that does not answer is met by the downloads themselves.
       if (claims.length > 0) this.#deps.store.renewDownloads(claims, this.#request.leaseMs).catch(() => {});
     }, this.#request.leaseMs / 3);
@@ -90,15 +91,17 @@ class Run {
 
   async untilDry(): Promise<DrainSummary> {
     const { signal, graceMs } = this.#request;
+    const { store, blobs } = this.#deps;
     const stop = () => void setTimeout(() => this.#landing.abort(signal.reason), graceMs).unref();
     signal.addEventListener('abort', stop, { once: true });
     try {
       while (!signal.aborted) if (!(await this.#step())) break;
-      await Promise.all(this.#flights.values());
+      await this.#flights.landAll();
       signal.throwIfAborted();
       if (this.#fatal) throw this.#fatal.error;
-      await emptyCondemned(this.#deps, this.#ids(), signal);
-      const { waiting, notThere } = await this.#deps.store.loadWaiting(this.#ids());
+      if (this.#broken) throw this.#broken.trouble;
+      await store.emptyCondemned(this.#ids(), (keys) => blobs.delete(keys, signal));
+      const { waiting, notThere } = await store.loadWaiting(this.#ids());
       return { ...this.#totals, waiting, notThere, halted: this.#halted };
     } finally {
       signal.removeEventListener('abort', stop);
@@ -110,14 +113,14 @@ class Run {
   async #step(): Promise<boolean> {
     if (this.#fatal) throw this.#fatal.error;
     await this.#returnResting();
-    while (this.#ready.length > 0 && this.#flights.size < this.#request.concurrency) this.#start(this.#ready.shift());
-    if (this.#flights.size >= this.#request.concurrency) return await this.#landOne();
+    while (this.#ready.length > 0 && !this.#flights.isBusy()) this.#start(this.#ready.shift());
+    if (this.#flights.isBusy()) return await this.#flights.move();
     const restMs = this.#restsUntil - performance.now();
-    if (restMs > 0) return this.#flights.size > 0 ? await this.#landOne() : await this.#wait(restMs);
+    if (restMs > 0) return this.#flights.size > 0 ? await this.#flights.move() : await this.#wait(restMs);
     const isSuspectsTurn = performance.now() > this.#suspectsAt;
-    if (isSuspectsTurn && this.#flights.size > 0) return await this.#landOne();
+    if (isSuspectsTurn && this.#flights.size > 0) return await this.#flights.move();
     if (!isSuspectsTurn && (await this.#claim('usual', 2 * this.#request.concurrency))) return true;
-    if (this.#flights.size > 0) return await this.#landOne();
+    if (this.#flights.size > 0) return await this.#flights.move();
     if (await this.#fetchSuspect()) return true;
     if (this.#restsUntil > performance.now()) return true;
     this.#suspectsAt = performance.now() + suspectsEveryMs;
@@ -128,13 +131,14 @@ class Run {
     const advertisers = this.#ids().filter((id) => (this.#accounts.get(id)?.restsUntil ?? 0) <= performance.now());
     if (advertisers.length === 0) return false;
     try {
-      await requireRoom(this.#deps, this.#request.concurrency * this.#request.maxBytes);
+      await requireRoom(this.#deps, 2 * this.#request.concurrency * this.#request.maxBytes);
       const { store } = this.#deps;
       const { leaseMs, hash } = this.#request;
       const token = randomUUID();
       const { claims, lapsed } = await store.claimDownloads({ advertisers, lane, limit, token, leaseMs });
       if (claims.length > 0) this.#ready.push(...(await store.loadFileFacts(claims, hash)));
-      this.#broken = null;
+      // A claim shows that the database is back; of the storage it shows nothing.
+      if (!this.#broken?.isStorage) this.#broken = null;
       return claims.length > 0 || lapsed > 0;
     } catch (error) {
       if (!(error instanceof Trouble)) throw error;
@@ -148,28 +152,27 @@ class Run {
     const file = this.#ready.shift();
     if (!file) return found;
     this.#start(file);
-    await Promise.all(this.#flights.values());
+    await this.#flights.landAll();
     return true;
   }
 
   #start(file: FileFacts | undefined): void {
     if (!file) return;
-    const { claim } = file;
-    const flight = this.#fly(file)
-      .catch((error: unknown) => {
+    this.#flights.start(file.claim, (onFetched) =>
+      this.#fly(file, onFetched).catch((error: unknown) => {
         this.#fatal ??= { error };
-      })
-      .finally(() => this.#flights.delete(claim));
-    this.#flights.set(claim, flight);
+      }),
+    );
   }
 
-  async #fly(file: FileFacts): Promise<void> {
+  async #fly(file: FileFacts, onFetched: () => void): Promise<void> {
     const account = this.#accounts.get(file.claim.advertiserId);
     if (!account) return;
     const { hash, maxBytes } = this.#request;
     const { signal } = this.#landing;
     try {
-      const ended = await download({ ...this.#deps, source: account.source }, { file, hash, maxBytes, signal });
+      const deps = { ...this.#deps, source: account.source };
+      const ended = await download(deps, { file, hash, maxBytes, signal, onFetched });
       if (ended.kind === 'settled') this.#count(ended, account);
       else await this.#fail(file.claim, ended, account);
     } catch (error) {
@@ -205,7 +208,7 @@ class Run {
     try {
       const consequence = await failDownload(this.#deps.store, claim, failure, account);
       if (consequence.kind === 'settled') this.#count({ ...consequence, bytes: 0, fetched: false }, account);
-      if (consequence.kind === 'rest') this.#rest(failure.trouble);
+      if (consequence.kind === 'rest') this.#rest(failure.trouble, true);
       if (consequence.kind === 'halt') await this.#halt(account, failure.trouble);
     } catch (error) {
       // The claim lapses by itself where the database cannot be told.
@@ -239,12 +242,12 @@ class Run {
   }
 
   /** Storage or database cannot take work: nothing is claimed for a while, longer each time until something succeeds. */
-  #rest(trouble: Trouble): void {
+  #rest(trouble: Trouble, isStorage = false): void {
     const now = performance.now();
     // Those that fail together are one failure.
     if (this.#restsUntil > now) return;
     const delayMs = trouble.retryAfterMs ?? Math.random() * Math.min(15_000, 500 * 2 ** this.#rests++);
-    this.#broken ??= { trouble, since: now };
+    this.#broken ??= { trouble, since: now, isStorage };
     this.#restsUntil = now + delayMs;
     this.#deps.onWait?.(trouble, delayMs);
   }
@@ -281,14 +284,9 @@ class Run {
     return true;
   }
 
-  async #landOne(): Promise<boolean> {
-    await Promise.race(this.#flights.values());
-    return true;
-  }
-
   async #giveBack(): Promise<void> {
     this.#landing.abort();
-    await Promise.allSettled(this.#flights.values());
+    await this.#flights.landAll();
     await this.#return(this.#ready);
   }
 

@@ -3,7 +3,7 @@
 import { toVerdict } from '../domain/attempts.ts';
 import type { Trouble } from '../domain/trouble.ts';
 import type { Claim } from '../store/downloads.ts';
-import type { Settled } from '../store/files.ts';
+import type { Settled } from '../store/settling.ts';
 import type { Store } from '../store/store.ts';
 
 /** How an account has fared in this run. */

@@ -86,7 +86,7 @@ async function fetchOnce(
     if (spooled.sizeBytes + chunk.length > maxBytes) return 'tooLarge';
     await spooled.write(chunk);
   }
-  const { body, facts, head } = spooled.finish();
+  const { body, facts, head } = await spooled.finish();
   if (declared !== null && declared !== facts.sizeBytes) throw toUseless('The file came cut.');
   if (facts.sizeBytes === 0 && sizeBytes !== 0) throw toUseless('The file came empty.');
   const description = await deps.describeFile(headers, head);

@@ -1,11 +1,12 @@
 // Where an answer lands: it is recognised as ours, kept with what it teaches in one transaction, and a sweep is taken up again from its rows.
-import { toAbsentLimit } from '../domain/certificate.ts';
+import { toMostMissing } from '../domain/certificate.ts';
 import { ask, begin, type Done, learn, renew } from '../domain/coverage.ts';
 import type { Question } from '../domain/question.ts';
 import { decodeFacts, decodeRange, encode, type State, toChanges, toDirection } from '../domain/sweep-state.ts';
 import { Trouble } from '../domain/trouble.ts';
 import type { Advertiser } from '../store/advertisers.ts';
-import type { PageSummary, Seen } from '../store/pages.ts';
+import type { Seen } from '../store/comparing.ts';
+import type { PageSummary } from '../store/pages.ts';
 import type { Learned } from '../store/resume.ts';
 import type { Store } from '../store/store.ts';
 import type { Progress, Sweep } from '../store/sweeps.ts';
@@ -40,7 +41,8 @@ export async function loadRun(
   const low = plan.from ?? 1n;
   const high = plan.to ?? null;
   const axis = plan.axis ?? 'id';
-  if (advertiser.advertiserId !== null) {
+  const isNew = request.isNew && fallback === undefined;
+  if (advertiser.advertiserId !== null && !isNew) {
     const { advertiserId } = advertiser;
     const found = await store.loadUnfinished({ advertiserId, lane: lane.lease.lane, purpose, axis, low, high });
     if (found) {
@@ -80,30 +82,45 @@ export async function recogniseAdvertiser(
   return known;
 }
 
-/** Keeps an answer and what it teaches in one transaction. `others` null: outside the sweep's reasoning, nothing is learned. */
+/** Where the reasoning stands when it is an answer's turn; `others` are under way. */
+export interface Turn {
+  readonly run: Run;
+  readonly others: readonly Question[];
+}
+
+/** When an answer may be learned from, and whether its new rows may be written before. */
+export interface Queueing {
+  readonly turn: () => Promise<Turn>;
+  readonly isApart: boolean;
+  /** True: outside the sweep's reasoning, nothing is learned. */
+  readonly isOutside: boolean;
+}
+
+/** Keeps an answer and what it teaches in one transaction. */
 export async function commitLanding(
   store: Store,
   request: SweepRequest,
   advertiser: Advertiser,
-  run: Run,
+  { sweep, state: { facts } }: Run,
   { question, seq, heard }: Landing,
-  others: readonly Question[] | null,
+  { turn, isApart, isOutside }: Queueing,
 ): Promise<{ run: Run; summary: PageSummary }> {
   const page = heard.kind === 'page' ? heard.page : null;
-  let state = run.state;
-  const toProgress = (seen: Seen): Progress => {
-    state =
-      others === null
-        ? run.state
-        : learn(run.state, question, heard.kind === 'page' ? { ...heard.answer, ...seen } : heard.answer);
-    const next = ask(state, others ?? [], request.known);
-    const done = others !== null && next !== null && 'kind' in next ? next : null;
+  let landed: Run | null = null;
+  const toProgress = async (seen: Seen): Promise<Progress> => {
+    const { run, others } = await turn();
+    const state = isOutside
+      ? run.state
+      : learn(run.state, question, heard.kind === 'page' ? { ...heard.answer, ...seen } : heard.answer);
+    landed = { ...run, state };
+    const next = ask(state, others, request.known);
+    const done = !isOutside && next !== null && 'kind' in next ? next : null;
     const before = run.booked ? run.state : { ...run.state, ranges: [] };
     const { dropped, added } = toChanges(before, state);
     return {
       sweep: run.sweep,
-      outside: others === null,
-      quiet: others === null || (!run.booked && done !== null && done.certificate !== 'unproven'),
+      outside: isOutside,
+      quiet: isOutside || (!run.booked && done !== null && done.certificate !== 'unproven'),
       facts: encode(state.facts),
       dropped: dropped.map((range) => range.from),
       added: added.map((range) => ({ low: range.from, high: range.to, state: range.state, evidence: encode(range) })),
@@ -120,25 +137,39 @@ export async function commitLanding(
   };
   // Before the first answer tells whose data it is there is no one to book it for: an abandoned answer is learned from in memory.
   if (advertiser.advertiserId === null) {
-    toProgress({ unheld: [], missing: [] });
-    return { run: { ...run, state }, summary: { added: 0, changed: 0, quarantined: 0, booked: false, stale: [] } };
+    await toProgress({ unheld: [], missing: [] });
+    return { run: toLanded(), summary: { added: 0, changed: 0, quarantined: 0, booked: false, stale: [] } };
   }
-  const isRange = question.axis === 'id' && (question.purpose === 'range' || question.purpose === 'again');
   const summary = await store.commitPage({
     lease: request.lane.lease,
     advertiserId: advertiser.advertiserId,
     seq,
     applications: page?.applications ?? [],
     rejects: page?.rejects ?? [],
-    startedAt: run.sweep.startedAt,
-    // One more than the brake allows is enough to tell withdrawn applications from a source that answers wrongly.
-    asked:
-      isRange && page && question.from !== null
-        ? { low: question.from, high: question.to, mostMissing: toAbsentLimit(run.state.facts.heldBefore) + 1 }
-        : null,
+    startedAt: sweep.startedAt,
+    asked: page && !isOutside ? toAsked(question, page, facts.heldBefore) : null,
     learn: toProgress,
+    isApart,
   });
-  return { run: { ...run, state, booked: run.booked || summary.booked }, summary };
+  const run = toLanded();
+  return { run: { ...run, booked: run.booked || summary.booked }, summary };
+
+  function toLanded(): Run {
+    if (landed === null) throw new Error('A page was kept and nothing was learned from it.');
+    return landed;
+  }
+}
+
+/** For an answer that a sweep's reasoning has not asked for: it is kept at once, and nothing is learned from it. */
+export function outside(run: Run): Queueing {
+  return { turn: async () => ({ run, others: [] }), isApart: false, isOutside: true };
+}
+
+/** Which held ids should have come: a walk knows no end of its page, and one id asked alone tells by itself. */
+function toAsked({ axis, purpose, from, to }: Question, { ids }: { readonly ids: readonly bigint[] }, held: number) {
+  if (axis === 'date' || from === null || purpose === 'walk' || purpose === 'alone') return null;
+  const [first = 0n, last = 0n] = [ids[0], ids.at(-1)];
+  return { low: from, high: to, mostMissing: toMostMissing(held), fromTop: first > last };
 }
 
 /** Up to where everything was read: below the lowest range that is still open, or all of it at the end. */

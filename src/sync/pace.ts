@@ -1,4 +1,4 @@
-// Pace: requests of one source evenly spaced over all workers, so that no burst ever exceeds the configured rate (P14).
+// Pace: requests of one source evenly spaced over all workers, so that in no second more are sent than the configured rate (P14).
 // Turns are reserved in the database; a few at once when many wait, so that a busy backfill does not ask for every single one.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Store } from '../store/store.ts';
@@ -8,45 +8,95 @@ export type TakeTurn = (signal: AbortSignal) => Promise<void>;
 
 /** Turns reserved ahead are lost when the process ends: few enough to be no loss. */
 const mostAtOnce = 8;
-const missedMs = 20;
+/** A turn that is used later than this is not used: with others that were late as well, it could make one too many in a second. */
+const lateMs = 25;
+const missesInARow = 3;
+
+/** From when until when a request may be sent, by `performance.now()`. */
+interface Turn {
+  readonly from: number;
+  readonly until: number;
+}
 
 /** The shared pace of one source; null is no limit. */
 export function createPace(store: Store, source: string, requestsPerSecond: number | null): TakeTurn {
   if (requestsPerSecond === null) return async () => {};
-  const spacingMs = 1_000 / requestsPerSecond;
-  const turns: number[] = [];
+  // Spread so that a second, and what may come late into it, has no more turns than the rate.
+  const spacingMs = (1_000 + lateMs) / requestsPerSecond;
+  const clock = createFarClock();
+  const turns: Turn[] = [];
   let waiting = 0;
   let reserving: Promise<void> | null = null;
 
-  async function reserve(): Promise<void> {
-    const count = Math.min(mostAtOnce, waiting);
-    const waitMs = await store.takeTurns(source, count, spacingMs);
-    const firstAt = performance.now() + waitMs;
-    turns.push(...Array.from({ length: count }, (_, nth) => firstAt + nth * spacingMs));
+  async function reserve(count: number, widthMs: number): Promise<Turn[]> {
+    const { now, firstAt } = await store.takeTurns(source, count * spacingMs + widthMs - lateMs);
+    const from = firstAt - clock.look(now);
+    return Array.from({ length: count }, (_, nth) => ({
+      from: from + nth * spacingMs,
+      until: from + nth * spacingMs + widthMs,
+    }));
   }
 
-  /** The next turn that is not over; one that was missed is lost, or two requests would follow each other too closely. */
-  function next(): number | undefined {
-    const now = performance.now();
-    while (turns[0] !== undefined && turns[0] < now - missedMs) turns.shift();
-    return turns.shift();
+  async function reserveForAll(): Promise<void> {
+    turns.push(...(await reserve(Math.min(mostAtOnce, waiting), lateMs)));
+  }
+
+  async function next(signal: AbortSignal): Promise<Turn> {
+    for (;;) {
+      const turn = turns.shift();
+      if (turn && turn.until >= performance.now()) return turn;
+      if (turn) continue;
+      reserving ??= reserveForAll().finally(() => {
+        reserving = null;
+      });
+      await reserving;
+      signal.throwIfAborted();
+    }
   }
 
   return async (signal) => {
     waiting++;
     try {
-      let turnAt = next();
-      while (turnAt === undefined) {
-        reserving ??= reserve().finally(() => {
-          reserving = null;
-        });
-        await reserving;
-        signal.throwIfAborted();
-        turnAt = next();
+      let turn: Turn | undefined = await next(signal);
+      for (let misses = 1; !(await isReached(turn, signal)); misses++) {
+        if (misses < missesInARow) turn = await next(signal);
+        else {
+          // A machine so busy comes to its turn too: this one is wider, and all that follow are pushed back by as much.
+          clock.reset();
+          [turn] = await reserve(1, lateMs * 2 ** (misses - 1));
+        }
       }
-      await sleep(Math.max(0, turnAt - performance.now()), undefined, { signal });
     } finally {
       waiting--;
     }
+  };
+}
+
+/** Waits for a turn; false when it is over. */
+async function isReached(turn: Turn | undefined, signal: AbortSignal): Promise<boolean> {
+  if (!turn) return false;
+  await sleep(Math.max(0, turn.from - performance.now()), undefined, { signal });
+  return performance.now() <= turn.until;
+}
+
+/** How much clocks may part in a millisecond. */
+const drift = 1e-4;
+
+/** The database's clock as seen from here. Every look is late by the answer's way back, so the largest difference is the truest. */
+function createFarClock() {
+  let aheadMs = Number.NEGATIVE_INFINITY;
+  let lookedAt = 0;
+  return {
+    /** By how much it is ahead of ours, now that it was just seen to stand at `now`. */
+    look(now: number): number {
+      const at = performance.now();
+      aheadMs = Math.max(now - at, aheadMs - (at - lookedAt) * drift);
+      lookedAt = at;
+      return aheadMs;
+    },
+    /** Forgets: one of the clocks may have been set. */
+    reset(): void {
+      aheadMs = Number.NEGATIVE_INFINITY;
+    },
   };
 }

@@ -10,6 +10,8 @@ export interface SweepRequest {
   readonly advertiser: Advertiser;
   readonly purpose: Purpose;
   readonly plan: Plan;
+  /** No interrupted sweep of this range is there: none is looked for. */
+  readonly isNew?: boolean | undefined;
   /** Held ids to cut the questions at, for a range that was read before. */
   readonly known?: Known | undefined;
   /** Questions under way at once: while one answer is committed, the next is fetched. */
@@ -20,4 +22,6 @@ export interface SweepRequest {
   readonly patienceMs: number;
   /** Looked at between two answers: a sweep that pauses keeps its gaps and goes on when it is asked again. */
   readonly shouldPause?: (() => boolean) | undefined;
+  /** After this long no further question is asked: what is open is read next time. */
+  readonly timeLimitMs?: number | undefined;
 }

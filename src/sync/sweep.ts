@@ -1,5 +1,6 @@
 // A sweep: one reading of a range of the list until it is closed. It carries questions to the source and answers to the store;
 // what to ask and what an answer proves is decided in domain/coverage.ts, and every step is booked with the page it follows from.
+import type { Page } from '../domain/application.ts';
 import { ask, type Done } from '../domain/coverage.ts';
 import type { Question } from '../domain/question.ts';
 import { toShare } from '../domain/sweep-state.ts';
@@ -7,7 +8,7 @@ import type { Source } from '../source/client.ts';
 import type { Advertiser } from '../store/advertisers.ts';
 import type { Store } from '../store/store.ts';
 import { hear } from './asking.ts';
-import { commitLanding, type Landing, loadRun, recogniseAdvertiser } from './landing.ts';
+import { commitLanding, type Landing, loadRun, outside, recogniseAdvertiser } from './landing.ts';
 import { canPass, type Patience, patiently } from './patience.ts';
 import type { SweepRequest } from './sweep-request.ts';
 
@@ -33,8 +34,8 @@ export interface SweepTotals {
 
 export interface SweepSummary extends SweepTotals {
   readonly advertiser: Advertiser;
-  /** It was asked to pause and is not at its end. */
-  readonly paused: boolean;
+  /** Why it is not at its end: it was asked to pause, or its time is used up. */
+  readonly stopped: 'paused' | 'outOfTime' | null;
   readonly certificate: Done['certificate'];
   readonly reason: string;
   readonly openRanges: number;
@@ -49,6 +50,9 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
   const patience: Patience = { patienceMs: request.patienceMs, signal, onWait: deps.onWait };
   const { store } = deps;
 
+  const startedAt = performance.now();
+  const isOutOfTime = () => performance.now() - startedAt > (request.timeLimitMs ?? Number.POSITIVE_INFINITY);
+
   let { advertiser } = request;
   let run = await patiently(patience, () => loadRun(store, request, advertiser));
   let totals: SweepTotals = {
@@ -62,6 +66,9 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
     bytes: 0,
   };
   const flights = new Map<Question, Promise<Landing>>();
+  /** Answers being kept, in the order in which they came. */
+  const landings = new Map<Question, { readonly page: Page | null; readonly ended: Promise<null> }>();
+  const underWay = (but?: Question) => [...flights.keys(), ...landings.keys()].filter((question) => question !== but);
 
   async function fly(question: Question): Promise<Landing> {
     return await patiently(patience, async () => {
@@ -70,18 +77,30 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
     });
   }
 
-  /** Commits an answer. After a failure the rows say whether it was kept: what was in memory is dropped and read again. */
-  async function land(landing: Landing): Promise<void> {
-    const page = landing.heard.kind === 'page' ? landing.heard.page : null;
+  /**
+   * Commits an answer, learning from it after the one `before` it. After a failure the rows say whether it was kept: what was in memory
+   * is dropped and read again.
+   */
+  async function land(landing: Landing, page: Page | null, before: Promise<unknown>, isApart: boolean): Promise<void> {
     if (page) advertiser = await patiently(patience, () => recogniseAdvertiser(store, advertiser, page));
-    const stepsBefore = run.state.facts.requests;
+    let stepsBefore: number | null = null;
+    const turn = async () => {
+      await before;
+      stepsBefore ??= run.state.facts.requests;
+      return { run, others: underWay(landing.question) };
+    };
     const summary = await patiently(patience, async () => {
-      if (run.state.facts.requests > stepsBefore) return null;
+      if (stepsBefore !== null && run.state.facts.requests > stepsBefore) return null;
       try {
-        const landed = await commitLanding(store, request, advertiser, run, landing, [...flights.keys()]);
+        const landed = await commitLanding(store, request, advertiser, run, landing, {
+          turn,
+          isApart,
+          isOutside: false,
+        });
         run = landed.run;
         return landed.summary;
       } catch (error) {
+        await before;
         if (canPass(error)) run = await patiently(patience, () => loadRun(store, request, advertiser, run));
         throw error;
       }
@@ -113,7 +132,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
         expects: id,
       } as const;
       const landing = await fly(alone);
-      const { summary } = await commitLanding(store, request, advertiser, run, landing, null);
+      const { summary } = await commitLanding(store, request, advertiser, run, landing, outside(run));
       if (summary.stale.length === 0) return;
     }
   }
@@ -121,23 +140,58 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
   try {
     for (;;) {
       let done: Done | undefined;
-      const isPausing = request.shouldPause?.() ?? false;
-      while (flights.size < request.parallel && !done && !isPausing) {
-        const next = ask(run.state, [...flights.keys()], request.known);
+      const stopped = request.shouldPause?.() ? 'paused' : isOutOfTime() ? 'outOfTime' : null;
+      while (flights.size + landings.size < request.parallel && !done) {
+        const next = ask(run.state, underWay(), request.known);
         if (next === null) break;
         if ('kind' in next) done = next;
+        else if (stopped) break;
         else flights.set(next, fly(next));
       }
-      if (done) return { ...totals, advertiser, paused: false, ...toEnd(done) };
-      if (isPausing && flights.size === 0) return { ...totals, advertiser, paused: true, ...inBetween };
-      const landing = await Promise.race(flights.values());
-      flights.delete(landing.question);
-      await land(landing);
+      if (done) return { ...totals, advertiser, stopped: null, ...toEnd(done) };
+      if (stopped && underWay().length === 0) {
+        const reason = reasons[stopped];
+        if (run.booked) await patiently(patience, () => store.noteStop(advertiser.advertiserId, run.sweep, reason));
+        return { ...totals, advertiser, stopped, reason, ...inBetween };
+      }
+      const canLand = landings.size < (request.lane.lease.lane === 'backfill' ? writers : 1);
+      const ending = [...landings.values()].map((landing) => landing.ended);
+      const event = await Promise.race([...(canLand ? flights.values() : []), ...ending]);
+      if (event === null) continue;
+      const { question, heard } = event;
+      flights.delete(question);
+      const page = heard.kind === 'page' ? heard.page : null;
+      const isApart = page !== null && [...landings.values()].every((other) => areApart(page, other.page));
+      const before = ending.at(-1) ?? Promise.resolve();
+      // One that fails stays, to be heard of by the race above.
+      const ended = land(event, page, before, isApart && canWriteAhead()).then(() => {
+        landings.delete(question);
+        return null;
+      });
+      ended.catch(() => {});
+      landings.set(question, { page, ended });
     }
   } finally {
     abort.abort();
-    await Promise.allSettled(flights.values());
+    await Promise.allSettled([...flights.values(), ...[...landings.values()].map((landing) => landing.ended)]);
   }
+
+  /** Only a backfill's writers share the lane's lock; and before it is known whose data it is, nothing is written. */
+  function canWriteAhead(): boolean {
+    return request.lane.lease.lane === 'backfill' && advertiser.advertiserId !== null;
+  }
+}
+
+/** Pages of a backfill that are written at once; more would only wait for each other's turn. */
+const writers = 2;
+
+/** True when no id can be on both pages. */
+function areApart(page: Page, other: Page | null): boolean {
+  if (other === null || other.rejects.length > 0 || page.rejects.length > 0) return false;
+  const [a, b] = [page, other].map(({ ids }) => ids.toSorted((x, y) => (x < y ? -1 : 1)));
+  const [low, high, otherLow, otherHigh] = [a?.[0], a?.at(-1), b?.[0], b?.at(-1)];
+  if (low === undefined || high === undefined || otherLow === undefined || otherHigh === undefined) return true;
+  return high < otherLow || otherHigh < low;
 }
 
 function toEnd(done: Done) {
@@ -145,10 +199,14 @@ function toEnd(done: Done) {
   return { certificate, reason, capacity, openRanges: open.length, absent: absent.length };
 }
 
+const reasons = {
+  paused: 'it gave way to what is more urgent and goes on by itself',
+  outOfTime: 'its time was used up, and it goes on where it stopped next time',
+} as const;
+
 /** What a sweep is worth that has not ended. */
 const inBetween = {
   certificate: 'unproven',
-  reason: 'the reading is not at its end yet',
   capacity: { count: 0, bytes: 0 },
   openRanges: 1,
   absent: 0,

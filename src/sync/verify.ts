@@ -4,7 +4,6 @@
 import { type BlobCondition, type BlobStore, type ListedBlob, toBlobFolder } from '../domain/blob.ts';
 import type { BookedBlob } from '../store/blob-audit.ts';
 import type { Store } from '../store/store.ts';
-import { emptyCondemned } from './emptying.ts';
 
 export interface VerifyDeps {
   readonly store: Store;
@@ -66,7 +65,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     await compare(deps, request, advertiserId, counts);
     await collect(deps, request, advertiserId, counts);
   }
-  await emptyCondemned(deps, request.advertisers, request.signal);
+  await deps.store.emptyCondemned(request.advertisers, (keys) => deps.blobs.delete(keys, request.signal));
   return counts;
 }
 

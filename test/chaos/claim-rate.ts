@@ -1,42 +1,102 @@
 // How fast downloads are claimed and completed at 50,000 and at 1,000,000 queued rows: `node test/chaos/claim-rate.ts FOLDER`, where the
-// folder takes an embedded Postgres.
+// folder takes an embedded Postgres. The two queues lie in two databases and take turns, so that what else the machine does meets both.
 import { randomUUID } from 'node:crypto';
-import { openDatabase } from '../../src/store/database.ts';
+import { readFileSync } from 'node:fs';
+import { type Database, openDatabase } from '../../src/store/database.ts';
 import { claimDownloads } from '../../src/store/downloads.ts';
 import { openEmbedded } from '../../src/store/embedded.ts';
 import { migrate } from '../../src/store/migrations.ts';
 
 const root = process.argv[2] ?? '';
 if (!root) throw new Error('Name an empty folder for the embedded Postgres.');
-await using server = await openEmbedded({ root });
-await migrate(server.url);
-await using db = openDatabase({ url: server.url, role: 'bench', statementTimeoutMs: 600_000 });
-await db.query(`TRUNCATE intake.applications, intake.advertisers CASCADE`);
-await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('a', 1), ('b', 2)`);
+const sizes = [50_000, Number(process.argv[3] ?? 1_000_000)];
+const rounds = 12;
+const rowsInRound = 4_000;
 
-async function fill(from: number, to: number): Promise<void> {
-  await db.query(
+interface Queue extends AsyncDisposable {
+  readonly rows: number;
+  readonly db: Database;
+  filled: number;
+  readonly samples: { perSecond: number; cpuMs: number; walBytes: number }[];
+}
+
+await using server = await openEmbedded({ root });
+await using stack = new AsyncDisposableStack();
+const queues: Queue[] = [];
+for (const rows of sizes) queues.push(stack.use(await openQueue(rows)));
+for (const queue of queues) await settle(queue);
+for (let round = 0; round < rounds; round++) {
+  for (const queue of round % 2 === 0 ? queues : queues.toReversed()) {
+    await fill(queue, rowsInRound);
+    await measure(queue);
+  }
+}
+for (const { rows, samples } of queues) {
+  const [rate, cpu, wal] = (['perSecond', 'cpuMs', 'walBytes'] as const).map((name) => toMedian(samples, name));
+  const cpuUs = ((cpu ?? 0) * 1_000) / rowsInRound;
+  console.log(
+    `${rows} rows: ${Math.round(rate ?? 0)} claimed and completed per second, ${cpuUs.toFixed(1)} us of Postgres' CPU and ${Math.round((wal ?? 0) / rowsInRound)} bytes of WAL each`,
+  );
+}
+const [small = 1, large = 0] = queues.map(({ samples }) => toMedian(samples, 'perSecond'));
+const [smallCpu = 0, largeCpu = 1] = queues.map(({ samples }) => samples.reduce((sum, one) => sum + one.cpuMs, 0));
+console.log(`ratio ${(large / small).toFixed(2)} by the clock, ${(smallCpu / largeCpu).toFixed(2)} by CPU`);
+
+async function openQueue(rows: number): Promise<Queue> {
+  const url = new URL(server.url);
+  url.pathname = `/queue_${rows}`;
+  {
+    await using admin = openDatabase({ url: server.url, role: 'bench', connections: 1 });
+    await admin.query(`DROP DATABASE IF EXISTS queue_${rows}`);
+    await admin.query(`CREATE DATABASE queue_${rows}`);
+  }
+  await migrate(url.href);
+  const db = openDatabase({ url: url.href, role: 'bench', connections: 1, statementTimeoutMs: 600_000 });
+  await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('a', 1), ('b', 2)`);
+  const queue: Queue = {
+    rows,
+    db,
+    filled: 0,
+    samples: [],
+    [Symbol.asyncDispose]: () => db[Symbol.asyncDispose](),
+  };
+  while (queue.filled < rows) await fill(queue, Math.min(100_000, rows - queue.filled));
+  return queue;
+}
+
+async function fill(queue: Queue, count: number): Promise<void> {
+  await queue.db.query(
     `WITH a AS (INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq)
        SELECT 1 + n % 2, n, '', 1 FROM generate_series($1::int, $2::int) AS n RETURNING advertiser_id, application_id),
      f AS (INSERT INTO intake.attachments (advertiser_id, application_id, kind, state)
        SELECT advertiser_id, application_id, 'resume', 'pending' FROM a RETURNING advertiser_id, application_id)
-     INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority) SELECT advertiser_id, application_id, 'resume', application_id % 2 FROM f`,
-    [from, to],
+     INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority)
+     SELECT advertiser_id, application_id, 'resume', application_id / 2 % 2 FROM f`,
+    [queue.filled + 1, queue.filled + count],
   );
+  queue.filled += count;
 }
 
-/** Claims and deletes, as completed work is, in batches of 100; rows per second. */
-async function measure(rows: number): Promise<number> {
-  const startedAt = performance.now();
-  for (let done = 0; done < rows; ) {
+/** What filling left behind (unvacuumed tables, dirty pages, cold ones) is not what is measured. */
+async function settle(queue: Queue): Promise<void> {
+  for (const table of ['applications', 'attachments', 'downloads']) {
+    await queue.db.query(`VACUUM ANALYZE intake.${table}`);
+  }
+  await queue.db.query('CHECKPOINT');
+  await measure(queue);
+  queue.samples.length = 0;
+}
+
+/** Claims and deletes, as completed work is, in batches of 100. */
+async function measure({ db, samples }: Queue): Promise<void> {
+  // The pool has one connection, so this is who works.
+  const [backend] = await db.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  const pid = backend?.pid ?? 0;
+  const [walBefore, cpuBefore, startedAt] = [await loadWal(db), loadCpuMs(pid), performance.now()];
+  for (let done = 0; done < rowsInRound; ) {
     const token = randomUUID();
-    const { claims } = await claimDownloads(db, {
-      advertisers: [1n, 2n],
-      lane: 'usual',
-      limit: 100,
-      token,
-      leaseMs: 600_000,
-    });
+    const request = { advertisers: [1n, 2n], lane: 'usual', limit: 100, token, leaseMs: 600_000 } as const;
+    const { claims } = await claimDownloads(db, request);
     await db.query(
       `DELETE FROM intake.downloads d USING unnest($1::bigint[], $2::bigint[]) AS c (advertiser_id, application_id)
        WHERE d.advertiser_id = c.advertiser_id AND d.application_id = c.application_id AND d.kind = 'resume' AND d.lease_token = $3`,
@@ -45,25 +105,26 @@ async function measure(rows: number): Promise<number> {
     done += claims.length;
     if (claims.length === 0) throw new Error('The queue ran dry.');
   }
-  return rows / ((performance.now() - startedAt) / 1_000);
+  const seconds = (performance.now() - startedAt) / 1_000;
+  const cpuMs = loadCpuMs(pid) - cpuBefore;
+  samples.push({ perSecond: rowsInRound / seconds, cpuMs, walBytes: (await loadWal(db)) - walBefore });
 }
 
-/** The best of several: what the machine does beside it only makes them slower. */
-async function measureBest(): Promise<number> {
-  // What filling left behind (unvacuumed tables, dirty pages, cold ones) is not what is measured.
-  for (const table of ['applications', 'attachments', 'downloads']) await db.query(`VACUUM ANALYZE intake.${table}`);
-  await db.query('CHECKPOINT');
-  await measure(4_000);
-  let best = 0;
-  for (let round = 0; round < 5; round++) best = Math.max(best, await measure(4_000));
-  return best;
+async function loadWal(db: Database): Promise<number> {
+  const [row] = await db.query<{ bytes: number }>(
+    `SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 AS bytes`,
+  );
+  return row?.bytes ?? 0;
 }
 
-const total = Number(process.argv[3] ?? 1_000_000);
-await fill(1, 50_000);
-const small = await measureBest();
-for (let from = 50_001; from <= total; from += 100_000) await fill(from, Math.min(total, from + 99_999));
-const large = await measureBest();
-console.log(
-  `claim and delete per second: ${Math.round(small)} at 50,000 rows, ${Math.round(large)} at ${total}; ratio ${(large / small).toFixed(2)}`,
-);
+/** User and system time of a process, by the kernel's ticks of 10 ms. */
+function loadCpuMs(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ');
+  return 10 * (Number(fields[11]) + Number(fields[12]));
+}
+
+function toMedian(samples: Queue['samples'], name: keyof Queue['samples'][number]): number {
+  return samples.map((sample) => sample[name]).sort((a, b) => a - b)[samples.length >> 1] ?? 0;
+}

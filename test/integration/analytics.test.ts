@@ -22,7 +22,7 @@ const test = base.extend('db', { scope: 'file' }, async ({ database }, { onClean
   );
   const keep = (applicationId: bigint, ...screens: Screen[]) =>
     db.transaction((tx) =>
-      replaceScreens(tx, { advertiserId: 7n, applicationId, sha256: '00', reading: { parserVersion: 1, screens } }),
+      replaceScreens(tx, 7n, [{ applicationId, sha256: '00', reading: { parserVersion: 1, screens } }]),
     );
   await keep(1n, aScreen('pass', 'Can you drive?', 'Yes'), aScreen('fail', 'Can you drive?', 'No'));
   await keep(2n, aScreen('unknown', 'Can you drive?', 'No'));
@@ -190,6 +190,28 @@ describe('the views', () => {
     ).toEqual([
       { finding: 'no_email', meaning: 'No e-mail address.', affected: 1, example: 2 },
       { finding: 'noted', meaning: 'Phone holds NUL', affected: 1, example: 2 },
+    ]);
+  });
+
+  test('say where the bytes of an attachment lie, their true size, and nothing where none are held', async ({ db }) => {
+    await db.query(
+      `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, condemned_at, verified_at)
+       VALUES (7, 'aa', 12, '7/aa/aa', 'stored', NULL, '2026-02-01T00:00:00Z'), (7, 'bb', 13, '7/bb/bb', 'condemned', now(), NULL)`,
+    );
+    await db.query(
+      `INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, size_bytes, sha256, stored_at)
+       VALUES (7, 1, 'resume', 'stored', 10, 'aa', now()), (7, 2, 'resume', 'infected', 13, 'bb', NULL),
+         (7, 3, 'resume', 'pending', 14, NULL, NULL)`,
+    );
+    expect(
+      await db.query(
+        `SELECT application_id::int AS id, size_bytes::int AS said, stored_bytes::int AS true, blob_key AS key,
+           verified_at IS NOT NULL AS verified FROM intake_analytics.attachments ORDER BY 1`,
+      ),
+    ).toEqual([
+      { id: 1, said: 10, true: 12, key: '7/aa/aa', verified: true },
+      { id: 2, said: 13, true: null, key: null, verified: false },
+      { id: 3, said: 14, true: null, key: null, verified: false },
     ]);
   });
 

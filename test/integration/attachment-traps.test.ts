@@ -49,7 +49,10 @@ describe('A1 HasVirus', () => {
 
     board.change(first, { attachments: [resume(same, { hasVirus: true })] });
     await intake.sweep(true);
+    // Nothing is queued, and yet a worker must wake to delete the bytes.
+    expect([...(await intake.store.loadDueAdvertisers()).values()]).toEqual([board.advertiserId]);
     await intake.drain();
+    expect((await intake.store.loadDueAdvertisers()).size).toBe(0);
     expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
     expect(await intake.keys()).toEqual([]);
     expect(await intake.database.query(`SELECT 1 FROM intake.applications WHERE ready_at IS NULL`)).toEqual([]);
@@ -75,6 +78,23 @@ describe('A1 HasVirus', () => {
     expect(await intake.keys()).toHaveLength(1);
   });
 
+  test('true on a newly uploaded file condemns no earlier one, here or elsewhere', async () => {
+    await using intake = await openSmallIntake();
+    const resume = { kind: 'resume', content: 'the same clean resume', hasVirus: false };
+    const [first] = intake.board.add([{ attachments: [resume] }, { attachments: [resume] }]);
+    await intake.sweep();
+    await intake.drain();
+    const newer = { kind: 'resume', content: 'another file', hasVirus: true, uploadedAt: Date.now() + 60_000 };
+    intake.board.change(first as bigint, { attachments: [newer] });
+    await intake.sweep(true);
+    await intake.drain();
+    expect((await intake.files()).map(({ state, reason }) => [state, reason])).toEqual([
+      ['infected', null],
+      ['stored', null],
+    ]);
+    expect(await intake.keys()).toHaveLength(1);
+  });
+
   test('true while the download is under way: what was put is taken away again', async () => {
     await using intake = await openOne('bytes that turn out to be bad', { hasVirus: null });
     const { board, id } = intake;
@@ -95,6 +115,24 @@ describe('A1 HasVirus', () => {
     });
     await intake.drain({ deps: { blobs: slowPut } });
     expect(flagged).toBeDefined();
+    expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
+    expect(await intake.keys()).toEqual([]);
+  });
+
+  test('true while the download is under way, and emptied before its bytes come: they go all the same', async () => {
+    const bytes = 'bytes that come too late';
+    await using intake = await openOne(bytes, { hasVirus: null });
+    const { board, id, store } = intake;
+    const [second = 0n] = board.add([{ attachments: [resume(bytes, { hasVirus: null })] }]);
+    await intake.drain();
+    await intake.sweep();
+    const put: typeof intake.blobs.put = async (...args) => {
+      for (const one of [id, second]) board.change(one, { attachments: [resume(bytes, { hasVirus: true })] });
+      await intake.sweep(true);
+      await store.emptyCondemned([board.advertiserId], (keys) => intake.blobs.delete(keys, AbortSignal.timeout(5_000)));
+      return await intake.blobs.put(...args);
+    };
+    await intake.drain({ deps: { blobs: { ...intake.blobs, put } } });
     expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
     expect(await intake.keys()).toEqual([]);
   });

@@ -1,21 +1,24 @@
 // The queue: who gets which download, for how long, and what becomes of claims that lapse.
-import { randomUUID } from 'node:crypto';
+import { createSecretKey, hash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect } from 'vitest';
+import { toBlobKey } from '../../src/domain/blob.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import {
   type Claim,
   type ClaimRequest,
   claimDownloads,
+  loadDueAdvertisers,
   loadWaiting,
   postponeDownload,
   renewDownloads,
   returnDownloads,
 } from '../../src/store/downloads.ts';
-import { loadFileFacts, settleDownload } from '../../src/store/files.ts';
+import { loadFileFacts } from '../../src/store/files.ts';
 import { claimLease } from '../../src/store/leases.ts';
 import { openQueueListener } from '../../src/store/listening.ts';
 import { commitPage } from '../../src/store/pages.ts';
+import { type Settlement, type StoredFile, settleDownloads } from '../../src/store/settling.ts';
 import { anApplication, anAttachment, aPage } from '../support/applications.ts';
 import { test as base } from '../support/test-database.ts';
 
@@ -29,6 +32,11 @@ const test = base
     await opened.query(`TRUNCATE intake.applications, intake.advertisers, intake.events, intake.blobs CASCADE`);
     return opened;
   });
+
+async function settle(db: Database, claim: Claim, settlement: Settlement): Promise<unknown> {
+  const [result] = await settleDownloads(db, [{ claim, settlement }]);
+  return result?.status === 'fulfilled' ? result.value : result?.reason;
+}
 
 /** Queues the resumes of applications 1 to `count` of an advertiser. */
 async function queue(db: Database, advertiserId: bigint, count: number, priority = 0): Promise<void> {
@@ -70,6 +78,19 @@ async function lapse(db: Database): Promise<void> {
 const givenUp = { kind: 'final', state: 'given_up', reason: 'a test' } as const;
 
 describe('a claim', () => {
+  test('that is not waited for on the platter leaves the connection as it was: whatever follows on it is', async ({
+    db,
+    database,
+  }) => {
+    await queue(db, 1n, 1);
+    await using single = openDatabase({ url: database.url, role: 'test', connections: 1 });
+    const setting = `SELECT current_setting('synchronous_commit') AS setting`;
+    const before = await single.query(setting);
+    const request = { advertisers: [1n], lane: 'usual', limit: 1, token: randomUUID(), leaseMs: 1_000 } as const;
+    expect((await claimDownloads(single, request)).claims).toHaveLength(1);
+    expect(await single.query(setting)).toEqual(before);
+  });
+
   test('goes to one worker only, however many claim at once, and none is left over', async ({ db }) => {
     await queue(db, 7n, 200);
     const claimed = await Promise.all(Array.from({ length: 8 }, () => claimDownloads(db, request({ limit: 40 }))));
@@ -94,6 +115,20 @@ describe('a claim', () => {
     const { claims } = await claimDownloads(db, request({ advertisers: [7n, 8n, 9n], limit: 20 }));
     const of = (id: bigint) => claims.filter((claim) => claim.advertiserId === id).length;
     expect([of(7n), of(8n), of(9n)]).toEqual([10, 10, 0]);
+    expect([...(await loadDueAdvertisers(db)).values()].toSorted()).toEqual([7n, 8n]);
+  });
+
+  test('is filled by the one that has work among many that have none, and not overfilled by many that have', async ({
+    db,
+  }) => {
+    const advertisers = Array.from({ length: 60 }, (_, at) => BigInt(100 + at));
+    for (const id of advertisers) await queue(db, id, id === 100n ? 50 : 0);
+    const alone = await claimDownloads(db, request({ advertisers, limit: 20 }));
+    expect(alone.claims).toHaveLength(20);
+    for (const id of advertisers.slice(1)) await queue(db, id, 5);
+    const many = await claimDownloads(db, request({ advertisers, limit: 20 }));
+    expect(many.claims).toHaveLength(20);
+    expect(new Set(many.claims.map((claim) => claim.advertiserId)).size).toBe(20);
   });
 
   test('counts an attempt; one that was throttled, or given back at shutdown, does not', async ({ db }) => {
@@ -163,12 +198,12 @@ describe('a claim that lapsed', () => {
     await lapse(db);
     await claimDownloads(db, request());
     const current = await claimOne(db, { lane: 'suspects' });
-    expect(await settleDownload(db, stale, givenUp)).toBe('lost');
+    expect(await settle(db, stale, givenUp)).toBe('lost');
     expect(await postponeDownload(db, stale, { delayMs: 0, spend: true, trouble: null })).toBe(false);
     await returnDownloads(db, [stale]);
     expect(await db.query(`SELECT state FROM intake.attachments`)).toEqual([{ state: 'pending' }]);
-    expect(await settleDownload(db, current, givenUp)).toBe('given_up');
-    expect(await settleDownload(db, current, givenUp)).toBe('lost');
+    expect(await settle(db, current, givenUp)).toBe('given_up');
+    expect(await settle(db, current, givenUp)).toBe('lost');
   });
 });
 
@@ -183,13 +218,52 @@ describe('the last attachment to be settled', () => {
     );
     const { claims } = await claimDownloads(db, request());
     const [first, second] = claims as [Claim, Claim];
-    await settleDownload(db, first, givenUp);
+    await settle(db, first, givenUp);
     expect(await db.query(`SELECT ready_at FROM intake.applications`)).toEqual([{ ready_at: null }]);
-    await settleDownload(db, second, givenUp);
+    await settle(db, second, givenUp);
     expect(await db.query(`SELECT ready_at IS NOT NULL AS ready FROM intake.applications`)).toEqual([{ ready: true }]);
     expect(await db.query(`SELECT application_id, type FROM intake.events`)).toEqual([
       { application_id: 1n, type: 'application.ready' },
     ]);
+  });
+});
+
+describe('downloads that end together', () => {
+  const stored = (text: string, some: Partial<StoredFile> = {}): StoredFile => ({
+    ...{ kind: 'stored', contentType: null, detectedType: null, fileName: null, notes: [] },
+    ...{ linked: false, compared: null, screens: null },
+    blob: { sizeBytes: text.length, sha256: hash('sha256', text), key: toBlobKey(7n, hash('sha256', text)) },
+    ...some,
+  });
+  const states = (db: Database) => db.query(`SELECT state FROM intake.attachments ORDER BY application_id`);
+
+  test('are written together, but for those whose claim changed hands', async ({ db }) => {
+    await queue(db, 7n, 3);
+    const { claims } = await claimDownloads(db, request());
+    const [first, second, third] = claims as [Claim, Claim, Claim];
+    const settled = await settleDownloads(db, [
+      { claim: first, settlement: stored('equal') },
+      { claim: { ...second, token: randomUUID() }, settlement: stored('lost') },
+      { claim: third, settlement: stored('equal') },
+    ]);
+    expect(settled.map((one) => one.status === 'fulfilled' && one.value)).toEqual(['stored', 'lost', 'stored']);
+    expect(await states(db)).toEqual([{ state: 'stored' }, { state: 'pending' }, { state: 'stored' }]);
+    expect(await db.query(`SELECT sha256 FROM intake.blobs`)).toEqual([{ sha256: hash('sha256', 'equal') }]);
+    expect(await db.query(`SELECT application_id FROM intake.events ORDER BY event_id`)).toHaveLength(2);
+  });
+
+  test('cost each other nothing when one of them cannot be written', async ({ db }) => {
+    await queue(db, 7n, 3);
+    const { claims } = await claimDownloads(db, request());
+    const [first, second, third] = claims as [Claim, Claim, Claim];
+    const settled = await settleDownloads(db, [
+      { claim: first, settlement: stored('first') },
+      { claim: second, settlement: stored('a name that Postgres refuses', { fileName: '\0' }) },
+      { claim: third, settlement: stored('bytes that are not held', { linked: true }) },
+    ]);
+    expect(settled.map((one) => one.status === 'fulfilled' && one.value)).toEqual(['stored', false, 'unlinkable']);
+    expect(await states(db)).toEqual([{ state: 'stored' }, { state: 'pending' }, { state: 'pending' }]);
+    expect(await db.query(`SELECT 1 FROM intake.downloads`)).toHaveLength(2);
   });
 });
 
@@ -199,7 +273,7 @@ describe('a page', () => {
     await using _listener = await openQueueListener({ url: database.url, onQueued: (id) => heard.push(id) });
     const lease = await claimLease(db, { name: 'acme', lane: 'live', owner: 'test', leaseMs: 60_000 });
     if (!lease) throw new Error('The lane was not free.');
-    const key = Buffer.from('a key for tests');
+    const key = createSecretKey(Buffer.from('a key for tests'));
     await commitPage(db, key, aPage(lease, [anApplication(1, { attachments: [] })]));
     await commitPage(db, key, aPage(lease, [anApplication(2)]));
     await expect.poll(() => heard).toEqual(['7']);
@@ -210,12 +284,12 @@ describe('a page', () => {
     await db.query(`DELETE FROM intake.leases`);
     const lease = await claimLease(db, { name: 'acme', lane: 'live', owner: 'test', leaseMs: 60_000 });
     if (!lease) throw new Error('The lane was not free.');
-    const key = Buffer.from('a key for tests');
+    const key = createSecretKey(Buffer.from('a key for tests'));
     await commitPage(db, key, aPage(lease, [anApplication(1)]));
     const stale = await claimOne(db);
     const changed = anApplication(1, { attachments: [anAttachment('resume', { sourceHash: 'another' })] });
     await commitPage(db, key, aPage(lease, [changed]));
-    expect(await settleDownload(db, stale, givenUp)).toBe('lost');
+    expect(await settle(db, stale, givenUp)).toBe('lost');
     const [facts] = await loadFileFacts(db, [await claimOne(db)], 'learn');
     expect(facts).toMatchObject({ sizeBytes: 1_000, twin: null });
   });

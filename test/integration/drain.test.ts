@@ -1,9 +1,13 @@
 // A drain among troubles: what counts against a file, what rests, what is halted, what is given back.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { openS3Blobs } from '../../src/blobs/s3.ts';
+import type { BlobStore } from '../../src/domain/blob.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import type { SandboxOptions } from '../../src/sandbox/server.ts';
+import { toSettings } from '../support/blob-stores.ts';
 import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
+import { openStrictS3 } from '../support/strict-s3.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
 let database: TestDatabase;
@@ -13,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => database[Symbol.asyncDispose]());
 
 /** So many applications with one resume each, read but not fetched. */
-async function openWith(count: number, options: SandboxOptions = {}): Promise<SmallIntake> {
+async function openWith(count: number, options: SandboxOptions & { blobs?: BlobStore } = {}): Promise<SmallIntake> {
   const intake = await openSmallIntake({ database, ...options });
   intake.board.add(
     Array.from({ length: count }, (_, at) => ({ attachments: [{ kind: 'resume', content: `resume ${at}` }] })),
@@ -140,13 +144,35 @@ describe('storage that cannot take bytes', () => {
     expect(waits.length).toBeGreaterThan(0);
   });
 
-  test('for longer than the patience ends the run with that trouble; nothing was spent', async () => {
-    await using intake = await openWith(4);
-    const deps = { loadSpoolBytes: async () => 1_000 };
-    await expect(intake.drain({ deps })).rejects.toMatchObject({ kind: 'ours', message: /nearly full/ });
-    expect((await queue()).map((row) => row.attempts)).toEqual([0, 0, 0, 0]);
-    expect(intake.board.requests().filter((entry) => entry.path.includes('/resume/'))).toEqual([]);
+  test.for([
+    [503, 'SlowDown', 'fewer requests'],
+    [403, 'AccessDenied', 'refuses us'],
+    [404, 'NoSuchBucket', 'no bucket'],
+  ] as const)('because it says %i %s is our trouble: no file pays for it, and all come later', async (said) => {
+    const [status, code, words] = said;
+    await using s3 = await openStrictS3();
+    await using blobs = openS3Blobs(toSettings(s3));
+    await using intake = await openWith(4, { blobs });
+    s3.fail('PutObject', { kind: 'answer', status, code }, 1_000);
+    await expect(intake.drain()).rejects.toMatchObject({ message: expect.stringContaining(words) });
+    expect((await queue()).map((row) => [row.attempts, row.claimed])).toEqual(Array(4).fill([0, false]));
+    s3.clearFaults();
+    await intake.hasten();
+    expect(await intake.drain()).toMatchObject({ stored: 4, waiting: 0 });
+    vi.unstubAllEnvs();
   });
+
+  test.for(['blobs', 'spool'])(
+    'because the disk of the %s is nearly full is waited for, and nothing was spent',
+    async (disk) => {
+      await using intake = await openWith(4);
+      const full = async () => 1_000;
+      const deps = disk === 'spool' ? { loadSpoolBytes: full } : { blobs: { ...intake.blobs, freeBytes: full } };
+      await expect(intake.drain({ deps })).rejects.toMatchObject({ kind: 'ours', message: /nearly full/ });
+      expect((await queue()).map((row) => row.attempts)).toEqual([0, 0, 0, 0]);
+      expect(intake.board.requests().filter((entry) => entry.path.includes('/resume/'))).toEqual([]);
+    },
+  );
 });
 
 describe('shutdown', () => {

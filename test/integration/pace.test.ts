@@ -25,10 +25,10 @@ describe('a pace', () => {
     );
     sentAt.sort((a, b) => a - b);
     expect(sentAt).toHaveLength(240);
-    // In any window of a second no more than the rate, but for timers that a busy machine lets fire late.
+    // In any window of a second, on a busy machine too: a turn that is missed is not made up for.
     for (const [at, start] of sentAt.entries()) {
       const within = sentAt.slice(at).filter((time) => time < start + 1_000).length;
-      expect(within).toBeLessThanOrEqual(110);
+      expect(within).toBeLessThanOrEqual(100);
     }
     // And the budget is used, not just kept.
     expect((sentAt.at(-1) ?? 0) - (sentAt[0] ?? 0)).toBeLessThan(6_000);

@@ -1,13 +1,14 @@
 // What one list answer does to the database.
+import { createSecretKey } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import { attachmentKinds } from '../../src/domain/application.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import { claimLease, type Lease, releaseLease } from '../../src/store/leases.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import { claimLease, type Lease, releaseLeases, renewLease } from '../../src/store/leases.ts';
 import { commitPage } from '../../src/store/pages.ts';
 import { anApplication, anAttachment, aPage } from '../support/applications.ts';
 import { test as base } from '../support/test-database.ts';
 
-const key = Buffer.from('a key for tests');
+const key = createSecretKey(Buffer.from('a key for tests'));
 const claim = (lane: 'live' | 'backfill', owner = 'test') => ({ name: 'acme', lane, owner, leaseMs: 60_000 });
 
 const test = base
@@ -25,6 +26,32 @@ const test = base
   });
 
 describe('a page', () => {
+  test.for([
+    [false, [2n, 3n]],
+    [true, [6n, 5n]],
+  ] as const)(
+    'tells which held ids it lacks, from the end where it begins (from the top: %s)',
+    async ([fromTop, wanted], { db, live }) => {
+      await commitPage(
+        db,
+        key,
+        aPage(
+          live,
+          [1, 2, 3, 4, 5, 6].map((id) => anApplication(id)),
+        ),
+      );
+      const page = aPage(live, [anApplication(1), anApplication(4)]);
+      const seen: unknown[] = [];
+      const asked = { low: 1n, high: null, mostMissing: 2, fromTop };
+      const learn: typeof page.learn = (found) => {
+        seen.push(found.missing);
+        return page.learn(found);
+      };
+      await commitPage(db, key, { ...page, asked, learn });
+      expect(seen[0]).toEqual(wanted);
+    },
+  );
+
   test('brings its applications, their details, files to fetch, events, gaps and the cursor together', async ({
     db,
     live,
@@ -147,6 +174,62 @@ describe('a page', () => {
   });
 });
 
+describe('two pages of a backfill', () => {
+  const toBackfill = async (db: Database): Promise<Lease> => {
+    await db.query(`DELETE FROM intake.leases`);
+    const lease = await claimLease(db, claim('backfill'));
+    if (!lease) throw new Error('The lane was not free.');
+    return lease;
+  };
+
+  test('are written at once and kept in order', async ({ db, live: _ }) => {
+    const lease = await toBackfill(db);
+    const turn = Promise.withResolvers<void>();
+    const reached = Promise.withResolvers<void>();
+    const second = aPage(lease, [anApplication(3), anApplication(4)]);
+    const { learn } = second;
+    const waits = commitPage(db, key, {
+      ...second,
+      isApart: true,
+      async learn(seen) {
+        reached.resolve();
+        await turn.promise;
+        return await learn(seen);
+      },
+    });
+    await reached.promise;
+    await commitPage(db, key, { ...aPage(lease, [anApplication(1), anApplication(2)]), isApart: true });
+    expect(await db.query(`SELECT application_id FROM intake.applications ORDER BY 1`)).toEqual([
+      { application_id: 1n },
+      { application_id: 2n },
+    ]);
+    turn.resolve();
+    expect(await waits).toMatchObject({ added: 2, booked: true });
+    expect(
+      await db.query(`SELECT application_id FROM intake.events WHERE type = 'application.received' ORDER BY event_id`),
+    ).toEqual([1n, 2n, 3n, 4n].map((id) => ({ application_id: id })));
+  });
+
+  test('let the lease be renewed while one waits for its turn, and keep nothing once it is lost', async ({
+    db,
+    live: _,
+  }) => {
+    const lease = await toBackfill(db);
+    const page = aPage(lease, [anApplication(5)]);
+    const waits = commitPage(db, key, {
+      ...page,
+      isApart: true,
+      async learn(seen) {
+        expect(await renewLease(db, lease, 60_000)).toBe(true);
+        await db.query(`UPDATE intake.leases SET epoch = epoch + 1`);
+        return await page.learn(seen);
+      },
+    });
+    await expect(waits).rejects.toThrow(/lane|lease/i);
+    expect(await db.query(`SELECT 1 FROM intake.applications`)).toEqual([]);
+  });
+});
+
 describe('a known application that changed', () => {
   test('is updated once and raises one event', async ({ db, live }) => {
     await commitPage(db, key, aPage(live, [anApplication(1), anApplication(2)]));
@@ -184,7 +267,7 @@ describe('a known application that changed', () => {
     const slow = aPage(backfill, [anApplication(1, { email: 'between@example.com' })], { seq: 200n });
     expect(await commitPage(db, key, slow)).toMatchObject({ changed: 0, stale: [1n] });
     expect(await db.query(`SELECT email FROM intake.applications`)).toEqual([{ email: 'person1@example.com' }]);
-    await releaseLease(db, backfill);
+    await releaseLeases(db, [{ lease: backfill, done: false }]);
   });
 
   test('and changed back is right in the end, however two lanes meet over it', async ({ db, live }) => {
@@ -216,6 +299,15 @@ describe('a known application that changed', () => {
     await commitPage(db, key, aPage(live, [anApplication(1)]));
     expect(await db.query(state)).toEqual([
       { details_gone: false, file_gone: false, job_title: 'Cook', state: 'pending' },
+    ]);
+  });
+
+  test('that was absent and is there again is unmarked, and no other', async ({ db, live }) => {
+    await commitPage(db, key, aPage(live, [anApplication(1), anApplication(2)]));
+    await db.query(`UPDATE intake.applications SET absent_since = now()`);
+    await commitPage(db, key, aPage(live, [anApplication(1)]));
+    expect(await db.query(`SELECT application_id FROM intake.applications WHERE absent_since IS NOT NULL`)).toEqual([
+      { application_id: 2n },
     ]);
   });
 

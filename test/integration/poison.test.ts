@@ -1,4 +1,5 @@
 // Values that Postgres refuses or alters, from the wire to the row: the page is stored, its neighbours are untouched.
+import { createSecretKey } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import { parsePage } from '../../src/source/wire.ts';
 import { openDatabase } from '../../src/store/database.ts';
@@ -53,7 +54,7 @@ describe('an application that Postgres would refuse', () => {
     const elements = poison.map(([, members], at) => `{"ID": ${at + 1}, ${members}}`);
     const page = parsePage(`{"JobApplications": {"AdvertiserID": 7, "JobApplicationsList": [${elements.join()}]}}`);
     expect(page.rejects).toEqual([]);
-    await commitPage(db, Buffer.from('key'), aPage(lease, page.applications));
+    await commitPage(db, createSecretKey(Buffer.from('key')), aPage(lease, page.applications));
     for (const [at, [what, , stored]] of poison.entries()) {
       const [row] = await db.query(`SELECT * FROM intake.applications WHERE application_id = $1`, [at + 1]);
       expect(row, what).toMatchObject(stored);

@@ -32,7 +32,7 @@ async function keep(db: Database, applicationId: bigint, text: string): Promise<
   const body = Buffer.from(text);
   const reading = parseScreens(body, undefined);
   await db.transaction((tx) =>
-    replaceScreens(tx, { advertiserId, applicationId, sha256: hash('sha256', body), reading }),
+    replaceScreens(tx, advertiserId, [{ applicationId, sha256: hash('sha256', body), reading }]),
   );
 }
 
@@ -168,7 +168,9 @@ describe('the rows of a screen', () => {
     await fc.assert(
       fc.asyncProperty(screenLists, async (screens) => {
         await db.transaction((tx) =>
-          replaceScreens(tx, { advertiserId, applicationId: 1n, sha256: 'x', reading: { screens, parserVersion: 1 } }),
+          replaceScreens(tx, advertiserId, [
+            { applicationId: 1n, sha256: 'x', reading: { screens, parserVersion: 1 } },
+          ]),
         );
         expect(await loadScreens(db, 1n)).toEqual(screens);
       }),
@@ -218,12 +220,9 @@ describe('a new reading', () => {
     const broken = { id: '1', name: null, outcome: 'maybe' as 'pass', questions: [], notes: [] };
     await expect(
       db.transaction((tx) =>
-        replaceScreens(tx, {
-          advertiserId,
-          applicationId: 1n,
-          sha256: 'x',
-          reading: { screens: [broken], parserVersion: 1 },
-        }),
+        replaceScreens(tx, advertiserId, [
+          { applicationId: 1n, sha256: 'x', reading: { screens: [broken], parserVersion: 1 } },
+        ]),
       ),
     ).rejects.toThrow(/screens_outcome/);
     expect(await loadScreens(db, 1n)).toEqual(before);

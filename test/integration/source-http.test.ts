@@ -40,6 +40,7 @@ async function open(
     totalTimeoutMs: 20_000,
     connections: 2,
     listMaxBytes: 1_000_000,
+    applicationMaxBytes: 4_000_000,
     userAgent: 'intake-test',
     retryDelayMs: 10,
     ...options,
@@ -431,6 +432,7 @@ describe('a source that is not there', () => {
       totalTimeoutMs: 5000,
       connections: 1,
       listMaxBytes: 1000,
+      applicationMaxBytes: 1000,
       userAgent: 'intake-test',
       retryDelayMs: 10,
     });

@@ -5,11 +5,10 @@ import { openS3Blobs } from '../../src/blobs/s3.ts';
 import { toSettings } from '../support/blob-stores.ts';
 import { openSmallIntake } from '../support/draining.ts';
 import { findFileDifferences } from '../support/file-equality.ts';
-import { createRandom } from '../support/random.ts';
-import { type Fault, openStrictS3 } from '../support/strict-s3.ts';
+import { openUnreliableS3, trouble } from '../support/mishaps.ts';
 
 const applications = Number(process.env.JOURNEY_APPLICATIONS ?? 100);
-const timeout = 30_000 + applications * 100;
+const timeout = 30_000 + applications * 300;
 const signal = () => AbortSignal.timeout(timeout);
 
 describe('a board with its files', { timeout }, () => {
@@ -24,32 +23,11 @@ describe('a board with its files', { timeout }, () => {
   });
 
   test('ends as its truth says when one request in ten fails, at the source and at the store', async () => {
-    const random = createRandom(7);
-    const faults: readonly Fault[] = [
-      { kind: 'answer', status: 500, code: 'InternalError' },
-      { kind: 'answer', status: 503, code: 'SlowDown' },
-      { kind: 'answerLost' },
-      { kind: 'reset' },
-      { kind: 'wrongBytes' },
-      { kind: 'shortBytes' },
-    ];
-    const isStored = (operation: string) => operation === 'PutObject' || operation === 'HeadObject';
-    const mishap = (operation: string) => (isStored(operation) && random.chance(0.1) ? random.pick(faults) : undefined);
-    await using s3 = await openStrictS3({ mishap });
+    await using s3 = await openUnreliableS3(7);
     await using blobs = openS3Blobs(toSettings(s3));
     await using intake = await openSmallIntake({ applications, blobs, choices: { pageCap: 500 } });
     await intake.sweep();
-    const by = { on: 'attachments', times: null, probability: 0.012 } as const;
-    const { board } = intake;
-    board.fault({ kind: 'fail', status: 500, ...by });
-    board.fault({ kind: 'fail', status: 404, ...by });
-    board.fault({ kind: 'reset', at: 'start', ...by });
-    board.fault({ kind: 'reset', at: 'body', ...by });
-    board.fault({ kind: 'html', ...by });
-    board.fault({ kind: 'emptyBody', ...by });
-    board.fault({ kind: 'cut', framing: 'chunked', ...by });
-    board.fault({ kind: 'cut', framing: 'closeDelimited', ...by });
-    board.fault({ kind: 'gzip', ...by });
+    trouble(intake.board);
     const startedAt = performance.now();
     let stored = 0;
     let waiting = 1;

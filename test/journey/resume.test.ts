@@ -7,8 +7,8 @@ import { toEnvironment } from '../support/syncing.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 
 // INTAKE_RESUME_APPLICATIONS=200000 tries the size of a real account.
-const applications = Number(process.env.INTAKE_RESUME_APPLICATIONS ?? 3_000);
-const pageCap = applications > 10_000 ? 500 : 50;
+const applications = Number(process.env.INTAKE_RESUME_APPLICATIONS ?? 1_200);
+const pageCap = applications > 10_000 ? 500 : 20;
 const kills = 5;
 
 async function readUndisturbed(): Promise<number> {
@@ -50,7 +50,7 @@ describe('a backfill that is killed five times', () => {
 });
 
 describe('a first round whose first answer is too long to be read whole', () => {
-  const long = { applications: 8_000, choices: { order: 'descending', pageCap: null } } as const;
+  const long = { applications: 5_000, choices: { order: 'descending', pageCap: null } } as const;
 
   test('and that is killed after its first page goes on with every range', { timeout: 120_000 }, async () => {
     await using database = await openTestDatabase();

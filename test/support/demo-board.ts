@@ -92,7 +92,7 @@ async function writeScreens(database: TestDatabase, advertiserId: bigint, truth:
           })),
         })),
       };
-      await replaceScreens(tx, { advertiserId, applicationId: id, sha256: '00', reading });
+      await replaceScreens(tx, advertiserId, [{ applicationId: id, sha256: '00', reading }]);
     }
   });
 }

@@ -12,7 +12,7 @@ import { type DrainDeps, type DrainRequest, drain } from '../../src/sync/drain.t
 import type { DrainSummary } from '../../src/sync/drain-summary.ts';
 import { openSpool } from '../../src/sync/spool.ts';
 import { openScratch } from './blob-stores.ts';
-import { syncBoard } from './syncing.ts';
+import { syncBoard, testPrivacyKey } from './syncing.ts';
 import { openTestDatabase, type TestDatabase } from './test-database.ts';
 
 /** An attachment as its row stands. */
@@ -57,7 +57,8 @@ export type DrainOptions = Partial<DrainRequest> & {
 };
 
 const emptySql = `TRUNCATE intake.applications, intake.advertisers, intake.leases, intake.cursors, intake.quarantine, intake.events,
-  intake.sweeps, intake.ranges, intake.coverage, intake.readings, intake.blobs, intake.hash_trust, intake.blob_store CASCADE`;
+  intake.sweeps, intake.ranges, intake.coverage, intake.readings, intake.blobs, intake.hash_trust, intake.blob_store,
+  intake.erasures, intake.erasure_jobs, intake.audit, intake.prefills CASCADE`;
 
 /** Opens one; `blobs` where it shall not be a folder, `database` where a file's tests share one, which is emptied first. */
 export async function openSmallIntake(
@@ -69,7 +70,7 @@ export async function openSmallIntake(
   const database = options.database ?? stack.use(await openTestDatabase());
   if (options.database) await database.query(emptySql);
   const blobs = options.blobs ?? stack.use(await openDiskBlobs(join(scratch.path, 'blobs')));
-  const store = stack.use(openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('a key for tests') }));
+  const store = stack.use(openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) }));
   const spool = await openSpool(join(scratch.path, 'spool'), 64 * 1024 * 1024);
 
   const files = () =>
@@ -88,6 +89,7 @@ export async function openSmallIntake(
       totalTimeoutMs: 10_000,
       connections: 8,
       listMaxBytes: 8_000_000,
+      applicationMaxBytes: 8_000_000,
       userAgent: 'test',
       retryDelayMs: 1,
       ...http,
@@ -122,14 +124,18 @@ export async function openSmallIntake(
     sweep: async (recheck = false) => void (await syncBoard(database, board, { recheck })),
     drain: run,
     hasten: async () =>
-      void (await database.query(`UPDATE intake.downloads SET due_at = now() WHERE lease_token IS NULL`)),
+      // Past rows that a drain is about to end: waiting for several of them could be a deadlock.
+      void (await database.query(
+        `UPDATE intake.downloads SET due_at = now() WHERE ctid = ANY (ARRAY(
+           SELECT ctid FROM intake.downloads WHERE lease_token IS NULL FOR UPDATE SKIP LOCKED))`,
+      )),
     files,
     async file() {
       const [only] = await files();
       if (!only) throw new Error('There is no file.');
       return only;
     },
-    keys: () => Array.fromAsync(blobs.list('', AbortSignal.timeout(10_000)), ({ key }) => key),
+    keys: () => Array.fromAsync(blobs.list('', AbortSignal.timeout(300_000)), ({ key }) => key),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

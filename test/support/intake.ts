@@ -16,12 +16,15 @@ export interface Running {
   readonly ended: Promise<Ended>;
 }
 
+const compileCache = resolve('node_modules/.cache/intake');
+
 /** Starts `intake <args>` in a folder (the checkout by default). */
 export function startIntake(args: readonly string[], env: Record<string, string>, cwd = resolve('.')): Running {
   const main = resolve('src/cli/main.ts');
   const child = spawn(process.execPath, [main, ...args], {
     cwd,
-    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
+    // The entry enables this cache too, but only after it was itself stripped and compiled: 70 ms of 510 at every start.
+    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', NODE_COMPILE_CACHE: compileCache, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const said = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);

@@ -15,6 +15,8 @@ export type Order =
 /** Everything about a server that its reader cannot see. */
 export interface Traits {
   order: Order;
+  /** Rows are put into this order after the cap has chosen them; null shows them as they were chosen. */
+  shown: 'ascending' | 'descending' | null;
   /** Rows on a page; null is no limit. */
   cap: number | null;
   /** Rows on a page when both id filters are sent, where it differs. */
@@ -73,10 +75,15 @@ export interface SimulatedSource {
   couldShowMoreThan(held: ReadonlySet<bigint>): boolean;
   /** New applications arrive, newest ids. */
   grow(count: number): void;
+  /** Applications commit late, with ids among those that have long been there. */
+  commitLate(count: number): void;
+  /** From now on pages are cut at this share of what they were cut at. */
+  shrink(share: number): void;
 }
 
 const honest: Traits = {
   order: 'ascending',
+  shown: null,
   cap: null,
   capOfTwoFilters: null,
   capBytes: null,
@@ -179,6 +186,16 @@ export const kinds: Readonly<Record<string, Kind>> = {
     owes: 'complete',
     draw: (r) => ({ ...anyHonest(r), cap: 50, capOfTwoFilters: r.pick([8, 15, 24]) }),
   },
+  'chosen in one order, shown in that of ids': {
+    owes: 'honest',
+    draw: (r) => ({
+      ...anyHonest(r),
+      cap: r.pick([20, 50]),
+      shown: r.pick(['ascending', 'descending'] as const),
+      capBytes: r.pick([null, null, 120_000]),
+      dropped: r.pick([0, 0, 0.2]),
+    }),
+  },
   'pages shrink within the sweep': {
     owes: 'honest',
     draw: (r) => ({ ...anyHonest(r), cap: 50, shrinksAt: r.between(1, 40), shrinksTo: r.pick([0.2, 0.4, 0.7]) }),
@@ -249,26 +266,33 @@ export function createSimulatedSource(seed: number, world: World): SimulatedSour
   const base = random.chance(0.1) ? 9_007_199_254_740_000n : BigInt(random.between(0, 1000));
   const meanGap = random.pick([1, 2, 10, 1000]);
   const meanSilence = random.pick([600, 20_000]);
+  // Where ids and dates agree throughout, a list by date cannot be told from one by id until someone is late.
+  const agree = traits.shown !== null && random.chance(0.5);
+  const [strays, jitter] = agree ? [0, 0] : [0.05, 30];
   const bytesOf = traits.capBytes === null ? () => random.between(700, 1300) : () => random.between(200, 18_000);
   let requests = 0;
   let offset = 0;
   let atSeconds = 1_700_000_000;
   const rows: SimulatedRow[] = [];
+  const toRow = (at: number, submittedAt: number, visibleFrom: number): SimulatedRow => ({
+    offset: at,
+    id: base + BigInt(at),
+    atSeconds: submittedAt,
+    bytes: bytesOf(),
+    withdrawn: random.chance(traits.dropped),
+    copies: traits.fanOut === 1 ? 1 : random.between(1, traits.fanOut),
+    shuffle: random.next(),
+    visibleFrom,
+    visibleUntil: Number.POSITIVE_INFINITY,
+  });
   const add = (visibleFrom: number) => {
     // Ids come in bursts: now and then a run without gaps, now and then a long silence.
     offset += meanGap === 1 || random.chance(0.2) ? 1 : 1 + Math.floor(-Math.log(1 - random.next()) * meanGap);
     atSeconds += random.between(0, meanSilence);
-    rows.push({
-      offset,
-      id: base + BigInt(offset),
-      atSeconds: random.chance(0.05) ? atSeconds - random.between(0, 200_000) : atSeconds + random.between(0, 30),
-      bytes: bytesOf(),
-      withdrawn: random.chance(traits.dropped),
-      copies: traits.fanOut === 1 ? 1 : random.between(1, traits.fanOut),
-      shuffle: random.next(),
-      visibleFrom,
-      visibleUntil: Number.POSITIVE_INFINITY,
-    });
+    const submittedAt = random.chance(strays)
+      ? atSeconds - random.between(0, 200_000)
+      : atSeconds + random.between(0, jitter);
+    rows.push(toRow(offset, submittedAt, visibleFrom));
   };
   for (let i = 0; i < count; i++) add(0);
   if (world.still !== true) stir(rows, random, add);
@@ -300,6 +324,19 @@ export function createSimulatedSource(seed: number, world: World): SimulatedSour
     },
     grow(more) {
       for (let i = 0; i < more; i++) add(requests);
+    },
+    commitLate(count) {
+      for (let i = 0; i < count && rows.length > 1; i++) {
+        const at = random.between(0, rows.length - 2);
+        const [below, above] = [rows[at] as SimulatedRow, rows[at + 1] as SimulatedRow];
+        if (above.offset - below.offset < 2) continue;
+        // An application that was begun long ago carries the date of its beginning, or that of its end.
+        const submittedAt = random.chance(0.5) ? below.atSeconds : atSeconds + random.between(0, 600);
+        rows.splice(at + 1, 0, toRow(random.between(below.offset + 1, above.offset - 1), submittedAt, requests));
+      }
+    },
+    shrink(share) {
+      if (traits.cap !== null) traits.cap = Math.max(1, Math.floor(traits.cap * share));
     },
     visibleNow: () => rows.filter(visible).map((row) => row.id),
     visibleThroughout: (fromTick, toTick) =>
@@ -392,6 +429,9 @@ function toAnswer(
     page.push(row);
   }
   const shown = page.filter((row) => !row.withdrawn && (byOr || (isAfter(row) && isBefore(row))));
+  if (traits.shown !== null) {
+    shown.sort((a, b) => (traits.shown === 'ascending' ? a.offset - b.offset : b.offset - a.offset));
+  }
   return {
     kind: 'page',
     rows: shown.flatMap((row): Row[] => {

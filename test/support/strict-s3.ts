@@ -19,6 +19,8 @@ export interface StrictS3 extends AsyncDisposable {
   readonly requests: NotedRequest[];
   /** The next requests of that operation meet this fault, once unless told otherwise. */
   fail(operation: Operation, fault: Fault, times?: number): void;
+  /** None of the faults happens any more. */
+  clearFaults(): void;
   /** How far the store's clock is ahead of ours. */
   skewMs: number;
 }
@@ -101,6 +103,7 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
     requests: [] as NotedRequest[],
     skewMs: 0,
     fail: (operation: Operation, fault: Fault, times = 1) => void faults.push({ operation, fault, times }),
+    clearFaults: () => void faults.splice(0),
   };
   const takeFault = (operation: Operation) => {
     const found = faults.find((each) => each.operation === operation && each.times-- > 0);
@@ -197,7 +200,8 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
     const sum = options.checksums === 'trusted' ? String(claimed) : toSha256(bytes, 'base64');
     const encryption = pick('x-amz-server-side-encryption', headers['x-amz-server-side-encryption']);
     s3.objects.set(key, { bytes, sha256: keeps ? sum : undefined, headers: encryption, modifiedAt: new Date() });
-    return { status: 200, headers: { etag: '"strict"', ...encryption } };
+    const told = pick('x-amz-checksum-sha256', keeps ? sum : undefined);
+    return { status: 200, headers: { etag: '"strict"', ...encryption, ...told } };
   }
 
   function remove({ headers, body, fault }: Call): Answer {

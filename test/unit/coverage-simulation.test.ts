@@ -20,7 +20,8 @@ test('no server of any kind makes the sweep lose what it calls proven, or lose a
   // A simulation in which nothing is ever proven, or nothing ever refused, would be green for the wrong reason.
   const called = (certificate: string) =>
     new Set(verdicts.filter((v) => v.certificate === certificate).map((v) => v.kind));
-  expect(verdicts.filter((verdict) => verdict.certificate === 'proven').length).toBeGreaterThan(count / 3);
+  // Three in ten are proven: half of the kinds cannot be, and an account of fewer than sixteen applications never is.
+  expect(verdicts.filter((verdict) => verdict.certificate === 'proven').length).toBeGreaterThan(count / 4);
   expect([...called('unproven')]).toEqual(
     expect.arrayContaining(['echo wrong', 'a filter ignored', 'always something new']),
   );
@@ -29,4 +30,12 @@ test('no server of any kind makes the sweep lose what it calls proven, or lose a
   const deceivers = new Set(verdicts.filter((verdict) => verdict.deceived).map((verdict) => verdict.kind));
   expect([...deceivers].filter((kind) => !beyondProof.has(kind))).toEqual([]);
   expect(deceivers.size).toBeGreaterThan(0);
+});
+
+test.each([
+  ['a post on a full page', [409, 653, 2212]],
+  ['a post in a list that skips held ids', [153, 1354]],
+])('the servers that broke the rule when it took %s for whole are read well', (_, seeds) => {
+  const kind = 'chosen in one order, shown in that of ids';
+  for (const seed of seeds) expect(judgeSeed(seed, kind)).toMatchObject({ wrongs: [], deceived: false });
 });

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { readLocal, renderOffset, toWallClock, zoneOffsetMinutes } from '../../src/sandbox/dates.ts';
 import { openSandbox, type SandboxOptions } from '../../src/sandbox/server.ts';
 import { get } from '../support/plain-client.ts';
@@ -38,6 +38,23 @@ describe('a seed', () => {
     const first = await digestAll({ seed: 6, applications: 30 });
     expect(await digestAll({ seed: 6, applications: 30 })).toBe(first);
     expect(await digestAll({ seed: 7, applications: 30 })).not.toBe(first);
+  });
+
+  test('gives the same bytes all day where no moment is named, and recent ones the next day', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const list = async (at: string) => {
+      vi.setSystemTime(at);
+      await using sandbox = await openSandbox({ seed: 7, applications: 400 });
+      const url = `${sandbox.url}/v1/advertiser/applications`;
+      const { text } = await get(url, { authorization: `SWS ${sandbox.credential}` });
+      return { text, newest: [...sandbox.truth()].at(-1)?.submittedAt ?? 0 };
+    };
+    const first = await list('2026-11-15T00:00:01Z');
+    expect((await list('2026-11-15T23:59:59Z')).text).toBe(first.text);
+    const nextDay = await list('2026-11-16T00:00:01Z');
+    expect(nextDay.text).not.toBe(first.text);
+    expect(Date.UTC(2026, 10, 16) - nextDay.newest).toBeLessThan(86_400_000);
   });
 
   test('gives two advertisers different people', async () => {

@@ -40,7 +40,12 @@ describe('L8: an empty answer', () => {
     '<JobApplications xmlns:i="urn:i" i:nil="true"/>',
     '<?xml version="1.0"?>\n<!-- none --><JobApplicationsList/>\n',
   ])('%s is empty', (text) => {
-    expect(parsePage(text)).toMatchObject({ applications: [], ids: [], rejects: [] });
+    expect(parsePage(text)).toMatchObject({ applications: [], ids: [], rejects: [], weakEmpty: false });
+  });
+
+  test('a message in the place of the list is empty, and proves nothing', () => {
+    const text = '{"JobApplications":{"AdvertiserID":7,"JobApplicationsList":null,"Message":"Try again later."}}';
+    expect(parsePage(text)).toMatchObject({ ids: [], weakEmpty: true });
   });
 
   test.for([
@@ -50,6 +55,7 @@ describe('L8: an empty answer', () => {
     ['another message in XML', '<Error><Message>Something broke</Message></Error>'],
     ['another message in JSON', '{"Message":"An error has occurred."}'],
     ['another message in the wrapper', '{"JobApplications":{"Message":"An error has occurred."}}'],
+    ['another message beside an empty wrapper', '{"JobApplications":null,"Message":"An error has occurred."}'],
     ['a list that is a text', '{"JobApplications":{"JobApplicationsList":"none"}}'],
     ['a text', '"none"'],
     ['a number', '0'],

@@ -1,0 +1,219 @@
+// A job board that costs next to nothing: applications that differ as real ones do, listed by id in pages of 500, both filters honoured.
+// The sandbox plays the API; this one only feeds the benches, so that they time Intake and not the board.
+
+import { hash } from 'node:crypto';
+import type { ListAnswer, ListFilters, Source } from '../src/source/client.ts';
+import { parsePage } from '../src/source/wire.ts';
+
+/** A board with the ids 1 to its size. */
+export interface Board {
+  readonly size: number;
+  readonly advertiserId: bigint;
+  /** The answer to a question, as the text that a server would send. */
+  list(question: BoardQuestion, format: 'json' | 'xml'): string;
+}
+
+/** Filters as they come; dates in milliseconds. */
+export interface BoardQuestion {
+  readonly after: number | null;
+  readonly before: number | null;
+  readonly afterDate: number | null;
+  readonly beforeDate: number | null;
+}
+
+export const pageCap = 500;
+const advertiserId = 42n;
+
+/** Creates a board. Its applications are rendered when they are first asked for, and kept: readings after the first cost a copy. */
+export function createBoard(size: number): Board {
+  const rendered = { json: [] as string[], xml: [] as string[] };
+  return {
+    size,
+    advertiserId,
+    list(question, format) {
+      const from = Math.max(1, (question.after ?? 0) + 1, toId(question.afterDate ?? 0) + 1);
+      const bounds = [question.before ?? Infinity, question.beforeDate === null ? Infinity : toId(question.beforeDate)];
+      const to = Math.min(size, from + pageCap - 1, ...bounds.map((bound) => bound - 1));
+      const kept = rendered[format];
+      for (let id = from; id <= to; id++) kept[id] ??= renders[format](id);
+      const elements = kept.slice(from, to + 1);
+      return format === 'json' ? toJsonPage(question, elements) : toXmlPage(question, elements);
+    },
+  };
+}
+
+/** The board as a source without a network: its texts are parsed as the client would parse them. */
+export function createLocalSource(board: Board, format: 'json' | 'xml' = 'json'): Source {
+  return {
+    async list(filters: ListFilters): Promise<ListAnswer> {
+      const text = board.list(toBoardQuestion(filters), format);
+      const page = parsePage(text);
+      return { kind: 'page', page: { ...page, weakEmpty: false, bytes: text.length, sunsetAt: null } };
+    },
+    openAttachment: () => Promise.reject(new Error('This board has no files.')),
+    async [Symbol.asyncDispose]() {},
+  };
+}
+
+function toBoardQuestion({ afterId, beforeId, afterDate, beforeDate }: ListFilters): BoardQuestion {
+  return {
+    after: afterId === undefined ? null : Number(afterId),
+    before: beforeId === undefined ? null : Number(beforeId),
+    afterDate: afterDate ?? null,
+    beforeDate: beforeDate ?? null,
+  };
+}
+
+/** The last id that was not submitted after this moment. */
+function toId(ms: number): number {
+  return Math.floor((ms - firstMs) / stepMs);
+}
+
+const firstNames = ['Mia', 'Noah', 'Siobhán', 'José', 'Wei', 'Priya', 'Liam', 'Ngọc', 'Amelia', 'Mohammed'];
+const lastNames = ['Nguyen', "O'Brien", 'Smith', 'García', 'Kowalski', 'Singh', 'Papadopoulos', 'Lê', 'Okafor'];
+const titles = [
+  'Registered Nurse',
+  'Forklift Driver',
+  'Barista',
+  'Civil Engineer',
+  'Payroll Officer',
+  'Chef de Partie',
+];
+const firstMs = Date.UTC(2025, 10, 3);
+const stepMs = 31_000;
+
+interface Facts {
+  readonly id: number;
+  readonly at: number;
+  readonly email: string;
+  readonly firstName: string;
+  readonly lastName: string;
+  readonly phone: string;
+  readonly seeker: string;
+  readonly reference: string | null;
+  readonly title: string | null;
+  readonly months: number;
+  readonly files: readonly { readonly type: string; readonly hash: string; readonly size: number }[];
+}
+
+/** 0.7 job-seeking infos and 2 attachments per application on average, as an account that was looked at had. */
+function toFacts(id: number): Facts {
+  const digest = hash('md5', `application ${id}`);
+  const number = Number.parseInt(digest.slice(0, 8), 16);
+  const firstName = firstNames[number % firstNames.length] as string;
+  const lastName = lastNames[number % lastNames.length] as string;
+  const types = ['resume', ...(number % 3 > 0 ? ['coverLetter'] : []), ...(number % 3 > 1 ? ['screen'] : [])];
+  return {
+    id,
+    at: firstMs + id * stepMs,
+    email: `${digest.slice(0, 9)}@mail.example.com`,
+    firstName,
+    lastName,
+    phone: `+61 491 570 ${String(number % 1000).padStart(3, '0')}`,
+    seeker: `${digest.slice(0, 8)}-${digest.slice(8, 12)}-${digest.slice(12, 16)}-${digest.slice(16, 20)}-${digest.slice(20)}`,
+    reference: number % 5 === 0 ? null : `REQ-2026-${1000 + (number % 800)}`,
+    title: number % 10 < 7 ? (titles[number % titles.length] as string) : null,
+    months: number % 120,
+    files: types.map((type, at) => ({ type, hash: hash('md5', `${id} ${at}`), size: 20_000 + (number % 90_000) })),
+  };
+}
+
+function renderJson(id: number): string {
+  const facts = toFacts(id);
+  return JSON.stringify({
+    ID: id,
+    DateSubmitted: `/Date(${facts.at}+1000)/`,
+    Email: facts.email,
+    FirstName: facts.firstName,
+    LastName: facts.lastName,
+    Phone: facts.phone,
+    JobSeekerID: facts.seeker,
+    ...(facts.reference !== null && { JobReference: facts.reference }),
+    Attachments: facts.files.map((file) => ({
+      DateUploaded: `/Date(${facts.at - 60_000}+1000)/`,
+      HasVirus: false,
+      Hash: file.hash,
+      Href: `advertiser/applications/${file.type.toLowerCase()}/${id}`,
+      Size: file.size,
+      Type: file.type,
+    })),
+    ...(facts.title !== null && {
+      PrimaryJobSeekingInfo: {
+        JobTitle: facts.title,
+        CompanyName: `${facts.lastName} Pty Ltd`,
+        TimeInRole: facts.months,
+        IsNewToWorkForce: false,
+      },
+    }),
+  });
+}
+
+function renderXml(id: number): string {
+  const facts = toFacts(id);
+  const element = (name: string, value: string | number | boolean) => `<${name}>${value}</${name}>`;
+  const files = facts.files.map((file) =>
+    element(
+      'Attachment',
+      element('DateUploaded', toIso(facts.at - 60_000)) +
+        element('HasVirus', false) +
+        element('Hash', file.hash) +
+        element('Href', `advertiser/applications/${file.type.toLowerCase()}/${id}`) +
+        element('Size', file.size) +
+        element('Type', file.type),
+    ),
+  );
+  const info =
+    facts.title === null
+      ? ''
+      : element(
+          'PrimaryJobSeekingInfo',
+          element('JobTitle', facts.title) +
+            element('CompanyName', `${toText(facts.lastName)} Pty Ltd`) +
+            element('TimeInRole', facts.months) +
+            element('IsNewToWorkForce', false),
+        );
+  return element(
+    'JobApplication',
+    element('ID', id) +
+      element('DateSubmitted', toIso(facts.at)) +
+      element('Email', facts.email) +
+      element('FirstName', facts.firstName) +
+      element('LastName', toText(facts.lastName)) +
+      element('Phone', facts.phone) +
+      element('JobSeekerID', facts.seeker) +
+      (facts.reference === null ? '' : element('JobReference', facts.reference)) +
+      element('Attachments', files.join('')) +
+      info,
+  );
+}
+
+const renders = { json: renderJson, xml: renderXml };
+
+function toJsonPage(question: BoardQuestion, elements: readonly string[]): string {
+  const id = (bound: number | null) => (bound === null ? 'null' : `"${bound}"`);
+  const date = (bound: number | null) => (bound === null ? 'null' : `"/Date(${bound}+1000)/"`);
+  const { after, before, afterDate, beforeDate } = question;
+  const echo = `"AfterDate":${date(afterDate)},"AfterID":${id(after)},"BeforeDate":${date(beforeDate)},"BeforeID":${id(before)}`;
+  return `{"JobApplications":{"AdvertiserID":${advertiserId},${echo},"AgentID":null,"JobApplicationsList":[${elements.join()}]}}`;
+}
+
+function toXmlPage(question: BoardQuestion, elements: readonly string[]): string {
+  const element = (name: string, bound: string | number | null) =>
+    bound === null ? `<${name} i:nil="true"/>` : `<${name}>${bound}</${name}>`;
+  const date = (bound: number | null) => (bound === null ? null : toIso(bound));
+  const echo =
+    element('AfterDate', date(question.afterDate)) +
+    element('AfterID', question.after) +
+    element('BeforeDate', date(question.beforeDate)) +
+    element('BeforeID', question.before);
+  const root = 'JobApplications xmlns:i="http://www.w3.org/2001/XMLSchema-instance"';
+  return `<?xml version="1.0" encoding="utf-8"?><${root}><AdvertiserID>${advertiserId}</AdvertiserID>${echo}<AgentID i:nil="true"/><JobApplicationsList>${elements.join('')}</JobApplicationsList></JobApplications>`;
+}
+
+function toIso(ms: number): string {
+  return new Date(ms + 36_000_000).toISOString().replace('Z', '+10:00');
+}
+
+function toText(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll("'", '&apos;');
+}

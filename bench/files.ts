@@ -1,0 +1,128 @@
+// Files from the source into S3, 16 at once: a whole drain (claim, fetch, hash, check, put, prove, one durable transaction) against rclone,
+// which copies the same files from the same server into the same store and keeps no books. Once with 40 ms of latency on both sides,
+// where waiting well is everything, and once without, where CPU is. rclone gets every switch that spares it requests.
+
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { openS3Blobs } from '../src/blobs/s3.ts';
+import { createSource } from '../src/source/client.ts';
+import { describeFile } from '../src/source/file-description.ts';
+import { parseScreens } from '../src/source/screen.ts';
+import { drain } from '../src/sync/drain.ts';
+import { openSpool } from '../src/sync/spool.ts';
+import { type Figure, interleave, report, type Size, toCount, toCpuMs } from './figure.ts';
+import { type FileServers, openFileServers } from './file-servers.ts';
+import { openBenchStore } from './loading.ts';
+import { type BenchDatabase, openPlace } from './place.ts';
+
+// The SDK finds credentials where it always does.
+Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'bench', AWS_SECRET_ACCESS_KEY: 'bench' });
+
+const run = promisify(execFile);
+const sizeBytes = 40_000;
+const concurrency = 16;
+
+export async function* measure(size: Size): AsyncGenerator<Figure> {
+  const rclone = await run('rclone', ['version']).then(
+    ({ stdout }) => stdout.split('\n')[0] ?? 'rclone',
+    () => null,
+  );
+  await using place = await openPlace();
+  for (const [latencyMs, files, atLeast] of [
+    [40, toCount(size, 3_000), 0.9],
+    [0, toCount(size, 3_000), 0.4],
+  ] as const) {
+    await using servers = await openFileServers({ latencyMs, files, sizeBytes });
+    const where = latencyMs > 0 ? `with ${latencyMs} ms latency on both sides` : 'without latency';
+    const row = {
+      figure: `files ${where}, ${concurrency} at once`,
+      anchor: `${rclone ?? 'rclone'} copy, http to s3, ${files} files of ${sizeBytes / 1_000} kB`,
+      goal: { atLeast },
+    };
+    const ours = async () => {
+      await using database = await place.openDatabase();
+      await queue(database, files);
+      return await place.meter(() => fetchAll(database.url, servers, files));
+    };
+    if (rclone === null) {
+      const { only } = await interleave(size.repeats, { only: ours });
+      yield { ...row, ratio: null, ours: only, theirs: null, note: 'rclone is not installed: apt-get install rclone' };
+      continue;
+    }
+    const costs = await interleave(size.repeats, { ours, theirs: () => place.meter(() => copy(servers)) });
+    const rate = (wallMs: number) => `${Math.round((files * 1_000) / wallMs)}/s`;
+    yield {
+      ...row,
+      ...costs,
+      ratio: costs.theirs.wallMs / costs.ours.wallMs,
+      note: `${rate(costs.ours.wallMs)} against ${rate(costs.theirs.wallMs)}; by CPU ${(toCpuMs(costs.theirs) / toCpuMs(costs.ours)).toFixed(2)}`,
+    };
+  }
+}
+
+/** One pending resume per application, as a first load leaves them. */
+async function queue(database: BenchDatabase, files: number): Promise<void> {
+  await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('default', 42)`);
+  await database.query(
+    `WITH a AS (INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq)
+       SELECT 42, n, '', 1 FROM generate_series(1, $1::int) AS n RETURNING application_id),
+     f AS (INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, size_bytes)
+       SELECT 42, application_id, 'resume', 'pending', $2 FROM a RETURNING application_id)
+     INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority) SELECT 42, application_id, 'resume', 0 FROM f`,
+    [files, sizeBytes],
+  );
+}
+
+async function fetchAll(url: string, { sourceUrl, storeUrl }: FileServers, files: number): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'intake-bench-'));
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => rmSync(folder, { recursive: true, force: true }));
+  const signal = AbortSignal.timeout(600_000);
+  const store = stack.use(openBenchStore(url));
+  const source = stack.use(
+    createSource({
+      url: sourceUrl,
+      credential: 'none',
+      format: 'json',
+      idleTimeoutMs: 30_000,
+      totalTimeoutMs: 600_000,
+      connections: concurrency,
+      listMaxBytes: 3_000_000,
+      applicationMaxBytes: 50_000_000,
+      userAgent: 'bench',
+    }),
+  );
+  const blobs = stack.use(
+    openS3Blobs({
+      bucket: 'bench',
+      prefix: 'intake',
+      endpoint: storeUrl,
+      region: 'us-east-1',
+      forcePathStyle: true,
+      checksums: 'WHEN_REQUIRED',
+      connections: concurrency,
+      timeoutMs: 30_000,
+    }),
+  );
+  const spool = await openSpool(folder, 64 * 1024 * 1024);
+  const accounts = [{ name: 'default', advertiserId: 42n, source }];
+  const summary = await drain(
+    { store, blobs, accounts, spool, describeFile, parseScreens, loadSpoolBytes: async () => null },
+    { concurrency, leaseMs: 30_000, maxBytes: 50_000_000, hash: 'learn', patienceMs: 0, graceMs: 0, signal },
+  );
+  if (summary.stored !== files) throw new Error(`${summary.stored} of ${files} files were stored.`);
+}
+
+async function copy({ sourceUrl, storeUrl }: FileServers): Promise<void> {
+  const at = [`:s3,provider=Other,access_key_id=bench,secret_access_key=bench,endpoint="${storeUrl}":bench/copied`];
+  const spared = ['--s3-no-check-bucket', '--s3-no-head', '--no-traverse', '--ignore-times', '--no-update-modtime'];
+  const atOnce = ['--transfers', String(concurrency), '--checkers', String(concurrency)];
+  const args = ['copy', ':http:', ...at, '--http-url', `${sourceUrl}/files/`, ...spared, ...atOnce, '--retries', '1'];
+  // Settings for other programs (a CA bundle, say) stay out of it.
+  await run('rclone', args, { env: { PATH: process.env.PATH, HOME: process.env.HOME } });
+}
+
+if (import.meta.main) await report(measure);

@@ -1,0 +1,76 @@
+// How fast a page of 500 new applications becomes rows, against the fastest and the usual way to write the same rows.
+// One lane: parse, compare, fence, rows, queued downloads, events, books and cursor in one transaction per page, each page once, the next
+// page parsed while one is written. The anchor is what Postgres can do at best: COPY of those very rows, encoded beforehand, read by
+// the server from its own disk, in one transaction, into the same tables with the same indexes and keys. The usual way is a loop of
+// drizzle upserts, one transaction per page.
+
+import { createBoard, createLocalSource } from './board.ts';
+import { openCopies } from './copies.ts';
+import { type Figure, interleave, report, type Size, toCount, toCpuMs } from './figure.ts';
+import { loadPages } from './loading.ts';
+import { openPlace } from './place.ts';
+import { loadRowByRow } from './row-by-row.ts';
+
+export async function* measure(size: Size): AsyncGenerator<Figure> {
+  const applications = toCount(size, 100_000);
+  const few = toCount(size, 5_000);
+  await using place = await openPlace();
+  const source = createLocalSource(createBoard(applications));
+  await warm(source, applications);
+  const load = (writers: 1 | 2) => async () => {
+    await using database = await place.openDatabase();
+    return await place.meter(() => loadPages(database.url, source, { applications, writers }));
+  };
+  await using copies = await openCopies(place, (url) => loadPages(url, source, { applications, writers: 1 }));
+  const costs = await interleave(size.repeats, {
+    oneLane: load(1),
+    twoLanes: load(2),
+    copy: async () => {
+      await using database = await place.openDatabase();
+      return await place.meter(() => copies.fill(database));
+    },
+    rowByRow: async () => {
+      await using database = await place.openDatabase();
+      return await place.meter(() => loadRowByRow(database.url, source, few));
+    },
+  });
+  const { oneLane, twoLanes, copy, rowByRow } = costs;
+  const anchor = `raw COPY of the same ${applications} applications, encoded beforehand, same tables, indexes and keys`;
+  yield {
+    figure: 'first load, one lane, pages of 500',
+    anchor,
+    ratio: copy.wallMs / oneLane.wallMs,
+    goal: { atLeast: 0.8 },
+    ours: oneLane,
+    theirs: copy,
+    note: `by CPU ${(toCpuMs(copy) / toCpuMs(oneLane)).toFixed(2)}`,
+  };
+  yield {
+    figure: 'first load, two lanes with ordered commits (backfill)',
+    anchor,
+    ratio: copy.wallMs / twoLanes.wallMs,
+    goal: { atLeast: 1.15 },
+    ours: twoLanes,
+    theirs: copy,
+    note: `by CPU ${(toCpuMs(copy) / toCpuMs(twoLanes)).toFixed(2)}`,
+  };
+  const share = applications / few;
+  yield {
+    figure: 'first load against a loop of upserts',
+    anchor: `drizzle, row by row, a transaction per page, ${few} applications`,
+    ratio: (rowByRow.wallMs * share) / oneLane.wallMs,
+    goal: { atLeast: 25 },
+    ours: oneLane,
+    theirs: rowByRow,
+    note: `by CPU ${((toCpuMs(rowByRow) * share) / toCpuMs(oneLane)).toFixed(1)}`,
+  };
+}
+
+/** The board renders what is asked for the first time; that is not what is timed. */
+async function warm(source: ReturnType<typeof createLocalSource>, applications: number): Promise<void> {
+  for (let after = 0; after < applications; after += 500) {
+    await source.list({ afterId: BigInt(after) }, AbortSignal.timeout(60_000));
+  }
+}
+
+if (import.meta.main) await report(measure);

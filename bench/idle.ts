@@ -1,0 +1,49 @@
+// What an advertiser costs at whom nothing happens, and whether a thousand or ten thousand of them cost the same each. Measured by
+// idle-advertisers.ts, which prints a table for people; here its lines become figures.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { type Figure, report, type Size } from './figure.ts';
+
+export async function* measure(size: Size): AsyncGenerator<Figure> {
+  const sizes = size.quick ? [10, 1_000] : [10, 1_000, 10_000];
+  const args = [join(import.meta.dirname, 'idle-advertisers.ts'), ...sizes.map(String)];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(child, 'exit');
+  for await (const line of createInterface({ input: child.stdout })) {
+    const cells = line.split('|').slice(1, -1).map(Number);
+    const [advertisers = 0, pollsPerSecond = 0, workerMs = 0, postgresMs = 0, walBytes = 0, ratio = 0] = cells;
+    if (cells.length < 6 || Number.isNaN(ratio)) continue;
+    const ours = { wallMs: 1_000 / pollsPerSecond, nodeMs: workerMs, postgresMs };
+    const row = { ours, theirs: null };
+    if (advertisers === sizes[0]) {
+      const anchor = 'one HTTP round trip plus one SELECT at least';
+      const cpuMs = workerMs + postgresMs;
+      yield {
+        ...row,
+        figure: 'poll of an idle advertiser, CPU',
+        anchor,
+        ratio: cpuMs,
+        unit: 'ms',
+        goal: { atMost: 3 },
+      };
+      yield {
+        ...row,
+        figure: 'poll of an idle advertiser, WAL',
+        anchor,
+        ratio: walBytes,
+        unit: 'bytes',
+        goal: { atMost: 500 },
+      };
+    } else {
+      const figure = `${advertisers} advertisers, idle: cost of each`;
+      yield { ...row, figure, anchor: `at ${sizes[0]}`, ratio, goal: { atMost: 1.2 } };
+    }
+  }
+  const [code] = (await ended) as [number | null];
+  if (code !== 0) throw new Error(`bench/idle-advertisers.ts ended with ${code}.`);
+}
+
+if (import.meta.main) await report(measure);

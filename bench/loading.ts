@@ -1,0 +1,77 @@
+// Pages to rows by the product's own way, without a network: parse a page, commit it with its books, go on. Each page is read once; what a
+// proof reads again is measured in whole-path.ts and sweep-requests.ts.
+
+import type { Source } from '../src/source/client.ts';
+import type { PageCommit } from '../src/store/comparing.ts';
+import { openStore, type Store } from '../src/store/store.ts';
+import type { Progress } from '../src/store/sweeps.ts';
+import { holdLane } from '../src/sync/lane.ts';
+import { pageCap } from './board.ts';
+
+export interface LoadRequest {
+  readonly applications: number;
+  /** Pages written at once: one as by a live sweep, or two that are committed in order, as by a backfill. */
+  readonly writers: 1 | 2;
+}
+
+/** Opens the benches' store on a database. */
+export function openBenchStore(url: string): Store {
+  return openStore({ url, role: 'bench', privacyKey: Buffer.from('a privacy key for the benches') });
+}
+
+/** Loads ids 1 to `applications`; the next page is parsed while one is written. */
+export async function loadPages(url: string, source: Source, { applications, writers }: LoadRequest): Promise<void> {
+  const signal = new AbortController().signal;
+  await using store = openBenchStore(url);
+  const first = await list(source, 0, signal);
+  const { advertiserId } = first;
+  if (advertiserId === null) throw new Error('The board does not say whose it is.');
+  const { name } = await store.ensureAdvertiser('default', advertiserId);
+  await using lane = await holdLane(store, { name, lane: 'backfill', owner: 'bench', leaseMs: 60_000, signal });
+  const { sweepId, startedAt } = await store.beginSweep();
+  const sweep = { sweepId, purpose: 'backfill', axis: 'id', low: 1n, high: null, startedAt } as const;
+  const toProgress = (after: number, bytes: number): Progress => {
+    const through = BigInt(after + pageCap);
+    return {
+      sweep,
+      quiet: false,
+      outside: false,
+      facts: JSON.stringify({ through: String(through) }),
+      dropped: after === 0 ? [] : [BigInt(after + 1)],
+      added: [{ low: through + 1n, high: null, state: 'open', evidence: '{}' }],
+      bytes,
+      cursor: through,
+      ended: null,
+    };
+  };
+  const commits: Promise<unknown>[] = [];
+  let page = first;
+  for (let after = 0; after < applications; after += pageCap) {
+    const { bytes } = page;
+    const turn = commits.at(-1);
+    const commit: PageCommit = {
+      lease: lane.lease,
+      advertiserId,
+      seq: await store.takeSeq(),
+      applications: page.applications,
+      rejects: page.rejects,
+      startedAt,
+      asked: { low: BigInt(after + 1), high: null, mostMissing: 21, fromTop: false },
+      isApart: writers > 1,
+      learn: async () => {
+        await turn;
+        return toProgress(after, bytes);
+      },
+    };
+    commits.push(store.commitPage(commit));
+    if (after + pageCap < applications) page = await list(source, after + pageCap, signal);
+    if (commits.length >= writers) await commits.shift();
+  }
+  await Promise.all(commits);
+}
+
+async function list(source: Source, after: number, signal: AbortSignal) {
+  const answer = await source.list({ afterId: BigInt(after) }, signal);
+  if (answer.kind !== 'page') throw new Error('The board answered with too much.');
+  return answer.page;
+}

@@ -1,0 +1,110 @@
+// The published figures: npm run bench [-- --only NAME] [-- --quick] [-- --json]. Runs every bench as a process of its own, one after the
+// other, and prints its figures as they come; a whole run at full size also writes bench/results.md.
+
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { cpus, loadavg, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { parseArgs } from 'node:util';
+import { type Figure, renderFigure, renderGoal } from './figure.ts';
+
+/** In the order of the table. */
+const benches = [
+  'first-load',
+  'sync-engine',
+  're-poll',
+  'whole-path',
+  'xml-list',
+  'growth',
+  'files',
+  'large-files',
+  'queue',
+  'sweep-requests',
+  'idle',
+  'start',
+];
+
+/** A figure as a bench prints it with --json. */
+type Line = Omit<Figure, 'ours' | 'theirs'> & {
+  readonly met: boolean | null;
+  readonly ours: { readonly wallMs: number; readonly cpuMs: number } | null;
+  readonly theirs: { readonly wallMs: number; readonly cpuMs: number } | null;
+};
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string' },
+    quick: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+  },
+});
+const chosen = benches.filter((name) => values.only === undefined || name === values.only);
+if (chosen.length === 0) throw new Error(`There is no bench "${values.only}". There are: ${benches.join(', ')}.`);
+
+const lines: Line[] = [];
+let failed = false;
+const loads = [loadavg()[0] ?? 0];
+for (const name of chosen) {
+  failed = !(await run(name)) || failed;
+  loads.push(loadavg()[0] ?? 0);
+}
+if (!values.quick && values.only === undefined && !failed) {
+  writeFileSync(join(import.meta.dirname, 'results.md'), renderResults());
+}
+process.exitCode = failed ? 1 : 0;
+
+/** Runs one bench; its lines are kept and shown. False when it ended badly. */
+async function run(name: string): Promise<boolean> {
+  const args = [join(import.meta.dirname, `${name}.ts`), '--json', ...(values.quick ? ['--quick'] : [])];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  for await (const text of createInterface({ input: child.stdout })) {
+    const line = JSON.parse(text) as Line;
+    lines.push(line);
+    console.log(
+      values.json
+        ? text
+        : `${toVerdict(line).padEnd(8)} ${line.figure}: ${renderFigure(line)} (goal ${renderGoal(line.goal, line.unit)})`,
+    );
+  }
+  if ((await ended) === 0) return true;
+  console.error(`bench/${name}.ts did not come to its end.`);
+  return false;
+}
+
+function toVerdict({ met }: Line): string {
+  return met === null ? '-' : met ? 'met' : 'not met';
+}
+
+function renderResults(): string {
+  const cost = (side: Line['ours']) => (side === null ? '' : `${toSeconds(side.wallMs)} / ${toSeconds(side.cpuMs)}`);
+  const rows = lines.map((line) =>
+    [
+      line.figure,
+      line.anchor,
+      renderGoal(line.goal, line.unit),
+      `**${renderFigure(line)}**`,
+      toVerdict(line),
+      cost(line.ours),
+      cost(line.theirs),
+      line.note ?? '',
+    ].join(' | '),
+  );
+  const [cpu] = cpus();
+  const machine = `${cpus().length} x ${cpu?.model ?? process.arch}, ${Math.round(totalmem() / 2 ** 30)} GB, ${process.platform} ${process.arch}, Node ${process.version}`;
+  return `# Figures
+
+\`npm run bench\` on ${machine}, the embedded Postgres 18 with fsync on, ${new Date().toISOString().slice(0, 10)}; load average ${Math.min(...loads).toFixed(1)} to ${Math.max(...loads).toFixed(1)} during the run.
+
+Every figure is a ratio to its anchor, measured in the same run: both sides three times, in turns, the least of each counted. Ratios say something on any machine, seconds only of this one. Seconds are wall / CPU of node and Postgres together. What cost what, and what did not help, stands in docs/performance.md.
+
+| figure | anchor | goal | measured | | ours, s | anchor, s | |
+|---|---|---|---|---|---|---|---|
+${rows.map((row) => `| ${row} |`).join('\n')}
+`;
+}
+
+function toSeconds(ms: number): string {
+  return (ms / 1_000).toFixed(2);
+}

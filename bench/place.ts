@@ -1,0 +1,128 @@
+// Where the benches run: a Postgres of their own with fsync on, a fresh database for every run, and a meter that counts the CPU of
+// this process, of the processes it started, and of every server process beside the clock.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import pg from 'pg';
+import { openEmbedded } from '../src/store/embedded.ts';
+import { migrate } from '../src/store/migrations.ts';
+
+/** What some work took. Of several runs the least of each: what the machine does beside it only adds. */
+export interface Cost {
+  readonly wallMs: number;
+  /** CPU of node (and of processes it started) and of Postgres. */
+  readonly nodeMs: number;
+  readonly postgresMs: number;
+}
+
+export interface Place extends AsyncDisposable {
+  /** A fresh database with the product's schema; gone when disposed. */
+  openDatabase(): Promise<BenchDatabase>;
+  /** Does the work and says what it took; after a checkpoint, unless WAL is being counted: a first touch after one logs a whole page. */
+  meter(work: () => Promise<unknown>, options?: { readonly checkpoint: boolean }): Promise<Cost>;
+}
+
+export interface BenchDatabase extends AsyncDisposable {
+  readonly url: string;
+  query<Row extends pg.QueryResultRow>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
+}
+
+// The same for both sides of every ratio: no checkpoint and no autovacuum in the middle of one of them.
+const settings = { autovacuum: 'off', max_wal_size: '8GB', checkpoint_timeout: '1h' };
+
+/** Joins or starts the benches' server, which keeps its data under bench/.intake. */
+export async function openPlace(): Promise<Place> {
+  await using stack = new AsyncDisposableStack();
+  const server = stack.use(await openEmbedded({ root: import.meta.dirname }));
+  const admin = stack.use(await openClient(server.url));
+  for (const [name, value] of Object.entries(settings)) await admin.query(`ALTER SYSTEM SET ${name} = '${value}'`);
+  await admin.query('SELECT pg_reload_conf()');
+  const [fsync] = await admin.query<{ fsync: string }>('SHOW fsync');
+  if (fsync?.fsync !== 'on') throw new Error('The benches measure durable writes: fsync must be on.');
+  const [backend] = await admin.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  const postmaster = loadStat(backend?.pid ?? 0).parent;
+  const prefix = `bench_${process.pid}`;
+  await admin.query(`CREATE DATABASE ${prefix}`);
+  stack.defer(async () => void (await admin.query(`DROP DATABASE ${prefix} WITH (FORCE)`)));
+  await migrate(toUrl(server.url, prefix));
+  let opened = 0;
+  const owned = stack.move();
+  return {
+    async openDatabase() {
+      const name = `${prefix}_${++opened}`;
+      await admin.query(`CREATE DATABASE ${name} TEMPLATE ${prefix} STRATEGY FILE_COPY`);
+      const client = await openClient(toUrl(server.url, name));
+      return {
+        url: toUrl(server.url, name),
+        query: (sql, values) => client.query(sql, values),
+        async [Symbol.asyncDispose]() {
+          await client[Symbol.asyncDispose]();
+          await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
+        },
+      };
+    },
+    async meter(work, { checkpoint } = { checkpoint: true }) {
+      if (checkpoint) await admin.query('CHECKPOINT');
+      const before = [performance.now(), loadNodeMs(), loadTreeMs(postmaster)] as const;
+      await work();
+      return {
+        wallMs: performance.now() - before[0],
+        nodeMs: loadNodeMs() - before[1],
+        postgresMs: loadTreeMs(postmaster) - before[2],
+      };
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+async function openClient(url: string) {
+  const client = new pg.Client({ connectionString: url, application_name: 'bench' });
+  client.on('error', () => undefined);
+  await client.connect();
+  return {
+    async query<Row extends pg.QueryResultRow>(sql: string, values: readonly unknown[] = []): Promise<Row[]> {
+      return (await client.query<Row>(sql, [...values])).rows;
+    },
+    [Symbol.asyncDispose]: () => client.end(),
+  };
+}
+
+function toUrl(server: string, database: string): string {
+  return Object.assign(new URL(server), { pathname: `/${database}` }).href;
+}
+
+/** Linux counts in hundredths of a second. */
+const tickMs = 10;
+
+/** CPU of this process, finely, and of the children it has seen the end of. */
+function loadNodeMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000 + loadStat(process.pid).childrenTicks * tickMs;
+}
+
+/** CPU of a process, of its living children and of those that have ended; read again when one ended meanwhile. */
+function loadTreeMs(root: number): number {
+  for (;;) {
+    const { ownTicks, childrenTicks } = loadStat(root);
+    let ticks = ownTicks + childrenTicks;
+    for (const name of readdirSync('/proc')) {
+      if (!/^\d+$/.test(name)) continue;
+      const stat = loadStat(Number(name));
+      if (stat.parent === root) ticks += stat.ownTicks + stat.childrenTicks;
+    }
+    if (loadStat(root).childrenTicks === childrenTicks) return ticks * tickMs;
+  }
+}
+
+function loadStat(pid: number): { readonly parent: number; readonly ownTicks: number; readonly childrenTicks: number } {
+  try {
+    // The name may hold spaces and brackets; what follows it is numbers.
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ')
+      .map(Number);
+    const at = (field: number) => fields[field - 3] ?? 0;
+    return { parent: at(4), ownTicks: at(14) + at(15), childrenTicks: at(16) + at(17) };
+  } catch {
+    return { parent: 0, ownTicks: 0, childrenTicks: 0 };
+  }
+}

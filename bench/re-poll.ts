@@ -1,0 +1,106 @@
+// What it costs to read 10,000 applications again that have not changed, against loading them. Nothing may be written to the tables of
+// applications: no row version, no lock, no byte of WAL; the whole round, with its lease and its numbers, stays under 500 bytes.
+// WAL is the difference of the log's positions in a server where nobody else writes; rows written are what Postgres counts per table.
+
+import { createBoard, createLocalSource, pageCap } from './board.ts';
+import { type Figure, report, type Size, toCount, toCpuMs } from './figure.ts';
+import { loadPages, openBenchStore } from './loading.ts';
+import { type BenchDatabase, type Cost, openPlace } from './place.ts';
+
+export async function* measure(size: Size): AsyncGenerator<Figure> {
+  const applications = toCount(size, 10_000);
+  await using place = await openPlace();
+  const source = createLocalSource(createBoard(applications));
+  await warm();
+  let best: { first: Cost; again: Cost; walBytes: number; written: number } | null = null;
+  for (let repeat = 0; repeat < size.repeats; repeat++) {
+    await using database = await place.openDatabase();
+    const first = await place.meter(() => loadPages(database.url, source, { applications, writers: 1 }));
+    // The first look after a load sets hint bits; what is measured is every look after it.
+    await readAgain(database.url);
+    const before = await snapshot(database);
+    const again = await place.meter(() => readAgain(database.url), { checkpoint: false });
+    const after = await snapshot(database);
+    const run = { first, again, walBytes: after.wal - before.wal, written: after.versions - before.versions };
+    if (best === null || toCpuMs(run.again) < toCpuMs(best.again)) best = run;
+  }
+  if (best === null) return;
+  const anchor = `first load of the same ${applications} applications`;
+  const sides = { ours: best.again, theirs: best.first };
+  yield {
+    figure: 're-poll of unchanged applications, CPU',
+    anchor,
+    ratio: toCpuMs(best.again) / toCpuMs(best.first),
+    goal: { atMost: 0.05 },
+    ...sides,
+  };
+  yield {
+    figure: 're-poll of unchanged applications, rows written in application tables',
+    anchor,
+    ratio: best.written,
+    unit: 'rows',
+    goal: { atMost: 0 },
+    ...sides,
+  };
+  yield {
+    figure: 're-poll of unchanged applications, WAL in all',
+    anchor,
+    ratio: best.walBytes,
+    unit: 'bytes',
+    goal: { atMost: 500 },
+    ...sides,
+  };
+
+  /** Every page once more, as a poll over all of it would. */
+  async function readAgain(url: string): Promise<void> {
+    await using store = openBenchStore(url);
+    const signal = AbortSignal.timeout(600_000);
+    const lease = await store.claimLease({ name: 'default', lane: 'backfill', owner: 'bench', leaseMs: 60_000 });
+    if (lease === null) throw new Error('The lane is not free.');
+    const { sweepId, startedAt } = await store.beginSweep();
+    for (let after = 0; after < applications; after += pageCap) {
+      const answer = await source.list({ afterId: BigInt(after) }, signal);
+      if (answer.kind !== 'page' || answer.page.advertiserId === null) throw new Error('The board gave no page.');
+      await store.commitPage({
+        lease,
+        advertiserId: answer.page.advertiserId,
+        seq: await store.takeSeq(),
+        applications: answer.page.applications,
+        rejects: [],
+        startedAt,
+        asked: { low: BigInt(after + 1), high: BigInt(after + pageCap), mostMissing: 21, fromTop: false },
+        learn: () => ({
+          sweep: { sweepId, purpose: 'backfill', axis: 'id', low: 1n, high: null, startedAt },
+          quiet: true,
+          outside: false,
+          facts: '{}',
+          dropped: [],
+          added: [],
+          bytes: 0,
+          cursor: null,
+          ended: null,
+        }),
+      });
+    }
+    await store.releaseLease(lease);
+  }
+
+  async function warm(): Promise<void> {
+    await using database = await place.openDatabase();
+    await loadPages(database.url, source, { applications, writers: 1 });
+    await readAgain(database.url);
+  }
+}
+
+/** Where the log of the server ends, and how many row versions the tables of applications have ever had. */
+async function snapshot(database: BenchDatabase): Promise<{ wal: number; versions: number }> {
+  await database.query('SELECT pg_stat_force_next_flush()');
+  const [row] = await database.query<{ wal: number; versions: number }>(
+    `SELECT (pg_current_wal_insert_lsn() - '0/0')::float8 AS wal,
+       (SELECT sum(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_user_tables
+        WHERE schemaname = 'intake' AND relname IN ('applications', 'primary_job_seeking_info', 'attachments', 'downloads', 'events'))::float8 AS versions`,
+  );
+  return { wal: row?.wal ?? Number.NaN, versions: row?.versions ?? Number.NaN };
+}
+
+if (import.meta.main) await report(measure);

@@ -1,0 +1,62 @@
+// Boards in a process of their own, so that neither their memory nor their CPU is counted: the sandbox, and the cheap board over HTTP.
+// As a child process: node bench/servers.ts sandbox|board APPLICATIONS; it sends its address and credential and ends with its parent.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { openSandbox } from '../src/sandbox/server.ts';
+import { createBoard, pageCap } from './board.ts';
+
+export interface BoardServer extends AsyncDisposable {
+  readonly url: string;
+  readonly credential: string;
+}
+
+/** Starts a board with so many applications, in pages of 500. */
+export async function openBoardServer(kind: 'sandbox' | 'board', applications: number): Promise<BoardServer> {
+  const args = [import.meta.filename, kind, String(applications)];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  const [address] = (await once(child, 'message')) as [{ url: string; credential: string }];
+  return {
+    ...address,
+    async [Symbol.asyncDispose]() {
+      const ended = once(child, 'exit');
+      child.disconnect();
+      await ended;
+    },
+  };
+}
+
+async function serveSandbox(applications: number): Promise<void> {
+  await using sandbox = await openSandbox({ applications, choices: { pageCap } });
+  process.send?.({ url: sandbox.url, credential: sandbox.credential });
+  await once(process, 'disconnect');
+}
+
+async function serveBoard(applications: number): Promise<void> {
+  const board = createBoard(applications);
+  const server = createServer((request, response) => {
+    const query = new URL(request.url ?? '/', 'http://board').searchParams;
+    const id = (name: string) => (query.has(name) ? Number(query.get(name)) : null);
+    // Filters are written in +10:00 without saying so.
+    const date = (name: string) => (query.has(name) ? Date.parse(`${query.get(name)}+10:00`) : null);
+    const question = {
+      after: id('afterid'),
+      before: id('beforeid'),
+      afterDate: date('afterdate'),
+      beforeDate: date('beforedate'),
+    };
+    response.setHeader('content-type', 'application/json; charset=utf-8');
+    response.end(board.list(question, 'json'));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  process.send?.({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, credential: 'bench' });
+  await once(process, 'disconnect');
+  process.exit(0);
+}
+
+if (import.meta.main) {
+  const [kind, applications] = process.argv.slice(2);
+  await (kind === 'sandbox' ? serveSandbox : serveBoard)(Number(applications));
+}

@@ -1,0 +1,30 @@
+// The most memory that a process ever held, by the kernel's own high-water mark. Linux only.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+
+/** Runs node to its end, with nothing of this process's environment; the peak of its resident memory, in bytes. */
+export async function watchPeak(args: readonly string[], env: Readonly<Record<string, string>>): Promise<number> {
+  const child = spawn(process.execPath, args, {
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said = (said + text).slice(-2_000);
+  });
+  let peakBytes = 0;
+  const timer = setInterval(() => {
+    try {
+      const [, kb] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? [];
+      peakBytes = Math.max(peakBytes, Number(kb ?? 0) * 1_024);
+    } catch {
+      // It has just ended.
+    }
+  }, 20);
+  const [code] = await once(child, 'exit');
+  clearInterval(timer);
+  if (code !== 0) throw new Error(`It ended with ${code}: ${said}`);
+  return peakBytes;
+}

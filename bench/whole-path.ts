@@ -1,0 +1,110 @@
+// From the sandbox over HTTP to rows, with the proof: everything `intake sync --no-files` does for an account that it sees for the first
+// time. The anchor does the least that could be called the same: the very same requests over HTTP, JSON.parse, and COPY of the rows.
+
+import { Pool } from 'undici';
+import { createSource, type ListFilters, type Source } from '../src/source/client.ts';
+import { syncRound } from '../src/sync/round.ts';
+import { openCopies } from './copies.ts';
+import { type Figure, interleave, report, type Size, toCount, toCpuMs } from './figure.ts';
+import { openBenchStore } from './loading.ts';
+import { openPlace } from './place.ts';
+import { type BoardServer, openBoardServer } from './servers.ts';
+
+export async function* measure(size: Size): AsyncGenerator<Figure> {
+  const applications = toCount(size, 50_000);
+  await using place = await openPlace();
+  await using sandbox = await openBoardServer('sandbox', applications);
+  const asked: ListFilters[] = [];
+  // What our reading asks is written down once, and asked again by the anchor.
+  await using copies = await openCopies(place, (url) => sync(url, sandbox, applications, asked));
+  const costs = await interleave(size.repeats, {
+    ours: async () => {
+      await using database = await place.openDatabase();
+      return await place.meter(() => sync(database.url, sandbox, applications));
+    },
+    theirs: async () => {
+      await using database = await place.openDatabase();
+      return await place.meter(async () => {
+        await askAll(sandbox, asked);
+        await copies.fill(database);
+      });
+    },
+  });
+  yield {
+    figure: 'whole path: sandbox over HTTP to rows',
+    anchor: `the same ${asked.length} requests and JSON.parse without a database, plus COPY; ${applications} applications`,
+    ratio: costs.theirs.wallMs / costs.ours.wallMs,
+    goal: { atLeast: 0.6 },
+    ...costs,
+    note: `${Math.round((applications * 1_000) / costs.ours.wallMs)} applications/s; by CPU ${(toCpuMs(costs.theirs) / toCpuMs(costs.ours)).toFixed(2)}`,
+  };
+}
+
+/** A first round; what it asks is added to `asked`. */
+async function sync(url: string, board: BoardServer, applications: number, asked: ListFilters[] = []): Promise<void> {
+  await using store = openBenchStore(url);
+  await using source = createSource({
+    ...board,
+    format: 'json',
+    idleTimeoutMs: 30_000,
+    totalTimeoutMs: 600_000,
+    connections: 8,
+    listMaxBytes: 3_000_000,
+    applicationMaxBytes: 50_000_000,
+    userAgent: 'bench',
+  });
+  const noted: Source = {
+    ...source,
+    list(filters, signal) {
+      asked.push(filters);
+      return source.list(filters, signal);
+    },
+  };
+  const sweeps = await syncRound(
+    { store, source: noted },
+    {
+      name: 'default',
+      advertiserId: null,
+      owner: 'bench',
+      leaseMs: 60_000,
+      lagMs: 0,
+      startAt: null,
+      recheck: false,
+      patienceMs: 0,
+      signal: AbortSignal.timeout(600_000),
+    },
+  );
+  const added = sweeps.reduce((sum, sweep) => sum + sweep.added, 0);
+  if (added !== applications) throw new Error(`${added} of ${applications} applications came.`);
+}
+
+async function askAll({ url, credential }: BoardServer, asked: readonly ListFilters[]): Promise<void> {
+  const pool = new Pool(url, { connections: 2 });
+  const headers = { authorization: `SWS ${credential}`, accept: 'application/json' };
+  const rest = asked.values();
+  // Two at once, as the reading does.
+  const ask = async () => {
+    for (const filters of rest) {
+      const names = {
+        afterId: 'afterid',
+        beforeId: 'beforeid',
+        afterDate: 'afterdate',
+        beforeDate: 'beforedate',
+      } as const;
+      const query = new URLSearchParams({ include: 'primaryjobseekinginfo' });
+      for (const [name, value] of Object.entries(filters) as [keyof ListFilters, bigint | number][]) {
+        const isDate = name === 'afterDate' || name === 'beforeDate';
+        query.set(
+          names[name],
+          isDate ? new Date(Number(value) + 36_000_000).toISOString().slice(0, 19) : String(value),
+        );
+      }
+      const { body } = await pool.request({ method: 'GET', path: `/v1/advertiser/applications?${query}`, headers });
+      JSON.parse(await body.text());
+    }
+  };
+  await Promise.all([ask(), ask()]);
+  await pool.close();
+}
+
+if (import.meta.main) await report(measure);

@@ -1,0 +1,228 @@
+// The fenced transaction that ends downloads: blobs, attachments, screen rows, ready and events together, or nothing. Those of one
+// advertiser that end at about the same time share it. Each token is checked inside, so a claim that changed hands writes nothing.
+import type { Note } from '../domain/application.ts';
+import type { FinalState } from '../domain/attempts.ts';
+import type { BlobFacts } from '../domain/blob.ts';
+import type { ScreenReading } from '../domain/screen.ts';
+import { Trouble } from '../domain/trouble.ts';
+import { sameBytes } from './condemned.ts';
+import { type Database, type Queryable, untilSettled } from './database.ts';
+import type { Claim } from './downloads.ts';
+import { appendEvents } from './events.ts';
+import type { FileDescription } from './files.ts';
+import { reopenAttachments, settleReady } from './ready.ts';
+import { replaceScreens } from './screens.ts';
+
+/** How a download ended. */
+export type Settlement = StoredFile | { readonly kind: 'final'; readonly state: FinalState; readonly reason: string };
+
+export interface StoredFile extends FileDescription {
+  readonly kind: 'stored';
+  readonly blob: BlobFacts & { readonly key: string };
+  readonly notes: readonly Note[];
+  /** True when Hash spared the download. */
+  readonly linked: boolean;
+  /** What a comparison with the twin showed, where there was one. */
+  readonly compared: 'agreed' | 'contradicted' | null;
+  /** Null for a file, and for a screen that cannot be read. */
+  readonly screens: ScreenReading | null;
+}
+
+/** `lost`: the claim changed hands, nothing was written. `unlinkable`: the blob to link to is no longer held, nothing was written. */
+export type Settled = 'stored' | FinalState | 'lost' | 'unlinkable';
+
+export interface Ending {
+  readonly claim: Claim;
+  readonly settlement: Settlement;
+}
+
+/** Ends downloads of one advertiser: everything that means for the database, in one transaction. One that cannot be written costs no other. */
+export async function settleDownloads(
+  db: Database,
+  endings: readonly Ending[],
+): Promise<readonly PromiseSettledResult<Settled>[]> {
+  try {
+    const settled = await untilSettled(() => db.transaction((tx) => write(tx, endings)));
+    return settled.map((value) => ({ status: 'fulfilled', value }));
+  } catch (error) {
+    if (endings.length === 1 && error instanceof Unlinkable) return [{ status: 'fulfilled', value: 'unlinkable' }];
+    // A database that takes no work takes none of them one by one either.
+    if (endings.length === 1 || error instanceof Trouble)
+      return endings.map(() => ({ status: 'rejected', reason: error }));
+    return (await Promise.all(endings.map((ending) => settleDownloads(db, [ending])))).flat();
+  }
+}
+
+class Unlinkable extends Error {}
+
+async function write(tx: Queryable, endings: readonly Ending[]): Promise<Settled[]> {
+  const advertiserId = endings[0]?.claim.advertiserId ?? 0n;
+  const held = await takeOut(tx, advertiserId, endings);
+  const won = endings.filter((_, at) => held.has(at));
+  const condemned = await takeBlobs(tx, advertiserId, won.map(({ settlement }) => settlement).filter(isStored));
+  const settledAs = ({ settlement }: Ending) =>
+    isStored(settlement) ? (condemned.has(settlement.blob.sha256) ? 'infected' : 'stored') : settlement.state;
+  const stored = won.filter((ending): ending is Kept => settledAs(ending) === 'stored');
+  const unchanged = await writeStored(tx, advertiserId, stored);
+  await writeEnded(
+    tx,
+    advertiserId,
+    won.filter((ending) => settledAs(ending) !== 'stored'),
+  );
+  await replaceScreens(tx, advertiserId, stored.filter(({ claim }) => claim.kind === 'screen').map(toReplacement));
+  await learnOfHash(tx, advertiserId, stored, unchanged);
+  const ids = [...new Set(won.map(({ claim }) => claim.applicationId))];
+  await appendEvents(tx, advertiserId, await settleReady(tx, advertiserId, ids));
+  return endings.map((ending, at) => (held.has(at) ? settledAs(ending) : 'lost'));
+}
+
+type Kept = Ending & { readonly settlement: StoredFile };
+
+function isStored(settlement: Settlement): settlement is StoredFile {
+  return settlement.kind === 'stored';
+}
+
+function toReplacement({ claim: { applicationId }, settlement: { blob, screens } }: Kept) {
+  return { applicationId, sha256: blob.sha256, reading: screens ?? { screens: [], parserVersion: 0 } };
+}
+
+/** The fence: without our token on its row there is nothing for us to end. Applications are locked first and in order, as pages lock them. */
+async function takeOut(tx: Queryable, advertiserId: bigint, endings: readonly Ending[]): Promise<Set<number>> {
+  const rows = await tx.query<{ at: number }>(
+    `WITH ended AS MATERIALIZED (
+       SELECT * FROM unnest($2::bigint[], $3::text[], $4::uuid[]) WITH ORDINALITY AS e (application_id, kind, token, at)
+     ), held AS MATERIALIZED (
+       SELECT application_id FROM intake.applications WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])
+       ORDER BY application_id FOR NO KEY UPDATE
+     )
+     DELETE FROM intake.downloads d USING ended JOIN held USING (application_id)
+     WHERE d.advertiser_id = $1 AND d.application_id = ended.application_id AND d.kind = ended.kind AND d.lease_token = ended.token
+     RETURNING ended.at::int - 1 AS at`,
+    [
+      advertiserId,
+      endings.map(({ claim }) => claim.applicationId),
+      endings.map(({ claim }) => claim.kind),
+      endings.map(({ claim }) => claim.token),
+    ],
+  );
+  return new Set(rows.map((row) => row.at));
+}
+
+/** The blobs' rows, locked until COMMIT. Returns what is condemned among them: what was put of that meanwhile must go again. */
+async function takeBlobs(tx: Queryable, advertiserId: bigint, files: readonly StoredFile[]): Promise<Set<string>> {
+  const put = files.filter((file) => !file.linked).map((file) => file.blob);
+  const linked = [...new Set(files.filter((file) => file.linked).map((file) => file.blob.sha256))];
+  const rows: { sha256: string; state: string }[] = [];
+  if (put.length > 0) {
+    rows.push(
+      ...(await tx.query<{ sha256: string; state: string }>(
+        `INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state, verified_at)
+         SELECT DISTINCT ON (sha256) $1, sha256, size_bytes, key, 'stored', now()
+         FROM unnest($2::text[], $3::bigint[], $4::text[]) AS f (sha256, size_bytes, key) ORDER BY sha256
+         ON CONFLICT (advertiser_id, sha256) DO UPDATE SET
+           state = CASE WHEN b.state = 'condemned' THEN b.state ELSE 'stored' END, verified_at = now(), orphaned_at = NULL,
+           emptied_at = CASE WHEN b.state <> 'condemned' THEN b.emptied_at END
+         RETURNING sha256, state`,
+        [advertiserId, put.map((blob) => blob.sha256), put.map((blob) => blob.sizeBytes), put.map((blob) => blob.key)],
+      )),
+    );
+  }
+  if (linked.length > 0) {
+    const found = await tx.query<{ sha256: string; state: string }>(
+      `UPDATE intake.blobs SET orphaned_at = NULL
+       WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state IN ('stored', 'condemned') RETURNING sha256, state`,
+      [advertiserId, linked],
+    );
+    if (found.length < linked.length) throw new Unlinkable();
+    rows.push(...found);
+  }
+  return new Set(rows.filter((row) => row.state === 'condemned').map((row) => row.sha256));
+}
+
+/** The same bytes as before are no new version: the earlier row is taken back. Returns how many differ from it in Hash alone. */
+async function writeStored(tx: Queryable, advertiserId: bigint, stored: readonly Kept[]): Promise<number> {
+  if (stored.length === 0) return 0;
+  const files = stored.map(({ claim, settlement }) => ({
+    application_id: String(claim.applicationId),
+    kind: claim.kind,
+    sha256: settlement.blob.sha256,
+    content_type: settlement.contentType,
+    detected_type: settlement.detectedType,
+    file_name: settlement.fileName,
+    notes: settlement.notes.length > 0 ? settlement.notes : null,
+    linked: settlement.linked,
+    parser_version: settlement.screens?.parserVersion ?? null,
+  }));
+  const rows = await tx.query<{ unchanged: boolean }>(storeSql, [advertiserId, JSON.stringify(files)]);
+  return rows.filter((row) => row.unchanged).length;
+}
+
+const storeSql = `
+  WITH file AS MATERIALIZED (
+    SELECT * FROM jsonb_to_recordset($2::jsonb) AS f (application_id bigint, kind text, sha256 text, content_type text,
+      detected_type text, file_name text, notes jsonb, linked boolean, parser_version int)
+  ), same AS (
+    DELETE FROM intake.attachment_versions v USING file f, intake.attachments a
+    WHERE a.advertiser_id = $1 AND a.application_id = f.application_id AND a.kind = f.kind
+      AND v.advertiser_id = $1 AND v.application_id = f.application_id AND v.kind = f.kind
+      AND v.version = a.version - 1 AND v.sha256 = f.sha256 AND v.state = 'stored'
+    RETURNING v.application_id, v.kind, v.version, v.source_hash IS DISTINCT FROM a.source_hash AS by_hash
+  )
+  UPDATE intake.attachments a SET state = 'stored', reason = NULL, sha256 = f.sha256, content_type = f.content_type,
+    detected_type = f.detected_type, file_name = f.file_name, notes = f.notes, linked = f.linked, parser_version = f.parser_version,
+    stored_at = now(), version = coalesce(same.version, a.version)
+  FROM file f LEFT JOIN same USING (application_id, kind)
+  WHERE a.advertiser_id = $1 AND a.application_id = f.application_id AND a.kind = f.kind
+  RETURNING coalesce(same.by_hash, false) AS unchanged`;
+
+/** Ended without bytes to keep: final by verdict, or infected because these bytes are condemned. */
+async function writeEnded(tx: Queryable, advertiserId: bigint, ended: readonly Ending[]): Promise<void> {
+  if (ended.length === 0) return;
+  const rows = ended.map(({ settlement }) =>
+    isStored(settlement)
+      ? { state: 'infected', reason: sameBytes, sha256: settlement.blob.sha256 }
+      : { state: settlement.state, reason: settlement.reason, sha256: null },
+  );
+  await tx.query(
+    `UPDATE intake.attachments a SET state = f.state, reason = f.reason, sha256 = coalesce(f.sha256, a.sha256)
+     FROM unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[]) AS f (application_id, kind, state, reason, sha256)
+     WHERE a.advertiser_id = $1 AND a.application_id = f.application_id AND a.kind = f.kind`,
+    [
+      advertiserId,
+      ended.map(({ claim }) => claim.applicationId),
+      ended.map(({ claim }) => claim.kind),
+      rows.map((row) => row.state),
+      rows.map((row) => row.reason),
+      rows.map((row) => row.sha256),
+    ],
+  );
+}
+
+/** Books what downloads showed of the source's Hash. A contradiction ends all trust, and what was linked by Hash alone is fetched. */
+async function learnOfHash(
+  tx: Queryable,
+  advertiserId: bigint,
+  stored: readonly Kept[],
+  unchanged: number,
+): Promise<void> {
+  const agreed = stored.filter(({ settlement }) => settlement.compared === 'agreed').length;
+  const contradicted = stored.some(({ settlement }) => settlement.compared === 'contradicted');
+  if (agreed === 0 && !contradicted && unchanged === 0) return;
+  await tx.query(
+    `INSERT INTO intake.hash_trust AS h (advertiser_id, agreed, contradicted_at, unchanged)
+     VALUES ($1, $2, CASE WHEN $3 THEN now() END, $4)
+     ON CONFLICT (advertiser_id) DO UPDATE SET agreed = h.agreed + $2,
+       contradicted_at = coalesce(h.contradicted_at, excluded.contradicted_at), unchanged = h.unchanged + $4`,
+    [advertiserId, agreed, contradicted, unchanged],
+  );
+  if (!contradicted) return;
+  const linked = await tx.query<{ application_id: bigint; kind: string }>(
+    `SELECT application_id, kind FROM intake.attachments WHERE advertiser_id = $1 AND linked AND state = 'stored'`,
+    [advertiserId],
+  );
+  await reopenAttachments(
+    tx,
+    advertiserId,
+    linked.map((row) => ({ applicationId: row.application_id, kind: row.kind })),
+  );
+}

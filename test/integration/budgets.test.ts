@@ -1,0 +1,84 @@
+// What one reading may cost: its requests, its time, and the bytes of an answer. Whatever the bound, nothing is lost and the status says so.
+import { describe, expect } from 'vitest';
+import { toStatus } from '../../src/domain/status.ts';
+import { openSandbox } from '../../src/sandbox/server.ts';
+import { findDifferences } from '../support/equality.ts';
+import { openSweeping } from '../support/sweeping.ts';
+import { openTestDatabase, test } from '../support/test-database.ts';
+
+describe('reading again what is held', () => {
+  test.for(['ascending', 'descending'] as const)(
+    'costs a request a page and a dozen more, and finds who was late, in a list that is %s',
+    { timeout: 120_000 },
+    async (order) => {
+      await using database = await openTestDatabase();
+      await using board = await openSandbox({ applications: 3_000, choices: { order } });
+      const [late] = [...board.truth()].slice(1_234, 1_235).map(({ id }) => id);
+      board.remove(late ?? 0n);
+      await using sweeping = await openSweeping(database, board);
+      expect(await sweeping.read()).toMatchObject({ certificate: 'proven' });
+      board.choose({ pageCap: 100 });
+      board.add([{ id: late ?? 0n }]);
+      const again = await sweeping.read();
+      expect(again).toMatchObject({ certificate: 'proven', added: 1 });
+      expect(again.requests).toBeLessThan(1.7 * 30);
+    },
+  );
+});
+
+describe('a reading that has used its time', () => {
+  test('says so, keeps its gaps, and goes on where it stopped until it is proven', async ({ database }) => {
+    await using board = await openSandbox({ applications: 600, choices: { pageCap: 20, order: 'descending' } });
+    await using sweeping = await openSweeping(database, board);
+    const stops: (string | null)[] = [];
+    let requests = 0;
+    for (;;) {
+      const summary = await sweeping.read(undefined, { timeLimitMs: 60 });
+      requests += summary.requests;
+      stops.push(summary.stopped);
+      if (summary.stopped === null) {
+        expect(summary.certificate).toBe('proven');
+        break;
+      }
+      expect(summary).toMatchObject({ stopped: 'outOfTime', certificate: 'unproven' });
+      const [status] = await sweeping.store.loadAdvertiserStatus();
+      if (requests > 0) expect(status?.unfinished).toMatchObject([{ purpose: 'recheck' }]);
+    }
+    expect(stops.length).toBeGreaterThan(2);
+    // No question was asked twice: as many as one reading without any limit would need.
+    expect(requests).toBeLessThan(130);
+    expect((await sweeping.store.loadAdvertiserStatus())[0]?.unfinished).toEqual([]);
+    expect(await findDifferences(database, board)).toEqual([]);
+  });
+});
+
+describe('an application that is larger than a list may be', () => {
+  const large = (bytes: number) => [{ firstName: 'x'.repeat(bytes) }];
+
+  test.for(['ascending', 'descending'] as const)(
+    'L14: is asked for alone and stored, in a list that is %s',
+    async (order) => {
+      await using database = await openTestDatabase();
+      await using board = await openSandbox({ applications: 60, choices: { order } });
+      board.add(large(150_000));
+      board.add(10);
+      await using sweeping = await openSweeping(database, board, { listMaxBytes: 100_000 });
+      expect(await sweeping.read()).toMatchObject({ openRanges: 0 });
+      expect(await findDifferences(database, board)).toEqual([]);
+    },
+  );
+
+  test('and than one application may be is named in the status, and costs no other', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 60, choices: { order: 'descending' } });
+    const [id] = board.add(large(400_000));
+    board.add(10);
+    await using sweeping = await openSweeping(database, board, { listMaxBytes: 100_000, applicationMaxBytes: 200_000 });
+    expect(await sweeping.read()).toMatchObject({ certificate: 'unproven', openRanges: 1 });
+    expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications`)).toEqual([{ n: 70 }]);
+    const { problems } = toStatus(new Date(), await sweeping.store.loadAdvertiserStatus(), 3_600_000);
+    expect(problems.map((problem) => problem.what)).toContain(
+      `Application ${id} is not stored: alone it is larger than an answer may be.`,
+    );
+  });
+});

@@ -1,0 +1,44 @@
+// What `intake doctor` says of a storage.
+import { describe, expect, test } from 'vitest';
+import type { BlobStore } from '../../src/domain/blob.ts';
+import { examineBlobs } from '../../src/sync/examine.ts';
+import { openSmallIntake } from '../support/draining.ts';
+
+const signal = AbortSignal.timeout(60_000);
+
+/** The same store, with some of its methods spoilt; it stays open. */
+function spoil(blobs: BlobStore, some: Partial<BlobStore>): BlobStore {
+  return { ...blobs, ...some, [Symbol.asyncDispose]: async () => {} };
+}
+
+describe('a storage', () => {
+  test('is fine when it takes, gives back and deletes; nothing stays, and none is marked as ours', async () => {
+    await using intake = await openSmallIntake();
+    const finding = await examineBlobs(intake.store, async () => spoil(intake.blobs, {}), signal);
+    expect(finding).toMatchObject({
+      check: 'storage',
+      ok: true,
+      detail: expect.stringContaining('put, get and delete'),
+    });
+    expect(await intake.keys()).toEqual([]);
+    expect([await intake.blobs.loadIdentity(signal), await intake.store.loadBlobStore()]).toEqual([null, null]);
+  });
+
+  test.for<[string, Partial<BlobStore>, RegExp]>([
+    ['gives back other bytes', { get: () => ReadableStream.from([Buffer.from('other')]) }, /other bytes/],
+    ['does not delete', { delete: async () => {} }, /still holds/],
+    ['is nearly full', { freeBytes: async () => 1_000 }, /nearly full/],
+  ])('that %s is not', async ([, some, words]) => {
+    await using intake = await openSmallIntake();
+    const finding = await examineBlobs(intake.store, async () => spoil(intake.blobs, some), signal);
+    expect(finding).toMatchObject({ ok: false, detail: expect.stringMatching(words) });
+  });
+
+  test('that is another than the one in use is not touched', async () => {
+    await using intake = await openSmallIntake();
+    await intake.store.pinBlobStore('the id of another', 's3://another');
+    const put = () => Promise.reject(new Error('It was touched.'));
+    const finding = await examineBlobs(intake.store, async () => spoil(intake.blobs, { put }), signal);
+    expect(finding).toMatchObject({ ok: false, detail: expect.stringContaining('s3://another') });
+  });
+});

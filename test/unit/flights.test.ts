@@ -1,0 +1,59 @@
+// Downloads under way: how many at once.
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import type { Claim } from '../../src/store/downloads.ts';
+import { createFlights } from '../../src/sync/flights.ts';
+
+const aClaim = (applicationId: bigint): Claim => ({
+  ...{ advertiserId: 7n, applicationId, kind: 'resume', token: '', attempts: 1, lapses: 0 },
+});
+
+/** Flights whose every move the test decides. */
+function createHeld(concurrency: number) {
+  const flights = createFlights(concurrency);
+  const controls: { fetched: () => void; land: () => void }[] = [];
+  const start = () =>
+    flights.start(aClaim(BigInt(controls.length)), (fetched) => {
+      const { promise, resolve: land } = Promise.withResolvers<void>();
+      controls.push({ fetched, land });
+      return promise;
+    });
+  return { flights, controls, start };
+}
+
+test('the source is asked for so many at once, and as many again may be on their way to the store', async () => {
+  const { flights, controls, start } = createHeld(2);
+  start();
+  expect(flights.isBusy()).toBe(false);
+  start();
+  expect(flights.isBusy()).toBe(true);
+  const moved = flights.move();
+  controls[0]?.fetched();
+  await moved;
+  expect(flights.isBusy()).toBe(false);
+  start();
+  controls[1]?.fetched();
+  start();
+  controls[2]?.fetched();
+  controls[3]?.fetched();
+  expect(flights.size).toBe(4);
+  expect(flights.isBusy(), 'nothing is fetched, and four are stored').toBe(true);
+  controls[3]?.land();
+  await flights.move();
+  expect(flights.isBusy()).toBe(false);
+});
+
+test('one that lands without having fetched frees its place, and all can be waited for', async () => {
+  const { flights, controls, start } = createHeld(1);
+  start();
+  let isOver = false;
+  const over = flights.landAll().then(() => {
+    isOver = true;
+  });
+  await turn();
+  expect(isOver).toBe(false);
+  expect(flights.claims()).toMatchObject([{ applicationId: 0n }]);
+  controls[0]?.land();
+  await over;
+  expect([flights.size, flights.isBusy()]).toEqual([0, false]);
+});
