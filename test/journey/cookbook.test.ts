@@ -1,5 +1,6 @@
 // The cookbook on the demo's data: every query's rows against a computation from the sandbox's truth that shares no SQL with it.
 // `npm run cookbook:results` writes the results into the page.
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { TruthRow } from '../../src/sandbox/truth.ts';
@@ -295,6 +296,22 @@ describe('the cookbook', () => {
     const results = new Map<number, Result>();
     for (const { number, sql } of recipes) results.set(number, await runRecipe(database.url, sql));
     await expect(renderCookbook(results)).toMatchFileSnapshot(resolve(cookbookFile));
+  });
+});
+
+describe('the six questions of the README', () => {
+  const [, block = ''] = /```sql\n([\s\S]+?)```/.exec(readFileSync('README.md', 'utf8')) ?? [];
+  const questions = Array.from(
+    block.matchAll(/^-- (.+)\n(.+;)$/gm),
+    ([, words = '', sql = '']) => [words, sql] as const,
+  );
+
+  test.for(questions)('%s', async ([, sql], { database, demo: _ }) => {
+    expect((await database.query(sql)).length).toBeGreaterThan(0);
+  });
+
+  test('are six', () => {
+    expect(questions).toHaveLength(6);
   });
 });
 

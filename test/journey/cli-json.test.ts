@@ -1,0 +1,64 @@
+// What programs read: the JSON of every command against the page that describes it.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { commands } from '../../src/cli/commands.ts';
+import { runCli } from '../../src/cli/run.ts';
+import { openSandbox } from '../../src/sandbox/server.ts';
+import { openScratch } from '../support/blob-stores.ts';
+import { toEnvironment } from '../support/syncing.ts';
+import { test } from '../support/test-database.ts';
+
+const page = readFileSync(new URL('../../docs/cli-json.md', import.meta.url), 'utf8');
+const examples = Array.from(page.matchAll(/^```json (.+)\n([\s\S]+?)^```/gm), ([, line = '', text = '']) => ({
+  line,
+  example: JSON.parse(text) as object,
+}));
+
+/** The members of a value, by path, each with its type; null is of any type, and an empty list of any elements. */
+function toMembers(value: unknown, path = ''): Map<string, string> {
+  if (value === null) return new Map([[path, 'null']]);
+  if (Array.isArray(value)) return value.length === 0 ? new Map() : toMembers(value[0], `${path}[]`);
+  if (typeof value !== 'object') return new Map([[path, typeof value]]);
+  return new Map(Object.entries(value).flatMap(([name, member]) => [...toMembers(member, `${path}.${name}`)]));
+}
+
+function findDifferences(told: object, described: object): string[] {
+  const [real, written] = [toMembers(told), toMembers(described)];
+  const isUnder = (path: string, other: Map<string, string>) =>
+    [...other].some(([parent, type]) => type === 'null' && path.startsWith(parent));
+  // Which states attachments are in depends on the data.
+  const paths = [...new Set([...real.keys(), ...written.keys()])].filter((path) => !path.includes('.attachments.'));
+  return paths.flatMap((path) => {
+    const [one, other] = [real.get(path), written.get(path)];
+    if (one === other || one === 'null' || other === 'null') return [];
+    if (isUnder(path, one === undefined ? real : written)) return [];
+    return [`${path}: told ${one}, described ${other}`];
+  });
+}
+
+describe('with --json', () => {
+  test('every command tells what its page says', async ({ database }) => {
+    await using board = await openSandbox({ applications: 24 });
+    await using scratch = await openScratch();
+    const env = toEnvironment(database, board, join(scratch.path, 'blobs'));
+    const id = [...board.truth()].find((one) => one.attachments.some(({ kind }) => kind === 'resume'))?.id;
+    for (const { line, example } of examples) {
+      const words = line.replaceAll('APPLICATION', String(id)).replace('FOLDER', join(scratch.path, 'export'));
+      const lines: string[] = [];
+      const stdout = { write: (text: string) => lines.push(text), isTTY: false, columns: 80 };
+      const stderr = { write: () => true, isTTY: false, columns: 80 };
+      const signal = AbortSignal.timeout(60_000);
+      const code = await runCli([...words.split(' '), '--json'], commands, { env, stdout, stderr, signal });
+      expect({ line, code }).toEqual({ line, code: 0 });
+      expect({ line, differs: findDifferences(JSON.parse(lines.at(-1) ?? ''), example) }).toEqual({
+        line,
+        differs: [],
+      });
+    }
+  });
+
+  test('every command is described', () => {
+    for (const { name } of commands) expect(page).toMatch(new RegExp(`intake ${name}\\b|\`${name}\``));
+  });
+});
