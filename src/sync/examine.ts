@@ -156,6 +156,12 @@ export async function examineSource(store: Store, source: Source, request: Sourc
       ok: true,
       detail: learned ? toLearnedWords(learned) : 'nothing yet: run intake sync',
     });
+    const sunsetAt = answer.kind === 'page' ? answer.page.sunsetAt : null;
+    // Spec silent: how the end of a version is announced. RFC 8594 names a header.
+    if (sunsetAt !== null) {
+      const detail = `the source announces that this version of its API ends on ${new Date(sunsetAt).toISOString().slice(0, 10)}`;
+      findings.push({ check: `${name}: sunset`, ok: true, detail });
+    }
   } catch (trouble) {
     signal.throwIfAborted();
     findings.push({ check: `${name}: source`, ok: false, detail: toWords(trouble), trouble });

@@ -41,6 +41,8 @@ describe('doctor', () => {
         : [],
     ).toEqual([]);
     expect(await ask({ SOURCE_CREDENTIAL: 'of-yesterday' })).toMatchObject({ code: 4, bad: ['default: source'] });
+    board.choose({ sunset: 'header' });
+    expect((await ask()).checks).toContain('default: sunset');
     const blocked = join(scratch.path, 'a-file');
     writeFileSync(blocked, '');
     expect(await ask({ BLOBS_URL: `file:${blocked}` })).toMatchObject({ code: 5, bad: ['storage'] });
