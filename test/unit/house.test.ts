@@ -63,7 +63,7 @@ describe('Biome refuses', () => {
 
   beforeAll(() => {
     tree = mkdtempSync(join(tmpdir(), 'house-'));
-    cpSync('biome.json', join(tree, 'biome.json'));
+    cpSync('.biome.json', join(tree, '.biome.json'));
     cpSync('.biome', join(tree, '.biome'), { recursive: true });
     for (const [file, source] of Object.entries({ ...brokenFiles, ...Object.fromEntries(roomFiles.map(toImporter)) })) {
       mkdirSync(dirname(join(tree, file)), { recursive: true });
