@@ -2,7 +2,7 @@
 // proof reads again is measured in whole-path.ts and sweep-requests.ts.
 
 import type { Source } from '../src/source/client.ts';
-import type { PageCommit } from '../src/store/pages.ts';
+import type { PageCommit } from '../src/store/comparing.ts';
 import { openStore, type Store } from '../src/store/store.ts';
 import type { Progress } from '../src/store/sweeps.ts';
 import { holdLane } from '../src/sync/lane.ts';

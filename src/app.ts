@@ -25,7 +25,7 @@ import { type BackfillRange, backfill, toPlans } from './sync/backfill.ts';
 import type { DrainAccount } from './sync/drain.ts';
 import type { DrainSummary } from './sync/drain-summary.ts';
 import { type Estimate, estimate } from './sync/estimate.ts';
-import { examineBlobs, examineDatabase, examineSource, type Finding } from './sync/examine.ts';
+import { examineBlobs, examineDatabase, examineKey, examineSource, type Finding } from './sync/examine.ts';
 import { createPace, type TakeTurn } from './sync/pace.ts';
 import { syncRound } from './sync/round.ts';
 import type { SweepDeps, SweepSummary, SweepTotals } from './sync/sweep.ts';
@@ -95,6 +95,7 @@ export async function examine(config: ReadingConfig, request: AccountRequest): P
   await using store = openStore(toStoreOptions(config, place, 'doctor'));
   const findings = await examineDatabase(store, Date.now);
   if (findings.some((finding) => !finding.ok)) return findings;
+  findings.push(await examineKey(store));
   findings.push(await examineBlobs(store, () => openConfiguredBlobs(config), request.signal));
   for (const account of toChosen(config, request.advertiser)) {
     await using source = openSource(config, account, createPace(store, account.url, config.source.requestsPerSecond));
@@ -223,7 +224,7 @@ async function overAdvertisers(
   request: ReadingRequest,
   work: (deps: SweepDeps, account: Account, owner: string) => Promise<readonly SweepSummary[]>,
 ): Promise<ReadingOutcome> {
-  await using app = await openStoreOf(config, role, request.signal, patienceMs);
+  await using app = await openStoreOf(config, role, request.signal, patienceMs, request.crashPoint);
   await using sources = new AsyncDisposableStack();
   const owner = `${role} on ${hostname()} (${process.pid}, ${randomUUID().slice(0, 8)})`;
   const paces = new Map<string, TakeTurn>();

@@ -2,18 +2,19 @@
 // Opens what they need through opening.ts; decides nothing.
 import type { Config } from '../config.ts';
 import type { BlobStore } from '../domain/blob.ts';
+import type { PassCrashPoint } from '../domain/crash-point.ts';
 import type { Trouble } from '../domain/trouble.ts';
 import { describeFile } from '../source/file-description.ts';
 import { parseScreens, screenParserVersion } from '../source/screen.ts';
 import type { RetryChoice } from '../store/held-files.ts';
 import type { Store } from '../store/store.ts';
-import type { CrashPoint } from '../sync/download.ts';
 import { type DrainAccount, drain } from '../sync/drain.ts';
 import type { DrainSummary, DrainTotals } from '../sync/drain-summary.ts';
 import { patiently } from '../sync/patience.ts';
 import { type ReparseSummary, reparse } from '../sync/reparse.ts';
 import { type VerifySummary, verify } from '../sync/verify.ts';
-import { openBlobsOf, openSpoolOf, openStoreOf, toChosen } from './opening.ts';
+import { toActor } from './actor.ts';
+import { loadKnownIds, openBlobsOf, openSpoolOf, openStoreOf } from './opening.ts';
 
 export type { VerifySummary } from '../sync/verify.ts';
 
@@ -24,7 +25,7 @@ export interface FilesEvents {
   readonly onFiles?: ((totals: DrainTotals, queued: number) => void) | undefined;
   readonly onWait?: ((name: string, trouble: Trouble, waitMs: number) => void) | undefined;
   /** For tests that end the process at named moments. */
-  readonly crashPoint?: ((name: CrashPoint) => void) | undefined;
+  readonly crashPoint?: PassCrashPoint | undefined;
 }
 
 export interface FilesRequest extends FilesEvents {
@@ -76,7 +77,7 @@ interface Chosen {
 }
 
 /** Bytes that nothing refers to are kept this long. */
-const orphanGraceMs = 24 * 3_600_000;
+export const orphanGraceMs = 24 * 3_600_000;
 
 /** Rows against objects and bytes, objects against rows. */
 export async function verifyOnce(
@@ -106,7 +107,11 @@ export async function loadFileUrls(
   request: Chosen & { readonly applicationId: bigint; readonly kind: string; readonly expiresInMs: number },
 ): Promise<{ readonly advertiserId: bigint; readonly url: string }[]> {
   await using held = await openHeld(config, 'url', request);
-  const files = await held.store.loadHeldFile(held.advertisers, request.applicationId, request.kind);
+  const { applicationId, kind } = request;
+  const files = await held.store.loadHeldFile(held.advertisers, applicationId, kind);
+  for (const { advertiserId } of files) {
+    await held.store.recordDeed({ advertiserId, action: 'url', applicationId, by: toActor(), facts: { kind } });
+  }
   return await Promise.all(
     files.map(async ({ advertiserId, key, fileName, contentType }) => ({
       advertiserId,
@@ -126,8 +131,13 @@ export async function retryOnce(
 ): Promise<number> {
   await using app = await openStoreOf(config, 'retry', request.signal);
   let count = 0;
-  for (const advertiserId of await loadAdvertiserIds(config, app.store, request.advertiser)) {
-    count += await app.store.retryDownloads(advertiserId, request.choice);
+  for (const advertiserId of await loadKnownIds(config, app.store, request.advertiser)) {
+    const downloads = await app.store.retryDownloads(advertiserId, request.choice);
+    count += downloads;
+    const { applicationId, kind, state } = request.choice;
+    if (downloads === 0) continue;
+    const facts = { kind, state, downloads };
+    await app.store.recordDeed({ advertiserId, action: 'retry', applicationId, by: toActor(), facts });
   }
   return count;
 }
@@ -138,21 +148,12 @@ interface Held extends AsyncDisposable {
   readonly advertisers: readonly bigint[];
 }
 
-async function openHeld(config: FilesConfig, role: string, { advertiser, signal }: Chosen): Promise<Held> {
+/** Store and blobs, and whose they are. */
+export async function openHeld(config: FilesConfig, role: string, { advertiser, signal }: Chosen): Promise<Held> {
   await using stack = new AsyncDisposableStack();
   const { store } = stack.use(await openStoreOf(config, role, signal));
   const blobs = stack.use(await openBlobsOf(config, store, signal));
-  const advertisers = await loadAdvertiserIds(config, store, advertiser);
+  const advertisers = await loadKnownIds(config, store, advertiser);
   const owned = stack.move();
   return { store, blobs, advertisers, [Symbol.asyncDispose]: () => owned.disposeAsync() };
-}
-
-/** The ids of the configured accounts, as far as they are known. */
-async function loadAdvertiserIds(config: Config<'source'>, store: Store, name: string | undefined): Promise<bigint[]> {
-  const ids: bigint[] = [];
-  for (const account of toChosen(config, name)) {
-    const { advertiserId } = await store.ensureAdvertiser(account.name, account.advertiserId);
-    if (advertiserId !== null) ids.push(advertiserId);
-  }
-  return ids;
 }

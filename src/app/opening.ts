@@ -1,12 +1,15 @@
 // Opens what a command needs from its configuration: database, store, source, blobs. Each comes back disposable.
 // The only opener of resources beside app.ts; it decides nothing about what is read or kept.
 import { readFileSync } from 'node:fs';
-import { tmpdir, userInfo } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadFreeBytes, openDiskBlobs } from '../blobs/disk.ts';
 import type { Config } from '../config.ts';
 import type { BlobStore } from '../domain/blob.ts';
-import { createSource, type Source } from '../source/client.ts';
+import type { PassCrashPoint } from '../domain/crash-point.ts';
+import { Trouble } from '../domain/trouble.ts';
+import { createSource, type Source, type SourceOptions } from '../source/client.ts';
+import type { Advertiser } from '../store/advertisers.ts';
 import { openEmbedded } from '../store/embedded.ts';
 import { openStore, type Store, type StoreOptions } from '../store/store.ts';
 import { patiently } from '../sync/patience.ts';
@@ -32,11 +35,26 @@ export function toChosen(config: Config<'source'>, name: string | undefined): re
   return name === undefined ? advertisers : advertisers.filter((advertiser) => advertiser.name === name);
 }
 
+/** The ids of the configured accounts, or of the one that was named, as far as they are known. */
+export async function loadKnownIds(
+  config: Config<'source'>,
+  store: Store,
+  name: string | undefined,
+): Promise<bigint[]> {
+  const ids: bigint[] = [];
+  for (const account of toChosen(config, name)) {
+    const { advertiserId } = await store.ensureAdvertiser(account.name, account.advertiserId);
+    if (advertiserId !== null) ids.push(advertiserId);
+  }
+  return ids;
+}
+
 /** The client of one account; nothing is sent yet. */
 export function openSource(
   config: Config<'source'>,
   { url, credential }: Account,
   takeTurn: (signal: AbortSignal) => Promise<void>,
+  connections: SourceOptions['connections'] = config.source.concurrency,
 ): Source {
   return createSource({
     url,
@@ -44,12 +62,22 @@ export function openSource(
     format: config.source.format,
     idleTimeoutMs: config.source.idleTimeoutMs,
     totalTimeoutMs,
-    connections: config.source.concurrency,
+    connections,
     listMaxBytes,
     applicationMaxBytes,
     userAgent: `intake/${version}`,
     takeTurn,
   });
+}
+
+/** The advertiser of an account; null where the configuration contradicts the database. */
+export async function findConfigured(store: Store, { name, advertiserId }: Account): Promise<Advertiser | null> {
+  try {
+    return await store.ensureAdvertiser(name, advertiserId);
+  } catch (error) {
+    if (error instanceof Trouble && error.kind === 'mismatch') return null;
+    throw error;
+  }
 }
 
 export interface Place extends AsyncDisposable {
@@ -69,15 +97,16 @@ export async function openPlace({ database }: Config<'database'>): Promise<Place
 
 /** The store on an up-to-date schema. */
 export async function openStoreOf(
-  config: Config<'database' | 'privacy'>,
+  config: Config<'database' | 'privacy'> & Partial<Config<'sync'>>,
   role: string,
   signal: AbortSignal,
   patienceMs = 0,
+  crashPoint?: PassCrashPoint,
 ): Promise<{ readonly store: Store } & AsyncDisposable> {
   const stack = new AsyncDisposableStack();
   try {
     const place = stack.use(await openPlace(config));
-    const store = stack.use(openStore(toStoreOptions(config, place, role)));
+    const store = stack.use(openStore({ ...toStoreOptions(config, place, role), crashPoint }));
     // A database that is not there yet is waited for, like one that goes away later.
     await patiently({ patienceMs, signal }, () => store.ensureSchema({ directUrl: place.directUrl, signal }));
     return { store, [Symbol.asyncDispose]: () => stack.disposeAsync() };
@@ -87,8 +116,20 @@ export async function openStoreOf(
   }
 }
 
-export function toStoreOptions(config: Config<'privacy'>, place: Place, role: string): StoreOptions {
-  return { url: place.url, role, privacyKey: Buffer.from(config.privacy.key.reveal(), 'utf8') };
+export function toStoreOptions(
+  config: Config<'privacy'> & Partial<Config<'sync'>>,
+  place: Place,
+  role: string,
+): StoreOptions {
+  const privacyKey = Buffer.from(config.privacy.key.reveal(), 'utf8');
+  const { leaseMs } = config.sync ?? {};
+  // Below the lease, or a process that stopped inside a transaction keeps its lane from whoever takes over.
+  return {
+    url: place.url,
+    role,
+    privacyKey,
+    ...(leaseMs && { idleInTransactionMs: Math.min(20_000, (leaseMs * 2) / 3) }),
+  };
 }
 
 /** The blob store of the configuration, proven to be the one that this database's blobs lie in. */
@@ -134,8 +175,8 @@ const checksums = { required: 'WHEN_REQUIRED', supported: 'WHEN_SUPPORTED', off:
 
 /** Where large files wait on their way to the store. */
 export async function openSpoolOf(): Promise<Spool & { loadBytes(): Promise<number> }> {
-  // One per account of the system: a folder that another user made would be closed to this one.
-  const folder = join(tmpdir(), `intake-spool-${userInfo().uid}`);
+  // One per account of the system: a folder that another user made would be closed to this one. By number: in a container it may have no name.
+  const folder = join(tmpdir(), `intake-spool-${process.getuid?.() ?? 0}`);
   const spool = await openSpool(folder, spoolMemoryBytes);
   return { ...spool, loadBytes: () => loadFreeBytes(folder) };
 }

@@ -8,7 +8,7 @@ import type { Store } from '../store/store.ts';
 import { lapsePrefills, type PrefillDeps, type PrefillEnd } from '../sync/prefill.ts';
 import { createPrefillRoutes } from '../web/prefill.ts';
 import { openServer, type Server } from '../web/server.ts';
-import { openBlobsOf, openStoreOf, version } from './opening.ts';
+import { findConfigured, openBlobsOf, openStoreOf, version } from './opening.ts';
 
 /** The public port. Closing it ends what it opened; the store and the blobs stay with their owner. */
 export interface PrefillServer extends Server {
@@ -30,16 +30,22 @@ const resumeMaxBytes = 20_000_000;
 /** A browser waits: what takes longer has failed. */
 const longestRequestMs = 30_000;
 
-/** The public port with a store and blobs of its own; null when prefill is off. */
+/** The public port with blobs of its own, and a store of its own where none is given; null when prefill is off. */
 export async function openPrefillServer(
   config: Config<'database' | 'source' | 'blobs' | 'prefill' | 'privacy'>,
-  { log, signal, now = Date.now }: { readonly log: Log; readonly signal: AbortSignal; readonly now?: () => number },
+  request: {
+    readonly log: Log;
+    readonly signal: AbortSignal;
+    readonly now?: () => number;
+    readonly store?: Store;
+  },
 ): Promise<PrefillServer | null> {
+  const { log, signal, now = Date.now } = request;
   const { source, prefill } = config;
   if (prefill === null) return null;
   const stack = new AsyncDisposableStack();
   try {
-    const { store } = stack.use(await openStoreOf(config, 'prefill', signal));
+    const store = request.store ?? stack.use(await openStoreOf(config, 'prefill', signal)).store;
     const blobs = stack.use(await openBlobsOf(config, store, signal));
     const server = stack.use(await openPrefill({ source, prefill, store, blobs, log, now }));
     return { url: server.url, lapse: server.lapse, [Symbol.asyncDispose]: () => stack.disposeAsync() };
@@ -55,7 +61,8 @@ async function openPrefill(parts: PrefillParts): Promise<PrefillServer> {
   try {
     const sources = new Map<string, PrefillSource>();
     for (const account of source.advertisers) {
-      await store.ensureAdvertiser(account.name, account.advertiserId);
+      // An account that is configured wrongly costs no other its candidates.
+      if ((await findConfigured(store, account)) === null) continue;
       const client = createPrefillSource({
         url: account.url,
         authUrl: prefill.authUrl,
@@ -80,7 +87,9 @@ async function openPrefill(parts: PrefillParts): Promise<PrefillServer> {
       now,
       onError: (route, err) => log.error({ route, err }, 'a prefill request failed'),
     });
-    const server = stack.use(await openServer({ host: prefill.host, port: prefill.port, fetch: routes.fetch }));
+    const server = stack.use(
+      await openServer({ host: prefill.host, port: prefill.port, fetch: routes.fetch, setting: 'PORT' }),
+    );
     return {
       url: server.url,
       lapse: (signal) => lapsePrefills(deps, signal),

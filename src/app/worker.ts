@@ -1,82 +1,228 @@
-// The worker, wired: sources, store, blobs, the listener that wakes its drains, and its log. It lives until its signal.
+// The worker, wired: the admin port first, so that it can be asked what the rest waits for; then database, sources, files, the public
+// port and the chores. It lives until its signal, and whatever is away comes back without it being started again.
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
+import type { PassCrashPoint } from '../domain/crash-point.ts';
+import { toStatus } from '../domain/status.ts';
+import { SettingTrouble } from '../domain/trouble.ts';
 import type { Log } from '../log.ts';
+import { type Connections, openConnections } from '../source/http.ts';
 import { openQueueListener } from '../store/listening.ts';
-import type { Store } from '../store/store.ts';
+import { openStore, type Store } from '../store/store.ts';
+import type { WorkerAccount } from '../sync/desks.ts';
+import type { DrainWatch } from '../sync/draining.ts';
+import { examineDatabase, examineWork } from '../sync/examine.ts';
 import { createPace, type TakeTurn } from '../sync/pace.ts';
-import { startWorker, type Worker, type WorkerAccount } from '../sync/worker.ts';
+import type { Pass } from '../sync/pass.ts';
+import { patiently } from '../sync/patience.ts';
+import { type Beat, createPulse } from '../sync/pulse.ts';
+import { startWorker, type Worker } from '../sync/worker.ts';
+import { type AdminOptions, openAdmin } from '../web/admin-server.ts';
+import { createMetrics } from '../web/metrics.ts';
+import { createChores } from './chores.ts';
 import { drainFiles } from './files.ts';
-import { openPlace, openSource, openStoreOf } from './opening.ts';
+import { openPlace, openSource, toStoreOptions, version } from './opening.ts';
+import { openPrefillServer, type PrefillServer } from './prefill.ts';
+import { createPrivacyChores } from './privacy.ts';
 
-export type WorkerConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs'>;
+export type WorkerConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'admin' | 'prefill'>;
 
-/** Advertisers read at once; each waits for its source most of the time. */
-const desksAtOnce = 8;
+export interface WorkerRun {
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  /** Told once the admin port answers. */
+  readonly onOpen?: (adminUrl: string) => void;
+  /** Told of every turn that ended. */
+  readonly onPass?: (pass: Pass) => void;
+  /** Told when something has not moved for so long that it never will. */
+  readonly onStuck?: (silentMs: number) => void;
+  /** How often a halted advertiser is looked at. */
+  readonly probeEveryMs?: number;
+  /** Silence of so long is death. */
+  readonly stuckMs?: number;
+  /** For tests that end the process at named moments. */
+  readonly crashPoint?: PassCrashPoint | undefined;
+}
 
-/** Works until the signal; resolves when everything is given back. A database that is not there is waited for, however long. */
-export async function runWorker(
-  config: WorkerConfig,
-  request: { readonly log: Log; readonly signal: AbortSignal; readonly onStart?: (worker: Worker) => void },
-): Promise<void> {
-  const { log, signal } = request;
+/** Advertisers read at once: each waits for its source most of the time. Long readings leave places to polls. */
+const desksAtOnce = 16;
+const longAtOnce = 4;
+/** A whole request ends after ten minutes: what has not moved for longer never will. */
+const deadAfterMs = 660_000;
+
+/** Works until the signal; resolves when everything is given back. */
+export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<void> {
+  const { log, signal, probeEveryMs = 180_000, stuckMs = deadAfterMs, crashPoint } = run;
   await using stack = new AsyncDisposableStack();
   const place = stack.use(await openPlace(config));
-  const { store } = stack.use(await openStoreOf(config, 'worker', signal, Number.POSITIVE_INFINITY));
-  const paces = new Map<string, TakeTurn>();
-  const accounts: WorkerAccount[] = config.source.advertisers.map((account) => {
-    const pace = paces.get(account.url) ?? createPace(store, account.url, config.source.requestsPerSecond);
-    paces.set(account.url, pace);
-    return {
-      name: account.name,
-      advertiserId: account.advertiserId,
-      source: stack.use(openSource(config, account, pace)),
-    };
-  });
-  let wake = () => {};
-  const listener = await openQueueListener({ url: place.directUrl, onQueued: () => wake() }).catch(() => null);
-  if (listener) stack.use(listener);
+  const store = stack.use(openStore({ ...toStoreOptions(config, place, 'worker'), crashPoint }));
+  const pulse = createPulse(Date.now);
+  const metrics = createMetrics({ version });
+  const onPass = (pass: Pass) => {
+    metrics.observePass(pass);
+    run.onPass?.(pass);
+  };
+  let worker: Worker | null = null;
 
-  const worker = startWorker(
+  const admin = stack.use(
+    await openAdmin({
+      ...toAdminOptions(config, store),
+      metrics,
+      loadLiveness: () => {
+        const silentMs = pulse.silentMs();
+        const detail = `the quietest work moved ${Math.round(silentMs / 1_000)} s ago`;
+        return [{ check: 'work', ok: silentMs < stuckMs, detail }];
+      },
+      loadReadiness: async () => [
+        ...(await examineDatabase(store, Date.now)),
+        ...examineWork(worker === null ? null : worker.facts()),
+      ],
+    }),
+  );
+  log.info({ admin: admin.url }, 'the admin port answers');
+  run.onOpen?.(admin.url);
+  const watching = setInterval(() => {
+    if (pulse.silentMs() >= stuckMs) run.onStuck?.(pulse.silentMs());
+  }, stuckMs / 40);
+  stack.defer(() => clearInterval(watching));
+
+  await patiently(
     {
-      ...{ store, accounts, log },
+      patienceMs: Number.POSITIVE_INFINITY,
+      signal,
+      onWait: (err, waitMs) => log.warn({ waitMs: Math.round(waitMs), err }, 'the database is waited for'),
+    },
+    () => store.ensureSchema({ directUrl: place.directUrl, signal }),
+  );
+  const accounts = openAccounts(config, store, stack);
+  let wake = () => {};
+  stack.use(await openQueueListener({ url: place.directUrl, onQueued: () => wake() }));
+  const failed = Promise.withResolvers<never>();
+  const prefill = openPrefillInTime(config, { log, signal, store }, failed.reject);
+  stack.defer(() => prefill.close());
+
+  worker = startWorker(
+    {
+      ...{ store, accounts, log, pulse, onPass },
       now: Date.now,
-      drain: (until) => drainDue(config, store, accounts, until),
+      drain: (watch) => drainDue(config, store, accounts, { ...watch, crashPoint }),
       untilQueued: (timeoutMs, until) => {
         const woken = new Promise<void>((resolve) => {
           wake = resolve;
         });
         return Promise.race([woken, sleep(timeoutMs, undefined, { signal: until })]);
       },
-      chores: [],
+      chores: [
+        ...createChores({ config, store, prefill: () => prefill.server }),
+        ...createPrivacyChores(config, store, log),
+      ],
     },
     {
       ...config.sync,
       owner: `worker on ${hostname()} (${process.pid}, ${randomUUID().slice(0, 8)})`,
-      desksAtOnce,
-      signal,
+      ...{ desksAtOnce, longAtOnce, signal },
+      probeEveryMs,
     },
   );
-  request.onStart?.(worker);
   log.info({ advertisers: accounts.length }, 'the worker has started');
-  await worker.ended;
+  await Promise.race([worker.ended, failed.promise]);
   log.info({}, 'the worker has ended');
 }
 
-/** Fetches what is due of the accounts whose ids are known. Nothing is opened when nothing is due. */
+function toAdminOptions({ admin, sync }: WorkerConfig, store: Store) {
+  const { host, port, login } = admin;
+  const staleAfterMs = sync.staleAfterMs();
+  return {
+    ...{ host, port, version },
+    login: login && { user: login.user, password: () => login.password.current() },
+    loadStatus: async () => toStatus(new Date(), await store.loadAdvertiserStatus(), staleAfterMs),
+    loadHistory: (period) => store.loadHistory(period, new Date()),
+  } satisfies Partial<AdminOptions>;
+}
+
+/** A client per account. Accounts at one origin share its connections, those of one address its pace. */
+function openAccounts(config: WorkerConfig, store: Store, stack: AsyncDisposableStack): WorkerAccount[] {
+  const { advertisers, requestsPerSecond, idleTimeoutMs, concurrency } = config.source;
+  const paces = new Map<string, TakeTurn>();
+  const origins = new Map<string, Connections>();
+  return advertisers.map((account) => {
+    const { name, advertiserId, url } = account;
+    const pace = paces.get(url) ?? createPace(store, url, requestsPerSecond);
+    paces.set(url, pace);
+    const { origin } = new URL(url);
+    // As many as can be asked for at once: a slow account keeps no other from its turn.
+    const most = concurrency + 2 * desksAtOnce;
+    const connections = origins.get(origin) ?? stack.use(openConnections({ url, idleTimeoutMs, connections: most }));
+    origins.set(origin, connections);
+    let beat: Beat | null = null;
+    const takeTurn: TakeTurn = (signal) => (beat === null ? pace(signal) : beat.rest(pace(signal)));
+    return {
+      ...{ name, advertiserId },
+      source: stack.use(openSource(config, account, takeTurn, connections)),
+      watch: (next) => {
+        beat = next;
+      },
+    };
+  });
+}
+
+const prefillRetryMs = 15_000;
+
+/** Opens the public port as soon as it can be, and tries again until then. A port that is taken is a setting that is wrong. */
+function openPrefillInTime(
+  config: WorkerConfig,
+  request: { readonly log: Log; readonly signal: AbortSignal; readonly store: Store },
+  onWrong: (error: unknown) => void,
+): { readonly server: PrefillServer | null; close(): Promise<void> } {
+  const { log, signal } = request;
+  let server: PrefillServer | null = null;
+  const opening = (async () => {
+    while (!signal.aborted) {
+      try {
+        server = await openPrefillServer(config, request);
+        if (server !== null) log.info({ prefill: server.url }, 'the public port answers');
+        return;
+      } catch (err) {
+        if (signal.aborted) return;
+        if (err instanceof SettingTrouble) return onWrong(err);
+        log.warn({ err }, 'the public port cannot be opened yet');
+        await sleep(prefillRetryMs, undefined, { signal }).catch(() => {});
+      }
+    }
+  })();
+  return {
+    get server() {
+      return server;
+    },
+    async close() {
+      await opening;
+      await server?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Fetches what is due of the configured accounts. Nothing is opened when nothing is due. */
 async function drainDue(
   config: WorkerConfig,
   store: Store,
   accounts: readonly WorkerAccount[],
-  signal: AbortSignal,
-): Promise<void> {
-  const known = await store.loadAdvertiserIds(accounts.map((account) => account.name));
+  watch: DrainWatch & Pick<WorkerRun, 'crashPoint'>,
+) {
+  const due = await store.loadDueAdvertisers();
   const ready = accounts.flatMap((account) => {
-    const advertiserId = known.get(account.name);
+    const advertiserId = due.get(account.name);
     return advertiserId === undefined ? [] : [{ ...account, advertiserId }];
   });
-  if (ready.length === 0 || !(await store.isDrainDue(ready.map((account) => account.advertiserId)))) return;
-  await drainFiles(config, store, ready, { patienceMs: 0, signal });
+  if (ready.length === 0) return null;
+  const { signal, onStep, onWait, crashPoint } = watch;
+  const tellWait = (_name: string, trouble: Parameters<typeof onWait>[0]) => onWait(trouble);
+  return await drainFiles(config, store, ready, {
+    patienceMs: 0,
+    signal,
+    onFiles: onStep,
+    onWait: tellWait,
+    crashPoint,
+  });
 }

@@ -4,9 +4,12 @@ import { backfill } from './backfill.ts';
 import type { Definition } from './command.ts';
 import { demo } from './demo.ts';
 import { doctor } from './doctor.ts';
+import { erase } from './erase.ts';
+import { exportCommand } from './export.ts';
 import { grants } from './grants.ts';
 import { healthcheck } from './healthcheck.ts';
 import { migrate } from './migrate.ts';
+import { quarantine } from './quarantine.ts';
 import { reparse } from './reparse.ts';
 import { retry } from './retry.ts';
 import { sandbox } from './sandbox.ts';
@@ -27,7 +30,10 @@ export const commands: readonly Definition<never>[] = [
   retry,
   unhalt,
   url,
+  quarantine,
   reparse,
+  exportCommand,
+  erase,
   migrate,
   grants,
   healthcheck,

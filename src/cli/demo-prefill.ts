@@ -60,7 +60,8 @@ export function openDemoSite(board: Sandbox, { env, siteUrl }: DemoPrefill): Asy
   };
 }
 
-function findFreePort(): Promise<number> {
+/** A port that nobody listens on right now. */
+export function findFreePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
     probe.once('error', reject).listen(0, '127.0.0.1', () => {

@@ -1,7 +1,6 @@
 // `intake demo`: the whole of Intake on one machine without an account: embedded Postgres, the sandbox, a first full round,
-// a look at the rows, then live rounds until Ctrl-C. What it leaves in .intake/ lets the next demo go on where this one stopped.
+// a look at the rows, then a live worker until Ctrl-C. What it leaves in .intake/ lets the next demo go on where this one stopped.
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sandbox } from '../sandbox/server.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
@@ -16,11 +15,11 @@ interface DemoOptions {
 
 const stateDir = '.intake';
 const boardFile = `${stateDir}/demo-board.json`;
-const betweenRoundsMs = 5_000;
+const betweenArrivalsMs = 5_000;
 
 export const demo = command<DemoOptions>({
   name: 'demo',
-  summary: 'try everything on this machine: embedded Postgres, a sandbox job board, live rounds',
+  summary: 'try everything on this machine: embedded Postgres, a sandbox job board, a live worker',
   examples: [
     ['intake demo', 'fill a database and keep it live until Ctrl-C; other commands work beside it'],
     ['intake demo --once', 'end after the first full round'],
@@ -42,10 +41,12 @@ export const demo = command<DemoOptions>({
     const { loadConfig } = await import('../config.ts');
     terminal.note('Starting a sandbox job board and an embedded Postgres (kept in .intake/).');
     await using board = await openBoard(toCount('--applications', options.applications));
-    const { createDemoPrefill, openDemoSite } = await import('./demo-prefill.ts');
+    const { createDemoPrefill, findFreePort, openDemoSite } = await import('./demo-prefill.ts');
     const prefill = await createDemoPrefill(board);
     const env = {
       ...prefill.env,
+      ADMIN_PORT: String(await findFreePort()),
+      SYNC_SCHEDULE: '*/5 * * * * *',
       SOURCE_URL: board.url,
       SOURCE_CREDENTIAL: board.credential,
       SOURCE_RATE: 'off',
@@ -54,9 +55,9 @@ export const demo = command<DemoOptions>({
     using _settings = openDemoSettings(env, stateDir);
     const config = loadConfig(
       { ...env, NODE_ENV: 'development' },
-      { needs: ['database', 'source', 'sync', 'blobs', 'prefill', 'privacy'] },
+      { needs: ['database', 'source', 'sync', 'blobs', 'admin', 'prefill', 'privacy'] },
     );
-    // Held open until the end, so that the database does not stop between two rounds.
+    // Held open until the end, so that the database does not stop between the first round and the worker.
     const { openLocalDatabase } = await import('../app.ts');
     await using database = await openLocalDatabase(config);
 
@@ -69,12 +70,8 @@ export const demo = command<DemoOptions>({
     terminal.note(toNextSteps(database.url, options.once));
     if (code !== exitCodes.done || options.once) return code;
 
-    const { openPrefillServer } = await import('../app/prefill.ts');
-    const { createLog } = await import('../log.ts');
-    const log = await createLog({ level: 'warn', format: 'auto' });
-    await using _routes = await openPrefillServer(config, { log, signal: context.signal });
     await using _site = openDemoSite(board, prefill);
-    terminal.note(`A careers site with a button that fills in its form: ${prefill.siteUrl}/\n`);
+    terminal.note(`A careers site with a button that fills in its form: ${prefill.siteUrl}/`);
     return await keepLive(context, config, board);
   },
 });
@@ -122,7 +119,7 @@ function loadBoard(): KeptBoard | undefined {
   }
 }
 
-type DemoConfig = Parameters<typeof import('../app.ts').syncOnce>[0];
+type DemoConfig = Parameters<typeof import('../app/worker.ts').runWorker>[0];
 
 async function showJobs({ terminal, signal }: Context, config: DemoConfig): Promise<void> {
   const { loadBusiestJobs } = await import('../app.ts');
@@ -153,36 +150,33 @@ function toNextSteps(databaseUrl: string, once: boolean): string {
   if (once) return ['', 'What next: `npm run demo` goes on live, and these work beside it:', ...beside, ''].join('\n');
   return [
     '',
-    'The demo goes on: people apply all the time, and a round reads them every few seconds. Ctrl-C ends it.',
+    'The demo goes on: people apply all the time, and a worker reads them every few seconds. Ctrl-C ends it.',
     'Beside it, in another terminal, without any setting:',
     ...beside,
     '',
   ].join('\n');
 }
 
-/** Rounds until the person has seen enough. */
-async function keepLive(context: Context, config: DemoConfig, board: Board): Promise<ExitCode> {
-  const { signal, terminal } = context;
-  const { syncOnce } = await import('../app.ts');
-  while (!signal.aborted) {
-    await sleep(betweenRoundsMs, undefined, { signal }).catch(() => {});
-    if (signal.aborted) break;
-    board.arrive(1 + Math.floor(Math.random() * 4));
-    const { advertisers, files } = await syncOnce(config, { recheck: false, files: true, signal }).catch(
-      (error: unknown) => {
-        if (signal.aborted) return { advertisers: [], files: null };
-        throw error;
+/** A worker until the person has seen enough, and people who apply. */
+async function keepLive({ signal, terminal }: Context, config: DemoConfig, board: Board): Promise<ExitCode> {
+  const { createLog } = await import('../log.ts');
+  const { runWorker } = await import('../app/worker.ts');
+  const log = await createLog({ level: 'warn', format: 'auto' });
+  const arriving = setInterval(() => board.arrive(1 + Math.floor(Math.random() * 4)), betweenArrivalsMs);
+  const tell = (text: string) => terminal.note(`${new Date().toISOString().slice(11, 19)}  ${text}`);
+  try {
+    await runWorker(config, {
+      ...{ log, signal },
+      onOpen: (url) => terminal.note(`The worker's status page: ${url}/\n`),
+      onPass({ added = 0, files }) {
+        if (added > 0) tell(`${added} new, ${board.size} on the board`);
+        if (files?.stored) tell(`${files.stored} files`);
       },
-    );
-    const [outcome] = advertisers;
-    if (outcome?.trouble)
-      terminal.note(`${outcome.name}: ${outcome.trouble instanceof Error ? outcome.trouble.message : 'failed'}`);
-    const added = outcome?.sweeps?.reduce((sum, one) => sum + one.added, 0) ?? 0;
-    const stored = files && 'summary' in files ? files.summary.stored : 0;
-    if (added > 0) {
-      const at = new Date().toISOString().slice(11, 19);
-      terminal.note(`${at}  ${added} new with ${stored} files, ${board.size} on the board`);
-    }
+    });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    clearInterval(arriving);
   }
   return exitCodes.done;
 }

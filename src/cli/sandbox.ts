@@ -1,5 +1,7 @@
 // `intake sandbox`: the job board of our own, as a process, with the environment to paste. Not for production.
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import type { Sandbox } from '../sandbox/server.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Failure } from './failure.ts';
@@ -46,7 +48,7 @@ export const sandbox = command<SandboxOptions>({
       port: toCount('--port', options.port),
     });
     board.live(toCount('--live', options.live));
-    const env = { SOURCE_URL: board.url, SOURCE_CREDENTIAL: board.credential, SOURCE_RATE: 'off' };
+    const env = toSettings(board);
     terminal.result(env, () =>
       Object.entries(env)
         .map(([name, value]) => `export ${name}=${value}`)
@@ -57,6 +59,22 @@ export const sandbox = command<SandboxOptions>({
     return exitCodes.done;
   },
 });
+
+/** What to paste: the advertiser side, and the candidate side as a careers site on this machine would use it. */
+function toSettings({ url, credential, client }: Sandbox): Record<string, string> {
+  return {
+    SOURCE_URL: url,
+    SOURCE_CREDENTIAL: credential,
+    SOURCE_RATE: 'off',
+    AUTH_URL: url,
+    OAUTH_CLIENT_ID: client.clientId,
+    OAUTH_CLIENT_SECRET: client.clientSecret,
+    OAUTH_REDIRECT_URI: 'http://127.0.0.1:8080/prefill/callback',
+    PREFILL_RETURN_URLS: 'http://127.0.0.1:8090/',
+    PREFILL_KEY: randomBytes(24).toString('base64url'),
+    SESSION_SECRET: randomBytes(24).toString('base64url'),
+  };
+}
 
 /** A whole number given as an option. */
 export function toCount(option: string, text: string): number {

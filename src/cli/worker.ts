@@ -1,47 +1,57 @@
 // `intake worker`: the long-running worker, the container's default. It ends well with SIGTERM; a second signal ends it at once.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { command } from './command.ts';
+import { createCrashPoint } from './crash-point.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Failure } from './failure.ts';
 
-/** A process in which nothing came to an end for so long, and no timer runs, is of no use to anybody. */
-const stuckMs = 600_000;
+/** After a signal everything is finished or given back within this; what is not lapses by itself. Supervisors wait for 25 s and more. */
+const endMs = 20_000;
 
-export const worker = command({
-  name: 'worker',
-  summary: 'keep every advertiser up to date until it is stopped',
-  examples: [['intake worker', 'polls, rechecks and fetches files by the schedules of the configuration']],
-  async run({ env, signal, terminal }) {
-    const { loadConfig } = await import('../config.ts');
-    const config = loadConfig(env, { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] });
-    const { createLog } = await import('../log.ts');
-    const log = await createLog(config.log);
-    for (const warning of config.warnings) log.warn({}, warning);
-    const stuck = new AbortController();
-    let watch: NodeJS.Timeout | undefined;
-    const { runWorker } = await import('../app/worker.ts');
-    try {
-      await runWorker(config, {
-        log,
-        signal: AbortSignal.any([signal, stuck.signal]),
-        onStart(running) {
-          watch = setInterval(() => {
-            if (running.facts().idleMs > stuckMs) stuck.abort();
-          }, 30_000);
+export const worker = createWorkerCommand();
+
+/** The command; a test may have it lose its patience sooner. */
+export function createWorkerCommand(timing: { readonly stuckMs?: number } = {}) {
+  return command({
+    name: 'worker',
+    summary: 'keep every advertiser up to date until it is stopped',
+    examples: [['intake worker', 'polls, rechecks and fetches files by the schedules of the configuration']],
+    async run({ env, signal, terminal }) {
+      const { loadConfig } = await import('../config.ts');
+      const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill'] as const;
+      const config = loadConfig(env, { needs });
+      const { createLog } = await import('../log.ts');
+      const log = await createLog(config.log);
+      for (const warning of config.warnings) log.warn({}, warning);
+      const { runWorker } = await import('../app/worker.ts');
+      const stuck = Promise.withResolvers<'stuck'>();
+      const running = runWorker(config, {
+        ...timing,
+        ...{ log, signal, crashPoint: createCrashPoint(env.INTAKE_CRASH_AT) },
+        onStuck: () => stuck.resolve('stuck'),
+      }).then(
+        () => 'ended' as const,
+        (error: unknown) => {
+          // Stopped while it still waited for its database: nothing was begun, nothing has to be given back.
+          if (signal.aborted) return 'ended' as const;
+          throw error;
         },
-      });
-    } catch (error) {
-      // Stopped while it still waited for its database: nothing was begun, nothing has to be given back.
-      if (!signal.aborted) throw error;
-    } finally {
-      clearInterval(watch);
-    }
-    if (stuck.signal.aborted) {
-      throw new Failure(exitCodes.unhealthy, 'Nothing came to an end for ten minutes.', {
-        kept: 'Everything committed so far.',
-        next: 'The supervisor starts it again; the log says what it did last.',
-      });
-    }
-    terminal.event({ worker: 'ended' });
-    return exitCodes.done;
-  },
-});
+      );
+      const end = await Promise.race([running, stuck.promise, overstay(signal)]);
+      if (end === 'stuck') {
+        throw new Failure(exitCodes.unhealthy, 'Something has not moved for more than ten minutes.', {
+          kept: 'Everything committed so far.',
+          next: 'The supervisor starts it again; the log says what it did last.',
+        });
+      }
+      if (end === 'late') log.warn({}, 'not everything came to its end in time; what was held lapses by itself');
+      terminal.event({ worker: end });
+      return exitCodes.done;
+    },
+  });
+}
+
+async function overstay(signal: AbortSignal): Promise<'late'> {
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+  return await sleep(endMs, 'late' as const, { ref: false });
+}

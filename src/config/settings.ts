@@ -255,7 +255,7 @@ export const sections = {
       absent: 'kept in .intake/ outside production, required in production',
     },
     RETENTION: {
-      meaning: 'applications older than this are erased; `off` keeps them',
+      meaning: 'applications older than this are erased, with a brake (docs/privacy.md); `off` keeps them',
       example: '365d',
       read: read.durationOrOff,
       default: 'off',

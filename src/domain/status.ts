@@ -32,6 +32,10 @@ export interface AdvertiserStatus {
   /** Blobs that verify found damaged and that were not fetched again yet. */
   readonly damagedBlobs: number;
   readonly quarantined: number;
+  /** Applications that RETENTION would erase at once and that its brake holds back; null when none. */
+  readonly retentionDue: number | null;
+  /** Since when the oldest erasure waits for its receipt; null when none does. */
+  readonly erasingSince: Date | null;
   readonly lastSweep: SweepStatus | null;
   /** Readings that stopped before their end and go on by themselves. */
   readonly unfinished: readonly { readonly purpose: string; readonly startedAt: Date; readonly reason: string }[];
@@ -90,6 +94,9 @@ export interface Status {
 
 /** Downloads that could be fetched and were not for this long are a problem. */
 const overdueMs = 3_600_000;
+
+/** An erasure is at its end within minutes, wherever a worker runs. */
+const erasingMs = 3_600_000;
 
 /** Puts facts and the problems that follow from them into one value, urgent problems first. */
 export function toStatus(at: Date, advertisers: readonly AdvertiserStatus[], staleAfterMs: number | null): Status {
@@ -158,6 +165,15 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null)
   }
   if (a.quarantined > 0) {
     add(`${a.quarantined} elements of the list have no usable id and wait in quarantine.`, 'intake quarantine list');
+  }
+  if (a.retentionDue !== null) {
+    add(
+      `RETENTION would erase ${toCount(a.retentionDue, 'application')} at once; nothing was erased.`,
+      `intake erase --retention --dry-run --advertiser ${a.name}`,
+    );
+  }
+  if (a.erasingSince !== null && since(a.erasingSince) > erasingMs) {
+    add(`An erasure waits for its end for ${toSpan(since(a.erasingSince))}: is a worker running?`, 'intake doctor');
   }
   if (a.unreadableScreens > 0) {
     add(`${a.unreadableScreens} screens are stored and cannot be read.`, 'intake reparse');

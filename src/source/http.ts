@@ -17,7 +17,8 @@ export interface HttpOptions {
   readonly idleTimeoutMs: number;
   /** A whole request ends after this, however steadily it drips. */
   readonly totalTimeoutMs: number;
-  readonly connections: number;
+  /** How many at most, or those of an origin that several accounts share. */
+  readonly connections: number | Connections;
   readonly userAgent: string;
   /** Awaited before every single request: the shared rate budget. */
   readonly takeTurn?: ((signal: AbortSignal) => Promise<void>) | undefined;
@@ -59,19 +60,34 @@ export interface Http extends AsyncDisposable {
   post<T>(request: HttpPost, read: (answer: HttpAnswer) => Promise<T>): Promise<T>;
 }
 
-const retries = 3;
-const discardedBytes = 65_536;
+/** Connections to one origin. */
+export interface Connections extends AsyncDisposable {
+  readonly pool: Pool;
+}
 
-/** Creates the door to one origin; nothing is opened before the first request. */
-export function createHttp(options: HttpOptions): Http {
-  const base = new URL(options.url.endsWith('/') ? options.url : `${options.url}/`);
-  const pool = new Pool(base.origin, {
+/** Connections that several accounts at one origin share; nothing is opened before the first request. */
+export function openConnections(
+  options: Pick<HttpOptions, 'url' | 'idleTimeoutMs'> & { readonly connections: number },
+): Connections {
+  const pool = new Pool(new URL(options.url).origin, {
     connections: options.connections,
     headersTimeout: options.idleTimeoutMs,
     bodyTimeout: options.idleTimeoutMs,
     connectTimeout: options.idleTimeoutMs,
     allowH2: false,
   });
+  return { pool, [Symbol.asyncDispose]: () => pool.destroy() };
+}
+
+const retries = 3;
+const discardedBytes = 65_536;
+
+/** Creates the door to one origin; nothing is opened before the first request. */
+export function createHttp(options: HttpOptions): Http {
+  const base = new URL(options.url.endsWith('/') ? options.url : `${options.url}/`);
+  const { connections } = options;
+  const isShared = typeof connections !== 'number';
+  const { pool } = isShared ? connections : openConnections({ ...options, connections });
 
   async function requestOnce(url: URL, request: HttpRequest | HttpPost): Promise<Dispatcher.ResponseData> {
     await options.takeTurn?.(request.signal);
@@ -132,7 +148,9 @@ export function createHttp(options: HttpOptions): Http {
       await using answer = toAnswer(await requestOnce(new URL(request.path, base), request), request.signal);
       return await read(answer);
     },
-    [Symbol.asyncDispose]: () => pool.destroy(),
+    async [Symbol.asyncDispose]() {
+      if (!isShared) await pool.destroy();
+    },
   };
 }
 

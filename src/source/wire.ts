@@ -22,6 +22,17 @@ export function parsePage(text: string, bytesAsText: string | null = null): Page
   return bytesAsText === null ? page : keepBytes(page, parseText(bytesAsText));
 }
 
+/** One element of a list by itself, from the JSON text that was kept of it. Text that cannot be read is a Reject still. */
+export function parseElement(text: string): Application | Reject {
+  try {
+    const { value, exact } = parseJson(text);
+    return parseApplication(value, exact);
+  } catch (error) {
+    if (error instanceof Trouble) return { reason: 'is no JSON that can be read', raw: 'null', rawText: text };
+    throw error;
+  }
+}
+
 /** The page of an answer that has no envelope. */
 export function toEmptyPage(format: 'json' | 'xml'): PageFacts {
   return { ...toPage(null, false, format), weakEmpty: true };

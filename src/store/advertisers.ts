@@ -1,7 +1,7 @@
 // Advertisers: the accounts that are swept, by their configured name. The id is learned from the first answer and pinned;
 // a halted advertiser rests until its cause is gone.
 import { Trouble } from '../domain/trouble.ts';
-import type { Queryable } from './database.ts';
+import { type Queryable, sqlState } from './database.ts';
 
 /** refused: the credential does not open the door, recovers by itself. mismatch: somebody else's data came, a person must look. */
 export type HaltKind = 'refused' | 'mismatch';
@@ -22,13 +22,13 @@ interface AdvertiserRow extends Record<string, unknown> {
 }
 
 /** The advertiser's row, made when it is first heard of. `configuredId` is pinned at once, or compared with what is pinned. */
-export async function ensureAdvertiser(db: Queryable, name: string, configuredId: bigint | null): Promise<Advertiser> {
-  await db.query(
-    `INSERT INTO intake.advertisers (name, advertiser_id) SELECT $1, $2
-     WHERE NOT EXISTS (SELECT 1 FROM intake.advertisers WHERE name = $1) ON CONFLICT (name) DO NOTHING`,
-    [name, configuredId],
-  );
-  const advertiser = await loadAdvertiser(db, name);
+export async function ensureAdvertiser(
+  db: Queryable,
+  name: string,
+  configuredId: bigint | null,
+  find: (name: string) => Promise<Advertiser | null> = (wanted) => findAdvertiser(db, wanted),
+): Promise<Advertiser> {
+  const advertiser = (await find(name)) ?? (await addAdvertiser(db, name, configuredId));
   if (configuredId === null || advertiser.advertiserId === configuredId) return advertiser;
   if (advertiser.advertiserId === null) return await pinAdvertiser(db, name, configuredId);
   throw new Trouble(
@@ -38,12 +38,29 @@ export async function ensureAdvertiser(db: Queryable, name: string, configuredId
   );
 }
 
+async function addAdvertiser(db: Queryable, name: string, configuredId: bigint | null): Promise<Advertiser> {
+  await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, [
+    name,
+    configuredId,
+  ]);
+  return await loadAdvertiser(db, name);
+}
+
 /** Pins the id that the first answer showed. Once pinned it never changes. */
 export async function pinAdvertiser(db: Queryable, name: string, advertiserId: bigint): Promise<Advertiser> {
-  await db.query(`UPDATE intake.advertisers SET advertiser_id = $2 WHERE name = $1 AND advertiser_id IS NULL`, [
-    name,
-    advertiserId,
-  ]);
+  try {
+    await db.query(`UPDATE intake.advertisers SET advertiser_id = $2 WHERE name = $1 AND advertiser_id IS NULL`, [
+      name,
+      advertiserId,
+    ]);
+  } catch (error) {
+    if (sqlState(error) !== '23505') throw error;
+    throw new Trouble(
+      'mismatch',
+      `${name} answers as advertiser ${advertiserId}, which is read under another name. Nothing was kept. ` +
+        'To rename it: UPDATE intake.advertisers SET name, then change the configuration.',
+    );
+  }
   return await loadAdvertiser(db, name);
 }
 
@@ -78,25 +95,31 @@ export async function noteAgent(db: Queryable, name: string, agentId: string | n
 }
 
 async function loadAdvertiser(db: Queryable, name: string): Promise<Advertiser> {
-  const [row] = await db.query<AdvertiserRow>(
-    `SELECT name, advertiser_id, halt_kind, reason, agent_id FROM intake.advertisers WHERE name = $1`,
-    [name],
+  const advertiser = await findAdvertiser(db, name);
+  if (!advertiser) throw new Trouble('ours', `The row of advertiser ${name} vanished from intake.advertisers.`);
+  return advertiser;
+}
+
+async function findAdvertiser(db: Queryable, name: string): Promise<Advertiser | null> {
+  const [advertiser] = await findAdvertisers(db, [name]);
+  return advertiser ?? null;
+}
+
+/** The advertisers of these names; null for a name that was never heard of. */
+export async function findAdvertisers(db: Queryable, names: readonly string[]): Promise<(Advertiser | null)[]> {
+  const rows = await db.query<AdvertiserRow>(
+    `SELECT name, advertiser_id, halt_kind, reason, agent_id FROM intake.advertisers WHERE name = ANY ($1::text[])`,
+    [names],
   );
-  if (!row) throw new Trouble('ours', `The row of advertiser ${name} vanished from intake.advertisers.`);
+  const found = new Map(rows.map((row) => [row.name, toAdvertiser(row)]));
+  return names.map((name) => found.get(name) ?? null);
+}
+
+function toAdvertiser(row: AdvertiserRow): Advertiser {
   return {
     name: row.name,
     advertiserId: row.advertiser_id,
     halt: row.halt_kind ? { kind: row.halt_kind, reason: row.reason ?? '' } : null,
     agentId: row.agent_id,
   };
-}
-
-/** The ids of the named advertisers, as far as they are known and not halted. */
-export async function loadAdvertiserIds(db: Queryable, names: readonly string[]): Promise<Map<string, bigint>> {
-  const rows = await db.query<{ name: string; advertiser_id: bigint }>(
-    `SELECT name, advertiser_id FROM intake.advertisers
-     WHERE name = ANY ($1::text[]) AND advertiser_id IS NOT NULL AND state = 'active'`,
-    [names],
-  );
-  return new Map(rows.map((row) => [row.name, row.advertiser_id]));
 }

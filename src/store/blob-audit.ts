@@ -2,7 +2,7 @@
 // of bytes that nothing refers to, in two phases with a grace between. A row is locked while its bytes are deleted, so that nobody can
 // announce them again at that moment.
 import { type BlobFacts, toBlobKey } from '../domain/blob.ts';
-import type { Database, Queryable } from './database.ts';
+import { type Database, type Queryable, untilSettled } from './database.ts';
 import { reopenAttachments } from './ready.ts';
 
 /** A blob as the books have it. */
@@ -134,4 +134,61 @@ export async function collectOrphans(
     if (count === 0) return collected;
     collected += count;
   }
+}
+
+/**
+ * Deletes bytes at once that nobody refers to and nobody is about to put; gives back the hashes of those that others still need.
+ * Rows that are no more are made for the moment, so that nobody can announce the same bytes while they are deleted.
+ */
+export async function dropBlobs(
+  db: Database,
+  advertiserId: bigint,
+  hashes: readonly string[],
+  remove: (keys: readonly string[]) => Promise<void>,
+): Promise<string[]> {
+  const needed: string[] = [];
+  const sorted = hashes.toSorted();
+  for (let at = 0; at < sorted.length; at += 100) {
+    const some = sorted.slice(at, at + 100);
+    needed.push(...(await untilSettled(() => db.transaction((tx) => dropSome(tx, advertiserId, some, remove)))));
+  }
+  return needed;
+}
+
+async function dropSome(
+  tx: Queryable,
+  advertiserId: bigint,
+  hashes: readonly string[],
+  remove: (keys: readonly string[]) => Promise<void>,
+): Promise<string[]> {
+  const keys = hashes.map((sha256) => toBlobKey(advertiserId, sha256));
+  await tx.query(
+    `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state)
+     SELECT $1, b.sha256, 0, b.key, 'damaged' FROM unnest($2::text[], $3::text[]) AS b (sha256, key) ON CONFLICT DO NOTHING`,
+    [advertiserId, hashes, keys],
+  );
+  await tx.query(
+    `SELECT 1 FROM intake.blobs WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) ORDER BY sha256 FOR UPDATE`,
+    [advertiserId, hashes],
+  );
+  // A statement of its own: a look taken together with the lock would not see what was committed while the lock was waited for.
+  const rows = await tx.query<{ sha256: string; key: string; state: string; needed: boolean }>(
+    `SELECT sha256, key, state, EXISTS (SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256)
+       OR EXISTS (SELECT 1 FROM intake.attachment_versions v WHERE v.advertiser_id = $1 AND v.sha256 = b.sha256)
+       OR EXISTS (SELECT 1 FROM intake.downloads d WHERE d.advertiser_id = $1 AND d.sha256 = b.sha256) AS needed
+     FROM intake.blobs b WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])`,
+    [advertiserId, hashes],
+  );
+  const free = rows.filter((row) => !row.needed && row.state !== 'condemned');
+  // A condemned blob keeps its row, by which the same bytes are known again; what may have been put since goes with the next drain.
+  await tx.query(
+    `UPDATE intake.blobs SET emptied_at = NULL WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'condemned'`,
+    [advertiserId, hashes],
+  );
+  await remove(free.map((row) => row.key));
+  await tx.query(`DELETE FROM intake.blobs WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])`, [
+    advertiserId,
+    free.map((row) => row.sha256),
+  ]);
+  return rows.filter((row) => row.needed).map((row) => row.sha256);
 }

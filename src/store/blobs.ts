@@ -3,36 +3,55 @@
 import type { BlobFacts } from '../domain/blob.ts';
 import { WrongStore } from '../domain/trouble.ts';
 import type { Database, Queryable } from './database.ts';
+import type { Claim } from './downloads.ts';
+
+/** What may be done with announced bytes: put them, nothing (condemned), or nothing because the claim is not ours any more. */
+export type Intent = 'put' | 'condemned' | 'lost';
+
+export interface BlobIntent {
+  readonly claim: Claim;
+  readonly blob: BlobFacts & { readonly key: string };
+}
 
 /**
- * Announces bytes of one advertiser before they are put, so that none can lie in the store unknown. False: they are condemned and must
- * not be put. Not waited for on the platter: a crash of the database may forget it, and verify then finds the bytes from the other side.
+ * Announces bytes of one advertiser before they are put, so that none can lie in the store unknown: in the books of blobs, and on the
+ * downloads they are put for, so that whoever erases their person knows what is on its way. Not waited for on the platter: a crash of
+ * the database may forget it, and verify then finds the bytes from the other side.
  */
 export async function intendBlobs(
   db: Queryable,
-  blobs: readonly BlobIntent[],
-): Promise<readonly PromiseSettledResult<boolean>[]> {
-  const rows = await db.query<{ sha256: string; state: string }>(
-    `WITH unhurried AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
-     INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state)
-     SELECT DISTINCT ON (i.sha256) $1, i.sha256, i.size_bytes, i.key, 'writing'
-     FROM unhurried, unnest($2::text[], $3::bigint[], $4::text[]) AS i (sha256, size_bytes, key) ORDER BY i.sha256
-     ON CONFLICT (advertiser_id, sha256) DO UPDATE SET intended_at = now(), orphaned_at = NULL
-     RETURNING sha256, state`,
+  intents: readonly BlobIntent[],
+): Promise<readonly PromiseSettledResult<Intent>[]> {
+  const rows = await db.query<{ at: number; state: string }>(
+    `WITH unhurried AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)), intended AS MATERIALIZED (
+       SELECT * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::uuid[])
+         WITH ORDINALITY AS i (sha256, size_bytes, key, application_id, kind, token, at)
+     ), claimed AS (
+       UPDATE intake.downloads d SET sha256 = i.sha256 FROM intended i
+       WHERE d.advertiser_id = $1 AND d.application_id = i.application_id AND d.kind = i.kind AND d.lease_token = i.token
+       RETURNING i.at, i.sha256, i.size_bytes, i.key
+     ), announced AS (
+       INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state)
+       SELECT DISTINCT ON (c.sha256) $1::bigint, c.sha256, c.size_bytes, c.key, 'writing' FROM unhurried, claimed c ORDER BY c.sha256
+       ON CONFLICT (advertiser_id, sha256) DO UPDATE SET intended_at = now(), orphaned_at = NULL
+       RETURNING sha256, state
+     )
+     SELECT c.at::int - 1 AS at, a.state FROM claimed c JOIN announced a USING (sha256)`,
     [
-      blobs[0]?.advertiserId,
-      blobs.map((blob) => blob.sha256),
-      blobs.map((blob) => blob.sizeBytes),
-      blobs.map((blob) => blob.key),
+      intents[0]?.claim.advertiserId,
+      intents.map(({ blob }) => blob.sha256),
+      intents.map(({ blob }) => blob.sizeBytes),
+      intents.map(({ blob }) => blob.key),
+      intents.map(({ claim }) => claim.applicationId),
+      intents.map(({ claim }) => claim.kind),
+      intents.map(({ claim }) => claim.token),
     ],
   );
-  const condemned = new Set(rows.filter((row) => row.state === 'condemned').map((row) => row.sha256));
-  return blobs.map((blob) => ({ status: 'fulfilled', value: !condemned.has(blob.sha256) }));
-}
-
-export interface BlobIntent extends BlobFacts {
-  readonly advertiserId: bigint;
-  readonly key: string;
+  const states = new Map(rows.map((row) => [row.at, row.state]));
+  return intents.map((_, at) => {
+    const state = states.get(at);
+    return { status: 'fulfilled', value: state === undefined ? 'lost' : state === 'condemned' ? 'condemned' : 'put' };
+  });
 }
 
 /**

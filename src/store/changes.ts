@@ -10,17 +10,18 @@ import type { ApplicationEvent } from './events.ts';
 import { settleReady } from './ready.ts';
 import { type Reading, toPriority, toRow } from './rows.ts';
 
-/** Writes the changed applications; returns the ids whose change came from an answer too old to be believed (P5). */
+/** Writes the changed applications; `stale` are the ids whose change came from an answer too old to be believed (P5). */
 export async function applyChanges(
   tx: Queryable,
   key: KeyObject,
   reading: Reading,
   changed: readonly Application[],
   events: ApplicationEvent[],
-): Promise<readonly bigint[]> {
-  const stale = await lockAndFindStale(tx, reading, changed);
-  const current = changed.filter((application) => !stale.includes(application.id));
-  if (current.length === 0) return stale;
+): Promise<{ readonly changed: number; readonly stale: readonly bigint[] }> {
+  if (changed.length === 0) return { changed: 0, stale: [] };
+  const { stale, erased } = await lockAndJudge(tx, reading, changed);
+  const current = changed.filter(({ id }) => !stale.includes(id) && !erased.includes(id));
+  if (current.length === 0) return { changed: 0, stale };
 
   const rows = `[${current.map((application) => toRow(key, reading.advertiserId, application)).join()}]`;
   await tx.query(updateApplicationsSql, [reading.advertiserId, rows, reading.seq]);
@@ -35,7 +36,7 @@ export async function applyChanges(
   await notifyQueued(tx, reading.advertiserId);
   for (const { id } of current) events.push({ applicationId: id, type: 'application.changed' });
   events.push(...(await settleReady(tx, reading.advertiserId, ids)));
-  return stale;
+  return { changed: current.length, stale };
 }
 
 /** The bytes that these applications' flags condemn so far. */
@@ -48,24 +49,32 @@ async function loadCondemnedOf(tx: Queryable, advertiserId: bigint, ids: readonl
   return rows.map((row) => row.sha256);
 }
 
-/** An answer is too old when the row, or a finished request of another lane that saw the same id, carries a higher number. */
-async function lockAndFindStale(tx: Queryable, reading: Reading, changed: readonly Application[]): Promise<bigint[]> {
+/**
+ * An answer is too old when the row, or a finished request of another lane that saw the same id, carries a higher number. A person
+ * who was erased since the page was compared stays so.
+ */
+async function lockAndJudge(
+  tx: Queryable,
+  reading: Reading,
+  changed: readonly Application[],
+): Promise<{ readonly stale: readonly bigint[]; readonly erased: readonly bigint[] }> {
   const ids = changed.map((a) => a.id);
   await tx.query(
     `SELECT 1 FROM intake.applications WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])
      ORDER BY application_id FOR NO KEY UPDATE`,
     [reading.advertiserId, ids],
   );
-  const rows = await tx.query<{ application_id: bigint }>(
-    `SELECT application_id FROM intake.applications a
+  const rows = await tx.query<{ application_id: bigint; erased: boolean }>(
+    `SELECT application_id, erased_at IS NOT NULL AS erased FROM intake.applications a
      WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])
-       AND (observed_seq > $3 OR EXISTS (
+       AND (erased_at IS NOT NULL OR observed_seq > $3 OR EXISTS (
          SELECT 1 FROM intake.readings r
          WHERE r.advertiser_id = $1 AND r.seq > $3 AND r.lane <> $4
            AND a.application_id BETWEEN r.lowest_id AND r.highest_id))`,
     [reading.advertiserId, ids, reading.seq, reading.lease.lane],
   );
-  return rows.map((row) => row.application_id);
+  const pick = (erased: boolean) => rows.filter((row) => row.erased === erased).map((row) => row.application_id);
+  return { stale: pick(false), erased: pick(true) };
 }
 
 const pageRows = `jsonb_to_recordset($2::jsonb) AS p (
@@ -125,7 +134,10 @@ const keepVersionsSql = `
   JOIN intake.attachments old ON old.advertiser_id = $1 AND old.application_id = f.id AND old.kind = f.kind
   WHERE old.state <> 'pending' AND old.state <> 'erased' AND ${isOtherFile('f')}`;
 
-/** Another file, or one whose flag was lifted, starts over; a flag that came later ends the attachment; the rest keeps its state. */
+/**
+ * Another file, or one whose flag was lifted, starts over; a flag that came later ends the attachment; the rest keeps its state. A flag may
+ * change the Hash of the file it is about; one on a file of another upload says nothing of the bytes that we hold.
+ */
 const mergeAttachmentsSql = `
   WITH page AS MATERIALIZED (SELECT p.id, f.* FROM ${pageFiles}), gone AS (
     UPDATE intake.attachments a SET gone_at = now()
@@ -140,11 +152,12 @@ const mergeAttachmentsSql = `
     (version, state, reason, sha256, content_type, detected_type, file_name, stored_at, notes, linked, parser_version) = (
       SELECT CASE WHEN other.file AND old.state NOT IN ('pending', 'erased') THEN old.version + 1 ELSE old.version END,
         CASE WHEN keep THEN old.state ELSE excluded.state END, CASE WHEN keep THEN old.reason ELSE excluded.reason END,
-        CASE WHEN keep OR excluded.state = 'infected' THEN old.sha256 END, CASE WHEN keep THEN old.content_type END, CASE WHEN keep THEN old.detected_type END,
+        CASE WHEN keep OR (excluded.state = 'infected' AND NOT newer) THEN old.sha256 END, CASE WHEN keep THEN old.content_type END, CASE WHEN keep THEN old.detected_type END,
         CASE WHEN keep THEN old.file_name END, CASE WHEN keep THEN old.stored_at END, CASE WHEN keep THEN old.notes END,
         keep AND old.linked, CASE WHEN keep THEN old.parser_version END
       FROM (SELECT ${isOtherFile('excluded')} AS file) AS other,
-        LATERAL (SELECT old.state = 'erased' OR NOT (other.file OR excluded.state = 'infected' OR old.state = 'infected') AS keep) AS verdict
+        LATERAL (SELECT old.state = 'erased' OR NOT (other.file OR excluded.state = 'infected' OR old.state = 'infected') AS keep,
+          other.file AND old.uploaded_at IS DISTINCT FROM excluded.uploaded_at AS newer) AS verdict
     ),
     source_hash = excluded.source_hash, size_bytes = excluded.size_bytes, has_virus = excluded.has_virus,
     uploaded_at = excluded.uploaded_at, href = excluded.href, gone_at = NULL`;

@@ -146,7 +146,8 @@ function isConflict(error: unknown): boolean {
   return conflictCodes.has(sqlState(error) ?? '');
 }
 
-function toTrouble(error: unknown): unknown {
+/** Trouble where waiting or another setting helps; anything else as it is. */
+export function toTrouble(error: unknown): unknown {
   if (error instanceof Trouble || !(error instanceof Error)) return error;
   const code = sqlState(error) ?? '';
   const wrong = settingCodes[code];

@@ -167,17 +167,15 @@ function toColumns(claims: readonly Claim[]): unknown[] {
 }
 
 /**
- * Whether a drain of these advertisers would find work: something due of one that is not halted, or condemned bytes that still lie in
- * the store. A few probes of an index per advertiser.
+ * The ids, by name, of advertisers for whom a drain would find work: something due of one that is not halted, or condemned bytes that
+ * still lie in the store. An empty queue is seen at once, whatever the number of advertisers; else one probe of an index for each.
  */
-export async function isDrainDue(db: Queryable, advertisers: readonly bigint[]): Promise<boolean> {
-  const [row] = await db.query<{ due: boolean }>(
-    `SELECT EXISTS (SELECT 1 FROM intake.advertisers v WHERE v.advertiser_id = ANY ($1::bigint[]) AND (
-       v.state = 'active' AND EXISTS (SELECT 1 FROM intake.downloads d
+export async function loadDueAdvertisers(db: Queryable): Promise<Map<string, bigint>> {
+  const rows = await db.query<{ name: string; advertiser_id: bigint }>(
+    `SELECT v.name, v.advertiser_id FROM intake.advertisers v
+     WHERE v.state = 'active' AND EXISTS (SELECT 1 FROM intake.downloads) AND EXISTS (SELECT 1 FROM intake.downloads d
          WHERE d.advertiser_id = v.advertiser_id AND d.priority = ANY ('{0,1,2}') AND d.due_at <= now())
-       OR EXISTS (SELECT 1 FROM intake.blobs b
-         WHERE b.advertiser_id = v.advertiser_id AND b.state = 'condemned' AND b.emptied_at IS NULL))) AS due`,
-    [advertisers],
+       OR v.advertiser_id IN (SELECT b.advertiser_id FROM intake.blobs b WHERE b.state = 'condemned' AND b.emptied_at IS NULL)`,
   );
-  return row?.due ?? false;
+  return new Map(rows.map((row) => [row.name, row.advertiser_id]));
 }

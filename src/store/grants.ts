@@ -26,6 +26,9 @@ export const personalViews: readonly string[] = ['applications', 'screening_free
 /** What the public port works on. */
 const prefillTables: readonly string[] = ['prefills', 'oauth_states'];
 
+/** What is only ever added to: who did what, and who must not return. */
+const lastingTables: readonly string[] = ['audit', 'erasures'];
+
 /** The roles, without their prefix. */
 export const roles = ['owner', 'worker', 'analyst', 'analyst_personal', 'web'] as const;
 
@@ -65,7 +68,8 @@ function renderGrants(
     relations
       .filter((one) => one.schema === schema && one.kind === kind && (names?.includes(one.name) ?? true))
       .map(named);
-  const tables = some('intake', 'TABLE').filter((name) => name !== 'intake.migrations');
+  const lasting = some('intake', 'TABLE', lastingTables);
+  const tables = some('intake', 'TABLE').filter((name) => name !== 'intake.migrations' && !lasting.includes(name));
   const grant = (privileges: string, targets: readonly string[], role: string | undefined, kind = '') =>
     targets.length === 0 ? [] : [`GRANT ${privileges} ON ${kind}${targets.join(', ')} TO ${role};`];
 
@@ -91,9 +95,10 @@ function renderGrants(
     `ALTER SCHEMA intake_analytics OWNER TO ${owner};`,
     ...relations.map((one) => `ALTER ${one.kind} ${named(one)} OWNER TO ${owner};`),
     '',
-    `-- ${worker}: reads and writes rows, also of tables that later migrations bring. It cannot create, alter, drop or truncate.`,
+    `-- ${worker}: reads and writes rows, also of tables that later migrations bring. It cannot create, alter, drop or truncate, nor rewrite the audit.`,
     `GRANT USAGE ON SCHEMA intake, intake_analytics TO ${worker};`,
     ...grant('SELECT, INSERT, UPDATE, DELETE', tables, worker),
+    ...grant('SELECT, INSERT', lasting, worker),
     ...grant('SELECT', ['intake.migrations', ...some('intake', 'VIEW'), ...some('intake_analytics', 'VIEW')], worker),
     ...grant('USAGE, SELECT', some('intake', 'SEQUENCE'), worker, 'SEQUENCE '),
     `ALTER DEFAULT PRIVILEGES FOR ROLE ${owner} IN SCHEMA intake GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO ${worker};`,

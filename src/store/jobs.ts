@@ -14,7 +14,7 @@ export async function loadBusiestJobs(db: Queryable, limit: number): Promise<Job
   return await db.query<JobRow>(
     `SELECT job_reference, count(*)::int AS applications, count(DISTINCT job_seeker_id)::int AS job_seekers,
        min(submitted_at) AS first_application, max(submitted_at) AS last_application
-     FROM intake.applications GROUP BY job_reference ORDER BY applications DESC, job_reference LIMIT $1`,
+     FROM intake.applications WHERE erased_at IS NULL GROUP BY job_reference ORDER BY applications DESC, job_reference LIMIT $1`,
     [limit],
   );
 }

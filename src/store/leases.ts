@@ -1,7 +1,7 @@
 // Leases: who sweeps an advertiser, per lane. A lease lapses by the database's clock; its epoch rises with every change of hands.
 // The lease alone proves nothing: a paused holder wakes up believing in it. `fence` inside each write transaction is what protects the rows.
 import { LeaseLost } from '../domain/trouble.ts';
-import type { Queryable } from './database.ts';
+import type { Lock, Queryable } from './database.ts';
 
 export type Lane = 'live' | 'backfill';
 
@@ -22,38 +22,83 @@ export interface LeaseClaim {
   readonly notWithinMs?: number;
 }
 
-/** Takes the lane if it is free or its holder's lease has lapsed; null while another holds it. The owner's own lease is prolonged. */
-export async function claimLease(db: Queryable, request: LeaseClaim): Promise<Lease | null> {
-  const rows = await db.query<{ epoch: bigint }>(
-    `INSERT INTO intake.leases AS l (name, lane, owner, epoch, expires_at)
-     VALUES ($1, $2, $3, 1, now() + $4 * interval '1 millisecond')
-     ON CONFLICT (name, lane) DO UPDATE
-       SET owner = excluded.owner, epoch = l.epoch + 1, expires_at = excluded.expires_at
-       WHERE (l.expires_at < now() OR l.owner = excluded.owner)
-         AND (l.done_at IS NULL OR l.done_at <= now() - $5 * interval '1 millisecond')
-     RETURNING epoch`,
-    [request.name, request.lane, request.owner, request.leaseMs, request.notWithinMs ?? 0],
+/**
+ * Takes each lane that is free or whose holder's lease has lapsed; null where another holds it. The owner's own lease is prolonged.
+ * A row that a transaction behind the fence holds is passed over, not waited for: one paused process must not keep others from theirs.
+ */
+export async function claimLeases(db: Queryable, claims: readonly LeaseClaim[]): Promise<(Lease | null)[]> {
+  const rows = await db.query<{ name: string; lane: Lane; owner: string; epoch: bigint }>(
+    `WITH wanted AS (
+       SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::float8[]) AS w (name, lane, owner, lease_ms, rest_ms)
+     ), free AS MATERIALIZED (
+       SELECT l.name, l.lane FROM intake.leases l JOIN wanted w USING (name, lane)
+       WHERE (l.expires_at < now() OR l.owner = w.owner)
+         AND (l.done_at IS NULL OR l.done_at <= now() - w.rest_ms * interval '1 millisecond')
+       FOR UPDATE OF l SKIP LOCKED
+     ), taken AS (
+       UPDATE intake.leases l SET owner = w.owner, epoch = l.epoch + 1, expires_at = now() + w.lease_ms * interval '1 millisecond'
+       FROM free JOIN wanted w USING (name, lane) WHERE l.name = free.name AND l.lane = free.lane
+       RETURNING l.name, l.lane, l.owner, l.epoch
+     ), added AS (
+       INSERT INTO intake.leases (name, lane, owner, epoch, expires_at)
+       SELECT w.name, w.lane, w.owner, 1, now() + w.lease_ms * interval '1 millisecond' FROM wanted w
+       WHERE NOT EXISTS (SELECT 1 FROM intake.leases l WHERE l.name = w.name AND l.lane = w.lane)
+       ON CONFLICT (name, lane) DO NOTHING
+       RETURNING name, lane, owner, epoch
+     )
+     SELECT * FROM taken UNION ALL SELECT * FROM added`,
+    [
+      claims.map((one) => one.name),
+      claims.map((one) => one.lane),
+      claims.map((one) => one.owner),
+      claims.map((one) => one.leaseMs),
+      claims.map((one) => one.notWithinMs ?? 0),
+    ],
   );
-  const epoch = rows[0]?.epoch;
-  return epoch === undefined ? null : { name: request.name, lane: request.lane, owner: request.owner, epoch };
+  return claims.map(({ name, lane, owner }) => {
+    const row = rows.find((one) => one.name === name && one.lane === lane && one.owner === owner);
+    return row ? { name, lane, owner, epoch: row.epoch } : null;
+  });
 }
 
-/** Prolongs a lease; false when it has changed hands. */
+/** One of these. */
+export async function claimLease(db: Queryable, claim: LeaseClaim): Promise<Lease | null> {
+  const [lease] = await claimLeases(db, [claim]);
+  return lease ?? null;
+}
+
+/**
+ * Prolongs a lease; false when it has changed hands. A row that a transaction behind the fence holds is left as it is: nobody can take
+ * it meanwhile, and waiting would keep this connection from every other lane.
+ */
 export async function renewLease(db: Queryable, lease: Lease, leaseMs: number): Promise<boolean> {
-  const rows = await db.query(
-    `UPDATE intake.leases SET expires_at = now() + $4 * interval '1 millisecond'
-     WHERE name = $1 AND lane = $2 AND epoch = $3 RETURNING 1`,
+  const [row] = await db.query<{ held: boolean }>(
+    `WITH free AS (
+       SELECT name, lane FROM intake.leases WHERE name = $1 AND lane = $2 AND epoch = $3 FOR UPDATE SKIP LOCKED
+     ), renewed AS (
+       UPDATE intake.leases l SET expires_at = now() + $4 * interval '1 millisecond' FROM free WHERE l.name = free.name AND l.lane = free.lane
+     )
+     SELECT EXISTS (SELECT 1 FROM intake.leases WHERE name = $1 AND lane = $2 AND epoch = $3) AS held`,
     [lease.name, lease.lane, lease.epoch, leaseMs],
   );
-  return rows.length > 0;
+  return row?.held ?? false;
 }
 
-/** Gives the lane back at once. The row stays: its epoch must never start over. `done` says that the work came to its end. */
-export async function releaseLease(db: Queryable, lease: Lease, done = false): Promise<void> {
+/** Gives lanes back at once. The rows stay: an epoch must never start over. `done` says that the work came to its end. */
+export async function releaseLeases(
+  db: Queryable,
+  given: readonly { readonly lease: Lease; readonly done: boolean }[],
+): Promise<void> {
   await db.query(
-    `UPDATE intake.leases SET expires_at = '-infinity', done_at = CASE WHEN $4 THEN now() ELSE done_at END
-     WHERE name = $1 AND lane = $2 AND epoch = $3`,
-    [lease.name, lease.lane, lease.epoch, done],
+    `UPDATE intake.leases l SET expires_at = '-infinity', done_at = CASE WHEN g.done THEN now() ELSE l.done_at END
+     FROM unnest($1::text[], $2::text[], $3::bigint[], $4::boolean[]) AS g (name, lane, epoch, done)
+     WHERE l.name = g.name AND l.lane = g.lane AND l.epoch = g.epoch`,
+    [
+      given.map(({ lease }) => lease.name),
+      given.map(({ lease }) => lease.lane),
+      given.map(({ lease }) => lease.epoch),
+      given.map(({ done }) => done),
+    ],
   );
 }
 
@@ -83,4 +128,12 @@ export async function fence(tx: Queryable, lease: Lease): Promise<void> {
     lease.epoch,
   ]);
   if (rows.length === 0) throw new LeaseLost(lease.name, lease.lane);
+}
+
+/**
+ * Keeps the two lanes of an advertiser apart while one writes; the parallel readers of a backfill share their side of it. Whoever takes
+ * the live side is alone with the advertiser's applications.
+ */
+export function laneLock(advertiserId: bigint, lane: Lane): Lock {
+  return { class: 1, key: advertiserId, shared: lane === 'backfill' };
 }

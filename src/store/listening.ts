@@ -12,32 +12,47 @@ export interface ListenerOptions {
 
 const reconnectMs = 2_000;
 
-/** Listens until disposed; a lost connection is opened again. */
+/** Listens until disposed; a connection that is lost, or that could not be had at first, is opened again. Resolves after the first try. */
 export async function openQueueListener({ url, onQueued }: ListenerOptions): Promise<AsyncDisposable> {
   const stop = new AbortController();
-  let client = await connect();
+  const first = Promise.withResolvers<void>();
+  const listening = (async () => {
+    while (!stop.signal.aborted) {
+      await listen().catch(() => {});
+      first.resolve();
+      await sleep(reconnectMs, undefined, { signal: stop.signal, ref: false }).catch(() => {});
+    }
+  })();
 
-  async function connect(): Promise<pg.Client> {
-    const opened = new pg.Client({ connectionString: url, application_name: 'intake listen', keepAlive: true });
-    opened.on('notification', ({ payload }) => onQueued(payload ?? ''));
-    opened.on('error', () => {});
-    opened.on('end', () => void reconnect());
-    await opened.connect();
-    await opened.query('LISTEN intake_downloads');
-    return opened;
+  /** Until the connection ends. */
+  async function listen(): Promise<void> {
+    const client = new pg.Client({
+      connectionString: url,
+      application_name: 'intake listen',
+      keepAlive: true,
+      connectionTimeoutMillis: 10_000,
+    });
+    const ended = new Promise<void>((resolve) => client.once('end', resolve));
+    client.on('notification', ({ payload }) => onQueued(payload ?? ''));
+    client.on('error', () => {});
+    const end = () => void client.end().catch(() => {});
+    stop.signal.addEventListener('abort', end, { once: true });
+    try {
+      await client.connect();
+      await client.query('LISTEN intake_downloads');
+      first.resolve();
+      await ended;
+    } finally {
+      stop.signal.removeEventListener('abort', end);
+      end();
+    }
   }
 
-  async function reconnect(): Promise<void> {
-    await sleep(reconnectMs, undefined, { signal: stop.signal, ref: false }).catch(() => {});
-    if (stop.signal.aborted) return;
-    // A failed connection ends as well, which brings us here again.
-    client = await connect().catch(() => client);
-  }
-
+  await first.promise;
   return {
     async [Symbol.asyncDispose]() {
       stop.abort();
-      await client.end();
+      await listening;
     },
   };
 }

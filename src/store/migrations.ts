@@ -5,9 +5,10 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { SchemaTrouble } from '../domain/trouble.ts';
+import type { PassCrashPoint } from '../domain/crash-point.ts';
+import { SchemaTrouble, Trouble } from '../domain/trouble.ts';
 import type { Queryable } from './database.ts';
-import { sqlState } from './database.ts';
+import { sqlState, toTrouble } from './database.ts';
 
 const folder = join(import.meta.dirname, '../../migrations');
 const lockKey = 7_400_105;
@@ -40,7 +41,7 @@ export async function loadServer(db: Queryable): Promise<{ version: string; now:
 }
 
 /** Applies what is missing. Any number of processes may call it at once: one works, the others wait and find nothing to do. */
-export async function migrate(url: string): Promise<void> {
+export async function migrate(url: string, crashPoint?: PassCrashPoint): Promise<void> {
   const client = new pg.Client({ connectionString: url, application_name: 'intake migrate' });
   client.on('error', () => {});
   await client.connect();
@@ -51,7 +52,8 @@ export async function migrate(url: string): Promise<void> {
     const { drizzle } = require('drizzle-orm/node-postgres') as typeof import('drizzle-orm/node-postgres');
     const migrator =
       require('drizzle-orm/node-postgres/migrator') as typeof import('drizzle-orm/node-postgres/migrator');
-    await migrator.migrate(drizzle(client), {
+    const logger = crashPoint && { logQuery: () => crashPoint('migrating') };
+    await migrator.migrate(drizzle(client, { ...(logger && { logger }) }), {
       migrationsFolder: folder,
       migrationsSchema: 'intake',
       migrationsTable: 'migrations',
@@ -68,6 +70,7 @@ export interface SchemaRequest {
   readonly signal: AbortSignal;
   /** How long to wait for somebody else to migrate when this role may not. */
   readonly patienceMs?: number;
+  readonly crashPoint?: PassCrashPoint | undefined;
 }
 
 /** Makes sure that the schema is the one this version needs: migrates if the role may, else waits for it. Throws SchemaTrouble. */
@@ -83,7 +86,7 @@ export async function ensureSchema(db: Queryable, request: SchemaRequest): Promi
       );
     }
     try {
-      await migrate(request.directUrl);
+      await migrate(request.directUrl, request.crashPoint);
       continue;
     } catch (error) {
       if (sqlState(error) !== '42501') throw toSchemaTrouble(error);
@@ -100,8 +103,10 @@ export async function ensureSchema(db: Queryable, request: SchemaRequest): Promi
 }
 
 function toSchemaTrouble(error: unknown): unknown {
+  // A server that is away, full or read-only says nothing about the migration: it is waited for.
+  const known = toTrouble(error);
   const code = sqlState(error);
-  if (code === undefined || /^(08|57P|53|E)/.test(code)) return error;
+  if (known instanceof Trouble || code === undefined) return known;
   return new SchemaTrouble(
     `A migration failed (${code}) and was undone as a whole.`,
     'Fix the cause and run `intake migrate`.',

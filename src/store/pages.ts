@@ -2,44 +2,17 @@
 // New applications take the fast way (one statement, plain INSERTs), known ones that changed the careful way (changes.ts),
 // unchanged ones are not touched: no row version, no lock, no WAL.
 import { hash, type KeyObject } from 'node:crypto';
-import type { Application, Reject } from '../domain/application.ts';
+import type { Application } from '../domain/application.ts';
+import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { applyChanges } from './changes.ts';
-import { type Database, type Lock, type Queryable, untilSettled } from './database.ts';
+import { compare, type Found, loadSurroundings, type PageCommit, type Surroundings, toFound } from './comparing.ts';
+import { type Database, type Queryable, untilSettled } from './database.ts';
 import { notifyQueued } from './downloads.ts';
 import { type ApplicationEvent, appendEvents } from './events.ts';
-import { fence } from './leases.ts';
-import { isReady, type Reading, toPriority, toRow } from './rows.ts';
+import { fence, laneLock } from './leases.ts';
+import { isReady, toPriority, toRow } from './rows.ts';
 import { type Progress, saveProgress } from './sweeps.ts';
-
-/** One list answer, ready to be kept. */
-export interface PageCommit extends Reading {
-  readonly applications: readonly Application[];
-  readonly rejects: readonly Reject[];
-  /** When the sweep began, by the database's clock. */
-  readonly startedAt: Date;
-  /** The positions that the question was about: what is held there from before the sweep and did not come is noticed. */
-  readonly asked: Asked | null;
-  /** What the sweep learns from this answer, once it is its turn; called again when the page has to be compared again. */
-  readonly learn: (seen: Seen) => Progress | Promise<Progress>;
-  /** No page that is being written before this one has an id of it: its new rows need not wait for its turn. */
-  readonly isApart?: boolean | undefined;
-}
-
-/** Positions that a question was about, and how many of the held ids that did not come are worth knowing, from which end. */
-export interface Asked {
-  readonly low: bigint;
-  readonly high: bigint | null;
-  readonly mostMissing: number;
-  readonly fromTop: boolean;
-}
-
-/** The page against what was held before it. */
-export interface Seen {
-  /** Ids on the page that were not held. */
-  readonly unheld: readonly bigint[];
-  /** Ids held where the question asked that are not on the page; no more than the question wants to know of. */
-  readonly missing: readonly bigint[];
-}
+import { findErased, findErasedIds } from './tombstones.ts';
 
 export interface PageSummary {
   readonly added: number;
@@ -52,22 +25,48 @@ export interface PageSummary {
 }
 
 /** Writes a page, its queued downloads, its events, the sweep's progress and the cursor together. `key` makes person keys. */
-export async function commitPage(db: Database, key: KeyObject, page: PageCommit): Promise<PageSummary> {
+export async function commitPage(
+  db: Database,
+  key: KeyObject,
+  page: PageCommit,
+  lookAround: (page: PageCommit) => Promise<Surroundings> = (one) => lookAlone(db, one),
+  crashPoint?: PassCrashPoint,
+): Promise<PageSummary> {
   return await untilSettled(async () => {
-    const found = await compare(db, page);
-    if (page.isApart && !found.otherLane && found.writes > 0 && found.writes === found.fresh.length) {
-      return await db.transaction((tx) => writeAhead(tx, key, page, found), laneLock(page));
-    }
-    const progress = await page.learn(found.seen);
-    if (found.writes === 0 && progress.quiet && !found.otherLane) return nothingWritten;
-    return await db.transaction(async (tx) => {
-      await fence(tx, page.lease);
-      if (!found.otherLane) return await write(tx, key, page, { ...found, progress });
-      // Beside a running other lane the comparison must happen under the lock, or both could write what they compared earlier.
-      const again = await compare(tx, page);
-      return await write(tx, key, page, { ...again, progress: await page.learn(again.seen) });
-    }, laneLock(page));
+    const isEmpty = page.applications.length + page.rejects.length === 0;
+    const found = isEmpty ? toFound(await lookAround(page)) : await compare(db, page);
+    const isAhead =
+      page.isApart === true && !found.otherLane && found.writes > 0 && found.writes === found.fresh.length;
+    // Written ahead of its turn, a page learns of the pages before it within its transaction.
+    const progress = isAhead ? null : await page.learn(found.seen);
+    if (found.writes === 0 && progress?.quiet && !found.otherLane) return nothingWritten;
+    crashPoint?.('pageCompared');
+    const summary = await db.transaction(
+      async (tx) => {
+        const written = await (progress === null
+          ? writeAhead(tx, key, page, found)
+          : writeFenced(tx, key, page, { ...found, progress }));
+        crashPoint?.('pageWritten');
+        return written;
+      },
+      laneLock(page.advertiserId, page.lease.lane),
+    );
+    crashPoint?.('pageCommitted');
+    return summary;
   });
+}
+
+async function lookAlone(db: Queryable, page: PageCommit): Promise<Surroundings> {
+  const [around] = await loadSurroundings(db, [page]);
+  return around ?? { otherLane: false, missing: [] };
+}
+
+async function writeFenced(tx: Queryable, key: KeyObject, page: PageCommit, plan: Plan): Promise<PageSummary> {
+  await fence(tx, page.lease);
+  if (!plan.otherLane) return await write(tx, key, page, plan);
+  // Beside a running other lane the comparison must happen under the lock, or both could write what they compared earlier.
+  const again = await compare(tx, page);
+  return await write(tx, key, page, { ...again, progress: await page.learn(again.seen) });
 }
 
 /**
@@ -76,10 +75,11 @@ export async function commitPage(db: Database, key: KeyObject, page: PageCommit)
  */
 async function writeAhead(tx: Queryable, key: KeyObject, page: PageCommit, found: Found): Promise<PageSummary> {
   const events: ApplicationEvent[] = [];
-  await insertNew(tx, key, page, found.fresh, events);
+  const fresh = await withoutErased(tx, key, page, found.fresh);
+  if (fresh.length > 0) await insertNew(tx, key, page, fresh, events);
   const progress = await page.learn(found.seen);
   await fence(tx, page.lease);
-  const summary = { ...nothingWritten, added: found.fresh.length, booked: !progress.outside };
+  const summary = { ...nothingWritten, added: fresh.length, booked: !progress.outside };
   events.push(...(await saveProgress(tx, page, progress, { ...summary, received: page.applications.length })));
   await appendEvents(tx, page.advertiserId, events);
   return summary;
@@ -87,107 +87,31 @@ async function writeAhead(tx: Queryable, key: KeyObject, page: PageCommit, found
 
 const nothingWritten: PageSummary = { added: 0, changed: 0, quarantined: 0, booked: false, stale: [] };
 
-/** Keeps the two lanes of an advertiser apart while one writes; the parallel readers of a backfill share their side of it. */
-function laneLock(page: PageCommit): Lock {
-  return { class: 1, key: page.advertiserId, shared: page.lease.lane === 'backfill' };
+interface Plan extends Found {
+  readonly progress: Progress;
 }
 
 async function write(tx: Queryable, key: KeyObject, page: PageCommit, plan: Plan): Promise<PageSummary> {
   const events: ApplicationEvent[] = [];
-  if (plan.fresh.length > 0) {
-    if (plan.progress.sweep.purpose === 'live') await noteLateness(tx, page, plan.fresh);
-    await insertNew(tx, key, page, plan.fresh, events);
+  const fresh = await withoutErased(tx, key, page, plan.fresh);
+  if (fresh.length > 0) {
+    if (plan.progress.sweep.purpose === 'live') await noteLateness(tx, page, fresh);
+    await insertNew(tx, key, page, fresh, events);
   }
-  const stale = plan.changed.length > 0 ? await applyChanges(tx, key, page, plan.changed, events) : [];
+  const { changed, stale } = await applyChanges(tx, key, page, plan.changed, events);
   if (plan.returned.length > 0) await unmarkAbsent(tx, page.advertiserId, plan.returned);
-  if (page.rejects.length > 0) await quarantine(tx, page, plan.progress.sweep.sweepId);
+  const quarantined = await quarantine(tx, key, page, plan.progress.sweep.sweepId);
   if (plan.otherLane && page.applications.length > 0) await recordReading(tx, page);
   const summary = {
-    added: plan.fresh.length,
-    changed: plan.changed.length - stale.length,
-    quarantined: page.rejects.length,
+    added: fresh.length,
+    changed,
+    quarantined,
     booked: !plan.progress.outside,
     stale,
   };
   events.push(...(await saveProgress(tx, page, plan.progress, { ...summary, received: page.applications.length })));
   await appendEvents(tx, page.advertiserId, events);
   return summary;
-}
-
-/** A page against what is stored. */
-interface Found {
-  readonly fresh: readonly Application[];
-  readonly changed: readonly Application[];
-  /** Unchanged, but marked absent earlier: here they are again. */
-  readonly returned: readonly bigint[];
-  readonly writes: number;
-  readonly seen: Seen;
-  /** Another lane of this advertiser has not given its lease back, so its requests may be under way. */
-  readonly otherLane: boolean;
-}
-
-interface Plan extends Found {
-  readonly progress: Progress;
-}
-
-/**
- * Compares the page with what is stored. Reads only: an unchanged page costs no transaction id. LIMIT keeps it at one index probe per
- * id: a plain join was planned as a hash of all the advertiser's rows, 12.8 ms a page at 20,000 applications instead of 1.7 (measured).
- */
-async function compare(db: Queryable, page: PageCommit): Promise<Found> {
-  const rows = await db.query<{ at: number | null; verdict: string; other_lane: boolean }>(
-    `WITH other AS (
-       SELECT EXISTS (SELECT 1 FROM intake.leases WHERE name = $4 AND lane <> $5 AND expires_at > '-infinity') AS lane
-     ), page AS (
-       SELECT p.at::int, CASE WHEN a.application_id IS NULL THEN 'fresh'
-                              WHEN a.erased_at IS NOT NULL THEN 'erased'
-                              WHEN a.content_hash <> decode(p.hash, 'hex') THEN 'changed'
-                              WHEN a.absent_since IS NOT NULL THEN 'returned' END AS verdict
-       FROM unnest($2::bigint[], $3::text[]) WITH ORDINALITY AS p (id, hash, at)
-       LEFT JOIN LATERAL (
-         SELECT application_id, content_hash, erased_at, absent_since FROM intake.applications
-         WHERE advertiser_id = $1 AND application_id = p.id LIMIT 1) AS a ON true
-     )
-     SELECT page.at, page.verdict, other.lane AS other_lane
-     FROM other LEFT JOIN page ON page.verdict IS NOT NULL`,
-    [
-      page.advertiserId,
-      page.applications.map((a) => a.id),
-      page.applications.map((a) => a.contentHash),
-      page.lease.name,
-      page.lease.lane,
-    ],
-  );
-  const pick = (verdict: string) =>
-    rows.flatMap((row) => {
-      const application = row.verdict === verdict && row.at !== null ? page.applications[row.at - 1] : undefined;
-      return application ? [application] : [];
-    });
-  const fresh = pick('fresh');
-  const changed = pick('changed');
-  const returned = pick('returned').map((a) => a.id);
-  const writes = fresh.length + changed.length + returned.length + page.rejects.length;
-  const seen = { unheld: fresh.map((a) => a.id), missing: await loadMissing(db, page) };
-  return { fresh, changed, returned, writes, seen, otherLane: rows[0]?.other_lane ?? false };
-}
-
-async function loadMissing(db: Queryable, page: PageCommit): Promise<bigint[]> {
-  if (page.asked === null) return [];
-  const rows = await db.query<{ application_id: bigint }>(
-    `SELECT application_id FROM intake.applications
-     WHERE advertiser_id = $1 AND application_id >= $2 AND ($3::bigint IS NULL OR application_id <= $3)
-       AND first_seen_at < $4 AND missing_since IS NULL AND application_id <> ALL ($5::bigint[])
-     ORDER BY application_id ${page.asked.fromTop ? 'DESC' : 'ASC'} LIMIT $6`,
-    [
-      page.advertiserId,
-      page.asked.low,
-      page.asked.high,
-      page.startedAt,
-      page.applications.map((a) => a.id),
-      page.asked.mostMissing,
-    ],
-  );
-  return rows.map((row) => row.application_id);
 }
 
 /**
@@ -264,9 +188,36 @@ async function unmarkAbsent(tx: Queryable, advertiserId: bigint, ids: readonly b
   );
 }
 
-/** Keeps what is no application, whole. The same element counts up, at most once per sweep. */
-async function quarantine(tx: Queryable, page: PageCommit, sweepId: bigint): Promise<void> {
-  const rejects = new Map(page.rejects.map((r) => [hash('sha256', r.rawText ?? r.raw), r]));
+/** Of those that are not held, erased ones (their row was lost, not their tombstone) come back as an id and a date, and nothing more. */
+async function withoutErased(
+  tx: Queryable,
+  key: KeyObject,
+  { advertiserId }: PageCommit,
+  fresh: readonly Application[],
+): Promise<readonly Application[]> {
+  if (fresh.length === 0) return fresh;
+  const erased = await findErasedIds(
+    tx,
+    key,
+    advertiserId,
+    fresh.map((a) => a.id),
+  );
+  if (erased.size === 0) return fresh;
+  await tx.query(
+    `INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq, erased_at)
+     SELECT $1, id, '', 0, now() FROM unnest($2::bigint[]) AS id`,
+    [advertiserId, [...erased]],
+  );
+  return fresh.filter((a) => !erased.has(a.id));
+}
+
+/** Keeps what is no application, whole, unless it was erased. The same element counts up, at most once per sweep. */
+async function quarantine(tx: Queryable, key: KeyObject, page: PageCommit, sweepId: bigint): Promise<number> {
+  if (page.rejects.length === 0) return 0;
+  const prints = page.rejects.map((r) => hash('sha256', r.rawText ?? r.raw));
+  const erased = await findErased(tx, key, page.advertiserId, 'quarantine', prints);
+  const kept = page.rejects.flatMap((r, at) => (erased.has(at) ? [] : [[prints[at] as string, r] as const]));
+  const rejects = new Map(kept);
   await tx.query(
     `INSERT INTO intake.quarantine AS q (advertiser_id, fingerprint, reason, raw, raw_text, sweep_id)
      SELECT $1, decode(r.fingerprint, 'hex'), r.reason, r.raw::jsonb, r.raw_text, $2
@@ -283,6 +234,7 @@ async function quarantine(tx: Queryable, page: PageCommit, sweepId: bigint): Pro
       [...rejects.values()].map((r) => r.rawText),
     ],
   );
+  return kept.length;
 }
 
 /** Remembers that a request numbered `seq` has seen these ids, for changes that a slower, older request may still bring (P5). */

@@ -19,7 +19,10 @@ export async function lapsePrefills(db: Queryable, ttlMs: number): Promise<numbe
   return lapsed.length;
 }
 
-/** Empties the prefills of a person, by their e-mail address or by the person key that stands for it. Counts them. */
+/**
+ * Empties the prefills of a person, by their e-mail address or by the person key that stands for it. Counts them. The careers site may
+ * have written anything into the addresses' queries: they go too.
+ */
 export async function erasePrefills(
   db: Queryable,
   privacyKey: KeyObject,
@@ -27,7 +30,8 @@ export async function erasePrefills(
 ): Promise<number> {
   const key = 'email' in person ? toPersonKey(privacyKey, person.advertiserId, person.email) : person.personKey;
   const erased = await db.query(
-    `UPDATE intake.prefills SET outcome = 'erased', ended_at = now(), ${emptied}
+    `UPDATE intake.prefills SET outcome = 'erased', ended_at = now(), ${emptied},
+       form_url = regexp_replace(form_url, '[?#].*', ''), return_url = regexp_replace(return_url, '[?#].*', '')
      WHERE advertiser_id = $1 AND person_key = $2 RETURNING 1`,
     [person.advertiserId, key],
   );

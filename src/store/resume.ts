@@ -94,6 +94,8 @@ export interface ReadingState {
   }[];
   /** First id that a poll must ask for; null before the first reading. */
   readonly pollFrom: bigint | null;
+  /** Whether some reading over ids ever came to its end. */
+  readonly covered: boolean;
   /** What earlier sweeps have learned of the source. */
   readonly learned: Learned | null;
 }
@@ -109,40 +111,61 @@ export interface Learned {
   readonly inclusiveBefore: boolean;
 }
 
+/** The position after the next lower id that is held: what may yet show lies between it and the id itself. */
+const afterOlder = (id: string, advertiser: string) => `coalesce((SELECT b.application_id + 1 FROM intake.applications b
+  WHERE b.advertiser_id = ${advertiser} AND b.application_id < ${id} ORDER BY b.application_id DESC LIMIT 1), ${id})`;
+
 /** The lag, widened to twice the lateness that live polls have met within a month, at most a day. */
-const widened = `greatest($2, least(86400000, CASE WHEN v.late_at > now() - interval '30 days' THEN 2 * v.late_ms ELSE 0 END))`;
+const widened = `greatest(asked.lag_ms, least(86400000, CASE WHEN v.late_at > now() - interval '30 days' THEN 2 * v.late_ms ELSE 0 END))`;
 
 /**
  * A poll begins where the cursor stood one lag ago, by when ids were first seen: an id that commits late at the source is met again.
- * Right after a first load every row is young: then it begins at the smallest id submitted in the last 26 hours.
+ * Right after a first load every row is young: then it begins after the last id below those submitted in the last 26 hours.
  */
-export async function loadReading(db: Queryable, advertiserId: bigint | null, lagMs: number): Promise<ReadingState> {
-  if (advertiserId === null) return { unfinished: [], pollFrom: null, learned: null };
-  const unfinished = await db.query<{
-    purpose: 'live' | 'recheck';
-    axis: 'id' | 'date';
-    low: bigint;
-    high: bigint | null;
+export async function loadReadings(
+  db: Queryable,
+  asked: readonly { readonly advertiserId: bigint | null; readonly lagMs: number }[],
+): Promise<ReadingState[]> {
+  const known = asked.filter((one) => one.advertiserId !== null);
+  if (known.length === 0) return asked.map(() => neverRead);
+  const rows = await db.query<{
+    advertiser_id: bigint;
+    lag_ms: number;
+    poll_from: bigint | null;
+    covered: boolean;
+    learned: Learned | null;
+    unfinished: [purpose: 'live' | 'recheck', axis: 'id' | 'date', low: string, high: string | null][] | null;
   }>(
-    `SELECT purpose, axis, low, high FROM intake.sweeps
-     WHERE advertiser_id = $1 AND lane = 'live' AND state = 'running' ORDER BY sweep_id`,
-    [advertiserId],
-  );
-  const [row] = await db.query<{ poll_from: bigint | null; learned: Learned | null }>(
-    `SELECT coalesce(settled.application_id + 1, least(recent.lowest, c.after_id + 1)) AS poll_from, nullif(v.learned, '{}') AS learned
-     FROM intake.advertisers v JOIN intake.cursors c USING (advertiser_id)
+    `SELECT asked.advertiser_id, asked.lag_ms, nullif(v.learned, '{}') AS learned,
+       CASE WHEN c.after_id IS NOT NULL THEN coalesce(settled.application_id + 1, least(recent.lowest, c.after_id + 1)) END AS poll_from,
+       EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = asked.advertiser_id) AS covered,
+       (SELECT json_agg(json_build_array(s.purpose, s.axis, s.low::text, s.high::text) ORDER BY s.sweep_id) FROM intake.sweeps s
+        WHERE s.advertiser_id = asked.advertiser_id AND s.lane = 'live' AND s.state = 'running') AS unfinished
+     FROM unnest($1::bigint[], $2::float8[]) AS asked (advertiser_id, lag_ms)
+     JOIN intake.advertisers v ON v.advertiser_id = asked.advertiser_id
+     LEFT JOIN intake.cursors c ON c.advertiser_id = asked.advertiser_id
      LEFT JOIN LATERAL (
        SELECT application_id FROM intake.applications a
-       WHERE a.advertiser_id = $1 AND a.application_id <= c.after_id AND a.first_seen_at <= now() - ${widened} * interval '1 millisecond'
+       WHERE a.advertiser_id = asked.advertiser_id AND a.application_id <= c.after_id
+         AND a.first_seen_at <= now() - ${widened} * interval '1 millisecond'
        ORDER BY application_id DESC LIMIT 1) AS settled ON true
      LEFT JOIN LATERAL (
-       SELECT min(application_id) AS lowest FROM intake.applications a
-       WHERE a.advertiser_id = $1 AND a.submitted_at > now() - interval '26 hours' AND settled.application_id IS NULL) AS recent ON true
-     WHERE v.advertiser_id = $1`,
-    [advertiserId, lagMs],
+       SELECT ${afterOlder('lowest', 'asked.advertiser_id')} AS lowest FROM (SELECT min(application_id) AS lowest FROM intake.applications a
+         WHERE a.advertiser_id = asked.advertiser_id AND a.submitted_at > now() - interval '26 hours'
+           AND settled.application_id IS NULL) AS young) AS recent ON true`,
+    [known.map((one) => one.advertiserId), known.map((one) => one.lagMs)],
   );
-  return { unfinished, pollFrom: row?.poll_from ?? null, learned: row?.learned ?? null };
+  return asked.map(({ advertiserId, lagMs }) => {
+    const row = rows.find((one) => one.advertiser_id === advertiserId && one.lag_ms === lagMs);
+    if (!row) return neverRead;
+    const unfinished = (row.unfinished ?? []).map(([purpose, axis, low, high]) => {
+      return { purpose, axis, low: BigInt(low), high: high === null ? null : BigInt(high) };
+    });
+    return { unfinished, pollFrom: row.poll_from, covered: row.covered, learned: row.learned };
+  });
 }
+
+const neverRead: ReadingState = { unfinished: [], pollFrom: null, covered: false, learned: null };
 
 /** Ids held in a range, one in every `stride`, for cutting the questions of a sweep that reads it again; and how many there are. */
 export async function loadHeld(
@@ -188,11 +211,11 @@ export async function loadUnheld(
   return rows.map((row) => row.id);
 }
 
-/** The smallest id submitted within the last days: where a reading of the recent past begins. */
+/** Where a reading of the recent past begins: after the last id below those submitted within the last days. */
 export async function loadRecentFrom(db: Queryable, advertiserId: bigint | null, days: number): Promise<bigint | null> {
   const [row] = await db.query<{ lowest: bigint | null }>(
-    `SELECT min(application_id) AS lowest FROM intake.applications
-     WHERE advertiser_id = $1 AND submitted_at > now() - $2 * interval '1 day'`,
+    `SELECT ${afterOlder('lowest', '$1')} AS lowest FROM (SELECT min(application_id) AS lowest FROM intake.applications
+     WHERE advertiser_id = $1 AND submitted_at > now() - $2 * interval '1 day') AS recent`,
     [advertiserId, days],
   );
   return row?.lowest ?? null;

@@ -58,7 +58,11 @@ function toTime(ms: number | null): string | null {
 }
 
 /** Stands for a person in places that must not name one: keyed, and different at every advertiser. With a Buffer as key it takes ten times as long. */
-function toPersonKey(key: KeyObject, advertiserId: bigint, a: Application): string | null {
+export function toPersonKey(
+  key: KeyObject,
+  advertiserId: bigint,
+  a: Pick<Application, 'jobSeekerId' | 'email'>,
+): string | null {
   const person = a.jobSeekerId ?? a.email?.trim().toLowerCase();
   if (!person) return null;
   return createHmac('sha256', key).update(`${advertiserId}:${person}`).digest('hex').slice(0, 32);

@@ -34,7 +34,6 @@ export const applications = intake.table(
   (t) => [
     primaryKey({ name: 'applications_pkey', columns: [t.advertiserId, t.applicationId] }),
     index('applications_submitted').on(t.advertiserId, t.submittedAt),
-    index('applications_job').on(t.advertiserId, t.jobReference, t.submittedAt),
     index('applications_job_seeker').on(t.advertiserId, t.jobSeekerId),
     index('applications_first_seen').on(t.advertiserId, t.firstSeenAt),
   ],

@@ -21,6 +21,8 @@ export const advertisers = intake.table(
     learned: jsonb().notNull().default({}),
     lateMs: id64('late_ms'),
     lateAt: at('late_at'),
+    retentionDue: id64('retention_due'),
+    erasedThrough: id64('erased_through'),
     createdAt: at('created_at').notNull().defaultNow(),
     haltedAt: at('halted_at'),
   },

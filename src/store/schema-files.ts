@@ -16,6 +16,7 @@ export const downloads = intake.table(
     attempts: smallint().notNull().default(0),
     lapses: smallint().notNull().default(0),
     leaseToken: uuid('lease_token'),
+    sha256: text(),
     trouble: text(),
     troubleKind: text('trouble_kind'),
   },
@@ -27,6 +28,8 @@ export const downloads = intake.table(
       foreignColumns: [attachments.advertiserId, attachments.applicationId, attachments.kind],
     }),
     index('downloads_due').on(t.advertiserId, t.priority, t.dueAt),
+    // Only what is being put at this moment.
+    index('downloads_blob').on(t.advertiserId, t.sha256).where(sql`${t.sha256} IS NOT NULL`),
     check('downloads_priority', sql`${t.priority} IN (0, 1, 2)`),
   ],
 );

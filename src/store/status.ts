@@ -25,6 +25,8 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
     damaged: bigint;
     unreadable: bigint;
     quarantined: bigint;
+    retention_due: bigint | null;
+    erasing_since: Date | null;
     submitted_at: number[];
     late_ms: bigint | null;
     open_ranges: number;
@@ -34,11 +36,11 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
     covered_at: Date | null;
     complete_through: Date | null;
   }>(
-    `SELECT v.name, v.advertiser_id, v.halt_kind, v.reason, v.halted_at, v.late_ms, c.after_id, c.as_of,
+    `SELECT v.name, v.advertiser_id, v.halt_kind, v.reason, v.halted_at, v.late_ms, v.retention_due, c.after_id, c.as_of,
        k.open_ranges, k.certificate, k.reason AS coverage_reason, k.as_of AS covered_at, k.complete_through,
        ARRAY(SELECT g.low FROM intake.gaps g WHERE g.advertiser_id = v.advertiser_id AND g.axis = 'id' AND g.state = 'stuck'
          AND g.low = g.high ORDER BY g.low LIMIT 20) AS unreadable_ids,
-       (SELECT count(*) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS applications,
+       (SELECT count(*) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id AND a.erased_at IS NULL) AS applications,
        (SELECT max(submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS newest,
        greatest(c.as_of, k.as_of, (SELECT s.ended_at FROM intake.sweeps s WHERE s.advertiser_id = v.advertiser_id
          AND s.lane = 'live' AND s.ended_at IS NOT NULL ORDER BY s.started_at DESC LIMIT 1)) AS read_at,
@@ -46,6 +48,7 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
        (SELECT count(*) FROM intake.attachments a WHERE a.advertiser_id = v.advertiser_id
           AND a.kind = 'screen' AND a.state = 'stored' AND a.parser_version IS NULL) AS unreadable,
        (SELECT count(*) FROM intake.quarantine q WHERE q.advertiser_id = v.advertiser_id AND resolved_at IS NULL) AS quarantined,
+       (SELECT min(j.requested_at) FROM intake.erasure_jobs j WHERE j.advertiser_id = v.advertiser_id AND j.closed_at IS NULL) AS erasing_since,
        ARRAY(SELECT extract(epoch FROM a.submitted_at)::float8 * 1000 FROM intake.applications a
          WHERE a.advertiser_id = v.advertiser_id AND a.submitted_at IS NOT NULL ORDER BY a.submitted_at DESC LIMIT 500) AS submitted_at
      FROM intake.advertisers v JOIN intake_analytics.completeness k ON k.advertiser = v.name
@@ -91,6 +94,8 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
       attachments.filter((a) => a.advertiser_id === row.advertiser_id).map((a) => [a.state, Number(a.n)]),
     ),
     quarantined: Number(row.quarantined),
+    retentionDue: row.retention_due === null ? null : Number(row.retention_due),
+    erasingSince: row.erasing_since,
     submittedAt: row.submitted_at,
     latenessMs: row.late_ms === null ? null : Number(row.late_ms),
     openRanges: row.open_ranges,

@@ -2,41 +2,57 @@
 import { createSecretKey } from 'node:crypto';
 import type { Note } from '../domain/application.ts';
 import type { BlobFacts } from '../domain/blob.ts';
+import type { PassCrashPoint } from '../domain/crash-point.ts';
+import type { ErasureJob, Sought } from '../domain/erasure.ts';
 import type { HashSetting } from '../domain/hash-trust.ts';
 import type { Period } from '../domain/history.ts';
 import type { ScreenReading } from '../domain/screen.ts';
 import {
   ensureAdvertiser,
+  findAdvertisers,
   type HaltKind,
   haltAdvertiser,
-  loadAdvertiserIds,
   noteAgent,
   pinAdvertiser,
   unhaltAdvertiser,
 } from './advertisers.ts';
+import { type Deed, recordDeed } from './audit.ts';
+import { createBatch } from './batch.ts';
 import {
   adoptBlob,
   collectOrphans,
+  dropBlobs,
   loadBlobs,
   markDamaged,
   markOrphans,
   markUnemptied,
   markVerified,
 } from './blob-audit.ts';
-import { type BlobIntent, emptyCondemned, intendBlobs, loadBlobStore, pinBlobStore } from './blobs.ts';
-import { type DatabaseOptions, openDatabase } from './database.ts';
+import { type BlobIntent, emptyCondemned, type Intent, intendBlobs, loadBlobStore, pinBlobStore } from './blobs.ts';
+import { loadSurroundings, type PageCommit } from './comparing.ts';
+import { type DatabaseOptions, openDatabase, untilSettled } from './database.ts';
 import {
   type Claim,
   type ClaimRequest,
   claimDownloads,
-  isDrainDue,
+  loadDueAdvertisers,
   loadWaiting,
   type Postponement,
   postponeDownload,
   renewDownloads,
   returnDownloads,
 } from './downloads.ts';
+import {
+  awaitErasure,
+  beginErasure,
+  countAged,
+  type ErasureRequest,
+  loadOpenErasures,
+  lookAgain,
+  noteRetention,
+} from './erasures.ts';
 import { pruneEvents } from './events.ts';
+import { loadExport } from './export.ts';
 import { loadFileFacts } from './files.ts';
 import { createGathering } from './gathering.ts';
 import {
@@ -49,18 +65,28 @@ import {
 } from './held-files.ts';
 import { loadHistory } from './history.ts';
 import { loadBusiestJobs } from './jobs.ts';
-import { claimLease, type Lane, type Lease, type LeaseClaim, loadHolder, releaseLease, renewLease } from './leases.ts';
+import {
+  claimLeases,
+  type Lane,
+  type Lease,
+  type LeaseClaim,
+  loadHolder,
+  releaseLeases,
+  renewLease,
+} from './leases.ts';
 import { ensureSchema, loadServer, type SchemaRequest } from './migrations.ts';
 import { takeTurns } from './paces.ts';
-import { commitPage, type PageCommit } from './pages.ts';
+import { commitPage } from './pages.ts';
+import { findPerson } from './persons.ts';
 import { erasePrefills, forgetResumes, lapsePrefills, loadLeavingResumes } from './prefill-ends.ts';
 import * as prefills from './prefills.ts';
+import { loadQuarantine, loadQuarantineTexts, pruneQuarantine, resolveQuarantine } from './quarantine.ts';
 import {
   dropUnfinished,
   loadHeld,
   loadNewest,
   loadOpenRanges,
-  loadReading,
+  loadReadings,
   loadRecentFrom,
   loadUnfinished,
   loadUnheld,
@@ -68,15 +94,18 @@ import {
 } from './resume.ts';
 import { type Ending, type Settled, type Settlement, settleDownloads } from './settling.ts';
 import { loadAdvertiserStatus } from './status.ts';
-import { beginSweep, confirmCursors, noteStop, type Sweep, takeSeq } from './sweeps.ts';
+import { beginSweeps, confirmCursors, noteStop, pruneSweeps, type Sweep, takeSeqs } from './sweeps.ts';
+import { loadKeyState } from './tombstones.ts';
 
 export interface StoreOptions extends DatabaseOptions {
   /** Makes person keys; the same for as long as the data lives. */
   readonly privacyKey: Buffer;
+  /** For tests that end the process at named moments. */
+  readonly crashPoint?: PassCrashPoint | undefined;
 }
 
 /** Opens the database. Nothing connects until the first use. */
-export function openStore(options: StoreOptions) {
+export function openStore({ crashPoint, ...options }: StoreOptions) {
   const db = openDatabase(options);
   const privacyKey = createSecretKey(options.privacyKey);
   // Leases are renewed on a connection of their own: a pool that is busy writing must not cost the lane.
@@ -86,41 +115,49 @@ export function openStore(options: StoreOptions) {
     ({ claim }) => claim.advertiserId,
     (endings) => settleDownloads(db, endings),
   );
-  const intend = createGathering<BlobIntent, boolean>(
-    (blob) => blob.advertiserId,
-    (blobs) => intendBlobs(db, blobs),
+  const intend = createGathering<BlobIntent, Intent>(
+    ({ claim }) => claim.advertiserId,
+    (intents) => untilSettled(() => intendBlobs(db, intents)),
   );
+  const beginSweep = createBatch((calls: readonly object[]) => beginSweeps(db, calls.length));
+  const takeSeq = createBatch((calls: readonly object[]) => takeSeqs(db, calls.length));
+  const findAdvertiser = createBatch((names: readonly string[]) => findAdvertisers(db, names));
+  const lookAround = createBatch((asked: Parameters<typeof loadSurroundings>[1]) => loadSurroundings(db, asked));
+  const release = createBatch(async (given: Parameters<typeof releaseLeases>[1]) => {
+    await releaseLeases(own, given);
+    return given.map(() => undefined);
+  });
   return {
-    ensureSchema: (request: SchemaRequest) => ensureSchema(db, request),
+    ensureSchema: (request: SchemaRequest) => ensureSchema(db, { crashPoint, ...request }),
     loadServer: () => loadServer(db),
 
-    ensureAdvertiser: (name: string, configuredId: bigint | null) => ensureAdvertiser(db, name, configuredId),
+    ensureAdvertiser: (name: string, configuredId: bigint | null) =>
+      ensureAdvertiser(db, name, configuredId, findAdvertiser),
     pinAdvertiser: (name: string, id: bigint) => pinAdvertiser(db, name, id),
     haltAdvertiser: (name: string, kind: HaltKind, reason: string) => haltAdvertiser(db, name, kind, reason),
     unhaltAdvertiser: (name: string, kind?: HaltKind) => unhaltAdvertiser(db, name, kind),
-    loadAdvertiserIds: (names: readonly string[]) => loadAdvertiserIds(db, names),
-    isDrainDue: (advertisers: readonly bigint[]) => isDrainDue(db, advertisers),
+    loadDueAdvertisers: () => loadDueAdvertisers(db),
     noteAgent: (name: string, agentId: string | null) => noteAgent(db, name, agentId),
 
-    claimLease: (request: LeaseClaim) => claimLease(own, request),
+    claimLease: createBatch((claims: readonly LeaseClaim[]) => claimLeases(own, claims)),
     renewLease: (lease: Lease, leaseMs: number) => renewLease(own, lease, leaseMs),
-    releaseLease: (lease: Lease, done?: boolean) => releaseLease(own, lease, done),
+    releaseLease: (lease: Lease, done = false) => release({ lease, done }),
     takeTurns: (source: string, stretchMs: number) => takeTurns(db, source, stretchMs),
     loadHolder: (name: string, lane: Lane) => loadHolder(own, name, lane),
 
-    beginSweep: () => beginSweep(db),
+    beginSweep: () => beginSweep({}),
     noteStop: (advertiserId: bigint | null, sweep: Sweep, reason: string) => noteStop(db, advertiserId, sweep, reason),
     loadUnfinished: (key: SweepKey) => loadUnfinished(db, key),
     dropUnfinished: (key: SweepKey) => dropUnfinished(db, key),
     loadOpenRanges: (advertiserId: bigint) => loadOpenRanges(db, advertiserId),
-    loadReading: (advertiserId: bigint | null, lagMs: number) => loadReading(db, advertiserId, lagMs),
+    loadReading: createBatch((asked: Parameters<typeof loadReadings>[1]) => loadReadings(db, asked)),
     loadHeld: (advertiserId: bigint, low: bigint, high: bigint | null) => loadHeld(db, advertiserId, low, high),
     loadNewest: (advertiserId: bigint | null) => loadNewest(db, advertiserId),
     loadUnheld: (advertiserId: bigint | null, ids: readonly bigint[]) => loadUnheld(db, advertiserId, ids),
     loadRecentFrom: (advertiserId: bigint | null, days: number) => loadRecentFrom(db, advertiserId, days),
     confirmCursors: (advertiserIds: readonly bigint[]) => confirmCursors(db, advertiserIds),
-    takeSeq: () => takeSeq(db),
-    commitPage: (page: PageCommit) => commitPage(db, privacyKey, page),
+    takeSeq: () => takeSeq({}),
+    commitPage: (page: PageCommit) => commitPage(db, privacyKey, page, lookAround, crashPoint),
 
     claimDownloads: (request: ClaimRequest) => claimDownloads(db, request),
     renewDownloads: (claims: readonly Claim[], leaseMs: number) => renewDownloads(own, claims, leaseMs),
@@ -130,7 +167,7 @@ export function openStore(options: StoreOptions) {
     loadFileFacts: (claims: readonly Claim[], setting: HashSetting) => loadFileFacts(db, claims, setting),
     settleDownload: (claim: Claim, settlement: Settlement) => settle({ claim, settlement }),
 
-    intendBlob: intend,
+    intendBlob: (claim: Claim, blob: BlobIntent['blob']) => intend({ claim, blob }),
     emptyCondemned: (advertisers: readonly bigint[], remove: (keys: readonly string[]) => Promise<void>) =>
       emptyCondemned(db, advertisers, remove),
     pinBlobStore: (identity: string, location: string) => pinBlobStore(db, identity, location),
@@ -144,6 +181,8 @@ export function openStore(options: StoreOptions) {
     markOrphans: (advertiserId: bigint, restMs: number) => markOrphans(db, advertiserId, restMs),
     collectOrphans: (advertiserId: bigint, graceMs: number, remove: (keys: readonly string[]) => Promise<void>) =>
       collectOrphans(db, advertiserId, graceMs, remove),
+    dropBlobs: (advertiserId: bigint, hashes: readonly string[], remove: (keys: readonly string[]) => Promise<void>) =>
+      dropBlobs(db, advertiserId, hashes, remove),
 
     loadHeldFile: (advertisers: readonly bigint[], applicationId: bigint, kind: string) =>
       loadHeldFile(db, advertisers, applicationId, kind),
@@ -153,7 +192,28 @@ export function openStore(options: StoreOptions) {
     replaceReading: (file: HeldFile, reading: ScreenReading | null, note: Note | null) =>
       replaceReading(db, file, reading, note),
 
+    loadKeyState: () => loadKeyState(db, privacyKey),
+    findPerson: (advertiserId: bigint, sought: Sought) => findPerson(db, privacyKey, advertiserId, sought),
+    beginErasure: (request: ErasureRequest) => beginErasure(db, privacyKey, request),
+    loadOpenErasures: (advertiserId: bigint, sought?: Sought) => loadOpenErasures(db, privacyKey, advertiserId, sought),
+    awaitErasure: (job: ErasureJob, shared: number) => awaitErasure(db, job, shared),
+    lookAgain: (job: ErasureJob) => lookAgain(db, job),
+    countAged: (advertiserId: bigint, before: Date) => countAged(db, advertiserId, before),
+    noteRetention: (advertiserId: bigint, due: number | null) => noteRetention(db, advertiserId, due),
+    recordDeed: (deed: Deed) => recordDeed(db, deed),
+
+    loadExport: (advertiserId: bigint, applicationId: bigint) =>
+      loadExport(db, privacyKey, advertiserId, applicationId),
+
+    loadQuarantine: (advertiserId: bigint, choice: Parameters<typeof loadQuarantine>[2]) =>
+      loadQuarantine(db, advertiserId, choice),
+    loadQuarantineTexts: (advertiserId: bigint, choice: Parameters<typeof loadQuarantineTexts>[2]) =>
+      loadQuarantineTexts(db, advertiserId, choice),
+    resolveQuarantine: (advertiserId: bigint, ids: readonly string[]) => resolveQuarantine(db, advertiserId, ids),
+
     pruneEvents: () => pruneEvents(db),
+    pruneSweeps: () => pruneSweeps(db),
+    pruneQuarantine: () => pruneQuarantine(db),
 
     beginPrefill: (start: prefills.PrefillStart) => prefills.beginPrefill(db, start),
     takeState: (state: Parameters<typeof prefills.takeState>[1]) => prefills.takeState(db, state),

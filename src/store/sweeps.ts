@@ -175,7 +175,7 @@ async function markAbsent(tx: Queryable, advertiserId: bigint, ended: Ending): P
   const rows = await tx.query<{ application_id: bigint; missing: boolean }>(
     `UPDATE intake.applications SET absent_since = coalesce(absent_since, now()),
        missing_since = CASE WHEN absent_since IS NULL THEN NULL ELSE now() END
-     WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND missing_since IS NULL
+     WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND missing_since IS NULL AND erased_at IS NULL
        AND (absent_since IS NULL OR ($3 AND absent_since < now() - interval '24 hours'))
      RETURNING application_id, missing_since IS NOT NULL AS missing`,
     [advertiserId, ended.absent, ended.certificate === 'proven'],
@@ -208,9 +208,21 @@ async function raiseCursor(tx: Queryable, advertiserId: bigint, through: bigint)
   );
 }
 
-/** What the cursors say is still true: what is new was just read, also where nothing new was found. One statement for any number. */
+/**
+ * What the cursors say is still true: what is new was just read, also where nothing new was found. One statement for any number.
+ * An account without any application gets a cursor before the first id, so that its polls are seen as well.
+ */
 export async function confirmCursors(db: Queryable, advertiserIds: readonly bigint[]): Promise<void> {
-  await db.query(`UPDATE intake.cursors SET as_of = now() WHERE advertiser_id = ANY ($1::bigint[])`, [advertiserIds]);
+  await db.query(
+    `WITH confirmed AS (
+       UPDATE intake.cursors SET as_of = now() WHERE advertiser_id = ANY ($1::bigint[]) RETURNING advertiser_id
+     )
+     INSERT INTO intake.cursors (advertiser_id, after_id, as_of)
+     SELECT id, 0, now() FROM (SELECT unnest($1::bigint[]) EXCEPT SELECT advertiser_id FROM confirmed) AS unread (id)
+     WHERE NOT EXISTS (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = id)
+     ON CONFLICT (advertiser_id) DO NOTHING`,
+    [advertiserIds],
+  );
 }
 
 /** Says on a sweep's row why it is not at its end; the next answer that it books clears it. */
@@ -226,18 +238,44 @@ export async function noteStop(
   );
 }
 
-/** A number for a sweep and the moment it begins; no row is written before there is something to book. */
-export async function beginSweep(db: Queryable): Promise<{ sweepId: bigint; startedAt: Date }> {
-  const [row] = await db.query<{ sweep_id: bigint; started_at: Date }>(
-    `SELECT nextval('intake.sweep_seq') AS sweep_id, now() AS started_at`,
+/** Numbers for sweeps and the moment they begin; no row is written before there is something to book. */
+export async function beginSweeps(db: Queryable, count: number): Promise<{ sweepId: bigint; startedAt: Date }[]> {
+  const rows = await db.query<{ sweep_id: bigint; started_at: Date }>(
+    `SELECT nextval('intake.sweep_seq') AS sweep_id, now() AS started_at FROM generate_series(1, $1::int)`,
+    [count],
   );
-  if (!row) throw new Error('A sequence gave no number.');
-  return { sweepId: row.sweep_id, startedAt: row.started_at };
+  return rows.map((row) => ({ sweepId: row.sweep_id, startedAt: row.started_at }));
 }
 
-/** Takes a request's number: answers are put in the order of these. */
-export async function takeSeq(db: Queryable): Promise<bigint> {
-  const [row] = await db.query<{ seq: bigint }>(`SELECT nextval('intake.request_seq') AS seq`);
-  if (!row) throw new Error('A sequence gave no number.');
-  return row.seq;
+/** Takes numbers for requests: answers are put in the order of these. */
+export async function takeSeqs(db: Queryable, count: number): Promise<bigint[]> {
+  const rows = await db.query<{ seq: bigint }>(
+    `SELECT nextval('intake.request_seq') AS seq FROM generate_series(1, $1::int)`,
+    [count],
+  );
+  return rows.map((row) => row.seq);
+}
+
+/** How long ended readings are kept, for the charts and for whoever asks what happened last month. */
+const keptMs = 90 * 86_400_000;
+
+/**
+ * Deletes old readings that are at their end; gives how many went. What is open, what coverage rests on, and an advertiser's newest
+ * reading stay, however old.
+ */
+export async function pruneSweeps(db: Queryable, { olderThanMs = keptMs, limit = 10_000 } = {}): Promise<number> {
+  const rows = await db.query(
+    `WITH old AS (
+       SELECT s.advertiser_id, s.sweep_id FROM intake.sweeps s
+       WHERE s.state IN ('closed', 'dropped') AND s.started_at < now() - $1 * interval '1 millisecond'
+         AND NOT EXISTS (SELECT 1 FROM intake.ranges r WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id)
+         AND NOT EXISTS (SELECT 1 FROM intake.coverage c WHERE c.advertiser_id = s.advertiser_id AND c.sweep_id = s.sweep_id)
+         AND s.sweep_id < (SELECT max(n.sweep_id) FROM intake.sweeps n WHERE n.advertiser_id = s.advertiser_id)
+       LIMIT $2
+     )
+     DELETE FROM intake.sweeps s USING old
+     WHERE s.advertiser_id = old.advertiser_id AND s.sweep_id = old.sweep_id RETURNING 1`,
+    [olderThanMs, limit],
+  );
+  return rows.length;
 }

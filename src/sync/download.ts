@@ -3,6 +3,7 @@
 import { isAttachmentKind } from '../domain/application.ts';
 import { mostLapses } from '../domain/attempts.ts';
 import { type BlobStore, toBlobKey } from '../domain/blob.ts';
+import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { type HashSetting, toHashUse } from '../domain/hash-trust.ts';
 import { Trouble } from '../domain/trouble.ts';
 import type { FileFacts } from '../store/files.ts';
@@ -10,13 +11,10 @@ import type { Settled } from '../store/settling.ts';
 import type { Store } from '../store/store.ts';
 import { type FetchDeps, type FetchedFile, fetchFile } from './fetch.ts';
 
-/** Named moments at which a test may end the process; inert otherwise. */
-export type CrashPoint = 'claimed' | 'fetched' | 'intended' | 'put' | 'settled';
-
 export interface DownloadDeps extends FetchDeps {
   readonly store: Store;
   readonly blobs: BlobStore;
-  readonly crashPoint?: ((name: CrashPoint) => void) | undefined;
+  readonly crashPoint?: PassCrashPoint | undefined;
 }
 
 export interface DownloadRequest {
@@ -80,7 +78,9 @@ async function keep(
   return await settle(
     deps,
     async () => {
-      if (await deps.store.intendBlob({ ...blob, advertiserId })) {
+      const intent = await deps.store.intendBlob(claim, blob);
+      if (intent === 'lost') return intent;
+      if (intent === 'put') {
         deps.crashPoint?.('intended');
         await deps.blobs.put(blob.key, fetched.body, facts, signal);
         deps.crashPoint?.('put');
@@ -89,10 +89,11 @@ async function keep(
       const agrees = twin?.sha256 === facts.sha256 ? ('agreed' as const) : ('contradicted' as const);
       const compared = compare ? agrees : null;
       const said = { contentType, detectedType, fileName, notes, screens, compared };
-      const settled = await deps.store.settleDownload(claim, { kind: 'stored', blob, linked: false, ...said });
-      // Taken back meanwhile, perhaps by a flag that condemned these bytes and emptied their place before they came.
-      if (settled === 'lost') await deps.store.markUnemptied(advertiserId, facts.sha256);
-      return settled;
+      const state = await deps.store.settleDownload(claim, { kind: 'stored', blob, linked: false, ...said });
+      // Taken over, or its person was erased meanwhile: what nobody else needs must not stay behind.
+      if (state === 'lost')
+        await deps.store.dropBlobs(advertiserId, [blob.sha256], (keys) => deps.blobs.delete(keys, signal));
+      return state;
     },
     facts.sizeBytes,
     signal,

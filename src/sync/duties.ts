@@ -3,6 +3,7 @@
 import type { Plan } from '../domain/coverage.ts';
 import type { Question } from '../domain/question.ts';
 import type { Advertiser } from '../store/advertisers.ts';
+import type { ReadingState } from '../store/resume.ts';
 import { hear } from './asking.ts';
 import { commitLanding, loadRun, outside, recogniseAdvertiser } from './landing.ts';
 import type { HeldLane } from './lane.ts';
@@ -22,13 +23,51 @@ export interface Duty {
 }
 
 /** Reads on from where the cursor stood one lag ago; the first time, everything. Goes on with what an earlier reading left open. */
-export async function readNew(deps: SweepDeps, duty: Duty): Promise<SweepSummary> {
-  const { pollFrom, learned } = await patiently(toPatience(deps, duty), () =>
-    deps.store.loadReading(duty.advertiser.advertiserId, duty.lagMs),
-  );
+export async function readNew(deps: SweepDeps, duty: Duty, known?: ReadingState): Promise<SweepSummary> {
+  const { pollFrom, learned, unfinished } =
+    known ??
+    (await patiently(toPatience(deps, duty), () =>
+      deps.store.loadReading({ advertiserId: duty.advertiser.advertiserId, lagMs: duty.lagMs }),
+    ));
   if (pollFrom === null) return await readAgain(deps, duty, toFirstPlan(duty));
   const plan: Plan = { from: pollFrom, rigor: 'poll', ...(learned && { capacity: learned.capacity }) };
-  return await sweep(deps, { ...duty, purpose: 'live', plan, parallel: 1 });
+  const isNew = !unfinished.some((one) => one.purpose === 'live' && one.low === pollFrom);
+  return await sweep(deps, { ...duty, purpose: 'live', plan, parallel: 1, isNew });
+}
+
+/**
+ * What a stopped reading left open, and then what is new: until the former is closed, the cursor cannot pass it. With `recheck`
+ * everything is read again. The last summary is the newest; one that stopped early is the last.
+ */
+export async function readRound(
+  deps: SweepDeps,
+  duty: Duty,
+  { recheck = false, onlyUnfinished = false } = {},
+): Promise<SweepSummary[]> {
+  const { unfinished } = await patiently(toPatience(deps, duty), () =>
+    deps.store.loadReading({ advertiserId: duty.advertiser.advertiserId, lagMs: duty.lagMs }),
+  );
+  const sweeps: SweepSummary[] = [];
+  let { advertiser } = duty;
+  const keep = (summary: SweepSummary) => {
+    advertiser = summary.advertiser;
+    sweeps.push(summary);
+    return summary.stopped !== null;
+  };
+  for (const { low, high, axis, purpose } of unfinished) {
+    const plan = { axis, from: low, to: high };
+    const request = { ...duty, advertiser };
+    const reading =
+      purpose === 'recheck'
+        ? readAgain(deps, request, plan)
+        : sweep(deps, { ...request, purpose, plan: { ...plan, rigor: 'poll' }, parallel: 1 });
+    if (keep(await reading)) return sweeps;
+  }
+  if (onlyUnfinished) return sweeps;
+  const isReadJustNow = unfinished.some((one) => one.purpose === 'recheck' && one.high === null);
+  if (!recheck) keep(await readNew(deps, { ...duty, advertiser }));
+  else if (!isReadJustNow) keep(await readAgain(deps, { ...duty, advertiser }, { from: 1n }));
+  return sweeps;
 }
 
 /** Reads a range again, or for the first time, up to a proof. The ids already held are where its questions are cut. */
@@ -90,7 +129,7 @@ export async function witnessByDate(deps: SweepDeps, duty: Duty, now: number): P
   const heard = await hear(deps.source, question, duty.lane.signal);
   if (heard.kind !== 'page') return 0;
   const advertiser = await recogniseAdvertiser(store, duty.advertiser, heard.page);
-  const cursor = await store.loadReading(advertiser.advertiserId, duty.lagMs);
+  const cursor = await store.loadReading({ advertiserId: advertiser.advertiserId, lagMs: duty.lagMs });
   const due = heard.page.applications
     .filter((one) => cursor.pollFrom !== null && one.id < cursor.pollFrom)
     .map((one) => one.id);

@@ -3,10 +3,11 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { type BlobStore, hasRoom } from '../domain/blob.ts';
 import { assumptions } from '../domain/certificate.ts';
-import { Trouble, WrongStore } from '../domain/trouble.ts';
+import { SettingTrouble, Trouble, WrongStore } from '../domain/trouble.ts';
 import type { Source } from '../source/client.ts';
 import type { Learned } from '../store/resume.ts';
 import type { Store } from '../store/store.ts';
+import type { WorkerFacts } from './worker.ts';
 
 /** One thing that was looked at. `trouble` carries what went wrong, for the exit code. */
 export interface Finding {
@@ -85,6 +86,46 @@ async function probe(blobs: BlobStore, signal: AbortSignal): Promise<void> {
   throw new Trouble('ours', 'The storage still holds what was deleted: nothing could be erased.');
 }
 
+/** What the work of a worker has met last; null before it could begin. */
+export function examineWork(work: WorkerFacts | null): Finding[] {
+  if (work === null)
+    return [{ check: 'progress', ok: false, detail: 'work has not begun: the database is waited for' }];
+  const { accounts, troubled, trouble, filesTrouble } = work;
+  const isReading = troubled < accounts;
+  return [
+    {
+      check: 'progress',
+      ok: isReading,
+      detail: `${accounts - troubled} of ${accounts} advertisers can be read${trouble ? `; ${trouble.message}` : ''}`,
+      ...(!isReading && { trouble }),
+    },
+    {
+      check: 'files',
+      ok: filesTrouble === null,
+      detail: filesTrouble === null ? 'nothing keeps them from being stored' : filesTrouble.message,
+      ...(filesTrouble && { trouble: filesTrouble }),
+    },
+  ];
+}
+
+const keyWords = {
+  matches: 'made the person keys and tombstones of this database',
+  untried: 'nothing in this database was made with a key yet',
+  differs:
+    'is not the one that this database was filled with: erased people could return. Set the earlier key, or restore it from your secrets',
+};
+
+/** Whether PRIVACY_KEY is the one that this database was filled with. */
+export async function examineKey(store: Store): Promise<Finding> {
+  const state = await store.loadKeyState();
+  return {
+    check: 'PRIVACY_KEY',
+    ok: state !== 'differs',
+    detail: keyWords[state],
+    ...(state === 'differs' && { trouble: new SettingTrouble('PRIVACY_KEY is not the key of this database.') }),
+  };
+}
+
 export interface SourceExamination {
   readonly name: string;
   readonly advertiserId: bigint | null;
@@ -97,7 +138,7 @@ export async function examineSource(store: Store, source: Source, request: Sourc
   const findings: Finding[] = [];
   try {
     const { advertiserId } = await store.ensureAdvertiser(name, request.advertiserId);
-    const { learned, pollFrom } = await store.loadReading(advertiserId, 0);
+    const { learned, pollFrom } = await store.loadReading({ advertiserId, lagMs: 0 });
     const answer = await source.list({ afterId: pollFrom === null ? 0n : pollFrom - 1n }, signal);
     const told = answer.kind === 'page' ? answer.page.advertiserId : null;
     const isOurs = told === null || advertiserId === null || told === advertiserId;

@@ -5,7 +5,8 @@ import type { Question } from '../domain/question.ts';
 import { decodeFacts, decodeRange, encode, type State, toChanges, toDirection } from '../domain/sweep-state.ts';
 import { Trouble } from '../domain/trouble.ts';
 import type { Advertiser } from '../store/advertisers.ts';
-import type { PageSummary, Seen } from '../store/pages.ts';
+import type { Seen } from '../store/comparing.ts';
+import type { PageSummary } from '../store/pages.ts';
 import type { Learned } from '../store/resume.ts';
 import type { Store } from '../store/store.ts';
 import type { Progress, Sweep } from '../store/sweeps.ts';
@@ -40,7 +41,8 @@ export async function loadRun(
   const low = plan.from ?? 1n;
   const high = plan.to ?? null;
   const axis = plan.axis ?? 'id';
-  if (advertiser.advertiserId !== null) {
+  const isNew = request.isNew && fallback === undefined;
+  if (advertiser.advertiserId !== null && !isNew) {
     const { advertiserId } = advertiser;
     const found = await store.loadUnfinished({ advertiserId, lane: lane.lease.lane, purpose, axis, low, high });
     if (found) {

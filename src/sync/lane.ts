@@ -9,6 +9,8 @@ export interface HeldLane extends AsyncDisposable {
   readonly lease: Lease;
   /** Aborts when the caller's does, or when the lease has changed hands. */
   readonly signal: AbortSignal;
+  /** The work came to its end: whoever asks for it again within a moment need not do it. */
+  markDone(): void;
 }
 
 export interface LaneRequest {
@@ -17,8 +19,6 @@ export interface LaneRequest {
   readonly owner: string;
   readonly leaseMs: number;
   readonly signal: AbortSignal;
-  /** Whether giving the lane back means that its advertiser was just polled. */
-  readonly isPoll?: boolean;
 }
 
 /** Takes the lane if it is free now and its work was not done just before; null otherwise. */
@@ -37,6 +37,7 @@ export async function holdLane(store: Store, request: LaneRequest): Promise<Held
 
 function keepLane(store: Store, request: LaneRequest, lease: Lease): HeldLane {
   const lost = new AbortController();
+  let isDone = false;
   const renewal = setInterval(() => {
     store.renewLease(lease, request.leaseMs).then(
       (held) => {
@@ -49,9 +50,12 @@ function keepLane(store: Store, request: LaneRequest, lease: Lease): HeldLane {
   return {
     lease,
     signal: AbortSignal.any([request.signal, lost.signal]),
+    markDone: () => {
+      isDone = true;
+    },
     async [Symbol.asyncDispose]() {
       clearInterval(renewal);
-      await store.releaseLease(lease, request.isPoll).catch(() => {});
+      await store.releaseLease(lease, isDone).catch(() => {});
     },
   };
 }
@@ -62,7 +66,11 @@ async function claimPatiently(store: Store, request: LaneRequest): Promise<Lease
     const lease = await store.claimLease(request);
     if (lease) return lease;
     const holder = await store.loadHolder(request.name, request.lane);
-    if (!holder) continue;
+    if (!holder) {
+      // Free since, or lapsed and still held by a transaction of its last holder, which the server ends.
+      await sleep(50, undefined, { signal: request.signal });
+      continue;
+    }
     // A lease that grows is being renewed: its holder lives.
     if (first && (holder.owner !== first.owner || holder.remainingMs > first.remainingMs)) {
       throw new LaneHeld(

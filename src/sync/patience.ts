@@ -39,3 +39,13 @@ export function canPass(error: unknown): error is Trouble {
     error.kind === 'unreachable' || error.kind === 'throttled' || error.kind === 'malformed' || error.kind === 'ours'
   );
 }
+
+/** How long to rest after so many failures in a row: the other side's word, or a draw from a span that doubles. */
+export function toBackoffMs({ retryAfterMs }: Trouble, failures: number, longestMs: number): number {
+  return retryAfterMs ?? Math.max(1_000, Math.random() * Math.min(longestMs, 1_000 * 2 ** failures));
+}
+
+/** Whatever was thrown, as trouble; what nobody foresaw is ours. */
+export function toTrouble(error: unknown): Trouble {
+  return error instanceof Trouble ? error : new Trouble('ours', 'Something failed unexpectedly.', { cause: error });
+}

@@ -193,7 +193,8 @@ export async function erasePrefills(
 
 const deletedAtOnce = 500;
 
-async function deleteLeavingResumes(
+/** Deletes the resumes of prefills that have left. */
+export async function deleteLeavingResumes(
   { store, blobs }: Pick<PrefillDeps, 'store' | 'blobs'>,
   signal: AbortSignal,
 ): Promise<void> {

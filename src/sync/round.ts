@@ -1,10 +1,10 @@
 // A round: everything `intake sync` does for one advertiser. What an interrupted reading left open is read first, then what is new.
 // The first round reads everything; later ones read on from the cursor, less the lag.
 import { Trouble } from '../domain/trouble.ts';
-import { type Duty, readAgain, readNew } from './duties.ts';
+import { readRound } from './duties.ts';
 import { holdLane } from './lane.ts';
 import { patiently } from './patience.ts';
-import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
+import type { SweepDeps, SweepSummary } from './sweep.ts';
 
 export interface RoundRequest {
   readonly name: string;
@@ -32,13 +32,14 @@ export async function syncRound(deps: SweepDeps, request: RoundRequest): Promise
       `${request.name} is halted: ${advertiser.halt.reason} Run \`intake unhalt\` once the cause is gone.`,
     );
   }
-  await using lane = await patiently(patience, () => holdLane(store, { ...request, lane: 'live', isPoll: true }));
+  await using lane = await patiently(patience, () => holdLane(store, { ...request, lane: 'live' }));
   try {
     const { lagMs, startAt, patienceMs } = request;
-    const sweeps = await readAll(deps, request, { lane, advertiser, lagMs, startAt, patienceMs });
+    const sweeps = await readRound(deps, { lane, advertiser, lagMs, startAt, patienceMs }, request);
     await patiently(patience, () => store.unhaltAdvertiser(request.name, 'refused'));
     const advertiserId = sweeps.at(-1)?.advertiser.advertiserId ?? null;
     if (advertiserId !== null) await patiently(patience, () => store.confirmCursors([advertiserId]));
+    lane.markDone();
     return sweeps;
   } catch (error) {
     if (error instanceof Trouble && error.kind === 'refused') {
@@ -46,26 +47,4 @@ export async function syncRound(deps: SweepDeps, request: RoundRequest): Promise
     }
     throw error;
   }
-}
-
-async function readAll(deps: SweepDeps, request: RoundRequest, duty: Duty): Promise<SweepSummary[]> {
-  const sweeps: SweepSummary[] = [];
-  const { unfinished } = await patiently({ ...request, onWait: deps.onWait }, () =>
-    deps.store.loadReading(duty.advertiser.advertiserId, request.lagMs),
-  );
-  let { advertiser } = duty;
-  const keep = (summary: SweepSummary) => {
-    advertiser = summary.advertiser;
-    sweeps.push(summary);
-  };
-  // What a stopped reading left open comes first: until it is closed, the cursor cannot pass it.
-  for (const { low, high, axis, purpose } of unfinished) {
-    const plan = { axis, from: low, to: high };
-    if (purpose === 'recheck') keep(await readAgain(deps, { ...duty, advertiser }, plan));
-    else keep(await sweep(deps, { ...duty, advertiser, purpose, plan: { ...plan, rigor: 'poll' }, parallel: 1 }));
-  }
-  const isReadJustNow = unfinished.some((one) => one.purpose === 'recheck' && one.high === null);
-  if (!request.recheck) keep(await readNew(deps, { ...duty, advertiser }));
-  else if (!isReadJustNow) keep(await readAgain(deps, { ...duty, advertiser }, { from: 1n }));
-  return sweeps;
 }

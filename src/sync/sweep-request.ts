@@ -10,6 +10,8 @@ export interface SweepRequest {
   readonly advertiser: Advertiser;
   readonly purpose: Purpose;
   readonly plan: Plan;
+  /** No interrupted sweep of this range is there: none is looked for. */
+  readonly isNew?: boolean | undefined;
   /** Held ids to cut the questions at, for a range that was read before. */
   readonly known?: Known | undefined;
   /** Questions under way at once: while one answer is committed, the next is fetched. */

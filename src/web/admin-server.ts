@@ -3,8 +3,9 @@
 
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
-import { Trouble } from '../domain/trouble.ts';
+import { SettingTrouble } from '../domain/trouble.ts';
 import { type AdminDeps, createAdmin } from './admin.ts';
+import { portLimits } from './server.ts';
 
 export interface AdminOptions extends Omit<AdminDeps, 'hosts'> {
   readonly host: string;
@@ -23,16 +24,14 @@ const loopbackNames = ['localhost', '127.0.0.1', '[::1]'];
 export async function openAdmin({ host, port, ...deps }: AdminOptions): Promise<Admin> {
   const isLocal = isLoopback(host);
   if (!isLocal && deps.login === null) {
-    throw new Trouble('ours', `The admin port does not open on ${host} without ADMIN_USER and ADMIN_PASSWORD.`);
+    throw new SettingTrouble(`The admin port does not open on ${host} without ADMIN_USER and ADMIN_PASSWORD.`);
   }
   const hosts = isLocal ? [...loopbackNames, toHostName(host)] : null;
-  const server = createAdaptorServer({ fetch: createAdmin({ ...deps, hosts }).fetch });
+  const server = createAdaptorServer({ fetch: createAdmin({ ...deps, hosts }).fetch, serverOptions: portLimits });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(port, host.replace(/^\[|\]$/g, ''), resolve);
   }).catch((cause: NodeJS.ErrnoException) => {
-    throw new Trouble('ours', `The admin port ${port} cannot be opened on ${host} (${cause.code}): set ADMIN_PORT.`, {
-      cause,
-    });
+    throw new SettingTrouble(`ADMIN_PORT: port ${port} cannot be opened on ${host} (${cause.code}).`, cause);
   });
   return {
     url: `http://${toHostName(host)}:${(server.address() as AddressInfo).port}`,

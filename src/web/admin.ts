@@ -47,8 +47,8 @@ export function createAdmin(deps: AdminDeps): Hono {
   const isUser = async (user: string, password: string) =>
     login !== null && (await timingSafeEqual(user, login.user)) && (await timingSafeEqual(password, login.password()));
   const app = new Hono();
-  if (deps.hosts !== null) app.use(onlyHosts(deps.hosts));
   app.use(headers, noStore);
+  if (deps.hosts !== null) app.use(onlyHosts(deps.hosts));
 
   app.get('/livez', (context) => {
     const findings = deps.loadLiveness();

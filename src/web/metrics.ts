@@ -3,16 +3,7 @@
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { type AdvertiserStatus, isHealthy, type Status } from '../domain/status.ts';
-
-/** What a worker does in turns. */
-export type PassName = 'live' | 'recheck' | 'witness' | 'backfill' | 'drain' | 'verify' | 'retention';
-
-/** One turn that ended. */
-export interface Pass {
-  readonly pass: PassName;
-  readonly outcome: 'done' | 'failed';
-  readonly durationMs: number;
-}
+import { fileOutcomes, type Pass } from '../sync/pass.ts';
 
 /** The metrics of one process. */
 export interface Metrics {
@@ -73,6 +64,35 @@ export function createMetrics({ version }: { readonly version: string }): Metric
     labelNames: ['pass', 'outcome'],
     registers,
   });
+  const troubles = new Counter({
+    name: 'intake_troubles_total',
+    help: 'Passes that failed, by the kind of trouble.',
+    labelNames: ['kind'],
+    registers,
+  });
+  const requests = new Counter({
+    name: 'intake_list_requests_total',
+    help: 'Lists that were asked for and kept, by kind of pass.',
+    labelNames: ['pass'],
+    registers,
+  });
+  const taken = new Counter({
+    name: 'intake_applications_taken_total',
+    help: 'Applications that passes stored, new or changed.',
+    labelNames: ['how'],
+    registers,
+  });
+  const files = new Counter({
+    name: 'intake_files_total',
+    help: 'Files by what became of them; failed ones are tried again.',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const fileBytes = new Counter({
+    name: 'intake_file_bytes_total',
+    help: 'Bytes of files that were stored.',
+    registers,
+  });
   const durations = new Histogram({
     name: 'intake_pass_duration_seconds',
     help: 'How long passes took.',
@@ -109,9 +129,15 @@ export function createMetrics({ version }: { readonly version: string }): Metric
       show(status);
       return await register.metrics();
     },
-    observePass({ pass, outcome, durationMs }) {
+    observePass(ended) {
+      const { pass, outcome, durationMs, kind } = ended;
       passes.inc({ pass, outcome });
       durations.observe({ pass }, durationMs / 1_000);
+      if (kind !== undefined) troubles.inc({ kind });
+      if (ended.requests) requests.inc({ pass }, ended.requests);
+      for (const how of ['added', 'changed'] as const) if (ended[how]) taken.inc({ how }, ended[how]);
+      for (const name of fileOutcomes) if (ended.files?.[name]) files.inc({ outcome: name }, ended.files[name]);
+      if (ended.fileBytes) fileBytes.inc(ended.fileBytes);
     },
   };
 }

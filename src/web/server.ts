@@ -3,6 +3,7 @@
 
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
+import { SettingTrouble } from '../domain/trouble.ts';
 
 /** A listening server; closing it takes no new requests and waits for those under way, for a few seconds. */
 export interface Server extends AsyncDisposable {
@@ -10,7 +11,8 @@ export interface Server extends AsyncDisposable {
   readonly url: string;
 }
 
-const longestHeadersBytes = 16_384;
+/** What a port allows a stranger: so long a head, so much time for it, and so much for a whole request. */
+export const portLimits = { maxHeaderSize: 16_384, headersTimeout: 10_000, requestTimeout: 30_000 };
 const closingMs = 5_000;
 
 /** Starts to listen; port 0 takes a free one. */
@@ -18,12 +20,15 @@ export async function openServer(options: {
   readonly host: string;
   readonly port: number;
   readonly fetch: Parameters<typeof createAdaptorServer>[0]['fetch'];
+  /** The variable that names the port, for whoever finds it taken. */
+  readonly setting: string;
 }): Promise<Server> {
-  const { host, port, fetch } = options;
-  const serverOptions = { maxHeaderSize: longestHeadersBytes, headersTimeout: 10_000, requestTimeout: 30_000 };
-  const server = createAdaptorServer({ fetch, serverOptions });
+  const { host, port, fetch, setting } = options;
+  const server = createAdaptorServer({ fetch, serverOptions: portLimits });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(port, host, resolve);
+  }).catch((cause: NodeJS.ErrnoException) => {
+    throw new SettingTrouble(`${setting}: port ${port} cannot be opened on ${host} (${cause.code}).`, cause);
   });
   const { port: taken } = server.address() as AddressInfo;
   return {

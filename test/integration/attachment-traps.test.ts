@@ -50,9 +50,9 @@ describe('A1 HasVirus', () => {
     board.change(first, { attachments: [resume(same, { hasVirus: true })] });
     await intake.sweep(true);
     // Nothing is queued, and yet a worker must wake to delete the bytes.
-    expect(await intake.store.isDrainDue([board.advertiserId])).toBe(true);
+    expect([...(await intake.store.loadDueAdvertisers()).values()]).toEqual([board.advertiserId]);
     await intake.drain();
-    expect(await intake.store.isDrainDue([board.advertiserId])).toBe(false);
+    expect((await intake.store.loadDueAdvertisers()).size).toBe(0);
     expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
     expect(await intake.keys()).toEqual([]);
     expect(await intake.database.query(`SELECT 1 FROM intake.applications WHERE ready_at IS NULL`)).toEqual([]);
@@ -74,6 +74,23 @@ describe('A1 HasVirus', () => {
       [first, 'stored'],
       [second, 'stored'],
       [third, 'stored'],
+    ]);
+    expect(await intake.keys()).toHaveLength(1);
+  });
+
+  test('true on a newly uploaded file condemns no earlier one, here or elsewhere', async () => {
+    await using intake = await openSmallIntake();
+    const resume = { kind: 'resume', content: 'the same clean resume', hasVirus: false };
+    const [first] = intake.board.add([{ attachments: [resume] }, { attachments: [resume] }]);
+    await intake.sweep();
+    await intake.drain();
+    const newer = { kind: 'resume', content: 'another file', hasVirus: true, uploadedAt: Date.now() + 60_000 };
+    intake.board.change(first as bigint, { attachments: [newer] });
+    await intake.sweep(true);
+    await intake.drain();
+    expect((await intake.files()).map(({ state, reason }) => [state, reason])).toEqual([
+      ['infected', null],
+      ['stored', null],
     ]);
     expect(await intake.keys()).toHaveLength(1);
   });

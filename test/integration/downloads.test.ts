@@ -8,7 +8,7 @@ import {
   type Claim,
   type ClaimRequest,
   claimDownloads,
-  isDrainDue,
+  loadDueAdvertisers,
   loadWaiting,
   postponeDownload,
   renewDownloads,
@@ -78,6 +78,19 @@ async function lapse(db: Database): Promise<void> {
 const givenUp = { kind: 'final', state: 'given_up', reason: 'a test' } as const;
 
 describe('a claim', () => {
+  test('that is not waited for on the platter leaves the connection as it was: whatever follows on it is', async ({
+    db,
+    database,
+  }) => {
+    await queue(db, 1n, 1);
+    await using single = openDatabase({ url: database.url, role: 'test', connections: 1 });
+    const setting = `SELECT current_setting('synchronous_commit') AS setting`;
+    const before = await single.query(setting);
+    const request = { advertisers: [1n], lane: 'usual', limit: 1, token: randomUUID(), leaseMs: 1_000 } as const;
+    expect((await claimDownloads(single, request)).claims).toHaveLength(1);
+    expect(await single.query(setting)).toEqual(before);
+  });
+
   test('goes to one worker only, however many claim at once, and none is left over', async ({ db }) => {
     await queue(db, 7n, 200);
     const claimed = await Promise.all(Array.from({ length: 8 }, () => claimDownloads(db, request({ limit: 40 }))));
@@ -102,8 +115,7 @@ describe('a claim', () => {
     const { claims } = await claimDownloads(db, request({ advertisers: [7n, 8n, 9n], limit: 20 }));
     const of = (id: bigint) => claims.filter((claim) => claim.advertiserId === id).length;
     expect([of(7n), of(8n), of(9n)]).toEqual([10, 10, 0]);
-    expect(await isDrainDue(db, [9n])).toBe(false);
-    expect(await isDrainDue(db, [7n, 9n])).toBe(true);
+    expect([...(await loadDueAdvertisers(db)).values()].toSorted()).toEqual([7n, 8n]);
   });
 
   test('is filled by the one that has work among many that have none, and not overfilled by many that have', async ({

@@ -3,7 +3,7 @@ import { createSecretKey } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import { attachmentKinds } from '../../src/domain/application.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
-import { claimLease, type Lease, releaseLease, renewLease } from '../../src/store/leases.ts';
+import { claimLease, type Lease, releaseLeases, renewLease } from '../../src/store/leases.ts';
 import { commitPage } from '../../src/store/pages.ts';
 import { anApplication, anAttachment, aPage } from '../support/applications.ts';
 import { test as base } from '../support/test-database.ts';
@@ -267,7 +267,7 @@ describe('a known application that changed', () => {
     const slow = aPage(backfill, [anApplication(1, { email: 'between@example.com' })], { seq: 200n });
     expect(await commitPage(db, key, slow)).toMatchObject({ changed: 0, stale: [1n] });
     expect(await db.query(`SELECT email FROM intake.applications`)).toEqual([{ email: 'person1@example.com' }]);
-    await releaseLease(db, backfill);
+    await releaseLeases(db, [{ lease: backfill, done: false }]);
   });
 
   test('and changed back is right in the end, however two lanes meet over it', async ({ db, live }) => {
@@ -299,6 +299,15 @@ describe('a known application that changed', () => {
     await commitPage(db, key, aPage(live, [anApplication(1)]));
     expect(await db.query(state)).toEqual([
       { details_gone: false, file_gone: false, job_title: 'Cook', state: 'pending' },
+    ]);
+  });
+
+  test('that was absent and is there again is unmarked, and no other', async ({ db, live }) => {
+    await commitPage(db, key, aPage(live, [anApplication(1), anApplication(2)]));
+    await db.query(`UPDATE intake.applications SET absent_since = now()`);
+    await commitPage(db, key, aPage(live, [anApplication(1)]));
+    expect(await db.query(`SELECT application_id FROM intake.applications WHERE absent_since IS NOT NULL`)).toEqual([
+      { application_id: 2n },
     ]);
   });
 

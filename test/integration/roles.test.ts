@@ -1,9 +1,10 @@
 // The five roles on a real database: what each may do, to the last relation and privilege, and what the analyst finds when looking for people.
-import { randomBytes } from 'node:crypto';
+import { createSecretKey, randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import pg from 'pg';
 import { describe, expect } from 'vitest';
 import { openDatabase } from '../../src/store/database.ts';
+import { beginErasure } from '../../src/store/erasures.ts';
 import { anonymousViews, loadGrantsSql, personalViews, roles } from '../../src/store/grants.ts';
 import { migrate } from '../../src/store/migrations.ts';
 import { fillFromDemoBoard } from '../support/demo-board.ts';
@@ -115,12 +116,26 @@ describe('the roles that intake grants makes', () => {
     expect(
       (await runIntake(['status'], { DATABASE_URL: cast.urlOf('worker'), PRIVACY_KEY: 'x'.repeat(32) })).code,
     ).toBe(0);
+    await using db = openDatabase({ url: cast.urlOf('worker'), role: 'test' });
+    const [{ advertiser_id: advertiserId = 0n, application_id: applicationId = 0n } = {}] = await db.query<{
+      advertiser_id: bigint;
+      application_id: bigint;
+    }>(`SELECT advertiser_id, application_id FROM intake.applications ORDER BY application_id DESC LIMIT 1`);
+    const sought = { by: 'application', applicationId } as const;
+    expect(
+      await beginErasure(db, createSecretKey(Buffer.from('key')), { advertiserId, sought, by: 'test' }),
+    ).toMatchObject({
+      counts: { applications: 1 },
+    });
     for (const sql of [
       `CREATE TABLE intake.mine (a int)`,
       `ALTER TABLE intake.applications ADD COLUMN mine int`,
       `DROP TABLE intake.events`,
       `TRUNCATE intake.events`,
       `DELETE FROM intake.migrations`,
+      `DELETE FROM intake.audit`,
+      `UPDATE intake.audit SET by = 'somebody else'`,
+      `DELETE FROM intake.erasures`,
       `CREATE SCHEMA mine`,
     ]) {
       expect([sql, await attempt(cast.urlOf('worker'), sql)]).toEqual([sql, refused]);

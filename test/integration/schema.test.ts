@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import { openDatabase } from '../../src/store/database.ts';
 import { ensureSchema, loadSchemaState, migrate } from '../../src/store/migrations.ts';
+import { canPass } from '../../src/sync/patience.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';
 
 const ours = `('intake', 'intake_analytics')`;
@@ -98,6 +99,16 @@ describe('migrations', () => {
         `SELECT relname FROM pg_class WHERE relnamespace = 'intake'::regnamespace AND relkind = 'r' ORDER BY 1`,
       ),
     ).toEqual([{ relname: 'migrations' }, { relname: 'sweeps' }]);
+  });
+
+  test('a server that is away while it is to be migrated is trouble that passes, not a failed migration', async () => {
+    await using empty = await openTestDatabase();
+    await empty.query(`DROP SCHEMA intake CASCADE`);
+    await using db = openDatabase({ url: empty.url, role: 'test' });
+    const directUrl = 'postgres://intake:no@127.0.0.1:1/intake';
+    const error = await ensureSchema(db, { directUrl, signal: AbortSignal.timeout(10_000) }).catch((met) => met);
+    expect(error).toMatchObject({ name: 'Trouble', kind: 'ours' });
+    expect(canPass(error)).toBe(true);
   });
 
   test('a role that may not migrate waits for the owner, then says who must act', async ({ database }) => {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import { toBlobKey } from '../../src/domain/blob.ts';
+import { toResumeKey } from '../../src/domain/prefill.ts';
 import { parseScreens, screenParserVersion } from '../../src/source/screen.ts';
 import { reparse } from '../../src/sync/reparse.ts';
 import { type VerifyRequest, verify } from '../../src/sync/verify.ts';
@@ -47,6 +48,16 @@ describe('verify', () => {
     await using intake = await openThree();
     expect(await check(intake)).toMatchObject({ ...clean, blobs: 3, read: 3, readBytes: 12 });
     expect(await check(intake, { share: 0 })).toMatchObject({ ...clean, blobs: 3, read: 0 });
+  });
+
+  test('leaves the resumes of prefills alone: they go with their prefill, not with the orphans', async () => {
+    await using intake = await openThree();
+    const bytes = Buffer.from('a resume that a candidate lent');
+    const facts = { sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+    const key = toResumeKey(intake.board.advertiserId, '00000000-0000-4000-8000-000000000001');
+    await intake.blobs.put(key, bytes, facts, AbortSignal.timeout(5_000));
+    for (let run = 0; run < 3; run++) expect(await check(intake, { graceMs: 0 })).toMatchObject({ ...clean, blobs: 3 });
+    expect(await intake.keys()).toContain(key);
   });
 
   type Plant = (paths: readonly string[]) => void;

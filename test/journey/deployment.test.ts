@@ -1,10 +1,13 @@
 // The product as it is deployed: no package of development, no right to write, no root; see test/support/product.ts for its two forms.
+import { rmSync } from 'node:fs';
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/sandbox/server.ts';
 import { openTestAdmin } from '../support/admin.ts';
+import { findFreePort } from '../support/prefill-stage.ts';
 import { openProduct } from '../support/product.ts';
 import { toEnvironment } from '../support/syncing.ts';
-import { test as base } from '../support/test-database.ts';
+import { test as base, openTestDatabase } from '../support/test-database.ts';
+import { isRead, until } from '../support/worker.ts';
 
 /** Building an image takes minutes. */
 const buildMs = 900_000;
@@ -32,6 +35,30 @@ describe('the deployed product', () => {
     });
     const after = await product.node([main, 'status', '--check'], env);
     expect(after).toMatchObject({ code: 0, stdout: expect.stringContaining('All is well: 40 applications') });
+  });
+
+  test('works on as a worker, files and all, and ends well when its supervisor asks', { timeout: buildMs }, async ({
+    product,
+  }) => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 10 });
+    const port = await findFreePort();
+    const env = {
+      ...toEnvironment(database, board),
+      BLOBS_URL: `file:/tmp/intake-product-blobs-${port}`,
+      ADMIN_PORT: String(port),
+    };
+    const worker = product.start([main, 'worker'], env);
+    const isReady = () =>
+      fetch(`http://127.0.0.1:${port}/readyz`)
+        .then((answer) => answer.ok)
+        .catch(() => false);
+    await until(async () => (await isRead(database, board)) && (await isReady()));
+    await until(async () => (await database.query(`SELECT 1 FROM intake.downloads`)).length === 0);
+    expect(await isReady()).toBe(true);
+    await worker.stop();
+    expect(await worker.ended).toMatchObject({ code: 0 });
+    rmSync(`/tmp/intake-product-blobs-${port}`, { recursive: true, force: true });
   });
 
   test('is not root and can change nothing of itself', { timeout: buildMs }, async ({ product }) => {

@@ -1,8 +1,8 @@
 // Applications and pages for tests of the store: plain values, as source/ would hand them over.
 import { hash } from 'node:crypto';
 import type { Application, Attachment } from '../../src/domain/application.ts';
+import type { PageCommit } from '../../src/store/comparing.ts';
 import type { Lease } from '../../src/store/leases.ts';
-import type { PageCommit } from '../../src/store/pages.ts';
 import type { Progress } from '../../src/store/sweeps.ts';
 
 /** An application; its content hash follows from its facts. */

@@ -12,7 +12,7 @@ import { type DrainDeps, type DrainRequest, drain } from '../../src/sync/drain.t
 import type { DrainSummary } from '../../src/sync/drain-summary.ts';
 import { openSpool } from '../../src/sync/spool.ts';
 import { openScratch } from './blob-stores.ts';
-import { syncBoard } from './syncing.ts';
+import { syncBoard, testPrivacyKey } from './syncing.ts';
 import { openTestDatabase, type TestDatabase } from './test-database.ts';
 
 /** An attachment as its row stands. */
@@ -57,7 +57,8 @@ export type DrainOptions = Partial<DrainRequest> & {
 };
 
 const emptySql = `TRUNCATE intake.applications, intake.advertisers, intake.leases, intake.cursors, intake.quarantine, intake.events,
-  intake.sweeps, intake.ranges, intake.coverage, intake.readings, intake.blobs, intake.hash_trust, intake.blob_store CASCADE`;
+  intake.sweeps, intake.ranges, intake.coverage, intake.readings, intake.blobs, intake.hash_trust, intake.blob_store,
+  intake.erasures, intake.erasure_jobs, intake.audit, intake.prefills CASCADE`;
 
 /** Opens one; `blobs` where it shall not be a folder, `database` where a file's tests share one, which is emptied first. */
 export async function openSmallIntake(
@@ -69,7 +70,7 @@ export async function openSmallIntake(
   const database = options.database ?? stack.use(await openTestDatabase());
   if (options.database) await database.query(emptySql);
   const blobs = options.blobs ?? stack.use(await openDiskBlobs(join(scratch.path, 'blobs')));
-  const store = stack.use(openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('a key for tests') }));
+  const store = stack.use(openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) }));
   const spool = await openSpool(join(scratch.path, 'spool'), 64 * 1024 * 1024);
 
   const files = () =>

@@ -1,12 +1,29 @@
 // A process of four writers that append events as the store does, in transactions of different lengths, until it is killed or done:
 // node test/support/event-writer.ts URL FIRST_APPLICATION_ID TRANSACTIONS
+// Now and then a writer keeps its numbers to itself until another one of the same advertiser waits for its turn, or (where nothing makes
+// it wait) has committed higher ones that a reader had time to see: what the lock forbids is forced, not hoped for.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openDatabase } from '../../src/store/database.ts';
 import { appendEvents } from '../../src/store/events.ts';
 
 const [url = '', first = '1', transactions = '1'] = process.argv.slice(2);
-await using db = openDatabase({ url, role: 'writer', connections: 4 });
+await using db = openDatabase({ url, role: 'writer', connections: 6 });
 let next = BigInt(first);
+const committed = new Map<bigint, number>();
+
+/** Until somebody waits for the advertiser's turn, or went past it; a second at most, where all others are at rest. */
+async function untilCrowded(advertiserId: bigint): Promise<void> {
+  const before = committed.get(advertiserId) ?? 0;
+  for (let looks = 0; looks < 50; looks++) {
+    const waiting = await db.query(
+      `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = 2 AND NOT granted
+       AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) LIMIT 1`,
+    );
+    if (waiting.length > 0) return;
+    if ((committed.get(advertiserId) ?? 0) > before) return await sleep(150);
+    await sleep(20);
+  }
+}
 
 await Promise.all(
   Array.from({ length: 4 }, async () => {
@@ -23,9 +40,11 @@ await Promise.all(
             ids.map((applicationId) => ({ applicationId, type: 'application.received' })),
           );
           // Some transactions linger before COMMIT, some never get there.
-          await sleep(Math.random() * 3);
+          if (turn % 10 === 3) await untilCrowded(advertiserId);
+          else await sleep(Math.random() * 3);
           if (Math.random() < 0.1) throw new Error('undone');
         })
+        .then(() => committed.set(advertiserId, (committed.get(advertiserId) ?? 0) + 1))
         .catch((error: Error) => {
           if (error.message !== 'undone') throw error;
         });

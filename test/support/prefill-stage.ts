@@ -41,6 +41,8 @@ export interface StageOptions {
 
 /** Opens it all on a database. */
 export async function openPrefillStage(database: TestDatabase, options: StageOptions = {}): Promise<PrefillStage> {
+  // Each stage has a blob store of its own, and a file's tests share a database.
+  await database.query(`DELETE FROM intake.blob_store`);
   const stack = new AsyncDisposableStack();
   let offsetMs = 0;
   const now = () => Date.now() + offsetMs;

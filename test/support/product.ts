@@ -19,6 +19,11 @@ export interface Product extends AsyncDisposable {
   readonly form: 'image' | 'tree';
   /** Runs a program inside with an environment of its own, to its end. */
   node(args: readonly string[], env?: Record<string, string>): Promise<Ended>;
+  /** Starts a program inside; `stop` asks it to end, as a supervisor does. */
+  start(
+    args: readonly string[],
+    env: Record<string, string>,
+  ): { readonly ended: Promise<Ended>; stop(): Promise<void> };
 }
 
 export async function openProduct(): Promise<Product> {
@@ -42,11 +47,19 @@ async function openImage(): Promise<Product> {
     '--security-opt=no-new-privileges',
     '--network=host',
   ];
+  const toRun = (args: readonly string[], env: Record<string, string>, more: readonly string[] = []) => {
+    const given = Object.entries(env).map(([name, value]) => `--env=${name}=${value}`);
+    return ['run', '--rm', ...limits, ...more, ...given, image, 'node', ...args];
+  };
   return {
     form: 'image',
-    node: (args, env = {}) => {
-      const given = Object.entries(env).map(([name, value]) => `--env=${name}=${value}`);
-      return collect('docker', ['run', '--rm', ...limits, ...given, image, 'node', ...args]);
+    node: (args, env = {}) => collect(start('docker', toRun(args, env))),
+    start(args, env) {
+      const name = `intake-test-${randomBytes(4).toString('hex')}`;
+      return {
+        ended: collect(start('docker', toRun(args, env, ['--name', name]))),
+        stop: async () => void (await run('docker', ['stop', '--time', '30', name])),
+      };
     },
     async [Symbol.asyncDispose]() {
       await run('docker', ['image', 'rm', '--force', image]);
@@ -70,10 +83,15 @@ function openTree(): Product {
   chmodSync(node, 0o555);
   const isRoot = process.getuid?.() === 0;
   const user = isRoot ? { uid: 65_534, gid: 65_534 } : {};
+  const startHere = (args: readonly string[], env: Record<string, string>) =>
+    start(node, args, { cwd: app, env: { PATH: join(root, 'bin'), NODE_ENV: 'production', ...env }, ...user });
   return {
     form: 'tree',
-    node: (args, env = {}) =>
-      collect(node, args, { cwd: app, env: { PATH: join(root, 'bin'), NODE_ENV: 'production', ...env }, ...user }),
+    node: (args, env = {}) => collect(startHere(args, env)),
+    start(args, env) {
+      const child = startHere(args, env);
+      return { ended: collect(child), stop: async () => void child.kill('SIGTERM') };
+    },
     async [Symbol.asyncDispose]() {
       setModes(root, 0o755, 0o644);
       rmSync(root, { recursive: true, force: true });
@@ -101,8 +119,11 @@ function setModes(path: string, folders: number, files: number): void {
   chmodSync(path, folders);
 }
 
-async function collect(command: string, args: readonly string[], options: object = {}): Promise<Ended> {
-  const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+function start(command: string, args: readonly string[], options: object = {}) {
+  return spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+async function collect(child: ReturnType<typeof start>): Promise<Ended> {
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
   return { code: code as number | null, stdout, stderr };
 }

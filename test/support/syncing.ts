@@ -5,6 +5,9 @@ import type { Sandbox } from '../../src/sandbox/server.ts';
 import type { SweepSummary } from '../../src/sync/sweep.ts';
 import type { TestDatabase } from './test-database.ts';
 
+/** What every test's store and command share, so that their person keys and tombstones agree. */
+export const testPrivacyKey = 'a privacy key for tests, long enough';
+
 /** The environment of an operator who reads this board into this database. */
 export function toEnvironment(
   database: Pick<TestDatabase, 'url'>,
@@ -17,7 +20,8 @@ export function toEnvironment(
     SOURCE_URL: board.url,
     SOURCE_CREDENTIAL: board.credential,
     SOURCE_RATE: 'off',
-    PRIVACY_KEY: 'a privacy key for tests, long enough',
+    ADMIN_PORT: '0',
+    PRIVACY_KEY: testPrivacyKey,
   };
 }
 

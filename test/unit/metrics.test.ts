@@ -28,6 +28,8 @@ const advertiser = {
   damagedBlobs: 0,
   attachments: { stored: 5, infected: 1 },
   quarantined: 0,
+  retentionDue: null,
+  erasingSince: null,
   lastSweep: null,
   coverage: { certificate: 'assumed', reason: 'a reason', asOf: at, completeThrough: at },
   openRanges: 0,
@@ -37,7 +39,15 @@ const advertiser = {
 
 function createFilled() {
   const metrics = createMetrics({ version: '1.2.3' });
-  metrics.observePass({ pass: 'live', outcome: 'done', durationMs: 1_200 });
+  metrics.observePass({ pass: 'live', outcome: 'done', durationMs: 1_200, requests: 3, added: 2, changed: 1 });
+  metrics.observePass({
+    pass: 'drain',
+    outcome: 'done',
+    durationMs: 9,
+    files: { stored: 4, failed: 1 },
+    fileBytes: 77,
+  });
+  metrics.observePass({ pass: 'live', outcome: 'failed', durationMs: 5, kind: 'refused' });
   const status = toStatus(at, [{ ...advertiser, name: 'north' }], 1_200_000);
   return { metrics, status };
 }
@@ -66,6 +76,11 @@ describe('a scrape', () => {
       'intake_attachments{advertiser="north",state="infected"} 1',
       'intake_lateness_seconds{advertiser="north"} 1.5',
       'intake_passes_total{pass="live",outcome="done"} 1',
+      'intake_troubles_total{kind="refused"} 1',
+      'intake_list_requests_total{pass="live"} 3',
+      'intake_applications_taken_total{how="added"} 2',
+      'intake_files_total{outcome="stored"} 4',
+      'intake_file_bytes_total 77',
     ]) {
       expect(text).toContain(`${line}\n`);
     }
@@ -80,7 +95,7 @@ describe('a scrape', () => {
     expect(text).not.toMatch(/^intake_(?:stale_after|lateness)_seconds[ {]/m);
     const gone = await metrics.render(null);
     expect(gone).toContain('intake_database_up 0\n');
-    expect(gone).not.toMatch(/^intake_(?!build_info|database_up|pass)\w+[ {]/m);
+    expect(gone).not.toMatch(/^intake_(?!build_info|database_up|pass|\w+_total)\w+[ {]/m);
   });
 
   it('passes promtool, where there is one', async () => {

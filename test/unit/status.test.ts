@@ -26,6 +26,8 @@ const well: AdvertiserStatus = {
   damagedBlobs: 0,
   attachments: { stored: 2 },
   quarantined: 0,
+  retentionDue: null,
+  erasingSince: null,
   lastSweep: null,
   coverage: { certificate: 'proven', reason: 'read to its end', asOf: ago(1), completeThrough: ago(16) },
   openRanges: 0,
@@ -91,6 +93,19 @@ describe('urgent is', () => {
       'false intake retry --state rejected',
     ]);
     expect(isHealthy(status)).toBe(true);
+  });
+
+  it('not: retention that its brake holds back, nor an erasure that waits for its receipt', () => {
+    const held = statusOf({ retentionDue: 1_200, erasingSince: ago(61) });
+    expect(held.problems).toMatchObject([
+      {
+        what: 'RETENTION would erase 1,200 applications at once; nothing was erased.',
+        command: 'intake erase --retention --dry-run --advertiser north',
+        urgent: false,
+      },
+      { what: expect.stringContaining('61 minutes'), urgent: false },
+    ]);
+    expect(statusOf({ erasingSince: ago(59) }).problems).toEqual([]);
   });
 
   it('not: an old reading where nothing reads by schedule', () => {

@@ -1,0 +1,186 @@
+// What it costs to watch advertisers at whom nothing happens: CPU of worker and Postgres and bytes of WAL per poll, at 10, 1,000 and
+// 10,000 of them, as ratios to 10: npm run bench:idle -- [advertisers ...]. The board is a process of its own and not counted.
+// Polls follow each other without a pause, so the cost per poll times polls per minute is the load of a schedule.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runWorker } from '../src/app/worker.ts';
+import { loadConfig } from '../src/config.ts';
+import { createLog } from '../src/log.ts';
+import { openSandbox } from '../src/sandbox/server.ts';
+import { type Database, openDatabase } from '../src/store/database.ts';
+import { openEmbedded } from '../src/store/embedded.ts';
+import { migrate } from '../src/store/migrations.ts';
+
+const firstAdvertiser = 20_000_001;
+const firstApplication = 100_001;
+
+if (process.argv[2] === 'board') await serveBoard(Number(process.argv[3]));
+else await measureAll(process.argv.slice(2).map(Number));
+
+async function serveBoard(advertisers: number): Promise<void> {
+  const others = Array.from({ length: advertisers - 1 }, () => ({ applications: 1 }));
+  await using board = await openSandbox({ applications: 1, advertisers: others });
+  process.send?.(board.url);
+  await once(process, 'disconnect');
+}
+
+async function measureAll(sizes: readonly number[]): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'intake-idle-'));
+  try {
+    await using server = await openEmbedded({ root: folder, scratch: true });
+    await migrate(server.url);
+    await using db = openDatabase({ url: server.url, role: 'bench' });
+    await db.query(`ALTER SYSTEM SET autovacuum = off`);
+    await db.query(`SELECT pg_reload_conf()`);
+    let base: Cost | undefined;
+    console.log('| advertisers | polls/s | worker ms/poll | Postgres ms/poll | WAL bytes/poll | x of 10 | RSS MB |');
+    console.log('|---|---|---|---|---|---|---|');
+    for (const size of sizes.length > 0 ? sizes : [10, 1_000, 10_000]) {
+      const cost = await measure(db, server.url, folder, size);
+      base ??= cost;
+      const ratio = (cost.workerMs + cost.postgresMs) / (base.workerMs + base.postgresMs);
+      const cells = [cost.pollsPerSecond, cost.workerMs, cost.postgresMs, cost.walBytes, ratio, cost.rssMb];
+      console.log(`| ${size} | ${cells.map((cell) => cell.toFixed(cell < 100 ? 2 : 0)).join(' | ')} |`);
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+interface Cost {
+  readonly pollsPerSecond: number;
+  readonly workerMs: number;
+  readonly postgresMs: number;
+  readonly walBytes: number;
+  readonly rssMb: number;
+}
+
+async function measure(db: Database, url: string, folder: string, advertisers: number): Promise<Cost> {
+  await fill(db, advertisers);
+  const board = spawn(process.execPath, [import.meta.filename, 'board', String(advertisers)], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  const [boardUrl] = (await once(board, 'message')) as [string];
+  const file = join(folder, 'advertisers.json');
+  const accounts = Array.from({ length: advertisers }, (_, index) => ({
+    name: `account-${index}`,
+    credential: `sandbox-credential-${firstAdvertiser + index}`,
+  }));
+  writeFileSync(file, JSON.stringify(accounts));
+  const env = {
+    ...{ DATABASE_URL: url, SOURCE_URL: boardUrl, ADVERTISERS_FILE: file, SOURCE_RATE: '100000/s', ADMIN_PORT: '0' },
+    ...{
+      SYNC_SCHEDULE: '* * * * * *',
+      RECHECK_SCHEDULE: 'off',
+      BLOBS_URL: `file:${folder}/blobs`,
+      PRIVACY_KEY: 'bench',
+    },
+  };
+  const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill'] as const;
+  const stop = new AbortController();
+  let polls = 0;
+  const enough = Promise.withResolvers<void>();
+  const warm = Promise.withResolvers<void>();
+  const warmPolls = Math.max(300, advertisers);
+  const counted = Math.max(1_000, Math.min(5_000, advertisers));
+  const ended = runWorker(loadConfig(env, { needs }), {
+    log: await createLog({ level: 'error', format: 'json' }),
+    signal: stop.signal,
+    onPass({ pass, outcome, requests = 0 }) {
+      if (pass !== 'live') return;
+      if (outcome === 'failed' || requests !== 1)
+        throw new Error(`Not a quiet poll: ${outcome}, ${requests} requests.`);
+      polls++;
+      if (polls === warmPolls) warm.resolve();
+      if (polls === warmPolls + counted) enough.resolve();
+    },
+  });
+  await Promise.race([warm.promise, ended]);
+  const [startedAt, cpu, postgresMs, wal] = [
+    performance.now(),
+    process.cpuUsage(),
+    loadPostgresMs(url),
+    await loadWal(db),
+  ];
+  await Promise.race([enough.promise, ended]);
+  const used = process.cpuUsage(cpu);
+  const cost = {
+    pollsPerSecond: (1_000 * counted) / (performance.now() - startedAt),
+    workerMs: (used.user + used.system) / 1_000 / counted,
+    postgresMs: (loadPostgresMs(url) - postgresMs) / counted,
+    walBytes: Number((await loadWal(db)) - wal) / counted,
+    rssMb: process.memoryUsage.rss() / 1e6,
+  };
+  stop.abort();
+  await ended;
+  board.disconnect();
+  await once(board, 'exit');
+  return cost;
+}
+
+/** Advertisers that were read long ago, each with the one application that the board shows. */
+async function fill(db: Database, advertisers: number): Promise<void> {
+  await db.query(
+    `TRUNCATE intake.advertisers, intake.applications, intake.cursors, intake.coverage, intake.leases CASCADE`,
+  );
+  const each = `generate_series(0, $1::int - 1) AS n`;
+  await db.query(
+    `INSERT INTO intake.advertisers (name, advertiser_id) SELECT 'account-' || n, ${firstAdvertiser} + n FROM ${each}`,
+    [advertisers],
+  );
+  await db.query(
+    `INSERT INTO intake.applications (advertiser_id, application_id, submitted_at, content_hash, observed_seq, first_seen_at)
+     SELECT ${firstAdvertiser} + n, ${firstApplication}, now() - interval '3 days', '', 0, now() - interval '2 days' FROM ${each}`,
+    [advertisers],
+  );
+  await db.query(
+    `INSERT INTO intake.cursors (advertiser_id, after_id, as_of) SELECT ${firstAdvertiser} + n, ${firstApplication}, now() FROM ${each}`,
+    [advertisers],
+  );
+  await db.query(
+    `INSERT INTO intake.coverage (advertiser_id, axis, low, certificate, reason, as_of, complete_through, sweep_id)
+     SELECT ${firstAdvertiser} + n, 'id', 1, 'proven', 'bench', now(), now(), 1 FROM ${each}`,
+    [advertisers],
+  );
+  await db.query(`VACUUM ANALYZE`);
+}
+
+async function loadWal(db: Database): Promise<bigint> {
+  const [row] = await db.query<{ at: bigint }>(`SELECT (pg_current_wal_lsn() - '0/0')::bigint AS at`);
+  return row?.at ?? 0n;
+}
+
+/** CPU of the server and its sessions, those that ended included. Linux counts in hundredths of a second. */
+function loadPostgresMs(url: string): number {
+  const port = new URL(url).port;
+  const stats = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((pid) => {
+      try {
+        const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+          .replace(/^.*\) /s, '')
+          .split(' ');
+        return [
+          {
+            pid,
+            parent: fields[1],
+            ticks: fields.slice(11, 15).map(Number),
+            name: readFileSync(`/proc/${pid}/cmdline`, 'utf8'),
+          },
+        ];
+      } catch {
+        return [];
+      }
+    });
+  const server = stats.find(
+    ({ name }) => /postgres/.test(name.split('\0')[0] ?? '') && name.split('\0').some((word) => word.includes(port)),
+  );
+  if (!server) throw new Error('The server is not among the processes.');
+  const sum = (ticks: readonly number[]) => ticks.reduce((total, one) => total + one, 0);
+  const sessions = stats.filter(({ parent }) => parent === server.pid).map(({ ticks }) => sum(ticks.slice(0, 2)));
+  return 10 * (sum(server.ticks) + sum(sessions));
+}

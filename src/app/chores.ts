@@ -1,0 +1,56 @@
+// What a worker does by the clock, beside reading and fetching: each chore with its schedule, done by one worker of many.
+// Adding a chore is adding it to the list.
+import type { Config } from '../config.ts';
+import type { Store } from '../store/store.ts';
+import type { Chore } from '../sync/chores.ts';
+import { verify } from '../sync/verify.ts';
+import { orphanGraceMs } from './files.ts';
+import { findConfigured, openBlobsOf } from './opening.ts';
+import type { PrefillServer } from './prefill.ts';
+
+interface ChoreParts {
+  readonly config: Config<'source' | 'blobs'>;
+  readonly store: Store;
+  /** Null while the public port is off, or not open yet. */
+  readonly prefill: () => PrefillServer | null;
+}
+
+/** The share of stored files whose bytes are read and hashed every night; all of them are looked up. */
+const verifiedShare = 0.01;
+
+export function createChores({ config, store, prefill }: ChoreParts): Chore[] {
+  return [
+    {
+      name: 'prune',
+      schedule: '23 * * * *',
+      async run(signal, onStep) {
+        for (;;) {
+          signal.throwIfAborted();
+          const pruned = (await store.pruneEvents()) + (await store.pruneSweeps()) + (await store.pruneQuarantine());
+          if (pruned === 0) return;
+          onStep();
+        }
+      },
+    },
+    {
+      name: 'verify',
+      schedule: '37 4 * * *',
+      async run(signal, onStep) {
+        await using blobs = await openBlobsOf(config, store, signal);
+        const advertisers: bigint[] = [];
+        for (const account of config.source.advertisers) {
+          const found = await findConfigured(store, account);
+          if (found !== null && found.advertiserId !== null) advertisers.push(found.advertiserId);
+        }
+        await verify({ store, blobs, onStep }, { advertisers, share: verifiedShare, graceMs: orphanGraceMs, signal });
+      },
+    },
+    {
+      name: 'prefills',
+      schedule: '*/10 * * * *',
+      async run(signal) {
+        await prefill()?.lapse(signal);
+      },
+    },
+  ];
+}

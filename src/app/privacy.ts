@@ -1,0 +1,142 @@
+// The commands that protect people, wired: erase, export, retention; and the chores with which a worker finishes what was interrupted,
+// and lets go what has come of age. Opens what they need through opening.ts; decides nothing.
+import type { Config } from '../config.ts';
+import type { ErasureJob, Sought } from '../domain/erasure.ts';
+import type { Log } from '../log.ts';
+import type { Person } from '../store/persons.ts';
+import type { Store } from '../store/store.ts';
+import type { Chore } from '../sync/chores.ts';
+import { type EraseDeps, erase, finishErasure, finishErasures, type RetentionSummary, retain } from '../sync/erase.ts';
+import { type ExportSummary, exportPerson } from '../sync/export.ts';
+import { toActor } from './actor.ts';
+import { type FilesConfig, openHeld } from './files.ts';
+import { loadKnownIds, openBlobsOf, openStoreOf } from './opening.ts';
+
+export type { ErasureCounts, ErasureJob, Sought } from '../domain/erasure.ts';
+export type { ExportSummary } from '../sync/export.ts';
+
+interface Chosen {
+  /** Of several configured advertisers only this one. */
+  readonly advertiser?: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** What an erasure would take, per advertiser; nothing is changed. */
+export async function previewErasure(
+  config: Config<'database' | 'source' | 'privacy'>,
+  request: Chosen & { readonly sought: Sought },
+): Promise<(Pick<Person, 'applicationIds' | 'counts'> & { readonly advertiserId: bigint })[]> {
+  await using app = await openStoreOf(config, 'erase', request.signal);
+  const found = [];
+  for (const advertiserId of await loadKnownIds(config, app.store, request.advertiser)) {
+    const { applicationIds, counts } = await app.store.findPerson(advertiserId, request.sought);
+    found.push({ advertiserId, applicationIds, counts });
+  }
+  return found;
+}
+
+/** Erases and waits for the receipts. */
+export async function eraseOnce(
+  config: FilesConfig,
+  request: Chosen & { readonly sought: Sought; readonly onStep?: EraseDeps['onStep'] },
+): Promise<ErasureJob[]> {
+  await using held = await openHeld(config, 'erase', request);
+  const { sought, signal, onStep } = request;
+  const receipts: ErasureJob[] = [];
+  for (const advertiserId of held.advertisers) {
+    receipts.push(...(await erase({ ...held, onStep }, { advertiserId, sought, by: toActor(), signal })));
+  }
+  return receipts;
+}
+
+/** Writes a person's rows and files into a folder, for each advertiser that knows the application; there should be one. */
+export async function exportOnce(
+  config: FilesConfig,
+  request: Chosen & { readonly applicationId: bigint; readonly folder: string },
+): Promise<ExportSummary[]> {
+  await using held = await openHeld(config, 'export', request);
+  const { applicationId, folder, signal } = request;
+  const known: bigint[] = [];
+  for (const id of held.advertisers) {
+    if ((await held.store.findPerson(id, { by: 'application', applicationId })).counts.applications > 0) known.push(id);
+  }
+  const written: ExportSummary[] = [];
+  for (const advertiserId of known) {
+    const to = known.length > 1 ? `${folder}-${advertiserId}` : folder;
+    const summary = await exportPerson(held, { advertiserId, applicationId, folder: to, by: toActor(), signal });
+    if (summary) written.push(summary);
+  }
+  return written;
+}
+
+/** The moment before which applications are older than RETENTION; null when it is off. */
+export function toRetentionStart({ privacy }: Config<'privacy'>, now: number): Date | null {
+  return privacy.retentionMs === null ? null : new Date(now - privacy.retentionMs);
+}
+
+/** Erases everything that is older than RETENTION, without the brake: a person said so. Waits for the receipts. */
+export async function releaseRetention(
+  config: FilesConfig,
+  request: Chosen & { readonly before: Date; readonly onStep?: EraseDeps['onStep'] },
+): Promise<ErasureJob[]> {
+  await using held = await openHeld(config, 'erase', request);
+  const { before, signal, onStep } = request;
+  const { advertisers, store } = held;
+  await retain(held, { advertisers, before, released: true, by: toActor(), signal });
+  const receipts: ErasureJob[] = [];
+  for (const id of advertisers) {
+    for (const job of await store.loadOpenErasures(id)) {
+      receipts.push(await finishErasure({ ...held, onStep }, job, signal));
+    }
+  }
+  return receipts;
+}
+
+/** One run of retention with its brake: what a worker does every hour. Nothing when RETENTION is off. */
+async function runRetention(
+  config: FilesConfig,
+  store: Store,
+  signal: AbortSignal,
+  now = Date.now(),
+): Promise<RetentionSummary> {
+  const before = toRetentionStart(config, now);
+  const advertisers = await loadKnownIds(config, store, undefined);
+  if (before === null) {
+    for (const id of advertisers) await store.noteRetention(id, null);
+    return { erased: 0, braked: 0 };
+  }
+  return await retain({ store }, { advertisers, before, released: false, by: 'retention', signal });
+}
+
+/** Finishes erasures that were interrupted; opens the blob store only when there is one. */
+async function runErasures(config: FilesConfig, store: Store, signal: AbortSignal): Promise<ErasureJob[]> {
+  const advertisers = await loadKnownIds(config, store, undefined);
+  const open = await Promise.all(advertisers.map((id) => store.loadOpenErasures(id)));
+  if (open.flat().length === 0) return [];
+  await using blobs = await openBlobsOf(config, store, signal);
+  return await finishErasures({ store, blobs }, { advertisers, signal });
+}
+
+/** What a worker does by the clock for people's protection. */
+export function createPrivacyChores(config: FilesConfig, store: Store, log: Log): Chore[] {
+  return [
+    {
+      name: 'erasures',
+      schedule: '*/2 * * * *',
+      run: async (signal) => {
+        for (const { advertiserId, jobId, counts } of await runErasures(config, store, signal)) {
+          log.info({ advertiserId, jobId, applications: counts.applications }, 'an erasure is complete');
+        }
+      },
+    },
+    {
+      name: 'retention',
+      schedule: '23 * * * *',
+      run: async (signal) => {
+        const { erased, braked } = await runRetention(config, store, signal);
+        if (erased > 0) log.info({ erased }, 'applications older than RETENTION were erased');
+        if (braked > 0) log.warn({ braked }, 'RETENTION would erase too many at once; a person has to say so');
+      },
+    },
+  ];
+}

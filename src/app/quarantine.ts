@@ -1,0 +1,73 @@
+// `intake quarantine`, wired: what waits, one element whole, and reading them again with this version's parser.
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { Config } from '../config.ts';
+import { parseElement } from '../source/wire.ts';
+import type { Quarantined, QuarantinedText } from '../store/quarantine.ts';
+import { type ReplaySummary, replay } from '../sync/replay.ts';
+import { toActor } from './actor.ts';
+import { loadKnownIds, openStoreOf, toChosen } from './opening.ts';
+
+export type { Quarantined, QuarantinedText } from '../store/quarantine.ts';
+
+type QuarantineConfig = Config<'database' | 'source' | 'privacy' | 'sync'>;
+
+interface Chosen {
+  /** Of several configured advertisers only this one. */
+  readonly advertiser?: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** What waits in quarantine; without what is in it. */
+export async function listQuarantine(
+  config: QuarantineConfig,
+  request: Chosen & { readonly resolved: boolean },
+): Promise<Quarantined[]> {
+  await using app = await openStoreOf(config, 'quarantine', request.signal);
+  const lists = [];
+  for (const id of await loadKnownIds(config, app.store, request.advertiser)) {
+    lists.push(await app.store.loadQuarantine(id, { resolved: request.resolved, limit: 1_000 }));
+  }
+  return lists.flat();
+}
+
+/** Elements with their texts, by the beginning of an id; looking is written into the audit. */
+export async function showQuarantined(
+  config: QuarantineConfig,
+  request: Chosen & { readonly id: string },
+): Promise<QuarantinedText[]> {
+  await using app = await openStoreOf(config, 'quarantine', request.signal);
+  const found: QuarantinedText[] = [];
+  for (const advertiserId of await loadKnownIds(config, app.store, request.advertiser)) {
+    found.push(...(await app.store.loadQuarantineTexts(advertiserId, { id: request.id, after: '', limit: 10 })));
+  }
+  for (const { advertiserId, id } of found) {
+    const facts = { shown: id };
+    await app.store.recordDeed({ advertiserId, action: 'quarantine', applicationId: null, by: toActor(), facts });
+  }
+  return found;
+}
+
+/** Reads what waits once more; per advertiser what came of it. */
+export async function replayQuarantine(
+  config: QuarantineConfig,
+  request: Chosen & { readonly id: string | null },
+): Promise<(ReplaySummary & { readonly name: string })[]> {
+  await using app = await openStoreOf(config, 'quarantine', request.signal);
+  const owner = `quarantine on ${hostname()} (${process.pid}, ${randomUUID().slice(0, 8)})`;
+  const outcomes = [];
+  for (const { name, advertiserId: configured } of toChosen(config, request.advertiser)) {
+    const { advertiserId } = await app.store.ensureAdvertiser(name, configured);
+    if (advertiserId === null) continue;
+    const { leaseMs } = config.sync;
+    const summary = await replay(
+      { store: app.store, parseElement },
+      { name, advertiserId, id: request.id, owner, leaseMs, signal: request.signal },
+    );
+    outcomes.push({ name, ...summary });
+    if (summary.read === 0) continue;
+    const facts = { replayed: summary.read, added: summary.added };
+    await app.store.recordDeed({ advertiserId, action: 'quarantine', applicationId: null, by: toActor(), facts });
+  }
+  return outcomes;
+}

@@ -1,0 +1,154 @@
+// `intake erase`: takes a person out of the database and the file store, for good. Shows first what would go; erases only when told twice.
+import type { ErasureCounts, ErasureJob, Sought } from '../app/privacy.ts';
+import { command } from './command.ts';
+import { exitCodes } from './exit-codes.ts';
+import { Failure } from './failure.ts';
+import { requireAdvertiser } from './reading.ts';
+import { toId } from './retry.ts';
+import type { Terminal } from './terminal.ts';
+
+interface EraseOptions {
+  readonly application?: string;
+  readonly jobSeeker?: string;
+  readonly email?: string;
+  readonly retention: boolean;
+  readonly dryRun: boolean;
+  readonly yes: boolean;
+  readonly advertiser?: string;
+}
+
+export const erase = command<EraseOptions>({
+  name: 'erase',
+  summary: 'erase a person: rows, files, queue, quarantine; they do not come back by any later reading',
+  examples: [
+    ['intake erase --application 120045 --dry-run', 'show what one application would take with it'],
+    ['intake erase --application 120045 --yes', 'erase it and wait for the receipt'],
+    ['intake erase --job-seeker 3f2a9c --yes', 'all applications of one jobseeker account'],
+    [
+      'intake erase --email jo@example.com --dry-run',
+      'an explicit search by address, prefills and quarantine included',
+    ],
+    ['intake erase --retention --yes', 'everything older than RETENTION, also where the brake holds it back'],
+  ],
+  shape: (shaped) =>
+    shaped
+      .option('--application <id>', 'the application with this id')
+      .option('--job-seeker <id>', 'every application of this jobseeker account')
+      .option('--email <address>', 'every application and prefill with this address')
+      .option('--retention', 'every application older than RETENTION', false)
+      .option('--dry-run', 'only show what would go', false)
+      .option('--yes', 'erase; it cannot be undone', false)
+      .option('--advertiser <name>', 'only this one of several configured accounts'),
+  async run({ env, signal, terminal }, options) {
+    const { advertiser } = options;
+    const { loadConfig } = await import('../config.ts');
+    const config = loadConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
+    requireAdvertiser(config.source.advertisers, advertiser);
+    const privacy = await import('../app/privacy.ts');
+    const sought = toSought(options, () => privacy.toRetentionStart(config, Date.now()));
+    if (options.dryRun || !options.yes) {
+      const found = await privacy.previewErasure(config, { sought, advertiser, signal });
+      terminal.result({ erased: false, advertisers: found }, () =>
+        [
+          ...found.map(({ advertiserId, applicationIds, counts }) =>
+            [`Advertiser ${advertiserId}: ${toWords(counts)}.`, ...toIdLines(applicationIds)].join('\n'),
+          ),
+          options.dryRun
+            ? 'Nothing was erased.'
+            : 'Nothing was erased. Repeat with --yes to erase; it cannot be undone.',
+        ].join('\n'),
+      );
+      return options.dryRun ? exitCodes.done : exitCodes.usage;
+    }
+    const receipts = await showErasing(terminal, (onStep) =>
+      sought.by === 'retention'
+        ? privacy.releaseRetention(config, { before: sought.before, advertiser, signal, onStep })
+        : privacy.eraseOnce(config, { sought, advertiser, signal, onStep }),
+    );
+    terminal.result({ erased: true, receipts: receipts.map(toReceipt) }, () =>
+      receipts.length === 0
+        ? 'Nothing is held that fits. Nothing was erased.'
+        : receipts
+            .map(
+              ({ jobId, closedAt, counts }) =>
+                `Receipt ${jobId}, closed ${closedAt?.toISOString()}: ${toWords(counts)}.`,
+            )
+            .join('\n'),
+    );
+    return exitCodes.done;
+  },
+});
+
+function toSought(options: EraseOptions, toRetentionStart: () => Date | null): Sought {
+  const { application, jobSeeker, email, retention } = options;
+  if ([application, jobSeeker, email, retention || undefined].filter((one) => one !== undefined).length !== 1) {
+    throw usage('Name exactly one: --application, --job-seeker, --email or --retention.');
+  }
+  if (application !== undefined) return { by: 'application', applicationId: toId(application) };
+  if (jobSeeker !== undefined) {
+    if (jobSeeker.trim() === '') throw usage('--job-seeker must not be empty.');
+    return { by: 'jobseeker', jobSeekerId: jobSeeker };
+  }
+  if (email !== undefined) {
+    if (!/^\S+@\S+$/.test(email.trim())) throw usage('--email must be a whole address.');
+    return { by: 'address', email };
+  }
+  const before = toRetentionStart();
+  if (before === null) throw usage('RETENTION is off: there is no age to erase by.');
+  return { by: 'retention', before, limit: Number.MAX_SAFE_INTEGER };
+}
+
+function usage(happened: string): Failure {
+  return new Failure(exitCodes.usage, happened, {
+    kept: 'Nothing was started or changed.',
+    next: 'intake help erase shows examples.',
+  });
+}
+
+async function showErasing(
+  terminal: Terminal,
+  run: (onStep: (job: ErasureJob) => void) => Promise<ErasureJob[]>,
+): Promise<ErasureJob[]> {
+  using progress = await terminal.openProgress('erasures');
+  const closed = new Set<string>();
+  return await run((job) => {
+    if (job.step === 'closed') closed.add(job.jobId);
+    const waits = job.step === 'waiting' && job.quietInMs > 0;
+    const left = `rows and files are gone; ${Math.ceil(job.quietInMs / 1_000)} s until everything that was running has lapsed`;
+    progress.update(closed.size, null, waits ? left : job.step === 'bytes' ? 'rows are gone, deleting files' : '');
+  });
+}
+
+/** A receipt for programs: what was sought stands nowhere in it. */
+function toReceipt({ advertiserId, jobId, soughtBy, requestedAt, requestedBy, closedAt, counts, looks }: ErasureJob) {
+  return { advertiserId, jobId, soughtBy, requestedAt, requestedBy, closedAt, looks, counts };
+}
+
+const names: readonly (readonly [keyof ErasureCounts, string, string])[] = [
+  ['applications', 'application', 'applications'],
+  ['attachments', 'attachment', 'attachments'],
+  ['versions', 'earlier version', 'earlier versions'],
+  ['screens', 'screen', 'screens'],
+  ['answers', 'answer', 'answers'],
+  ['downloads', 'waiting download', 'waiting downloads'],
+  ['quarantined', 'element in quarantine', 'elements in quarantine'],
+  ['prefills', 'prefill', 'prefills'],
+  ['files', 'file', 'files'],
+];
+
+function toWords(counts: ErasureCounts): string {
+  const parts = names.flatMap(([name, one, many]) =>
+    counts[name] === 0 ? [] : [`${counts[name]} ${counts[name] === 1 ? one : many}`],
+  );
+  if (parts.length === 0) return 'nothing';
+  const { shared } = counts;
+  return parts.join(', ') + (shared > 0 ? ` (${shared} of them held for others too, and kept for them)` : '');
+}
+
+const mostShown = 20;
+
+function toIdLines(ids: readonly bigint[]): string[] {
+  if (ids.length === 0) return [];
+  const more = ids.length > mostShown ? ` and ${ids.length - mostShown} more` : '';
+  return [`  ${ids.slice(0, mostShown).join(', ')}${more}`];
+}

@@ -1,0 +1,50 @@
+// `intake export`: everything that is held of one person, in a folder, for an access request.
+import { resolve } from 'node:path';
+import { command } from './command.ts';
+import { exitCodes } from './exit-codes.ts';
+import { Failure } from './failure.ts';
+import { requireAdvertiser } from './reading.ts';
+import { toId } from './retry.ts';
+
+interface ExportOptions {
+  readonly to?: string;
+  readonly advertiser?: string;
+}
+
+export const exportCommand = command<ExportOptions>({
+  name: 'export',
+  summary: 'write all rows and files of one person into a folder: export.json, and files/ beside it',
+  examples: [
+    ['intake export 120045', 'the person of this application, into ./intake-export-120045'],
+    ['intake export 120045 --to /secure/request-17', 'into a folder of your choice, which must not exist yet'],
+  ],
+  shape: (shaped) =>
+    shaped
+      .argument('<application>', 'the id of one of their applications; others of the same jobseeker account come along')
+      .option('--to <folder>', 'the folder to make; readable by you only')
+      .option('--advertiser <name>', 'only this one of several configured accounts'),
+  async run({ env, signal, terminal }, { to, advertiser }, application = '') {
+    const applicationId = toId(application);
+    const folder = resolve(to ?? `intake-export-${applicationId}`);
+    const { loadConfig } = await import('../config.ts');
+    const config = loadConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
+    requireAdvertiser(config.source.advertisers, advertiser);
+    const { exportOnce } = await import('../app/privacy.ts');
+    const written = await exportOnce(config, { applicationId, folder, advertiser, signal });
+    if (written.length === 0) {
+      throw new Failure(exitCodes.usage, 'There is no such application, or it was erased.', {
+        kept: 'Everything, untouched.',
+        next: 'Check the id; intake status shows which advertisers are held.',
+      });
+    }
+    terminal.result({ exports: written }, () =>
+      written
+        .map(
+          ({ folder: path, applicationIds, prefills, files, missing }) =>
+            `${path}: applications ${applicationIds.join(', ')}; ${files} files, ${prefills} prefills${missing > 0 ? `; ${missing} files are not in the store: intake verify` : ''}.`,
+        )
+        .join('\n'),
+    );
+    return written.some(({ missing }) => missing > 0) ? exitCodes.incomplete : exitCodes.done;
+  },
+});

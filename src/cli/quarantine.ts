@@ -1,0 +1,83 @@
+// `intake quarantine`: what of the list could not be read as an application, and reading it again after an upgrade.
+// What an element holds is shown only when a person asks for one by its id.
+import { command } from './command.ts';
+import { exitCodes } from './exit-codes.ts';
+import { Failure } from './failure.ts';
+import { requireAdvertiser } from './reading.ts';
+
+interface QuarantineOptions {
+  readonly show?: string;
+  readonly all: boolean;
+  readonly advertiser?: string;
+}
+
+export const quarantine = command<QuarantineOptions>({
+  name: 'quarantine',
+  summary: 'list what could not be read as an application, show one, or read all of them again',
+  examples: [
+    ['intake quarantine list', 'reasons and ids, nothing of what is in them'],
+    ['intake quarantine list --show 5f0c2a', 'one element whole: personal data on your screen, noted in the audit'],
+    ['intake quarantine replay', 'after an upgrade: what can be read now becomes applications'],
+  ],
+  shape: (shaped) =>
+    shaped
+      .argument('<action>', 'list or replay')
+      .argument('[id]', 'for replay: only this element')
+      .option('--show <id>', 'for list: this element with its text')
+      .option('--all', 'for list: also what could be read since', false)
+      .option('--advertiser <name>', 'only this one of several configured accounts'),
+  async run({ env, signal, terminal }, { show, all, advertiser }, action = '', id?: string) {
+    const chosen = toElementId(show ?? id);
+    if (action !== 'list' && action !== 'replay') throw usage('The action must be list or replay.');
+    const { loadConfig } = await import('../config.ts');
+    const config = loadConfig(env, { needs: ['database', 'source', 'privacy', 'sync'] });
+    requireAdvertiser(config.source.advertisers, advertiser);
+    const app = await import('../app/quarantine.ts');
+    const { toPrintable } = await import('./terminal.ts');
+    if (action === 'replay') {
+      const outcomes = await app.replayQuarantine(config, { id: chosen, advertiser, signal });
+      terminal.result({ advertisers: outcomes }, () =>
+        outcomes
+          .map(
+            ({ name, read, added, unusable }) =>
+              `${name}: ${read} could be read, ${added} of them new applications; ${unusable} still cannot.`,
+          )
+          .join('\n'),
+      );
+      return outcomes.some(({ unusable }) => unusable > 0) ? exitCodes.incomplete : exitCodes.done;
+    }
+    if (chosen !== null) {
+      const found = await app.showQuarantined(config, { id: chosen, advertiser, signal });
+      if (found.length === 0) throw usage('There is no such element.');
+      terminal.result({ elements: found }, () =>
+        found.map((one) => `${one.id} ${one.reason}\n${toPrintable(one.text)}`).join('\n'),
+      );
+      return exitCodes.done;
+    }
+    const waiting = await app.listQuarantine(config, { resolved: all, advertiser, signal });
+    terminal.result({ elements: waiting }, () =>
+      waiting.length === 0
+        ? 'Nothing waits in quarantine.'
+        : waiting
+            .map(
+              ({ id: name, advertiserId, reason, seen, lastSeenAt, resolvedAt }) =>
+                `${name}  advertiser ${advertiserId}  ${toPrintable(reason)}  seen ${seen} times, last ${lastSeenAt.toISOString()}${resolvedAt ? ', resolved' : ''}`,
+            )
+            .join('\n'),
+    );
+    return exitCodes.done;
+  },
+});
+
+function toElementId(text: string | undefined): string | null {
+  if (text === undefined) return null;
+  if (/^[0-9a-f]{4,64}$/.test(text)) return text;
+  throw usage('An element is named by the beginning of its id, as `intake quarantine list` prints it.');
+}
+
+function usage(happened: string): Failure {
+  return new Failure(exitCodes.usage, happened, {
+    kept: 'Nothing was started or changed.',
+    next: 'intake help quarantine shows examples.',
+  });
+}

@@ -1,0 +1,16 @@
+// Named moments at which a test may end or stop the process, by the duty they belong to. Inert unless somebody arms one.
+// The list is the harness's too: a moment that no run ever reaches is found by its name.
+
+/** Every moment, in the order in which its duty passes them. */
+export const crashPoints = {
+  /** Before each statement of a migration. */
+  migration: ['migrating'],
+  /** A page is compared with what is held; written and not committed; committed, and nobody told. */
+  page: ['pageCompared', 'pageWritten', 'pageCommitted'],
+  download: ['claimed', 'fetched', 'intended', 'put', 'settled'],
+} as const;
+
+export type CrashPoint = (typeof crashPoints)[keyof typeof crashPoints][number];
+
+/** Called at each moment with its name. */
+export type PassCrashPoint = (name: CrashPoint) => void;

@@ -1,0 +1,145 @@
+// A page against what is held: which of its applications are new, changed or back, and which held ones did not come. Reads only, so
+// that an unchanged page costs no transaction id. What follows from it is written by pages.ts.
+import type { Application, Reject } from '../domain/application.ts';
+import type { Queryable } from './database.ts';
+import type { Reading } from './rows.ts';
+import type { Progress } from './sweeps.ts';
+
+/** One list answer, ready to be kept. */
+export interface PageCommit extends Reading {
+  readonly applications: readonly Application[];
+  readonly rejects: readonly Reject[];
+  /** When the sweep began, by the database's clock. */
+  readonly startedAt: Date;
+  /** The positions that the question was about: what is held there from before the sweep and did not come is noticed. */
+  readonly asked: Asked | null;
+  /** What the sweep learns from this answer, once it is its turn; called again when the page has to be compared again. */
+  readonly learn: (seen: Seen) => Progress | Promise<Progress>;
+  /** No page that is being written before this one has an id of it: its new rows need not wait for its turn. */
+  readonly isApart?: boolean | undefined;
+}
+
+/** Positions that a question was about, and how many of the held ids that did not come are worth knowing, from which end. */
+export interface Asked {
+  readonly low: bigint;
+  readonly high: bigint | null;
+  readonly mostMissing: number;
+  readonly fromTop: boolean;
+}
+
+/** The page against what was held before it. */
+export interface Seen {
+  /** Ids on the page that were not held. */
+  readonly unheld: readonly bigint[];
+  /** Ids held where the question asked that are not on the page; no more than the question wants to know of. */
+  readonly missing: readonly bigint[];
+}
+
+/** A page against what is stored. */
+export interface Found {
+  readonly fresh: readonly Application[];
+  readonly changed: readonly Application[];
+  /** Unchanged, but marked absent earlier: here they are again. */
+  readonly returned: readonly bigint[];
+  readonly writes: number;
+  readonly seen: Seen;
+  /** Another lane of this advertiser has not given its lease back, so its requests may be under way. */
+  readonly otherLane: boolean;
+}
+
+/**
+ * Compares the page with what is stored. Reads only: an unchanged page costs no transaction id. LIMIT keeps it at one index probe per
+ * id: a plain join was planned as a hash of all the advertiser's rows, 12.8 ms a page at 20,000 applications instead of 1.7 (measured).
+ */
+export async function compare(db: Queryable, page: PageCommit): Promise<Found> {
+  const rows = await db.query<{ at: number | null; verdict: string; other_lane: boolean }>(
+    `WITH other AS (
+       SELECT EXISTS (SELECT 1 FROM intake.leases WHERE name = $4 AND lane <> $5 AND expires_at > '-infinity') AS lane
+     ), page AS (
+       SELECT p.at::int, CASE WHEN a.application_id IS NULL THEN 'fresh'
+                              WHEN a.erased_at IS NOT NULL THEN 'erased'
+                              WHEN a.content_hash <> decode(p.hash, 'hex') THEN 'changed'
+                              WHEN a.absent_since IS NOT NULL THEN 'returned' END AS verdict
+       FROM unnest($2::bigint[], $3::text[]) WITH ORDINALITY AS p (id, hash, at)
+       LEFT JOIN LATERAL (
+         SELECT application_id, content_hash, erased_at, absent_since FROM intake.applications
+         WHERE advertiser_id = $1 AND application_id = p.id LIMIT 1) AS a ON true
+     )
+     SELECT page.at, page.verdict, other.lane AS other_lane
+     FROM other LEFT JOIN page ON page.verdict IS NOT NULL`,
+    [
+      page.advertiserId,
+      page.applications.map((a) => a.id),
+      page.applications.map((a) => a.contentHash),
+      page.lease.name,
+      page.lease.lane,
+    ],
+  );
+  const pick = (verdict: string) =>
+    rows.flatMap((row) => {
+      const application = row.verdict === verdict && row.at !== null ? page.applications[row.at - 1] : undefined;
+      return application ? [application] : [];
+    });
+  const fresh = pick('fresh');
+  const changed = pick('changed');
+  const returned = pick('returned').map((a) => a.id);
+  const writes = fresh.length + changed.length + returned.length + page.rejects.length;
+  const seen = { unheld: fresh.map((a) => a.id), missing: await loadMissing(db, page) };
+  return { fresh, changed, returned, writes, seen, otherLane: rows[0]?.other_lane ?? false };
+}
+
+/** What stands around an answer that brought nothing. */
+export interface Surroundings {
+  readonly otherLane: boolean;
+  readonly missing: readonly bigint[];
+}
+
+const heldSql = `SELECT a.application_id::text FROM intake.applications a
+  WHERE a.advertiser_id = q.advertiser_id AND a.application_id >= q.low AND (q.high IS NULL OR a.application_id <= q.high)
+    AND a.first_seen_at < q.started_at AND a.missing_since IS NULL AND a.erased_at IS NULL`;
+
+/** The surroundings of many empty answers in one statement: most polls of most advertisers bring nothing. */
+export async function loadSurroundings(db: Queryable, pages: readonly PageCommit[]): Promise<Surroundings[]> {
+  const rows = await db.query<{ other_lane: boolean; missing: string[] }>(
+    `SELECT EXISTS (SELECT 1 FROM intake.leases l WHERE l.name = q.name AND l.lane <> q.lane AND l.expires_at > '-infinity') AS other_lane,
+       CASE WHEN q.from_top THEN ARRAY(${heldSql} ORDER BY a.application_id DESC LIMIT q.most)
+         ELSE ARRAY(${heldSql} ORDER BY a.application_id LIMIT q.most) END AS missing
+     FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::timestamptz[], $7::bigint[], $8::boolean[])
+       WITH ORDINALITY AS q (name, lane, advertiser_id, low, high, started_at, most, from_top, nth) ORDER BY q.nth`,
+    [
+      pages.map((page) => page.lease.name),
+      pages.map((page) => page.lease.lane),
+      pages.map((page) => page.advertiserId),
+      pages.map((page) => page.asked?.low ?? null),
+      pages.map((page) => page.asked?.high ?? null),
+      pages.map((page) => page.startedAt),
+      pages.map((page) => page.asked?.mostMissing ?? 0),
+      pages.map((page) => page.asked?.fromTop ?? false),
+    ],
+  );
+  return rows.map((row) => ({ otherLane: row.other_lane, missing: row.missing.map(BigInt) }));
+}
+
+/** An empty answer brings nothing and changes nothing. */
+export function toFound({ otherLane, missing }: Surroundings): Found {
+  return { fresh: [], changed: [], returned: [], writes: 0, seen: { unheld: [], missing }, otherLane };
+}
+
+async function loadMissing(db: Queryable, page: PageCommit): Promise<bigint[]> {
+  if (page.asked === null) return [];
+  const rows = await db.query<{ application_id: bigint }>(
+    `SELECT application_id FROM intake.applications
+     WHERE advertiser_id = $1 AND application_id >= $2 AND ($3::bigint IS NULL OR application_id <= $3)
+       AND first_seen_at < $4 AND missing_since IS NULL AND erased_at IS NULL AND application_id <> ALL ($5::bigint[])
+     ORDER BY application_id ${page.asked.fromTop ? 'DESC' : 'ASC'} LIMIT $6`,
+    [
+      page.advertiserId,
+      page.asked.low,
+      page.asked.high,
+      page.startedAt,
+      page.applications.map((a) => a.id),
+      page.asked.mostMissing,
+    ],
+  );
+  return rows.map((row) => row.application_id);
+}

@@ -1,0 +1,215 @@
+// A person in the books: found by an application, a jobseeker account, an e-mail address or an age, and erased in one transaction.
+// What stays of an application is advertiser, id and the date; files are named to the caller, who deletes them. Knows no blob store.
+import type { KeyObject } from 'node:crypto';
+import type { ErasureCounts, Sought } from '../domain/erasure.ts';
+import type { Queryable } from './database.ts';
+import { erasePrefills } from './prefill-ends.ts';
+import { toPersonKey } from './prefills.ts';
+import { setTombstones, toTombstone } from './tombstones.ts';
+
+/** Everything that was found of a person at one advertiser. */
+export interface Person {
+  readonly applicationIds: readonly bigint[];
+  /** Elements in quarantine, by their fingerprints in hex. */
+  readonly fingerprints: readonly string[];
+  /** sha256 of files held or on their way. */
+  readonly hashes: readonly string[];
+  readonly counts: ErasureCounts;
+}
+
+/** $2 is what was sought; $3 how many at most. */
+const isSought: Record<Sought['by'], string> = {
+  application: `application_id = $2::bigint`,
+  jobseeker: `job_seeker_id = $2::text`,
+  address: `lower(btrim(email)) = lower(btrim($2::text))`,
+  retention: `(submitted_at < $2::timestamptz OR (submitted_at IS NULL AND first_seen_at < $2::timestamptz))`,
+};
+
+/** An element in quarantine is known by what is written in it: it has no id that could be used. Retention leaves it to pruning. */
+const isQuarantined: Record<Sought['by'], string> = {
+  application: `application_id = $2::bigint`,
+  jobseeker: `strpos(coalesce(raw_text, '') || raw::text, to_json($2::text)::text) > 0`,
+  address: `strpos(lower(coalesce(raw_text, '') || raw::text), lower(btrim($2::text))) > 0`,
+  retention: `$2::timestamptz IS NULL`,
+};
+
+/** Looks for a person. With `lock` the applications are held until the end of the transaction. */
+export async function findPerson(
+  db: Queryable,
+  key: KeyObject,
+  advertiserId: bigint,
+  sought: Sought,
+  lock = false,
+): Promise<Person> {
+  const value = toValue(sought);
+  const limit = sought.by === 'retention' ? sought.limit : null;
+  const applications = await db.query<{ application_id: bigint }>(
+    `SELECT application_id FROM intake.applications WHERE advertiser_id = $1 AND ${isSought[sought.by]} AND erased_at IS NULL
+     ORDER BY application_id LIMIT $3::bigint ${lock ? 'FOR UPDATE' : ''}`,
+    [advertiserId, value, limit],
+  );
+  const quarantined = await db.query<{ fingerprint: string }>(
+    `SELECT encode(fingerprint, 'hex') AS fingerprint FROM intake.quarantine WHERE advertiser_id = $1 AND ${isQuarantined[sought.by]}`,
+    [advertiserId, value],
+  );
+  const applicationIds = applications.map((row) => row.application_id);
+  const held = await loadHeld(db, advertiserId, applicationIds);
+  const prefills = sought.by === 'address' ? await countPrefills(db, key, advertiserId, sought.email) : 0;
+  return {
+    applicationIds,
+    fingerprints: quarantined.map((row) => row.fingerprint),
+    hashes: held.hashes,
+    counts: {
+      ...held.counts,
+      applications: applicationIds.length,
+      quarantined: quarantined.length,
+      prefills,
+    },
+  };
+}
+
+function toValue(sought: Sought): unknown {
+  if (sought.by === 'application') return sought.applicationId;
+  if (sought.by === 'jobseeker') return sought.jobSeekerId;
+  return sought.by === 'address' ? sought.email : sought.before;
+}
+
+/** What was sought in one text, the same however it was typed: an open job is found again by its keyed hash. */
+export function toSoughtText(sought: Sought): string {
+  if (sought.by === 'address') return `address:${sought.email.trim().toLowerCase()}`;
+  const value = toValue(sought);
+  return `${sought.by}:${value instanceof Date ? value.toISOString() : value}`;
+}
+
+async function countPrefills(db: Queryable, key: KeyObject, advertiserId: bigint, email: string): Promise<number> {
+  const [row] = await db.query<{ n: number }>(
+    `SELECT count(*)::int AS n FROM intake.prefills WHERE advertiser_id = $1 AND person_key = $2`,
+    [advertiserId, toPersonKey(key, advertiserId, email)],
+  );
+  return row?.n ?? 0;
+}
+
+const ofThese = `advertiser_id = $1 AND application_id = ANY ($2::bigint[])`;
+const hashesSql = `SELECT sha256 FROM intake.attachments WHERE ${ofThese}
+  UNION SELECT sha256 FROM intake.attachment_versions WHERE ${ofThese}
+  UNION SELECT sha256 FROM intake.downloads WHERE ${ofThese}`;
+
+async function loadHeld(
+  db: Queryable,
+  advertiserId: bigint,
+  ids: readonly bigint[],
+): Promise<{
+  readonly hashes: string[];
+  readonly counts: Omit<ErasureCounts, 'applications' | 'quarantined' | 'prefills'>;
+}> {
+  const [row] = await db.query<{
+    attachments: number;
+    versions: number;
+    screens: number;
+    answers: number;
+    downloads: number;
+  }>(
+    `SELECT (SELECT count(*)::int FROM intake.attachments WHERE ${ofThese}) AS attachments,
+       (SELECT count(*)::int FROM intake.attachment_versions WHERE ${ofThese}) AS versions,
+       (SELECT count(*)::int FROM intake.screens WHERE ${ofThese}) AS screens,
+       (SELECT count(*)::int FROM intake.screen_answers WHERE ${ofThese}) AS answers,
+       (SELECT count(*)::int FROM intake.downloads WHERE ${ofThese}) AS downloads`,
+    [advertiserId, ids],
+  );
+  const files = await db.query<{ sha256: string; shared: boolean }>(
+    `SELECT f.sha256,
+       EXISTS (SELECT 1 FROM intake.attachments a
+         WHERE a.advertiser_id = $1 AND a.sha256 = f.sha256 AND a.application_id <> ALL ($2::bigint[]))
+       OR EXISTS (SELECT 1 FROM intake.attachment_versions v
+         WHERE v.advertiser_id = $1 AND v.sha256 = f.sha256 AND v.application_id <> ALL ($2::bigint[])) AS shared
+     FROM (${hashesSql}) AS f WHERE f.sha256 IS NOT NULL`,
+    [advertiserId, ids],
+  );
+  const counts = row ?? { attachments: 0, versions: 0, screens: 0, answers: 0, downloads: 0 };
+  return {
+    hashes: files.map((file) => file.sha256),
+    counts: { ...counts, files: files.length, shared: files.filter((file) => file.shared).length },
+  };
+}
+
+/** Takes a person out of every table and sets the tombstones, inside the caller's transaction; the applications must be locked. */
+export async function erasePerson(
+  tx: Queryable,
+  key: KeyObject,
+  advertiserId: bigint,
+  jobId: string,
+  person: Person,
+  sought: Sought,
+): Promise<void> {
+  await eraseApplications(tx, advertiserId, person.applicationIds);
+  await tx.query(
+    `DELETE FROM intake.quarantine WHERE advertiser_id = $1
+     AND fingerprint IN (SELECT decode(f, 'hex') FROM unnest($2::text[]) AS f)`,
+    [advertiserId, person.fingerprints],
+  );
+  if (sought.by === 'address') await erasePrefills(tx, key, { advertiserId, email: sought.email });
+  await tx.query(
+    `UPDATE intake.advertisers SET erased_through = greatest(erased_through, (SELECT max(id) FROM unnest($2::bigint[]) AS id))
+     WHERE advertiser_id = $1`,
+    [advertiserId, person.applicationIds],
+  );
+  await setTombstones(tx, advertiserId, jobId, [
+    ...person.applicationIds.map((id) => toTombstone(key, advertiserId, 'application', String(id))),
+    ...person.fingerprints.map((print) => toTombstone(key, advertiserId, 'quarantine', print)),
+  ]);
+}
+
+/** Everything that belongs to an application, children first; screens take their questions and answers along. */
+const childTables = ['screens', 'downloads', 'attachment_versions', 'attachments', 'primary_job_seeking_info'];
+
+/** The columns of an application that say nothing of a person: everything else is emptied, also in columns that come later. */
+const kept = ['advertiser_id', 'application_id', 'erased_at'];
+/** Columns that must hold something, and what they then hold: the time of the erasure, and no trace of the content. */
+const replaced: Readonly<Record<string, string>> = {
+  content_hash: `''`,
+  observed_seq: 'observed_seq',
+  first_seen_at: 'now()',
+  changed_at: 'now()',
+};
+
+async function eraseApplications(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<void> {
+  if (ids.length === 0) return;
+  for (const table of childTables) {
+    await tx.query(`DELETE FROM intake.${table} WHERE ${ofThese}`, [advertiserId, ids]);
+  }
+  const columns = await tx.query<{ name: string }>(
+    `SELECT quote_ident(attname) AS name FROM pg_attribute
+     WHERE attrelid = 'intake.applications'::regclass AND attnum > 0 AND NOT attisdropped AND attname <> ALL ($1::text[])`,
+    [kept],
+  );
+  const emptied = columns.map(({ name }) => `${name} = ${replaced[name] ?? 'NULL'}`).join(', ');
+  await tx.query(`UPDATE intake.applications SET ${emptied}, erased_at = coalesce(erased_at, now()) WHERE ${ofThese}`, [
+    advertiserId,
+    ids,
+  ]);
+}
+
+/** The second look: erases once more whatever came back of these applications, and says how many had something. */
+export async function eraseRemains(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<number> {
+  const rows = await tx.query<{ application_id: bigint }>(
+    `SELECT application_id FROM intake.applications a WHERE ${ofThese} ORDER BY application_id FOR UPDATE`,
+    [advertiserId, ids],
+  );
+  const remains = await tx.query<{ application_id: bigint }>(
+    `SELECT application_id FROM intake.applications a WHERE ${ofThese}
+       AND (erased_at IS NULL OR content_hash <> '' OR raw IS NOT NULL OR raw_text IS NOT NULL OR person_key IS NOT NULL
+         OR ${childTables
+           .map(
+             (table) =>
+               `EXISTS (SELECT 1 FROM intake.${table} c WHERE c.advertiser_id = $1 AND c.application_id = a.application_id)`,
+           )
+           .join(' OR ')})`,
+    [advertiserId, rows.map((row) => row.application_id)],
+  );
+  await eraseApplications(
+    tx,
+    advertiserId,
+    remains.map((row) => row.application_id),
+  );
+  return remains.length;
+}

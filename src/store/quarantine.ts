@@ -1,0 +1,102 @@
+// What waits in quarantine: listed by reasons and ids, shown whole only when a person asks for one, resolved when it could be read after
+// all, and pruned some time after that. How it gets there is written in pages.ts.
+import type { Queryable, Row } from './database.ts';
+
+/** An element in quarantine, without what is in it. */
+export interface Quarantined {
+  readonly advertiserId: bigint;
+  /** The beginning of its fingerprint: enough to name it. */
+  readonly id: string;
+  readonly reason: string;
+  readonly seen: number;
+  readonly firstSeenAt: Date;
+  readonly lastSeenAt: Date;
+  readonly resolvedAt: Date | null;
+}
+
+/** The same with its text as it was written by the source. */
+export interface QuarantinedText extends Quarantined {
+  readonly text: string;
+}
+
+interface QuarantineRow extends Row {
+  advertiser_id: bigint;
+  id: string;
+  reason: string;
+  seen: number;
+  first_seen_at: Date;
+  last_seen_at: Date;
+  resolved_at: Date | null;
+  text: string;
+}
+
+const idDigits = 12;
+const columns = `advertiser_id, left(encode(fingerprint, 'hex'), ${idDigits}) AS id, reason, seen, first_seen_at, last_seen_at, resolved_at`;
+
+/** What waits, newest first; with `resolved` also what could be read since. */
+export async function loadQuarantine(
+  db: Queryable,
+  advertiserId: bigint,
+  { resolved, limit }: { readonly resolved: boolean; readonly limit: number },
+): Promise<Quarantined[]> {
+  const rows = await db.query<QuarantineRow>(
+    `SELECT ${columns} FROM intake.quarantine WHERE advertiser_id = $1 AND ($2 OR resolved_at IS NULL)
+     ORDER BY last_seen_at DESC, fingerprint LIMIT $3`,
+    [advertiserId, resolved, limit],
+  );
+  return rows.map(toQuarantined);
+}
+
+/** Elements with their texts: those that wait, after one of them in order, or the one that is named. */
+export async function loadQuarantineTexts(
+  db: Queryable,
+  advertiserId: bigint,
+  choice: { readonly id: string | null; readonly after: string; readonly limit: number },
+): Promise<QuarantinedText[]> {
+  const rows = await db.query<QuarantineRow>(
+    `SELECT ${columns}, coalesce(raw_text, raw::text) AS text FROM intake.quarantine
+     WHERE advertiser_id = $1 AND CASE WHEN $2::text IS NULL THEN resolved_at IS NULL ELSE encode(fingerprint, 'hex') LIKE $2 || '%' END
+       AND left(encode(fingerprint, 'hex'), ${idDigits}) > $3
+     ORDER BY fingerprint LIMIT $4`,
+    [advertiserId, choice.id, choice.after, choice.limit],
+  );
+  return rows.map((row) => ({ ...toQuarantined(row), text: row.text }));
+}
+
+/** Books that these could be read after all. */
+export async function resolveQuarantine(db: Queryable, advertiserId: bigint, ids: readonly string[]): Promise<void> {
+  await db.query(
+    `UPDATE intake.quarantine SET resolved_at = now()
+     WHERE advertiser_id = $1 AND left(encode(fingerprint, 'hex'), ${idDigits}) = ANY ($2::text[]) AND resolved_at IS NULL`,
+    [advertiserId, ids],
+  );
+}
+
+/** How long a resolved element is kept: long enough to compare it with the application that it became. */
+const keptMs = 30 * 86_400_000;
+
+/** Deletes what was resolved long ago; gives how many went. What waits is never deleted. */
+export async function pruneQuarantine(db: Queryable, { olderThanMs = keptMs, limit = 10_000 } = {}): Promise<number> {
+  const rows = await db.query(
+    `WITH old AS (
+       SELECT advertiser_id, fingerprint FROM intake.quarantine
+       WHERE resolved_at < now() - $1 * interval '1 millisecond' LIMIT $2
+     )
+     DELETE FROM intake.quarantine q USING old
+     WHERE q.advertiser_id = old.advertiser_id AND q.fingerprint = old.fingerprint RETURNING 1`,
+    [olderThanMs, limit],
+  );
+  return rows.length;
+}
+
+function toQuarantined(row: QuarantineRow): Quarantined {
+  return {
+    advertiserId: row.advertiser_id,
+    id: row.id,
+    reason: row.reason,
+    seen: row.seen,
+    firstSeenAt: row.first_seen_at,
+    lastSeenAt: row.last_seen_at,
+    resolvedAt: row.resolved_at,
+  };
+}

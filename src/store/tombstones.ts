@@ -1,0 +1,97 @@
+// What was erased and must not return: keyed hashes, looked up inside the transaction that is about to write.
+// An eraser and a writer of pages exclude each other by the lane's lock, so neither can slip past the other.
+import { createHmac, type KeyObject } from 'node:crypto';
+import type { Queryable } from './database.ts';
+import { toPersonKey } from './rows.ts';
+
+/** What a tombstone stands for: an application by its id, an element of quarantine by its fingerprint, a request by its words. */
+export type Remembered = 'application' | 'quarantine' | 'request';
+
+/** The keyed hash that remembers without telling. */
+export function toTombstone(key: KeyObject, advertiserId: bigint, what: Remembered, id: string): Buffer {
+  return createHmac('sha256', key).update(`erased ${what}:${advertiserId}:${id}`).digest();
+}
+
+/** Which of these applications were erased. Ids above all erased ones, as new arrivals are, cost one probe of an index and no hash. */
+export async function findErasedIds(
+  tx: Queryable,
+  key: KeyObject,
+  advertiserId: bigint,
+  ids: readonly bigint[],
+): Promise<ReadonlySet<bigint>> {
+  const [row] = await tx.query<{ erased_through: bigint | null }>(
+    `SELECT erased_through FROM intake.advertisers WHERE advertiser_id = $1`,
+    [advertiserId],
+  );
+  const through = row?.erased_through ?? null;
+  const doubtful = through === null ? [] : ids.filter((id) => id <= through);
+  const erased = await findErased(tx, key, advertiserId, 'application', doubtful.map(String));
+  return new Set(doubtful.filter((_, at) => erased.has(at)));
+}
+
+/** Which of these were erased, by their places in the list. */
+export async function findErased(
+  tx: Queryable,
+  key: KeyObject,
+  advertiserId: bigint,
+  what: Remembered,
+  ids: readonly string[],
+): Promise<ReadonlySet<number>> {
+  if (ids.length === 0) return new Set();
+  const rows = await tx.query<{ at: number }>(
+    `SELECT t.at::int FROM unnest($2::bytea[]) WITH ORDINALITY AS t (tombstone, at)
+     JOIN intake.erasures e ON e.advertiser_id = $1 AND e.tombstone = t.tombstone`,
+    [advertiserId, ids.map((id) => toTombstone(key, advertiserId, what, id))],
+  );
+  return new Set(rows.map((row) => row.at - 1));
+}
+
+/** Sets tombstones; those that stand already stay. */
+export async function setTombstones(
+  tx: Queryable,
+  advertiserId: bigint,
+  jobId: string,
+  tombstones: readonly Buffer[],
+): Promise<void> {
+  if (tombstones.length === 0) return;
+  await tx.query(
+    `INSERT INTO intake.erasures (advertiser_id, tombstone, job_id)
+     SELECT $1, t, $2 FROM unnest($3::bytea[]) AS t ON CONFLICT (advertiser_id, tombstone) DO NOTHING`,
+    [advertiserId, jobId, tombstones],
+  );
+}
+
+/** How PRIVACY_KEY compares with what it once made. */
+export type KeyState = 'matches' | 'differs' | 'untried';
+
+/** Recomputes some person keys and tombstones: of the oldest and newest applications, and of those erased last. */
+export async function loadKeyState(db: Queryable, key: KeyObject): Promise<KeyState> {
+  const ends = (order: string) => `(SELECT a.job_seeker_id, a.email, a.person_key FROM intake.applications a
+    WHERE a.advertiser_id = v.advertiser_id AND a.person_key IS NOT NULL ORDER BY a.application_id ${order} LIMIT 5)`;
+  const people = await db.query<{
+    advertiser_id: bigint;
+    job_seeker_id: string | null;
+    email: string | null;
+    person_key: string;
+  }>(
+    `SELECT v.advertiser_id, a.* FROM intake.advertisers v
+     CROSS JOIN LATERAL (${ends('ASC')} UNION ALL ${ends('DESC')}) AS a LIMIT 500`,
+  );
+  const erased = await db.query<{ advertiser_id: bigint; application_id: bigint }>(
+    `SELECT advertiser_id, application_id FROM intake.applications WHERE erased_at IS NOT NULL
+     ORDER BY erased_at DESC LIMIT 20`,
+  );
+  if (people.length + erased.length === 0) return 'untried';
+  const isOther = (row: (typeof people)[number]) =>
+    toPersonKey(key, row.advertiser_id, { jobSeekerId: row.job_seeker_id, email: row.email }) !== row.person_key;
+  if (people.some(isOther)) return 'differs';
+  const remembered = await db.query(
+    `SELECT 1 FROM unnest($1::bigint[], $2::bytea[]) AS t (advertiser_id, tombstone)
+     JOIN intake.erasures e USING (advertiser_id, tombstone)`,
+    [
+      erased.map((row) => row.advertiser_id),
+      erased.map((row) => toTombstone(key, row.advertiser_id, 'application', String(row.application_id))),
+    ],
+  );
+  return remembered.length === erased.length ? 'matches' : 'differs';
+}

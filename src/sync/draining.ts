@@ -1,0 +1,87 @@
+// Draining: one drain after the other for as long as a worker lives, whenever downloads are due. What keeps files from being stored makes
+// it wait, longer each time, and is told to whoever asks.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Trouble } from '../domain/trouble.ts';
+import type { DrainSummary } from './drain-summary.ts';
+import { createTeller, type Pass, toKind } from './pass.ts';
+import { toBackoffMs, toTrouble } from './patience.ts';
+import type { Pulse } from './pulse.ts';
+
+/** What a drain tells while it runs. */
+export interface DrainWatch {
+  readonly signal: AbortSignal;
+  readonly onStep: () => void;
+  /** Storage, database or source make it wait. */
+  readonly onWait: (trouble: Trouble) => void;
+}
+
+export interface DrainingDeps {
+  /** One run through the due downloads; null when nothing was due. */
+  readonly drain: (watch: DrainWatch) => Promise<DrainSummary | null>;
+  /** Resolves when downloads were queued, or after the time given. */
+  readonly untilQueued: (timeoutMs: number, signal: AbortSignal) => Promise<void>;
+  readonly pulse: Pulse;
+  readonly log: WorkerLog;
+  readonly onPass: (pass: Pass) => void;
+  readonly now: () => number;
+}
+
+/** Lines an operator relies on; ids and counts only. */
+export interface WorkerLog {
+  debug(facts: object, message: string): void;
+  info(facts: object, message: string): void;
+  warn(facts: object, message: string): void;
+}
+
+export interface Draining {
+  /** What it waits for, while it does. */
+  trouble(): Trouble | null;
+  readonly ended: Promise<void>;
+}
+
+const longestBackoffMs = 60_000;
+/** Where no notification comes through. */
+const drainEveryMs = 2_000;
+
+/** Drains until the signal. */
+export function startDraining(deps: DrainingDeps, signal: AbortSignal): Draining {
+  const { log, pulse } = deps;
+  let trouble: Trouble | null = null;
+
+  async function drainOn(): Promise<void> {
+    using beat = pulse.begin();
+    const onWait = (met: Trouble) => {
+      beat.move();
+      trouble = met;
+    };
+    for (let failures = 0; !signal.aborted; ) {
+      const tell = createTeller(deps, 'drain');
+      try {
+        const summary = await deps.drain({ signal, onStep: () => beat.move(), onWait });
+        failures = 0;
+        trouble = null;
+        if (summary !== null) {
+          tell('done', toFileCounts(summary));
+          log.info({ ...summary, halted: summary.halted.length }, 'files fetched');
+        }
+      } catch (error) {
+        if (signal.aborted) return;
+        tell('failed', { kind: toKind(error) });
+        trouble = toTrouble(error);
+        const waitMs = toBackoffMs(trouble, ++failures, longestBackoffMs);
+        log.warn({ kind: toKind(error), waitMs: Math.round(waitMs), err: error }, 'fetching files waits');
+        await beat.rest(sleep(waitMs, undefined, { signal }).catch(() => {}));
+      }
+      beat.move();
+      await deps.untilQueued(drainEveryMs, signal).catch(() => {});
+    }
+  }
+
+  return { trouble: () => trouble, ended: drainOn() };
+}
+
+function toFileCounts(summary: DrainSummary): Partial<Pass> {
+  const { stored, linked, infected, missing, rejected, givenUp, failures, bytes } = summary;
+  const files = { stored: stored - linked, linked, infected, missing, rejected, given_up: givenUp, failed: failures };
+  return { files, fileBytes: bytes };
+}

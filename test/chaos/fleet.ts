@@ -1,0 +1,194 @@
+// The workers under test: real processes that are started, armed, killed, stopped and woken, and started again when they end, as a
+// supervisor would. Notes every end; one that nobody asked for and that no named moment explains is a broken promise.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CrashPoint } from '../../src/domain/crash-point.ts';
+
+export interface FleetOptions {
+  /** Where logs go, and from where the commands run. */
+  readonly folder: string;
+  readonly env: (member: string) => Record<string, string>;
+  /** What one that is started again is armed with. */
+  readonly toArming: () => Arming | null;
+  /** A named moment came, and the process died or stopped there. */
+  readonly onFired: (point: CrashPoint) => void;
+  /** A process has stopped at a named moment; it goes on when this resolves. */
+  readonly onStopped: (point: CrashPoint) => Promise<void>;
+}
+
+export interface Arming {
+  readonly point: CrashPoint;
+  readonly count: number;
+  readonly stop: boolean;
+}
+
+interface Member {
+  readonly name: string;
+  child: ChildProcess;
+  arming: Arming | null;
+  isRetired: boolean;
+  startedAt: number;
+  /** Started with something that the others do not have. */
+  isSpecial: boolean;
+}
+
+export interface Fleet {
+  readonly size: number;
+  /** Ends that nobody asked for, in words. */
+  readonly odd: string[];
+  starts: number;
+  launch(arming?: Arming | null, extra?: Record<string, string>): void;
+  /** kill -9, and the supervisor starts another in its place, armed where asked. */
+  kill(nth: number, arming?: Arming | null, extra?: Record<string, string>): void;
+  /** SIGSTOP, and SIGCONT after a while. */
+  pause(nth: number, forMs: number): Promise<void>;
+  /** SIGTERM; answers its exit code and how long it took. The supervisor starts another unless it is retired. */
+  stop(nth: number, retire?: boolean): Promise<{ code: number | null; tookMs: number }>;
+  /** Whether it would still die or stop at a named moment, or has a clock of its own. */
+  isSpecial(nth: number): boolean;
+  /** Resolves when it has ended, or after a while. */
+  untilEnded(nth: number, patienceMs: number): Promise<void>;
+  /** A one-shot command beside the workers. */
+  run(args: readonly string[]): Promise<number | null>;
+}
+
+const main = resolve('src/cli/main.ts');
+/** Node needs a moment before the first line of ours runs; on a busy machine a long one. */
+const youngMs = 10_000;
+
+export function createFleet({ folder, env, toArming, onFired, onStopped }: FleetOptions): Fleet {
+  const members: Member[] = [];
+  /** Whose end somebody asked for, and who was stopped from outside. */
+  const ending = new WeakSet<ChildProcess>();
+  const paused = new WeakSet<ChildProcess>();
+  const pick = (nth: number): Member => members[nth % members.length] as Member;
+
+  function start(name: string, args: readonly string[], extra: Record<string, string>): ChildProcess {
+    const out = openSync(join(folder, `${name}.log`), 'a');
+    const { imported, ...given } = extra;
+    const child = spawn(process.execPath, [...(imported ? ['--import', imported] : []), main, ...args], {
+      cwd: folder,
+      env: { PATH: process.env.PATH ?? '', HOME: folder, TMPDIR: folder, ...env(name), ...given },
+      stdio: ['ignore', out, out],
+    });
+    closeSync(out);
+    fleet.starts++;
+    return child;
+  }
+
+  function launchMember(member: Member, extra: Record<string, string> = {}): void {
+    const { arming } = member;
+    const at = arming ? { INTAKE_CRASH_AT: `${arming.point}:${arming.count}${arming.stop ? ':stop' : ''}` } : {};
+    const child = start(member.name, ['worker'], { ...at, ...extra });
+    member.startedAt = performance.now();
+    member.isSpecial = arming !== null || Object.keys(extra).length > 0;
+    member.child = child;
+    if (arming?.stop) void watchForStop(child, arming.point);
+    child.once('exit', (code, signal) => {
+      if (!ending.has(child)) {
+        if (signal === 'SIGKILL' && arming && !arming.stop) onFired(arming.point);
+        else fleet.odd.push(`${member.name} ended by itself with ${code ?? signal}: ${lastLines(member.name)}`);
+      }
+      if (member.isRetired) return;
+      setTimeout(() => {
+        if (member.isRetired || member.child !== child) return;
+        member.arming = toArming();
+        launchMember(member);
+      }, 250);
+    });
+  }
+
+  /** A process that stopped itself shows as T; nobody else tells. */
+  async function watchForStop(child: ChildProcess, point: CrashPoint): Promise<void> {
+    while (child.exitCode === null && child.signalCode === null) {
+      await sleep(60);
+      if (paused.has(child) || !isStopped(child.pid)) continue;
+      onFired(point);
+      await onStopped(point);
+      child.kill('SIGCONT');
+      return;
+    }
+  }
+
+  const lastLines = (name: string) =>
+    readFileSync(join(folder, `${name}.log`), 'utf8')
+      .trim()
+      .split('\n')
+      .slice(-4);
+
+  const fleet: Fleet = {
+    odd: [],
+    starts: 0,
+    get size() {
+      return members.length;
+    },
+    launch(arming = null, extra = {}) {
+      const name = `worker-${members.length + 1}`;
+      const member = { name, arming, isRetired: false } as Member;
+      members.push(member);
+      launchMember(member, extra);
+    },
+    kill(nth, arming = null, extra = {}) {
+      const member = pick(nth);
+      ending.add(member.child);
+      member.child.kill('SIGKILL');
+      member.arming = arming;
+      launchMember(member, extra);
+    },
+    async pause(nth, forMs) {
+      const { child } = pick(nth);
+      paused.add(child);
+      child.kill('SIGSTOP');
+      await sleep(forMs);
+      child.kill('SIGCONT');
+      paused.delete(child);
+    },
+    async stop(nth, retire = false) {
+      const member = pick(nth);
+      member.isRetired = retire;
+      const { child } = member;
+      const isEnding = ending.has(child);
+      ending.add(child);
+      const startedAt = performance.now();
+      const isYoung = startedAt - member.startedAt < youngMs;
+      if (child.exitCode === null && child.signalCode === null) {
+        const ended = once(child, 'exit');
+        // A second signal means: at once.
+        if (!isEnding) child.kill('SIGTERM');
+        await Promise.race([ended, sleep(300_000, undefined, { ref: false })]);
+      }
+      const tookMs = performance.now() - startedAt;
+      if (child.exitCode === null) child.kill('SIGKILL');
+      // Before it listens to signals there is nothing yet to give back, and the signal alone ends it.
+      return { code: isYoung && child.signalCode === 'SIGTERM' ? 0 : child.exitCode, tookMs };
+    },
+    isSpecial: (nth) => pick(nth).isSpecial,
+    async untilEnded(nth, patienceMs) {
+      await Promise.race([once(pick(nth).child, 'exit'), sleep(patienceMs)]);
+    },
+    async run(args) {
+      const child = start(`command-${args[0]}`, args, {});
+      // It waits for minutes where something is away; nobody here has so long.
+      const interrupt = setTimeout(() => child.kill('SIGTERM'), 60_000);
+      const end = setTimeout(() => child.kill('SIGKILL'), 240_000);
+      const [code] = (await once(child, 'exit')) as [number | null];
+      clearTimeout(interrupt);
+      clearTimeout(end);
+      return code;
+    },
+  };
+  return fleet;
+}
+
+function isStopped(pid: number | undefined): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return stat[stat.lastIndexOf(')') + 2] === 'T';
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,160 @@
+// What must hold at every moment, faults or not. Part of it is watched by triggers, so that nothing between two looks escapes;
+// the rest is one statement, and so one moment. A finding is a sentence that begins with the promise it breaks.
+
+import { createHash } from 'node:crypto';
+import type { Cluster } from './cluster.ts';
+import type { Stage } from './stage.ts';
+import { changeMark } from './workload.ts';
+
+const watchSql = `
+  CREATE SCHEMA chaos;
+  CREATE TABLE chaos.broken (promise text NOT NULL);
+  CREATE FUNCTION chaos.watch_change() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+    IF substring(NEW.job_reference FROM '^${changeMark}(\\d+)$')::int < substring(OLD.job_reference FROM '^${changeMark}(\\d+)$')::int
+      OR OLD.job_reference LIKE '${changeMark}%' AND NEW.job_reference NOT LIKE '${changeMark}%' AND NEW.erased_at IS NULL THEN
+      INSERT INTO chaos.broken VALUES (format('P5: application %s was overwritten by an older answer (%s by %s)',
+        NEW.application_id, OLD.job_reference, NEW.job_reference));
+    END IF;
+    RETURN NEW;
+  END $$;
+  CREATE TRIGGER watch_change BEFORE UPDATE OF job_reference ON intake.applications
+    FOR EACH ROW EXECUTE FUNCTION chaos.watch_change();
+  -- At COMMIT, so that nothing between two looks escapes: where the cursor stands, there is an application.
+  CREATE FUNCTION chaos.watch_cursor() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+    INSERT INTO chaos.broken SELECT format('P4: the cursor was committed at %s before that application was', NEW.after_id)
+    WHERE NOT EXISTS (SELECT 1 FROM intake.applications a
+      WHERE a.advertiser_id = NEW.advertiser_id AND a.application_id = NEW.after_id);
+    RETURN NULL;
+  END $$;
+  CREATE CONSTRAINT TRIGGER watch_cursor AFTER INSERT OR UPDATE ON intake.cursors DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION chaos.watch_cursor();
+  -- A page deletes rows of what is no longer pending; what is pending is ended by whoever holds it.
+  CREATE FUNCTION chaos.watch_claim() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+    INSERT INTO chaos.broken SELECT format('P6: the download of %s of %s was ended by somebody who did not hold it', OLD.kind, OLD.application_id)
+    FROM intake.attachments f WHERE f.advertiser_id = OLD.advertiser_id AND f.application_id = OLD.application_id
+      AND f.kind = OLD.kind AND f.state = 'pending';
+    RETURN OLD;
+  END $$;
+  CREATE TRIGGER watch_claim BEFORE DELETE ON intake.downloads FOR EACH ROW
+    WHEN (OLD.lease_token IS NULL) EXECUTE FUNCTION chaos.watch_claim();
+  -- A lane that changes hands while somebody who has passed the fence is still writing under the earlier epoch.
+  CREATE FUNCTION chaos.watch_lane() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+    INSERT INTO chaos.broken
+    SELECT format('P5: the %s lane of %s was taken over while a page was being written under it', NEW.lane, NEW.name)
+    FROM intake.advertisers v
+    JOIN pg_locks a ON a.locktype = 'advisory' AND a.granted AND a.classid = 1 AND a.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      AND a.objid = (hashint8(v.advertiser_id)::bigint & 4294967295)::oid
+      AND a.mode = CASE NEW.lane WHEN 'live' THEN 'ExclusiveLock' ELSE 'ShareLock' END
+    JOIN pg_locks w ON w.pid = a.pid AND w.locktype = 'relation' AND w.mode = 'RowExclusiveLock' AND w.granted
+      AND w.relation IN ('intake.sweeps'::regclass, 'intake.applications'::regclass)
+    JOIN pg_stat_activity s ON s.pid = a.pid AND s.backend_xid IS NOT NULL
+    WHERE v.name = NEW.name AND a.pid <> pg_backend_pid() LIMIT 1;
+    RETURN NEW;
+  END $$;
+  CREATE TRIGGER watch_lane BEFORE UPDATE ON intake.leases FOR EACH ROW
+    WHEN (NEW.epoch <> OLD.epoch AND NEW.owner <> OLD.owner) EXECUTE FUNCTION chaos.watch_lane()`;
+
+/** Begins to watch, once there is a schema. */
+export async function startWatching({ query }: Pick<Cluster, 'query'>): Promise<void> {
+  await query(watchSql);
+}
+
+const lookSql = `
+  SELECT promise FROM chaos.broken
+  UNION ALL
+  SELECT format('P2, P4: application %s has %s application.received events', a.application_id, count(e.event_id))
+  FROM intake.applications a LEFT JOIN intake.events e ON e.advertiser_id = a.advertiser_id
+    AND e.application_id = a.application_id AND e.type = 'application.received'
+  GROUP BY a.advertiser_id, a.application_id HAVING count(e.event_id) <> 1
+  UNION ALL
+  SELECT format('P4: %s of %s is pending and not in the queue', f.kind, f.application_id) FROM intake.attachments f
+  WHERE f.state = 'pending' AND NOT EXISTS (SELECT 1 FROM intake.downloads d
+    WHERE (d.advertiser_id, d.application_id, d.kind) = (f.advertiser_id, f.application_id, f.kind))
+  UNION ALL
+  SELECT format('P4: %s of %s is %s and still in the queue', f.kind, f.application_id, f.state)
+  FROM intake.downloads d JOIN intake.attachments f USING (advertiser_id, application_id, kind) WHERE f.state <> 'pending'
+  UNION ALL
+  SELECT format('P4: application %s is %s ready', a.application_id, CASE WHEN a.ready_at IS NULL THEN 'not' ELSE 'wrongly' END)
+  FROM intake.applications a WHERE a.erased_at IS NULL AND (a.ready_at IS NOT NULL) = EXISTS (SELECT 1 FROM intake.attachments f
+    WHERE f.advertiser_id = a.advertiser_id AND f.application_id = a.application_id AND f.state = 'pending')
+  UNION ALL
+  SELECT format('P6: %s of %s is stored without a blob', f.kind, f.application_id) FROM intake.attachments f
+  WHERE f.state = 'stored' AND NOT EXISTS (SELECT 1 FROM intake.blobs b
+    WHERE b.advertiser_id = f.advertiser_id AND b.sha256 = f.sha256 AND b.state = 'stored')
+  UNION ALL
+  SELECT format('P8: %s of %s is readable although its bytes are condemned', f.kind, f.application_id) FROM intake.attachments f
+  JOIN intake.blobs b USING (advertiser_id, sha256) WHERE f.state = 'stored' AND b.state = 'condemned'
+  UNION ALL
+  SELECT format('P4: the cursor stands at %s, which is no application', c.after_id) FROM intake.cursors c
+  WHERE NOT EXISTS (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = c.advertiser_id AND a.application_id = c.after_id)
+  LIMIT 5`;
+
+/** What is broken now; empty when all is well. Throws while the database cannot be asked. */
+export async function findBroken(stage: Stage): Promise<string[]> {
+  const { query } = stage.cluster;
+  const broken = (await query<{ promise: string }>(lookSql)).map(({ promise }) => promise);
+  const [cursors] = await query<{ held: { advertiser_id: string; after_id: string; ids: string[] }[] | null }>(
+    `SELECT json_agg(json_build_object('advertiser_id', c.advertiser_id::text, 'after_id', c.after_id::text, 'ids',
+       (SELECT json_agg(a.application_id::text) FROM intake.applications a WHERE a.advertiser_id = c.advertiser_id))) AS held
+     FROM intake.cursors c`,
+  );
+  for (const { advertiser_id, after_id, ids } of cursors?.held ?? []) {
+    const account = stage.accounts.find((one) => String(one.advertiserId) === advertiser_id);
+    const held = new Set(ids);
+    for (const { id } of account?.truth() ?? []) {
+      if (id > BigInt(after_id) || stage.workload.late.has(id) || held.has(String(id))) continue;
+      broken.push(`P4: the cursor stands at ${after_id}, beyond application ${id}, which is not stored`);
+      break;
+    }
+  }
+  return [...broken, ...(await findWithoutBytes(stage)), ...(await findStrangeBytes(stage))];
+}
+
+const firstFiles = new WeakMap<Stage, Map<string, string | null>>();
+
+/** Stored files with bytes that the source never had: cut ones, and those of another application. */
+async function findStrangeBytes(stage: Stage): Promise<string[]> {
+  const rows = await stage.cluster.query<{ application_id: string; kind: string; sha256: string }>(
+    `SELECT application_id, kind, sha256 FROM intake.attachments WHERE state = 'stored' AND kind <> 'screen'`,
+  );
+  const first = firstFiles.get(stage) ?? new Map<string, string | null>();
+  firstFiles.set(stage, first);
+  for (const account of stage.accounts) {
+    for (const { id, attachments } of account.truth()) {
+      for (const { kind, sha256 } of attachments) {
+        const name = `${id}/${kind}`;
+        // A flagged file has no bytes; should the flag be lifted by a change, its digest is the workload's.
+        if (first.get(name) === undefined) first.set(name, sha256);
+      }
+    }
+  }
+  const strange = rows.filter(({ application_id, kind, sha256 }) => {
+    const known = first.get(`${application_id}/${kind}`);
+    return known !== undefined && known !== sha256 && !stage.workload.digests.has(sha256);
+  });
+  return strange
+    .slice(0, 3)
+    .map(
+      ({ application_id, kind }) => `P6: the bytes of ${kind} of ${application_id} are none that the source ever had`,
+    );
+}
+
+const digests = new WeakMap<Buffer, string>();
+
+/** Stored files whose object is not there, or holds other bytes. What was just recalled is looked at again. */
+async function findWithoutBytes({ cluster, s3, lostKeys }: Stage): Promise<string[]> {
+  const sql = `SELECT DISTINCT b.key, b.sha256 FROM intake.attachments f JOIN intake.blobs b USING (advertiser_id, sha256)
+    WHERE f.state = 'stored' AND b.state = 'stored'`;
+  const isBare = ({ key, sha256 }: { key: string; sha256: string }) => {
+    const name = [...s3.objects.keys()].find((one) => one.endsWith(key));
+    const object = name === undefined ? undefined : s3.objects.get(name);
+    if (!object) return ![...lostKeys].some((lost) => lost.endsWith(key));
+    const digest = digests.get(object.bytes) ?? createHash('sha256').update(object.bytes).digest('hex');
+    digests.set(object.bytes, digest);
+    return digest !== sha256;
+  };
+  const bare = (await cluster.query<{ key: string; sha256: string }>(sql)).filter(isBare);
+  if (bare.length === 0) return [];
+  const still = (await cluster.query<{ key: string; sha256: string }>(sql)).filter(isBare);
+  return still.slice(0, 3).map(({ key }) => `P6: ${key} is called stored, and its bytes are not there`);
+}

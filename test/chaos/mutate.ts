@@ -1,0 +1,124 @@
+// Plants small mistakes, one at a time, and asks whether the tests notice: `npm run mutate -- [--files a.ts,b.ts] [--most N] [--seed K]`.
+// Works in a copy of the checkout, so that nothing here is touched. A mistake that no test notices is printed as a survivor.
+
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { openEmbedded } from '../../src/store/embedded.ts';
+import { createRandom } from '../support/random.ts';
+
+/** What is mutated, and the tests that ought to notice. */
+const subjects: Readonly<Record<string, readonly string[]>> = {
+  'src/domain/coverage.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
+  'src/domain/range-answer.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
+  'src/domain/cursor.ts': ['test/unit/cursor.test.ts'],
+  'src/domain/attempts.ts': ['test/unit/attempts.test.ts'],
+  'src/store/pages.ts': [
+    'test/integration/pages.test.ts',
+    'test/integration/poison.test.ts',
+    'test/journey/late.test.ts',
+  ],
+  'src/store/leases.ts': ['test/integration/leases.test.ts', 'test/integration/pages.test.ts'],
+  'src/store/downloads.ts': ['test/integration/downloads.test.ts', 'test/integration/drain.test.ts'],
+  'src/store/files.ts': [
+    'test/integration/downloads.test.ts',
+    'test/integration/hash-trust.test.ts',
+    'test/integration/attachment-traps.test.ts',
+  ],
+  'src/sync/fetch.ts': ['test/integration/attachment-traps.test.ts'],
+  'src/source/wire.ts': ['test/unit/wire-list.test.ts', 'test/unit/wire-values.test.ts'],
+  'src/source/screen.ts': ['test/unit/screen-shapes.test.ts', 'test/unit/screen-properties.test.ts'],
+};
+
+interface Mutation {
+  readonly file: string;
+  readonly line: number;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** A pattern in a line of code, and what stands there instead. */
+const mistakes: readonly (readonly [RegExp, string])[] = [
+  [/ <= /, ' < '],
+  [/ >= /, ' > '],
+  [/ < (?=[\w(])/, ' <= '],
+  [/ > (?=[\w(])/, ' >= '],
+  [/ === /, ' !== '],
+  [/ !== /, ' === '],
+  [/ && /, ' || '],
+  [/ \|\| /, ' && '],
+  [/\bawait (?!using)/, 'void '],
+  [/\bthrow (?=\w)/, 'void '],
+  [/\btrue\b/, 'false'],
+  [/ \+ 1n?\b/, ''],
+  [/ AND [\w.]+ (?:=|<>|IS|<|<=|>) [^'`]+?(?= AND |`|$)/, ''],
+  [/ FOR (?:SHARE|UPDATE SKIP LOCKED|NO KEY UPDATE)/, ''],
+];
+
+const { values: options } = parseArgs({
+  options: {
+    files: { type: 'string' },
+    most: { type: 'string', default: '40' },
+    seed: { type: 'string', default: '1' },
+  },
+});
+const files = options.files?.split(',') ?? Object.keys(subjects);
+const random = createRandom(Number(options.seed));
+const all = files.flatMap(findMutations).map((mutation) => ({ mutation, at: random.next() }));
+const chosen = all.sort((a, b) => a.at - b.at).slice(0, Number(options.most));
+
+const root = mkdtempSync(join(tmpdir(), 'intake-mutate-'));
+for (const path of [
+  'src',
+  'test',
+  'migrations',
+  'package.json',
+  'tsconfig.json',
+  'vitest.config.ts',
+  'examples',
+  'docs',
+]) {
+  cpSync(path, join(root, path), { recursive: true });
+}
+symlinkSync(resolve('node_modules'), join(root, 'node_modules'));
+// One server for all: starting one for each mistake would take most of the time.
+const database = await openEmbedded({ root, scratch: true });
+const survivors: Mutation[] = [];
+for (const [nth, { mutation }] of chosen.entries()) {
+  const isNoticed = tryMutation(mutation);
+  const { file, line, before, after } = mutation;
+  console.log(
+    `${nth + 1}/${chosen.length} ${isNoticed ? 'noticed ' : 'SURVIVED'} ${file}:${line}\n  - ${before.trim()}\n  + ${after.trim()}`,
+  );
+  if (!isNoticed) survivors.push(mutation);
+}
+await database[Symbol.asyncDispose]();
+rmSync(root, { recursive: true, force: true });
+console.log(`${all.length} possible, ${chosen.length} tried, ${survivors.length} survived.`);
+
+function findMutations(file: string): Mutation[] {
+  const lines = readFileSync(file, 'utf8').split('\n');
+  return lines.flatMap((before, at) => {
+    if (/^\s*(?:\/\/|\*|\/\*|import |export (?:interface|type)|readonly )/.test(before)) return [];
+    return mistakes
+      .filter(([pattern]) => pattern.test(before))
+      .map(([pattern, replacement]) => ({ file, line: at + 1, before, after: before.replace(pattern, replacement) }))
+      .filter(({ after }) => after !== before);
+  });
+}
+
+/** True when a test fails, or the code does not even load. */
+function tryMutation({ file, line, after }: Mutation): boolean {
+  const path = join(root, file);
+  const whole = readFileSync(path, 'utf8');
+  const lines = whole.split('\n');
+  lines[line - 1] = after;
+  writeFileSync(path, lines.join('\n'));
+  const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--bail', '1', ...(subjects[file] ?? [])];
+  const env = { ...process.env, TEST_DATABASE_URL: database.url };
+  const { status } = spawnSync(process.execPath, vitest, { cwd: root, env, stdio: 'ignore', timeout: 300_000 });
+  writeFileSync(path, whole);
+  return status !== 0;
+}

@@ -1,0 +1,69 @@
+// What a seed decides: how many workers and accounts, what the source is like, what happens there, and which faults come when.
+// Pure: the same seed and length give the same plan, so a failure can be played again.
+
+import type { Choices } from '../../src/sandbox/choices.ts';
+import { createRandom, type Random } from '../support/random.ts';
+import { faults } from './faults.ts';
+import type { Plan, PlannedFault } from './stage.ts';
+
+/** Draws the plan of a seed, from all faults or from some. */
+export function toPlan(seed: number, seconds: number, only = Object.keys(faults)): Plan {
+  const random = createRandom(seed);
+  const accounts = random.pick([1, 1, 2]);
+  return {
+    seed,
+    seconds,
+    workers: random.between(2, 4),
+    accounts,
+    applications: random.between(20, 90),
+    format: random.pick(['json', 'json', 'xml']),
+    choices: toChoices(random),
+    onSmallDisk: random.chance(0.25),
+    diesMigratingAt: random.chance(0.4) ? random.between(1, 60) : null,
+    schedule: toSchedule(random, seconds * 1_000, only),
+  };
+}
+
+/** Sources that their own filters can enumerate; on others no reader could promise equality. */
+function toChoices(random: Random): Partial<Choices> {
+  const framing = random.pick(['chunked', 'contentLength', 'closeDelimited'] as const);
+  return {
+    order: random.pick(['ascending', 'descending', 'byDate', 'random', 'perRequest']),
+    pageCap: random.pick([null, 9, 25, 60]),
+    afterIdBound: random.pick(['exclusive', 'inclusive']),
+    beforeIdBound: random.pick(['exclusive', 'inclusive']),
+    empty: random.pick(['list', 'null', 'missingKey', 'emptyObject', 'nullResult', 'noContent']),
+    topLevel: random.pick(['wrapped', 'unwrapped']),
+    single: random.pick(['array', 'object']),
+    keyCase: random.pick(['pascal', 'camel', 'lower']),
+    extraMembers: random.chance(0.5),
+    idSpacing: random.pick(['sparse', 'consecutive', 'wide']),
+    idShape: random.pick(['number', 'text']),
+    dateShape: random.pick(['milliseconds', 'escapedSlashes', 'iso']),
+    xmlNamespace: random.pick(['none', 'default', 'prefixed']),
+    xmlNull: random.pick(['iNil', 'xsiNil', 'absent']),
+    xmlOrder: random.pick(['drawn', 'reversed', 'sorted']),
+    charset: random.pick(['utf8', 'unlabelled']),
+    hash: random.pick(['md5', 'sha256', 'upperCase', 'null', 'absent']),
+    // A body that ends with its connection and whose size nobody knows cannot be told from a cut one.
+    size: framing === 'closeDelimited' ? 'true' : random.pick(['true', 'true', 'null']),
+    href: random.pick(['relative', 'absolute', 'foreign', 'protocolRelative', 'parent', 'otherId', 'missing']),
+    disposition: random.pick(['plain', 'extended', 'rawUtf8', 'traversal', 'missing']),
+    framing,
+    screenShape: random.pick(['object', 'array', 'unwrapped']),
+    answerShape: random.pick(['drawn', 'arrays', 'objectsWhenOne']),
+  };
+}
+
+/** One fault every second or two; most pass soon, and the last of them before the end. */
+function toSchedule(random: Random, lengthMs: number, only: readonly string[]): PlannedFault[] {
+  const weighted = only.flatMap((name) => Array.from({ length: faults[name]?.weight ?? 0 }, () => name));
+  const schedule: PlannedFault[] = [];
+  for (let atMs = random.between(500, 2_500); atMs < lengthMs - 1_000; atMs += random.between(400, 2_200)) {
+    const name = random.pick(weighted);
+    const [shortest, longest] = faults[name]?.lastsMs ?? [0, 0];
+    const forMs = Math.min(random.between(shortest, longest), Math.max(500, lengthMs - atMs));
+    schedule.push({ number: schedule.length, name, atMs, forMs });
+  }
+  return schedule;
+}

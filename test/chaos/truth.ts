@@ -1,0 +1,88 @@
+// When all faults are over: does the database, and the store, hold what the source holds? Application by application, file by file.
+
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { toBlobKey } from '../../src/domain/blob.ts';
+import type { Advertiser } from '../../src/sandbox/account.ts';
+import type { FileRow } from '../support/draining.ts';
+import { findDifferences } from '../support/equality.ts';
+import { findFileDifferences } from '../support/file-equality.ts';
+import type { Stage } from './stage.ts';
+
+export interface Recovery {
+  readonly tookMs: number;
+  /** What still differs when the patience is over; empty when everything is equal. */
+  readonly differences: readonly string[];
+}
+
+/** Waits until everything is equal, or the patience is over. */
+export async function untilEqual(stage: Stage, patienceMs: number): Promise<Recovery> {
+  const startedAt = performance.now();
+  for (;;) {
+    const differences = await findAll(stage).catch((error: Error) => [`the comparison failed: ${error.message}`]);
+    const tookMs = performance.now() - startedAt;
+    if (differences.length === 0 || tookMs > patienceMs) return { tookMs, differences };
+    await sleep(400);
+  }
+}
+
+async function findAll(stage: Stage): Promise<string[]> {
+  const differences: string[] = [];
+  for (const account of stage.accounts) {
+    differences.push(...(await findDifferences(toDatabase(stage), account)));
+    if (differences.length === 0) differences.push(...(await findFilesOf(stage, account)));
+    if (differences.length > 0) break;
+  }
+  return differences.length > 0 ? differences : await findLeft(stage);
+}
+
+function toDatabase({ cluster }: Stage) {
+  return { url: '', query: cluster.query, async [Symbol.asyncDispose]() {} };
+}
+
+async function findFilesOf(stage: Stage, account: Advertiser): Promise<string[]> {
+  const { cluster, s3, plan } = stage;
+  const { advertiserId } = account;
+  const objects = new Map([...s3.objects].map(([name, { bytes }]) => [name.replace(/^intake\//, ''), bytes]));
+  const files = () =>
+    cluster.query<FileRow>(`SELECT * FROM intake.attachments WHERE advertiser_id = $1 AND gone_at IS NULL`, [
+      advertiserId,
+    ]);
+  // Bytes of earlier versions, and of puts that came to nothing, may lie there too; only their truth is asked for, in findLeft.
+  const current = async () =>
+    (await files())
+      .filter(({ state }) => state === 'stored')
+      .map(({ sha256 }) => toBlobKey(advertiserId, sha256 ?? ''));
+  return await findFileDifferences(
+    {
+      board: account,
+      database: toDatabase(stage),
+      files,
+      keys: async () => [...new Set(await current())].filter((key) => objects.has(key)),
+      blobs: {
+        async *get(key: string) {
+          yield objects.get(key) ?? Buffer.alloc(0);
+        },
+      },
+    } as never,
+    plan.format,
+  );
+}
+
+/** What must not be left behind: work, condemned bytes, objects whose bytes are not those of their name. */
+async function findLeft({ cluster, s3 }: Stage): Promise<string[]> {
+  const left: string[] = [];
+  const [queue] = await cluster.query<{ n: number }>(`SELECT count(*)::int AS n FROM intake.downloads`);
+  if (queue && queue.n > 0) left.push(`${queue.n} downloads still wait`);
+  const condemned = await cluster.query<{ key: string }>(`SELECT key FROM intake.blobs WHERE state = 'condemned'`);
+  for (const { key } of condemned) {
+    if ([...s3.objects.keys()].some((name) => name.endsWith(key)))
+      left.push(`P8: condemned ${key} is still in the store`);
+  }
+  for (const [name, { bytes }] of s3.objects) {
+    if (!/[0-9a-f]{64}$/.test(name)) continue;
+    const digest = createHash('sha256').update(bytes).digest('hex');
+    if (!name.endsWith(digest)) left.push(`P6: ${name} holds other bytes`);
+  }
+  return left.slice(0, 5);
+}

@@ -1,0 +1,74 @@
+// What happens at the source meanwhile: people apply, some late, facts and files change, flags come and go.
+// Every change of facts carries a rising number, so that an older answer over a newer one can be seen.
+
+import { createHash } from 'node:crypto';
+import type { Advertiser } from '../../src/sandbox/account.ts';
+import type { Random } from '../support/random.ts';
+
+export interface Workload {
+  /** Ids that showed after higher ones did: a cursor may rightly be beyond them. */
+  readonly late: ReadonlySet<bigint>;
+  /** The sha256 of every file that was ever put there by a change. */
+  readonly digests: ReadonlySet<string>;
+  /** Something happens. */
+  step(): void;
+  /** The files of these applications, or of some, are other files from now on. */
+  changeFiles(ids?: readonly bigint[]): void;
+  /** Whatever was held back shows. */
+  finish(): void;
+}
+
+/** What precedes the number of a change in JobReference. */
+export const changeMark = 'chaos-v';
+
+export function createWorkload(accounts: readonly Advertiser[], random: Random): Workload {
+  const late = new Set<bigint>();
+  const shown = new Map(accounts.map((account) => [account, [...account.truth()].map(({ id }) => id)]));
+  const digests = new Set<string>();
+  /** Files that nobody else has: a flag on one condemns its bytes wherever they are held. */
+  const own = new Map<bigint, { readonly content: string; readonly uploadedAt: number }>();
+  /** Too young to be changed: their first files have not been seen by whoever compares. */
+  const young: { readonly account: Advertiser; readonly ids: readonly bigint[] }[] = [];
+  let number = 0;
+
+  const idsOf = (account: Advertiser) => shown.get(account) as bigint[];
+  const show = (account: Advertiser, shownIds: readonly bigint[]) => young.push({ account, ids: shownIds });
+  const changeFile = (account: Advertiser, id: bigint) => {
+    number += 1;
+    const content = `document ${number} ${'.'.repeat(random.between(10, 3_000))}`;
+    digests.add(createHash('sha256').update(content).digest('hex'));
+    own.set(id, { content, uploadedAt: Date.now() });
+    account.change(id, { attach: [{ kind: 'resume', hasVirus: false, ...own.get(id) }] });
+  };
+  const changeFlag = (account: Advertiser, id: bigint) => {
+    const hasVirus = random.pick([true, false, null]);
+    if (own.has(id)) account.change(id, { attach: [{ kind: 'resume', hasVirus, ...own.get(id) }] });
+  };
+
+  return {
+    late,
+    digests,
+    step() {
+      if (young.length > 12) for (const one of young.splice(0, 1)) idsOf(one.account).push(...one.ids);
+      const account = random.pick(accounts);
+      const ids = idsOf(account);
+      const roll = random.next();
+      const id = ids.length > 0 ? random.pick(ids) : null;
+      if (roll < 0.45 || id === null) show(account, account.add(random.between(1, 4)));
+      else if (roll < 0.7) account.change(id, { jobReference: `${changeMark}${++number}` });
+      else if (roll < 0.84) changeFile(account, id);
+      else if (roll < 0.9) changeFlag(account, random.pick(ids.filter((one) => own.has(one)).concat(id)));
+      else if (roll < 0.96) for (const held of account.holdBack(random.between(1, 3))) late.add(held);
+      else show(account, account.release());
+    },
+    changeFiles(wanted) {
+      for (const account of accounts) {
+        const chosen = wanted ?? Array.from({ length: 8 }, () => random.pick(idsOf(account)));
+        for (const id of chosen) if (idsOf(account).includes(id)) changeFile(account, id);
+      }
+    },
+    finish() {
+      for (const account of accounts) account.release();
+    },
+  };
+}

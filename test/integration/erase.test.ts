@@ -1,0 +1,392 @@
+// Erasing a person beside everything that runs at the same time: pages, downloads, other people's files, a process that dies.
+import { createHash } from 'node:crypto';
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Sought } from '../../src/domain/erasure.ts';
+import { toResumeKey } from '../../src/domain/prefill.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { erase, finishErasures, retain } from '../../src/sync/erase.ts';
+import { exportPerson } from '../../src/sync/export.ts';
+import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
+import { findTraces } from '../support/dump.ts';
+import { syncBoard } from '../support/syncing.ts';
+import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await openTestDatabase();
+});
+afterAll(() => database[Symbol.asyncDispose]());
+
+const signal = () => AbortSignal.timeout(60_000);
+
+/** Someone whose every fact is a word that stands nowhere else. */
+const zelda = {
+  email: 'zelda.quarlesworth@example.com',
+  firstName: 'Zeldabeth',
+  lastName: 'Quarlesworth',
+  phone: '0491 570 737',
+  jobSeekerId: 'seeker-zq-7788',
+  jobReference: 'JOB-1',
+  jobSeekingInfo: {
+    jobTitle: 'Zirconium Buyer',
+    companyName: 'Quarlesworth Mining',
+    timeInRoleMonths: 5,
+    isNewToWorkforce: false,
+  },
+} as const;
+const words = [
+  ...['quarlesworth', 'zeldabeth', '0491 570 737', 'seeker-zq-7788', 'zirconium', 'zelda-cv', 'zeldas resume'],
+  createHash('sha256').update('zeldas resume').digest('hex'),
+];
+const resume = { kind: 'resume', content: 'zeldas resume', fileName: 'zelda-cv.pdf' } as const;
+const screens = [
+  {
+    id: 'S1',
+    name: 'Screen',
+    successful: true,
+    questions: [
+      { id: 'Q1', type: 'Text', text: 'Why?', answers: [{ id: 'A1', text: 'Because Quarlesworth', selected: true }] },
+    ],
+  },
+];
+
+async function openWithZelda(): Promise<{ intake: SmallIntake; id: bigint }> {
+  const intake = await openSmallIntake({ database });
+  const [id = 0n] = intake.board.add([
+    { ...zelda, attachments: [resume, { kind: 'screen' }], screens },
+    { attachments: [{ kind: 'resume', content: 'somebody else' }] },
+  ]);
+  await intake.sweep();
+  return { intake, id };
+}
+
+const eraseAt = (intake: SmallIntake, sought: Sought) =>
+  erase(intake, { advertiserId: intake.board.advertiserId, sought, by: 'test', signal: signal() });
+const traces = (intake: SmallIntake) => findTraces({ database, folders: [intake.folder], words });
+
+describe('an erased person', () => {
+  test('is in no table and in no file, and only advertiser, id and the date stay', async () => {
+    const { intake, id } = await openWithZelda();
+    await using _intake = intake;
+    await intake.drain();
+    expect(await traces(intake)).not.toEqual([]);
+    const [receipt] = await eraseAt(intake, { by: 'application', applicationId: id });
+    expect(receipt).toMatchObject({
+      step: 'closed',
+      looks: 1,
+      applicationIds: null,
+      hashes: null,
+      counts: { applications: 1, attachments: 2, screens: 1, answers: 1, files: 2, shared: 0 },
+    });
+    expect(await traces(intake)).toEqual([]);
+    const [row] = await database.query(`SELECT * FROM intake.applications WHERE application_id = $1`, [id]);
+    const { advertiser_id, application_id, erased_at, content_hash, observed_seq, first_seen_at, changed_at, ...rest } =
+      row ?? {};
+    expect({ advertiser_id, application_id }).toEqual({
+      advertiser_id: String(intake.board.advertiserId),
+      application_id: String(id),
+    });
+    expect(first_seen_at).toEqual(erased_at);
+    expect(changed_at).toEqual(erased_at);
+    expect([content_hash.length, Number(observed_seq) > 0]).toEqual([0, true]);
+    expect(Object.values(rest).filter((value) => value !== null)).toEqual([]);
+    expect(
+      await database.query(`SELECT type FROM intake.events WHERE application_id = $1 ORDER BY event_id DESC LIMIT 1`, [
+        id,
+      ]),
+    ).toEqual([{ type: 'application.erased' }]);
+    expect(await database.query(`SELECT action, application_id, by FROM intake.audit`)).toEqual([
+      { action: 'erase', application_id: String(id), by: 'test' },
+    ]);
+  });
+
+  test('does not come back by sweeps, also when the source changes them, and no reading is spoiled by it', async () => {
+    const { intake, id } = await openWithZelda();
+    await using _intake = intake;
+    await eraseAt(intake, { by: 'jobseeker', jobSeekerId: zelda.jobSeekerId });
+    intake.board.add(20);
+    intake.board.change(id, { firstName: 'Zeldabeth-Ann', attach: [{ kind: 'coverLetter', content: 'zelda-cv' }] });
+    for (let round = 0; round < 3; round++) {
+      await intake.sweep(round > 0);
+      await intake.drain();
+    }
+    expect(await traces(intake)).toEqual([]);
+    const sweeps = await database.query(`SELECT certificate FROM intake.sweeps ORDER BY sweep_id DESC LIMIT 1`);
+    expect(sweeps).toEqual([{ certificate: 'proven' }]);
+    // Applying again is a new application.
+    intake.board.add([{ ...zelda, attachments: [] }]);
+    await intake.sweep();
+    expect(await traces(intake)).not.toEqual([]);
+  });
+
+  test('does not come back when the row is lost and only the tombstone is left', async () => {
+    const { intake, id } = await openWithZelda();
+    await using _intake = intake;
+    await eraseAt(intake, { by: 'application', applicationId: id });
+    await database.query(`DELETE FROM intake.applications WHERE application_id = $1`, [id]);
+    await intake.sweep(true);
+    expect(await traces(intake)).toEqual([]);
+    expect(
+      await database.query(
+        `SELECT erased_at IS NOT NULL AS erased FROM intake.applications WHERE application_id = $1`,
+        [id],
+      ),
+    ).toEqual([{ erased: true }]);
+  });
+
+  test('leaves a file that others hold too to them', async () => {
+    const { intake, id } = await openWithZelda();
+    await using _intake = intake;
+    intake.board.add([{ attachments: [{ kind: 'resume', content: 'zeldas resume', fileName: 'twin.pdf' }] }]);
+    await intake.sweep();
+    await intake.drain();
+    const [receipt] = await eraseAt(intake, { by: 'application', applicationId: id });
+    expect(receipt?.counts).toMatchObject({ files: 2, shared: 1 });
+    const files = await intake.files();
+    expect(files.map((file) => file.state)).toEqual(['stored', 'stored']);
+    expect(await intake.keys()).toHaveLength(2);
+  });
+});
+
+describe('a page on its way', () => {
+  test('that was compared before the erasure writes nothing of the person', async () => {
+    const { intake, id } = await openWithZelda();
+    await using _intake = intake;
+    intake.board.change(id, { lastName: 'Quarlesworth-Smith' });
+    const { advertiserId } = intake.board;
+    await using other = openDatabase({ url: database.url, role: 'test', connections: 1 });
+    const queued = Promise.withResolvers<void>();
+    // While another session holds the lane's lock, first the eraser queues for it, then a page that has been compared by then.
+    const holding = other.transaction(() => queued.promise, { class: 1, key: advertiserId, shared: false });
+    await expect.poll(() => countLane(true)).toBe(1);
+    const erasing = eraseAt(intake, { by: 'application', applicationId: id });
+    await expect.poll(() => countLane(false), { timeout: 20_000 }).toBe(1);
+    const sweeping = syncBoard(database, intake.board, { recheck: true, env: { LEASE: '2s' } });
+    await expect.poll(() => countLane(false), { timeout: 20_000 }).toBe(2);
+    queued.resolve();
+    const [, receipts] = await Promise.all([holding, erasing, sweeping]);
+    // One look was enough: the page had written nothing.
+    expect(receipts).toMatchObject([{ step: 'closed', looks: 1 }]);
+    expect(await traces(intake)).toEqual([]);
+  });
+});
+
+/** Sessions that hold the lane's lock, or wait for it. */
+async function countLane(granted: boolean): Promise<number> {
+  const rows = await database.query(
+    `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = 1 AND granted = $1
+     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+    [granted],
+  );
+  return rows.length;
+}
+
+describe('a download on its way', () => {
+  test('that has not announced its bytes puts none; one that is putting them takes them back', async () => {
+    for (const moment of ['fetched', 'intended', 'put', 'paused'] as const) {
+      const { intake, id } = await openWithZelda();
+      await using _intake = intake;
+      const held = Promise.withResolvers<void>();
+      let puts = 0;
+      const blobs = new Proxy(intake.blobs, {
+        get: (target, name: keyof typeof intake.blobs) =>
+          name !== 'put'
+            ? target[name]
+            : async (...args: Parameters<typeof target.put>) => {
+                if (moment === 'intended' || moment === 'paused') await held.promise;
+                puts += 1;
+                const result = await target.put(...args);
+                if (moment === 'put') await held.promise;
+                return result;
+              },
+      });
+      const describeFile = async () => {
+        if (moment === 'fetched') await held.promise;
+        return {
+          contentType: null,
+          detectedType: null,
+          fileName: null,
+          encoding: null,
+          looksLikePage: false,
+        };
+      };
+      const draining = intake.drain({ deps: { blobs, describeFile }, leaseMs: 1_500 });
+      await expect
+        .poll(
+          () =>
+            database.query(`SELECT 1 FROM intake.downloads WHERE lease_token IS NOT NULL AND application_id = $1`, [
+              id,
+            ]),
+          {
+            timeout: 10_000,
+          },
+        )
+        .not.toEqual([]);
+      await sleep(300);
+      const erased = eraseAt(intake, { by: 'address', email: ` ${zelda.email.toUpperCase()}` });
+      await expect.poll(() => database.query(`SELECT 1 FROM intake.erasure_jobs`), { timeout: 10_000 }).not.toEqual([]);
+      // A paused worker wakes after the receipt, and finds that there is nothing left for it to do.
+      if (moment === 'paused') await erased;
+      held.resolve();
+      await draining;
+      await erased;
+      expect(await traces(intake), moment).toEqual([]);
+      expect(await intake.keys(), moment).toHaveLength(1);
+      expect(puts, moment).toBe(moment === 'fetched' ? 1 : 3);
+    }
+  }, 90_000);
+
+  test('keeps the receipt open until its claim has lapsed', async () => {
+    const { intake, id } = await openWithZelda();
+    await using _intake = intake;
+    await intake.store.claimDownloads({
+      advertisers: [intake.board.advertiserId],
+      lane: 'usual',
+      limit: 5,
+      token: '00000000-0000-4000-8000-000000000001',
+      leaseMs: 1_200,
+    });
+    const before = performance.now();
+    const [receipt] = await eraseAt(intake, { by: 'application', applicationId: id });
+    expect(receipt?.step).toBe('closed');
+    expect(performance.now() - before).toBeGreaterThan(900);
+  });
+});
+
+describe('an erasure that is interrupted', () => {
+  test('is finished by the worker, and by the same request', async () => {
+    for (const finish of ['worker', 'request'] as const) {
+      const { intake, id } = await openWithZelda();
+      await using _intake = intake;
+      await intake.drain();
+      const sought = { by: 'application', applicationId: id } as const;
+      const { advertiserId } = intake.board;
+      await intake.store.beginErasure({ advertiserId, sought, by: 'test' });
+      expect(await traces(intake)).not.toEqual([]);
+      const receipts =
+        finish === 'worker'
+          ? await finishErasures(intake, { advertisers: [advertiserId], signal: signal() })
+          : await eraseAt(intake, sought);
+      expect(receipts).toMatchObject([{ step: 'closed', counts: { applications: 1 } }]);
+      expect(await traces(intake)).toEqual([]);
+    }
+  });
+
+  test('whose person came back by another hand is erased again before the receipt', async () => {
+    const { intake, id } = await openWithZelda();
+    await using _intake = intake;
+    const { advertiserId } = intake.board;
+    const sought = { by: 'application', applicationId: id } as const;
+    await intake.store.beginErasure({ advertiserId, sought, by: 'test' });
+    await database.query(`UPDATE intake.applications SET raw = '{"x":"quarlesworth"}' WHERE application_id = $1`, [id]);
+    expect(await eraseAt(intake, sought)).toMatchObject([{ step: 'closed', looks: 2 }]);
+    expect(await traces(intake)).toEqual([]);
+  });
+
+  test('refuses to begin with another PRIVACY_KEY', async () => {
+    const { intake, id } = await openWithZelda();
+    await using _intake = intake;
+    await database.query(
+      `UPDATE intake.applications SET person_key = 'made with another key' WHERE application_id = $1`,
+      [id],
+    );
+    await expect(eraseAt(intake, { by: 'application', applicationId: id })).rejects.toMatchObject({
+      name: 'SettingTrouble',
+      message: expect.stringContaining('PRIVACY_KEY'),
+    });
+    expect(await database.query(`SELECT 1 FROM intake.erasures`)).toEqual([]);
+  });
+});
+
+describe('what a candidate lent to a careers site', () => {
+  test('goes with their address, with its resume and whatever stood in the addresses of the site', async () => {
+    const { intake } = await openWithZelda();
+    await using _intake = intake;
+    const { advertiserId } = intake.board;
+    const prefillId = '00000000-0000-4000-8000-000000000007';
+    const bytes = Buffer.from('zeldas resume, lent');
+    const facts = { sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+    const site = 'https://careers.example.com/apply';
+    const { store, blobs } = intake;
+    const secret = createHash('sha256').update('secret').digest();
+    await store.beginPrefill({
+      ...{ advertiserId, prefillId, stateHash: secret, bindingHash: secret, lifetimeMs: 60_000 },
+      request: {
+        ...{ advertiserId, formUrl: `${site}?who=Quarlesworth`, returnUrl: `${site}#Quarlesworth` },
+        ...{ positionTitle: null, positionUri: null, countryCode: null, postalCode: null },
+      },
+    });
+    const { firstName, lastName, email, phone } = zelda;
+    const raw = JSON.stringify({ lastName });
+    await store.keepProfile({
+      ...{ advertiserId, prefillId },
+      profile: { raw, rawText: null, notes: [], firstName, lastName, email, phone, resumeId: null },
+      resume: { ...facts, fileName: 'zelda-cv.pdf', contentType: 'application/pdf' },
+    });
+    await blobs.put(toResumeKey(advertiserId, prefillId), bytes, facts, signal());
+    await store.settleResume({ advertiserId, prefillId }, null);
+
+    const { applicationIds } = await store.findPerson(advertiserId, { by: 'address', email });
+    const [applicationId = 0n] = applicationIds;
+    const folder = join(intake.folder, 'export');
+    const exported = await exportPerson(intake, { advertiserId, applicationId, folder, by: 'test', signal: signal() });
+    expect(exported).toMatchObject({ prefills: 1, files: 1, missing: 0 });
+    expect(readFileSync(join(folder, 'files', prefillId, 'prefill-1-zelda-cv.pdf'), 'utf8')).toBe(
+      'zeldas resume, lent',
+    );
+    expect(readFileSync(join(folder, 'export.json'), 'utf8')).toContain('careers.example.com/apply?who=Quarlesworth');
+    rmSync(folder, { recursive: true });
+
+    const [receipt] = await eraseAt(intake, { by: 'address', email });
+    expect(receipt?.counts).toMatchObject({ applications: 1, prefills: 1 });
+    expect(await traces(intake)).toEqual([]);
+    expect(await intake.keys()).toEqual([]);
+    expect(await database.query(`SELECT outcome, form_url, return_url FROM intake.prefills`)).toEqual([
+      { outcome: 'erased', form_url: site, return_url: site },
+    ]);
+  });
+});
+
+describe('retention', () => {
+  test('erases what has come of age, and is braked when that is more than the days passing explain', async () => {
+    await using intake = await openSmallIntake({ database });
+    const old = Date.UTC(2020, 1, 1);
+    intake.board.add(Array.from({ length: 120 }, (_, at) => ({ attachments: [], submittedAt: old + at * 1_000 })));
+    intake.board.add([{ attachments: [] }]);
+    await intake.sweep();
+    const advertisers = [intake.board.advertiserId];
+    const request = { advertisers, before: new Date(Date.UTC(2025, 0, 1)), by: 'retention', signal: signal() };
+    expect(await retain(intake, { ...request, released: false })).toEqual({ erased: 0, braked: 120 });
+    const due = () => database.query(`SELECT retention_due FROM intake.advertisers`);
+    expect(await due()).toEqual([{ retention_due: '120' }]);
+    const few = { ...request, before: new Date(old + 99_500) };
+    expect(await retain(intake, { ...few, released: false })).toEqual({ erased: 100, braked: 0 });
+    expect(await due()).toEqual([{ retention_due: null }]);
+    expect(await retain(intake, { ...request, released: true })).toEqual({ erased: 20, braked: 0 });
+    expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications WHERE erased_at IS NULL`)).toEqual([
+      { n: 1 },
+    ]);
+    await intake.sweep(true);
+    expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications WHERE erased_at IS NULL`)).toEqual([
+      { n: 1 },
+    ]);
+  });
+});
+
+describe('an element in quarantine', () => {
+  test('goes with an address that is written in it, and does not come back', async () => {
+    await using intake = await openSmallIntake({ database });
+    intake.board.add([{ attachments: [] }]);
+    const json = `{"ID":"none","Email":"${zelda.email}","LastName":"Quarlesworth"}`;
+    intake.board.fault({ kind: 'poison', on: 'list', times: null, json });
+    await intake.sweep();
+    expect(await traces(intake)).not.toEqual([]);
+    const [receipt] = await eraseAt(intake, { by: 'address', email: zelda.email });
+    expect(receipt?.counts).toMatchObject({ applications: 0, quarantined: 1 });
+    await intake.sweep(true);
+    expect(await traces(intake)).toEqual([]);
+  });
+});

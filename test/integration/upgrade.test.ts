@@ -1,0 +1,103 @@
+// Upgrades: every migration is applied to data that was written before it, and a version that meets a newer schema stops with one line.
+import { readFileSync } from 'node:fs';
+import { describe, expect } from 'vitest';
+import { openSandbox } from '../../src/sandbox/server.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { loadSchemaState, migrate } from '../../src/store/migrations.ts';
+import { runIntake } from '../support/intake.ts';
+import { syncBoard, toEnvironment } from '../support/syncing.ts';
+import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
+
+const { entries } = JSON.parse(readFileSync('migrations/meta/_journal.json', 'utf8')) as {
+  entries: readonly { readonly tag: string; readonly when: number }[];
+};
+
+describe('migrations', () => {
+  test('keep every row that was written before them, from whichever one on', { timeout: 120_000 }, async ({
+    database,
+  }) => {
+    await using board = await openSandbox({ applications: 12 });
+    board.fault({ kind: 'poison', on: 'list', json: '{"ID": null}' });
+    await syncBoard(database, board);
+    for (const steps of entries.keys()) {
+      await using older = await openOlder(steps + 1);
+      const before = await fillFrom(older, database);
+      expect(Number(before.applications)).toBe(12);
+      await migrate(older.url);
+      {
+        await using db = openDatabase({ url: older.url, role: 'test' });
+        expect(await loadSchemaState(db)).toBe('current');
+      }
+      for (const [table, count] of Object.entries(before)) expect(await countOf(older, table), table).toBe(count);
+      // Every view still answers over old rows.
+      const views = await older.query<{ view: string }>(
+        `SELECT format('%I.%I', table_schema, table_name) AS view FROM information_schema.views WHERE table_schema LIKE 'intake%'`,
+      );
+      for (const { view } of views) await older.query(`SELECT * FROM ${view}`);
+    }
+  });
+
+  test('rise in time, so that none is skipped', () => {
+    const times = entries.map(({ when }) => when);
+    expect(times).toEqual([...new Set(times)].sort((a, b) => a - b));
+  });
+
+  test('of a newer version stop an older worker with one clear line and exit code 7', async () => {
+    await using newer = await openTestDatabase();
+    await newer.query(`INSERT INTO intake.migrations (hash, created_at) VALUES ('x', 9999999999999)`);
+    const env = { ...toEnvironment(newer, { url: 'http://127.0.0.1:1', credential: 'x' }), LOG_FORMAT: 'json' };
+    const { code, stderr } = await runIntake(['worker'], env);
+    expect(code).toBe(7);
+    expect(stderr).toMatch(
+      /\n?The database was migrated by a newer version of Intake\.\n {2}Kept: .+\n {2}Next: .+\n$/,
+    );
+  });
+});
+
+/** A database as the first so many migrations left it. */
+async function openOlder(steps: number): Promise<TestDatabase> {
+  const older = await openTestDatabase();
+  await older.query(`DROP SCHEMA IF EXISTS intake CASCADE`);
+  await older.query(`DROP SCHEMA IF EXISTS intake_analytics CASCADE`);
+  // The migrator's own table is there before the first of them.
+  await older.query(
+    `CREATE SCHEMA intake; CREATE TABLE intake.migrations (id serial PRIMARY KEY, hash text NOT NULL, created_at bigint);
+     INSERT INTO intake.migrations (hash, created_at) SELECT 'earlier', w FROM unnest(ARRAY[${entries
+       .slice(0, steps)
+       .map(({ when }) => when)}]::bigint[]) AS w`,
+  );
+  for (const { tag } of entries.slice(0, steps)) {
+    for (const statement of readFileSync(`migrations/${tag}.sql`, 'utf8').split('--> statement-breakpoint')) {
+      await older.query(statement);
+    }
+  }
+  return older;
+}
+
+/** Copies what both schemas have in common; answers how many rows each table then holds. */
+async function fillFrom(older: TestDatabase, newer: TestDatabase): Promise<Record<string, number>> {
+  const tables = await older.query<{ table: string; columns: string[] }>(
+    `SELECT c.table_name AS table, array_agg(c.column_name::text) AS columns FROM information_schema.columns c
+     JOIN information_schema.tables t USING (table_schema, table_name)
+     WHERE c.table_schema = 'intake' AND t.table_type = 'BASE TABLE' AND c.table_name <> 'migrations' GROUP BY 1`,
+  );
+  const counts: Record<string, number> = {};
+  for (const { table } of tables) {
+    const rows = await newer
+      .query<{ row: unknown }>(`SELECT to_jsonb(t) AS row FROM intake.${table} AS t`)
+      .catch(() => []);
+    // Without the foreign keys' triggers the order of tables does not matter; the rows hold together as they did.
+    await older.query(
+      `DO $$ BEGIN SET LOCAL session_replication_role = replica;
+       INSERT INTO intake.${table} OVERRIDING SYSTEM VALUE SELECT * FROM jsonb_populate_recordset(NULL::intake.${table}, '${JSON.stringify(rows.map(({ row }) => row)).replaceAll("'", "''")}');
+       END $$`,
+    );
+    counts[table] = await countOf(older, table);
+  }
+  return counts;
+}
+
+async function countOf(database: TestDatabase, table: string): Promise<number> {
+  const [row] = await database.query<{ n: number }>(`SELECT count(*)::int AS n FROM intake.${table}`);
+  return row?.n ?? -1;
+}

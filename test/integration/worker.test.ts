@@ -1,0 +1,201 @@
+// The worker among advertisers that misbehave and dependencies that come and go: nobody waits for another, and all of it recovers.
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect } from 'vitest';
+import { runWorker } from '../../src/app/worker.ts';
+import { loadConfig } from '../../src/config.ts';
+import { createLog } from '../../src/log.ts';
+import type { Advertiser } from '../../src/sandbox/account.ts';
+import { openSandbox } from '../../src/sandbox/server.ts';
+import { openTcpGate } from '../support/tcp-gate.ts';
+import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
+import { hireWorker, isRead, openSettings, probe, until } from '../support/worker.ts';
+
+const loadHalts = async (database: TestDatabase) =>
+  Object.fromEntries(
+    (
+      await database.query<{ name: string; halt_kind: string | null }>(
+        `SELECT name, halt_kind FROM intake.advertisers ORDER BY name`,
+      )
+    ).map((row) => [row.name, row.halt_kind]),
+  );
+
+const attemptsSpent = async (database: TestDatabase) =>
+  (await database.query<{ n: number }>(`SELECT coalesce(sum(attempts), 0)::int AS n FROM intake.downloads`))[0]?.n;
+
+const isStored = async (database: TestDatabase, { advertiserId }: Pick<Advertiser, 'advertiserId'>) =>
+  (await database.query(`SELECT 1 FROM intake.downloads WHERE advertiser_id = $1 LIMIT 1`, [advertiserId])).length ===
+  0;
+
+describe('several advertisers', () => {
+  test('do not wait for one that is refused, one whose answers are of another account, or one that is slow', async () => {
+    await using database = await openTestDatabase();
+    const some = { applications: 12 };
+    await using board = await openSandbox({ ...some, advertisers: [some, some, some] });
+    const [well, refused, mixed, slow] = board.advertisers;
+    if (!well || !refused || !mixed || !slow) throw new Error('Four accounts are there.');
+    mixed.fault({ kind: 'otherAdvertiser', on: 'list', times: null, skip: 1 });
+    slow.fault({ kind: 'slow', on: 'list', times: null, delayMs: 1_500 });
+    await using settings = await openSettings(database, board);
+    settings.rotate('account-2', 'a credential of yesterday');
+    await using worker = await hireWorker(settings.env, { probeEveryMs: 200 });
+
+    await until(async () => (await isRead(database, well)) && (await isStored(database, well)));
+    well.add(1);
+    await until(() => isRead(database, well), 3_000);
+    await until(async () => (await loadHalts(database))['account-2'] === 'refused');
+    await until(async () => (await loadHalts(database))['account-3'] === 'mismatch');
+    await until(() => isRead(database, slow));
+    expect(await probe(worker, '/readyz')).toEqual({ status: 200, failed: [] });
+
+    // The file is written, nobody restarts anything.
+    settings.rotate('account-2', refused.credential);
+    await until(() => isRead(database, refused));
+    await until(async () => (await loadHalts(database))['account-2'] === null);
+    // What needs a person waits for one.
+    expect(await loadHalts(database)).toMatchObject({ 'account-1': null, 'account-3': 'mismatch', 'account-4': null });
+    expect(worker.lines.join('')).not.toContain(refused.credential);
+  });
+
+  test('refused for a while lose no file and spend no attempt', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 20 });
+    const refusal = board.fault({ kind: 'refuse', on: 'attachments', times: null });
+    await using settings = await openSettings(database, board);
+    await using _worker = await hireWorker(settings.env, { probeEveryMs: 200 });
+    await until(() => isRead(database, board));
+    await until(() => board.requests().some((one) => one.status === 401));
+    await sleep(500);
+    await until(async () => (await attemptsSpent(database)) === 0);
+    board.clearFaults(refusal);
+    await until(() => isStored(database, board));
+    expect(await database.query(`SELECT DISTINCT state FROM intake.attachments ORDER BY 1`)).toEqual(
+      expect.arrayContaining([{ state: 'stored' }]),
+    );
+  });
+});
+
+describe('a worker whose database is away', () => {
+  test('at its start answers on its admin port, is not ready, and begins when it comes', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 10 });
+    await using gate = await openTcpGate(database.url, { shut: true });
+    await using settings = await openSettings({ url: gate.url }, board);
+    await using worker = await hireWorker(settings.env);
+    expect(await probe(worker, '/readyz')).toEqual({ status: 503, failed: ['database', 'progress'] });
+    expect(await probe(worker, '/livez')).toEqual({ status: 200, failed: [] });
+    const page = await fetch(worker.adminUrl);
+    expect({ status: page.status, text: await page.text() }).toMatchObject({ status: 503 });
+    expect(await (await fetch(`${worker.adminUrl}/metrics`)).text()).toContain('intake_database_up 0');
+    await gate.open();
+    await until(() => isRead(database, board));
+    await until(async () => (await probe(worker, '/readyz')).status === 200);
+  });
+
+  test('later goes on by itself, with everything that came meanwhile', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 10 });
+    await using gate = await openTcpGate(database.url);
+    await using settings = await openSettings({ url: gate.url }, board);
+    await using worker = await hireWorker(settings.env);
+    await until(async () => (await isRead(database, board)) && (await isStored(database, board)));
+    await gate.shut();
+    await until(async () => (await probe(worker, '/readyz')).status === 503);
+    board.add(5);
+    expect((await probe(worker, '/livez')).status).toBe(200);
+    await gate.open();
+    await until(async () => (await isRead(database, board)) && (await isStored(database, board)));
+    await until(async () => (await probe(worker, '/readyz')).status === 200);
+  });
+});
+
+describe('a worker whose source is away', () => {
+  test('is not ready, and reads on when it comes back', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 10 });
+    await using gate = await openTcpGate(board.url);
+    const seen = { url: gate.url, credential: board.credential, advertisers: board.advertisers };
+    await using settings = await openSettings(database, seen);
+    await using worker = await hireWorker(settings.env);
+    await until(async () => (await isRead(database, board)) && (await isStored(database, board)));
+    await gate.shut();
+    await until(async () => (await probe(worker, '/readyz')).failed.includes('progress'));
+    board.add(1);
+    await gate.open();
+    await until(() => isRead(database, board));
+    await until(async () => (await probe(worker, '/readyz')).status === 200);
+  });
+});
+
+describe('a worker whose storage is away', () => {
+  test('is not ready, spends no attempt, and stores everything when it comes back', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 8 });
+    await using settings = await openSettings(database, board);
+    writeFileSync(settings.blobsPath, 'not a folder');
+    await using worker = await hireWorker(settings.env);
+    await until(() => isRead(database, board));
+    await until(async () => (await probe(worker, '/readyz')).failed.includes('files'));
+    expect(await attemptsSpent(database)).toBe(0);
+    rmSync(settings.blobsPath);
+    mkdirSync(settings.blobsPath);
+    await until(() => isStored(database, board));
+    await until(async () => (await probe(worker, '/readyz')).status === 200);
+  });
+});
+
+describe('what is new', () => {
+  test('is read while everything is being read again', { timeout: 60_000 }, async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 90, choices: { pageCap: 3 } });
+    board.fault({ kind: 'slow', on: 'list', times: null, delayMs: 100 });
+    await using settings = await openSettings(database, board, { RECHECK_SCHEDULE: '*/3 * * * * *' });
+    await using _worker = await hireWorker(settings.env);
+    const findRecheck = async () => {
+      const rows = await database.query<{ sweep_id: string }>(
+        `SELECT sweep_id FROM intake.sweeps WHERE purpose = 'recheck' AND state = 'running' AND requests BETWEEN 1 AND 5`,
+      );
+      return rows[0]?.sweep_id;
+    };
+    await until(async () => (await isRead(database, board)) && (await findRecheck()) === undefined);
+    await until(async () => (await findRecheck()) !== undefined);
+    board.add(1);
+    await until(() => isRead(database, board));
+    // Found by a poll, to which the reading of everything gave way.
+    expect(await database.query(`SELECT added FROM intake.sweeps WHERE purpose = 'live'`)).toEqual([{ added: '1' }]);
+  });
+});
+
+describe('a worker with the settings of prefill', () => {
+  test('opens the public port as well, and a port that is taken is said in one line', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 1 });
+    const prefill = (port: number) => ({
+      PORT: String(port),
+      AUTH_URL: board.url,
+      OAUTH_CLIENT_ID: board.client.clientId,
+      OAUTH_CLIENT_SECRET: board.client.clientSecret,
+      OAUTH_REDIRECT_URI: 'http://127.0.0.1:8080/prefill/callback',
+      PREFILL_RETURN_URLS: 'https://careers.example.com/',
+      PREFILL_KEY: 'a-key-of-the-careers-site',
+      SESSION_SECRET: 'a-session-secret-for-tests',
+    });
+    await using settings = await openSettings(database, board, prefill(0));
+    await using worker = await hireWorker(settings.env);
+    const findUrl = () => /"prefill":"([^"]+)"/.exec(worker.lines.join(''))?.[1];
+    await until(() => findUrl() !== undefined);
+    await until(() => isRead(database, board));
+    const to = 'https://careers.example.com/apply';
+    const asked = new URLSearchParams({ advertiser_id: String(board.advertiserId), form_url: to, return_url: to });
+    const answer = await fetch(`${findUrl()}/prefill/start?${asked}`, { redirect: 'manual' });
+    expect(answer.headers.get('location')).toMatch(`${board.url}/api/iam/oauth2/authorize?`);
+
+    const taken = Number(new URL(findUrl() ?? '').port);
+    const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill'] as const;
+    const config = loadConfig({ ...settings.env, ...prefill(taken) }, { needs });
+    const log = await createLog({ level: 'silent', format: 'json' });
+    await expect(runWorker(config, { log, signal: AbortSignal.timeout(20_000) })).rejects.toThrow(
+      `PORT: port ${taken} cannot be opened on 127.0.0.1 (EADDRINUSE).`,
+    );
+  });
+});

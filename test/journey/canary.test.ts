@@ -1,0 +1,214 @@
+// Unique markers go in as credential, secrets, names, addresses, phone numbers, file names and answers, through a journey with faults at
+// log level trace. Afterwards they are looked for everywhere: they may be where they belong, and nowhere else (P18). A listener on a
+// foreign origin hears no credential, whatever Href and redirects say (P19).
+import { readdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
+import { openTestAdmin } from '../support/admin.ts';
+import { openScratch } from '../support/blob-stores.ts';
+import { type Running, startIntake } from '../support/intake.ts';
+import { careers, createBrowser, openPrefillStage, prefillKey, sessionSecret } from '../support/prefill-stage.ts';
+import { toEnvironment } from '../support/syncing.ts';
+import { type TestDatabase, test } from '../support/test-database.ts';
+
+const credential = 'canary-credential-5f1c';
+/** What is known of the person, and the columns that may hold it; `raw` is the source's object, whole. */
+const canaries: Readonly<Record<string, readonly string[]>> = {
+  'canary.mail@example.com': ['applications.email', 'applications.raw'],
+  Canaryfirst: ['applications.first_name', 'applications.raw'],
+  Canarylast: ['applications.last_name', 'applications.raw'],
+  '+61491570006': ['applications.phone', 'applications.raw'],
+  'canary-file-name.pdf': ['attachments.file_name'],
+  'Canary Title': ['applications.raw', 'primary_job_seeking_info.job_title'],
+  'canary answer text': ['screen_answers.text'],
+  'canary quarantined': ['quarantine.raw'],
+};
+
+describe('a journey with faults at log level trace', () => {
+  test('leaves every marker where it belongs and nowhere else', { timeout: 90_000 }, async ({ database }) => {
+    await using foreign = await openForeign();
+    await using scratch = await openScratch();
+    await using board = await openCanaryBoard(foreign.url);
+    const blobsFolder = join(scratch.path, 'blobs');
+    const env = {
+      ...toEnvironment(database, board, blobsFolder),
+      LOG_LEVEL: 'trace',
+      LOG_FORMAT: 'json',
+      TMPDIR: scratch.path,
+      SOURCE_TIMEOUT: '1s',
+    };
+    const said: string[] = [];
+    const seenArguments: string[] = [];
+    const run = async (...args: string[]) => {
+      const running = startIntake(args, env, scratch.path);
+      seenArguments.push(...loadArguments(running));
+      const { stdout, stderr, code } = await running.ended;
+      said.push(stdout, stderr);
+      return code;
+    };
+    await run('sync');
+    board.clearFaults();
+    await run('retry');
+    expect(await run('sync', '--recheck', '--json')).toBe(0);
+    for (const line of ['status --json', 'doctor', 'verify --full']) await run(...line.split(' '));
+    expect(await run('backfill', '--from', 'Canaryfirst')).toBe(2);
+    said.push(...(await loadAdminPages(database)));
+    const stage = await playPrefill(database, `file:${blobsFolder}`);
+    said.push(stage.logged);
+
+    const personal = [...Object.keys(canaries), ...stage.personal];
+    const secrets = [credential, ...stage.secrets];
+    for (const marker of [...personal.filter((one) => one !== 'Canaryfirst'), ...secrets]) {
+      expect(said.filter((text) => text.includes(marker)).length, `${marker} was said`).toBe(0);
+    }
+    // An argument that a person typed is repeated to nobody either.
+    expect(said.filter((text) => text.includes('Canaryfirst'))).toEqual([]);
+    const expected = seenArguments.filter((one) => one !== 'Canaryfirst').join(' ');
+    for (const marker of [...personal, ...secrets]) expect(expected).not.toContain(marker);
+
+    const places = await findPlaces(database, [...Object.keys(canaries), ...secrets]);
+    expect(places).toEqual(canaries);
+    expect(readdirSync(scratch.path).filter((name) => name.startsWith('intake-spool'))).toHaveLength(1);
+    expect(
+      readdirSync(join(scratch.path, readdirSync(scratch.path).find((one) => one.startsWith('intake-spool')) ?? '')),
+    ).toEqual([]);
+    // Named by a digest: no file name in a path of the store.
+    const files = readdirSync(blobsFolder, { recursive: true }).join('\n');
+    expect(files).not.toMatch(/canary/i);
+
+    // Not only no credential: another origin is never asked at all.
+    expect(foreign.requests).toEqual([]);
+  });
+});
+
+/** A board with one marked person, a poisoned element, and every way to send a client elsewhere. */
+async function openCanaryBoard(foreignUrl: string): Promise<Sandbox> {
+  const board = await openSandbox({
+    applications: 6,
+    credential,
+    choices: { href: 'foreign', disposition: 'extended' },
+  });
+  board.add([
+    {
+      email: 'canary.mail@example.com',
+      firstName: 'Canaryfirst',
+      lastName: 'Canarylast',
+      phone: '+61491570006',
+      jobSeekingInfo: { jobTitle: 'Canary Title', companyName: null, timeInRoleMonths: 4, isNewToWorkforce: false },
+      attachments: [
+        { kind: 'resume', fileName: 'canary-file-name.pdf', raw: { Href: JSON.stringify(`${foreignUrl}/resume`) } },
+        { kind: 'coverLetter', raw: { Href: JSON.stringify(foreignUrl.replace('http:', '')) } },
+        { kind: 'screen' },
+      ],
+      screens: [
+        {
+          id: '1',
+          name: 'Screen',
+          successful: true,
+          questions: [
+            { id: '1', type: 'Text', text: 'Why?', answers: [{ id: '1', text: 'canary answer text', selected: true }] },
+          ],
+        },
+      ],
+    },
+  ]);
+  board.fault({ kind: 'poison', on: 'list', json: '{"ID": null, "Email": "canary quarantined"}', times: null });
+  board.fault({ kind: 'redirect', on: 'list', status: 302, location: `${foreignUrl}/list` });
+  board.fault({ kind: 'redirect', on: 'resume', status: 307, location: `${foreignUrl}/resume`, times: 3 });
+  board.fault({
+    kind: 'redirect',
+    on: 'coverLetter',
+    status: 301,
+    location: foreignUrl.replace('http:', ''),
+    times: 2,
+  });
+  board.fault({ kind: 'reset', on: 'list', at: 'body', skip: 1 });
+  board.fault({ kind: 'cut', on: 'attachments', framing: 'contentLength', times: 2, skip: 3 });
+  board.fault({ kind: 'html', on: 'screen' });
+  board.fault({ kind: 'fail', on: 'attachments', status: 500, skip: 6, times: 2 });
+  return board;
+}
+
+/** Somebody else's server: answers everything, and remembers what was asked. */
+async function openForeign() {
+  const requests: { headers: Record<string, unknown> }[] = [];
+  const server = createServer((request, response) => {
+    requests.push({ headers: { ...request.headers, url: request.url } });
+    response.end('{"JobApplications": {"AdvertiserID": 20000001, "JobApplicationsList": []}}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** What `ps` shows of a running command. */
+function loadArguments({ child }: Running): string[] {
+  try {
+    return readFileSync(`/proc/${child.pid}/cmdline`, 'utf8').split('\0');
+  } catch {
+    return [];
+  }
+}
+
+async function loadAdminPages(database: TestDatabase): Promise<string[]> {
+  await using admin = await openTestAdmin(database);
+  const paths = ['/', '/?period=30d', '/metrics', '/api/status', '/livez', '/readyz', '/nowhere?q=1'];
+  return await Promise.all(paths.map(async (path) => await (await fetch(`${admin.url}${path}`)).text()));
+}
+
+/** A candidate's way, once well and once with a failing token; answers what must not be found, and what was logged and shown. */
+async function playPrefill(database: TestDatabase, blobsUrl: string) {
+  await using stage = await openPrefillStage(database, {
+    client: { clientSecret: 'canary-client-secret' },
+    env: { BLOBS_URL: blobsUrl },
+  });
+  const browser = createBrowser();
+  const callback = await browser.toCallback(stage.toStartUrl());
+  const back = new URL(await browser.step(callback));
+  stage.sandbox.fault({ kind: 'fail', on: 'token', status: 500, times: 4 });
+  await createBrowser().toReturn(stage.toStartUrl());
+  const pages = [
+    await (await browser.go(callback)).text(),
+    await (await createBrowser().go(callback)).text(),
+    await (await browser.go(stage.toStartUrl({ return_url: 'https://elsewhere.example.com/' }))).text(),
+    await (await stage.redeem('no-such-handle')).text(),
+  ];
+  const [grant] = stage.sandbox.grants();
+  const person = grant?.candidate.person;
+  const state = new URL(callback).searchParams.get('state') ?? '';
+  expect(back.href.startsWith(careers)).toBe(true);
+  return {
+    logged: [stage.logged(), ...pages].join('\n'),
+    secrets: ['canary-client-secret', prefillKey, sessionSecret, grant?.code ?? '', grant?.token ?? '', state].filter(
+      Boolean,
+    ),
+    personal: [person?.lastName ?? '', person?.email ?? '', person?.phone ?? ''].filter(Boolean),
+  };
+}
+
+/** In which columns of which tables a marker stands. */
+async function findPlaces(database: TestDatabase, markers: readonly string[]): Promise<Record<string, string[]>> {
+  const columns = await database.query<{ place: string; sql: string }>(
+    `SELECT table_name || '.' || column_name AS place,
+       format('SELECT count(*)::int AS n FROM intake.%I WHERE position($1 IN %I::text) > 0', table_name, column_name) AS sql
+     FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
+     WHERE table_schema = 'intake' AND table_type = 'BASE TABLE' ORDER BY table_name, column_name`,
+  );
+  const found: Record<string, string[]> = {};
+  for (const marker of markers) {
+    for (const { place, sql } of columns) {
+      const [row] = await database.query<{ n: number }>(sql, [marker]);
+      if (row && row.n > 0) found[marker] = [...(found[marker] ?? []), place];
+    }
+  }
+  return found;
+}

@@ -1,0 +1,131 @@
+// What a list may do, row by row, from HTTP to the rows: L1 to L18. Each ends with the one assertion that matters: every application that
+// the source shows is stored once and equal, or nothing of it is believed and the advertiser says so.
+import { describe, expect } from 'vitest';
+import type { Choices } from '../../src/sandbox/choices.ts';
+import type { FaultPlan } from '../../src/sandbox/faults.ts';
+import { openSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/server.ts';
+import { findDifferences } from '../support/equality.ts';
+import { syncBoard } from '../support/syncing.ts';
+import { type TestDatabase, test } from '../support/test-database.ts';
+
+/** Rows after which everything is equal. */
+const equal: readonly (readonly [row: string, choices: Partial<Choices>, ...faults: FaultPlan[]])[] = [
+  ['L1 pages are capped at 3', { pageCap: 3 }],
+  ['L2 the order is descending', { pageCap: 3, order: 'descending' }],
+  ['L2 the order differs per request', { pageCap: 3, order: 'perRequest' }],
+  ['L3 bounds are inclusive', { pageCap: 3, afterIdBound: 'inclusive', beforeIdBound: 'inclusive' }],
+  ['L4 filters together are refused', { pageCap: 3, combination: 'refuse400' }],
+  ['L5 the same page for ever', { ignoredFilters: ['afterid', 'beforeid', 'afterdate', 'beforedate'] }],
+  ['L7 ids do not rise with dates', { pageCap: 3, idsAgainstDates: 'crossed', order: 'byDate' }],
+  ['L8 empty is null', { pageCap: 3, empty: 'null' }],
+  ['L8 empty is 204', { pageCap: 3, empty: 'noContent' }],
+  ['L8 a login page with 200 now and then', { pageCap: 3 }, { kind: 'html', on: 'list', skip: 1, times: 2 }],
+  [
+    'L9 one object instead of an array, unwrapped, in other case',
+    { pageCap: 1, single: 'object', topLevel: 'unwrapped', keyCase: 'camel' },
+  ],
+  ['L9 extra members', { extraMembers: true }],
+  ['L10 the same id twice', {}, { kind: 'duplicate', on: 'list', times: null }],
+  [
+    'L12 a poison item on every page',
+    { pageCap: 3 },
+    { kind: 'poison', on: 'list', json: '{"ID": "1e3"}', times: null },
+  ],
+  ['L14 everything in one answer', { pageCap: null }],
+  ['L16 no echo', { pageCap: 3, echo: 'absent' }],
+  ['L17 AgentID changes', { pageCap: 3, agentId: 'changing' }],
+];
+
+describe('every application is stored once and equal when', () => {
+  test.for(equal)('%s', async ([, choices, ...faults], { database }) => {
+    await emptied(database);
+    await using board = await openSandbox({ applications: 10, choices });
+    for (const fault of faults) board.fault(fault);
+    await syncBoard(database, board);
+    expect(await findDifferences(database, board)).toEqual([]);
+    await expectOnce(database);
+  });
+
+  test.for([
+    { xmlNamespace: 'prefixed', xmlNull: 'xsiNil', xmlOrder: 'reversed', xmlDates: 'milliseconds' },
+    { xmlNamespace: 'default', xmlNull: 'absent', xmlOrder: 'sorted' },
+  ] as const)('L18 XML comes as %o, and JSON afterwards changes nothing', async (choices, { database }) => {
+    await emptied(database);
+    await using board = await openSandbox({ applications: 8, choices });
+    await syncBoard(database, board, { env: { SOURCE_FORMAT: 'xml' } });
+    expect(await findDifferences(database, board)).toEqual([]);
+    const [again] = await syncBoard(database, board, { recheck: true, env: { SOURCE_FORMAT: 'json' } });
+    expect(again).toMatchObject({ added: 0, changed: 0 });
+  });
+});
+
+describe('the list', () => {
+  test('L6 shows id 100 after 101: met by the next round', async ({ database }) => {
+    await using board = await openBoard(database, { applications: 5 });
+    const held = board.holdBack(2);
+    board.add(2);
+    await syncBoard(database, board);
+    board.release(held);
+    await syncBoard(database, board);
+    expect(await findDifferences(database, board)).toEqual([]);
+  });
+
+  test('L11 carries another AdvertiserID: nothing is stored, and the advertiser is halted', async ({ database }) => {
+    await using board = await openBoard(database, { applications: 5 });
+    await syncBoard(database, board);
+    board.add(3);
+    board.fault({ kind: 'otherAdvertiser', on: 'list', times: null });
+    await expect(syncBoard(database, board)).rejects.toMatchObject({ kind: 'mismatch' });
+    const [row] = await database.query(
+      `SELECT state, halt_kind, (SELECT count(*)::int FROM intake.applications) AS stored FROM intake.advertisers`,
+    );
+    expect(row).toEqual({ state: 'halted', halt_kind: 'mismatch', stored: 5 });
+  });
+
+  test('L13 changes a known application: the change is kept, and no stored file goes because a list got shorter', async ({
+    database,
+  }) => {
+    await using board = await openBoard(database, { applications: 3 });
+    await syncBoard(database, board);
+    const [id] = [...board.truth()].map((one) => one.id);
+    board.change(id as bigint, { email: 'moved@example.com', firstName: 'redacted', attachments: [] });
+    await syncBoard(database, board, { recheck: true });
+    expect(await findDifferences(database, board)).toEqual([]);
+    const [row] = await database.query(
+      `SELECT count(*)::int AS kept, count(*) FILTER (WHERE gone_at IS NULL)::int AS shown FROM intake.attachments WHERE application_id = $1`,
+      [id],
+    );
+    expect(row?.shown).toBe(0);
+    expect(row?.kept).toBeGreaterThan(0);
+  });
+
+  test('L15 holds an id of 2^63-1: stored, and what comes after is still read', async ({ database }) => {
+    await using board = await openBoard(database, { applications: 4 });
+    board.add([{ id: 9_223_372_036_854_775_807n }]);
+    await syncBoard(database, board);
+    board.add(2);
+    await syncBoard(database, board);
+    expect(await findDifferences(database, board)).toEqual([]);
+  });
+});
+
+async function openBoard(database: TestDatabase, options: SandboxOptions): Promise<Sandbox> {
+  await emptied(database);
+  return await openSandbox(options);
+}
+
+async function emptied(database: TestDatabase): Promise<void> {
+  await database.query(
+    `TRUNCATE intake.applications, intake.advertisers, intake.leases, intake.cursors, intake.quarantine, intake.events,
+       intake.sweeps, intake.ranges, intake.coverage, intake.readings CASCADE`,
+  );
+}
+
+/** One row and one event each. */
+async function expectOnce(database: TestDatabase): Promise<void> {
+  expect(
+    await database.query(
+      `SELECT application_id FROM intake.events WHERE type = 'application.received' GROUP BY 1 HAVING count(*) <> 1`,
+    ),
+  ).toEqual([]);
+}

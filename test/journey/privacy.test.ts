@@ -1,0 +1,249 @@
+// A person's rights as an operator serves them: erased for good while a worker runs, exported, and never shown without being asked for.
+import { createHash } from 'node:crypto';
+import { existsSync, mkdtempDisposableSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { openSandbox } from '../../src/sandbox/server.ts';
+import { findTraces } from '../support/dump.ts';
+import { type Ended, runIntake, startIntake } from '../support/intake.ts';
+import { toEnvironment } from '../support/syncing.ts';
+import { openTestDatabase, test } from '../support/test-database.ts';
+
+const answer = (text: string) => JSON.parse(text.trim().split('\n').at(-1) ?? '');
+const scratch = () => mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
+
+const zelda = {
+  email: 'zelda.quarlesworth@example.com',
+  firstName: 'Zeldabeth',
+  lastName: 'Quarlesworth',
+  phone: '0491 570 737',
+  jobSeekerId: 'seeker-zq-7788',
+} as const;
+const words = ['quarlesworth', 'zeldabeth', '0491 570 737', 'seeker-zq-7788', 'zelda-cv', 'zeldas resume'];
+
+describe('a person who is erased', { timeout: 180_000 }, () => {
+  test('during a running download, before three sweeps and a backfill, leaves no trace', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 24 });
+    // Large enough for the spool, and slow enough to be met on its way.
+    const content = 'zeldas resume '.repeat(700_000);
+    const [id] = board.add([{ ...zelda, attachments: [{ kind: 'resume', content, fileName: 'zelda-cv.pdf' }] }]);
+    board.fault({ kind: 'drip', on: 'resume', applicationId: id, times: null, pieceBytes: 100_000, everyMs: 60 });
+    using blobs = scratch();
+    using temporary = scratch();
+    const env = { ...toEnvironment(database, board, blobs.path), LEASE: '3s', TMPDIR: temporary.path };
+    const texts: Record<string, string> = {};
+    const keep = (name: string, { stdout, stderr }: Ended) => {
+      texts[name] = stdout + stderr;
+    };
+
+    const worker = startIntake(['worker'], { ...env, LOG_LEVEL: 'trace' });
+    await expect
+      .poll(
+        () =>
+          database.query(`SELECT 1 FROM intake.downloads WHERE application_id = $1 AND lease_token IS NOT NULL`, [id]),
+        { timeout: 60_000 },
+      )
+      .toHaveLength(1);
+    await expect
+      .poll(() => board.requests().some(({ path }) => path.endsWith(`/resume/${id}`)), { timeout: 20_000 })
+      .toBe(true);
+    const erased = await runIntake(['erase', '--email', zelda.email, '--yes', '--json'], env);
+    expect(erased.code, erased.stderr).toBe(0);
+    expect(answer(erased.stdout)).toMatchObject({
+      erased: true,
+      receipts: [{ soughtBy: 'address', counts: { applications: 1, attachments: 1, downloads: 1 }, looks: 1 }],
+    });
+    keep('erase', erased);
+    worker.child.kill('SIGTERM');
+    const ended = await worker.ended;
+    expect(ended.code).toBe(0);
+    keep('worker', ended);
+
+    for (const args of [['sync'], ['sync', '--recheck'], ['sync', '--recheck']]) {
+      const read = await runIntake(args, env);
+      expect(read.code, read.stderr).toBe(0);
+      keep(args.join(' '), read);
+    }
+    const backfilled = await runIntake(['backfill', '--json'], env);
+    keep('backfill', backfilled);
+    expect(answer(backfilled.stdout)).toMatchObject({
+      advertisers: [{ certificate: 'proven', added: 0, changed: 0 }],
+    });
+    const folders = [blobs.path, temporary.path];
+    expect(await findTraces({ database, folders, words, texts })).toEqual([]);
+    expect(readdirSync(temporary.path, { recursive: true, withFileTypes: true }).filter((one) => one.isFile())).toEqual(
+      [],
+    );
+    expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications WHERE erased_at IS NULL`)).toEqual([
+      { n: 24 },
+    ]);
+  });
+
+  test('is shown first, and goes only when told twice', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 0 });
+    const [first, second] = board.add([
+      { ...zelda, attachments: [{ kind: 'resume', content: 'zeldas resume' }] },
+      { ...zelda, email: 'other.address@example.com', attachments: [] },
+    ]);
+    using blobs = scratch();
+    const env = toEnvironment(database, board, blobs.path);
+    expect((await runIntake(['sync'], env)).code).toBe(0);
+    for (const args of [
+      [],
+      ['--application', '1', '--email', 'a@example.com'],
+      ['--email', 'nobody'],
+      ['--retention'],
+    ]) {
+      expect((await runIntake(['erase', ...args], env)).code, args.join(' ')).toBe(2);
+    }
+    const shown = await runIntake(['erase', '--job-seeker', zelda.jobSeekerId], env);
+    expect(shown).toMatchObject({ code: 2, stdout: expect.stringContaining('2 applications, 1 attachment, 1 file.') });
+    expect(shown.stdout).toContain(`${first}, ${second}`);
+    expect(shown.stdout).toContain('--yes');
+    const dry = await runIntake(['erase', '--email', zelda.email, '--dry-run', '--json'], env);
+    expect(dry.code).toBe(0);
+    expect(answer(dry.stdout)).toMatchObject({ erased: false, advertisers: [{ applicationIds: [String(first)] }] });
+    expect(await database.query(`SELECT 1 FROM intake.applications WHERE erased_at IS NOT NULL`)).toEqual([]);
+
+    const done = await runIntake(['erase', '--job-seeker', zelda.jobSeekerId, '--yes'], env);
+    expect(done).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^Receipt [\w-]{36}, closed 2\d{3}-.*2 applications/),
+    });
+    const again = await runIntake(['erase', '--job-seeker', zelda.jobSeekerId, '--yes'], env);
+    expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('Nothing is held') });
+    expect(await findTraces({ database, folders: [blobs.path], words, texts: { said: done.stdout } })).toEqual([]);
+
+    const doctor = await runIntake(['doctor'], { ...env, PRIVACY_KEY: 'another key than the one before' });
+    expect(doctor).toMatchObject({ code: 2, stdout: expect.stringContaining('bad  PRIVACY_KEY: is not the one') });
+    expect((await runIntake(['doctor'], env)).stdout).toContain('ok   PRIVACY_KEY: made the person keys');
+  });
+});
+
+describe('a person who asks what is held', { timeout: 120_000 }, () => {
+  test('gets a folder with every row and file of theirs, and nobody else’s', async ({ database }) => {
+    await using board = await openSandbox({ applications: 5 });
+    const screens = [
+      {
+        id: 'S1',
+        name: 'Screen',
+        successful: false,
+        questions: [
+          { id: 'Q', type: 'Text', text: 'Why?', answers: [{ id: 'A', text: 'For Quarlesworth', selected: true }] },
+        ],
+      },
+    ];
+    const [first, second] = board.add([
+      {
+        ...zelda,
+        attachments: [{ kind: 'resume', content: 'zeldas resume', fileName: '../zelda cv.pdf' }, { kind: 'screen' }],
+        screens,
+      },
+      { ...zelda, attachments: [] },
+    ]);
+    using blobs = scratch();
+    using parent = scratch();
+    const env = toEnvironment(database, board, blobs.path);
+    expect((await runIntake(['sync'], env)).code).toBe(0);
+    board.change(first ?? 0n, { attach: [{ kind: 'resume', content: 'zeldas newer resume', fileName: 'new.pdf' }] });
+    expect((await runIntake(['sync', '--recheck'], env)).code).toBe(0);
+
+    const folder = join(parent.path, 'request');
+    const exported = await runIntake(['export', String(first), '--to', folder, '--json'], env);
+    expect(exported.code, exported.stderr).toBe(0);
+    expect(answer(exported.stdout)).toEqual({
+      exports: [{ folder, applicationIds: [String(first), String(second)], prefills: 0, files: 3, missing: 0 }],
+    });
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    const { files, rows } = JSON.parse(readFileSync(join(folder, 'export.json'), 'utf8'));
+    expect(rows.applications).toHaveLength(2);
+    expect(rows.applications[0]).toMatchObject({
+      application: { email: zelda.email, phone: zelda.phone, raw: { LastName: 'Quarlesworth' } },
+      attachments: [{ kind: 'resume', version: 2 }, { kind: 'screen' }],
+      attachment_versions: [{ kind: 'resume', version: 1 }],
+      screen_answers: [{ text: 'For Quarlesworth', selected: true }],
+    });
+    expect(rows.applications[0].events.length).toBeGreaterThan(2);
+    for (const { path, sha256 } of files) {
+      expect(
+        createHash('sha256')
+          .update(readFileSync(join(folder, path)))
+          .digest('hex'),
+      ).toBe(sha256);
+    }
+    expect(readdirSync(join(folder, 'files', String(first))).sort()).toEqual([
+      'resume-1-zelda_cv.pdf',
+      'resume-2-new.pdf',
+      expect.stringMatching(/^screen-1-/),
+    ]);
+    const others = [...board.truth()].filter(({ email }) => email !== zelda.email).map(({ email }) => email ?? '');
+    expect(await findTraces({ database: { query: async () => [] }, folders: [folder], words: others })).toEqual([]);
+
+    expect(await runIntake(['export', String(first), '--to', folder], env)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('is there already'),
+    });
+    expect((await runIntake(['export', '999999999', '--to', join(parent.path, 'x')], env)).code).toBe(2);
+    expect(existsSync(join(parent.path, 'x'))).toBe(false);
+
+    await runIntake(['url', String(first), 'resume'], env);
+    await runIntake(['retry'], env);
+    const audit = await database.query(`SELECT action, application_id, by, facts FROM intake.audit ORDER BY audit_id`);
+    expect(audit[0]).toMatchObject({
+      action: 'export',
+      application_id: String(first),
+      facts: { applications: 2, files: 3 },
+    });
+    expect(audit.at(-1)).toMatchObject({ action: 'url', facts: { kind: 'resume' } });
+    expect(JSON.stringify(audit)).not.toMatch(/quarlesworth|zelda/i);
+  });
+});
+
+describe('quarantine', { timeout: 120_000 }, () => {
+  test('tells reasons and ids, shows an element only when asked for it, and is read again after an upgrade', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 3 });
+    const [held] = [...board.truth()];
+    const poison = (json: string) => board.fault({ kind: 'poison', on: 'list', times: null, json });
+    poison('{"ID":"none","Email":"quarles@example.com","JobSeekerID":"s1"}');
+    poison('{"ID":"neither","Email":"late@example.com"}');
+    using blobs = scratch();
+    const env = toEnvironment(database, board, blobs.path);
+    await runIntake(['sync'], env);
+    board.clearFaults();
+
+    const listed = await runIntake(['quarantine', 'list', '--json'], env);
+    expect(listed.stdout).not.toContain('quarles');
+    const elements: { id: string; reason: string }[] = answer(listed.stdout).elements;
+    expect(elements).toHaveLength(2);
+    const told = await runIntake(['quarantine', 'list'], env);
+    expect(told.stdout).toContain(elements[0]?.id);
+    expect(told.stdout).not.toContain('quarles');
+    const shown = await Promise.all(elements.map(({ id }) => runIntake(['quarantine', 'list', '--show', id], env)));
+    expect(shown.map(({ stdout }) => stdout).join('')).toContain('quarles@example.com');
+    expect(await database.query(`SELECT action FROM intake.audit`)).toHaveLength(2);
+
+    const still = await runIntake(['quarantine', 'replay'], env);
+    expect(still).toMatchObject({ code: 3, stdout: expect.stringContaining('0 could be read') });
+    // As if the parser had learned to read them: one is new, the other is an older copy of one that is held.
+    await database.query(
+      `UPDATE intake.quarantine SET raw = jsonb_set(raw, '{ID}', CASE WHEN raw->>'ID' = 'none' THEN '4711' ELSE to_jsonb($1::bigint) END)`,
+      [held?.id],
+    );
+    const replayed = await runIntake(['quarantine', 'replay', '--json'], env);
+    expect(replayed.code, replayed.stderr).toBe(0);
+    expect(answer(replayed.stdout)).toEqual({ advertisers: [{ name: 'default', read: 2, added: 1, unusable: 0 }] });
+    expect(
+      await database.query(`SELECT application_id, email FROM intake.applications ORDER BY application_id LIMIT 2`),
+    ).toEqual([
+      { application_id: '4711', email: 'quarles@example.com' },
+      { application_id: String(held?.id), email: held?.email },
+    ]);
+    expect(await database.query(`SELECT 1 FROM intake.quarantine WHERE resolved_at IS NULL`)).toEqual([]);
+    expect((await runIntake(['quarantine', 'list'], env)).stdout).toContain('Nothing waits');
+    expect(answer((await runIntake(['quarantine', 'list', '--all', '--json'], env)).stdout).elements).toHaveLength(2);
+  });
+});

@@ -1,0 +1,109 @@
+// The restore drill of docs/operations.md: a database and a bucket that come from different backups find together again.
+import { cpSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { describe, expect, inject } from 'vitest';
+import { verifyOnce } from '../../src/app/files.ts';
+import { syncOnce } from '../../src/app.ts';
+import { loadConfig } from '../../src/config.ts';
+import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
+import { openScratch } from '../support/blob-stores.ts';
+import { findDifferences } from '../support/equality.ts';
+import { toEnvironment } from '../support/syncing.ts';
+import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
+
+function toOperator(database: TestDatabase, board: Sandbox, folder: string) {
+  const needs = ['database', 'source', 'sync', 'privacy', 'blobs'] as const;
+  const config = loadConfig(toEnvironment(database, board, folder), { needs });
+  const signal = AbortSignal.timeout(60_000);
+  return {
+    sync: ({ recheck = false } = {}) => syncOnce(config, { recheck, files: true, signal }),
+    verify: () => verifyOnce(config, { share: 1, signal }),
+  };
+}
+
+/** A database as a backup holds it at this moment. */
+async function copyDatabase(database: TestDatabase): Promise<TestDatabase> {
+  const { serverUrl } = inject('template');
+  const name = new URL(database.url).pathname.slice(1);
+  const server = new pg.Client({ connectionString: serverUrl, application_name: 'test' });
+  await server.connect();
+  await server.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1`, [name]);
+  await server.end();
+  return await openTestDatabase({ serverUrl, name });
+}
+
+const loadStates = (database: TestDatabase) =>
+  database.query(`SELECT DISTINCT state FROM intake.attachments WHERE state <> 'infected'`);
+
+describe('after a restore', () => {
+  test('an older database beside a newer bucket is complete again after a recheck, and verify agrees', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 12 });
+    await using scratch = await openScratch();
+    const bucket = join(scratch.path, 'blobs');
+    await toOperator(database, board, bucket).sync();
+    await using older = await copyDatabase(database);
+    const [changed] = board.add(6);
+    await toOperator(database, board, bucket).sync();
+    if (changed !== undefined) board.change(changed, { email: 'changed@example.com' });
+    board.remove([...board.truth()][0]?.id ?? 0n);
+
+    const operator = toOperator(older, board, bucket);
+    expect(await findDifferences(older, board)).not.toEqual([]);
+    const { files } = await operator.sync({ recheck: true });
+    expect(files).toMatchObject({ summary: { waiting: 0, failures: 0 } });
+    const shown = await findDifferences(older, board);
+    // Who has left the source since is kept, and marked absent.
+    expect(shown).toEqual([expect.stringContaining('the source does not show it')]);
+    expect(await older.query(`SELECT 1 FROM intake.applications WHERE absent_since IS NOT NULL`)).toHaveLength(1);
+    expect(await loadStates(older)).toEqual([{ state: 'stored' }]);
+    expect(await operator.verify()).toMatchObject({ missing: 0, damaged: 0, lost: 0, braked: false });
+  });
+
+  test('a newer database beside an older bucket fetches again what the bucket lost', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 12 });
+    await using scratch = await openScratch();
+    const bucket = join(scratch.path, 'blobs');
+    const olderBucket = join(scratch.path, 'restored');
+    await toOperator(database, board, bucket).sync();
+    cpSync(bucket, olderBucket, { recursive: true });
+    board.add(6);
+    await toOperator(database, board, bucket).sync();
+
+    const operator = toOperator(database, board, olderBucket);
+    const found = await operator.verify();
+    expect(found.missing).toBeGreaterThan(0);
+    expect(found).toMatchObject({ lost: 0 });
+    expect((await operator.sync()).files).toMatchObject({ summary: { waiting: 0 } });
+    expect(await operator.verify()).toMatchObject({ missing: 0, damaged: 0, requeued: 0 });
+    expect(await findDifferences(database, board)).toEqual([]);
+    expect(await loadStates(database)).toEqual([{ state: 'stored' }]);
+  });
+});
+
+describe('an advertiser', () => {
+  test('that was renamed in database and file is read on; in the file alone it is refused', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 5 });
+    await using scratch = await openScratch();
+    const file = join(scratch.path, 'advertisers.json');
+    const syncAs = async (name: string) => {
+      writeFileSync(file, JSON.stringify([{ name, credential: board.credential }]));
+      const { SOURCE_CREDENTIAL: _, ...env } = toEnvironment(database, board, join(scratch.path, 'blobs'));
+      const needs = ['database', 'source', 'sync', 'privacy', 'blobs'] as const;
+      const config = loadConfig({ ...env, ADVERTISERS_FILE: file }, { needs });
+      const signal = AbortSignal.timeout(60_000);
+      return (await syncOnce(config, { recheck: false, files: false, signal })).advertisers[0]?.trouble;
+    };
+    expect(await syncAs('old')).toBeNull();
+    expect(await syncAs('new')).toMatchObject({ kind: 'mismatch', message: expect.stringContaining('another name') });
+    await database.query(`DELETE FROM intake.advertisers WHERE name = 'new'`);
+    await database.query(`UPDATE intake.advertisers SET name = 'new' WHERE name = 'old'`);
+    board.add(1);
+    expect(await syncAs('new')).toBeNull();
+    expect(await database.query(`SELECT name FROM intake.advertisers`)).toEqual([{ name: 'new' }]);
+    expect(await findDifferences(database, board)).toEqual([]);
+  });
+});

@@ -1,0 +1,165 @@
+// Workers as processes of their own: how they live beside each other, how they are stopped, and what a paused one may not do.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { describe, expect } from 'vitest';
+import { openSandbox } from '../../src/sandbox/server.ts';
+import { findDifferences } from '../support/equality.ts';
+import { runIntake } from '../support/intake.ts';
+import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
+import { isRead, openSettings, probe, spawnWorker, until } from '../support/worker.ts';
+
+const loadLeases = (database: TestDatabase) =>
+  database.query<{ owner: string; held: boolean }>(
+    `SELECT owner, expires_at > now() AS held FROM intake.leases JOIN intake.advertisers USING (name) WHERE lane = 'live'`,
+  );
+
+describe('a worker', () => {
+  test('keeps a board up to date, tells how it fares, and ends well when it is asked to', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 30 });
+    await using settings = await openSettings(database, board);
+    await using worker = await spawnWorker(settings.env);
+    await until(() => isRead(database, board));
+    board.add(2);
+    await until(() => isRead(database, board));
+    await until(async () => (await database.query(`SELECT 1 FROM intake.downloads`)).length === 0);
+    expect(await findDifferences(database, board)).toEqual([]);
+
+    await until(async () => (await probe(worker, '/readyz')).status === 200);
+    expect(await (await fetch(worker.adminUrl)).text()).toContain(
+      'All is well: 32 applications of 1 advertiser stored.',
+    );
+    const metrics = await (await fetch(`${worker.adminUrl}/metrics`)).text();
+    expect(metrics).toMatch(/^intake_passes_total\{pass="live",outcome="done"\} [1-9]/m);
+    expect(metrics).toContain('intake_applications_taken_total{how="added"} 32');
+    expect(metrics).toMatch(/^intake_files_total\{outcome="stored"\} [1-9]/m);
+    const health = await runIntake(['healthcheck'], { ADMIN_PORT: new URL(worker.adminUrl).port });
+    expect(health).toMatchObject({ code: 0, stdout: expect.stringContaining('alive') });
+    const taken = await runIntake(['worker'], { ...settings.env, ADMIN_PORT: new URL(worker.adminUrl).port });
+    expect(taken).toMatchObject({ code: 2, stderr: expect.stringContaining('ADMIN_PORT: port') });
+
+    // Quiet polls are booked as well: what is new was read just now, though nothing was.
+    const [before] = await database.query<{ as_of: Date }>(`SELECT as_of FROM intake.cursors`);
+    await until(async () => {
+      const [now] = await database.query<{ as_of: Date }>(`SELECT as_of FROM intake.cursors`);
+      return (now?.as_of.getTime() ?? 0) > (before?.as_of.getTime() ?? 0);
+    });
+    worker.kill('SIGTERM');
+    expect(await worker.ended).toMatchObject({ code: 0 });
+    expect(await loadLeases(database)).toEqual([{ owner: expect.stringContaining('worker on'), held: false }]);
+  });
+
+  test('that is stopped amid its files gives them back unspent, and a second signal ends it at once', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 20 });
+    board.fault({ kind: 'hang', on: 'attachments', times: null });
+    await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });
+    const isFetching = () => board.requests().some((one) => !one.path.endsWith('/applications'));
+    {
+      await using worker = await spawnWorker(settings.env);
+      await until(isFetching);
+      const askedAt = performance.now();
+      worker.kill('SIGTERM');
+      expect(await worker.ended).toMatchObject({ code: 0 });
+      expect(performance.now() - askedAt).toBeLessThan(25_000);
+      expect(
+        await database.query(
+          `SELECT sum(attempts)::int AS attempts, count(lease_token)::int AS claimed FROM intake.downloads`,
+        ),
+      ).toEqual([{ attempts: 0, claimed: 0 }]);
+    }
+    board.clearRequests();
+    await using hasty = await spawnWorker(settings.env);
+    await until(isFetching);
+    const askedAt = performance.now();
+    hasty.kill('SIGTERM');
+    await sleep(100);
+    hasty.kill('SIGTERM');
+    expect(await hasty.ended).toMatchObject({ code: 5 });
+    expect(performance.now() - askedAt).toBeLessThan(4_000);
+  });
+
+  test('in which something has stopped moving ends by itself with 8', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 5 });
+    board.fault({ kind: 'hang', on: 'list', times: null });
+    await using settings = await openSettings(database, board);
+    const child = spawn(process.execPath, ['test/support/worker-process.ts', 'worker'], {
+      env: { PATH: process.env.PATH ?? '', ...settings.env },
+      stdio: 'ignore',
+    });
+    expect(await once(child, 'exit')).toEqual([8, null]);
+  });
+});
+
+describe('three workers of one database', () => {
+  test('together keep the rate, poll nobody twice, and leave nothing out when one of them is killed', async () => {
+    await using database = await openTestDatabase();
+    const some = { applications: 25, choices: { pageCap: 5 } };
+    await using board = await openSandbox({ ...some, advertisers: [some, some] });
+    await using settings = await openSettings(database, board, { SOURCE_RATE: '40/s', SYNC_SCHEDULE: '*/2 * * * * *' });
+    const workers = await Promise.all([1, 2, 3].map(() => spawnWorker(settings.env)));
+    await using stack = new AsyncDisposableStack();
+    for (const worker of workers) stack.use(worker);
+    await until(() => board.requests().length > 20);
+    workers[0]?.kill('SIGKILL');
+    for (const account of board.advertisers) account.add(1);
+    await until(async () => {
+      const read = await Promise.all(board.advertisers.map((account) => isRead(database, account)));
+      return read.every(Boolean) && (await database.query(`SELECT 1 FROM intake.downloads`)).length === 0;
+    }, 25_000);
+    for (const account of board.advertisers) expect(await findDifferences(database, account)).toEqual([]);
+
+    const times = board.requests().map((one) => one.at);
+    for (const [index, start] of times.entries()) {
+      const within = times.slice(index).filter((at) => at < start + 2_000).length;
+      // But for timers that a busy machine lets fire late.
+      expect(within).toBeLessThanOrEqual(88);
+    }
+    board.clearRequests();
+    await sleep(4_200);
+    // Two or three ticks of the clock, one poll of each account at each, whoever it is that polls.
+    expect(board.requests().filter((one) => one.path.endsWith('/applications')).length).toBeLessThanOrEqual(9);
+  });
+});
+
+describe('a worker that is paused inside a transaction', () => {
+  test('commits nothing once another one holds its lane', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 10 });
+    await using settings = await openSettings(database, board, { LEASE: '2s' });
+    // Notes, at the very end of each transaction that writes applications, who commits and whose lane it is then.
+    await database.query(`
+      CREATE TABLE public.commits (app text, owner text);
+      CREATE FUNCTION public.note_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        INSERT INTO public.commits SELECT current_setting('application_name'), owner FROM intake.leases WHERE lane = 'live';
+        RETURN NULL; END $$;
+      CREATE CONSTRAINT TRIGGER note_commit AFTER INSERT ON intake.applications DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION public.note_commit();`);
+    const named = (name: string) => ({ ...settings.env, DATABASE_URL: `${database.url}?application_name=${name}` });
+
+    const holder = new pg.Client({ connectionString: database.url, application_name: 'test' });
+    await holder.connect();
+    await holder.query('BEGIN; LOCK TABLE intake.sweeps IN EXCLUSIVE MODE');
+    await using paused = await spawnWorker(named('paused'));
+    await until(async () => (await database.query(`SELECT 1 FROM pg_locks WHERE NOT granted`)).length > 0);
+    paused.kill('SIGSTOP');
+    await sleep(2_500);
+    await using other = await spawnWorker(named('other'));
+    const tries = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'other' AND query LIKE '%intake.leases%'`;
+    await until(async () => (await database.query(tries)).length > 0);
+    await sleep(1_500);
+    paused.kill('SIGCONT');
+    await holder.query('ROLLBACK');
+    await holder.end();
+
+    await until(() => isRead(database, board));
+    const commits = await database.query<{ app: string; owner: string }>(
+      `SELECT DISTINCT app, owner FROM public.commits`,
+    );
+    const stale = commits.filter(({ app, owner }) => !owner.includes(`(${app === 'paused' ? paused.pid : other.pid},`));
+    expect({ commits: commits.length, stale }).toEqual({ commits: 1, stale: [] });
+  });
+});

@@ -1,0 +1,39 @@
+// Everything that could still hold a trace of a person: every row of every table as text, and every file below some folders.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestDatabase } from './test-database.ts';
+
+export interface TraceRequest {
+  readonly database: Pick<TestDatabase, 'query'>;
+  readonly folders: readonly string[];
+  /** Looked for without regard to case. */
+  readonly words: readonly string[];
+  /** Texts that were said, such as logs. */
+  readonly texts?: Readonly<Record<string, string>>;
+}
+
+/** Where one of the words was found. */
+export async function findTraces({ database, folders, words, texts = {} }: TraceRequest): Promise<string[]> {
+  const found: string[] = [];
+  const look = (place: string, text: string) => {
+    const lower = text.toLowerCase();
+    for (const word of words) if (lower.includes(word.toLowerCase())) found.push(`${place}: ${word}`);
+  };
+  const tables = await database.query<{ name: string }>(
+    `SELECT c.oid::regclass::text AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE c.relkind IN ('r', 'm') AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast') ORDER BY 1`,
+  );
+  for (const { name } of tables) {
+    const rows = await database.query<{ text: string }>(`SELECT t::text AS text FROM ${name} t`);
+    look(name, rows.map(({ text }) => text).join('\n'));
+  }
+  for (const folder of folders) {
+    for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+      const path = join(entry.parentPath, entry.name);
+      look('a name of a file', entry.name);
+      if (entry.isFile()) look(path, readFileSync(path, 'latin1'));
+    }
+  }
+  for (const [place, text] of Object.entries(texts)) look(place, text);
+  return found;
+}
