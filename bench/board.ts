@@ -33,7 +33,8 @@ export function createBoard(size: number): Board {
     list(question, format) {
       const from = Math.max(1, (question.after ?? 0) + 1, toId(question.afterDate ?? 0) + 1);
       const bounds = [question.before ?? Infinity, question.beforeDate === null ? Infinity : toId(question.beforeDate)];
-      const to = Math.min(size, from + pageCap - 1, ...bounds.map((bound) => bound - 1));
+      // A date before the first application leaves nothing, not what lies before the end.
+      const to = Math.max(from - 1, Math.min(size, from + pageCap - 1, ...bounds.map((bound) => bound - 1)));
       const kept = rendered[format];
       for (let id = from; id <= to; id++) kept[id] ??= renders[format](id);
       const elements = kept.slice(from, to + 1);

@@ -12,7 +12,7 @@ import { openPlace } from './place.ts';
 import { loadRowByRow } from './row-by-row.ts';
 
 export async function* measure(size: Size): AsyncGenerator<Figure> {
-  const applications = toCount(size, 100_000);
+  const applications = toCount(size, 50_000);
   const few = toCount(size, 5_000);
   await using place = await openPlace();
   const source = createLocalSource(createBoard(applications));

@@ -33,7 +33,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
     yield { ...row, ratio: null, ours: null, theirs: null, note: notInstalled(peer) };
     return;
   }
-  const applications = toCount(size, 50_000);
+  const applications = toCount(size, 30_000);
   const customers = toCount(size, 5_000);
   await using place = await openPlace();
   const source = createLocalSource(createBoard(applications));

@@ -11,7 +11,7 @@ import { openPlace } from './place.ts';
 import { type BoardServer, openBoardServer } from './servers.ts';
 
 export async function* measure(size: Size): AsyncGenerator<Figure> {
-  const applications = toCount(size, 50_000);
+  const applications = toCount(size, 30_000);
   await using place = await openPlace();
   await using sandbox = await openBoardServer('sandbox', applications);
   const asked: ListFilters[] = [];

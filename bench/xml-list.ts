@@ -7,7 +7,7 @@ import { loadPages } from './loading.ts';
 import { openPlace } from './place.ts';
 
 export async function* measure(size: Size): AsyncGenerator<Figure> {
-  const applications = toCount(size, 50_000);
+  const applications = toCount(size, 20_000);
   await using place = await openPlace();
   const board = createBoard(applications);
   const load = (format: 'json' | 'xml') => {

@@ -2,20 +2,11 @@
 // The only opener of resources; it decides nothing about what is read or kept.
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { openPlace, openStoreOf, type Place, toStoreOptions } from './app/database.ts';
 import { drainFiles, type FilesEvents } from './app/files.ts';
-import {
-  type Account,
-  openConfiguredBlobs,
-  openPlace,
-  openSource,
-  openStoreOf,
-  type Place,
-  toChosen,
-  toStoreOptions,
-} from './app/opening.ts';
+import { type Account, openConfiguredBlobs, openSource, toChosen } from './app/opening.ts';
 import type { Config } from './config.ts';
 import type { Plan } from './domain/coverage.ts';
-import { type Status, toStatus } from './domain/status.ts';
 import { openDatabase } from './store/database.ts';
 import { loadGrantsSql } from './store/grants.ts';
 import type { JobRow } from './store/jobs.ts';
@@ -48,19 +39,6 @@ export async function grantRoles(
   const sql = await loadGrantsSql(db, request.prefix);
   if (request.apply) await db.query(sql);
   return sql;
-}
-
-/** What a person asks of `intake status`, once or again and again. */
-export async function openStatus(
-  config: Config<'database' | 'privacy' | 'sync'>,
-  signal: AbortSignal,
-): Promise<{ load(): Promise<Status> } & AsyncDisposable> {
-  const app = await openStoreOf(config, 'status', signal);
-  const staleAfterMs = config.sync.staleAfterMs();
-  return {
-    load: async () => toStatus(new Date(), await app.store.loadAdvertiserStatus(), staleAfterMs),
-    [Symbol.asyncDispose]: () => app[Symbol.asyncDispose](),
-  };
 }
 
 /** Ends the halts of the chosen advertisers; answers whose halt was ended. */

@@ -14,7 +14,8 @@ import { patiently } from '../sync/patience.ts';
 import { type ReparseSummary, reparse } from '../sync/reparse.ts';
 import { type VerifySummary, verify } from '../sync/verify.ts';
 import { toActor } from './actor.ts';
-import { loadKnownIds, openBlobsOf, openSpoolOf, openStoreOf } from './opening.ts';
+import { openStoreOf } from './database.ts';
+import { loadKnownIds, openBlobsOf, openSpoolOf } from './opening.ts';
 
 export type { VerifySummary } from '../sync/verify.ts';
 

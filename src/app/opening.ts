@@ -1,4 +1,4 @@
-// Opens what a command needs from its configuration: database, store, source, blobs. Each comes back disposable.
+// Opens what a command needs from its configuration beside the database: source, blobs, spool. Each comes back disposable.
 // The only opener of resources beside app.ts; it decides nothing about what is read or kept.
 import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,13 +6,10 @@ import { join } from 'node:path';
 import { loadFreeBytes, openDiskBlobs } from '../blobs/disk.ts';
 import type { Config } from '../config.ts';
 import type { BlobStore } from '../domain/blob.ts';
-import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { createSource, type Source, type SourceOptions } from '../source/client.ts';
 import type { Advertiser } from '../store/advertisers.ts';
-import { openEmbedded } from '../store/embedded.ts';
-import { openStore, type Store, type StoreOptions } from '../store/store.ts';
-import { patiently } from '../sync/patience.ts';
+import type { Store } from '../store/store.ts';
 import { openSpool, type Spool } from '../sync/spool.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -78,58 +75,6 @@ export async function findConfigured(store: Store, { name, advertiserId }: Accou
     if (error instanceof Trouble && error.kind === 'mismatch') return null;
     throw error;
   }
-}
-
-export interface Place extends AsyncDisposable {
-  readonly url: string;
-  readonly directUrl: string;
-}
-
-/** The database of the configuration, started if it is the embedded one. */
-export async function openPlace({ database }: Config<'database'>): Promise<Place> {
-  if (database.url === 'embedded') {
-    const embedded = await openEmbedded({ root });
-    return { url: embedded.url, directUrl: embedded.url, [Symbol.asyncDispose]: () => embedded[Symbol.asyncDispose]() };
-  }
-  const url = database.url.reveal();
-  return { url, directUrl: database.directUrl?.reveal() ?? url, [Symbol.asyncDispose]: async () => {} };
-}
-
-/** The store on an up-to-date schema. */
-export async function openStoreOf(
-  config: Config<'database' | 'privacy'> & Partial<Config<'sync'>>,
-  role: string,
-  signal: AbortSignal,
-  patienceMs = 0,
-  crashPoint?: PassCrashPoint,
-): Promise<{ readonly store: Store } & AsyncDisposable> {
-  const stack = new AsyncDisposableStack();
-  try {
-    const place = stack.use(await openPlace(config));
-    const store = stack.use(openStore({ ...toStoreOptions(config, place, role), crashPoint }));
-    // A database that is not there yet is waited for, like one that goes away later.
-    await patiently({ patienceMs, signal }, () => store.ensureSchema({ directUrl: place.directUrl, signal }));
-    return { store, [Symbol.asyncDispose]: () => stack.disposeAsync() };
-  } catch (error) {
-    await stack.disposeAsync();
-    throw error;
-  }
-}
-
-export function toStoreOptions(
-  config: Config<'privacy'> & Partial<Config<'sync'>>,
-  place: Place,
-  role: string,
-): StoreOptions {
-  const privacyKey = Buffer.from(config.privacy.key.reveal(), 'utf8');
-  const { leaseMs } = config.sync ?? {};
-  // Below the lease, or a process that stopped inside a transaction keeps its lane from whoever takes over.
-  return {
-    url: place.url,
-    role,
-    privacyKey,
-    ...(leaseMs && { idleInTransactionMs: Math.min(20_000, (leaseMs * 2) / 3) }),
-  };
 }
 
 /** The blob store of the configuration, proven to be the one that this database's blobs lie in. */

@@ -8,7 +8,8 @@ import type { Store } from '../store/store.ts';
 import { lapsePrefills, type PrefillDeps, type PrefillEnd } from '../sync/prefill.ts';
 import { createPrefillRoutes } from '../web/prefill.ts';
 import { openServer, type Server } from '../web/server.ts';
-import { findConfigured, openBlobsOf, openStoreOf, version } from './opening.ts';
+import { openStoreOf } from './database.ts';
+import { findConfigured, openBlobsOf, version } from './opening.ts';
 
 /** The public port. Closing it ends what it opened; the store and the blobs stay with their owner. */
 export interface PrefillServer extends Server {

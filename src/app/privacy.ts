@@ -9,8 +9,9 @@ import type { Chore } from '../sync/chores.ts';
 import { type EraseDeps, erase, finishErasure, finishErasures, type RetentionSummary, retain } from '../sync/erase.ts';
 import { type ExportSummary, exportPerson } from '../sync/export.ts';
 import { toActor } from './actor.ts';
+import { openStoreOf } from './database.ts';
 import { type FilesConfig, openHeld } from './files.ts';
-import { loadKnownIds, openBlobsOf, openStoreOf } from './opening.ts';
+import { loadKnownIds, openBlobsOf } from './opening.ts';
 
 export type { ErasureCounts, ErasureJob, Sought } from '../domain/erasure.ts';
 export type { ExportSummary } from '../sync/export.ts';

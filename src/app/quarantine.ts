@@ -6,7 +6,8 @@ import { parseElement } from '../source/wire.ts';
 import type { Quarantined, QuarantinedText } from '../store/quarantine.ts';
 import { type ReplaySummary, replay } from '../sync/replay.ts';
 import { toActor } from './actor.ts';
-import { loadKnownIds, openStoreOf, toChosen } from './opening.ts';
+import { openStoreOf } from './database.ts';
+import { loadKnownIds, toChosen } from './opening.ts';
 
 export type { Quarantined, QuarantinedText } from '../store/quarantine.ts';
 

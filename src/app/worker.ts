@@ -22,8 +22,9 @@ import { startWorker, type Worker } from '../sync/worker.ts';
 import { type AdminOptions, openAdmin } from '../web/admin-server.ts';
 import { createMetrics } from '../web/metrics.ts';
 import { createChores } from './chores.ts';
+import { openPlace, toStoreOptions } from './database.ts';
 import { drainFiles } from './files.ts';
-import { openPlace, openSource, toStoreOptions, version } from './opening.ts';
+import { openSource, version } from './opening.ts';
 import { openPrefillServer, type PrefillServer } from './prefill.ts';
 import { createPrivacyChores } from './privacy.ts';
 

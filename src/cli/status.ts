@@ -28,7 +28,7 @@ export const status = command<StatusOptions>({
   async run({ env, signal, terminal }, { check, watch }) {
     const { loadConfig } = await import('../config.ts');
     const config = loadConfig(env, { needs: ['database', 'privacy', 'sync'] });
-    const { openStatus } = await import('../app.ts');
+    const { openStatus } = await import('../app/status.ts');
     const { isHealthy, toReport } = await import('../domain/status.ts');
     const { renderStatus } = await import('./render-status.ts');
     await using source = await openStatus(config, signal);
