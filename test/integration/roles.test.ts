@@ -8,7 +8,7 @@ import { beginErasure } from '../../src/store/erasures.ts';
 import { anonymousViews, loadGrantsSql, personalViews, roles } from '../../src/store/grants.ts';
 import { migrate } from '../../src/store/migrations.ts';
 import { fillFromDemoBoard } from '../support/demo-board.ts';
-import { runIntake } from '../support/intake.ts';
+import { callIntake } from '../support/intake.ts';
 import { test as base, type TestDatabase } from '../support/test-database.ts';
 
 interface Cast {
@@ -20,7 +20,7 @@ interface Cast {
 /** Roles are known to the whole server, so each file has names of its own and takes them away again. */
 const test = base.extend('cast', { scope: 'file' }, async ({ database }, { onCleanup }): Promise<Cast> => {
   const prefix = `intake_test_${randomBytes(4).toString('hex')}`;
-  const { code, stderr } = await runIntake(['grants', '--apply', '--prefix', prefix], { DATABASE_URL: database.url });
+  const { code, stderr } = await callIntake(['grants', '--apply', '--prefix', prefix], { DATABASE_URL: database.url });
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   for (const role of roles) {
     await database.query(`CREATE ROLE ${prefix}_${role}_login LOGIN PASSWORD 'only-a-test' IN ROLE ${prefix}_${role}`);
@@ -114,7 +114,7 @@ describe('the roles that intake grants makes', () => {
     const { truth } = await fillFromDemoBoard(database, { applications: 300, asUrl: cast.urlOf('worker') });
     expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications`)).toEqual([{ n: truth.length }]);
     expect(
-      (await runIntake(['status'], { DATABASE_URL: cast.urlOf('worker'), PRIVACY_KEY: 'x'.repeat(32) })).code,
+      (await callIntake(['status'], { DATABASE_URL: cast.urlOf('worker'), PRIVACY_KEY: 'x'.repeat(32) })).code,
     ).toBe(0);
     await using db = openDatabase({ url: cast.urlOf('worker'), role: 'test' });
     const [{ advertiser_id: advertiserId = 0n, application_id: applicationId = 0n } = {}] = await db.query<{

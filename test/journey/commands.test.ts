@@ -1,4 +1,4 @@
-// The commands as an operator meets them: real processes, real Postgres, the sandbox as the source.
+// The commands as an operator meets them: real Postgres, the sandbox as the source, and real processes where the process is the subject.
 import { mkdtempDisposableSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { openSandbox } from '../../src/sandbox/server.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { claimLease } from '../../src/store/leases.ts';
 import { findDifferences } from '../support/equality.ts';
-import { runIntake, startIntake } from '../support/intake.ts';
+import { callIntake, runIntake, startIntake } from '../support/intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';
 
@@ -50,28 +50,31 @@ describe('intake sync', () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 3 });
     const env = toEnvironment(database, board);
-    const refused = await runIntake(['sync', '--no-files'], { ...env, SOURCE_CREDENTIAL: 'a-wrong-secret-credential' });
+    const refused = await callIntake(['sync', '--no-files'], {
+      ...env,
+      SOURCE_CREDENTIAL: 'a-wrong-secret-credential',
+    });
     expect(refused.code).toBe(4);
     expect(refused.stdout + refused.stderr).not.toContain('a-wrong-secret-credential');
-    const status = await runIntake(['status'], env);
+    const status = await callIntake(['status'], env);
     expect(status.stdout).toContain('Halted');
-    expect((await runIntake(['sync', '--no-files'], env)).code).toBe(0);
-    expect((await runIntake(['status'], env)).stdout).toContain('All is well');
+    expect((await callIntake(['sync', '--no-files'], env)).code).toBe(0);
+    expect((await callIntake(['status'], env)).stdout).toContain('All is well');
   });
 
   test('whose answer is of another advertiser stores nothing, halts and ends with 4', async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 3 });
     const env = toEnvironment(database, board);
-    const { code, stderr } = await runIntake(['sync', '--no-files'], { ...env, ADVERTISER_ID: '999' });
+    const { code, stderr } = await callIntake(['sync', '--no-files'], { ...env, ADVERTISER_ID: '999' });
     expect(code).toBe(4);
     expect(stderr).toContain('999');
     expect(await database.query(`SELECT 1 FROM intake.applications`)).toEqual([]);
     expect(await database.query(`SELECT state, halt_kind FROM intake.advertisers`)).toEqual([
       { state: 'halted', halt_kind: 'mismatch' },
     ]);
-    expect((await runIntake(['sync', '--no-files'], { ...env, ADVERTISER_ID: '999' })).code).toBe(4);
-    expect(await runIntake(['unhalt'], env)).toMatchObject({ code: 0, stdout: expect.stringContaining('default') });
+    expect((await callIntake(['sync', '--no-files'], { ...env, ADVERTISER_ID: '999' })).code).toBe(4);
+    expect(await callIntake(['unhalt'], env)).toMatchObject({ code: 0, stdout: expect.stringContaining('default') });
     expect(await database.query(`SELECT state FROM intake.advertisers`)).toEqual([{ state: 'active' }]);
   });
 
@@ -94,9 +97,9 @@ describe('intake sync', () => {
     await using board = await openSandbox({ applications: 3 });
     await using db = openDatabase({ url: database.url, role: 'test' });
     await claimLease(db, { name: 'default', lane: 'live', owner: 'a dead process', leaseMs: 1_500 });
-    expect((await runIntake(['sync', '--no-files'], { ...toEnvironment(database, board), LEASE: '1500ms' })).code).toBe(
-      0,
-    );
+    expect(
+      (await callIntake(['sync', '--no-files'], { ...toEnvironment(database, board), LEASE: '1500ms' })).code,
+    ).toBe(0);
   });
 
   test('with a wrong database name or password ends with 2 and names the setting', async ({ database }) => {
@@ -104,7 +107,7 @@ describe('intake sync', () => {
     const env = toEnvironment(database, board);
     const nowhere = new URL(database.url);
     nowhere.pathname = '/no_such_database';
-    const { code, stderr } = await runIntake(['sync'], { ...env, DATABASE_URL: nowhere.href });
+    const { code, stderr } = await callIntake(['sync'], { ...env, DATABASE_URL: nowhere.href });
     expect(code).toBe(2);
     expect(stderr).toContain('DATABASE_URL: there is no such database');
     expect(stderr).not.toMatch(/ {4}at /);
@@ -114,10 +117,10 @@ describe('intake sync', () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 3 });
     await database.query(`DROP SCHEMA intake CASCADE; CREATE SCHEMA intake; CREATE TABLE intake.sweeps (a int)`);
-    const { code, stderr } = await runIntake(['sync', '--no-files'], toEnvironment(database, board));
+    const { code, stderr } = await callIntake(['sync', '--no-files'], toEnvironment(database, board));
     expect(code).toBe(7);
     expect(stderr).toContain('intake migrate');
-    expect((await runIntake(['migrate'], { DATABASE_URL: database.url })).code).toBe(7);
+    expect((await callIntake(['migrate'], { DATABASE_URL: database.url })).code).toBe(7);
   });
 });
 
@@ -133,7 +136,7 @@ describe('intake sandbox', () => {
   });
 
   test('refuses a number that is none', async () => {
-    expect(await runIntake(['sandbox', '--port', 'x'], {})).toMatchObject({
+    expect(await callIntake(['sandbox', '--port', 'x'], {})).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('--port'),
     });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/sandbox/server.ts';
 import { openScratch } from '../support/blob-stores.ts';
-import { runIntake } from '../support/intake.ts';
+import { callIntake } from '../support/intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { test } from '../support/test-database.ts';
 
@@ -19,7 +19,7 @@ describe('doctor', () => {
     const folder = join(scratch.path, 'blobs');
     const env = toEnvironment(database, board, folder);
     const ask = async (changed: Record<string, string> = {}) => {
-      const { code, stdout } = await runIntake(['doctor', '--json'], { ...env, ...changed });
+      const { code, stdout } = await callIntake(['doctor', '--json'], { ...env, ...changed });
       const { findings } = JSON.parse(stdout) as Told;
       return {
         code,

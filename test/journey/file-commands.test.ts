@@ -9,7 +9,7 @@ import { openSandbox } from '../../src/sandbox/server.ts';
 import { toSettings } from '../support/blob-stores.ts';
 import { openSmallIntake } from '../support/draining.ts';
 import { findFileDifferences } from '../support/file-equality.ts';
-import { runIntake } from '../support/intake.ts';
+import { callIntake, runIntake } from '../support/intake.ts';
 import { openUnreliableS3, trouble } from '../support/mishaps.ts';
 import type { StrictS3 } from '../support/strict-s3.ts';
 import { toEnvironment } from '../support/syncing.ts';
@@ -35,41 +35,41 @@ describe('files at the command line', { timeout: 60_000 + 30_000 * kills }, () =
     const env = toEnvironment(database, board, blobs.path);
 
     // Left in the queue on purpose.
-    expect(await runIntake(['sync', '--no-files'], env)).toMatchObject({ code: 0 });
+    expect(await callIntake(['sync', '--no-files'], env)).toMatchObject({ code: 0 });
     expect(readdirSync(blobs.path)).toEqual([]);
-    const synced = await runIntake(['sync', '--json'], env);
+    const synced = await callIntake(['sync', '--json'], env);
     expect(synced.code).toBe(0);
     expect(answer(synced.stdout)).toMatchObject({ files: { stored: 3, waiting: 0, halted: [] } });
 
     const [first] = [...board.truth()];
-    const shown = await runIntake(['url', String(first?.id), 'RESUME'], env);
+    const shown = await callIntake(['url', String(first?.id), 'RESUME'], env);
     expect(shown.code).toBe(0);
     const path = fileURLToPath(shown.stdout.trim());
     expect(readFileSync(path, 'utf8')).toBe('the first');
-    expect(await runIntake(['url', String(first?.id), 'coverletter'], env)).toMatchObject({ code: 2 });
+    expect(await callIntake(['url', String(first?.id), 'coverletter'], env)).toMatchObject({ code: 2 });
 
-    expect(await runIntake(['verify', '--full'], env)).toMatchObject({
+    expect(await callIntake(['verify', '--full'], env)).toMatchObject({
       code: 0,
       stdout: expect.stringContaining('None is missing'),
     });
     rmSync(path);
-    const verified = await runIntake(['verify', '--json'], env);
+    const verified = await callIntake(['verify', '--json'], env);
     expect(verified.code).toBe(3);
     expect(answer(verified.stdout)).toMatchObject({ missing: 1, requeued: 1 });
-    expect((await runIntake(['sync'], env)).code).toBe(0);
+    expect((await callIntake(['sync'], env)).code).toBe(0);
     expect(readFileSync(path, 'utf8')).toBe('the first');
-    expect(await runIntake(['reparse', '--all'], env)).toMatchObject({
+    expect(await callIntake(['reparse', '--all'], env)).toMatchObject({
       code: 0,
       stdout: expect.stringContaining('1 screens read again'),
     });
 
-    const examined = await runIntake(['doctor'], env);
+    const examined = await callIntake(['doctor'], env);
     expect(examined).toMatchObject({ code: 0, stdout: expect.stringMatching(/ok +storage: .*put, get and delete/) });
     expect(readdirSync(blobs.path).includes('doctor') && readdirSync(join(blobs.path, 'doctor'))).toEqual([]);
 
     using elsewhere = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
     for (const command of [['verify'], ['sync'], ['url', String(first?.id), 'resume'], ['doctor']]) {
-      const refused = await runIntake(command, toEnvironment(database, board, elsewhere.path));
+      const refused = await callIntake(command, toEnvironment(database, board, elsewhere.path));
       expect(refused.code, command.join(' ')).toBe(2);
       expect(refused.stdout + refused.stderr).toMatch(/another store|not where the files of this database lie/);
     }
@@ -86,24 +86,24 @@ describe('files at the command line', { timeout: 60_000 + 30_000 * kills }, () =
     using blobs = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
     const env = { ...toEnvironment(database, board, blobs.path), ATTACHMENT_MAX_BYTES: '1kB' };
     board.fault({ kind: 'fail', status: 404, on: 'resume', times: null });
-    const absent = await runIntake(['sync'], env);
+    const absent = await callIntake(['sync'], env);
     expect(absent).toMatchObject({ code: 0, stdout: expect.stringContaining('2 not at the source yet') });
     board.clearFaults();
-    expect(await runIntake(['retry'], env)).toMatchObject({
+    expect(await callIntake(['retry'], env)).toMatchObject({
       code: 0,
       stdout: expect.stringContaining('2 downloads are due'),
     });
-    const failed = await runIntake(['sync'], env);
+    const failed = await callIntake(['sync'], env);
     expect(failed).toMatchObject({ code: 3, stdout: expect.stringContaining('1 rejected') });
-    const status = await runIntake(['status'], env);
+    const status = await callIntake(['status'], env);
     expect(status.stdout).toContain('intake retry --state rejected');
-    const again = await runIntake(
+    const again = await callIntake(
       ['retry', '--state', 'rejected', '--application', String(second), '--kind', 'resume'],
       env,
     );
     expect(again.stdout).toContain('1 download is due');
-    expect((await runIntake(['sync'], { ...env, ATTACHMENT_MAX_BYTES: '1MB' })).code).toBe(0);
-    expect(await runIntake(['retry', '--state', 'stored'], env)).toMatchObject({ code: 2 });
+    expect((await callIntake(['sync'], { ...env, ATTACHMENT_MAX_BYTES: '1MB' })).code).toBe(0);
+    expect(await callIntake(['retry', '--state', 'stored'], env)).toMatchObject({ code: 2 });
   });
 
   test.for(crashPoints)('survive kill -9 at "%s" while one request in ten fails on both sides', async (point) => {

@@ -2,7 +2,7 @@
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/sandbox/server.ts';
 import { findDifferences } from '../support/equality.ts';
-import { runIntake, startIntake } from '../support/intake.ts';
+import { callIntake, startIntake } from '../support/intake.ts';
 import { syncBoard, toEnvironment } from '../support/syncing.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';
 
@@ -114,13 +114,13 @@ describe('a live round beside a backfill', () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 700, choices: { pageCap: 20 } });
     const env = toEnvironment(database, board);
-    expect((await runIntake(['sync', '--no-files'], env)).code).toBe(0);
+    expect((await callIntake(['sync', '--no-files'], env)).code).toBe(0);
     board.clearRequests();
     const { ended, child } = startIntake(['backfill', '--no-files'], { ...env, SOURCE_RATE: '25/s' });
     while (board.requests().length < 10 && child.exitCode === null)
       await new Promise((resolve) => setTimeout(resolve, 5));
     const [newest] = board.add(1);
-    expect(await runIntake(['sync', '--no-files'], env)).toMatchObject({ code: 0 });
+    expect(await callIntake(['sync', '--no-files'], env)).toMatchObject({ code: 0 });
     expect(
       await database.query(`SELECT application_id FROM intake.applications WHERE application_id = $1`, [newest]),
     ).toHaveLength(1);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/sandbox/server.ts';
 import { findTraces } from '../support/dump.ts';
-import { type Ended, runIntake, startIntake } from '../support/intake.ts';
+import { callIntake, type Ended, runIntake, startIntake } from '../support/intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';
 
@@ -90,36 +90,36 @@ describe('a person who is erased', { timeout: 180_000 }, () => {
     ]);
     using blobs = scratch();
     const env = toEnvironment(database, board, blobs.path);
-    expect((await runIntake(['sync'], env)).code).toBe(0);
+    expect((await callIntake(['sync'], env)).code).toBe(0);
     for (const args of [
       [],
       ['--application', '1', '--email', 'a@example.com'],
       ['--email', 'nobody'],
       ['--retention'],
     ]) {
-      expect((await runIntake(['erase', ...args], env)).code, args.join(' ')).toBe(2);
+      expect((await callIntake(['erase', ...args], env)).code, args.join(' ')).toBe(2);
     }
-    const shown = await runIntake(['erase', '--job-seeker', zelda.jobSeekerId], env);
+    const shown = await callIntake(['erase', '--job-seeker', zelda.jobSeekerId], env);
     expect(shown).toMatchObject({ code: 2, stdout: expect.stringContaining('2 applications, 1 attachment, 1 file.') });
     expect(shown.stdout).toContain(`${first}, ${second}`);
     expect(shown.stdout).toContain('--yes');
-    const dry = await runIntake(['erase', '--email', zelda.email, '--dry-run', '--json'], env);
+    const dry = await callIntake(['erase', '--email', zelda.email, '--dry-run', '--json'], env);
     expect(dry.code).toBe(0);
     expect(answer(dry.stdout)).toMatchObject({ erased: false, advertisers: [{ applicationIds: [String(first)] }] });
     expect(await database.query(`SELECT 1 FROM intake.applications WHERE erased_at IS NOT NULL`)).toEqual([]);
 
-    const done = await runIntake(['erase', '--job-seeker', zelda.jobSeekerId, '--yes'], env);
+    const done = await callIntake(['erase', '--job-seeker', zelda.jobSeekerId, '--yes'], env);
     expect(done).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^Receipt [\w-]{36}, closed 2\d{3}-.*2 applications/),
     });
-    const again = await runIntake(['erase', '--job-seeker', zelda.jobSeekerId, '--yes'], env);
+    const again = await callIntake(['erase', '--job-seeker', zelda.jobSeekerId, '--yes'], env);
     expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('Nothing is held') });
     expect(await findTraces({ database, folders: [blobs.path], words, texts: { said: done.stdout } })).toEqual([]);
 
-    const doctor = await runIntake(['doctor'], { ...env, PRIVACY_KEY: 'another key than the one before' });
+    const doctor = await callIntake(['doctor'], { ...env, PRIVACY_KEY: 'another key than the one before' });
     expect(doctor).toMatchObject({ code: 2, stdout: expect.stringContaining('bad  PRIVACY_KEY: is not the one') });
-    expect((await runIntake(['doctor'], env)).stdout).toContain('ok   PRIVACY_KEY: made the person keys');
+    expect((await callIntake(['doctor'], env)).stdout).toContain('ok   PRIVACY_KEY: made the person keys');
   });
 });
 
@@ -147,12 +147,12 @@ describe('a person who asks what is held', { timeout: 120_000 }, () => {
     using blobs = scratch();
     using parent = scratch();
     const env = toEnvironment(database, board, blobs.path);
-    expect((await runIntake(['sync'], env)).code).toBe(0);
+    expect((await callIntake(['sync'], env)).code).toBe(0);
     board.change(first ?? 0n, { attach: [{ kind: 'resume', content: 'zeldas newer resume', fileName: 'new.pdf' }] });
-    expect((await runIntake(['sync', '--recheck'], env)).code).toBe(0);
+    expect((await callIntake(['sync', '--recheck'], env)).code).toBe(0);
 
     const folder = join(parent.path, 'request');
-    const exported = await runIntake(['export', String(first), '--to', folder, '--json'], env);
+    const exported = await callIntake(['export', String(first), '--to', folder, '--json'], env);
     expect(exported.code, exported.stderr).toBe(0);
     expect(answer(exported.stdout)).toEqual({
       exports: [{ folder, applicationIds: [String(first), String(second)], prefills: 0, files: 3, missing: 0 }],
@@ -182,15 +182,15 @@ describe('a person who asks what is held', { timeout: 120_000 }, () => {
     const others = [...board.truth()].filter(({ email }) => email !== zelda.email).map(({ email }) => email ?? '');
     expect(await findTraces({ database: { query: async () => [] }, folders: [folder], words: others })).toEqual([]);
 
-    expect(await runIntake(['export', String(first), '--to', folder], env)).toMatchObject({
+    expect(await callIntake(['export', String(first), '--to', folder], env)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('is there already'),
     });
-    expect((await runIntake(['export', '999999999', '--to', join(parent.path, 'x')], env)).code).toBe(2);
+    expect((await callIntake(['export', '999999999', '--to', join(parent.path, 'x')], env)).code).toBe(2);
     expect(existsSync(join(parent.path, 'x'))).toBe(false);
 
-    await runIntake(['url', String(first), 'resume'], env);
-    await runIntake(['retry'], env);
+    await callIntake(['url', String(first), 'resume'], env);
+    await callIntake(['retry'], env);
     const audit = await database.query(`SELECT action, application_id, by, facts FROM intake.audit ORDER BY audit_id`);
     expect(audit[0]).toMatchObject({
       action: 'export',
@@ -212,28 +212,28 @@ describe('quarantine', { timeout: 120_000 }, () => {
     poison('{"ID":"neither","Email":"late@example.com"}');
     using blobs = scratch();
     const env = toEnvironment(database, board, blobs.path);
-    await runIntake(['sync'], env);
+    await callIntake(['sync'], env);
     board.clearFaults();
 
-    const listed = await runIntake(['quarantine', 'list', '--json'], env);
+    const listed = await callIntake(['quarantine', 'list', '--json'], env);
     expect(listed.stdout).not.toContain('quarles');
     const elements: { id: string; reason: string }[] = answer(listed.stdout).elements;
     expect(elements).toHaveLength(2);
-    const told = await runIntake(['quarantine', 'list'], env);
+    const told = await callIntake(['quarantine', 'list'], env);
     expect(told.stdout).toContain(elements[0]?.id);
     expect(told.stdout).not.toContain('quarles');
-    const shown = await Promise.all(elements.map(({ id }) => runIntake(['quarantine', 'list', '--show', id], env)));
+    const shown = await Promise.all(elements.map(({ id }) => callIntake(['quarantine', 'list', '--show', id], env)));
     expect(shown.map(({ stdout }) => stdout).join('')).toContain('quarles@example.com');
     expect(await database.query(`SELECT action FROM intake.audit`)).toHaveLength(2);
 
-    const still = await runIntake(['quarantine', 'replay'], env);
+    const still = await callIntake(['quarantine', 'replay'], env);
     expect(still).toMatchObject({ code: 3, stdout: expect.stringContaining('0 could be read') });
     // As if the parser had learned to read them: one is new, the other is an older copy of one that is held.
     await database.query(
       `UPDATE intake.quarantine SET raw = jsonb_set(raw, '{ID}', CASE WHEN raw->>'ID' = 'none' THEN '4711' ELSE to_jsonb($1::bigint) END)`,
       [held?.id],
     );
-    const replayed = await runIntake(['quarantine', 'replay', '--json'], env);
+    const replayed = await callIntake(['quarantine', 'replay', '--json'], env);
     expect(replayed.code, replayed.stderr).toBe(0);
     expect(answer(replayed.stdout)).toEqual({ advertisers: [{ name: 'default', read: 2, added: 1, unusable: 0 }] });
     expect(
@@ -243,7 +243,7 @@ describe('quarantine', { timeout: 120_000 }, () => {
       { application_id: String(held?.id), email: held?.email },
     ]);
     expect(await database.query(`SELECT 1 FROM intake.quarantine WHERE resolved_at IS NULL`)).toEqual([]);
-    expect((await runIntake(['quarantine', 'list'], env)).stdout).toContain('Nothing waits');
-    expect(answer((await runIntake(['quarantine', 'list', '--all', '--json'], env)).stdout).elements).toHaveLength(2);
+    expect((await callIntake(['quarantine', 'list'], env)).stdout).toContain('Nothing waits');
+    expect(answer((await callIntake(['quarantine', 'list', '--all', '--json'], env)).stdout).elements).toHaveLength(2);
   });
 });

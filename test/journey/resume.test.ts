@@ -2,7 +2,7 @@
 import { describe, expect } from 'vitest';
 import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
 import { findDifferences } from '../support/equality.ts';
-import { runIntake, startIntake } from '../support/intake.ts';
+import { callIntake, startIntake } from '../support/intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 
@@ -14,7 +14,7 @@ const kills = 5;
 async function readUndisturbed(): Promise<number> {
   await using database = await openTestDatabase();
   await using board = await openSandbox({ applications, choices: { pageCap } });
-  expect(await runIntake(['backfill', '--no-files'], toEnvironment(database, board))).toMatchObject({ code: 0 });
+  expect(await callIntake(['backfill', '--no-files'], toEnvironment(database, board))).toMatchObject({ code: 0 });
   return board.requests().length;
 }
 
@@ -38,7 +38,7 @@ describe('a backfill that is killed five times', () => {
     for (let kill = 0; kill < kills; kill++) {
       await killAfter(database, board, Math.ceil((needed / (kills + 1)) * (0.5 + Math.random())));
     }
-    const last = await runIntake(['backfill', '--no-files'], { ...toEnvironment(database, board), LEASE: '1s' });
+    const last = await callIntake(['backfill', '--no-files'], { ...toEnvironment(database, board), LEASE: '1s' });
     expect(last).toMatchObject({ code: 0, stdout: expect.stringContaining('coverage proven') });
     expect(await findDifferences(database, board)).toEqual([]);
     expect(board.requests().length).toBeLessThanOrEqual(needed * 1.2);
@@ -63,7 +63,7 @@ describe('a first round whose first answer is too long to be read whole', () => 
     }, 5);
     await ended;
     clearInterval(watch);
-    expect((await runIntake(['sync', '--no-files'], env)).code).toBe(0);
+    expect((await callIntake(['sync', '--no-files'], env)).code).toBe(0);
     expect(await findDifferences(database, board)).toEqual([]);
     expect(await database.query(`SELECT DISTINCT advertiser_id FROM intake.sweeps`)).toEqual([
       { advertiser_id: String(board.advertiserId) },
@@ -109,7 +109,7 @@ describe('a first round that is interrupted', () => {
 
     const asked = board.requests().length;
     board.add(3);
-    expect((await runIntake(['sync', '--no-files'], env)).code).toBe(0);
+    expect((await callIntake(['sync', '--no-files'], env)).code).toBe(0);
     expect(await findDifferences(database, board)).toEqual([]);
     expect(board.requests().length - asked).toBeLessThan(asked * 8);
   });

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/sandbox/server.ts';
-import { runIntake, startIntake } from '../support/intake.ts';
+import { callIntake, startIntake } from '../support/intake.ts';
 import { syncBoard, toEnvironment } from '../support/syncing.ts';
 import { test } from '../support/test-database.ts';
 
@@ -12,7 +12,7 @@ describe('intake status --check', () => {
   }) => {
     await using board = await openSandbox({ applications: 5 });
     const env = toEnvironment(database, board);
-    const check = async () => (await runIntake(['status', '--check'], env)).code;
+    const check = async () => (await callIntake(['status', '--check'], env)).code;
     await syncBoard(database, board);
     expect(await check()).toBe(0);
 
@@ -21,7 +21,7 @@ describe('intake status --check', () => {
     await database.query(
       `UPDATE intake.sweeps SET started_at = started_at - interval '21 minutes', ended_at = ended_at - interval '21 minutes'`,
     );
-    expect(await runIntake(['status', '--check'], env)).toMatchObject({
+    expect(await callIntake(['status', '--check'], env)).toMatchObject({
       code: 8,
       stdout: expect.stringContaining('Nothing was read for 21 minutes'),
     });

@@ -6,7 +6,7 @@ import pg from 'pg';
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/sandbox/server.ts';
 import { findDifferences } from '../support/equality.ts';
-import { runIntake } from '../support/intake.ts';
+import { callIntake, runIntake } from '../support/intake.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 import { isRead, openSettings, probe, spawnWorker, until } from '../support/worker.ts';
 
@@ -35,7 +35,7 @@ describe('a worker', () => {
     expect(metrics).toMatch(/^intake_passes_total\{pass="live",outcome="done"\} [1-9]/m);
     expect(metrics).toContain('intake_applications_taken_total{how="added"} 32');
     expect(metrics).toMatch(/^intake_files_total\{outcome="stored"\} [1-9]/m);
-    const health = await runIntake(['healthcheck'], { ADMIN_PORT: new URL(worker.adminUrl).port });
+    const health = await callIntake(['healthcheck'], { ADMIN_PORT: new URL(worker.adminUrl).port });
     expect(health).toMatchObject({ code: 0, stdout: expect.stringContaining('alive') });
     const taken = await runIntake(['worker'], { ...settings.env, ADMIN_PORT: new URL(worker.adminUrl).port });
     expect(taken).toMatchObject({ code: 2, stderr: expect.stringContaining('ADMIN_PORT: port') });
