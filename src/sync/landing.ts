@@ -120,7 +120,9 @@ export async function commitLanding(
     return {
       sweep: run.sweep,
       outside: isOutside,
-      quiet: isOutside || (!run.booked && done !== null && done.certificate !== 'unproven'),
+      // A poll that brought nothing leaves no trace; any other reading is booked, also when one empty answer ends it.
+      quiet:
+        isOutside || (run.sweep.purpose === 'live' && !run.booked && done !== null && done.certificate !== 'unproven'),
       facts: encode(state.facts),
       dropped: dropped.map((range) => range.from),
       added: added.map((range) => ({ low: range.from, high: range.to, state: range.state, evidence: encode(range) })),

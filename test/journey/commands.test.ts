@@ -36,6 +36,16 @@ describe('intake sync', () => {
     });
   });
 
+  test('of an account that nobody applied to yet ends well, and nothing is called open', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 0 });
+    const env = toEnvironment(database, board);
+    expect(await callIntake(['sync', '--no-files'], env)).toMatchObject({ code: 0 });
+    const { stdout } = await callIntake(['status', '--json'], env);
+    expect(JSON.parse(stdout).advertisers[0]).toMatchObject({ openRanges: 0, coverage: { certificate: 'assumed' } });
+    expect(JSON.parse(stdout).problems).toEqual([]);
+  });
+
   test('without settings ends with 2 and one block that names each, with an example', async () => {
     using elsewhere = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
     const { code, stdout, stderr } = await runIntake(['sync'], {}, elsewhere.path);
