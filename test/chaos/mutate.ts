@@ -70,16 +70,7 @@ const all = files.flatMap(findMutations).map((mutation) => ({ mutation, at: rand
 const chosen = all.sort((a, b) => a.at - b.at).slice(0, Number(options.most));
 
 const root = mkdtempSync(join(tmpdir(), 'intake-mutate-'));
-for (const path of [
-  'src',
-  'test',
-  'migrations',
-  'package.json',
-  'tsconfig.json',
-  'vitest.config.ts',
-  'examples',
-  'docs',
-]) {
+for (const path of ['src', 'test', 'migrations', 'package.json', 'tsconfig.json', 'examples', 'docs']) {
   cpSync(path, join(root, path), { recursive: true });
 }
 symlinkSync(resolve('node_modules'), join(root, 'node_modules'));

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
@@ -13,6 +14,7 @@ class JourneysFirst extends BaseSequencer {
 
 export default defineConfig({
   test: {
+    root: join(import.meta.dirname, '..'),
     include: ['test/**/*.test.ts'],
     exclude: ['test/browser/**', 'test/chaos/**'],
     globalSetup: ['test/support/global-setup.ts'],
