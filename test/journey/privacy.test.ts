@@ -125,6 +125,33 @@ describe('a person who is erased', { timeout: 180_000 }, () => {
   });
 });
 
+describe('with another PRIVACY_KEY', { timeout: 120_000 }, () => {
+  test('nothing is read: who was erased, and what lay of them in quarantine, would return', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 0 });
+    board.add([{ ...zelda, attachments: [] }]);
+    const json = JSON.stringify({ ID: 'none', Email: zelda.email });
+    board.fault({ kind: 'poison', on: 'list', times: null, json });
+    using blobs = scratch();
+    const env = toEnvironment(database, board, blobs.path);
+    await runIntake(['sync'], env);
+    const erased = await runIntake(['erase', '--email', zelda.email, '--yes'], env);
+    expect(erased.stdout).toContain('1 application, 1 element in quarantine');
+
+    // Nobody else is held: the tombstones alone have to tell.
+    const asked = board.requests().length;
+    const other = { ...env, PRIVACY_KEY: 'another key than the one before' };
+    for (const args of [['sync', '--recheck'], ['backfill'], ['quarantine', 'replay'], ['worker']]) {
+      const refused = await runIntake(args, other);
+      expect(refused, args.join(' ')).toMatchObject({ code: 2, stderr: expect.stringContaining('PRIVACY_KEY is not') });
+    }
+    expect(board.requests()).toHaveLength(asked);
+    await runIntake(['sync', '--recheck'], env);
+    expect(board.requests().length).toBeGreaterThan(asked);
+    expect(await findTraces({ database, folders: [blobs.path], words: [...words, zelda.email] })).toEqual([]);
+  });
+});
+
 describe('an id that two advertisers use for different people', { timeout: 120_000 }, () => {
   test('is neither erased nor exported until somebody says whose it is', async () => {
     await using database = await openTestDatabase();
