@@ -16,7 +16,7 @@ const production = {
   NODE_ENV: 'production',
   DATABASE_URL: 'postgres://intake:pw@db/intake',
   BLOBS_URL: 's3://bucket/prefix',
-  PRIVACY_KEY: 'privacy-pw',
+  PRIVACY_KEY: 'privacy-pw, a long one',
 };
 const prefill = {
   AUTH_URL: 'https://auth.example.com/',
@@ -350,7 +350,9 @@ describe('secrets', () => {
     expect(refuse({ ...account, SOURCE_CREDENTIAL_FILE: file }, 'source')).toMatchObject([
       { name: 'SOURCE_CREDENTIAL', text: 'and SOURCE_CREDENTIAL_FILE are both set: keep one of them' },
     ]);
-    expect(load({ ...source, SOURCE_CREDENTIAL: '', PRIVACY_KEY: 'x' }, 'privacy').privacy.key.file).toBeNull();
+    expect(
+      load({ ...source, SOURCE_CREDENTIAL: '', PRIVACY_KEY: 'x'.repeat(16) }, 'privacy').privacy.key.file,
+    ).toBeNull();
     for (const [path, why] of [
       [file, 'is empty'],
       ['/nowhere', 'does not exist'],
@@ -524,6 +526,14 @@ describe('what a checkout keeps', () => {
     expect(loadConfig({}, { needs: ['privacy'], stateDir: state }).privacy.key.reveal()).toBe(first);
     expect(statSync(join(state, 'privacy-key')).mode & 0o777).toBe(0o600);
     expect(readFileSync(join(state, 'privacy-key'), 'utf8')).toBe(`${first}\n`);
+  });
+
+  it('a privacy key that could be guessed is refused', () => {
+    expect(refuse({ PRIVACY_KEY: 'x'.repeat(15) }, 'privacy')).toMatchObject([
+      { name: 'PRIVACY_KEY', text: 'must be at least 16 characters long, without control characters' },
+    ]);
+    expect(refusedNames({ PRIVACY_KEY: `x${' '.repeat(20)}` }, 'privacy')).toEqual(['PRIVACY_KEY']);
+    expect(load({ PRIVACY_KEY: 'x'.repeat(16) }, 'privacy').privacy.key.reveal()).toHaveLength(16);
   });
 
   it('a privacy key that cannot be made is a problem, not a crash', () => {
