@@ -2,11 +2,12 @@
 
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openDemoSettings } from '../../src/config/local.ts';
 import { type Setting, sections, settings } from '../../src/config/settings.ts';
+import { toStateDir } from '../../src/config/state-dir.ts';
 import { ConfigProblems, loadConfig, type Need, type Problem } from '../../src/config.ts';
 
 const all: readonly Need[] = ['database', 'source', 'sync', 'blobs', 'admin', 'prefill', 'privacy'];
@@ -59,7 +60,7 @@ describe('defaults', () => {
       database: { url: 'embedded', directUrl: null },
       source: { format: 'json', requestsPerSecond: 10, concurrency: 8, idleTimeoutMs: 30_000 },
       sync: { schedule: '*/5 * * * *', recheckSchedule: '17 3 * * *', lagMs: 900_000, startAt: null, leaseMs: 30_000 },
-      blobs: { place: { kind: 'disk', path: '.intake/blobs' } },
+      blobs: { place: { kind: 'disk', path: join(stateDir, 'blobs') } },
       admin: { host: '127.0.0.1', port: 9090, login: null },
       prefill: null,
       privacy: { retentionMs: null },
@@ -526,6 +527,21 @@ describe('what a checkout keeps', () => {
     expect(loadConfig({}, { needs: ['privacy'], stateDir: state }).privacy.key.reveal()).toBe(first);
     expect(statSync(join(state, 'privacy-key')).mode & 0o777).toBe(0o600);
     expect(readFileSync(join(state, 'privacy-key'), 'utf8')).toBe(`${first}\n`);
+  });
+
+  it('lies in the checkout beside the embedded database, from whichever folder a command is run', () => {
+    const place = (env: Env) => loadConfig({ ...account, ...env }, { needs: ['blobs'] }).blobs.place;
+    const ours = { kind: 'disk', path: resolve('.intake/blobs') };
+    for (const env of [{}, { DATABASE_URL: '' }, { DATABASE_URL: ' embedded ' }]) {
+      expect(toStateDir(env)).toBe(resolve('.intake'));
+      expect(place(env)).toEqual(ours);
+    }
+    // The key of one database must not be made beside another: a named one keeps to the working folder.
+    for (const env of [{ DATABASE_URL: 'postgres://real@h/d' }, { DATABASE_URL_FILE: '/run/secrets/url' }]) {
+      expect(toStateDir(env)).toBe('.intake');
+      expect(place(env)).toEqual({ kind: 'disk', path: '.intake/blobs' });
+    }
+    expect(place({ BLOBS_URL: 'file:here/blobs' })).toEqual({ kind: 'disk', path: 'here/blobs' });
   });
 
   it('a privacy key that could be guessed is refused', () => {
