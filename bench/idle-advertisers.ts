@@ -77,7 +77,7 @@ async function measure(db: Database, url: string, folder: string, advertisers: n
       SYNC_SCHEDULE: '* * * * * *',
       RECHECK_SCHEDULE: 'off',
       BLOBS_URL: `file:${folder}/blobs`,
-      PRIVACY_KEY: 'bench',
+      PRIVACY_KEY: 'a privacy key for the benches',
     },
   };
   const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill'] as const;

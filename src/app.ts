@@ -18,6 +18,7 @@ import type { DrainSummary } from './sync/drain-summary.ts';
 import { type Estimate, estimate } from './sync/estimate.ts';
 import { examineBlobs, examineDatabase, examineKey, examineSource, type Finding } from './sync/examine.ts';
 import { createPace, type TakeTurn } from './sync/pace.ts';
+import { requireKey } from './sync/privacy-key.ts';
 import { syncRound } from './sync/round.ts';
 import type { SweepDeps, SweepSummary, SweepTotals } from './sync/sweep.ts';
 
@@ -203,6 +204,7 @@ async function overAdvertisers(
   work: (deps: SweepDeps, account: Account, owner: string) => Promise<readonly SweepSummary[]>,
 ): Promise<ReadingOutcome> {
   await using app = await openStoreOf(config, role, request.signal, patienceMs, request.crashPoint);
+  await requireKey(app.store);
   await using sources = new AsyncDisposableStack();
   const owner = `${role} on ${hostname()} (${process.pid}, ${randomUUID().slice(0, 8)})`;
   const paces = new Map<string, TakeTurn>();

@@ -2,12 +2,13 @@
 // The environment is an argument. No problem, warning or inspection ever shows a secret, nor any other refused text.
 
 import { type Advertiser, loadAdvertisers } from './config/advertisers.ts';
-import { type Environment, loadLocalPrivacyKey, withDemoSettings } from './config/local.ts';
+import { type Environment, loadLocalPrivacyKey, withDemoSettings, withLocalBlobs } from './config/local.ts';
 import { findNearMiss } from './config/near-miss.ts';
 import { type Draft, rules } from './config/rules.ts';
 import { explainUnreadable, loadSecret, Secret } from './config/secret.ts';
 import { type Section, type Setting, sections, settings, type Values } from './config/settings.ts';
 import { toStaleAfterMs } from './config/staleness.ts';
+import { toStateDir } from './config/state-dir.ts';
 
 /** A part of the configuration that a command can ask for; what it does not ask for is neither required nor read. */
 export type Need = Exclude<Section, 'process'>;
@@ -20,14 +21,14 @@ export type Config<N extends Need = Need> = ReturnType<typeof toBase> & {
 /** Reads the parts a command needs. Throws ConfigProblems with everything that is wrong with them. */
 export function loadConfig<const N extends Need>(
   env: Environment,
-  { needs, stateDir = '.intake' }: { readonly needs: readonly N[]; readonly stateDir?: string },
+  { needs, stateDir = toStateDir(env) }: { readonly needs: readonly N[]; readonly stateDir?: string },
 ): Config<N> {
   const problems: Problem[] = [];
   const warnings: string[] = [];
   const report = (name: string, text: string) => void problems.push({ name, text, example: toExample(name) });
   const production = env.NODE_ENV?.trim() === 'production';
   const draft: Draft = { production, report, warn: (name, text) => void warnings.push(`${name} ${text}`) };
-  const layered = production ? env : withDemoSettings(env, stateDir);
+  const layered = production ? env : withLocalBlobs(withDemoSettings(env, stateDir), stateDir);
 
   reportNearMisses(env, draft);
   const read = <S extends Section>(section: S): Values<S> => {

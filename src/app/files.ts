@@ -143,7 +143,8 @@ export async function retryOnce(
   return count;
 }
 
-interface Held extends AsyncDisposable {
+/** Store and blobs, and the advertisers that were chosen. */
+export interface Held extends AsyncDisposable {
   readonly store: Store;
   readonly blobs: BlobStore;
   readonly advertisers: readonly bigint[];

@@ -1,7 +1,8 @@
 // The commands that protect people, wired: erase, export, retention; and the chores with which a worker finishes what was interrupted,
 // and lets go what has come of age. Opens what they need through opening.ts; decides nothing.
 import type { Config } from '../config.ts';
-import type { ErasureJob, Sought } from '../domain/erasure.ts';
+import { type ErasureJob, isNothing, type Sought } from '../domain/erasure.ts';
+import { SeveralFit } from '../domain/trouble.ts';
 import type { Log } from '../log.ts';
 import type { Person } from '../store/persons.ts';
 import type { Store } from '../store/store.ts';
@@ -10,7 +11,7 @@ import { type EraseDeps, erase, finishErasure, finishErasures, type RetentionSum
 import { type ExportSummary, exportPerson } from '../sync/export.ts';
 import { toActor } from './actor.ts';
 import { openStoreOf } from './database.ts';
-import { type FilesConfig, openHeld } from './files.ts';
+import { type FilesConfig, type Held, openHeld } from './files.ts';
 import { loadKnownIds, openBlobsOf } from './opening.ts';
 
 export type { ErasureCounts, ErasureJob, Sought } from '../domain/erasure.ts';
@@ -36,7 +37,7 @@ export async function previewErasure(
   return found;
 }
 
-/** Erases and waits for the receipts. */
+/** Erases and waits for the receipts. An address is one person everywhere; an id must fit one advertiser only. */
 export async function eraseOnce(
   config: FilesConfig,
   request: Chosen & { readonly sought: Sought; readonly onStep?: EraseDeps['onStep'] },
@@ -44,30 +45,36 @@ export async function eraseOnce(
   await using held = await openHeld(config, 'erase', request);
   const { sought, signal, onStep } = request;
   const receipts: ErasureJob[] = [];
-  for (const advertiserId of held.advertisers) {
+  const advertisers = sought.by === 'address' ? held.advertisers : await findHolder(held, sought);
+  for (const advertiserId of advertisers) {
     receipts.push(...(await erase({ ...held, onStep }, { advertiserId, sought, by: toActor(), signal })));
   }
   return receipts;
 }
 
-/** Writes a person's rows and files into a folder, for each advertiser that knows the application; there should be one. */
+/** Writes a person's rows and files into a folder; null when no advertiser knows the application. */
 export async function exportOnce(
   config: FilesConfig,
   request: Chosen & { readonly applicationId: bigint; readonly folder: string },
-): Promise<ExportSummary[]> {
+): Promise<ExportSummary | null> {
   await using held = await openHeld(config, 'export', request);
   const { applicationId, folder, signal } = request;
-  const known: bigint[] = [];
-  for (const id of held.advertisers) {
-    if ((await held.store.findPerson(id, { by: 'application', applicationId })).counts.applications > 0) known.push(id);
+  const [advertiserId] = await findHolder(held, { by: 'application', applicationId });
+  if (advertiserId === undefined) return null;
+  return await exportPerson(held, { advertiserId, applicationId, folder, by: toActor(), signal });
+}
+
+/** The advertiser at which something is held by this id, or is on its way out; none, or one. */
+// Spec silent: whether ids are unique beyond one advertiser.
+async function findHolder({ store, advertisers }: Held, sought: Sought): Promise<readonly bigint[]> {
+  const fitting: bigint[] = [];
+  for (const id of advertisers) {
+    const isHeld = !isNothing((await store.findPerson(id, sought)).counts);
+    // The rows of an interrupted erasure are gone: without its job the person of another advertiser would be the only one left.
+    if (isHeld || (await store.loadOpenErasures(id, sought)).length > 0) fitting.push(id);
   }
-  const written: ExportSummary[] = [];
-  for (const advertiserId of known) {
-    const to = known.length > 1 ? `${folder}-${advertiserId}` : folder;
-    const summary = await exportPerson(held, { advertiserId, applicationId, folder: to, by: toActor(), signal });
-    if (summary) written.push(summary);
-  }
-  return written;
+  if (fitting.length > 1) throw new SeveralFit(fitting);
+  return fitting;
 }
 
 /** The moment before which applications are older than RETENTION; null when it is off. */

@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import type { Config } from '../config.ts';
 import { parseElement } from '../source/wire.ts';
 import type { Quarantined, QuarantinedText } from '../store/quarantine.ts';
+import { requireKey } from '../sync/privacy-key.ts';
 import { type ReplaySummary, replay } from '../sync/replay.ts';
 import { toActor } from './actor.ts';
 import { openStoreOf } from './database.ts';
@@ -55,6 +56,7 @@ export async function replayQuarantine(
   request: Chosen & { readonly id: string | null },
 ): Promise<(ReplaySummary & { readonly name: string })[]> {
   await using app = await openStoreOf(config, 'quarantine', request.signal);
+  await requireKey(app.store);
   const owner = `quarantine on ${hostname()} (${process.pid}, ${randomUUID().slice(0, 8)})`;
   const outcomes = [];
   for (const { name, advertiserId: configured } of toChosen(config, request.advertiser)) {

@@ -17,6 +17,7 @@ import { examineDatabase, examineWork } from '../sync/examine.ts';
 import { createPace, type TakeTurn } from '../sync/pace.ts';
 import type { Pass } from '../sync/pass.ts';
 import { patiently } from '../sync/patience.ts';
+import { requireKey } from '../sync/privacy-key.ts';
 import { type Beat, createPulse } from '../sync/pulse.ts';
 import { startWorker, type Worker } from '../sync/worker.ts';
 import { type AdminOptions, openAdmin } from '../web/admin-server.ts';
@@ -95,7 +96,10 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
       signal,
       onWait: (err, waitMs) => log.warn({ waitMs: Math.round(waitMs), err }, 'the database is waited for'),
     },
-    () => store.ensureSchema({ directUrl: place.directUrl, signal }),
+    async () => {
+      await store.ensureSchema({ directUrl: place.directUrl, signal });
+      await requireKey(store);
+    },
   );
   const accounts = openAccounts(config, store, stack);
   let wake = () => {};

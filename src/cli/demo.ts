@@ -1,6 +1,8 @@
 // `intake demo`: the whole of Intake on one machine without an account: embedded Postgres, the sandbox, a first full round,
 // a look at the rows, then a live worker until Ctrl-C. What it leaves in .intake/ lets the next demo go on where this one stopped.
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { checkoutStateDir } from '../config/state-dir.ts';
 import type { Sandbox } from '../sandbox/server.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
@@ -13,8 +15,7 @@ interface DemoOptions {
   readonly applications: string;
 }
 
-const stateDir = '.intake';
-const boardFile = `${stateDir}/demo-board.json`;
+const boardFile = join(checkoutStateDir, 'demo-board.json');
 const betweenArrivalsMs = 5_000;
 
 export const demo = command<DemoOptions>({
@@ -31,7 +32,7 @@ export const demo = command<DemoOptions>({
   async run(context, options) {
     const { terminal } = context;
     const { findRunningDemo, openDemoSettings } = await import('../config/local.ts');
-    const running = findRunningDemo(stateDir);
+    const running = findRunningDemo(checkoutStateDir);
     if (running !== null) {
       throw new Failure(exitCodes.held, `A demo already runs in this checkout (process ${running}).`, {
         kept: 'Everything, untouched.',
@@ -52,7 +53,7 @@ export const demo = command<DemoOptions>({
       SOURCE_RATE: 'off',
       DATABASE_URL: 'embedded',
     };
-    using _settings = openDemoSettings(env, stateDir);
+    using _settings = openDemoSettings(env, checkoutStateDir);
     const config = loadConfig(
       { ...env, NODE_ENV: 'development' },
       { needs: ['database', 'source', 'sync', 'blobs', 'admin', 'prefill', 'privacy'] },
@@ -86,7 +87,7 @@ async function openBoard(applications: number): Promise<Board> {
   now = Date.now;
   const added = [...kept.added];
   const save = () => {
-    mkdirSync(stateDir, { recursive: true });
+    mkdirSync(checkoutStateDir, { recursive: true });
     // Whole or not at all: half a file would be a new board, of strangers.
     writeFileSync(`${boardFile}.new`, JSON.stringify({ ...kept, added }));
     renameSync(`${boardFile}.new`, boardFile);

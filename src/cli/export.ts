@@ -31,20 +31,18 @@ export const exportCommand = command<ExportOptions>({
     requireAdvertiser(config.source.advertisers, advertiser);
     const { exportOnce } = await import('../app/privacy.ts');
     const written = await exportOnce(config, { applicationId, folder, advertiser, signal });
-    if (written.length === 0) {
+    if (written === null) {
       throw new Failure(exitCodes.usage, 'There is no such application, or it was erased.', {
         kept: 'Everything, untouched.',
         next: 'Check the id; intake status shows which advertisers are held.',
       });
     }
-    terminal.result({ exports: written }, () =>
-      written
-        .map(
-          ({ folder: path, applicationIds, prefills, files, missing }) =>
-            `${path}: applications ${applicationIds.join(', ')}; ${files} files, ${prefills} prefills${missing > 0 ? `; ${missing} files are not in the store: intake verify` : ''}.`,
-        )
-        .join('\n'),
+    const { applicationIds, prefills, files, missing } = written;
+    terminal.result(
+      { exports: [written] },
+      () =>
+        `${written.folder}: applications ${applicationIds.join(', ')}; ${files} files, ${prefills} prefills${missing > 0 ? `; ${missing} files are not in the store: intake verify` : ''}.`,
     );
-    return written.some(({ missing }) => missing > 0) ? exitCodes.incomplete : exitCodes.done;
+    return missing > 0 ? exitCodes.incomplete : exitCodes.done;
   },
 });

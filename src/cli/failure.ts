@@ -1,7 +1,15 @@
 // One form for every error a person meets: what happened, what was kept, what to do next, and the exit code.
 // Turns what the rooms below throw into that form. A stack is shown for our own mistakes only.
 
-import { LaneHeld, SchemaTrouble, SettingTrouble, Trouble, type TroubleKind, WrongStore } from '../domain/trouble.ts';
+import {
+  LaneHeld,
+  SchemaTrouble,
+  SettingTrouble,
+  SeveralFit,
+  Trouble,
+  type TroubleKind,
+  WrongStore,
+} from '../domain/trouble.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 
 /** What a command throws when it knows what to tell the person. */
@@ -65,6 +73,13 @@ export async function toFailure(error: unknown, signal: AbortSignal): Promise<Fa
     return new Failure(exitCodes.held, error.message, {
       kept: 'Everything, untouched.',
       next: 'Wait for the other process or stop it; intake status shows what it does.',
+      cause: error,
+    });
+  }
+  if (error instanceof SeveralFit) {
+    return new Failure(exitCodes.usage, error.message, {
+      kept: 'Everything, untouched.',
+      next: 'Name one with --advertiser; intake status shows which name has which id.',
       cause: error,
     });
   }

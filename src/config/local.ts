@@ -10,7 +10,7 @@ import { loadSecret, type Secret } from './secret.ts';
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Leaves a demo's settings for the commands beside it, until it is disposed. */
-export function openDemoSettings(env: Readonly<Record<string, string>>, stateDir = '.intake'): Disposable {
+export function openDemoSettings(env: Readonly<Record<string, string>>, stateDir: string): Disposable {
   const file = join(stateDir, 'demo.json');
   mkdirSync(stateDir, { recursive: true });
   rmSync(file, { force: true });
@@ -23,7 +23,7 @@ export function openDemoSettings(env: Readonly<Record<string, string>>, stateDir
 }
 
 /** The process of a demo that runs in this checkout, or null. */
-export function findRunningDemo(stateDir = '.intake'): number | null {
+export function findRunningDemo(stateDir: string): number | null {
   const demo = loadDemo(join(stateDir, 'demo.json'));
   return demo !== undefined && demo.pid !== process.pid && isAlive(demo.pid) ? demo.pid : null;
 }
@@ -40,6 +40,11 @@ export function withDemoSettings(env: Environment, stateDir: string): Environmen
     (name) => isSet(env, `${name}_FILE`) || (isSet(env, name) && env[name] !== demo.env[name]),
   );
   return foreign ? env : { ...demo.env, ...Object.fromEntries(Object.entries(env).filter(([, text]) => text)) };
+}
+
+/** The environment with a folder for files underneath; one that is named is taken as it is. */
+export function withLocalBlobs(env: Environment, stateDir: string): Environment {
+  return isSet(env, 'BLOBS_URL') ? env : { ...env, BLOBS_URL: `file:${join(stateDir, 'blobs')}` };
 }
 
 /** The checkout's own privacy key, made on first need. */

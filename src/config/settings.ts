@@ -249,9 +249,9 @@ export const sections = {
   privacy: {
     PRIVACY_KEY: {
       secret: true,
-      meaning: 'keys person keys and tombstones; if it is lost, erased people could return',
+      meaning: 'keys person keys and tombstones; at least 16 characters; if it is lost, erased people could return',
       example: 'a-long-random-text',
-      read: read.line,
+      read: read.longSecret,
       absent: 'kept in .intake/ outside production, required in production',
     },
     RETENTION: {

@@ -71,6 +71,11 @@ export const advertiserId = value('must be the digits of a positive integer', (t
 /** Any text without control characters. */
 export const line = value('must not contain control characters', (text) => (hasControl(text) ? undefined : text));
 
+/** A text that is not guessed by trying: at least 16 characters, none of them a control character. */
+export const longSecret = value('must be at least 16 characters long, without control characters', (text) =>
+  text.trim().length >= 16 && !hasControl(text) ? text : undefined,
+);
+
 /** What goes into `Authorization: SWS <value>`. */
 export const credential = value(
   'must be visible ASCII without spaces around it, and without the word SWS (which is added)',

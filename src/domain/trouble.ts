@@ -51,6 +51,17 @@ export class SchemaTrouble extends Trouble {
   }
 }
 
+/** An id names different people at different advertisers, and nobody said which one is meant. */
+export class SeveralFit extends Trouble {
+  constructor(advertiserIds: readonly bigint[]) {
+    super(
+      'mismatch',
+      `This id is held at ${advertiserIds.length} advertisers (${advertiserIds.join(', ')}), where it may name different people.`,
+    );
+    this.name = 'SeveralFit';
+  }
+}
+
 /** The same lane of an advertiser is held by a living process. */
 export class LaneHeld extends Trouble {
   constructor(message: string) {

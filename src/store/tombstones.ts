@@ -64,10 +64,15 @@ export async function setTombstones(
 /** How PRIVACY_KEY compares with what it once made. */
 export type KeyState = 'matches' | 'differs' | 'untried';
 
-/** Recomputes some person keys and tombstones: of the oldest and newest applications, and of those erased last. */
+/** So many applications at each end are looked through: a start costs the same however many retention has emptied. */
+const mostLookedThrough = 100;
+
+/** Recomputes some person keys and tombstones: of the oldest and newest applications, and of the highest that was erased. */
 export async function loadKeyState(db: Queryable, key: KeyObject): Promise<KeyState> {
-  const ends = (order: string) => `(SELECT a.job_seeker_id, a.email, a.person_key FROM intake.applications a
-    WHERE a.advertiser_id = v.advertiser_id AND a.person_key IS NOT NULL ORDER BY a.application_id ${order} LIMIT 5)`;
+  const ends = (order: string) => `(SELECT e.job_seeker_id, e.email, e.person_key FROM (
+      SELECT * FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id
+      ORDER BY a.application_id ${order} LIMIT ${mostLookedThrough}) AS e
+    WHERE e.person_key IS NOT NULL LIMIT 5)`;
   const people = await db.query<{
     advertiser_id: bigint;
     job_seeker_id: string | null;
@@ -77,20 +82,19 @@ export async function loadKeyState(db: Queryable, key: KeyObject): Promise<KeySt
     `SELECT v.advertiser_id, a.* FROM intake.advertisers v
      CROSS JOIN LATERAL (${ends('ASC')} UNION ALL ${ends('DESC')}) AS a LIMIT 500`,
   );
-  const erased = await db.query<{ advertiser_id: bigint; application_id: bigint }>(
-    `SELECT advertiser_id, application_id FROM intake.applications WHERE erased_at IS NOT NULL
-     ORDER BY erased_at DESC LIMIT 20`,
-  );
-  if (people.length + erased.length === 0) return 'untried';
   const isOther = (row: (typeof people)[number]) =>
     toPersonKey(key, row.advertiser_id, { jobSeekerId: row.job_seeker_id, email: row.email }) !== row.person_key;
   if (people.some(isOther)) return 'differs';
+  const erased = await db.query<{ advertiser_id: bigint; erased_through: bigint }>(
+    `SELECT advertiser_id, erased_through FROM intake.advertisers WHERE erased_through IS NOT NULL`,
+  );
+  if (people.length + erased.length === 0) return 'untried';
   const remembered = await db.query(
     `SELECT 1 FROM unnest($1::bigint[], $2::bytea[]) AS t (advertiser_id, tombstone)
      JOIN intake.erasures e USING (advertiser_id, tombstone)`,
     [
       erased.map((row) => row.advertiser_id),
-      erased.map((row) => toTombstone(key, row.advertiser_id, 'application', String(row.application_id))),
+      erased.map((row) => toTombstone(key, row.advertiser_id, 'application', String(row.erased_through))),
     ],
   );
   return remembered.length === erased.length ? 'matches' : 'differs';

@@ -3,9 +3,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BlobStore } from '../domain/blob.ts';
 import { type ErasureJob, isBraked, type Sought } from '../domain/erasure.ts';
-import { SettingTrouble } from '../domain/trouble.ts';
 import type { Store } from '../store/store.ts';
 import { deleteLeavingResumes } from './prefill.ts';
+import { requireKey } from './privacy-key.ts';
 
 export interface EraseDeps {
   readonly store: Store;
@@ -32,14 +32,6 @@ export async function erase(deps: EraseDeps, request: EraseRequest): Promise<Era
     receipts.push(await finishErasure(deps, job, signal));
   }
   return receipts;
-}
-
-/** A tombstone made with another key protects nobody. */
-async function requireKey(store: Store): Promise<void> {
-  if ((await store.loadKeyState()) !== 'differs') return;
-  throw new SettingTrouble(
-    'PRIVACY_KEY is not the key that this database was filled with: what is erased with another one could return. Nothing was erased.',
-  );
 }
 
 /** Goes on with a job to its receipt. Any number of processes may do it at once: every step can be repeated. */

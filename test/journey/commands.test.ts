@@ -48,7 +48,9 @@ describe('intake sync', () => {
 
   test('without settings ends with 2 and one block that names each, with an example', async () => {
     using elsewhere = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
-    const { code, stdout, stderr } = await runIntake(['sync'], {}, elsewhere.path);
+    // With a database that is named, a demo that happens to run in this checkout is left alone.
+    const env = { DATABASE_URL: 'postgres://nobody@localhost/none' };
+    const { code, stdout, stderr } = await runIntake(['sync'], env, elsewhere.path);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain('SOURCE_URL');
     expect(stderr).toContain('SOURCE_CREDENTIAL');

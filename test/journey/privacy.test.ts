@@ -5,10 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/sandbox/server.ts';
+import { openStore } from '../../src/store/store.ts';
 import { findTraces } from '../support/dump.ts';
 import { callIntake, type Ended, runIntake, startIntake } from '../support/intake.ts';
-import { toEnvironment } from '../support/syncing.ts';
+import { testPrivacyKey, toEnvironment } from '../support/syncing.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';
+import { openSettings } from '../support/worker.ts';
 
 const answer = (text: string) => JSON.parse(text.trim().split('\n').at(-1) ?? '');
 const scratch = () => mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
@@ -120,6 +122,77 @@ describe('a person who is erased', { timeout: 180_000 }, () => {
     const doctor = await callIntake(['doctor'], { ...env, PRIVACY_KEY: 'another key than the one before' });
     expect(doctor).toMatchObject({ code: 2, stdout: expect.stringContaining('bad  PRIVACY_KEY: is not the one') });
     expect((await callIntake(['doctor'], env)).stdout).toContain('ok   PRIVACY_KEY: made the person keys');
+  });
+});
+
+describe('with another PRIVACY_KEY', { timeout: 120_000 }, () => {
+  test('nothing is read: who was erased, and what lay of them in quarantine, would return', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 0 });
+    board.add([{ ...zelda, attachments: [] }]);
+    const json = JSON.stringify({ ID: 'none', Email: zelda.email });
+    board.fault({ kind: 'poison', on: 'list', times: null, json });
+    using blobs = scratch();
+    const env = toEnvironment(database, board, blobs.path);
+    await runIntake(['sync'], env);
+    const erased = await runIntake(['erase', '--email', zelda.email, '--yes'], env);
+    expect(erased.stdout).toContain('1 application, 1 element in quarantine');
+
+    // Nobody else is held: the tombstones alone have to tell.
+    const asked = board.requests().length;
+    const other = { ...env, PRIVACY_KEY: 'another key than the one before' };
+    for (const args of [['sync', '--recheck'], ['backfill'], ['quarantine', 'replay'], ['worker']]) {
+      const refused = await runIntake(args, other);
+      expect(refused, args.join(' ')).toMatchObject({ code: 2, stderr: expect.stringContaining('PRIVACY_KEY is not') });
+    }
+    expect(board.requests()).toHaveLength(asked);
+    await runIntake(['sync', '--recheck'], env);
+    expect(board.requests().length).toBeGreaterThan(asked);
+    expect(await findTraces({ database, folders: [blobs.path], words: [...words, zelda.email] })).toEqual([]);
+  });
+});
+
+describe('an id that two advertisers use for different people', { timeout: 120_000 }, () => {
+  test('is neither erased nor exported until somebody says whose it is', async () => {
+    await using database = await openTestDatabase();
+    const others = { applications: 0, firstId: 500_001n };
+    await using board = await openSandbox({ ...others, advertisers: [others] });
+    const [mine, yours] = board.advertisers;
+    const [id] = mine?.add([{ ...zelda, attachments: [] }]) ?? [];
+    expect(yours?.add([{ ...zelda, email: 'somebody.else@example.com', attachments: [] }])).toEqual([id]);
+    await using settings = await openSettings(database, board);
+    const { env } = settings;
+    using parent = scratch();
+    const folder = join(parent.path, 'request');
+    expect((await runIntake(['sync'], env)).code).toBe(0);
+    const loadHolders = () =>
+      database.query(`SELECT advertiser_id FROM intake.applications WHERE erased_at IS NULL ORDER BY advertiser_id`);
+
+    const eraseIt = ['erase', '--application', String(id), '--yes'];
+    const exportIt = ['export', String(id), '--to', folder];
+    for (const args of [eraseIt, ['erase', '--job-seeker', zelda.jobSeekerId, '--yes'], exportIt]) {
+      const refused = await runIntake(args, env);
+      expect(refused, args.join(' ')).toMatchObject({ code: 2, stderr: expect.stringContaining('--advertiser') });
+    }
+    expect(await loadHolders()).toHaveLength(2);
+    expect(readdirSync(parent.path)).toEqual([]);
+    const dry = await runIntake(['erase', '--application', String(id), '--dry-run', '--json'], env);
+    expect(answer(dry.stdout).advertisers).toMatchObject([
+      { counts: { applications: 1 } },
+      { counts: { applications: 1 } },
+    ]);
+
+    // Begun at one and interrupted: the other is the only one held by now, and still not meant.
+    const sought = { by: 'application', applicationId: id ?? 0n } as const;
+    {
+      await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
+      await store.beginErasure({ advertiserId: mine?.advertiserId ?? 0n, sought, by: 'test' });
+    }
+    expect((await runIntake(eraseIt, env)).code).toBe(2);
+    const done = await runIntake([...eraseIt, '--advertiser', 'account-1'], env);
+    expect(done).toMatchObject({ code: 0, stdout: expect.stringContaining('1 application') });
+    expect(await loadHolders()).toEqual([{ advertiser_id: String(yours?.advertiserId) }]);
+    expect((await runIntake(exportIt, env)).code).toBe(0);
   });
 });
 

@@ -2,11 +2,12 @@
 
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openDemoSettings } from '../../src/config/local.ts';
 import { type Setting, sections, settings } from '../../src/config/settings.ts';
+import { toStateDir } from '../../src/config/state-dir.ts';
 import { ConfigProblems, loadConfig, type Need, type Problem } from '../../src/config.ts';
 
 const all: readonly Need[] = ['database', 'source', 'sync', 'blobs', 'admin', 'prefill', 'privacy'];
@@ -16,7 +17,7 @@ const production = {
   NODE_ENV: 'production',
   DATABASE_URL: 'postgres://intake:pw@db/intake',
   BLOBS_URL: 's3://bucket/prefix',
-  PRIVACY_KEY: 'privacy-pw',
+  PRIVACY_KEY: 'privacy-pw, a long one',
 };
 const prefill = {
   AUTH_URL: 'https://auth.example.com/',
@@ -59,7 +60,7 @@ describe('defaults', () => {
       database: { url: 'embedded', directUrl: null },
       source: { format: 'json', requestsPerSecond: 10, concurrency: 8, idleTimeoutMs: 30_000 },
       sync: { schedule: '*/5 * * * *', recheckSchedule: '17 3 * * *', lagMs: 900_000, startAt: null, leaseMs: 30_000 },
-      blobs: { place: { kind: 'disk', path: '.intake/blobs' } },
+      blobs: { place: { kind: 'disk', path: join(stateDir, 'blobs') } },
       admin: { host: '127.0.0.1', port: 9090, login: null },
       prefill: null,
       privacy: { retentionMs: null },
@@ -350,7 +351,9 @@ describe('secrets', () => {
     expect(refuse({ ...account, SOURCE_CREDENTIAL_FILE: file }, 'source')).toMatchObject([
       { name: 'SOURCE_CREDENTIAL', text: 'and SOURCE_CREDENTIAL_FILE are both set: keep one of them' },
     ]);
-    expect(load({ ...source, SOURCE_CREDENTIAL: '', PRIVACY_KEY: 'x' }, 'privacy').privacy.key.file).toBeNull();
+    expect(
+      load({ ...source, SOURCE_CREDENTIAL: '', PRIVACY_KEY: 'x'.repeat(16) }, 'privacy').privacy.key.file,
+    ).toBeNull();
     for (const [path, why] of [
       [file, 'is empty'],
       ['/nowhere', 'does not exist'],
@@ -524,6 +527,29 @@ describe('what a checkout keeps', () => {
     expect(loadConfig({}, { needs: ['privacy'], stateDir: state }).privacy.key.reveal()).toBe(first);
     expect(statSync(join(state, 'privacy-key')).mode & 0o777).toBe(0o600);
     expect(readFileSync(join(state, 'privacy-key'), 'utf8')).toBe(`${first}\n`);
+  });
+
+  it('lies in the checkout beside the embedded database, from whichever folder a command is run', () => {
+    const place = (env: Env) => loadConfig({ ...account, ...env }, { needs: ['blobs'] }).blobs.place;
+    const ours = { kind: 'disk', path: resolve('.intake/blobs') };
+    for (const env of [{}, { DATABASE_URL: '' }, { DATABASE_URL: ' embedded ' }]) {
+      expect(toStateDir(env)).toBe(resolve('.intake'));
+      expect(place(env)).toEqual(ours);
+    }
+    // The key of one database must not be made beside another: a named one keeps to the working folder.
+    for (const env of [{ DATABASE_URL: 'postgres://real@h/d' }, { DATABASE_URL_FILE: '/run/secrets/url' }]) {
+      expect(toStateDir(env)).toBe('.intake');
+      expect(place(env)).toEqual({ kind: 'disk', path: '.intake/blobs' });
+    }
+    expect(place({ BLOBS_URL: 'file:here/blobs' })).toEqual({ kind: 'disk', path: 'here/blobs' });
+  });
+
+  it('a privacy key that could be guessed is refused', () => {
+    expect(refuse({ PRIVACY_KEY: 'x'.repeat(15) }, 'privacy')).toMatchObject([
+      { name: 'PRIVACY_KEY', text: 'must be at least 16 characters long, without control characters' },
+    ]);
+    expect(refusedNames({ PRIVACY_KEY: `x${' '.repeat(20)}` }, 'privacy')).toEqual(['PRIVACY_KEY']);
+    expect(load({ PRIVACY_KEY: 'x'.repeat(16) }, 'privacy').privacy.key.reveal()).toHaveLength(16);
   });
 
   it('a privacy key that cannot be made is a problem, not a crash', () => {
