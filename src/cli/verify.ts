@@ -36,12 +36,16 @@ export const verify = command<VerifyOptions>({
       verifyOnce(config, { share, advertiser, signal, onStep }),
     );
     const isDamaged = found.missing + found.damaged > 0;
+    const { unrepaired } = found;
     terminal.result(found, () =>
       [
         `${found.blobs} blobs compared, the bytes of ${found.read} read (${prettyBytes(found.readBytes)}).`,
         isDamaged
           ? `${found.missing} missing, ${found.damaged} damaged: ${found.requeued} files are queued again${found.lost > 0 ? `, ${found.lost} earlier versions are lost` : ''}. Next: intake sync`
-          : 'None is missing or damaged.',
+          : `None ${unrepaired > 0 ? 'more ' : ''}is missing or damaged.`,
+        ...(unrepaired > 0
+          ? [`${unrepaired} found missing or damaged earlier were not fetched again yet. Next: intake sync`]
+          : []),
         ...(found.extra > 0 ? [`${found.extra} objects were in no row; they are marked and go after a day.`] : []),
         ...(found.foreign > 0 ? [`${found.foreign} objects have names that are not ours and were left alone.`] : []),
         ...(found.collected > 0 ? [`${found.collected} that nothing referred to for a day were deleted.`] : []),
@@ -50,7 +54,7 @@ export const verify = command<VerifyOptions>({
           : []),
       ].join('\n'),
     );
-    return isDamaged || found.braked ? exitCodes.incomplete : exitCodes.done;
+    return isDamaged || unrepaired > 0 || found.braked ? exitCodes.incomplete : exitCodes.done;
   },
 });
 

@@ -56,6 +56,12 @@ describe('files at the command line', { timeout: 60_000 + 30_000 * kills }, () =
     const verified = await runIntake(['verify', '--json'], env);
     expect(verified.code).toBe(3);
     expect(answer(verified.stdout)).toMatchObject({ missing: 1, requeued: 1 });
+    expect(await runIntake(['verify', '--full'], env)).toMatchObject({
+      code: 3,
+      stdout: expect.stringContaining(
+        '1 found missing or damaged earlier were not fetched again yet. Next: intake sync',
+      ),
+    });
     expect((await runIntake(['sync'], env)).code).toBe(0);
     expect(readFileSync(path, 'utf8')).toBe('the first');
     expect(await runIntake(['reparse', '--all'], env)).toMatchObject({
