@@ -24,7 +24,11 @@ export const verify = command<VerifyOptions>({
     shaped
       .option('--sample <percent>', 'of how many files in a hundred the bytes are read', '1')
       .option('--full', 'read the bytes of every file', false)
-      .option('--advertiser <name>', 'only this one of several configured accounts'),
+      .option('--advertiser <name>', 'only this one of several configured accounts')
+      .addHelpText(
+        'after',
+        '\nEnds with 3 as long as a file is missing or damaged, and when an object is found that no row knows.',
+      ),
   async run({ env, signal, terminal }, { sample, full, advertiser }) {
     const share = full ? 1 : toShare(sample);
     const { loadConfig } = await import('../config.ts');
@@ -36,7 +40,7 @@ export const verify = command<VerifyOptions>({
       verifyOnce(config, { share, advertiser, signal, onStep }),
     );
     const isDamaged = found.missing + found.damaged > 0;
-    const { unrepaired } = found;
+    const { unrepaired, extra } = found;
     terminal.result(found, () =>
       [
         `${found.blobs} blobs compared, the bytes of ${found.read} read (${prettyBytes(found.readBytes)}).`,
@@ -46,7 +50,7 @@ export const verify = command<VerifyOptions>({
         ...(unrepaired > 0
           ? [`${unrepaired} found missing or damaged earlier were not fetched again yet. Next: intake sync`]
           : []),
-        ...(found.extra > 0 ? [`${found.extra} objects were in no row; they are marked and go after a day.`] : []),
+        ...(extra > 0 ? [`${extra} objects were in no row; they are marked and go after a day.`] : []),
         ...(found.foreign > 0 ? [`${found.foreign} objects have names that are not ours and were left alone.`] : []),
         ...(found.collected > 0 ? [`${found.collected} that nothing referred to for a day were deleted.`] : []),
         ...(found.braked
@@ -54,7 +58,7 @@ export const verify = command<VerifyOptions>({
           : []),
       ].join('\n'),
     );
-    return isDamaged || unrepaired > 0 || found.braked ? exitCodes.incomplete : exitCodes.done;
+    return isDamaged || unrepaired + extra > 0 || found.braked ? exitCodes.incomplete : exitCodes.done;
   },
 });
 

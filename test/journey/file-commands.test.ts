@@ -1,10 +1,11 @@
 // The commands about files as an operator meets them: exit codes, what they say, and a process that dies in the middle.
-import { mkdtempDisposableSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempDisposableSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect } from 'vitest';
 import { openS3Blobs } from '../../src/blobs/s3.ts';
+import { toBlobKey } from '../../src/domain/blob.ts';
 import { openSandbox } from '../../src/sandbox/server.ts';
 import { toSettings } from '../support/blob-stores.ts';
 import { openSmallIntake } from '../support/draining.ts';
@@ -64,6 +65,14 @@ describe('files at the command line', { timeout: 60_000 + 30_000 * kills }, () =
     });
     expect((await runIntake(['sync'], env)).code).toBe(0);
     expect(readFileSync(path, 'utf8')).toBe('the first');
+
+    // An object in no row is a finding once; after that it is an orphan that waits for its end.
+    const extra = join(blobs.path, toBlobKey(board.advertiserId, 'f'.repeat(64)));
+    mkdirSync(dirname(extra), { recursive: true });
+    writeFileSync(extra, 'left by somebody');
+    const strange = await runIntake(['verify'], env);
+    expect(strange).toMatchObject({ code: 3, stdout: expect.stringContaining('1 objects were in no row') });
+    expect(await runIntake(['verify'], env)).toMatchObject({ code: 0 });
     expect(await runIntake(['reparse', '--all'], env)).toMatchObject({
       code: 0,
       stdout: expect.stringContaining('1 screens read again'),
