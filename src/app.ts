@@ -202,7 +202,11 @@ async function overAdvertisers(
   request: ReadingRequest,
   work: (deps: SweepDeps, account: Account, owner: string) => Promise<readonly SweepSummary[]>,
 ): Promise<ReadingOutcome> {
-  await using app = await openStoreOf(config, role, request.signal, patienceMs, request.crashPoint);
+  await using app = await openStoreOf(config, role, request.signal, {
+    patienceMs,
+    onWait: (trouble, waitMs) => request.onWait?.('database', trouble, waitMs),
+    crashPoint: request.crashPoint,
+  });
   await using sources = new AsyncDisposableStack();
   const owner = `${role} on ${hostname()} (${process.pid}, ${randomUUID().slice(0, 8)})`;
   const paces = new Map<string, TakeTurn>();

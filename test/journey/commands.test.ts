@@ -110,6 +110,18 @@ describe('intake sync', () => {
     expect(stderr).not.toMatch(/ {4}at /);
   });
 
+  test.for(['sync', 'backfill'])('waits for a database that is away, and %s says so', async (name) => {
+    const env = toEnvironment(
+      { url: 'postgres://intake@127.0.0.1:1/intake' },
+      { url: 'http://127.0.0.1:1', credential: 'a' },
+    );
+    const { child, ended } = startIntake([name], env);
+    child.stderr?.once('data', () => child.kill('SIGINT'));
+    const { code, stderr } = await ended;
+    expect(code).toBe(5);
+    expect(stderr).toMatch(/^database: The database cannot take work now \(ECONNREFUSED\)\. Trying again in \d+ s\.\n/);
+  });
+
   test('on a database that cannot be migrated ends with 7 and says what to do', async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 3 });
