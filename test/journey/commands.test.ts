@@ -144,6 +144,21 @@ describe('intake sandbox', () => {
     expect((await ended).code).toBe(0);
   });
 
+  test('at an address that cannot be had ends with 2 and says why', async () => {
+    await using board = await openSandbox({ applications: 0 });
+    const { port } = new URL(board.url);
+    for (const [option = '', value = '', why = ''] of [
+      ['--port', port, 'EADDRINUSE'],
+      ['--port', '99999', 'ERR_SOCKET_BAD_PORT'],
+      ['--host', '300.1.1.1', 'ENOTFOUND|EAI_AGAIN'],
+    ]) {
+      const { code, stdout, stderr } = await runIntake(['sandbox', '--applications', '1', option, value], {});
+      expect({ value, code, stdout }).toEqual({ value, code: 2, stdout: '' });
+      expect(stderr).toMatch(new RegExp(`^The sandbox cannot listen on .*${value}.*(${why})`));
+      expect(stderr).not.toMatch(/ {4}at /);
+    }
+  });
+
   test('refuses a number that is none', async () => {
     expect(await runIntake(['sandbox', '--port', 'x'], {})).toMatchObject({
       code: 2,
