@@ -225,7 +225,9 @@ async function overAdvertisers(
     };
     try {
       const sweeps = await work(deps, account, owner);
-      const advertiserId = sweeps.at(-1)?.advertiser.advertiserId ?? account.advertiserId;
+      // Where nothing was to be read, what is known from earlier readings.
+      const { advertiserId } =
+        sweeps.at(-1)?.advertiser ?? (await app.store.ensureAdvertiser(name, account.advertiserId));
       outcomes.push({ name, advertiserId, sweeps, trouble: null });
       if (advertiserId !== null) accounts.push({ name, advertiserId, source });
     } catch (trouble) {

@@ -133,6 +133,33 @@ describe('intake sync', () => {
   });
 });
 
+describe('intake backfill', () => {
+  test('of gaps where there are none names the advertiser, and fetches what is queued', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 0 });
+    board.add([{ attachments: [{ kind: 'resume', content: 'queued' }] }]);
+    using blobs = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
+    const env = toEnvironment(database, board, blobs.path);
+    expect((await runIntake(['sync', '--no-files'], env)).code).toBe(0);
+    const { code, stdout } = await runIntake(['backfill', '--gaps', '--json'], env);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout.trim().split('\n').at(-1) ?? '')).toMatchObject({
+      advertisers: [{ advertiserId: String(board.advertiserId), requests: 0 }],
+      files: { stored: 1 },
+    });
+  });
+
+  test.for([
+    ['--to 1900-01-01', 'nothing lies before its end'],
+    ['--before-id 1', 'nothing lies before its end'],
+    ['--from 2026-02-01 --to 2026-01-01', 'its end lies before its beginning'],
+  ])('of an empty range (%s) ends with 2 and says why', async ([range = '', why]) => {
+    const { code, stderr } = await runIntake(['backfill', ...range.split(' ')], {});
+    expect(code).toBe(2);
+    expect(stderr).toContain(`The range is empty: ${why}.`);
+  });
+});
+
 describe('intake sandbox', () => {
   test('prints settings that can be pasted, and ends with its signal', async () => {
     const { child, ended } = startIntake(['sandbox', '--applications', '5'], {});
