@@ -160,6 +160,15 @@ describe('intake backfill', () => {
   });
 });
 
+describe('intake demo', () => {
+  test('refuses a number that is none before it starts anything', async () => {
+    using elsewhere = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
+    const { code, stderr } = await runIntake(['demo', '--applications', 'x'], {}, elsewhere.path);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^--applications must be a whole number/);
+  });
+});
+
 describe('intake sandbox', () => {
   test('prints settings that can be pasted, and ends with its signal', async () => {
     const { child, ended } = startIntake(['sandbox', '--applications', '5'], {});
