@@ -203,7 +203,11 @@ async function overAdvertisers(
   request: ReadingRequest,
   work: (deps: SweepDeps, account: Account, owner: string) => Promise<readonly SweepSummary[]>,
 ): Promise<ReadingOutcome> {
-  await using app = await openStoreOf(config, role, request.signal, patienceMs, request.crashPoint);
+  await using app = await openStoreOf(config, role, request.signal, {
+    patienceMs,
+    onWait: (trouble, waitMs) => request.onWait?.('database', trouble, waitMs),
+    crashPoint: request.crashPoint,
+  });
   await requireKey(app.store);
   await using sources = new AsyncDisposableStack();
   const owner = `${role} on ${hostname()} (${process.pid}, ${randomUUID().slice(0, 8)})`;
@@ -223,7 +227,9 @@ async function overAdvertisers(
     };
     try {
       const sweeps = await work(deps, account, owner);
-      const advertiserId = sweeps.at(-1)?.advertiser.advertiserId ?? account.advertiserId;
+      // Where nothing was to be read, what is known from earlier readings.
+      const { advertiserId } =
+        sweeps.at(-1)?.advertiser ?? (await app.store.ensureAdvertiser(name, account.advertiserId));
       outcomes.push({ name, advertiserId, sweeps, trouble: null });
       if (advertiserId !== null) accounts.push({ name, advertiserId, source });
     } catch (trouble) {

@@ -5,7 +5,7 @@ import type { Config } from '../config.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { openEmbedded } from '../store/embedded.ts';
 import { openStore, type Store, type StoreOptions } from '../store/store.ts';
-import { patiently } from '../sync/patience.ts';
+import { type Patience, patiently } from '../sync/patience.ts';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -24,20 +24,23 @@ export async function openPlace({ database }: Config<'database'>): Promise<Place
   return { url, directUrl: database.directUrl?.reveal() ?? url, [Symbol.asyncDispose]: async () => {} };
 }
 
+interface StoreRequest extends Partial<Pick<Patience, 'patienceMs' | 'onWait'>> {
+  readonly crashPoint?: PassCrashPoint | undefined;
+}
+
 /** The store on an up-to-date schema. */
 export async function openStoreOf(
   config: Config<'database' | 'privacy'> & Partial<Config<'sync'>>,
   role: string,
   signal: AbortSignal,
-  patienceMs = 0,
-  crashPoint?: PassCrashPoint,
+  { patienceMs = 0, onWait, crashPoint }: StoreRequest = {},
 ): Promise<{ readonly store: Store } & AsyncDisposable> {
   const stack = new AsyncDisposableStack();
   try {
     const place = stack.use(await openPlace(config));
     const store = stack.use(openStore({ ...toStoreOptions(config, place, role), crashPoint }));
     // A database that is not there yet is waited for, like one that goes away later.
-    await patiently({ patienceMs, signal }, () => store.ensureSchema({ directUrl: place.directUrl, signal }));
+    await patiently({ patienceMs, signal, onWait }, () => store.ensureSchema({ directUrl: place.directUrl, signal }));
     return { store, [Symbol.asyncDispose]: () => stack.disposeAsync() };
   } catch (error) {
     await stack.disposeAsync();

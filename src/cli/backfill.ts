@@ -73,7 +73,10 @@ function toRange({ from, to, afterId, beforeId, gaps }: BackfillOptions): Backfi
         from: afterId === undefined ? 1n : toId('--after-id', afterId) + 1n,
         to: beforeId === undefined ? null : toId('--before-id', beforeId) - 1n,
       };
-  if (range.to !== null && range.to < range.from) throw usage('The range is empty: its end lies before its beginning.');
+  if (range.to !== null && range.to < range.from) {
+    const isOpen = from === undefined && afterId === undefined;
+    throw usage(`The range is empty: ${isOpen ? 'nothing lies before its end' : 'its end lies before its beginning'}.`);
+  }
   return range;
 }
 

@@ -12,10 +12,11 @@ import { toCount } from './sandbox.ts';
 
 interface DemoOptions {
   readonly once: boolean;
-  readonly applications: string;
+  readonly applications?: string;
 }
 
 const boardFile = join(checkoutStateDir, 'demo-board.json');
+const newBoardSize = 2_000;
 const betweenArrivalsMs = 5_000;
 
 export const demo = command<DemoOptions>({
@@ -28,9 +29,10 @@ export const demo = command<DemoOptions>({
   shape: (shaped) =>
     shaped
       .option('--once', 'end after the first full round', false)
-      .option('--applications <count>', 'how many applications the board starts with', '2000'),
+      .option('--applications <count>', `how many applications a new board starts with (default: ${newBoardSize})`),
   async run(context, options) {
     const { terminal } = context;
+    const wanted = options.applications === undefined ? null : toCount('--applications', options.applications);
     const { findRunningDemo, openDemoSettings } = await import('../config/local.ts');
     const running = findRunningDemo(checkoutStateDir);
     if (running !== null) {
@@ -41,7 +43,12 @@ export const demo = command<DemoOptions>({
     }
     const { loadConfig } = await import('../config.ts');
     terminal.note('Starting a sandbox job board and an embedded Postgres (kept in .intake/).');
-    await using board = await openBoard(toCount('--applications', options.applications));
+    await using board = await openBoard(wanted ?? newBoardSize);
+    if (wanted !== null && board.begunWith !== wanted) {
+      terminal.note(
+        `The board of the demo before goes on, which began with ${board.begunWith} applications: --applications is for a first demo in a checkout.`,
+      );
+    }
     const { createDemoPrefill, findFreePort, openDemoSite } = await import('./demo-prefill.ts');
     const prefill = await createDemoPrefill(board);
     const env = {
@@ -94,6 +101,7 @@ async function openBoard(applications: number): Promise<Board> {
   };
   save();
   return Object.assign(board, {
+    begunWith: kept.applications,
     // Written down before anybody can read it: a demo that is killed forgets nobody whom the database knows.
     arrive(count: number) {
       const times = Array.from({ length: count }, () => Date.now());
@@ -104,7 +112,7 @@ async function openBoard(applications: number): Promise<Board> {
   });
 }
 
-type Board = Sandbox & { arrive(count: number): void };
+type Board = Sandbox & { readonly begunWith: number; arrive(count: number): void };
 
 interface KeptBoard {
   readonly startedAt: number;
@@ -146,14 +154,15 @@ function toNextSteps(databaseUrl: string, once: boolean): string {
     '  npm run intake -- status',
     '  npm run intake -- sync --recheck',
     '  npm run intake -- verify --full',
-    `  psql '${databaseUrl}' -c 'SELECT * FROM intake.events ORDER BY event_id DESC LIMIT 10'`,
   ];
+  // The server ends with this demo, and the next one may listen elsewhere.
   if (once) return ['', 'What next: `npm run demo` goes on live, and these work beside it:', ...beside, ''].join('\n');
   return [
     '',
     'The demo goes on: people apply all the time, and a worker reads them every few seconds. Ctrl-C ends it.',
     'Beside it, in another terminal, without any setting:',
     ...beside,
+    `  psql '${databaseUrl}' -c 'SELECT * FROM intake.events ORDER BY event_id DESC LIMIT 10'`,
     '',
   ].join('\n');
 }

@@ -5,6 +5,7 @@ import type { Sandbox } from '../sandbox/server.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Failure } from './failure.ts';
+import { toPrintable } from './terminal.ts';
 
 interface SandboxOptions {
   readonly applications: string;
@@ -46,6 +47,8 @@ export const sandbox = command<SandboxOptions>({
       seed: toCount('--seed', options.seed),
       host: options.host,
       port: toCount('--port', options.port),
+    }).catch((error: unknown) => {
+      throw toListenFailure(error, options) ?? error;
     });
     board.live(toCount('--live', options.live));
     const env = toSettings(board);
@@ -59,6 +62,18 @@ export const sandbox = command<SandboxOptions>({
     return exitCodes.done;
   },
 });
+
+/** An address that is taken, or is none; null where something else failed. */
+function toListenFailure(error: unknown, { host, port }: SandboxOptions): Failure | null {
+  const { code = '', syscall = '' } = error as NodeJS.ErrnoException;
+  if (code !== 'ERR_SOCKET_BAD_PORT' && syscall !== 'listen' && syscall !== 'getaddrinfo') return null;
+  const happened = `The sandbox cannot listen on port ${port} of ${toPrintable(host.slice(0, 100))} (${code}).`;
+  return new Failure(exitCodes.usage, happened, {
+    kept: 'Nothing was started or changed.',
+    next: 'Choose another --port or --host; without them it takes a free port of this machine.',
+    cause: error,
+  });
+}
 
 /** What to paste: the advertiser side, and the candidate side as a careers site on this machine would use it. */
 function toSettings({ url, credential, client }: Sandbox): Record<string, string> {

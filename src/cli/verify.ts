@@ -24,7 +24,11 @@ export const verify = command<VerifyOptions>({
     shaped
       .option('--sample <percent>', 'of how many files in a hundred the bytes are read', '1')
       .option('--full', 'read the bytes of every file', false)
-      .option('--advertiser <name>', 'only this one of several configured accounts'),
+      .option('--advertiser <name>', 'only this one of several configured accounts')
+      .addHelpText(
+        'after',
+        '\nEnds with 3 as long as a file is missing or damaged, and when an object is found that no row knows.',
+      ),
   async run({ env, signal, terminal }, { sample, full, advertiser }) {
     const share = full ? 1 : toShare(sample);
     const { loadConfig } = await import('../config.ts');
@@ -36,13 +40,17 @@ export const verify = command<VerifyOptions>({
       verifyOnce(config, { share, advertiser, signal, onStep }),
     );
     const isDamaged = found.missing + found.damaged > 0;
+    const { unrepaired, extra } = found;
     terminal.result(found, () =>
       [
         `${found.blobs} blobs compared, the bytes of ${found.read} read (${prettyBytes(found.readBytes)}).`,
         isDamaged
           ? `${found.missing} missing, ${found.damaged} damaged: ${found.requeued} files are queued again${found.lost > 0 ? `, ${found.lost} earlier versions are lost` : ''}. Next: intake sync`
-          : 'None is missing or damaged.',
-        ...(found.extra > 0 ? [`${found.extra} objects were in no row; they are marked and go after a day.`] : []),
+          : `None ${unrepaired > 0 ? 'more ' : ''}is missing or damaged.`,
+        ...(unrepaired > 0
+          ? [`${unrepaired} found missing or damaged earlier were not fetched again yet. Next: intake sync`]
+          : []),
+        ...(extra > 0 ? [`${extra} objects were in no row; they are marked and go after a day.`] : []),
         ...(found.foreign > 0 ? [`${found.foreign} objects have names that are not ours and were left alone.`] : []),
         ...(found.collected > 0 ? [`${found.collected} that nothing referred to for a day were deleted.`] : []),
         ...(found.braked
@@ -50,7 +58,7 @@ export const verify = command<VerifyOptions>({
           : []),
       ].join('\n'),
     );
-    return isDamaged || found.braked ? exitCodes.incomplete : exitCodes.done;
+    return isDamaged || unrepaired + extra > 0 || found.braked ? exitCodes.incomplete : exitCodes.done;
   },
 });
 

@@ -67,6 +67,19 @@ export async function markDamaged(
   });
 }
 
+/** True of a blob `b` whose bytes were lost and whose files have no others yet. Lost bytes of an earlier version have no way back. */
+export const isUnrepaired = `b.state = 'damaged'
+  AND EXISTS (SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = b.advertiser_id AND a.sha256 = b.sha256)`;
+
+/** How many blobs of an advertiser were found missing or damaged and are not replaced yet. */
+export async function loadUnrepaired(db: Queryable, advertiserId: bigint): Promise<number> {
+  const [row] = await db.query<{ unrepaired: number }>(
+    `SELECT count(*)::int AS unrepaired FROM intake.blobs b WHERE b.advertiser_id = $1 AND ${isUnrepaired}`,
+    [advertiserId],
+  );
+  return row?.unrepaired ?? 0;
+}
+
 /** Condemned bytes that were found in the store are to be deleted once more. */
 export async function markUnemptied(db: Queryable, advertiserId: bigint, sha256: string): Promise<void> {
   await db.query(

@@ -27,7 +27,10 @@ export async function settleReady(
     .map((row) => ({ applicationId: row.application_id, type: 'application.ready' }));
 }
 
-/** Opens settled attachments of one advertiser again: pending, queued, no longer ready. What waits already becomes due now. */
+/**
+ * Opens settled attachments of one advertiser again: pending, queued, no longer ready. What waits already becomes due now. One whose bytes
+ * were lost goes on naming them until it has bytes again, so that the loss stays known.
+ */
 export async function reopenAttachments(
   tx: Queryable,
   advertiserId: bigint,
@@ -43,7 +46,8 @@ export async function reopenAttachments(
   );
   await tx.query(
     `WITH chosen AS (SELECT * FROM unnest($2::bigint[], $3::text[]) AS k (application_id, kind)), opened AS (
-       UPDATE intake.attachments a SET state = 'pending', reason = NULL, sha256 = NULL, linked = false, stored_at = NULL
+       UPDATE intake.attachments a SET state = 'pending', reason = NULL, linked = false, stored_at = NULL, sha256 = (
+         SELECT b.sha256 FROM intake.blobs b WHERE b.advertiser_id = $1 AND b.sha256 = a.sha256 AND b.state = 'damaged')
        FROM chosen k WHERE a.advertiser_id = $1 AND a.application_id = k.application_id AND a.kind = k.kind
          AND a.state <> 'erased' RETURNING a.application_id, a.kind
      )

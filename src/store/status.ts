@@ -1,5 +1,6 @@
 // The facts behind the status, one statement per kind of fact, whatever the number of advertisers.
 import type { AdvertiserStatus, CoverageStatus, SweepStatus } from '../domain/status.ts';
+import { isUnrepaired } from './blob-audit.ts';
 import type { Queryable } from './database.ts';
 
 /** Every advertiser of this database as it stands now. */
@@ -61,7 +62,7 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
      ) AS q CROSS JOIN LATERAL (
        SELECT count(*) FILTER (WHERE state = 'stored') AS blobs,
          coalesce(sum(size_bytes) FILTER (WHERE state = 'stored'), 0)::bigint AS blob_bytes,
-         count(*) FILTER (WHERE state = 'damaged' AND orphaned_at IS NULL) AS damaged
+         count(*) FILTER (WHERE ${isUnrepaired}) AS damaged
        FROM intake.blobs b WHERE b.advertiser_id = v.advertiser_id
      ) AS b
      ORDER BY v.name`,

@@ -74,7 +74,8 @@ export async function examineBlobs(
 async function probe(blobs: BlobStore, signal: AbortSignal): Promise<void> {
   const bytes = randomBytes(64);
   const facts = { sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
-  const key = `doctor/${randomUUID()}`;
+  // Without a slash: on a disk the folder would stay.
+  const key = `doctor-${randomUUID()}`;
   try {
     await blobs.put(key, bytes, facts, signal);
     const got = Buffer.concat(await Array.fromAsync(blobs.get(key, signal)));

@@ -27,6 +27,8 @@ export interface VerifySummary {
   readonly readBytes: number;
   readonly missing: number;
   readonly damaged: number;
+  /** Blobs that were found missing or damaged earlier, and whose files were not fetched again since. */
+  readonly unrepaired: number;
   /** Attachments that are fetched again, and earlier versions that cannot be. */
   readonly requeued: number;
   readonly lost: number;
@@ -53,6 +55,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     readBytes: 0,
     missing: 0,
     damaged: 0,
+    unrepaired: 0,
     requeued: 0,
     lost: 0,
     extra: 0,
@@ -62,6 +65,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     braked: false,
   };
   for (const advertiserId of request.advertisers) {
+    counts.unrepaired += await deps.store.loadUnrepaired(advertiserId);
     await compare(deps, request, advertiserId, counts);
     await collect(deps, request, advertiserId, counts);
   }

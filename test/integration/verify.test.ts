@@ -41,7 +41,17 @@ const check = (intake: SmallIntake, request: Partial<VerifyRequest> = {}) =>
     ...request,
   });
 
-const clean = { missing: 0, damaged: 0, requeued: 0, extra: 0, foreign: 0, orphans: 0, collected: 0, braked: false };
+const clean = {
+  missing: 0,
+  damaged: 0,
+  unrepaired: 0,
+  requeued: 0,
+  extra: 0,
+  foreign: 0,
+  orphans: 0,
+  collected: 0,
+  braked: false,
+};
 
 describe('verify', () => {
   test('finds nothing where nothing is wrong, and books what it proved', async () => {
@@ -94,6 +104,27 @@ describe('verify', () => {
     plant(intake.paths);
     expect(await check(intake, { share })).toMatchObject({ ...clean, ...found });
     expect(await database.query(`SELECT 1 FROM intake.applications WHERE ready_at IS NULL`)).not.toEqual([]);
+    await intake.drain();
+    expect(await findFileDifferences(intake, 'json')).toEqual([]);
+    expect(await check(intake)).toMatchObject(clean);
+  });
+
+  test('counts what was lost until its files have bytes again, however long that takes', async () => {
+    await using intake = await openThree();
+    rmSync(intake.paths[first] ?? '');
+    expect(await check(intake)).toMatchObject({ missing: 1, unrepaired: 0 });
+    // A blob of long ago, that nothing but the lost file refers to: no orphan.
+    await database.query(`UPDATE intake.blobs SET intended_at = intended_at - interval '9 days'`);
+    for (let run = 0; run < 2; run++) {
+      expect(await check(intake, { graceMs: 0 })).toMatchObject({ ...clean, unrepaired: 1 });
+    }
+    intake.board.fault({ kind: 'fail', status: 410, on: 'resume', times: null });
+    await intake.drain();
+    expect(await check(intake)).toMatchObject({ ...clean, unrepaired: 1 });
+    const choice = { applicationId: null, kind: null, state: null };
+    expect(await intake.store.retryDownloads(intake.board.advertiserId, choice)).toBe(1);
+    expect(await check(intake)).toMatchObject({ ...clean, unrepaired: 1 });
+    intake.board.clearFaults();
     await intake.drain();
     expect(await findFileDifferences(intake, 'json')).toEqual([]);
     expect(await check(intake)).toMatchObject(clean);

@@ -125,6 +125,18 @@ describe('intake sync', () => {
     expect(stderr).not.toMatch(/ {4}at /);
   });
 
+  test.for(['sync', 'backfill'])('waits for a database that is away, and %s says so', async (name) => {
+    const env = toEnvironment(
+      { url: 'postgres://intake@127.0.0.1:1/intake' },
+      { url: 'http://127.0.0.1:1', credential: 'a' },
+    );
+    const { child, ended } = startIntake([name], env);
+    child.stderr?.once('data', () => child.kill('SIGINT'));
+    const { code, stderr } = await ended;
+    expect(code).toBe(5);
+    expect(stderr).toMatch(/^database: The database cannot take work now \(ECONNREFUSED\)\. Trying again in \d+ s\.\n/);
+  });
+
   test('on a database that cannot be migrated ends with 7 and says what to do', async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 3 });
@@ -133,6 +145,42 @@ describe('intake sync', () => {
     expect(code).toBe(7);
     expect(stderr).toContain('intake migrate');
     expect((await callIntake(['migrate'], { DATABASE_URL: database.url })).code).toBe(7);
+  });
+});
+
+describe('intake backfill', () => {
+  test('of gaps where there are none names the advertiser, and fetches what is queued', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 0 });
+    board.add([{ attachments: [{ kind: 'resume', content: 'queued' }] }]);
+    using blobs = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
+    const env = toEnvironment(database, board, blobs.path);
+    expect((await runIntake(['sync', '--no-files'], env)).code).toBe(0);
+    const { code, stdout } = await runIntake(['backfill', '--gaps', '--json'], env);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout.trim().split('\n').at(-1) ?? '')).toMatchObject({
+      advertisers: [{ advertiserId: String(board.advertiserId), requests: 0 }],
+      files: { stored: 1 },
+    });
+  });
+
+  test.for([
+    ['--to 1900-01-01', 'nothing lies before its end'],
+    ['--before-id 1', 'nothing lies before its end'],
+    ['--from 2026-02-01 --to 2026-01-01', 'its end lies before its beginning'],
+  ])('of an empty range (%s) ends with 2 and says why', async ([range = '', why]) => {
+    const { code, stderr } = await runIntake(['backfill', ...range.split(' ')], {});
+    expect(code).toBe(2);
+    expect(stderr).toContain(`The range is empty: ${why}.`);
+  });
+});
+
+describe('intake demo', () => {
+  test('refuses a number that is none before it starts anything', async () => {
+    using elsewhere = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
+    const { code, stderr } = await runIntake(['demo', '--applications', 'x'], {}, elsewhere.path);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^--applications must be a whole number/);
   });
 });
 
@@ -145,6 +193,21 @@ describe('intake sandbox', () => {
     expect(line).toMatch(/^export SOURCE_URL=http:\/\/127\.0\.0\.1:\d+$/);
     child.kill('SIGTERM');
     expect((await ended).code).toBe(0);
+  });
+
+  test('at an address that cannot be had ends with 2 and says why', async () => {
+    await using board = await openSandbox({ applications: 0 });
+    const { port } = new URL(board.url);
+    for (const [option = '', value = '', why = ''] of [
+      ['--port', port, 'EADDRINUSE'],
+      ['--port', '99999', 'ERR_SOCKET_BAD_PORT'],
+      ['--host', '300.1.1.1', 'ENOTFOUND|EAI_AGAIN'],
+    ]) {
+      const { code, stdout, stderr } = await runIntake(['sandbox', '--applications', '1', option, value], {});
+      expect({ value, code, stdout }).toEqual({ value, code: 2, stdout: '' });
+      expect(stderr).toMatch(new RegExp(`^The sandbox cannot listen on .*${value}.*(${why})`));
+      expect(stderr).not.toMatch(/ {4}at /);
+    }
   });
 
   test('refuses a number that is none', async () => {

@@ -14,7 +14,7 @@ const kills = 5;
 async function readUndisturbed(): Promise<number> {
   await using database = await openTestDatabase();
   await using board = await openSandbox({ applications, choices: { pageCap } });
-  expect(await callIntake(['backfill', '--no-files'], toEnvironment(database, board))).toMatchObject({ code: 0 });
+  expect(await runIntake(['backfill', '--no-files'], toEnvironment(database, board))).toMatchObject({ code: 0 });
   return board.requests().length;
 }
 
