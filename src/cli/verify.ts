@@ -48,7 +48,9 @@ export const verify = command<VerifyOptions>({
           ? `${found.missing} missing, ${found.damaged} damaged: ${found.requeued} files are queued again${found.lost > 0 ? `, ${found.lost} earlier versions are lost` : ''}. Next: intake sync`
           : `None ${unrepaired > 0 ? 'more ' : ''}is missing or damaged.`,
         ...(unrepaired > 0
-          ? [`${unrepaired} found missing or damaged earlier were not fetched again yet. Next: intake sync`]
+          ? [
+              `${unrepaired} found missing or damaged earlier were not fetched again yet. Next: intake sync; intake retry before it asks anew for what the source did not have.`,
+            ]
           : []),
         ...(extra > 0 ? [`${extra} objects were in no row; they are marked and go after a day.`] : []),
         ...(found.foreign > 0 ? [`${found.foreign} objects have names that are not ours and were left alone.`] : []),

@@ -121,6 +121,7 @@ describe('verify', () => {
     intake.board.fault({ kind: 'fail', status: 410, on: 'resume', times: null });
     await intake.drain();
     expect(await check(intake)).toMatchObject({ ...clean, unrepaired: 1 });
+    expect(await intake.store.loadAdvertiserStatus()).toMatchObject([{ damagedBlobs: 1 }]);
     const choice = { applicationId: null, kind: null, state: null };
     expect(await intake.store.retryDownloads(intake.board.advertiserId, choice)).toBe(1);
     expect(await check(intake)).toMatchObject({ ...clean, unrepaired: 1 });
@@ -128,6 +129,20 @@ describe('verify', () => {
     await intake.drain();
     expect(await findFileDifferences(intake, 'json')).toEqual([]);
     expect(await check(intake)).toMatchObject(clean);
+    expect(await intake.store.loadAdvertiserStatus()).toMatchObject([{ damagedBlobs: 0 }]);
+  });
+
+  test('tells once of lost bytes of an earlier version, which the source has no copy of', async () => {
+    await using intake = await openThree();
+    const [one] = [...intake.board.truth()];
+    intake.board.change(one?.id ?? 0n, { attachments: [{ kind: 'resume', content: 'another' }] });
+    await intake.sweep();
+    await intake.drain();
+    const sha256 = createHash('sha256').update('one').digest('hex');
+    rmSync(join(intake.folder, 'blobs', toBlobKey(intake.board.advertiserId, sha256)));
+    expect(await check(intake)).toMatchObject({ ...clean, missing: 1, lost: 1 });
+    expect(await check(intake)).toMatchObject({ ...clean, lost: 0 });
+    expect(await intake.store.loadAdvertiserStatus()).toMatchObject([{ damagedBlobs: 0 }]);
   });
 
   test('finds an object that nobody knows, keeps it for the grace, then deletes it', async () => {
