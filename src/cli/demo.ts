@@ -2,7 +2,6 @@
 // a look at the rows, then a live worker until Ctrl-C. What it leaves in .intake/ lets the next demo go on where this one stopped.
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkoutStateDir } from '../config/state-dir.ts';
 import type { Sandbox } from '../sandbox/server.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
@@ -15,7 +14,6 @@ interface DemoOptions {
   readonly applications?: string;
 }
 
-const boardFile = join(checkoutStateDir, 'demo-board.json');
 const newBoardSize = 2_000;
 const betweenArrivalsMs = 5_000;
 
@@ -34,6 +32,7 @@ export const demo = command<DemoOptions>({
     const { terminal } = context;
     const wanted = options.applications === undefined ? null : toCount('--applications', options.applications);
     const { findRunningDemo, openDemoSettings } = await import('../config/local.ts');
+    const { checkoutStateDir } = await import('../config/state-dir.ts');
     const running = findRunningDemo(checkoutStateDir);
     if (running !== null) {
       throw new Failure(exitCodes.held, `A demo already runs in this checkout (process ${running}).`, {
@@ -43,7 +42,7 @@ export const demo = command<DemoOptions>({
     }
     const { loadConfig } = await import('../config.ts');
     terminal.note('Starting a sandbox job board and an embedded Postgres (kept in .intake/).');
-    await using board = await openBoard(wanted ?? newBoardSize);
+    await using board = await openBoard(checkoutStateDir, wanted ?? newBoardSize);
     if (wanted !== null && board.begunWith !== wanted) {
       terminal.note(
         `The board of the demo before goes on, which began with ${board.begunWith} applications: --applications is for a first demo in a checkout.`,
@@ -85,16 +84,17 @@ export const demo = command<DemoOptions>({
 });
 
 /** The board of this checkout: the same people and times as in the demo before, those who applied meanwhile included. */
-async function openBoard(applications: number): Promise<Board> {
+async function openBoard(stateDir: string, applications: number): Promise<Board> {
+  const boardFile = join(stateDir, 'demo-board.json');
   const { openSandbox } = await import('../sandbox/server.ts');
-  const kept = loadBoard() ?? { startedAt: Date.now(), applications, added: [] };
+  const kept = loadBoard(boardFile) ?? { startedAt: Date.now(), applications, added: [] };
   let now = () => kept.startedAt;
   const board = await openSandbox({ seed: 1, applications: kept.applications, now: () => now() });
   board.add(kept.added.map((submittedAt) => ({ submittedAt })));
   now = Date.now;
   const added = [...kept.added];
   const save = () => {
-    mkdirSync(checkoutStateDir, { recursive: true });
+    mkdirSync(stateDir, { recursive: true });
     // Whole or not at all: half a file would be a new board, of strangers.
     writeFileSync(`${boardFile}.new`, JSON.stringify({ ...kept, added }));
     renameSync(`${boardFile}.new`, boardFile);
@@ -120,7 +120,7 @@ interface KeptBoard {
   readonly added: readonly number[];
 }
 
-function loadBoard(): KeptBoard | undefined {
+function loadBoard(boardFile: string): KeptBoard | undefined {
   try {
     return JSON.parse(readFileSync(boardFile, 'utf8')) as KeptBoard;
   } catch {

@@ -2,7 +2,7 @@
 import { describe, expect } from 'vitest';
 import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
 import { findDifferences } from '../support/equality.ts';
-import { callIntake, startIntake } from '../support/intake.ts';
+import { callIntake, runIntake, startIntake } from '../support/intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 
