@@ -1,0 +1,40 @@
+// The nights on which Melbourne's clocks change, read by date filters whose zone nobody knows.
+import { describe, expect, test } from 'vitest';
+import { openSandbox } from '../../src/sandbox/server.ts';
+import { findDifferences } from '../support/equality.ts';
+import { callIntake } from '../support/intake.ts';
+import { toEnvironment } from '../support/syncing.ts';
+import { openTestDatabase } from '../support/test-database.ts';
+
+const minute = 60_000;
+const nights = [
+  ['ends and an hour comes twice', Date.UTC(2026, 3, 4, 16)],
+  ['begins and an hour is skipped', Date.UTC(2026, 9, 3, 16)],
+] as const;
+
+describe.each(nights)('the night in which daylight saving %s', (_, changesAt) => {
+  test.each(['standard', 'melbourne', 'utc'] as const)(
+    'is read whole by dates that the source reads as %s',
+    async (dateReading) => {
+      await using database = await openTestDatabase();
+      await using board = await openSandbox({ applications: 0, choices: { dateReading } });
+      // Every ten minutes from three hours before the change to three hours after it.
+      board.add(
+        Array.from({ length: 37 }, (__, nth) => ({
+          submittedAt: changesAt + (nth - 18) * 10 * minute,
+          attachments: [],
+        })),
+      );
+      const range = [
+        '--from',
+        new Date(changesAt - 180 * minute).toISOString(),
+        '--to',
+        new Date(changesAt + 181 * minute).toISOString(),
+      ];
+      const { code } = await callIntake(['backfill', '--no-files', ...range], toEnvironment(database, board));
+      // Everything on one page cannot be proven by dates; it is read all the same.
+      expect(code).toBe(3);
+      expect(await findDifferences(database, board)).toEqual([]);
+    },
+  );
+});
