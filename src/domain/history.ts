@@ -1,4 +1,5 @@
 // What happened over a while, in equal steps: the words behind the charts. Made of rows that exist anyway; no person is in it.
+import type { SweepFacts } from './status.ts';
 
 export const periods = ['24h', '30d'] as const;
 
@@ -37,17 +38,8 @@ export interface Step {
   readonly sweepP95Ms: number | null;
 }
 
-export interface RecentSweep {
+export interface RecentSweep extends SweepFacts {
   readonly advertiser: string;
-  readonly purpose: string;
-  readonly state: string;
-  readonly certificate: 'proven' | 'assumed' | 'unproven' | null;
-  readonly reason: string | null;
-  readonly startedAt: Date;
-  readonly endedAt: Date | null;
-  readonly requests: number;
-  readonly added: number;
-  readonly changed: number;
 }
 
 /** The starts of a period's steps, oldest first. */

@@ -51,7 +51,8 @@ export interface AdvertiserStatus {
   readonly submittedAt: readonly number[];
 }
 
-export interface SweepStatus {
+/** What a reading did, and what it was worth. */
+export interface SweepFacts {
   readonly purpose: string;
   readonly state: string;
   readonly certificate: 'proven' | 'assumed' | 'unproven' | null;
@@ -61,6 +62,9 @@ export interface SweepStatus {
   readonly requests: number;
   readonly added: number;
   readonly changed: number;
+}
+
+export interface SweepStatus extends SweepFacts {
   readonly openGaps: number;
 }
 

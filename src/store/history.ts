@@ -2,6 +2,7 @@
 // Times are cut into steps by Postgres; empty steps are filled in here, so that a pause is seen as one.
 import { type History, type Period, type RecentSweep, type Step, steps, toStepStarts } from '../domain/history.ts';
 import type { Queryable, Row } from './database.ts';
+import { type SweepColumns, toSweepFacts } from './status.ts';
 
 /** All advertisers together, over a day or thirty. */
 export async function loadHistory(db: Queryable, period: Period, now: Date): Promise<History> {
@@ -103,33 +104,11 @@ async function loadByStep<T extends Row>(db: Queryable, sql: string, span: Span)
 }
 
 async function loadRecentSweeps(db: Queryable): Promise<RecentSweep[]> {
-  const rows = await db.query<{
-    advertiser: string;
-    purpose: string;
-    state: string;
-    certificate: RecentSweep['certificate'];
-    reason: string | null;
-    started_at: Date;
-    ended_at: Date | null;
-    requests: number;
-    added: bigint;
-    changed: bigint;
-  }>(
+  const rows = await db.query<SweepColumns & { advertiser: string }>(
     `SELECT v.name AS advertiser, s.purpose, s.state, s.certificate, s.reason, s.started_at, s.ended_at, s.requests, s.added, s.changed
      FROM intake.advertisers v CROSS JOIN LATERAL (
        SELECT * FROM intake.sweeps s WHERE s.advertiser_id = v.advertiser_id ORDER BY s.started_at DESC LIMIT 12) AS s
      ORDER BY s.started_at DESC LIMIT 12`,
   );
-  return rows.map((row) => ({
-    advertiser: row.advertiser,
-    purpose: row.purpose,
-    state: row.state,
-    certificate: row.certificate,
-    reason: row.reason,
-    startedAt: row.started_at,
-    endedAt: row.ended_at,
-    requests: row.requests,
-    added: Number(row.added),
-    changed: Number(row.changed),
-  }));
+  return rows.map((row) => ({ advertiser: row.advertiser, ...toSweepFacts(row) }));
 }

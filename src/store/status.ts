@@ -1,5 +1,5 @@
 // The facts behind the status, one statement per kind of fact, whatever the number of advertisers.
-import type { AdvertiserStatus, CoverageStatus, SweepStatus } from '../domain/status.ts';
+import type { AdvertiserStatus, CoverageStatus, SweepFacts, SweepStatus } from '../domain/status.ts';
 import { isUnrepaired } from './blob-audit.ts';
 import type { Queryable } from './database.ts';
 
@@ -115,38 +115,37 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
 }
 
 async function loadLastSweeps(db: Queryable): Promise<Map<bigint, SweepStatus>> {
-  const rows = await db.query<{
-    advertiser_id: bigint;
-    purpose: string;
-    state: string;
-    certificate: SweepStatus['certificate'];
-    reason: string | null;
-    started_at: Date;
-    ended_at: Date | null;
-    requests: number;
-    added: bigint;
-    changed: bigint;
-    open_gaps: bigint;
-  }>(
+  const rows = await db.query<SweepColumns & { advertiser_id: bigint; open_gaps: bigint }>(
     `SELECT s.*, (SELECT count(*) FROM intake.gaps g WHERE g.advertiser_id = s.advertiser_id AND g.sweep_id = s.sweep_id) AS open_gaps
      FROM (SELECT DISTINCT ON (advertiser_id) * FROM intake.sweeps WHERE state <> 'dropped'
            ORDER BY advertiser_id, sweep_id DESC) AS s`,
   );
-  return new Map(
-    rows.map((row) => [
-      row.advertiser_id,
-      {
-        purpose: row.purpose,
-        state: row.state,
-        certificate: row.certificate,
-        reason: row.reason,
-        startedAt: row.started_at,
-        endedAt: row.ended_at,
-        requests: row.requests,
-        added: Number(row.added),
-        changed: Number(row.changed),
-        openGaps: Number(row.open_gaps),
-      },
-    ]),
-  );
+  return new Map(rows.map((row) => [row.advertiser_id, { ...toSweepFacts(row), openGaps: Number(row.open_gaps) }]));
+}
+
+/** The columns of a sweep that people are shown. */
+export type SweepColumns = {
+  purpose: string;
+  state: string;
+  certificate: SweepFacts['certificate'];
+  reason: string | null;
+  started_at: Date;
+  ended_at: Date | null;
+  requests: number;
+  added: bigint;
+  changed: bigint;
+};
+
+export function toSweepFacts(row: SweepColumns): SweepFacts {
+  return {
+    purpose: row.purpose,
+    state: row.state,
+    certificate: row.certificate,
+    reason: row.reason,
+    startedAt: row.started_at,
+    endedAt: row.ended_at,
+    requests: row.requests,
+    added: Number(row.added),
+    changed: Number(row.changed),
+  };
 }
