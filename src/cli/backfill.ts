@@ -1,8 +1,9 @@
 // `intake backfill`: one reading of a chosen range, beside a live worker. Stopped at any moment, it goes on when it is run again.
 import type { BackfillRange } from '../app.ts';
+import { toId } from './arguments.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
-import { Failure } from './failure.ts';
+import { Misuse } from './failure.ts';
 import { reportOutcomes, requireAdvertiser, showReading } from './reading.ts';
 
 interface BackfillOptions {
@@ -59,7 +60,7 @@ function toRange({ from, to, afterId, beforeId, gaps }: BackfillOptions): Backfi
   const byDate = from !== undefined || to !== undefined;
   const byId = afterId !== undefined || beforeId !== undefined;
   if (Number(byDate) + Number(byId) + Number(gaps) > 1) {
-    throw usage('Choose one: a range of dates, a range of ids, or --gaps.');
+    throw new Misuse('Choose one: a range of dates, a range of ids, or --gaps.');
   }
   if (gaps) return { kind: 'gaps' };
   const range: BackfillRange = byDate
@@ -70,36 +71,30 @@ function toRange({ from, to, afterId, beforeId, gaps }: BackfillOptions): Backfi
       }
     : {
         kind: 'ids',
-        from: afterId === undefined ? 1n : toId('--after-id', afterId) + 1n,
-        to: beforeId === undefined ? null : toId('--before-id', beforeId) - 1n,
+        from: afterId === undefined ? 1n : toId(afterId, '--after-id') + 1n,
+        to: beforeId === undefined ? null : toId(beforeId, '--before-id') - 1n,
       };
   if (range.to !== null && range.to < range.from) {
     const isOpen = from === undefined && afterId === undefined;
-    throw usage(`The range is empty: ${isOpen ? 'nothing lies before its end' : 'its end lies before its beginning'}.`);
+    throw new Misuse(
+      `The range is empty: ${isOpen ? 'nothing lies before its end' : 'its end lies before its beginning'}.`,
+    );
   }
   return range;
-}
-
-function toId(option: string, text: string): bigint {
-  if (/^\d{1,18}$/.test(text)) return BigInt(text);
-  throw usage(`${option} must be an application id, a whole number.`);
 }
 
 /** A day is read from its first to its last second at +10:00, the source's standard time. */
 function toSeconds(option: string, text: string, edge: 'start' | 'end'): bigint {
   const isDay = /^\d{4}-\d\d-\d\d$/.test(text);
+  const hasZone = /^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(text);
   const at = Date.parse(isDay ? `${text}T${edge === 'start' ? '00:00:00' : '23:59:59'}+10:00` : text);
-  if (Number.isNaN(at) || (!isDay && !/(Z|[+-]\d\d:\d\d)$/.test(text))) {
-    throw usage(`${option} must be a day (2026-07-01) or a time with its zone (2026-07-01T09:00:00+10:00).`);
+  // JavaScript counts 30 February on into March.
+  const day = text.slice(0, 10);
+  const isOnCalendar = new Date(Date.parse(day) || 0).toISOString().startsWith(day);
+  if (Number.isNaN(at) || !isOnCalendar || !(isDay || hasZone)) {
+    throw new Misuse(`${option} must be a day (2026-07-01) or a time with its zone (2026-07-01T09:00:00+10:00).`);
   }
   return BigInt(Math.floor(at / 1_000));
-}
-
-function usage(happened: string): Failure {
-  return new Failure(exitCodes.usage, happened, {
-    kept: 'Nothing was started or changed.',
-    next: 'intake help backfill shows examples.',
-  });
 }
 
 type Estimates = Awaited<ReturnType<typeof import('../app.ts').estimateBackfill>>;

@@ -3,11 +3,11 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Sandbox } from '../sandbox/server.ts';
+import { toCount } from './arguments.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { Failure } from './failure.ts';
 import { reportOutcomes, showReading } from './reading.ts';
-import { toCount } from './sandbox.ts';
 
 interface DemoOptions {
   readonly once: boolean;

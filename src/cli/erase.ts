@@ -1,10 +1,10 @@
 // `intake erase`: takes a person out of the database and the file store, for good. Shows first what would go; erases only when told twice.
 import type { ErasureCounts, ErasureJob, Sought } from '../app/privacy.ts';
+import { toId } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
-import { Failure } from './failure.ts';
+import { Misuse } from './failure.ts';
 import { requireAdvertiser } from './reading.ts';
-import { toId } from './retry.ts';
 import type { Terminal } from './terminal.ts';
 
 interface EraseOptions {
@@ -82,27 +82,20 @@ export const erase = command<EraseOptions>({
 function toSought(options: EraseOptions, toRetentionStart: () => Date | null): Sought {
   const { application, jobSeeker, email, retention } = options;
   if ([application, jobSeeker, email, retention || undefined].filter((one) => one !== undefined).length !== 1) {
-    throw usage('Name exactly one: --application, --job-seeker, --email or --retention.');
+    throw new Misuse('Name exactly one: --application, --job-seeker, --email or --retention.');
   }
   if (application !== undefined) return { by: 'application', applicationId: toId(application) };
   if (jobSeeker !== undefined) {
-    if (jobSeeker.trim() === '') throw usage('--job-seeker must not be empty.');
+    if (jobSeeker.trim() === '') throw new Misuse('--job-seeker must not be empty.');
     return { by: 'jobseeker', jobSeekerId: jobSeeker };
   }
   if (email !== undefined) {
-    if (!/^\S+@\S+$/.test(email.trim())) throw usage('--email must be a whole address.');
+    if (!/^\S+@\S+$/.test(email.trim())) throw new Misuse('--email must be a whole address.');
     return { by: 'address', email };
   }
   const before = toRetentionStart();
-  if (before === null) throw usage('RETENTION is off: there is no age to erase by.');
+  if (before === null) throw new Misuse('RETENTION is off: there is no age to erase by.');
   return { by: 'retention', before, limit: Number.MAX_SAFE_INTEGER };
-}
-
-function usage(happened: string): Failure {
-  return new Failure(exitCodes.usage, happened, {
-    kept: 'Nothing was started or changed.',
-    next: 'intake help erase shows examples.',
-  });
 }
 
 async function showErasing(

@@ -30,6 +30,13 @@ export class Failure extends Error {
   }
 }
 
+/** The command line asks for something that cannot be asked. Where `next` is empty, the help of the command is named. */
+export class Misuse extends Failure {
+  constructor(happened: string, next = '') {
+    super(exitCodes.usage, happened, { kept: 'Nothing was started or changed.', next });
+  }
+}
+
 export interface FailureFacts {
   readonly kept: string;
   readonly next: string;

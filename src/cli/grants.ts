@@ -1,7 +1,7 @@
 // `intake grants`: the SQL that a DBA runs to give every role the least it needs. Printed unless told to apply it.
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
-import { Failure } from './failure.ts';
+import { Misuse } from './failure.ts';
 
 interface GrantsOptions {
   readonly apply: boolean;
@@ -22,10 +22,7 @@ export const grants = command<GrantsOptions>({
       .option('--prefix <name>', 'what the names of the roles begin with', 'intake'),
   async run({ env, signal, terminal }, { apply, prefix }) {
     if (!/^[a-z_][a-z0-9_]{0,30}$/.test(prefix)) {
-      throw new Failure(exitCodes.usage, '--prefix must be lower-case letters, digits and _, at most 31.', {
-        kept: 'Nothing was started or changed.',
-        next: 'intake help grants shows examples.',
-      });
+      throw new Misuse('--prefix must be lower-case letters, digits and _, at most 31.');
     }
     const { loadConfig } = await import('../config.ts');
     const config = loadConfig(env, { needs: ['database'] });

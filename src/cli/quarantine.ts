@@ -2,7 +2,7 @@
 // What an element holds is shown only when a person asks for one by its id.
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
-import { Failure } from './failure.ts';
+import { Misuse } from './failure.ts';
 import { requireAdvertiser } from './reading.ts';
 
 interface QuarantineOptions {
@@ -28,7 +28,7 @@ export const quarantine = command<QuarantineOptions>({
       .option('--advertiser <name>', 'only this one of several configured accounts'),
   async run({ env, signal, terminal }, { show, all, advertiser }, action = '', id?: string) {
     const chosen = toElementId(show ?? id);
-    if (action !== 'list' && action !== 'replay') throw usage('The action must be list or replay.');
+    if (action !== 'list' && action !== 'replay') throw new Misuse('The action must be list or replay.');
     const { loadConfig } = await import('../config.ts');
     const config = loadConfig(env, { needs: ['database', 'source', 'privacy', 'sync'] });
     requireAdvertiser(config.source.advertisers, advertiser);
@@ -48,7 +48,7 @@ export const quarantine = command<QuarantineOptions>({
     }
     if (chosen !== null) {
       const found = await app.showQuarantined(config, { id: chosen, advertiser, signal });
-      if (found.length === 0) throw usage('There is no such element.');
+      if (found.length === 0) throw new Misuse('There is no such element.');
       terminal.result({ elements: found }, () =>
         found.map((one) => `${one.id} ${one.reason}\n${toPrintable(one.text)}`).join('\n'),
       );
@@ -72,12 +72,5 @@ export const quarantine = command<QuarantineOptions>({
 function toElementId(text: string | undefined): string | null {
   if (text === undefined) return null;
   if (/^[0-9a-f]{4,64}$/.test(text)) return text;
-  throw usage('An element is named by the beginning of its id, as `intake quarantine list` prints it.');
-}
-
-function usage(happened: string): Failure {
-  return new Failure(exitCodes.usage, happened, {
-    kept: 'Nothing was started or changed.',
-    next: 'intake help quarantine shows examples.',
-  });
+  throw new Misuse('An element is named by the beginning of its id, as `intake quarantine list` prints it.');
 }

@@ -1,7 +1,8 @@
 // `intake retry`: makes downloads due now, also those that had ended without bytes.
+import { toId, toKind } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
-import { Failure } from './failure.ts';
+import { Misuse } from './failure.ts';
 import { requireAdvertiser } from './reading.ts';
 
 interface RetryOptions {
@@ -47,30 +48,8 @@ export const retry = command<RetryOptions>({
   },
 });
 
-/** An application id as a person types it. */
-export function toId(text: string): bigint {
-  if (/^\d{1,18}$/.test(text)) return BigInt(text);
-  throw usage('An application is named by its id, a whole number.');
-}
-
-/** A kind as a person types it, in any letter case. */
-export function toKind(text: string): string {
-  const kind = ['resume', 'coverLetter', 'selectionCriteria', 'screen'].find(
-    (known) => known.toLowerCase() === text.toLowerCase(),
-  );
-  if (kind) return kind;
-  throw usage('The kind must be resume, coverLetter, selectionCriteria or screen.');
-}
-
 function toState(text: string) {
   const state = states.find((known) => known === text);
   if (state) return state;
-  throw usage(`The state must be ${states.join(', ')}.`);
-}
-
-function usage(happened: string): Failure {
-  return new Failure(exitCodes.usage, happened, {
-    kept: 'Nothing was started or changed.',
-    next: 'intake help COMMAND shows examples.',
-  });
+  throw new Misuse(`The state must be ${states.join(', ')}.`);
 }

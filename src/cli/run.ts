@@ -7,7 +7,7 @@ import type { SafeError } from '../log.ts';
 import { createProgram, type Definition } from './command.ts';
 import { commands } from './commands.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
-import { Failure, Interrupted, toFailure } from './failure.ts';
+import { Interrupted, Misuse, toFailure } from './failure.ts';
 import type { Output } from './progress.ts';
 import { createTerminal, isColoured, toJson } from './terminal.ts';
 
@@ -26,7 +26,7 @@ export async function runProcess(host: NodeJS.Process, definitions = commands): 
   host.stderr.on('error', () => {});
   const io: CliHost = { env: host.env, stdout: host.stdout, stderr: host.stderr, signal: stop.signal };
   host.on('uncaughtException', (error) => {
-    void reportFailure(error, io, false).then((code) => host.exit(code));
+    void reportFailure(error, io).then((code) => host.exit(code));
   });
 
   const code = await runCli(host.argv.slice(2), definitions, io);
@@ -49,11 +49,11 @@ export async function runCli(
   definitions: readonly Definition<never>[],
   host: CliHost,
 ): Promise<ExitCode> {
-  const json = argv.includes('--json');
   const { env, stdout, stderr, signal } = host;
+  const isCommand = (word: string | undefined) => definitions.some(({ name }) => name === word);
   let code: ExitCode = exitCodes.done;
   try {
-    const terminal = createTerminal(stdout, stderr, json, env);
+    const terminal = createTerminal(stdout, stderr, argv.includes('--json'), env);
     const program = createProgram(definitions, loadVersion(), { env, signal, terminal }, (ended) => {
       code = ended;
     });
@@ -69,24 +69,28 @@ export async function runCli(
       stderr.write(program.helpInformation());
       return exitCodes.usage;
     }
-    await program.parseAsync(argv, { from: 'user' });
+    // A misspelt name behind `help` is answered as the command itself would be: with the nearest one.
+    const isLost = argv[0] === 'help' && argv[1] !== undefined && argv[1] !== 'help' && !isCommand(argv[1]);
+    await program.parseAsync(isLost ? argv.slice(1) : argv, { from: 'user' });
     return code;
   } catch (error) {
-    if (error instanceof CommanderError) {
-      if (error.exitCode === 0) return exitCodes.done;
-      return reportFailure(toUsageFailure(error), host, json);
-    }
-    return reportFailure(error, host, json);
+    if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.done;
+    return reportFailure(error instanceof CommanderError ? toMisuse(error) : error, host, {
+      command: argv.find(isCommand),
+      json: argv.includes('--json'),
+    });
   }
 }
 
 async function reportFailure(
   error: unknown,
   { env, stdout, stderr, signal }: CliHost,
-  json: boolean,
+  { command, json = false }: { readonly command?: string | undefined; readonly json?: boolean } = {},
 ): Promise<ExitCode> {
   const failure = await toFailure(error, signal);
-  const { exitCode, message: happened, kept, next, details } = failure;
+  const { exitCode, message: happened, kept, details } = failure;
+  const help = command ? `intake help ${command} shows its options and examples.` : 'intake --help lists the commands.';
+  const next = failure.next || help;
   if (json) stdout.write(`${toJson({ error: { exitCode, happened, kept, next, ...details } })}\n`);
   stderr.write(`${happened}\n  Kept: ${kept}\n  Next: ${next}\n`);
   if (exitCode === exitCodes.unexpected || env.LOG_LEVEL === 'debug') {
@@ -98,11 +102,11 @@ async function reportFailure(
   return exitCode;
 }
 
-function toUsageFailure(error: CommanderError): Failure {
-  return new Failure(exitCodes.usage, error.message.replace(/^error: /, '').replace(/\n/g, ' '), {
-    kept: 'Nothing was started or changed.',
-    next: 'intake --help lists the commands, intake help COMMAND its options.',
-  });
+/** Commander's words as a sentence of ours. */
+function toMisuse({ message }: CommanderError): Misuse {
+  const words = message.replace(/^error: /, '').replace(/\n/g, ' ');
+  const sentence = words.charAt(0).toUpperCase() + words.slice(1);
+  return new Misuse(/[.)]$/.test(sentence) ? sentence : `${sentence}.`);
 }
 
 function loadVersion(): string {

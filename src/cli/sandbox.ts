@@ -2,9 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { Sandbox } from '../sandbox/server.ts';
+import { toCount } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
-import { Failure } from './failure.ts';
+import { Failure, Misuse } from './failure.ts';
 import { toPrintable } from './terminal.ts';
 
 interface SandboxOptions {
@@ -46,7 +47,7 @@ export const sandbox = command<SandboxOptions>({
       applications: toCount('--applications', options.applications),
       seed: toCount('--seed', options.seed),
       host: options.host,
-      port: toCount('--port', options.port),
+      port: toCount('--port', options.port, 65_535),
     }).catch((error: unknown) => {
       throw toListenFailure(error, options) ?? error;
     });
@@ -66,7 +67,7 @@ export const sandbox = command<SandboxOptions>({
 /** An address that is taken, or is none; null where something else failed. */
 function toListenFailure(error: unknown, { host, port }: SandboxOptions): Failure | null {
   const { code = '', syscall = '' } = error as NodeJS.ErrnoException;
-  if (code !== 'ERR_SOCKET_BAD_PORT' && syscall !== 'listen' && syscall !== 'getaddrinfo') return null;
+  if (syscall !== 'listen' && syscall !== 'getaddrinfo') return null;
   const happened = `The sandbox cannot listen on port ${port} of ${toPrintable(host.slice(0, 100))} (${code}).`;
   return new Failure(exitCodes.usage, happened, {
     kept: 'Nothing was started or changed.',
@@ -91,23 +92,11 @@ function toSettings({ url, credential, client }: Sandbox): Record<string, string
   };
 }
 
-/** A whole number given as an option. */
-export function toCount(option: string, text: string): number {
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new Failure(exitCodes.usage, `${option} must be a whole number, not "${text.slice(0, 40)}".`, {
-    kept: 'Nothing was started or changed.',
-    next: 'intake help COMMAND shows examples.',
-  });
-}
-
 /** A clock that begins at the moment given and runs on. */
 function toClock(text: string): () => number {
   const begin = Date.parse(text);
   if (Number.isNaN(begin)) {
-    throw new Failure(exitCodes.usage, '--now must be a time, such as 2026-11-01T00:00:00Z.', {
-      kept: 'Nothing was started or changed.',
-      next: 'intake help sandbox shows examples.',
-    });
+    throw new Misuse('--now must be a time, such as 2026-11-01T00:00:00Z.');
   }
   let offset: number | undefined;
   return () => {

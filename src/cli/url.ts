@@ -1,9 +1,9 @@
 // `intake url`: an address under which one stored file can be opened, for minutes where the store signs it.
+import { toId, toKind } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Failure } from './failure.ts';
 import { requireAdvertiser } from './reading.ts';
-import { toId, toKind } from './retry.ts';
 
 const expiresInMs = 5 * 60_000;
 

@@ -2,7 +2,7 @@
 import type { VerifySummary } from '../app/files.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
-import { Failure } from './failure.ts';
+import { Misuse } from './failure.ts';
 import { requireAdvertiser } from './reading.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -76,8 +76,5 @@ async function showVerify(
 function toShare(text: string): number {
   const percent = Number(text);
   if (text.trim() !== '' && percent >= 0 && percent <= 100) return percent / 100;
-  throw new Failure(exitCodes.usage, '--sample must be a percentage from 0 to 100.', {
-    kept: 'Nothing was started or changed.',
-    next: 'intake help verify shows examples.',
-  });
+  throw new Misuse('--sample must be a percentage from 0 to 100.');
 }

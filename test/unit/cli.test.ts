@@ -103,19 +103,28 @@ describe('help', () => {
   });
 });
 
+const helpOf = (command: string) => `intake help ${command} shows its options and examples.`;
+
 describe('a mistake in the command line', () => {
   it.each([
-    [['snyc'], "unknown command 'snyc' (Did you mean sync?)"],
-    [['sync', '--rechek'], "unknown option '--rechek' (Did you mean --recheck?)"],
-    [['sync', 'a', 'b'], 'too many arguments'],
-  ])('%j ends with 2 and says what was meant, without a stack', async (argv, says) => {
-    const { code, stdout, stderr } = await cli(argv);
-    expect(code).toBe(2);
-    expect(stdout).toBe('');
-    expect(stderr).toContain(says);
-    expect(stderr).toContain('Kept: Nothing was started or changed.');
-    expect(stderr).toContain('Next: intake --help');
-    expect(stderr).not.toMatch(/ {4}at /);
+    [['snyc'], "Unknown command 'snyc' (Did you mean sync?)", 'intake --help lists the commands.'],
+    [['help', 'snyc'], "Unknown command 'snyc' (Did you mean sync?)", 'intake --help lists the commands.'],
+    [['sync', '--rechek'], "Unknown option '--rechek' (Did you mean --recheck?)", helpOf('sync')],
+    [['sync', 'a', 'b'], 'Too many arguments', helpOf('sync')],
+    [['export'], "Missing required argument 'application'.", helpOf('export')],
+    [['backfill', '--from', '2026-02-30'], '--from must be a day', helpOf('backfill')],
+    [['backfill', '--after-id', '9223372036854775808'], '--after-id must be a whole number up to', helpOf('backfill')],
+    [['url', '1', 'photo'], 'The kind must be one of resume, coverLetter, selectionCriteria, screen.', helpOf('url')],
+    [['sandbox', '--port', '70000'], '--port must be a whole number from 0 to 65535', helpOf('sandbox')],
+  ])('%j ends with 2 and says what was meant, without a stack', async (argv, says, next) => {
+    const [stdout, stderr] = [createOutput(), createOutput()];
+    const { signal } = new AbortController();
+    expect(await runCli(argv, commands, { env: {}, stdout, stderr, signal })).toBe(2);
+    expect(stdout.text()).toBe('');
+    expect(stderr.text()).toContain(says);
+    expect(stderr.text()).toContain('Kept: Nothing was started or changed.');
+    expect(stderr.text()).toContain(`Next: ${next}`);
+    expect(stderr.text()).not.toMatch(/ {4}at /);
   });
 
   it('is one JSON object on stdout with --json', async () => {

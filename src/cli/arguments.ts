@@ -1,0 +1,25 @@
+// What people type, read the same way by every command: ids, kinds, counts. A wrong one is a Misuse: nothing has been started.
+
+import { attachmentKinds } from '../domain/application.ts';
+import { largestId } from '../domain/range.ts';
+import { Misuse } from './failure.ts';
+
+/** An application id. `what` begins the sentence that a wrong one is answered with. */
+export function toId(text: string, what = 'An application id'): bigint {
+  const id = /^\d{1,19}$/.test(text) ? BigInt(text) : null;
+  if (id === null || id > largestId) throw new Misuse(`${what} must be a whole number up to ${largestId}.`);
+  return id;
+}
+
+/** A kind, in any letter case. */
+export function toKind(text: string): string {
+  const kind = attachmentKinds.find((known) => known.toLowerCase() === text.toLowerCase());
+  if (kind === undefined) throw new Misuse(`The kind must be one of ${attachmentKinds.join(', ')}.`);
+  return kind;
+}
+
+/** A whole number given as an option. */
+export function toCount(option: string, text: string, most = 999_999_999): number {
+  if (/^\d{1,9}$/.test(text) && Number(text) <= most) return Number(text);
+  throw new Misuse(`${option} must be a whole number from 0 to ${most}, not "${text.slice(0, 40)}".`);
+}
