@@ -125,8 +125,8 @@ async function run<T extends Row>(
 /** What Postgres asks a client to simply do again. 23505 is one of them: two lanes met the same new application, and the second look sees it. */
 const conflictCodes = new Set(['40001', '40P01', '23505']);
 
-/** States of the server in which waiting helps: connection lost, shutting down, too many clients, out of disk, read-only, timeouts. */
-const temporaryCodes = /^(08...|57P0[1-5]|57014|55P03|53...|25006|25P03|58030)$/;
+/** States of the server in which waiting helps: connection lost, a conflict that outlasted its repeats, shutting down, too many clients, out of disk, read-only, timeouts. */
+const temporaryCodes = /^(08...|40001|40P01|57P0[1-5]|57014|55P03|53...|25006|25P03|58030)$/;
 const networkCodes = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT)/;
 
 /** What the server says to a URL that is wrong: waiting helps nobody. */

@@ -1,7 +1,7 @@
 // Who may write: leases, their epochs and the fence.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect } from 'vitest';
-import { openDatabase } from '../../src/store/database.ts';
+import { openDatabase, untilSettled } from '../../src/store/database.ts';
 import { claimLease, fence, loadHolder, releaseLeases, renewLease } from '../../src/store/leases.ts';
 import { test as base, openTestDatabase } from '../support/test-database.ts';
 
@@ -90,5 +90,31 @@ describe('the fence', () => {
     await sleep(600);
     expect(await claimLease(db, claim('two'))).not.toBeNull();
     expect(await outcome).toBe('ended');
+  });
+});
+
+describe('a conflict with another transaction', () => {
+  test('that outlasts its repeats is a database that cannot take work now, not a mistake of ours', async ({
+    database,
+  }) => {
+    await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('seven', 7)`);
+    await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
+    const bump = `UPDATE intake.advertisers SET agent_id = agent_id || 'x'`;
+    let tries = 0;
+    const losing = untilSettled(() =>
+      db.transaction(async (tx) => {
+        tries++;
+        await tx.query(`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`);
+        await tx.query(`SELECT FROM intake.advertisers`);
+        await database.query(bump);
+        await tx.query(bump);
+      }),
+    );
+    await expect(losing).rejects.toMatchObject({
+      name: 'Trouble',
+      kind: 'ours',
+      message: expect.stringContaining('40001'),
+    });
+    expect(tries).toBe(5);
   });
 });

@@ -19,7 +19,8 @@ export async function findFileDifferences(
       stored.delete(name);
       const sha256 = file.hasVirus === true ? null : (file.sha256 ?? file.screenSha256?.[format] ?? null);
       const state = file.hasVirus === true ? 'infected' : 'stored';
-      if (row?.state !== state || row.sha256 !== sha256) {
+      // A flag that came after the bytes keeps their sha256, so that they are known again; that they are gone is seen in the store below.
+      if (row?.state !== state || (state === 'stored' && row.sha256 !== sha256)) {
         differences.push(`${name}: ${row?.state} ${row?.reason ?? ''} ${row?.sha256}, truth ${state} ${sha256}`);
       }
       if (sha256 !== null) wanted.add(toBlobKey(board.advertiserId, sha256));
