@@ -188,13 +188,50 @@ describe('A5 a body that is cut', () => {
     await using intake = await openOne(content);
     intake.board.fault({ kind: 'cut', framing, on: 'resume', times: 3 });
     await intake.drain();
-    expect(await intake.keys()).not.toContain(expect.stringContaining(sha256(content.slice(0, content.length / 2))));
+    expect((await intake.keys()).join()).not.toContain(sha256(content.slice(0, content.length / 2)));
     for (let tries = 0; tries < 3; tries++) {
       await intake.hasten();
       await intake.drain();
     }
     expect(await intake.file()).toMatchObject({ state: 'stored', sha256: sha256(content) });
     expect(await intake.keys()).toHaveLength(1);
+  });
+
+  test('at the same place for ever, by a connection that closes, is given up with the reason and never stored', async () => {
+    await using intake = await openOne('a resume of some length, so that half of it is something');
+    intake.board.fault({ kind: 'cut', framing: 'closeDelimited', on: 'resume', times: null });
+    for (let tries = 0; tries < 8; tries++) {
+      expect(await intake.file()).toMatchObject({ state: 'pending' });
+      await intake.drain();
+      await intake.hasten();
+    }
+    const reason = expect.stringContaining('ended with its connection');
+    expect(await intake.file()).toMatchObject({ state: 'given_up', reason, sha256: null });
+    expect(await intake.keys()).toEqual([]);
+  });
+
+  test.for(['null', 'offByThree'] as const)(
+    'cannot be told from a whole one that closes, where Size is %s',
+    async (size) => {
+      await using intake = await open({ choices: { size, framing: 'closeDelimited' } });
+      intake.board.add([{ attachments: [resume('exactly this')] }]);
+      await intake.sweep();
+      await intake.drain();
+      expect(await intake.file()).toMatchObject({ state: 'pending', sha256: null });
+      // One that says where its end is needs no Size.
+      intake.board.choose({ framing: 'contentLength' });
+      await intake.hasten();
+      await intake.drain();
+      expect(await intake.file()).toMatchObject({ state: 'stored', sha256: sha256('exactly this') });
+    },
+  );
+
+  test('is whole by its Size where only the closing of its connection ends it', async () => {
+    await using intake = await open({ choices: { framing: 'closeDelimited' } });
+    intake.board.add([{ attachments: [resume('exactly this')] }]);
+    await intake.sweep();
+    await intake.drain();
+    expect(await intake.file()).toMatchObject({ state: 'stored', sha256: sha256('exactly this'), notes: null });
   });
 
   test('with a Content-Length that is wrong is not stored', async () => {
