@@ -163,7 +163,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     claimDownloads: (request: ClaimRequest) => claimDownloads(db, request),
     renewDownloads: (claims: readonly Claim[], leaseMs: number) => renewDownloads(own, claims, leaseMs),
     postponeDownload: (claim: Claim, wait: Postponement) => postponeDownload(db, claim, wait),
-    returnDownloads: (claims: readonly Claim[]) => returnDownloads(db, claims),
+    returnDownloads: (claims: readonly Claim[]) => untilSettled(() => returnDownloads(db, claims)),
     loadWaiting: (advertisers: readonly bigint[]) => loadWaiting(db, advertisers),
     loadFileFacts: (claims: readonly Claim[], setting: HashSetting) => loadFileFacts(db, claims, setting),
     settleDownload: (claim: Claim, settlement: Settlement) => settle({ claim, settlement }),
@@ -176,7 +176,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
 
     loadBlobs: (advertiserId: bigint) => loadBlobs(db, advertiserId),
     markVerified: (advertiserId: bigint, hashes: readonly string[]) => markVerified(db, advertiserId, hashes),
-    markDamaged: (advertiserId: bigint, sha256: string) => markDamaged(db, advertiserId, sha256),
+    markDamaged: (advertiserId: bigint, sha256: string) => untilSettled(() => markDamaged(db, advertiserId, sha256)),
     loadUnrepaired: (advertiserId: bigint) => loadUnrepaired(db, advertiserId),
     markUnemptied: (advertiserId: bigint, sha256: string) => markUnemptied(db, advertiserId, sha256),
     adoptBlob: (advertiserId: bigint, blob: BlobFacts) => adoptBlob(db, advertiserId, blob),
@@ -188,7 +188,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
 
     loadHeldFile: (advertisers: readonly bigint[], applicationId: bigint, kind: string) =>
       loadHeldFile(db, advertisers, applicationId, kind),
-    retryDownloads: (advertiserId: bigint, choice: RetryChoice) => retryDownloads(db, advertiserId, choice),
+    retryDownloads: (advertiserId: bigint, choice: RetryChoice) =>
+      untilSettled(() => retryDownloads(db, advertiserId, choice)),
     loadStoredScreens: (advertiserId: bigint, parserVersion: number | null) =>
       loadStoredScreens(db, advertiserId, parserVersion),
     replaceReading: (file: HeldFile, reading: ScreenReading | null, note: Note | null) =>
