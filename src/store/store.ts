@@ -31,6 +31,7 @@ import {
 } from './blob-audit.ts';
 import { type BlobIntent, emptyCondemned, type Intent, intendBlobs, loadBlobStore, pinBlobStore } from './blobs.ts';
 import { loadSurroundings, type PageCommit } from './comparing.ts';
+import { condemnFetched, type FetchedFor } from './condemned.ts';
 import { type DatabaseOptions, openDatabase, untilSettled } from './database.ts';
 import {
   type Claim,
@@ -169,6 +170,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     settleDownload: (claim: Claim, settlement: Settlement) => settle({ claim, settlement }),
 
     intendBlob: (claim: Claim, blob: BlobIntent['blob']) => intend({ claim, blob }),
+    condemnFetched: (fetched: FetchedFor, sha256: string) => condemnFetched(db, fetched, sha256),
     emptyCondemned: (advertisers: readonly bigint[], remove: (keys: readonly string[]) => Promise<void>) =>
       emptyCondemned(db, advertisers, remove),
     pinBlobStore: (identity: string, location: string) => pinBlobStore(db, identity, location),

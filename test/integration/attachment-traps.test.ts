@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/server.ts';
-import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
+import { type DrainOptions, openSmallIntake, type SmallIntake } from '../support/draining.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
 let database: TestDatabase;
@@ -135,6 +135,61 @@ describe('A1 HasVirus', () => {
     await intake.drain({ deps: { blobs: { ...intake.blobs, put } } });
     expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
     expect(await intake.keys()).toEqual([]);
+  });
+
+  test.for(['before they are announced', 'before they are put', 'after they are put'] as const)(
+    'true while the first download is under way, %s: its bytes go at once, for every reference to them',
+    async (moment) => {
+      const bytes = 'bytes of two, bad in one';
+      await using intake = await openOne(bytes, { hasVirus: false });
+      const { board } = intake;
+      await intake.drain();
+      const [second = 0n] = board.add([
+        { attachments: [resume(bytes, { hasVirus: null, uploadedAt: 1_700_000_000_000 })] },
+      ]);
+      await intake.sweep();
+      const flag = async () => {
+        board.change(second, {
+          attachments: [resume(bytes, { hasVirus: true, uploadedAt: 1_700_000_000_000 })],
+        });
+        await intake.sweep(true);
+      };
+      const put: typeof intake.blobs.put = async (...args) => {
+        if (moment === 'before they are put') await flag();
+        const stored = await intake.blobs.put(...args);
+        if (moment === 'after they are put') await flag();
+        return stored;
+      };
+      const parts: DrainOptions['deps'] = { blobs: { ...intake.blobs, put } };
+      if (moment === 'before they are announced') {
+        const intendBlob: typeof intake.store.intendBlob = async (...args) => {
+          await flag();
+          return await intake.store.intendBlob(...args);
+        };
+        Object.assign(parts, { store: { ...intake.store, intendBlob } });
+      }
+      await intake.drain({ deps: parts });
+      expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
+      expect(await intake.keys()).toEqual([]);
+    },
+  );
+
+  test('true on a newer file while the earlier one is under way condemns nothing', async () => {
+    const bytes = 'clean bytes of two';
+    await using intake = await openOne(bytes, { hasVirus: false });
+    const { board } = intake;
+    await intake.drain();
+    const [second = 0n] = board.add([{ attachments: [resume(bytes, { uploadedAt: 1_700_000_000_000 })] }]);
+    await intake.sweep();
+    const put: typeof intake.blobs.put = async (...args) => {
+      const newer = { hasVirus: true, uploadedAt: 1_700_000_060_000 };
+      board.change(second, { attachments: [resume('other bytes, and bad', newer)] });
+      await intake.sweep(true);
+      return await intake.blobs.put(...args);
+    };
+    await intake.drain({ deps: { blobs: { ...intake.blobs, put } } });
+    expect((await intake.files()).map((row) => row.state)).toEqual(['stored', 'infected']);
+    expect(await intake.keys()).toHaveLength(1);
   });
 });
 
