@@ -75,6 +75,27 @@ describe('several advertisers', () => {
   });
 });
 
+describe('an account', () => {
+  test('that one worker has just polled is left alone by another, which also polls once at its start', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 3 });
+    await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });
+    await using one = await hireWorker(settings.env);
+    await until(() => one.passes.some(({ pass, outcome }) => pass === 'recheck' && outcome === 'done'));
+    await until(() => isStored(database, board));
+    board.clearRequests();
+    await using two = await hireWorker(settings.env);
+    await until(async () => (await probe(two, '/readyz')).status === 200);
+    await sleep(500);
+    expect(board.requests()).toEqual([]);
+
+    // Some time later it is another matter.
+    await database.query(`UPDATE intake.leases SET done_at = now() - interval '1 minute'`);
+    await using _three = await hireWorker(settings.env);
+    await until(() => board.requests().length > 0);
+  });
+});
+
 describe('a worker whose database is away', () => {
   test('at its start answers on its admin port, is not ready, and begins when it comes', async () => {
     await using database = await openTestDatabase();
