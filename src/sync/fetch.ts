@@ -17,6 +17,8 @@ export interface FetchDeps {
     head: Uint8Array,
   ) => Promise<FileDescription>;
   readonly parseScreens: (body: Uint8Array, contentType: string | undefined) => ScreenReading;
+  /** Told as bytes come: however long a file takes, it moves. */
+  readonly onBytes?: (() => void) | undefined;
 }
 
 export interface FetchRequest {
@@ -85,6 +87,7 @@ async function fetchOnce(
   for await (const chunk of answer.body) {
     if (spooled.sizeBytes + chunk.length > maxBytes) return 'tooLarge';
     await spooled.write(chunk);
+    deps.onBytes?.();
   }
   const { body, facts, head } = await spooled.finish();
   if (declared !== null && declared !== facts.sizeBytes) throw toUseless('The file came cut.');

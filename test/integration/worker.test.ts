@@ -165,6 +165,25 @@ describe('a worker whose storage is away', () => {
   });
 });
 
+describe('a source that drips', () => {
+  test.for(['list', 'resume'] as const)('its %s for longer than silence may last is no silence', async (on) => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 0 });
+    board.add([{ attachments: [{ kind: 'resume', content: 'word '.repeat(60) }] }]);
+    board.fault({ kind: 'drip', on, times: 1, pieceBytes: on === 'list' ? 20 : 6, everyMs: 120 });
+    await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });
+    let isStuck = false;
+    const onStuck = () => {
+      isStuck = true;
+    };
+    await using _worker = await hireWorker(settings.env, { stuckMs: 3_000, onStuck });
+    const startedAt = performance.now();
+    await until(async () => (await isRead(database, board)) && (await isStored(database, board)), 40_000);
+    expect(performance.now() - startedAt).toBeGreaterThan(4_000);
+    expect(isStuck).toBe(false);
+  });
+});
+
 describe('what is new', () => {
   test('is read while everything is being read again', { timeout: 60_000 }, async () => {
     await using database = await openTestDatabase();
