@@ -25,6 +25,7 @@ export type FilesConfig = Config<'database' | 'source' | 'privacy' | 'blobs'>;
 export interface FilesEvents {
   readonly onFiles?: ((totals: DrainTotals, queued: number) => void) | undefined;
   readonly onWait?: ((name: string, trouble: Trouble, waitMs: number) => void) | undefined;
+  readonly onBytes?: (() => void) | undefined;
   /** For tests that end the process at named moments. */
   readonly crashPoint?: PassCrashPoint | undefined;
 }
@@ -44,7 +45,7 @@ export async function drainFiles(
   accounts: readonly DrainAccount[],
   request: FilesRequest,
 ): Promise<DrainSummary> {
-  const { patienceMs, signal, onFiles, onWait } = request;
+  const { patienceMs, signal, onFiles, onWait, onBytes } = request;
   const tellWait = (trouble: Trouble, waitMs: number) => onWait?.('files', trouble, waitMs);
   await using blobs = await patiently({ patienceMs, signal, onWait: tellWait }, () =>
     openBlobsOf(config, store, signal),
@@ -53,7 +54,7 @@ export async function drainFiles(
   const { waiting } = await store.loadWaiting(accounts.map((one) => one.advertiserId));
   return await drain(
     {
-      ...{ store, blobs, accounts, spool, describeFile, parseScreens },
+      ...{ store, blobs, accounts, spool, describeFile, parseScreens, onBytes },
       loadSpoolBytes: spool.loadBytes,
       crashPoint: request.crashPoint,
       onStep: (totals) => onFiles?.(totals, waiting),

@@ -51,7 +51,7 @@ export function openSource(
   config: Config<'source'>,
   { url, credential }: Account,
   takeTurn: (signal: AbortSignal) => Promise<void>,
-  connections: SourceOptions['connections'] = config.source.concurrency,
+  more: Partial<Pick<SourceOptions, 'connections' | 'onListBytes'>> = {},
 ): Source {
   return createSource({
     url,
@@ -59,11 +59,12 @@ export function openSource(
     format: config.source.format,
     idleTimeoutMs: config.source.idleTimeoutMs,
     totalTimeoutMs,
-    connections,
+    connections: config.source.concurrency,
     listMaxBytes,
     applicationMaxBytes,
     userAgent: `intake/${version}`,
     takeTurn,
+    ...more,
   });
 }
 

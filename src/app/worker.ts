@@ -51,12 +51,13 @@ export interface WorkerRun {
 /** Advertisers read at once: each waits for its source most of the time. Long readings leave places to polls. */
 const desksAtOnce = 16;
 const longAtOnce = 4;
-/** A whole request ends after ten minutes: what has not moved for longer never will. */
-const deadAfterMs = 660_000;
+/** Every wait of the work has a limit far below this, and bytes that still come are movement: what is silent for so long is dead (P13). */
+const deadAfterMs = 600_000;
 
 /** Works until the signal; resolves when everything is given back. */
 export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<void> {
-  const { log, signal, probeEveryMs = 180_000, stuckMs = deadAfterMs, crashPoint } = run;
+  const { log, signal, probeEveryMs = 180_000, crashPoint } = run;
+  const { stuckMs = Math.max(deadAfterMs, 2 * config.source.idleTimeoutMs) } = run;
   await using stack = new AsyncDisposableStack();
   const place = stack.use(await openPlace(config));
   const store = stack.use(openStore({ ...toStoreOptions(config, place, 'worker'), crashPoint }));
@@ -165,7 +166,7 @@ function openAccounts(config: WorkerConfig, store: Store, stack: AsyncDisposable
     const takeTurn: TakeTurn = (signal) => (beat === null ? pace(signal) : beat.rest(pace(signal)));
     return {
       ...{ name, advertiserId },
-      source: stack.use(openSource(config, account, takeTurn, connections)),
+      source: stack.use(openSource(config, account, takeTurn, { connections, onListBytes: () => beat?.move() })),
       watch: (next) => {
         beat = next;
       },
@@ -227,6 +228,7 @@ async function drainDue(
     patienceMs: 0,
     signal,
     onFiles: onStep,
+    onBytes: onStep,
     onWait: tellWait,
     crashPoint,
   });

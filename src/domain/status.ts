@@ -182,7 +182,13 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null)
   if (a.unreadableScreens > 0) {
     add(`${a.unreadableScreens} screens are stored and cannot be read.`, 'intake reparse');
   }
-  if (a.damagedBlobs > 0) add(`${a.damagedBlobs} stored files are damaged or gone.`, 'intake sync');
+  if (a.damagedBlobs > 0) {
+    const which = a.damagedBlobs === 1 ? 'One stored file was' : `${toCount(a.damagedBlobs, 'stored file')} were`;
+    add(
+      `${which} found damaged or gone and not fetched again yet; what was given up needs intake retry before it.`,
+      'intake sync',
+    );
+  }
   for (const state of ['given_up', 'rejected'] as const) {
     const count = a.attachments[state] ?? 0;
     if (count > 0)

@@ -18,10 +18,12 @@ export async function readBody(
   body: AsyncIterable<Uint8Array>,
   contentEncoding: string | undefined,
   maxBytes: number,
+  onBytes?: (() => void) | undefined,
 ): Promise<ReadBody> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of toPlain(body, contentEncoding?.trim().toLowerCase() ?? 'identity')) {
+    onBytes?.();
     chunks.push(chunk);
     size += chunk.length;
     // Leaving the loop ends the stream and its connection.

@@ -23,6 +23,8 @@ export interface SourceOptions extends HttpOptions {
   readonly format: 'json' | 'xml';
   /** Larger lists are abandoned. */
   readonly listMaxBytes: number;
+  /** Told as the bytes of a list come: however long it takes, it moves. */
+  readonly onListBytes?: (() => void) | undefined;
   /** A list of one application cannot be asked for in smaller pieces: it is abandoned beyond this only. */
   readonly applicationMaxBytes: number;
 }
@@ -52,7 +54,7 @@ export function createSource(options: SourceOptions): Source {
     const maxBytes = most === 'one' ? options.applicationMaxBytes : options.listMaxBytes;
     const request = { path: `v1/advertiser/applications?${toQuery(filters)}`, accept, signal };
     try {
-      const answer = await http.get(request, (opened) => readList(opened, options.format, maxBytes));
+      const answer = await http.get(request, (opened) => readList(opened, options, maxBytes));
       hasAnswered = true;
       return answer;
     } catch (error) {
@@ -84,9 +86,12 @@ function toQuery(filters: ListFilters): URLSearchParams {
   return query;
 }
 
-async function readList(answer: HttpAnswer, format: 'json' | 'xml', maxBytes: number): Promise<ListAnswer> {
-  const { headers } = answer;
-  const { bytes, whole } = await readBody(answer.body, headers['content-encoding'], maxBytes);
+async function readList(
+  { headers, body }: HttpAnswer,
+  { format, onListBytes }: SourceOptions,
+  maxBytes: number,
+): Promise<ListAnswer> {
+  const { bytes, whole } = await readBody(body, headers['content-encoding'], maxBytes, onListBytes);
   if (!whole) {
     // Byte by byte: ids are ASCII, in UTF-16 with a zero beside each digit.
     const prefix = bytes.toString('latin1').replaceAll('\0', '');

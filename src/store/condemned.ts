@@ -1,7 +1,8 @@
 // Bytes that a flag at the source condemns (P8): never kept readable, for none of the advertiser's references, now or later.
 // The row of a condemned blob stays, so that the same bytes are recognised when they come again; the bytes themselves are deleted by
 // whoever drains. A flag that is lifted everywhere sets its bytes free, to be fetched anew.
-import type { Queryable } from './database.ts';
+import { type Database, type Queryable, untilSettled } from './database.ts';
+import type { FileFacts } from './files.ts';
 import { reopenAttachments } from './ready.ts';
 
 /** After some applications changed: condemns what their flags name, and frees what only their flags condemned. `before`: what was condemned by them. */
@@ -21,6 +22,33 @@ export async function condemnFlagged(
   const doubtful = before.filter((sha256) => !hashes.includes(sha256));
   if (doubtful.length > 0) await free(tx, advertiserId, doubtful);
 }
+
+/**
+ * Bytes that were fetched for a claim which was lost meanwhile: where it was lost because a flag came, these are what it is about, and
+ * they are condemned. A flag on a file of another upload than the one that was fetched says nothing of them.
+ */
+export async function condemnFetched(db: Database, { claim, uploadedAt }: FetchedFor, sha256: string): Promise<void> {
+  const { advertiserId, applicationId, kind } = claim;
+  await untilSettled(() =>
+    db.transaction(async (tx) => {
+      // Applications first, as every other writer locks them.
+      await tx.query(
+        `SELECT 1 FROM intake.applications WHERE advertiser_id = $1 AND application_id = $2 FOR NO KEY UPDATE`,
+        [advertiserId, applicationId],
+      );
+      const flagged = await tx.query(
+        `UPDATE intake.attachments SET sha256 = $4
+         WHERE advertiser_id = $1 AND application_id = $2 AND kind = $3 AND state = 'infected' AND has_virus AND sha256 IS NULL
+           AND uploaded_at IS NOT DISTINCT FROM $5 RETURNING 1`,
+        [advertiserId, applicationId, kind, sha256, uploadedAt],
+      );
+      if (flagged.length > 0) await condemn(tx, advertiserId, [sha256]);
+    }),
+  );
+}
+
+/** What was fetched: whose, and of which upload. */
+export type FetchedFor = Pick<FileFacts, 'claim' | 'uploadedAt'>;
 
 async function condemn(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<void> {
   await tx.query(

@@ -96,12 +96,16 @@ export async function claimDownloads(
 const keyed = `unnest($1::bigint[], $2::bigint[], $3::text[], $4::uuid[]) AS c (advertiser_id, application_id, kind, token)
   WHERE d.advertiser_id = c.advertiser_id AND d.application_id = c.application_id AND d.kind = c.kind AND d.lease_token = c.token`;
 
-/** Prolongs claims while their bytes are under way; those that changed hands are not touched. */
+/**
+ * Prolongs claims while their bytes are under way; those that changed hands are not touched. A row that a transaction holds is passed
+ * over: it is being ended, or the next heartbeat finds it. Waiting with some rows in hand would be half of a deadlock.
+ */
 export async function renewDownloads(db: Queryable, claims: readonly Claim[], leaseMs: number): Promise<void> {
-  await db.query(`UPDATE intake.downloads d SET due_at = now() + $5 * interval '1 millisecond' FROM ${keyed}`, [
-    ...toColumns(claims),
-    leaseMs,
-  ]);
+  await db.query(
+    `UPDATE intake.downloads SET due_at = now() + $5 * interval '1 millisecond'
+     WHERE ctid = ANY (ARRAY(SELECT d.ctid FROM intake.downloads d, ${keyed} FOR UPDATE OF d SKIP LOCKED))`,
+    [...toColumns(claims), leaseMs],
+  );
 }
 
 /** Why and until when a download waits. */

@@ -8,6 +8,7 @@ import type { Claim } from './downloads.ts';
 export interface FileFacts {
   readonly claim: Claim;
   readonly sizeBytes: number | null;
+  readonly uploadedAt: Date | null;
   /** A stored file of equal Hash and Size that this one may be the same as. */
   readonly twin: Twin | null;
   readonly trust: HashTrust;
@@ -46,7 +47,7 @@ export async function loadFileFacts(
 ): Promise<FileFacts[]> {
   const candidates = setting === 'never' ? `SELECT * FROM intake.attachments WHERE false` : twinSql[setting];
   const rows = await db.query<FactsRow>(
-    `SELECT c.at::int, a.size_bytes, h.agreed, h.contradicted_at, h.unchanged,
+    `SELECT c.at::int, a.size_bytes, a.uploaded_at, h.agreed, h.contradicted_at, h.unchanged,
        t.sha256, t.true_size_bytes, t.content_type, t.detected_type, t.file_name
      FROM unnest($1::bigint[], $2::bigint[], $3::text[]) WITH ORDINALITY AS c (advertiser_id, application_id, kind, at)
      JOIN intake.attachments a USING (advertiser_id, application_id, kind)
@@ -70,6 +71,7 @@ export async function loadFileFacts(
 interface FactsRow extends Record<string, unknown> {
   at: number;
   size_bytes: bigint | null;
+  uploaded_at: Date | null;
   agreed: number | null;
   contradicted_at: Date | null;
   unchanged: number | null;
@@ -84,6 +86,7 @@ function toFacts(claim: Claim, row: FactsRow): FileFacts {
   return {
     claim,
     sizeBytes: row.size_bytes === null ? null : Number(row.size_bytes),
+    uploadedAt: row.uploaded_at,
     twin:
       row.sha256 === null
         ? null

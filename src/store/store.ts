@@ -31,6 +31,7 @@ import {
 } from './blob-audit.ts';
 import { type BlobIntent, emptyCondemned, type Intent, intendBlobs, loadBlobStore, pinBlobStore } from './blobs.ts';
 import { loadSurroundings, type PageCommit } from './comparing.ts';
+import { condemnFetched, type FetchedFor } from './condemned.ts';
 import { type DatabaseOptions, openDatabase, untilSettled } from './database.ts';
 import {
   type Claim,
@@ -163,12 +164,13 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     claimDownloads: (request: ClaimRequest) => claimDownloads(db, request),
     renewDownloads: (claims: readonly Claim[], leaseMs: number) => renewDownloads(own, claims, leaseMs),
     postponeDownload: (claim: Claim, wait: Postponement) => postponeDownload(db, claim, wait),
-    returnDownloads: (claims: readonly Claim[]) => returnDownloads(db, claims),
+    returnDownloads: (claims: readonly Claim[]) => untilSettled(() => returnDownloads(db, claims)),
     loadWaiting: (advertisers: readonly bigint[]) => loadWaiting(db, advertisers),
     loadFileFacts: (claims: readonly Claim[], setting: HashSetting) => loadFileFacts(db, claims, setting),
     settleDownload: (claim: Claim, settlement: Settlement) => settle({ claim, settlement }),
 
     intendBlob: (claim: Claim, blob: BlobIntent['blob']) => intend({ claim, blob }),
+    condemnFetched: (fetched: FetchedFor, sha256: string) => condemnFetched(db, fetched, sha256),
     emptyCondemned: (advertisers: readonly bigint[], remove: (keys: readonly string[]) => Promise<void>) =>
       emptyCondemned(db, advertisers, remove),
     pinBlobStore: (identity: string, location: string) => pinBlobStore(db, identity, location),
@@ -176,7 +178,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
 
     loadBlobs: (advertiserId: bigint) => loadBlobs(db, advertiserId),
     markVerified: (advertiserId: bigint, hashes: readonly string[]) => markVerified(db, advertiserId, hashes),
-    markDamaged: (advertiserId: bigint, sha256: string) => markDamaged(db, advertiserId, sha256),
+    markDamaged: (advertiserId: bigint, sha256: string) => untilSettled(() => markDamaged(db, advertiserId, sha256)),
     loadUnrepaired: (advertiserId: bigint) => loadUnrepaired(db, advertiserId),
     markUnemptied: (advertiserId: bigint, sha256: string) => markUnemptied(db, advertiserId, sha256),
     adoptBlob: (advertiserId: bigint, blob: BlobFacts) => adoptBlob(db, advertiserId, blob),
@@ -188,7 +190,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
 
     loadHeldFile: (advertisers: readonly bigint[], applicationId: bigint, kind: string) =>
       loadHeldFile(db, advertisers, applicationId, kind),
-    retryDownloads: (advertiserId: bigint, choice: RetryChoice) => retryDownloads(db, advertiserId, choice),
+    retryDownloads: (advertiserId: bigint, choice: RetryChoice) =>
+      untilSettled(() => retryDownloads(db, advertiserId, choice)),
     loadStoredScreens: (advertiserId: bigint, parserVersion: number | null) =>
       loadStoredScreens(db, advertiserId, parserVersion),
     replaceReading: (file: HeldFile, reading: ScreenReading | null, note: Note | null) =>

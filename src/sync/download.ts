@@ -79,6 +79,7 @@ async function keep(
     deps,
     async () => {
       const intent = await deps.store.intendBlob(claim, blob);
+      if (intent === 'lost') await deps.store.condemnFetched(file, blob.sha256);
       if (intent === 'lost') return intent;
       if (intent === 'put') {
         deps.crashPoint?.('intended');
@@ -90,9 +91,11 @@ async function keep(
       const compared = compare ? agrees : null;
       const said = { contentType, detectedType, fileName, notes, screens, compared };
       const state = await deps.store.settleDownload(claim, { kind: 'stored', blob, linked: false, ...said });
-      // Taken over, or its person was erased meanwhile: what nobody else needs must not stay behind.
-      if (state === 'lost')
+      // Taken over, flagged, or its person was erased meanwhile: what nobody else needs must not stay behind.
+      if (state === 'lost') {
+        await deps.store.condemnFetched(file, blob.sha256);
         await deps.store.dropBlobs(advertiserId, [blob.sha256], (keys) => deps.blobs.delete(keys, signal));
+      }
       return state;
     },
     facts.sizeBytes,

@@ -1,5 +1,6 @@
-// One file from the source, beyond reasonable doubt: fetched, counted, hashed, and where something does not fit fetched again until
-// equal bytes decide. What is cut, empty or an error page is never taken for the file. Knows nothing of queue and store.
+// One file from the source, beyond reasonable doubt: fetched whole, by its framing or its Size, counted, hashed, and where something does
+// not fit fetched again until equal bytes decide. What may be cut, is empty or an error page is never taken for the file. Knows nothing
+// of queue and store.
 import type { AttachmentKind, Note } from '../domain/application.ts';
 import type { BlobBody, BlobFacts } from '../domain/blob.ts';
 import type { ScreenReading } from '../domain/screen.ts';
@@ -16,6 +17,8 @@ export interface FetchDeps {
     head: Uint8Array,
   ) => Promise<FileDescription>;
   readonly parseScreens: (body: Uint8Array, contentType: string | undefined) => ScreenReading;
+  /** Told as bytes come: however long a file takes, it moves. */
+  readonly onBytes?: (() => void) | undefined;
 }
 
 export interface FetchRequest {
@@ -37,19 +40,17 @@ export interface FetchedFile extends AsyncDisposable {
   readonly notes: readonly Note[];
 }
 
-/** Fetches until there is no doubt, or until equal bytes have come often enough. `tooLarge`: beyond the limit, abandoned. */
+/** Fetches until there is no doubt, or until the same bytes have come twice. `tooLarge`: beyond the limit, abandoned. */
 export async function fetchFile(deps: FetchDeps, request: FetchRequest): Promise<FetchedFile | 'tooLarge'> {
   let before: string | null = null;
-  let equal = 1;
   for (let tries = 1; ; tries++) {
     const fetched = await fetchOnce(deps, request);
     if (fetched === 'tooLarge') return fetched;
     try {
       if (fetched.doubt === null) return fetched;
       const { doubt } = fetched;
-      equal = fetched.facts.sha256 === before ? equal + 1 : 1;
-      if (equal >= doubt.needed) return { ...fetched, notes: [...fetched.notes, doubt.note] };
-      if (tries > doubt.needed) {
+      if (fetched.facts.sha256 === before) return { ...fetched, notes: [...fetched.notes, doubt.note] };
+      if (tries === mostFetches) {
         if (doubt.isShort) throw toUseless('The file came cut, each time at another place.');
         const note = { field: 'bytes', reason: 'other bytes on each download; the last are kept' };
         return { ...fetched, notes: [...fetched.notes, doubt.note, note] };
@@ -63,12 +64,13 @@ export async function fetchFile(deps: FetchDeps, request: FetchRequest): Promise
   }
 }
 
-/** Why a body is not simply believed. */
+/** Two equal ones in a row decide against the list; where the first two differ there is a third. */
+const mostFetches = 3;
+
+/** Why a whole body is not simply believed. */
 interface Doubt {
   readonly note: Note;
   readonly isShort: boolean;
-  /** How many equal bodies decide. */
-  readonly needed: number;
 }
 
 async function fetchOnce(
@@ -85,21 +87,23 @@ async function fetchOnce(
   for await (const chunk of answer.body) {
     if (spooled.sizeBytes + chunk.length > maxBytes) return 'tooLarge';
     await spooled.write(chunk);
+    deps.onBytes?.();
   }
   const { body, facts, head } = await spooled.finish();
   if (declared !== null && declared !== facts.sizeBytes) throw toUseless('The file came cut.');
   if (facts.sizeBytes === 0 && sizeBytes !== 0) throw toUseless('The file came empty.');
   const description = await deps.describeFile(headers, head);
-  const isFramed = declared !== null || headers['transfer-encoding'] !== undefined;
   const reading = kind === 'screen' ? readScreens(deps, body, description) : null;
   const isExpectedSize = sizeBytes === facts.sizeBytes;
   // A page with exactly the size that was announced is a file that happens to be HTML. A screen is told by reading it.
   if (reading?.screens == null && description.looksLikePage && !isExpectedSize && kind !== 'screen') throw aPage();
   if (reading?.note && /html/i.test(description.contentType ?? '')) throw aPage();
+  // A body that ends with its connection may have been cut by anyone, and by the same proxy at the same place each time.
+  const isWhole = declared !== null || isChunked(headers) || isExpectedSize || reading?.screens != null;
+  if (!isWhole)
+    throw toUseless('The file ended with its connection, and neither its Size nor a length shows that it is whole.');
   const note = reading ? reading.note : toSizeNote(sizeBytes, facts.sizeBytes);
-  const isShort = sizeBytes === null ? !isFramed : facts.sizeBytes < sizeBytes;
-  // A body that ends with its connection may have been cut by anyone; four times at the same place it was not.
-  const doubt = note === null ? null : { note, isShort, needed: isShort && !isFramed ? 4 : 2 };
+  const doubt = note === null ? null : { note, isShort: facts.sizeBytes < (sizeBytes ?? 0) };
   const owned = stack.move();
   return {
     body,
@@ -141,6 +145,11 @@ function toUseless(message: string): Trouble {
 
 function aPage(): Trouble {
   return new Trouble('malformed', 'A page for people came instead of the file.');
+}
+
+/** The last chunk tells the end; a connection that closes before it is an error of the client. */
+function isChunked(headers: Readonly<Record<string, string | undefined>>): boolean {
+  return /\bchunked\s*$/i.test(headers['transfer-encoding'] ?? '');
 }
 
 function toLength(header: string | undefined): number | null {

@@ -1,5 +1,6 @@
 // The pulse of a process: which work is under way, and how long each of it has not moved. It ends nothing; whoever watches decides
-// when silence is death (P13). Work that waits with a timer of its own is not silent, however long it waits.
+// when silence is death (P13). Work that waits with a timer of its own is not silent, however long it waits; a process whose last work
+// has ended is.
 
 /** One piece of work. Disposed when it ends. */
 export interface Beat extends Disposable {
@@ -12,12 +13,13 @@ export interface Beat extends Disposable {
 export interface Pulse {
   /** Work begins. */
   begin(): Beat;
-  /** How long the quietest work under way has not moved; 0 when none is under way. */
+  /** How long the quietest work under way has not moved; where none is, how long ago the last ended; 0 before the first. */
   silentMs(): number;
 }
 
 export function createPulse(now: () => number): Pulse {
   const movedAt = new Map<Beat, number>();
+  let endedAt = Number.POSITIVE_INFINITY;
   return {
     begin() {
       let rests = 0;
@@ -33,11 +35,14 @@ export function createPulse(now: () => number): Pulse {
             beat.move();
           }
         },
-        [Symbol.dispose]: () => void movedAt.delete(beat),
+        [Symbol.dispose]() {
+          movedAt.delete(beat);
+          endedAt = now();
+        },
       };
       movedAt.set(beat, now());
       return beat;
     },
-    silentMs: () => Math.max(0, now() - Math.min(Number.POSITIVE_INFINITY, ...movedAt.values())),
+    silentMs: () => Math.max(0, now() - (movedAt.size > 0 ? Math.min(...movedAt.values()) : endedAt)),
   };
 }

@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/server.ts';
-import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
+import { type DrainOptions, openSmallIntake, type SmallIntake } from '../support/draining.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
 let database: TestDatabase;
@@ -136,6 +136,61 @@ describe('A1 HasVirus', () => {
     expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
     expect(await intake.keys()).toEqual([]);
   });
+
+  test.for(['before they are announced', 'before they are put', 'after they are put'] as const)(
+    'true while the first download is under way, %s: its bytes go at once, for every reference to them',
+    async (moment) => {
+      const bytes = 'bytes of two, bad in one';
+      await using intake = await openOne(bytes, { hasVirus: false });
+      const { board } = intake;
+      await intake.drain();
+      const [second = 0n] = board.add([
+        { attachments: [resume(bytes, { hasVirus: null, uploadedAt: 1_700_000_000_000 })] },
+      ]);
+      await intake.sweep();
+      const flag = async () => {
+        board.change(second, {
+          attachments: [resume(bytes, { hasVirus: true, uploadedAt: 1_700_000_000_000 })],
+        });
+        await intake.sweep(true);
+      };
+      const put: typeof intake.blobs.put = async (...args) => {
+        if (moment === 'before they are put') await flag();
+        const stored = await intake.blobs.put(...args);
+        if (moment === 'after they are put') await flag();
+        return stored;
+      };
+      const parts: DrainOptions['deps'] = { blobs: { ...intake.blobs, put } };
+      if (moment === 'before they are announced') {
+        const intendBlob: typeof intake.store.intendBlob = async (...args) => {
+          await flag();
+          return await intake.store.intendBlob(...args);
+        };
+        Object.assign(parts, { store: { ...intake.store, intendBlob } });
+      }
+      await intake.drain({ deps: parts });
+      expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
+      expect(await intake.keys()).toEqual([]);
+    },
+  );
+
+  test('true on a newer file while the earlier one is under way condemns nothing', async () => {
+    const bytes = 'clean bytes of two';
+    await using intake = await openOne(bytes, { hasVirus: false });
+    const { board } = intake;
+    await intake.drain();
+    const [second = 0n] = board.add([{ attachments: [resume(bytes, { uploadedAt: 1_700_000_000_000 })] }]);
+    await intake.sweep();
+    const put: typeof intake.blobs.put = async (...args) => {
+      const newer = { hasVirus: true, uploadedAt: 1_700_000_060_000 };
+      board.change(second, { attachments: [resume('other bytes, and bad', newer)] });
+      await intake.sweep(true);
+      return await intake.blobs.put(...args);
+    };
+    await intake.drain({ deps: { blobs: { ...intake.blobs, put } } });
+    expect((await intake.files()).map((row) => row.state)).toEqual(['stored', 'infected']);
+    expect(await intake.keys()).toHaveLength(1);
+  });
 });
 
 describe('A2 HasVirus', () => {
@@ -188,13 +243,50 @@ describe('A5 a body that is cut', () => {
     await using intake = await openOne(content);
     intake.board.fault({ kind: 'cut', framing, on: 'resume', times: 3 });
     await intake.drain();
-    expect(await intake.keys()).not.toContain(expect.stringContaining(sha256(content.slice(0, content.length / 2))));
+    expect((await intake.keys()).join()).not.toContain(sha256(content.slice(0, content.length / 2)));
     for (let tries = 0; tries < 3; tries++) {
       await intake.hasten();
       await intake.drain();
     }
     expect(await intake.file()).toMatchObject({ state: 'stored', sha256: sha256(content) });
     expect(await intake.keys()).toHaveLength(1);
+  });
+
+  test('at the same place for ever, by a connection that closes, is given up with the reason and never stored', async () => {
+    await using intake = await openOne('a resume of some length, so that half of it is something');
+    intake.board.fault({ kind: 'cut', framing: 'closeDelimited', on: 'resume', times: null });
+    for (let tries = 0; tries < 8; tries++) {
+      expect(await intake.file()).toMatchObject({ state: 'pending' });
+      await intake.drain();
+      await intake.hasten();
+    }
+    const reason = expect.stringContaining('ended with its connection');
+    expect(await intake.file()).toMatchObject({ state: 'given_up', reason, sha256: null });
+    expect(await intake.keys()).toEqual([]);
+  });
+
+  test.for(['null', 'offByThree'] as const)(
+    'cannot be told from a whole one that closes, where Size is %s',
+    async (size) => {
+      await using intake = await open({ choices: { size, framing: 'closeDelimited' } });
+      intake.board.add([{ attachments: [resume('exactly this')] }]);
+      await intake.sweep();
+      await intake.drain();
+      expect(await intake.file()).toMatchObject({ state: 'pending', sha256: null });
+      // One that says where its end is needs no Size.
+      intake.board.choose({ framing: 'contentLength' });
+      await intake.hasten();
+      await intake.drain();
+      expect(await intake.file()).toMatchObject({ state: 'stored', sha256: sha256('exactly this') });
+    },
+  );
+
+  test('is whole by its Size where only the closing of its connection ends it', async () => {
+    await using intake = await open({ choices: { framing: 'closeDelimited' } });
+    intake.board.add([{ attachments: [resume('exactly this')] }]);
+    await intake.sweep();
+    await intake.drain();
+    expect(await intake.file()).toMatchObject({ state: 'stored', sha256: sha256('exactly this'), notes: null });
   });
 
   test('with a Content-Length that is wrong is not stored', async () => {

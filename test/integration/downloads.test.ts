@@ -167,6 +167,21 @@ describe('a claim', () => {
     await renewDownloads(db, [claim], 60_000);
     expect((await claimDownloads(db, request({ lane: 'suspects' }))).claims).toHaveLength(1);
   });
+
+  test('is passed over by the heartbeat while a transaction holds it; the others are prolonged, and nobody waits', async ({
+    db,
+  }) => {
+    await queue(db, 7n, 3);
+    const { claims } = await claimDownloads(db, request());
+    await db.transaction(async (tx) => {
+      await tx.query(`SELECT 1 FROM intake.downloads WHERE application_id = 2 FOR UPDATE`);
+      await renewDownloads(db, claims, 3_600_000);
+    });
+    const rows = await db.query(
+      `SELECT application_id::int FROM intake.downloads WHERE due_at > now() + interval '50 minutes' ORDER BY 1`,
+    );
+    expect(rows).toEqual([{ application_id: 1 }, { application_id: 3 }]);
+  });
 });
 
 describe('a claim that lapsed', () => {

@@ -75,6 +75,27 @@ describe('several advertisers', () => {
   });
 });
 
+describe('an account', () => {
+  test('that one worker has just polled is left alone by another, which also polls once at its start', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 3 });
+    await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });
+    await using one = await hireWorker(settings.env);
+    await until(() => one.passes.some(({ pass, outcome }) => pass === 'recheck' && outcome === 'done'));
+    await until(() => isStored(database, board));
+    board.clearRequests();
+    await using two = await hireWorker(settings.env);
+    await until(async () => (await probe(two, '/readyz')).status === 200);
+    await sleep(500);
+    expect(board.requests()).toEqual([]);
+
+    // Some time later it is another matter.
+    await database.query(`UPDATE intake.leases SET done_at = now() - interval '1 minute'`);
+    await using _three = await hireWorker(settings.env);
+    await until(() => board.requests().length > 0);
+  });
+});
+
 describe('a worker whose database is away', () => {
   test('at its start answers on its admin port, is not ready, and begins when it comes', async () => {
     await using database = await openTestDatabase();
@@ -100,7 +121,7 @@ describe('a worker whose database is away', () => {
     await using worker = await hireWorker(settings.env);
     await until(async () => (await isRead(database, board)) && (await isStored(database, board)));
     await gate.shut();
-    await until(async () => (await probe(worker, '/readyz')).status === 503);
+    await until(async () => (await probe(worker, '/readyz')).failed.includes('database'));
     board.add(5);
     expect((await probe(worker, '/livez')).status).toBe(200);
     await gate.open();
@@ -141,6 +162,25 @@ describe('a worker whose storage is away', () => {
     mkdirSync(settings.blobsPath);
     await until(() => isStored(database, board));
     await until(async () => (await probe(worker, '/readyz')).status === 200);
+  });
+});
+
+describe('a source that drips', () => {
+  test.for(['list', 'resume'] as const)('its %s for longer than silence may last is no silence', async (on) => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 0 });
+    board.add([{ attachments: [{ kind: 'resume', content: 'word '.repeat(60) }] }]);
+    board.fault({ kind: 'drip', on, times: 1, pieceBytes: on === 'list' ? 20 : 6, everyMs: 120 });
+    await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });
+    let isStuck = false;
+    const onStuck = () => {
+      isStuck = true;
+    };
+    await using _worker = await hireWorker(settings.env, { stuckMs: 3_000, onStuck });
+    const startedAt = performance.now();
+    await until(async () => (await isRead(database, board)) && (await isStored(database, board)), 40_000);
+    expect(performance.now() - startedAt).toBeGreaterThan(4_000);
+    expect(isStuck).toBe(false);
   });
 });
 

@@ -1,5 +1,6 @@
 // The restore drill of docs/operations.md: a database and a bucket that come from different backups find together again.
-import { cpSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { describe, expect, inject } from 'vitest';
@@ -36,6 +37,17 @@ async function copyDatabase(database: TestDatabase): Promise<TestDatabase> {
 const loadStates = (database: TestDatabase) =>
   database.query(`SELECT DISTINCT state FROM intake.attachments WHERE state <> 'infected'`);
 
+/** Keys of stored files whose bytes do not lie in the bucket as they should. */
+async function findUnheld(database: TestDatabase, bucket: string): Promise<string[]> {
+  const rows = await database.query<{ key: string; sha256: string }>(
+    `SELECT DISTINCT b.key, b.sha256 FROM intake.attachments a JOIN intake.blobs b USING (advertiser_id, sha256) WHERE a.state = 'stored'`,
+  );
+  expect(rows.length).toBeGreaterThan(0);
+  const isHeld = (path: string, sha256: string) =>
+    existsSync(path) && createHash('sha256').update(readFileSync(path)).digest('hex') === sha256;
+  return rows.filter(({ key, sha256 }) => !isHeld(join(bucket, key), sha256)).map(({ key }) => key);
+}
+
 describe('after a restore', () => {
   test('an older database beside a newer bucket is complete again after a recheck, and verify agrees', async () => {
     await using database = await openTestDatabase();
@@ -58,7 +70,8 @@ describe('after a restore', () => {
     expect(shown).toEqual([expect.stringContaining('the source does not show it')]);
     expect(await older.query(`SELECT 1 FROM intake.applications WHERE absent_since IS NOT NULL`)).toHaveLength(1);
     expect(await loadStates(older)).toEqual([{ state: 'stored' }]);
-    expect(await operator.verify()).toMatchObject({ missing: 0, damaged: 0, lost: 0, braked: false });
+    expect(await operator.verify()).toMatchObject({ missing: 0, damaged: 0, unrepaired: 0, lost: 0, braked: false });
+    expect(await findUnheld(older, bucket)).toEqual([]);
   });
 
   test('a newer database beside an older bucket fetches again what the bucket lost', async () => {
@@ -77,7 +90,8 @@ describe('after a restore', () => {
     expect(found.missing).toBeGreaterThan(0);
     expect(found).toMatchObject({ lost: 0 });
     expect((await operator.sync()).files).toMatchObject({ summary: { waiting: 0 } });
-    expect(await operator.verify()).toMatchObject({ missing: 0, damaged: 0, requeued: 0 });
+    expect(await operator.verify()).toMatchObject({ missing: 0, damaged: 0, unrepaired: 0, requeued: 0 });
+    expect(await findUnheld(database, olderBucket)).toEqual([]);
     expect(await findDifferences(database, board)).toEqual([]);
     expect(await loadStates(database)).toEqual([{ state: 'stored' }]);
   });

@@ -108,6 +108,13 @@ describe('urgent is', () => {
     expect(statusOf({ erasingSince: ago(59) }).problems).toEqual([]);
   });
 
+  it('not: stored files that are damaged; what is fetched again, and what has to be asked for', () => {
+    expect(statusOf({ damagedBlobs: 1 }).problems).toMatchObject([
+      { what: expect.stringMatching(/^One stored file was .+ intake retry/), command: 'intake sync', urgent: false },
+    ]);
+    expect(statusOf({ damagedBlobs: 1_200 }).problems[0]?.what).toMatch('1,200 stored files were');
+  });
+
   it('not: an old reading where nothing reads by schedule', () => {
     expect(toStatus(now, [{ ...well, readAt: ago(10_000) }], null).problems).toEqual([]);
   });
