@@ -81,7 +81,13 @@ import { commitPage } from './pages.ts';
 import { findPerson } from './persons.ts';
 import { erasePrefills, forgetResumes, lapsePrefills, loadLeavingResumes } from './prefill-ends.ts';
 import * as prefills from './prefills.ts';
-import { loadQuarantine, loadQuarantineTexts, pruneQuarantine, resolveQuarantine } from './quarantine.ts';
+import {
+  loadQuarantine,
+  loadQuarantineTexts,
+  pruneQuarantine,
+  type Replayed,
+  resolveQuarantine,
+} from './quarantine.ts';
 import {
   dropUnfinished,
   loadHeld,
@@ -211,7 +217,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       loadQuarantine(db, advertiserId, choice),
     loadQuarantineTexts: (advertiserId: bigint, choice: Parameters<typeof loadQuarantineTexts>[2]) =>
       loadQuarantineTexts(db, advertiserId, choice),
-    resolveQuarantine: (advertiserId: bigint, ids: readonly string[]) => resolveQuarantine(db, advertiserId, ids),
+    resolveQuarantine: (advertiserId: bigint, replayed: readonly Replayed[]) =>
+      resolveQuarantine(db, advertiserId, replayed),
 
     pruneEvents: () => pruneEvents(db),
     pruneSweeps: () => pruneSweeps(db),
