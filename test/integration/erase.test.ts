@@ -74,6 +74,7 @@ describe('an erased person', () => {
     const { intake, id } = await openWithZelda();
     await using _intake = intake;
     await intake.drain();
+    await database.query(`ANALYZE`);
     expect(await traces(intake)).not.toEqual([]);
     const [receipt] = await eraseAt(intake, { by: 'application', applicationId: id });
     expect(receipt).toMatchObject({
@@ -419,7 +420,8 @@ describe('an element in quarantine', () => {
     const [byAccount] = await eraseAt(intake, { by: 'jobseeker', jobSeekerId: '7788' });
     expect(byAccount?.counts).toMatchObject({ applications: 0, quarantined: 2 });
     const left = await database.query<{ raw: string }>(`SELECT raw::text FROM intake.quarantine`);
-    expect(left.map(({ raw }) => Object.values(JSON.parse(raw))[0]).sort()).toEqual([7788, 77880, ...others].sort());
+    const values = new Set(left.map(({ raw }) => Object.values(JSON.parse(raw))[0]));
+    expect(values).toEqual(new Set([7788, 77880, ...others]));
   });
 
   test('goes with the application that it became, also when that happens at the same moment', async () => {
