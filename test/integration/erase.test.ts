@@ -154,6 +154,22 @@ describe('an erased person', () => {
   });
 });
 
+describe('a file of theirs that was found to be a virus', () => {
+  test('is gone from the store before the receipt, whether or not it was emptied yet', async () => {
+    const { intake, id } = await openWithZelda();
+    await using _intake = intake;
+    await intake.drain();
+    intake.board.change(id, { attachments: [{ ...resume, hasVirus: true }] });
+    await intake.sweep(true);
+    expect(await database.query(`SELECT emptied_at FROM intake.blobs WHERE state = 'condemned'`)).toEqual([
+      { emptied_at: null },
+    ]);
+    const [receipt] = await eraseAt(intake, { by: 'application', applicationId: id });
+    expect(receipt).toMatchObject({ step: 'closed', counts: { files: 2, shared: 0 } });
+    expect(await intake.keys()).toHaveLength(1);
+  });
+});
+
 describe('a page on its way', () => {
   test('that was compared before the erasure writes nothing of the person', async () => {
     const { intake, id } = await openWithZelda();
