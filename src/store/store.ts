@@ -12,6 +12,7 @@ import {
   findAdvertisers,
   type HaltKind,
   haltAdvertiser,
+  loadAdvertiserIds,
   noteAgent,
   pinAdvertiser,
   unhaltAdvertiser,
@@ -144,6 +145,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     haltAdvertiser: (name: string, kind: HaltKind, reason: string) => haltAdvertiser(db, name, kind, reason),
     unhaltAdvertiser: (name: string, kind?: HaltKind) => unhaltAdvertiser(db, name, kind),
     loadDueAdvertisers: () => loadDueAdvertisers(db),
+    loadAdvertiserIds: () => loadAdvertiserIds(db),
     noteAgent: (name: string, agentId: string | null) => noteAgent(db, name, agentId),
 
     claimLease: createBatch((claims: readonly LeaseClaim[]) => claimLeases(own, claims)),

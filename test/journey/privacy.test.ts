@@ -193,6 +193,12 @@ describe('an id that two advertisers use for different people', { timeout: 120_0
     expect(done).toMatchObject({ code: 0, stdout: expect.stringContaining('1 application') });
     expect(await loadHolders()).toEqual([{ advertiser_id: String(yours?.advertiserId) }]);
     expect((await runIntake(exportIt, env)).code).toBe(0);
+
+    // The accounts were given up, what was read from them is still held.
+    const later = { ...toEnvironment(database, board), BLOBS_URL: env.BLOBS_URL ?? '' };
+    const gone = await callIntake(['erase', '--email', 'somebody.else@example.com', '--yes'], later);
+    expect(gone).toMatchObject({ code: 0, stdout: expect.stringContaining('1 application') });
+    expect(await loadHolders()).toEqual([]);
   });
 });
 
