@@ -35,14 +35,19 @@ const isQuarantined: Record<Sought['by'], string> = {
 
 /** A pattern of Postgres for what was sought, as a whole: jo@example.com is not written in banjo@example.com, nor in jo@example.com.au. */
 function toPattern(sought: Sought): unknown {
-  const quoted = (text: string) => text.replace(/[^\p{L}\p{N}_]/gu, '\\$&');
-  if (sought.by === 'address') {
-    return `(?<![\\w.%+@'-])${quoted(sought.email.trim())}(?!\\.?[\\w@-])`;
-  }
-  if (sought.by !== 'jobseeker') return toValue(sought);
-  // An id may come as a number, and names of members in any case.
-  const id = quoted(JSON.stringify(sought.jobSeekerId).slice(1, -1));
+  if (sought.by === 'jobseeker') return toAccountPattern(sought.jobSeekerId);
+  if (sought.by !== 'address') return toValue(sought);
+  return `(?<![\\w.%+@'-])${quote(sought.email.trim())}(?!\\.?[\\w@-])`;
+}
+
+/** A pattern of Postgres for an element that names this jobseeker account. The id may come as a number, the name of its member in any case. */
+export function toAccountPattern(jobSeekerId: string): string {
+  const id = quote(JSON.stringify(jobSeekerId).slice(1, -1));
   return `"[Jj][Oo][Bb][Ss][Ee][Ee][Kk][Ee][Rr][Ii][Dd]"\\s*:\\s*(?:"${id}"|${id}(?=\\s*[,}]))`;
+}
+
+function quote(text: string): string {
+  return text.replace(/[^\p{L}\p{N}_]/gu, '\\$&');
 }
 
 /** Looks for a person. With `lock` the applications are held until the end of the transaction. */
