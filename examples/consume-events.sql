@@ -31,7 +31,8 @@ BEGIN
   FOR place IN
     SELECT p.advertiser_id, p.event_id FROM ats.intake_positions p WHERE p.consumer = reader ORDER BY 1 FOR UPDATE SKIP LOCKED
   LOOP
-    -- At the start, or when the event we stand at was pruned: everything as it stands now. Events are given in commit order, so what
+    -- At the start, or when the event we stand at was pruned: everything as it stands now. What you hold of an application that is not
+    -- among it was erased or is gone at the source, and you were not there to hear of it: erase it. Events are given in commit order, so what
     -- lies at or below `newest` is visible to the next statement, and what comes later has a higher number.
     IF NOT EXISTS (SELECT 1 FROM intake.events e WHERE e.advertiser_id = place.advertiser_id AND e.event_id = place.event_id) THEN
       SELECT max(e.event_id) INTO newest FROM intake.events e WHERE e.advertiser_id = place.advertiser_id;
@@ -40,10 +41,12 @@ BEGIN
       SELECT a.advertiser_id, a.application_id, 'snapshot' FROM intake.applications a
       WHERE a.advertiser_id = place.advertiser_id AND a.erased_at IS NULL AND a.missing_since IS NULL;
     ELSE
-      -- Your own work goes here, in place of the INSERT.
+      -- Your own work goes here, in place of the INSERT. That our event is still there is asked once more, by the statement that reads:
+      -- if pruning came between, nothing is taken, and the next call starts over.
       WITH batch AS (
         SELECT e.advertiser_id, e.event_id, e.application_id, e.type FROM intake.events e
         WHERE e.advertiser_id = place.advertiser_id AND e.event_id > place.event_id
+          AND EXISTS (SELECT 1 FROM intake.events here WHERE here.advertiser_id = place.advertiser_id AND here.event_id = place.event_id)
         ORDER BY e.event_id LIMIT batch_size
       ), done AS (
         INSERT INTO ats.inbox (advertiser_id, event_id, application_id, type)

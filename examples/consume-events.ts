@@ -27,7 +27,10 @@ async function apply(tx: pg.Client, events: readonly IntakeEvent[]): Promise<voi
   );
 }
 
-/** Your work at the start, or after so long an absence that events were pruned: take everything as it stands now. */
+/**
+ * Your work at the start, or after so long an absence that events were pruned: take everything as it stands now. What you hold of an
+ * application that is not among it was erased or is gone at the source, and you were not there to hear of it: erase it.
+ */
 async function applySnapshot(tx: pg.Client, advertiserId: string): Promise<void> {
   await tx.query(
     `INSERT INTO ats.inbox (advertiser_id, event_id, application_id, type)
@@ -126,7 +129,11 @@ async function advance(db: pg.Client, advertiserId: string): Promise<boolean> {
 }
 
 for (;;) {
-  const db = new pg.Client({ connectionString: process.env.DATABASE_URL, application_name: 'ats consumer' });
+  const db = new pg.Client({
+    connectionString: process.env.DATABASE_URL,
+    application_name: 'ats consumer',
+    keepAlive: true,
+  });
   // A lost connection ends the query under way, which is where it is dealt with.
   db.on('error', () => {});
   try {

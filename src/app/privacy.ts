@@ -11,7 +11,7 @@ import { type EraseDeps, erase, finishErasure, finishErasures, type RetentionSum
 import { type ExportSummary, exportPerson } from '../sync/export.ts';
 import { toActor } from './actor.ts';
 import { openStoreOf } from './database.ts';
-import { type FilesConfig, type Held, openHeld } from './files.ts';
+import { type FilesConfig, openHeld } from './files.ts';
 import { loadKnownIds, openBlobsOf } from './opening.ts';
 
 export type { ErasureCounts, ErasureJob, Sought } from '../domain/erasure.ts';
@@ -23,6 +23,12 @@ interface Chosen {
   readonly signal: AbortSignal;
 }
 
+/** The advertiser that was named, or all of whom something may be held: a person's rights do not end when an account is given up. */
+async function loadHolders(config: Config<'source'>, store: Store, name: string | undefined): Promise<bigint[]> {
+  const configured = await loadKnownIds(config, store, name);
+  return name === undefined ? [...new Set([...configured, ...(await store.loadAdvertiserIds())])] : configured;
+}
+
 /** What an erasure would take, per advertiser; nothing is changed. */
 export async function previewErasure(
   config: Config<'database' | 'source' | 'privacy'>,
@@ -30,7 +36,7 @@ export async function previewErasure(
 ): Promise<(Pick<Person, 'applicationIds' | 'counts'> & { readonly advertiserId: bigint })[]> {
   await using app = await openStoreOf(config, 'erase', request.signal);
   const found = [];
-  for (const advertiserId of await loadKnownIds(config, app.store, request.advertiser)) {
+  for (const advertiserId of await loadHolders(config, app.store, request.advertiser)) {
     const { applicationIds, counts } = await app.store.findPerson(advertiserId, request.sought);
     found.push({ advertiserId, applicationIds, counts });
   }
@@ -45,7 +51,8 @@ export async function eraseOnce(
   await using held = await openHeld(config, 'erase', request);
   const { sought, signal, onStep } = request;
   const receipts: ErasureJob[] = [];
-  const advertisers = sought.by === 'address' ? held.advertisers : await findHolder(held, sought);
+  const holders = await loadHolders(config, held.store, request.advertiser);
+  const advertisers = sought.by === 'address' ? holders : await findHolder(held.store, holders, sought);
   for (const advertiserId of advertisers) {
     receipts.push(...(await erase({ ...held, onStep }, { advertiserId, sought, by: toActor(), signal })));
   }
@@ -59,14 +66,15 @@ export async function exportOnce(
 ): Promise<ExportSummary | null> {
   await using held = await openHeld(config, 'export', request);
   const { applicationId, folder, signal } = request;
-  const [advertiserId] = await findHolder(held, { by: 'application', applicationId });
+  const holders = await loadHolders(config, held.store, request.advertiser);
+  const [advertiserId] = await findHolder(held.store, holders, { by: 'application', applicationId });
   if (advertiserId === undefined) return null;
   return await exportPerson(held, { advertiserId, applicationId, folder, by: toActor(), signal });
 }
 
 /** The advertiser at which something is held by this id, or is on its way out; none, or one. */
 // Spec silent: whether ids are unique beyond one advertiser.
-async function findHolder({ store, advertisers }: Held, sought: Sought): Promise<readonly bigint[]> {
+async function findHolder(store: Store, advertisers: readonly bigint[], sought: Sought): Promise<readonly bigint[]> {
   const fitting: bigint[] = [];
   for (const id of advertisers) {
     const isHeld = !isNothing((await store.findPerson(id, sought)).counts);
@@ -118,7 +126,7 @@ async function runRetention(
 
 /** Finishes erasures that were interrupted; opens the blob store only when there is one. */
 async function runErasures(config: FilesConfig, store: Store, signal: AbortSignal): Promise<ErasureJob[]> {
-  const advertisers = await loadKnownIds(config, store, undefined);
+  const advertisers = await loadHolders(config, store, undefined);
   const open = await Promise.all(advertisers.map((id) => store.loadOpenErasures(id)));
   if (open.flat().length === 0) return [];
   await using blobs = await openBlobsOf(config, store, signal);

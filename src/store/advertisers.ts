@@ -115,6 +115,14 @@ export async function findAdvertisers(db: Queryable, names: readonly string[]): 
   return names.map((name) => found.get(name) ?? null);
 }
 
+/** Every advertiser whose id is known, also those that no configuration names any more. */
+export async function loadAdvertiserIds(db: Queryable): Promise<bigint[]> {
+  const rows = await db.query<{ advertiser_id: bigint }>(
+    `SELECT advertiser_id FROM intake.advertisers WHERE advertiser_id IS NOT NULL ORDER BY advertiser_id`,
+  );
+  return rows.map((row) => row.advertiser_id);
+}
+
 function toAdvertiser(row: AdvertiserRow): Advertiser {
   return {
     name: row.name,

@@ -193,12 +193,13 @@ async function dropSome(
     [advertiserId, hashes],
   );
   const free = rows.filter((row) => !row.needed && row.state !== 'condemned');
-  // A condemned blob keeps its row, by which the same bytes are known again; what may have been put since goes with the next drain.
+  const condemned = rows.filter((row) => row.state === 'condemned');
+  // A condemned blob keeps its row, by which the same bytes are known again; what is put after this goes with the next drain.
   await tx.query(
     `UPDATE intake.blobs SET emptied_at = NULL WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'condemned'`,
     [advertiserId, hashes],
   );
-  await remove(free.map((row) => row.key));
+  await remove([...free, ...condemned].map((row) => row.key));
   await tx.query(`DELETE FROM intake.blobs WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])`, [
     advertiserId,
     free.map((row) => row.sha256),

@@ -2,6 +2,7 @@
 // that an unchanged page costs no transaction id. What follows from it is written by pages.ts.
 import type { Application, Reject } from '../domain/application.ts';
 import type { Queryable } from './database.ts';
+import type { Replayed } from './quarantine.ts';
 import type { Reading } from './rows.ts';
 import type { Progress } from './sweeps.ts';
 
@@ -9,6 +10,8 @@ import type { Progress } from './sweeps.ts';
 export interface PageCommit extends Reading {
   readonly applications: readonly Application[];
   readonly rejects: readonly Reject[];
+  /** The elements of quarantine that applications were read from: one that was erased meanwhile takes its application along. */
+  readonly replayed?: readonly Replayed[] | undefined;
   /** When the sweep began, by the database's clock. */
   readonly startedAt: Date;
   /** The positions that the question was about: what is held there from before the sweep and did not come is noticed. */

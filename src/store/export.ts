@@ -4,11 +4,12 @@
 import type { KeyObject } from 'node:crypto';
 import { toResumeKey } from '../domain/prefill.ts';
 import type { Queryable } from './database.ts';
+import { toAccountPattern } from './persons.ts';
 import { toPersonKey } from './prefills.ts';
 
 /** A person's rows and files. */
 export interface PersonExport {
-  /** JSON text: applications with all that belongs to them, prefills. */
+  /** JSON text: applications with all that belongs to them, elements in quarantine, prefills. */
   readonly rows: string;
   readonly applicationIds: readonly bigint[];
   readonly prefills: number;
@@ -33,10 +34,10 @@ export async function loadExport(
   advertiserId: bigint,
   applicationId: bigint,
 ): Promise<PersonExport | null> {
-  const chosen = await db.query<{ application_id: bigint; email: string | null }>(
-    `SELECT a.application_id, a.email FROM intake.applications named JOIN intake.applications a
+  const chosen = await db.query<{ application_id: bigint; email: string | null; job_seeker_id: string | null }>(
+    `SELECT a.application_id, a.email, a.job_seeker_id FROM intake.applications named JOIN intake.applications a
        ON a.advertiser_id = named.advertiser_id
-       AND (a.application_id = named.application_id OR a.job_seeker_id = nullif(named.job_seeker_id, ''))
+       AND (a.application_id = named.application_id OR (btrim(named.job_seeker_id) <> '' AND a.job_seeker_id = named.job_seeker_id))
      WHERE named.advertiser_id = $1 AND named.application_id = $2 AND named.erased_at IS NULL AND a.erased_at IS NULL
      ORDER BY a.application_id`,
     [advertiserId, applicationId],
@@ -44,7 +45,13 @@ export async function loadExport(
   if (chosen.length === 0) return null;
   const ids = chosen.map((row) => row.application_id);
   const people = [...new Set(chosen.map((row) => toPersonKey(key, advertiserId, row.email)))];
-  const [rows] = await db.query<{ rows: string; prefills: number }>(rowsSql, [advertiserId, ids, people]);
+  const accounts = [...new Set(chosen.flatMap((row) => (row.job_seeker_id?.trim() ? [row.job_seeker_id] : [])))];
+  const [rows] = await db.query<{ rows: string; prefills: number }>(rowsSql, [
+    advertiserId,
+    ids,
+    people,
+    accounts.map(toAccountPattern),
+  ]);
   const files = await db.query<ExportedFile & Record<string, unknown>>(filesSql, [advertiserId, ids, people]);
   return {
     rows: rows?.rows ?? '{}',
@@ -74,6 +81,9 @@ const rowsSql = `
         'events', ${listOf('events', 'c.event_id')}
       ) ORDER BY a.application_id)
       FROM intake.applications a WHERE a.advertiser_id = $1 AND a.application_id = ANY ($2::bigint[])),
+    'quarantine', (
+      SELECT coalesce(jsonb_agg(to_jsonb(q) - 'fingerprint' ORDER BY q.first_seen_at, q.fingerprint), '[]') FROM intake.quarantine q
+      WHERE q.advertiser_id = $1 AND (q.application_id = ANY ($2::bigint[]) OR concat(q.raw_text, ' ', q.raw) ~ ANY ($4::text[]))),
     'prefills', (
       SELECT coalesce(jsonb_agg(to_jsonb(p) - 'handle_hash' ORDER BY p.created_at), '[]')
       FROM intake.prefills p WHERE p.advertiser_id = $1 AND p.person_key = ANY ($3::text[]))

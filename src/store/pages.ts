@@ -10,6 +10,7 @@ import { type Database, type Queryable, untilSettled } from './database.ts';
 import { notifyQueued } from './downloads.ts';
 import { type ApplicationEvent, appendEvents } from './events.ts';
 import { fence, laneLock } from './leases.ts';
+import { resolveQuarantine } from './quarantine.ts';
 import { isReady, toPriority, toRow } from './rows.ts';
 import { type Progress, saveProgress } from './sweeps.ts';
 import { findErased, findErasedIds } from './tombstones.ts';
@@ -93,12 +94,13 @@ interface Plan extends Found {
 
 async function write(tx: Queryable, key: KeyObject, page: PageCommit, plan: Plan): Promise<PageSummary> {
   const events: ApplicationEvent[] = [];
-  const fresh = await withoutErased(tx, key, page, plan.fresh);
+  const isHere = await resolveElements(tx, page);
+  const fresh = await withoutErased(tx, key, page, plan.fresh.filter(isHere));
   if (fresh.length > 0) {
     if (plan.progress.sweep.purpose === 'live') await noteLateness(tx, page, fresh);
     await insertNew(tx, key, page, fresh, events);
   }
-  const { changed, stale } = await applyChanges(tx, key, page, plan.changed, events);
+  const { changed, stale } = await applyChanges(tx, key, page, plan.changed.filter(isHere), events);
   if (plan.returned.length > 0) await unmarkAbsent(tx, page.advertiserId, plan.returned);
   const quarantined = await quarantine(tx, key, page, plan.progress.sweep.sweepId);
   if (plan.otherLane && page.applications.length > 0) await recordReading(tx, page);
@@ -209,6 +211,16 @@ async function withoutErased(
     [advertiserId, [...erased]],
   );
   return fresh.filter((a) => !erased.has(a.id));
+}
+
+/** What was read from quarantine is resolved together with it; an application whose element was erased meanwhile is not kept. */
+async function resolveElements(
+  tx: Queryable,
+  { advertiserId, replayed }: PageCommit,
+): Promise<(application: Application) => boolean> {
+  if (replayed === undefined) return () => true;
+  const resolved = await resolveQuarantine(tx, advertiserId, replayed);
+  return ({ id }) => resolved.has(id);
 }
 
 /** Keeps what is no application, whole, unless it was erased. The same element counts up, at most once per sweep. */

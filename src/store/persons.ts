@@ -25,13 +25,30 @@ const isSought: Record<Sought['by'], string> = {
   retention: `(submitted_at < $2::timestamptz OR (submitted_at IS NULL AND first_seen_at < $2::timestamptz))`,
 };
 
-/** An element in quarantine is known by what is written in it: it has no id that could be used. Retention leaves it to pruning. */
+/** An element in quarantine is known by what it became, or by what is written in it. Retention leaves it to pruning. */
 const isQuarantined: Record<Sought['by'], string> = {
   application: `application_id = $2::bigint`,
-  jobseeker: `strpos(coalesce(raw_text, '') || raw::text, to_json($2::text)::text) > 0`,
-  address: `strpos(lower(coalesce(raw_text, '') || raw::text), lower(btrim($2::text))) > 0`,
+  jobseeker: `concat(raw_text, ' ', raw) ~ $2::text`,
+  address: `lower(concat(raw_text, ' ', raw)) ~ lower($2::text)`,
   retention: `$2::timestamptz IS NULL`,
 };
+
+/** A pattern of Postgres for what was sought, as a whole: jo@example.com is not written in banjo@example.com, nor in jo@example.com.au. */
+function toPattern(sought: Sought): unknown {
+  if (sought.by === 'jobseeker') return toAccountPattern(sought.jobSeekerId);
+  if (sought.by !== 'address') return toValue(sought);
+  return `(?<![\\w.%+@'-])${quote(sought.email.trim())}(?!\\.?[\\w@-])`;
+}
+
+/** A pattern of Postgres for an element that names this jobseeker account. The id may come as a number, the name of its member in any case. */
+export function toAccountPattern(jobSeekerId: string): string {
+  const id = quote(JSON.stringify(jobSeekerId).slice(1, -1));
+  return `"[Jj][Oo][Bb][Ss][Ee][Ee][Kk][Ee][Rr][Ii][Dd]"\\s*:\\s*(?:"${id}"|${id}(?=\\s*[,}]))`;
+}
+
+function quote(text: string): string {
+  return text.replace(/[^\p{L}\p{N}_]/gu, '\\$&');
+}
 
 /** Looks for a person. With `lock` the applications are held until the end of the transaction. */
 export async function findPerson(
@@ -50,7 +67,7 @@ export async function findPerson(
   );
   const quarantined = await db.query<{ fingerprint: string }>(
     `SELECT encode(fingerprint, 'hex') AS fingerprint FROM intake.quarantine WHERE advertiser_id = $1 AND ${isQuarantined[sought.by]}`,
-    [advertiserId, value],
+    [advertiserId, toPattern(sought)],
   );
   const applicationIds = applications.map((row) => row.application_id);
   const held = await loadHeld(db, advertiserId, applicationIds);

@@ -63,13 +63,35 @@ export async function loadQuarantineTexts(
   return rows.map((row) => ({ ...toQuarantined(row), text: row.text }));
 }
 
-/** Books that these could be read after all. */
-export async function resolveQuarantine(db: Queryable, advertiserId: bigint, ids: readonly string[]): Promise<void> {
+/** An element that could be read after all, and the application in it. */
+export interface Replayed {
+  readonly id: string;
+  readonly applicationId: bigint;
+}
+
+/**
+ * Books what these elements became, by which an erasure finds them; gives the applications whose elements are still there. An element
+ * that turns out to be the application of an erased person goes.
+ */
+export async function resolveQuarantine(
+  db: Queryable,
+  advertiserId: bigint,
+  replayed: readonly Replayed[],
+): Promise<ReadonlySet<bigint>> {
+  const ids = replayed.map((one) => one.applicationId);
+  const rows = await db.query<{ application_id: bigint }>(
+    `UPDATE intake.quarantine q SET application_id = r.application_id, resolved_at = coalesce(q.resolved_at, now())
+     FROM unnest($2::text[], $3::bigint[]) AS r (id, application_id)
+     WHERE q.advertiser_id = $1 AND left(encode(q.fingerprint, 'hex'), ${idDigits}) = r.id RETURNING q.application_id`,
+    [advertiserId, replayed.map((one) => one.id), ids],
+  );
   await db.query(
-    `UPDATE intake.quarantine SET resolved_at = now()
-     WHERE advertiser_id = $1 AND left(encode(fingerprint, 'hex'), ${idDigits}) = ANY ($2::text[]) AND resolved_at IS NULL`,
+    `DELETE FROM intake.quarantine q USING intake.applications a
+     WHERE q.advertiser_id = $1 AND q.application_id = ANY ($2::bigint[])
+       AND a.advertiser_id = $1 AND a.application_id = q.application_id AND a.erased_at IS NOT NULL`,
     [advertiserId, ids],
   );
+  return new Set(rows.map((row) => row.application_id));
 }
 
 /** How long a resolved element is kept: long enough to compare it with the application that it became. */

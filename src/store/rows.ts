@@ -63,7 +63,8 @@ export function toPersonKey(
   advertiserId: bigint,
   a: Pick<Application, 'jobSeekerId' | 'email'>,
 ): string | null {
-  const person = a.jobSeekerId ?? a.email?.trim().toLowerCase();
+  // An account without an id is nobody's: without this all of them would be one person.
+  const person = a.jobSeekerId?.trim() ? a.jobSeekerId : a.email?.trim().toLowerCase();
   if (!person) return null;
   return createHmac('sha256', key).update(`${advertiserId}:${person}`).digest('hex').slice(0, 32);
 }

@@ -12,6 +12,7 @@ import {
   findAdvertisers,
   type HaltKind,
   haltAdvertiser,
+  loadAdvertiserIds,
   noteAgent,
   pinAdvertiser,
   unhaltAdvertiser,
@@ -82,7 +83,13 @@ import { commitPage } from './pages.ts';
 import { findPerson } from './persons.ts';
 import { erasePrefills, forgetResumes, lapsePrefills, loadLeavingResumes } from './prefill-ends.ts';
 import * as prefills from './prefills.ts';
-import { loadQuarantine, loadQuarantineTexts, pruneQuarantine, resolveQuarantine } from './quarantine.ts';
+import {
+  loadQuarantine,
+  loadQuarantineTexts,
+  pruneQuarantine,
+  type Replayed,
+  resolveQuarantine,
+} from './quarantine.ts';
 import {
   dropUnfinished,
   loadHeld,
@@ -139,6 +146,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     haltAdvertiser: (name: string, kind: HaltKind, reason: string) => haltAdvertiser(db, name, kind, reason),
     unhaltAdvertiser: (name: string, kind?: HaltKind) => unhaltAdvertiser(db, name, kind),
     loadDueAdvertisers: () => loadDueAdvertisers(db),
+    loadAdvertiserIds: () => loadAdvertiserIds(db),
     noteAgent: (name: string, agentId: string | null) => noteAgent(db, name, agentId),
 
     claimLease: createBatch((claims: readonly LeaseClaim[]) => claimLeases(own, claims)),
@@ -214,7 +222,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       loadQuarantine(db, advertiserId, choice),
     loadQuarantineTexts: (advertiserId: bigint, choice: Parameters<typeof loadQuarantineTexts>[2]) =>
       loadQuarantineTexts(db, advertiserId, choice),
-    resolveQuarantine: (advertiserId: bigint, ids: readonly string[]) => resolveQuarantine(db, advertiserId, ids),
+    resolveQuarantine: (advertiserId: bigint, replayed: readonly Replayed[]) =>
+      resolveQuarantine(db, advertiserId, replayed),
 
     pruneEvents: () => pruneEvents(db),
     pruneSweeps: () => pruneSweeps(db),

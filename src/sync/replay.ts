@@ -43,25 +43,25 @@ export async function replay({ store, parseElement }: ReplayDeps, request: Repla
       after = element.id;
     }
     // Two elements may turn out to be one application: a page knows each id once.
-    const applications = [...new Map(readable.map(({ application }) => [application.id, application])).values()];
-    if (applications.length > 0) {
+    const chosen = [...new Map(readable.map((one) => [one.application.id, one])).values()];
+    const toReplayed = (one: (typeof readable)[number]) => ({ id: one.id, applicationId: one.application.id });
+    if (chosen.length > 0) {
       const startedAt = new Date();
       const { added } = await store.commitPage({
         lease: lane.lease,
         advertiserId,
         seq: -(await store.takeSeq()),
-        applications,
+        applications: chosen.map(({ application }) => application),
         rejects: [],
+        replayed: chosen.map(toReplayed),
         startedAt,
         asked: null,
         learn: () => ({ ...outside, sweep: { ...outside.sweep, startedAt } }),
       });
       counts.added += added;
       counts.read += readable.length;
-      await store.resolveQuarantine(
-        advertiserId,
-        readable.map((one) => one.id),
-      );
+      // Also those that an unchanged or another element of the same application left untouched.
+      await store.resolveQuarantine(advertiserId, readable.map(toReplayed));
     }
     if (waiting.length < pageSize) return counts;
   }

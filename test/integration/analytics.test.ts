@@ -199,9 +199,9 @@ describe('the views', () => {
        VALUES (7, 'aa', 12, '7/aa/aa', 'stored', NULL, '2026-02-01T00:00:00Z'), (7, 'bb', 13, '7/bb/bb', 'condemned', now(), NULL)`,
     );
     await db.query(
-      `INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, size_bytes, sha256, stored_at)
-       VALUES (7, 1, 'resume', 'stored', 10, 'aa', now()), (7, 2, 'resume', 'infected', 13, 'bb', NULL),
-         (7, 3, 'resume', 'pending', 14, NULL, NULL)`,
+      `INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, size_bytes, sha256, stored_at, content_type)
+       VALUES (7, 1, 'resume', 'stored', 10, 'aa', now(), 'application/pdf ; name="Ada Lovelace.pdf"'),
+         (7, 2, 'resume', 'infected', 13, 'bb', NULL, NULL), (7, 3, 'resume', 'pending', 14, NULL, NULL, 'text/plain')`,
     );
     expect(
       await db.query(
@@ -213,6 +213,50 @@ describe('the views', () => {
       { id: 2, said: 13, true: null, key: null, verified: false },
       { id: 3, said: 14, true: null, key: null, verified: false },
     ]);
+    // A declared type may carry the name of the file, which is a person's.
+    expect(
+      await db.query(`SELECT content_type AS type FROM intake_analytics.attachments ORDER BY application_id`),
+    ).toEqual([{ type: 'application/pdf' }, { type: null }, { type: 'text/plain' }]);
+  });
+
+  test('show each job by its own clock, also where two were applied for at one moment, and the same for answers and files', async ({
+    db,
+  }) => {
+    await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('eight', 8)`);
+    await db.query(
+      `INSERT INTO intake.applications (advertiser_id, application_id, submitted_at, source_offset, job_reference, content_hash, observed_seq)
+       VALUES (8, 1, '2026-01-31T13:30:00Z', '+11:00', 'X', '', 1), (8, 2, '2026-01-31T13:30:00Z', '-03:30', 'Y', '', 1),
+         (8, 3, '2026-01-31T13:30:00Z', '+08:00', NULL, '', 1)`,
+    );
+    await db.query(
+      `INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, reason, uploaded_at)
+       VALUES (8, 2, 'resume', 'missing', 'gone', '2026-01-31T14:00:00Z')`,
+    );
+    const screens = [aScreen('pass', 'Can you drive?', 'Yes')];
+    await db.transaction((tx) =>
+      replaceScreens(tx, 8n, [{ applicationId: 2n, sha256: '00', reading: { parserVersion: 1, screens } }]),
+    );
+    const first = await db.query(
+      `SELECT job_reference AS job, first_application_local::text AS first, last_application_local::text AS last
+       FROM intake_analytics.jobs WHERE advertiser_id = 8 ORDER BY 1`,
+    );
+    const y = '2026-01-31 10:00:00';
+    expect(first).toEqual([
+      { job: 'X', first: '2026-02-01 00:30:00', last: '2026-02-01 00:30:00' },
+      { job: 'Y', first: y, last: y },
+      { job: null, first: '2026-01-31 21:30:00', last: '2026-01-31 21:30:00' },
+    ]);
+    expect(
+      await db.query(
+        `SELECT DISTINCT first_offered_local::text AS first, last_offered_local::text AS last
+         FROM intake_analytics.answer_distribution WHERE advertiser_id = 8`,
+      ),
+    ).toEqual([{ first: y, last: y }]);
+    expect(
+      await db.query(
+        `SELECT uploaded_local::text AS uploaded FROM intake_analytics.attachment_problems WHERE advertiser_id = 8`,
+      ),
+    ).toEqual([{ uploaded: '2026-01-31 10:30:00' }]);
   });
 
   test('are described for dbt in their own words', async ({ database }) => {

@@ -6,9 +6,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Sought } from '../../src/domain/erasure.ts';
 import { toResumeKey } from '../../src/domain/prefill.ts';
+import { parseElement } from '../../src/source/wire.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { erase, finishErasures, retain } from '../../src/sync/erase.ts';
 import { exportPerson } from '../../src/sync/export.ts';
+import { replay } from '../../src/sync/replay.ts';
 import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
 import { findTraces } from '../support/dump.ts';
 import { syncBoard } from '../support/syncing.ts';
@@ -72,6 +74,7 @@ describe('an erased person', () => {
     const { intake, id } = await openWithZelda();
     await using _intake = intake;
     await intake.drain();
+    await database.query(`ANALYZE`);
     expect(await traces(intake)).not.toEqual([]);
     const [receipt] = await eraseAt(intake, { by: 'application', applicationId: id });
     expect(receipt).toMatchObject({
@@ -148,6 +151,22 @@ describe('an erased person', () => {
     const files = await intake.files();
     expect(files.map((file) => file.state)).toEqual(['stored', 'stored']);
     expect(await intake.keys()).toHaveLength(2);
+  });
+});
+
+describe('a file of theirs that was found to be a virus', () => {
+  test('is gone from the store before the receipt, whether or not it was emptied yet', async () => {
+    const { intake, id } = await openWithZelda();
+    await using _intake = intake;
+    await intake.drain();
+    intake.board.change(id, { attachments: [{ ...resume, hasVirus: true }] });
+    await intake.sweep(true);
+    expect(await database.query(`SELECT emptied_at FROM intake.blobs WHERE state = 'condemned'`)).toEqual([
+      { emptied_at: null },
+    ]);
+    const [receipt] = await eraseAt(intake, { by: 'application', applicationId: id });
+    expect(receipt).toMatchObject({ step: 'closed', counts: { files: 2, shared: 0 } });
+    expect(await intake.keys()).toHaveLength(1);
   });
 });
 
@@ -388,5 +407,71 @@ describe('an element in quarantine', () => {
     expect(receipt?.counts).toMatchObject({ applications: 0, quarantined: 1 });
     await intake.sweep(true);
     expect(await traces(intake)).toEqual([]);
+  });
+
+  test('is found by a whole address or account, in whatever form, and nobody else’s is', async () => {
+    await using intake = await openSmallIntake({ database });
+    intake.board.add([{ attachments: [] }]);
+    const others = [
+      'banjo@example.com',
+      'jo@example.com.au',
+      'o.jo@example.com',
+      'x+jo@example.com',
+      'jo@example.common',
+    ];
+    const theirs = [
+      '{"Email":"JO@example.com"}',
+      '["Jo <jo@example.com>."]',
+      '"mailto:jo@example.com"',
+      '{"E":"a\\u0000jo@example.com"}',
+    ];
+    const accounts = ['{"JobSeekerID":7788}', '{"jobSeekerId":"7788"}', '{"JobSeekerID":77880}', '{"TimeInRole":7788}'];
+    for (const json of [...others.map((email) => JSON.stringify({ Email: email })), ...theirs, ...accounts]) {
+      intake.board.fault({ kind: 'poison', on: 'list', times: null, json });
+    }
+    await intake.sweep();
+    expect(await database.query(`SELECT count(*)::int AS n FROM intake.quarantine`)).toEqual([{ n: 13 }]);
+    const [byAddress] = await eraseAt(intake, { by: 'address', email: ' Jo@example.com' });
+    expect(byAddress?.counts).toMatchObject({ applications: 0, quarantined: 4 });
+    const [byAccount] = await eraseAt(intake, { by: 'jobseeker', jobSeekerId: '7788' });
+    expect(byAccount?.counts).toMatchObject({ applications: 0, quarantined: 2 });
+    const left = await database.query<{ raw: string }>(`SELECT raw::text FROM intake.quarantine`);
+    const values = new Set(left.map(({ raw }) => Object.values(JSON.parse(raw))[0]));
+    expect(values).toEqual(new Set([7788, 77880, ...others]));
+  });
+
+  test('goes with the application that it became, also when that happens at the same moment', async () => {
+    for (const moment of ['before', 'amid', 'after'] as const) {
+      await using intake = await openSmallIntake({ database });
+      const { store, board } = intake;
+      const { advertiserId } = board;
+      board.add([{ attachments: [] }]);
+      board.fault({ kind: 'poison', on: 'list', times: null, json: `{"ID":"none","Email":"${zelda.email}"}` });
+      await intake.sweep();
+      const begin = (sought: Sought) => store.beginErasure({ advertiserId, sought, by: 'test' });
+      // As if this version's parser had learned to read it.
+      const parse = (text: string) => parseElement(text.replace('"none"', '4711'));
+      const takeSeq = async () => {
+        if (moment === 'amid') await begin({ by: 'address', email: zelda.email });
+        return await store.takeSeq();
+      };
+      // The application itself was erased before its element could be read.
+      if (moment === 'before') {
+        await database.query(
+          `INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq, erased_at)
+           VALUES ($1, 4711, '', 0, now())`,
+          [advertiserId],
+        );
+      }
+      const request = { name: 'default', advertiserId, id: null, owner: 'test', leaseMs: 30_000, signal: signal() };
+      const { added } = await replay({ store: { ...store, takeSeq }, parseElement: parse }, request);
+      expect(added, moment).toBe(moment === 'after' ? 1 : 0);
+      if (moment === 'after') {
+        expect(await begin({ by: 'application', applicationId: 4711n })).toMatchObject({
+          counts: { applications: 1, quarantined: 1 },
+        });
+      }
+      expect(await traces(intake), moment).toEqual([]);
+    }
   });
 });

@@ -408,6 +408,10 @@ describe('a person key', () => {
       anApplication(1, { jobSeekerId: 'seeker-9' }),
       anApplication(2, { jobSeekerId: 'seeker-9' }),
       anApplication(3),
+      // An account without an id tells nobody from anybody: the address does.
+      anApplication(4, { jobSeekerId: ' ', email: 'jo@example.com' }),
+      anApplication(5, { jobSeekerId: '', email: 'Jo@example.com ' }),
+      anApplication(6, { jobSeekerId: ' ', email: null }),
     ];
     await commitPage(db, key, aPage(live, twice));
     await commitPage(db, key, aPage(live, [anApplication(1, { jobSeekerId: 'seeker-9' })], { advertiserId: 8n }));
@@ -417,7 +421,9 @@ describe('a person key', () => {
       )
     ).map((row) => row.person_key);
     expect(keys[0]).toBe(keys[1]);
-    expect(new Set(keys).size).toBe(3);
+    expect(keys[3]).toBe(keys[4]);
+    expect(keys[5]).toBeNull();
+    expect(new Set(keys).size).toBe(5);
     expect(keys.join()).not.toContain('seeker');
   });
 });

@@ -14,7 +14,7 @@ import {
   toFate,
   toSeenAt,
 } from '../support/demo-board.ts';
-import { test as base } from '../support/test-database.ts';
+import { test as base, openTestDatabase } from '../support/test-database.ts';
 
 const test = base.extend('demo', { scope: 'file' }, async ({ database }) => await fillFromDemoBoard(database));
 
@@ -312,6 +312,22 @@ describe('the six questions of the README', () => {
 
   test('are six', () => {
     expect(questions).toHaveLength(6);
+  });
+
+  test('have an answer before anything was read, as the twenty have', async () => {
+    await using database = await openTestDatabase();
+    await database.query(`INSERT INTO intake.advertisers (name) VALUES ('not read yet')`);
+    for (const sql of [...recipes.map((recipe) => recipe.sql), ...questions.map(([, sql]) => sql)]) {
+      const rows = await database.query(sql);
+      // Nobody and nothing is counted; all ids are one range that nothing vouches for.
+      const told = rows
+        .flatMap((row) => Object.entries(row))
+        .filter(([name, value]) => name !== 'open_ranges' && !(value instanceof Date) && Number(value) > 0);
+      expect(told, sql).toEqual([]);
+    }
+    expect(await database.query(`SELECT certificate, complete_through FROM intake_analytics.completeness`)).toEqual([
+      { certificate: 'unproven', complete_through: null },
+    ]);
   });
 });
 

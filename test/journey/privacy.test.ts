@@ -193,6 +193,12 @@ describe('an id that two advertisers use for different people', { timeout: 120_0
     expect(done).toMatchObject({ code: 0, stdout: expect.stringContaining('1 application') });
     expect(await loadHolders()).toEqual([{ advertiser_id: String(yours?.advertiserId) }]);
     expect((await runIntake(exportIt, env)).code).toBe(0);
+
+    // The accounts were given up, what was read from them is still held.
+    const later = toEnvironment(database, board, settings.blobsPath);
+    const gone = await callIntake(['erase', '--email', 'somebody.else@example.com', '--yes'], later);
+    expect(gone).toMatchObject({ code: 0, stdout: expect.stringContaining('1 application') });
+    expect(await loadHolders()).toEqual([]);
   });
 });
 
@@ -217,6 +223,9 @@ describe('a person who asks what is held', { timeout: 120_000 }, () => {
       },
       { ...zelda, attachments: [] },
     ]);
+    const poison = (json: string) => board.fault({ kind: 'poison', on: 'list', times: null, json });
+    poison(`{"ID":"none","LastName":"Q","JobSeekerID":"${zelda.jobSeekerId}"}`);
+    poison('{"ID":"none","LastName":"R","JobSeekerID":"somebody-else"}');
     using blobs = scratch();
     using parent = scratch();
     const env = toEnvironment(database, board, blobs.path);
@@ -240,6 +249,8 @@ describe('a person who asks what is held', { timeout: 120_000 }, () => {
       screen_answers: [{ text: 'For Quarlesworth', selected: true }],
     });
     expect(rows.applications[0].events.length).toBeGreaterThan(2);
+    expect(rows.quarantine).toMatchObject([{ raw: { LastName: 'Q' } }]);
+    expect(rows.quarantine).toHaveLength(1);
     for (const { path, sha256 } of files) {
       expect(
         createHash('sha256')

@@ -6,7 +6,7 @@ export const dbtFile = 'examples/dbt/sources.yml';
 
 /** What a source's freshness is judged by, for the views where that makes sense. */
 const freshness: Record<string, { field: string; warnHours: number; errorHours: number }> = {
-  completeness: { field: 'as_of', warnHours: 26, errorHours: 50 },
+  completeness: { field: 'polled_at', warnHours: 1, errorHours: 6 },
   applications_anonymous: { field: 'first_seen_at', warnHours: 48, errorHours: 168 },
 };
 
