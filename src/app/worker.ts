@@ -73,6 +73,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
     await openAdmin({
       ...toAdminOptions(config, store),
       metrics,
+      onError: (route, err) => log.error({ route, err }, 'an admin request failed'),
       loadLiveness: () => {
         const silentMs = pulse.silentMs();
         const detail = `the quietest work moved ${Math.round(silentMs / 1_000)} s ago`;

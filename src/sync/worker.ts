@@ -1,6 +1,6 @@
 // The worker: schedules put duties on desks and chores on the list, a drain follows the queue, and trouble makes one of them rest.
 // It only schedules; what a duty does is written in attending.ts and drain.ts. Nothing here ever gives up, and nothing waits for another.
-import { createTask, schedule as cron, type ScheduledTask } from 'node-cron';
+import { createTask } from 'node-cron';
 import { LeaseLost, type Trouble } from '../domain/trouble.ts';
 import type { Store } from '../store/store.ts';
 import { type Attended, type AttendRequest, attend } from './attending.ts';
@@ -9,6 +9,7 @@ import { createDesks, type Desk, type DutyName, type WorkerAccount } from './des
 import { type DrainingDeps, startDraining } from './draining.ts';
 import { createTeller, type Pass, type PassName, toKind } from './pass.ts';
 import { toBackoffMs, toTrouble } from './patience.ts';
+import { startSchedules, type Turn } from './schedules.ts';
 import type { SweepSummary } from './sweep.ts';
 
 export interface WorkerDeps extends DrainingDeps {
@@ -158,26 +159,29 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
   }
 
   const chores = new Set<Promise<void>>();
-  const tasks = [
-    toTask(request.schedule, () => desks.demand('poll')),
-    toTask('7 * * * *', () => desks.demand('day', 'witness')),
-    toTask('41 */6 * * *', () => desks.demand('fortnight')),
-    toTask(request.recheckSchedule, () => desks.demand('everything')),
-    ...deps.chores.map((chore) =>
-      toTask(chore.schedule, async () => {
-        const running = runByTheClock(chore).finally(() => chores.delete(running));
-        chores.add(running);
-        await running;
-      }),
-    ),
-  ];
+  async function startChore(chore: Chore): Promise<void> {
+    const running = runByTheClock(chore).finally(() => chores.delete(running));
+    chores.add(running);
+    await running;
+  }
+
+  const schedules = startSchedules(
+    [
+      [request.schedule, () => desks.demand('poll')],
+      ['7 * * * *', () => desks.demand('day', 'witness')],
+      ['41 */6 * * *', () => desks.demand('fortnight')],
+      [request.recheckSchedule, () => desks.demand('everything')],
+      ...deps.chores.map((chore): Turn => [chore.schedule, () => startChore(chore)]),
+    ],
+    log,
+  );
   const confirming = setInterval(() => void confirm(), confirmEveryMs);
   desks.demand('poll');
   const draining = startDraining(deps, signal);
 
   async function end(): Promise<void> {
     clearInterval(confirming);
-    for (const task of tasks) await task?.destroy();
+    await schedules.stop();
     await Promise.allSettled([draining.ended, desks.whenEmpty(), ...chores]);
     await confirm();
   }
@@ -197,10 +201,6 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
       };
     },
   };
-}
-
-function toTask(text: string | null, run: () => unknown): ScheduledTask | null {
-  return text === null ? null : cron(text, async () => void (await run()), { noOverlap: true });
 }
 
 /** Workers whose clocks tick together must not poll an account twice; half of the time between two polls is theirs. */

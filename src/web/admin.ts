@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Hono, type MiddlewareHandler } from 'hono';
 import { basicAuth } from 'hono/basic-auth';
+import { HTTPException } from 'hono/http-exception';
 import { secureHeaders } from 'hono/secure-headers';
 import { auth } from 'hono/utils/basic-auth';
 import { timingSafeEqual } from 'hono/utils/buffer';
@@ -29,6 +30,8 @@ export interface AdminDeps {
   readonly login: { readonly user: string; readonly password: () => string } | null;
   /** Host names that may be asked for; null where any may be. */
   readonly hosts: readonly string[] | null;
+  /** Told what nobody expected; `route` holds nothing of the request. */
+  readonly onError: (route: string, error: unknown) => void;
 }
 
 /** Nobody needs the status more often, and a curious crowd must not become a load on the database. */
@@ -49,6 +52,12 @@ export function createAdmin(deps: AdminDeps): Hono {
   const app = new Hono();
   app.use(headers, noStore);
   if (deps.hosts !== null) app.use(onlyHosts(deps.hosts));
+  // Hono's own way is the console, with whatever the error quotes.
+  app.onError((error, context) => {
+    if (error instanceof HTTPException) return error.getResponse();
+    deps.onError(context.req.routePath, error);
+    return context.text('This could not be answered; the log says why.', 500);
+  });
 
   app.get('/livez', (context) => {
     const findings = deps.loadLiveness();

@@ -14,6 +14,11 @@ const notices = {
     title: 'This link is not complete',
     text: 'Please go back to the application form and try again. You can always fill it in by hand.',
   },
+  nowhere: {
+    status: 404,
+    title: 'There is nothing here',
+    text: 'Please go back to the application form and start again from there.',
+  },
   busy: {
     status: 429,
     title: 'One moment, please',

@@ -48,7 +48,9 @@ const callbackTimeoutMs = 60_000;
 /** The routes under /prefill. */
 export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
   const { deps, redirectUri, sessionSecret, now } = options;
-  const app = new Hono<Env>().basePath('/prefill');
+  // Headers stand before the base path, so that whatever this port answers carries them.
+  const port = new Hono<Env>();
+  const app = port.basePath('/prefill');
   const isSecure = redirectUri.startsWith('https:');
   const cookie = createBindingCookie(isSecure, sessionSecret);
   const notice = (context: Context<Env>, which: Notice, detail = '') => {
@@ -56,12 +58,11 @@ export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
     return context.html(page, status);
   };
 
-  app.use(createHeaders(isSecure), async (context, next) => {
+  port.use(createHeaders(isSecure), async (context, next) => {
     // GET has effects here: nothing that only looks may cause them.
-    if (context.req.method === 'HEAD') return context.body(null, 405);
-    await next();
+    if (context.req.method === 'HEAD') context.res = context.body(null, 405);
+    else await next();
     context.header('Cache-Control', 'no-store');
-    return;
   });
   const limit = (burst: number, refillMs: number) =>
     createRateLimit({ burst, refillMs, now, refuse: async (context) => notice(context as Context<Env>, 'busy') });
@@ -77,7 +78,7 @@ export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
     if (context.req.method === 'POST') return context.json({ error: 'not now, please try again' }, 503);
     return notice(context, 'away');
   });
-  app.notFound((context) => notice(context, 'incomplete'));
+  app.notFound((context) => notice(context, 'nowhere'));
 
   app.get('/start', async (context) => {
     const request = parseStart(new URL(context.req.url).searchParams, options.returnUrls);

@@ -11,8 +11,13 @@ export interface Server extends AsyncDisposable {
   readonly url: string;
 }
 
-/** What a port allows a stranger: so long a head, so much time for it, and so much for a whole request. */
-export const portLimits = { maxHeaderSize: 16_384, headersTimeout: 10_000, requestTimeout: 30_000 };
+/** What a port allows a stranger: so long a head, so much time for it, and so much for a whole request; looked at every few seconds. */
+export const portLimits = {
+  maxHeaderSize: 16_384,
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  connectionsCheckingInterval: 5_000,
+};
 const closingMs = 5_000;
 
 /** Starts to listen; port 0 takes a free one. */

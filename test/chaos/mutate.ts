@@ -12,6 +12,7 @@ import { createRandom } from '../support/random.ts';
 /** What is mutated, and the tests that ought to notice. */
 const subjects: Readonly<Record<string, readonly string[]>> = {
   'src/domain/coverage.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
+  'src/domain/certificate.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
   'src/domain/range-answer.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
   'src/domain/cursor.ts': ['test/unit/cursor.test.ts'],
   'src/domain/attempts.ts': ['test/unit/attempts.test.ts'],
@@ -20,8 +21,14 @@ const subjects: Readonly<Record<string, readonly string[]>> = {
     'test/integration/poison.test.ts',
     'test/journey/late.test.ts',
   ],
+  'src/store/comparing.ts': ['test/integration/pages.test.ts', 'test/integration/attachment-traps.test.ts'],
   'src/store/leases.ts': ['test/integration/leases.test.ts', 'test/integration/pages.test.ts'],
   'src/store/downloads.ts': ['test/integration/downloads.test.ts', 'test/integration/drain.test.ts'],
+  'src/store/settling.ts': [
+    'test/integration/downloads.test.ts',
+    'test/integration/drain.test.ts',
+    'test/integration/attachment-traps.test.ts',
+  ],
   'src/store/files.ts': [
     'test/integration/downloads.test.ts',
     'test/integration/hash-trust.test.ts',
@@ -29,6 +36,8 @@ const subjects: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/sync/fetch.ts': ['test/integration/attachment-traps.test.ts'],
   'src/source/wire.ts': ['test/unit/wire-list.test.ts', 'test/unit/wire-values.test.ts'],
+  'src/source/wire-json.ts': ['test/unit/wire-list.test.ts', 'test/unit/wire-values.test.ts'],
+  'src/source/list-xml.ts': ['test/unit/wire-list.test.ts', 'test/unit/wire-properties.test.ts'],
   'src/source/screen.ts': ['test/unit/screen-shapes.test.ts', 'test/unit/screen-properties.test.ts'],
 };
 
@@ -76,6 +85,10 @@ for (const path of ['src', 'test', 'migrations', 'package.json', 'tsconfig.json'
 symlinkSync(resolve('node_modules'), join(root, 'node_modules'));
 // One server for all: starting one for each mistake would take most of the time.
 const database = await openEmbedded({ root, scratch: true });
+for (const file of new Set(chosen.map(({ mutation }) => mutation.file))) {
+  // Tests that are red without a mistake would notice every one.
+  if (!passes(file)) throw new Error(`The tests of ${file} fail on the code as it is.`);
+}
 const survivors: Mutation[] = [];
 for (const [nth, { mutation }] of chosen.entries()) {
   const isNoticed = tryMutation(mutation);
@@ -107,9 +120,15 @@ function tryMutation({ file, line, after }: Mutation): boolean {
   const lines = whole.split('\n');
   lines[line - 1] = after;
   writeFileSync(path, lines.join('\n'));
-  const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--bail', '1', ...(subjects[file] ?? [])];
-  const env = { ...process.env, TEST_DATABASE_URL: database.url };
-  const { status } = spawnSync(process.execPath, vitest, { cwd: root, env, stdio: 'ignore', timeout: 300_000 });
+  const isNoticed = !passes(file);
   writeFileSync(path, whole);
-  return status !== 0;
+  return isNoticed;
+}
+
+/** Whether the tests of a file are green as it lies in the copy. */
+function passes(file: string): boolean {
+  const settings = ['--config', 'test/vitest.config.ts', '--bail', '1'];
+  const vitest = ['node_modules/vitest/vitest.mjs', 'run', ...settings, ...(subjects[file] ?? [])];
+  const env = { ...process.env, TEST_DATABASE_URL: database.url };
+  return spawnSync(process.execPath, vitest, { cwd: root, env, stdio: 'ignore', timeout: 300_000 }).status === 0;
 }

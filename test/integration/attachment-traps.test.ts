@@ -453,6 +453,22 @@ describe('A12 a file', () => {
     expect(await intake.drain({ maxBytes: 1_000_000 })).toMatchObject({ rejected: 1 });
   });
 
+  test.for(['contentLength', 'chunked'] as const)(
+    'of exactly the limit is a file, one byte more is too large (%s)',
+    async (framing) => {
+      await using intake = await open({ choices: { framing } });
+      intake.board.add([
+        { attachments: [resume('x'.repeat(4_000)), { ...resume('x'.repeat(4_001)), kind: 'coverLetter' }] },
+      ]);
+      await intake.sweep();
+      expect(await intake.drain({ maxBytes: 4_000 })).toMatchObject({ stored: 1, rejected: 1 });
+      expect((await intake.files()).map(({ kind, state }) => [kind, state])).toEqual([
+        ['coverLetter', 'rejected'],
+        ['resume', 'stored'],
+      ]);
+    },
+  );
+
   test('that drips a byte at a time ends at the total deadline, though it is never idle', async () => {
     await using intake = await openOne('x'.repeat(500));
     intake.board.fault({ kind: 'drip', pieceBytes: 1, everyMs: 50, on: 'resume', times: null });

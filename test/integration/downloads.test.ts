@@ -154,6 +154,10 @@ describe('a claim', () => {
     });
     expect((await claimDownloads(db, request())).claims).toEqual([]);
     expect(await loadWaiting(db, [7n])).toEqual({ waiting: 1, notThere: 1, nextInMs: null });
+    // Nor does it wake a worker that would find nothing to claim.
+    expect((await loadDueAdvertisers(db)).size).toBe(0);
+    await db.query(`UPDATE intake.downloads SET due_at = now()`);
+    expect([...(await loadDueAdvertisers(db)).values()]).toEqual([7n]);
   });
 
   test('is prolonged by its heartbeat, and by nobody who lost it', async ({ db }) => {

@@ -1,39 +1,63 @@
-// The admin port as a stranger or a hostile page meets it: the same headers on every answer, errors included, nothing that changes
-// anything, and an end to heads that are too long or never come. (The public port's answers are held against the same in prefill-routes.)
-import { request } from 'node:http';
+// Both ports as a stranger or a hostile page meets them: the same headers on every answer, errors included, nothing of a request or of an
+// error in any of them, nothing on the admin port that changes anything, and an end to what is too long, too large or never comes.
+import diagnostics from 'node:diagnostics_channel';
+import { request, type Server } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { describe, expect } from 'vitest';
-import { portLimits } from '../../src/web/server.ts';
+import { describe, expect, vi } from 'vitest';
+import { createMetrics } from '../../src/web/metrics.ts';
 import { openTestAdmin } from '../support/admin.ts';
-import { test } from '../support/test-database.ts';
+import { openPrefillStage, prefillKey } from '../support/prefill-stage.ts';
+import { type TestDatabase, test } from '../support/test-database.ts';
 
-const paths = [
-  '/',
-  '/metrics',
-  '/api/status',
-  '/livez',
-  '/readyz',
-  '/status.css',
-  '/icon.svg',
-  '/nowhere',
+const adminPaths = ['/', '/metrics', '/api/status', '/livez', '/readyz', '/status.css', '/icon.svg'];
+const publicPaths = ['/prefill/start', '/prefill/callback', '/prefill/stopped', '/prefill/redeem', '/prefill/resume/x'];
+/** Paths of nowhere: what stands in them must come back to nobody. */
+const marker = 'marker-7d1f';
+const nowhere = [
+  `/${marker}`,
+  '/favicon.ico',
   '/%ff',
-  '//x',
+  `//${marker}`,
   '/..%2f',
+  '/prefill',
+  `/prefill/${marker}?q=${marker}`,
 ];
+const broken = { ...createMetrics({ version: '0' }), render: () => Promise.reject(new Error(marker)) };
 
-describe('every answer of the admin port', () => {
-  test('carries its headers, on every route and on every error', async ({ database }) => {
-    await using open = await openTestAdmin(database);
-    await using locked = await openTestAdmin(database, { login: { user: 'operator', password: () => 'a-password' } });
-    const answers = [
-      ...paths.map((path) => ask(open.url, path)),
-      ...paths.map((path) => ask(locked.url, path)),
-      ask(open.url, '/', { host: 'evil.example.com' }),
-      ask(open.url, '/', {}, 'POST'),
-    ];
+/** Both ports, the admin one once more with a login. */
+async function openPorts(database: TestDatabase, onError: (route: string, error: unknown) => void = () => {}) {
+  const stack = new AsyncDisposableStack();
+  const login = { user: 'operator', password: () => 'a-password' };
+  return {
+    open: stack.use(await openTestAdmin(database, { metrics: broken, onError })).url,
+    locked: stack.use(await openTestAdmin(database, { login })).url,
+    public: stack.use(await openPrefillStage(database)).urls[0] ?? '',
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+describe('every answer', () => {
+  test('carries its headers and repeats nothing, on every route of both ports and on every error', async ({
+    database,
+  }) => {
+    const said = vi.spyOn(console, 'error');
+    const failed: string[] = [];
+    await using ports = await openPorts(database, (route) => failed.push(route));
+    const answers = await Promise.all([
+      ...[...adminPaths, ...nowhere].flatMap((path) => [ask(ports.open, path), ask(ports.locked, path)]),
+      ...[...publicPaths, ...nowhere].map((path) => ask(ports.public, path)),
+      ask(ports.open, '/', { headers: { host: `${marker}.example.com` } }),
+      ...Object.values(ports)
+        .filter((url) => typeof url === 'string')
+        .flatMap((url) => ['POST', 'HEAD', 'OPTIONS'].map((method) => ask(url, `/${marker}`, { method }))),
+      ask(ports.public, '/prefill/redeem', { method: 'POST' }),
+      ask(ports.public, '/prefill/redeem', { method: 'POST', headers: { authorization: marker } }),
+      ask(ports.public, '/prefill/redeem', { method: 'POST', headers: { authorization: `Bearer ${prefillKey}` } }),
+      ask(ports.public, '/prefill/stopped', { method: 'HEAD' }),
+    ]);
     const seen = new Set<number>();
-    for (const { status, headers } of await Promise.all(answers)) {
+    for (const { status, headers, body } of answers) {
       seen.add(status);
       expect(headers, String(status)).toMatchObject({
         'cache-control': 'no-store',
@@ -43,56 +67,121 @@ describe('every answer of the admin port', () => {
         'content-security-policy': expect.stringContaining("default-src 'none'"),
       });
       expect(headers['access-control-allow-origin']).toBeUndefined();
+      expect(headers['x-powered-by']).toBeUndefined();
+      expect(`${body}${JSON.stringify(headers)}`).not.toContain(marker);
     }
-    expect([...seen].sort()).toEqual([200, 401, 404, 421]);
+    expect([...seen].sort()).toEqual([200, 303, 400, 401, 404, 405, 410, 421, 500]);
+    // An error that nobody expected is told to the log, which knows what may be said of it, and to no console.
+    expect([failed, said.mock.calls]).toEqual([['/metrics'], []]);
+    said.mockRestore();
   });
+});
 
+describe('the admin port', () => {
   test('changes nothing, whatever the method: there is nothing for a forged request to do', async ({ database }) => {
     await using admin = await openTestAdmin(database);
     const look = `SELECT sum(n_tup_ins + n_tup_upd + n_tup_del)::text AS writes FROM pg_stat_user_tables`;
     await database.query(`SELECT pg_stat_force_next_flush()`);
     const [before] = await database.query(look);
-    const methods = ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+    const headers = { origin: 'http://evil.example.com' };
     const answers = await Promise.all(
-      methods.flatMap((method) =>
-        paths.slice(0, 5).map((path) => ask(admin.url, path, { origin: 'http://evil.example.com' }, method)),
+      ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].flatMap((method) =>
+        adminPaths.map((path) => ask(admin.url, path, { headers, method })),
       ),
     );
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404]));
-    for (const path of paths) await ask(admin.url, path);
+    for (const path of adminPaths) await ask(admin.url, path);
     await database.query(`SELECT pg_stat_force_next_flush()`);
     expect(await database.query(look)).toEqual([before]);
   });
 });
 
-describe('a request to the admin port', () => {
-  test('with a head that is too long is refused', async ({ database }) => {
-    await using admin = await openTestAdmin(database);
-    expect((await ask(admin.url, '/', { long: 'x'.repeat(20_000) })).status).toBe(431);
-    expect((await ask(admin.url, `/${'x'.repeat(20_000)}`)).status).toBe(431);
-  });
-
-  test('with a body of any size is answered without reading it', async ({ database }) => {
-    await using admin = await openTestAdmin(database);
-    const socket = connect(Number(new URL(admin.url).port), '127.0.0.1').on('error', () => {});
-    socket.write(
-      'POST /api/status HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000000000\r\nConnection: close\r\n\r\nx',
+describe('a page elsewhere', () => {
+  test('can begin a prefill for nobody but itself, redeem nothing and read no answer', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    const url = stage.urls[0] ?? '';
+    const headers = { origin: 'https://evil.example.com' };
+    for (const method of ['POST', 'PUT', 'DELETE']) {
+      for (const path of ['/prefill/start', '/prefill/callback', '/prefill/stopped', '/prefill/resume/x']) {
+        expect((await ask(url, path, { method, headers })).status, `${method} ${path}`).toBe(404);
+      }
+    }
+    // A form can be sent from anywhere with every cookie, but with no key in its head.
+    expect((await ask(url, '/prefill/redeem', { method: 'POST', headers })).status).toBe(401);
+    expect(await database.query(`SELECT 1 FROM intake.oauth_states UNION ALL SELECT 1 FROM intake.prefills`)).toEqual(
+      [],
     );
-    expect(await text(socket)).toMatch(/^HTTP\/1\.1 404 /);
-  });
-
-  test('with a head that never comes to its end has ten seconds', () => {
-    expect(portLimits).toMatchObject({ headersTimeout: 10_000, requestTimeout: 30_000 });
   });
 });
 
-function ask(url: string, path: string, headers: Record<string, string> = {}, method = 'GET') {
-  return new Promise<{ status: number; headers: Record<string, unknown> }>((resolve, reject) => {
+describe('a request to either port', () => {
+  test('with a head that is too long is refused', async ({ database }) => {
+    await using ports = await openPorts(database);
+    for (const url of [ports.open, ports.public]) {
+      expect((await ask(url, '/', { headers: { long: 'x'.repeat(20_000) } })).status).toBe(431);
+      expect((await ask(url, `/${'x'.repeat(20_000)}`)).status).toBe(431);
+    }
+  });
+
+  test('with a body of any size is answered without reading it, or as soon as it is too much', async ({ database }) => {
+    await using ports = await openPorts(database);
+    const huge = 'Host: localhost\r\nContent-Length: 10000000000\r\nConnection: close\r\n\r\nx';
+    const endless = `Host: localhost\r\nAuthorization: Bearer ${prefillKey}\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n`;
+    expect(await send(ports.open, `POST /api/status HTTP/1.1\r\n${huge}`)).toMatch(/^HTTP\/1\.1 404 /);
+    expect(await send(ports.public, `POST /prefill/redeem HTTP/1.1\r\n${huge}`)).toMatch(/^HTTP\/1\.1 401 /);
+    expect(await send(ports.public, `POST /prefill/start HTTP/1.1\r\n${huge}`)).toMatch(/^HTTP\/1\.1 404 /);
+    const chunk = `1000\r\n${'x'.repeat(4_096)}\r\n`;
+    expect(await send(ports.public, `POST /prefill/redeem HTTP/1.1\r\n${endless}${chunk}${chunk}`)).toMatch(
+      /^HTTP\/1\.1 413 /,
+    );
+  });
+
+  test('with a head that never comes to its end has ten seconds, and a whole one thirty', async ({ database }) => {
+    await using ports = await openPorts(database);
+    const servers: Server[] = [];
+    const note = (message: unknown) => void servers.push((message as { server: Server }).server);
+    diagnostics.subscribe('http.server.request.start', note);
+    for (const url of [ports.open, ports.public]) await ask(url, '/');
+    diagnostics.unsubscribe('http.server.request.start', note);
+    expect(servers.map(({ headersTimeout, requestTimeout }) => [headersTimeout, requestTimeout])).toEqual([
+      [10_000, 30_000],
+      [10_000, 30_000],
+    ]);
+  });
+
+  test('that is no HTTP, or names no usable host, is refused without a word', async ({ database }) => {
+    await using ports = await openPorts(database);
+    for (const url of [ports.open, ports.public]) {
+      for (const head of [
+        `GET / HTTP/1.0\r\n\r\n`,
+        `GET / HTTP/1.1\r\nHost: ${marker} b\r\nConnection: close\r\n\r\n`,
+      ]) {
+        expect(await send(url, head)).toMatch(/^HTTP\/1\.1 400 /);
+      }
+      expect(await send(url, `${marker}\r\n\r\n`)).toBe('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
+    }
+  });
+});
+
+interface Asking {
+  readonly headers?: Record<string, string>;
+  readonly method?: string;
+}
+
+function ask(url: string, path: string, { headers = {}, method = 'GET' }: Asking = {}) {
+  return new Promise<{ status: number; headers: Record<string, unknown>; body: string }>((resolve, reject) => {
     const { hostname, port } = new URL(url);
-    request({ hostname, port, path, method, headers, agent: false }, (answer) => {
-      answer.resume().once('close', () => resolve({ status: answer.statusCode ?? 0, headers: answer.headers }));
+    request({ hostname, port, path, method, headers, agent: false }, async (answer) => {
+      resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: await text(answer) });
     })
       .once('error', reject)
       .end();
   });
+}
+
+/** Sends bytes as they are and reads until the other side has closed. */
+async function send(url: string, bytes: string): Promise<string> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => {});
+  socket.write(bytes);
+  return await text(socket);
 }

@@ -1,18 +1,19 @@
 // Unique markers go in as credential, secrets, names, addresses, phone numbers, file names and answers, through a journey with faults at
-// log level trace. Afterwards they are looked for everywhere: they may be where they belong, and nowhere else (P18). A listener on a
-// foreign origin hears no credential, whatever Href and redirects say (P19).
+// log level trace, by commands and by a worker with both ports open. Afterwards they are looked for everywhere: they may be where they
+// belong, and nowhere else (P18). A listener on a foreign origin hears no credential, whatever Href and redirects say (P19).
 import { readdirSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { describe, expect } from 'vitest';
 import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
-import { openTestAdmin } from '../support/admin.ts';
 import { openScratch } from '../support/blob-stores.ts';
-import { type Running, startIntake } from '../support/intake.ts';
+import { callIntake, startIntake } from '../support/intake.ts';
 import { careers, createBrowser, openPrefillStage, prefillKey, sessionSecret } from '../support/prefill-stage.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
+import { isRead, spawnWorker, until } from '../support/worker.ts';
 
 const credential = 'canary-credential-5f1c';
 /** What is known of the person, and the columns that may hold it; `raw` is the source's object, whole. */
@@ -44,37 +45,40 @@ describe('a journey with faults at log level trace', () => {
     const seenArguments: string[] = [];
     const run = async (...args: string[]) => {
       const running = startIntake(args, env, scratch.path);
-      seenArguments.push(...loadArguments(running));
+      seenArguments.push(...loadArguments(running.child.pid));
       const { stdout, stderr, code } = await running.ended;
       said.push(stdout, stderr);
       return code;
     };
-    await run('sync');
+    const watched = await watchWorker(database, board, { ...env, ...toPrefillSettings(board) }, scratch.path);
+    said.push(...watched.said);
+    seenArguments.push(...watched.arguments);
     board.clearFaults();
     await run('retry');
     expect(await run('sync', '--recheck', '--json')).toBe(0);
-    for (const line of ['status --json', 'doctor', 'verify --full']) await run(...line.split(' '));
-    expect(await run('backfill', '--from', 'Canaryfirst')).toBe(2);
-    said.push(...(await loadAdminPages(database)));
+    for (const line of ['doctor', 'verify --full']) await run(...line.split(' '));
+    // These two open no log: what they say is all there is.
+    const told = [
+      await callIntake(['status', '--json'], env),
+      await callIntake(['backfill', '--from', 'Canaryfirst'], env),
+    ];
+    expect(told.map(({ code }) => code)).toEqual([0, 2]);
+    said.push(...told.flatMap(({ stdout, stderr }) => [stdout, stderr]));
     const stage = await playPrefill(database, `file:${blobsFolder}`);
     said.push(stage.logged);
 
     const personal = [...Object.keys(canaries), ...stage.personal];
-    const secrets = [credential, ...stage.secrets];
+    const secrets = [credential, 'canary-client-secret', ...stage.secrets, ...asked];
     for (const marker of [...personal.filter((one) => one !== 'Canaryfirst'), ...secrets]) {
       expect(said.filter((text) => text.includes(marker)).length, `${marker} was said`).toBe(0);
     }
     // An argument that a person typed is repeated to nobody either.
     expect(said.filter((text) => text.includes('Canaryfirst'))).toEqual([]);
-    const expected = seenArguments.filter((one) => one !== 'Canaryfirst').join(' ');
-    for (const marker of [...personal, ...secrets]) expect(expected).not.toContain(marker);
+    for (const marker of [...personal, ...secrets]) expect(seenArguments.join(' ')).not.toContain(marker);
 
     const places = await findPlaces(database, [...Object.keys(canaries), ...secrets]);
     expect(places).toEqual(canaries);
-    expect(readdirSync(scratch.path).filter((name) => name.startsWith('intake-spool'))).toHaveLength(1);
-    expect(
-      readdirSync(join(scratch.path, readdirSync(scratch.path).find((one) => one.startsWith('intake-spool')) ?? '')),
-    ).toEqual([]);
+    expect(findSpooled(scratch.path)).toEqual([]);
     // Named by a digest: no file name in a path of the store.
     const files = readdirSync(blobsFolder, { recursive: true }).join('\n');
     expect(files).not.toMatch(/canary/i);
@@ -150,19 +154,113 @@ async function openForeign() {
   };
 }
 
-/** What `ps` shows of a running command. */
-function loadArguments({ child }: Running): string[] {
+/** What `ps` shows of a running process. */
+function loadArguments(pid: number | undefined): string[] {
   try {
-    return readFileSync(`/proc/${child.pid}/cmdline`, 'utf8').split('\0');
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
   } catch {
     return [];
   }
 }
 
-async function loadAdminPages(database: TestDatabase): Promise<string[]> {
-  await using admin = await openTestAdmin(database);
-  const paths = ['/', '/?period=30d', '/metrics', '/api/status', '/livez', '/readyz', '/nowhere?q=1'];
-  return await Promise.all(paths.map(async (path) => await (await fetch(`${admin.url}${path}`)).text()));
+/** What strangers ask both ports for; it must come back to nobody, and reach no log. */
+const asked = [
+  'canary-path',
+  'canary-query',
+  'canary-host',
+  'canary-code',
+  'canary-state',
+  'canary-login',
+  'canary-body',
+];
+const adminPaths = ['/', '/?period=30d', '/metrics', '/api/status', '/livez', '/readyz'];
+const strangePaths = ['/canary-path?q=canary-query', '/%ff/canary-path', '//canary-path'];
+const publicPaths = [
+  '/prefill/start?return_url=https://canary-query.example.com/',
+  '/prefill/callback?code=canary-code&state=20000001.canary-state',
+  '/prefill/resume/canary-path',
+  '/prefill/canary-path',
+];
+
+/** A worker through the faults, asked by scrapers, people and strangers, with its database and without; answers all that it ever said. */
+async function watchWorker(
+  database: TestDatabase,
+  board: Sandbox,
+  env: Record<string, string>,
+  folder: string,
+): Promise<{ readonly said: readonly string[]; readonly arguments: readonly string[] }> {
+  await using worker = await spawnWorker({ ...env, SYNC_SCHEDULE: '* * * * * *', LEASE: '2s' });
+  const findPublic = () => /"prefill":"([^"]+)"/.exec(worker.lines.join('\n'))?.[1];
+  await until(async () => findPublic() !== undefined && (await isRead(database, board)));
+  // By then files have come, failed and been read, the screen of the marked person among them.
+  await until(async () => (await database.query(`SELECT 1 FROM intake.screen_answers`)).length > 0);
+  const said: string[] = [];
+  const look = async () => {
+    const admin = [...adminPaths, ...strangePaths].map((path) => ask(worker.adminUrl, path));
+    const open = [...publicPaths, ...strangePaths].map((path) => ask(findPublic() ?? '', path));
+    const strange = [worker.adminUrl, findPublic() ?? ''].flatMap((url) => [
+      ask(url, '/', { headers: { host: 'canary-host.example.com' } }),
+      ask(url, '/prefill/redeem', {
+        method: 'POST',
+        headers: { authorization: 'Bearer canary-login' },
+        body: 'canary-body',
+      }),
+      ask(url, '/canary-path', { method: 'PUT', body: 'canary-body' }),
+      ask(url, '/canary-path', { method: 'HEAD' }),
+    ]);
+    const answers = await Promise.all([...admin, ...open, ...strange]);
+    said.push(...answers.map(({ head, body }) => `${head}\n${body}`));
+    return new Set(answers.map(({ status }) => status));
+  };
+  expect([...(await look())].sort()).toEqual([200, 303, 400, 401, 404, 405, 410, 421]);
+  expect(findSpooled(folder)).toEqual([]);
+  await database.query(`ALTER TABLE intake.advertisers RENAME TO away`);
+  await until(async () => (await look()).has(503) && worker.lines.some((line) => line.includes('42P01')));
+  await database.query(`ALTER TABLE intake.away RENAME TO advertisers`);
+  const seen = loadArguments(worker.pid);
+  expect(seen).toContain('worker');
+  worker.kill('SIGTERM');
+  const { code, stdout, stderr } = await worker.ended;
+  expect(code).toBe(0);
+  return { said: [...said, stdout, stderr], arguments: seen };
+}
+
+function toPrefillSettings(board: Sandbox): Record<string, string> {
+  return {
+    PORT: '0',
+    AUTH_URL: board.url,
+    OAUTH_CLIENT_ID: board.client.clientId,
+    OAUTH_CLIENT_SECRET: 'canary-client-secret',
+    OAUTH_REDIRECT_URI: 'http://127.0.0.1:8080/prefill/callback',
+    PREFILL_RETURN_URLS: careers,
+    PREFILL_KEY: prefillKey,
+    SESSION_SECRET: sessionSecret,
+  };
+}
+
+/** Files that have a name in the spool; null where there is no spool. */
+function findSpooled(folder: string): string[] | null {
+  const [spool, ...others] = readdirSync(folder).filter((name) => name.startsWith('intake-spool'));
+  return spool === undefined || others.length > 0 ? null : readdirSync(join(folder, spool));
+}
+
+interface Asking {
+  readonly method?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: string;
+}
+
+/** An answer whole: a line of status, the headers, the body. */
+function ask(url: string, path: string, { method = 'GET', headers = {}, body = '' }: Asking = {}) {
+  return new Promise<{ status: number; head: string; body: string }>((resolve, reject) => {
+    const { hostname, port } = new URL(url);
+    request({ hostname, port, path, method, headers, agent: false }, async (answer) => {
+      const { statusCode: status = 0, statusMessage, rawHeaders } = answer;
+      resolve({ status, head: [statusMessage, ...rawHeaders].join(' '), body: await text(answer) });
+    })
+      .once('error', reject)
+      .end(body);
+  });
 }
 
 /** A candidate's way, once well and once with a failing token; answers what must not be found, and what was logged and shown. */
@@ -188,9 +286,7 @@ async function playPrefill(database: TestDatabase, blobsUrl: string) {
   expect(back.href.startsWith(careers)).toBe(true);
   return {
     logged: [stage.logged(), ...pages].join('\n'),
-    secrets: ['canary-client-secret', prefillKey, sessionSecret, grant?.code ?? '', grant?.token ?? '', state].filter(
-      Boolean,
-    ),
+    secrets: [prefillKey, sessionSecret, grant?.code ?? '', grant?.token ?? '', state].filter(Boolean),
     personal: [person?.lastName ?? '', person?.email ?? '', person?.phone ?? ''].filter(Boolean),
   };
 }

@@ -27,6 +27,7 @@ export async function openTestAdmin(
       loadHistory: (period) => store.loadHistory(period, new Date()),
       loadLiveness: () => [{ check: 'work', ok: true, detail: 'a pass ended 3 s ago' }],
       loadReadiness: () => examineDatabase(store, Date.now),
+      onError: () => {},
       ...options,
     });
     return {

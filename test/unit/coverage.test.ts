@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { ask, begin, learn, renew } from '../../src/domain/coverage.ts';
+import { dateSlackSeconds } from '../../src/domain/next-question.ts';
 import type { Answer, Page, Question } from '../../src/domain/question.ts';
 import { isInside } from '../../src/domain/range.ts';
 import { type State, toChanges } from '../../src/domain/sweep-state.ts';
@@ -160,6 +161,19 @@ describe('I3: a sweep ends', () => {
       expect(result.lost).toEqual([]);
       expect(result.done.certificate).toBe('proven');
     }
+  });
+
+  test('an abandoned answer cuts its range inside it, whatever else it showed', () => {
+    const state = begin({ from: 100n, to: 200n });
+    const rows = [5n, 50n, 99n, 120n, 150n, 201n, 900n].map((id) => ({ id, at: null }));
+    const { ranges } = learn(state, ask(state) as Question, { kind: 'overflow', rows });
+    expect(ranges.length).toBeGreaterThan(1);
+    // Side by side, from end to end of what was to be read.
+    expect(
+      ranges.map(({ from, to }, nth) => [from === (nth === 0 ? 100n : (ranges[nth - 1]?.to ?? 0n) + 1n), to]),
+    ).toEqual(ranges.map(({ to }, nth) => [true, nth === ranges.length - 1 ? 200n : to]));
+    for (const { from, to } of ranges)
+      expect([from >= 100n, to !== null && to >= from && to <= 200n]).toEqual([true, true]);
   });
 });
 
@@ -365,6 +379,23 @@ describe('I11: what proven rests on', () => {
     const days = (source.visibleNow().length * 600) / 86_400;
     expect(days).toBeGreaterThan(1);
     expect(sweep(source).done.certificate).not.toBe('proven');
+  });
+
+  test('the date filter is asked beyond the earliest and the latest date that was shown', () => {
+    const shown: bigint[] = [];
+    const asked: Question[] = [];
+    sweep(createServer(60, { cap: 20 }), {
+      onStep: (_, question, answer) => {
+        if (question.axis === 'date') asked.push(question);
+        else if (answer.kind === 'page') shown.push(...answer.rows.flatMap(({ at }) => (at === null ? [] : [at])));
+      },
+    });
+    const latest = shown.reduce((a, b) => (a > b ? a : b));
+    const earliest = shown.reduce((a, b) => (a < b ? a : b));
+    expect(asked.map(({ after, before }) => [after, before])).toEqual([
+      [null, earliest - dateSlackSeconds],
+      [latest + dateSlackSeconds, null],
+    ]);
   });
 
   test('fifteen applications are too few to tell whether pages are cut short, sixteen are not', () => {

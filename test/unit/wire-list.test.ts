@@ -39,6 +39,10 @@ describe('L8: an empty answer', () => {
     '<JobApplications xmlns:i="urn:i"><JobApplicationsList i:nil="true"/></JobApplications>',
     '<JobApplications xmlns:i="urn:i" i:nil="true"/>',
     '<?xml version="1.0"?>\n<!-- none --><JobApplicationsList/>\n',
+    // What carries nothing beside the list: type hints, attributes, members that are empty themselves.
+    '{"JobApplications":null,"__type":"Answer"}',
+    '{"JobApplications":{"AdvertiserID":7,"JobApplicationsList":null,"__type":"List","Message":""}}',
+    '<JobApplications version="2"><AdvertiserID>7</AdvertiserID></JobApplications>',
   ])('%s is empty', (text) => {
     expect(parsePage(text)).toMatchObject({ applications: [], ids: [], rejects: [], weakEmpty: false });
   });

@@ -1,0 +1,86 @@
+// Turns by the clock, on a clock held by hand: what is late is made up for once, and what node-cron says is said in the log.
+import { afterEach, beforeEach, describe, expect, type Mock, test, vi } from 'vitest';
+import { startSchedules, type Turn } from '../../src/sync/schedules.ts';
+
+const night = new Date(2026, 2, 3, 3, 16, 50).getTime();
+const hourMs = 3_600_000;
+
+const lines: { facts: Record<string, unknown>; message: string }[] = [];
+const tell = (facts: object, message: string) => void lines.push({ facts: { ...facts }, message });
+const log = { debug: tell, info: tell, warn: tell };
+
+let spoken: readonly Mock[];
+beforeEach(() => {
+  lines.length = 0;
+  vi.useFakeTimers({ now: night });
+  spoken = (['log', 'info', 'warn', 'error', 'debug'] as const).map((name) => vi.spyOn(console, name));
+});
+afterEach(() => {
+  for (const one of spoken) expect(one).not.toHaveBeenCalled();
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
+
+/** Counts the turns of one schedule while something happens to the clock. */
+async function countTurns(when: string, happens: () => Promise<unknown>, take: () => unknown = () => {}) {
+  let turns = 0;
+  const turn: Turn = [
+    when,
+    () => {
+      turns++;
+      return take();
+    },
+  ];
+  const schedules = startSchedules([turn, [null, () => expect.unreachable()]], log);
+  await happens();
+  await schedules.stop();
+  return turns;
+}
+
+describe('a turn', () => {
+  test('comes at its moment, and nothing is said of it', async () => {
+    expect(await countTurns('*/5 * * * *', () => vi.advanceTimersByTimeAsync(hourMs))).toBe(12);
+    expect(lines).toEqual([]);
+  });
+
+  test('whose moment passed while the process was busy is taken: the next night would be too late', async () => {
+    const busy = async () => {
+      vi.setSystemTime(night + 15_000);
+      await vi.advanceTimersByTimeAsync(hourMs);
+    };
+    expect(await countTurns('17 3 * * *', busy)).toBe(1);
+  });
+
+  test('of a night that was slept through is taken once, and said once, however many were missed', async () => {
+    const asleep = async () => {
+      vi.setSystemTime(night + 8 * hourMs - 44 * 60_000);
+      await vi.advanceTimersByTimeAsync(45 * 60_000);
+    };
+    expect(await countTurns('0 * * * *', asleep)).toBe(1);
+    expect(lines).toMatchObject([{ facts: { schedule: '0 * * * *', byMs: 16 * 60_000 } }]);
+  });
+
+  test('comes again within two minutes when the clock was set back by two days', async () => {
+    const setBack = async () => {
+      vi.setSystemTime(night - 48 * hourMs);
+      await vi.advanceTimersByTimeAsync(hourMs);
+    };
+    expect(await countTurns('* * * * *', setBack)).toBeGreaterThan(57);
+    expect(lines).toMatchObject([{ facts: { byMs: 48 * hourMs } }]);
+  });
+});
+
+describe('what node-cron says', () => {
+  test('of a turn that is still under way goes to the log', async () => {
+    const never = () => new Promise(() => {});
+    expect(await countTurns('* * * * *', () => vi.advanceTimersByTimeAsync(120_000), never)).toBe(1);
+    expect(lines).toEqual([{ facts: { schedule: '* * * * *' }, message: expect.stringContaining('still running') }]);
+  });
+
+  test('of a turn that failed goes there too, without what its error quotes', async () => {
+    const error = new Error('of somebody@example.com');
+    const fail = () => Promise.reject(error);
+    expect(await countTurns('* * * * *', () => vi.advanceTimersByTimeAsync(30_000), fail)).toBe(1);
+    expect(lines).toEqual([{ facts: { schedule: '* * * * *', err: error }, message: 'a turn failed' }]);
+  });
+});
