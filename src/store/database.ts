@@ -2,6 +2,7 @@
 // No session state is kept outside a transaction, so a pooler in transaction mode may stand between.
 import pg from 'pg';
 import { SettingTrouble, Trouble } from '../domain/trouble.ts';
+import { type Copy, copyInto } from './copying.ts';
 
 export interface DatabaseOptions {
   readonly url: string;
@@ -23,9 +24,15 @@ export interface Queryable {
   query<T extends Row = Row>(sql: string, values?: readonly unknown[]): Promise<T[]>;
 }
 
+/** A transaction that is under way. */
+export interface Transaction extends Queryable {
+  /** Brings rows into tables by COPY, in the order given. */
+  copy(copies: readonly Copy[]): Promise<void>;
+}
+
 export interface Database extends Queryable, AsyncDisposable {
   /** Runs the work in one transaction: all of it is kept, or nothing. `locks` are taken with it, see `Lock`. */
-  transaction<T>(work: (tx: Queryable) => Promise<T>, ...locks: Lock[]): Promise<T>;
+  transaction<T>(work: (tx: Transaction) => Promise<T>, ...locks: Lock[]): Promise<T>;
 }
 
 /** A transaction-scoped advisory lock; taken in the same message as BEGIN, so it costs no round trip. */
@@ -66,12 +73,15 @@ export function openDatabase(options: DatabaseOptions): Database {
     `SET LOCAL idle_in_transaction_session_timeout = ${options.idleInTransactionMs ?? 20_000}`,
   ].join(';');
 
-  async function transaction<T>(work: (tx: Queryable) => Promise<T>, ...locks: Lock[]): Promise<T> {
+  async function transaction<T>(work: (tx: Transaction) => Promise<T>, ...locks: Lock[]): Promise<T> {
     const client = await pool.connect().catch(rethrow);
     let broken: Error | undefined;
     try {
       await client.query([begin, ...locks.map(toLockSql)].join(';'));
-      const result = await work({ query: (sql, values) => run(client, sql, values) });
+      const result = await work({
+        query: (sql, values) => run(client, sql, values),
+        copy: (copies) => copyInto(client, copies).catch(rethrow),
+      });
       await client.query('COMMIT');
       return result;
     } catch (error) {

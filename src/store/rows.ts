@@ -1,5 +1,5 @@
-// How an application travels to Postgres: as one line of the jsonb parameter that the statements of pages.ts and changes.ts take apart.
-// Pure mapping; it knows column names and no SQL.
+// How a changed application travels to Postgres: as one line of the jsonb parameter that the statements of changes.ts take apart; and
+// what its rows have in common with those of a new one (new-rows.ts). Pure mapping; it knows column names and no SQL.
 import { createHmac, type KeyObject } from 'node:crypto';
 import { type Application, toFirstState } from '../domain/application.ts';
 import type { Lease } from './leases.ts';
@@ -38,7 +38,6 @@ export function toRow(key: KeyObject, advertiserId: bigint, a: Application): str
     notes: a.notes.length > 0 ? a.notes : undefined,
     person_key: toPersonKey(key, advertiserId, a),
     hash: a.contentHash,
-    ready: isReady(a),
     info: a.jobSeekingInfo ?? undefined,
     attachments: a.attachments.map((f) => ({
       kind: f.kind,
@@ -53,7 +52,8 @@ export function toRow(key: KeyObject, advertiserId: bigint, a: Application): str
   return `${head.slice(0, -1)},"raw":${a.raw}}`;
 }
 
-function toTime(ms: number | null): string | null {
+/** A time as Postgres reads it. */
+export function toTime(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
 }
 

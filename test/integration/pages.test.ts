@@ -52,6 +52,39 @@ describe('a page', () => {
     },
   );
 
+  test('keeps every letter of a text, those that mean something to COPY as well', async ({ db, live }) => {
+    const text = '\\N\t\\.\n\\\\t"\r\nend\\';
+    const texts = { firstName: text, rawText: text, raw: JSON.stringify({ FirstName: text }) };
+    const jobSeekingInfo = { jobTitle: text, companyName: '', timeInRoleMonths: null, isNewToWorkforce: false };
+    const attachments = [anAttachment(text, { href: text })];
+    const notes = [{ field: text, reason: 'a test' }];
+    await commitPage(db, key, aPage(live, [anApplication(1, { ...texts, jobSeekingInfo, attachments, notes })]));
+    const [row] = await db.query(
+      `SELECT a.first_name, a.raw_text, a.raw->>'FirstName' AS raw, a.notes->0->>'field' AS note, i.job_title, i.company_name,
+         i.time_in_role_months, i.is_new_to_workforce, f.kind, f.href
+       FROM intake.applications a JOIN intake.primary_job_seeking_info i USING (application_id) JOIN intake.attachments f USING (application_id)`,
+    );
+    expect(row).toEqual({
+      first_name: text,
+      raw_text: text,
+      raw: text,
+      note: text,
+      job_title: text,
+      company_name: '',
+      time_in_role_months: null,
+      is_new_to_workforce: false,
+      kind: text,
+      href: text,
+    });
+  });
+
+  test('leaves nothing when one of its rows is refused, and the next page is written', async ({ db, live }) => {
+    const refused = anApplication(3, { attachments: [anAttachment('resume', { sizeBytes: 1e30 })] });
+    await expect(commitPage(db, key, aPage(live, [anApplication(1), refused]))).rejects.toThrow(/1e\+30/);
+    expect(await db.query(`SELECT application_id FROM intake.applications`)).toEqual([]);
+    expect(await commitPage(db, key, aPage(live, [anApplication(1)]))).toMatchObject({ added: 1 });
+  });
+
   test('brings its applications, their details, files to fetch, events, gaps and the cursor together', async ({
     db,
     live,
