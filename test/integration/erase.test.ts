@@ -369,6 +369,30 @@ describe('what a candidate lent to a careers site', () => {
   });
 });
 
+describe('a prefill that came to nothing', () => {
+  test('does not keep what the careers site wrote into its addresses: nobody could find it there', async () => {
+    await using intake = await openSmallIntake({ database });
+    const site = 'https://careers.example.com/apply';
+    await database.query(
+      `INSERT INTO intake.prefills (advertiser_id, prefill_id, outcome, form_url, return_url, profile, created_at, prefilled_at, ended_at)
+       SELECT 1, gen_random_uuid(), o, $1 || '?who=Quarlesworth', $1 || '#Quarlesworth', CASE WHEN o = 'prefilled' THEN '{}'::jsonb END,
+         now() - interval '2 days', now() - interval '2 days', CASE WHEN o IN ('denied', 'failed') THEN now() - interval '2 days' END
+       FROM unnest('{prefilled,denied,failed,started}'::text[]) AS o`,
+      [site],
+    );
+    await intake.store.lapsePrefills(86_400_000);
+    expect(
+      await database.query(`SELECT DISTINCT form_url, return_url FROM intake.prefills WHERE outcome <> 'expired'`),
+    ).toEqual([{ form_url: site, return_url: site }]);
+    // One that just ran out may still be asked for by its browser, for a day.
+    await database.query(
+      `UPDATE intake.prefills SET ended_at = ended_at - interval '2 days' WHERE outcome = 'expired'`,
+    );
+    await intake.store.lapsePrefills(86_400_000);
+    expect(await traces(intake)).toEqual([]);
+  });
+});
+
 describe('retention', () => {
   test('erases what has come of age, and is braked when that is more than the days passing explain', async () => {
     await using intake = await openSmallIntake({ database });
