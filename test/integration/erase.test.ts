@@ -305,6 +305,24 @@ describe('an erasure that is interrupted', () => {
     expect(await traces(intake)).toEqual([]);
   });
 
+  test('is one with others of the same person that run at the same time', async () => {
+    const { intake, id } = await openWithZelda();
+    await using _intake = intake;
+    await intake.drain();
+    const receipts = await Promise.all([
+      eraseAt(intake, { by: 'application', applicationId: id }),
+      eraseAt(intake, { by: 'application', applicationId: id }),
+      eraseAt(intake, { by: 'address', email: zelda.email }),
+      eraseAt(intake, { by: 'jobseeker', jobSeekerId: zelda.jobSeekerId }),
+    ]);
+    expect(new Set(receipts.flat().map(({ jobId }) => jobId)).size).toBe(1);
+    expect(receipts.flat().map(({ step }) => step)).not.toContain('waiting');
+    expect(
+      await database.query(`SELECT count(*)::int AS n FROM intake.events WHERE type = 'application.erased'`),
+    ).toEqual([{ n: 1 }]);
+    expect(await traces(intake)).toEqual([]);
+  });
+
   test('refuses to begin with another PRIVACY_KEY', async () => {
     const { intake, id } = await openWithZelda();
     await using _intake = intake;
