@@ -7,7 +7,7 @@ import { type PrefillKey, toPersonKey } from './prefills.ts';
 /** Empties what was never redeemed in time, closes what never came back, and drops spent states. Counts what lapsed. */
 export async function lapsePrefills(db: Queryable, ttlMs: number): Promise<number> {
   const lapsed = await db.query(
-    `UPDATE intake.prefills SET outcome = 'lapsed', ended_at = now(), ${emptied}
+    `UPDATE intake.prefills SET outcome = 'lapsed', ended_at = now(), ${emptied}, ${cut}
      WHERE outcome = 'prefilled' AND prefilled_at <= now() - $1 * interval '1 millisecond' RETURNING 1`,
     [ttlMs],
   );
@@ -15,14 +15,16 @@ export async function lapsePrefills(db: Queryable, ttlMs: number): Promise<numbe
     `UPDATE intake.prefills SET outcome = 'expired', reason = 'never came back', ended_at = now()
      WHERE outcome = 'started' AND created_at < now() - interval '1 day'`,
   );
+  // A browser that comes once more by a spent state is still sent back to where it came from; nobody asks for the addresses after that.
+  await db.query(
+    `UPDATE intake.prefills SET ${cut}
+     WHERE outcome IN ('denied', 'failed', 'expired') AND ended_at < now() - interval '1 day' AND concat(form_url, return_url) ~ '[?#]'`,
+  );
   await db.query(`DELETE FROM intake.oauth_states WHERE expires_at < now() - interval '1 day'`);
   return lapsed.length;
 }
 
-/**
- * Empties the prefills of a person, by their e-mail address or by the person key that stands for it. Counts them. The careers site may
- * have written anything into the addresses' queries: they go too.
- */
+/** Empties the prefills of a person, by their e-mail address or by the person key that stands for it. Counts them. */
 export async function erasePrefills(
   db: Queryable,
   privacyKey: KeyObject,
@@ -30,8 +32,7 @@ export async function erasePrefills(
 ): Promise<number> {
   const key = 'email' in person ? toPersonKey(privacyKey, person.advertiserId, person.email) : person.personKey;
   const erased = await db.query(
-    `UPDATE intake.prefills SET outcome = 'erased', ended_at = now(), ${emptied},
-       form_url = regexp_replace(form_url, '[?#].*', ''), return_url = regexp_replace(return_url, '[?#].*', '')
+    `UPDATE intake.prefills SET outcome = 'erased', ended_at = now(), ${emptied}, ${cut}
      WHERE advertiser_id = $1 AND person_key = $2 RETURNING 1`,
     [person.advertiserId, key],
   );
@@ -40,6 +41,9 @@ export async function erasePrefills(
 
 const emptied = `profile = NULL, profile_text = NULL, notes = NULL, first_name = NULL, last_name = NULL, email = NULL, phone = NULL,
   person_key = NULL, handle_hash = NULL, resume_file_name = NULL, resume_content_type = NULL`;
+
+/** The careers site may have written anything into the queries of its addresses, a name too. */
+const cut = `form_url = regexp_replace(form_url, '[?#].*', ''), return_url = regexp_replace(return_url, '[?#].*', '')`;
 
 /** Prefills that have left but whose resume may still rest in the blob store. */
 export async function loadLeavingResumes(db: Queryable, limit: number): Promise<PrefillKey[]> {

@@ -305,6 +305,24 @@ describe('an erasure that is interrupted', () => {
     expect(await traces(intake)).toEqual([]);
   });
 
+  test('is one with others of the same person that run at the same time', async () => {
+    const { intake, id } = await openWithZelda();
+    await using _intake = intake;
+    await intake.drain();
+    const receipts = await Promise.all([
+      eraseAt(intake, { by: 'application', applicationId: id }),
+      eraseAt(intake, { by: 'application', applicationId: id }),
+      eraseAt(intake, { by: 'address', email: zelda.email }),
+      eraseAt(intake, { by: 'jobseeker', jobSeekerId: zelda.jobSeekerId }),
+    ]);
+    expect(new Set(receipts.flat().map(({ jobId }) => jobId)).size).toBe(1);
+    expect(receipts.flat().map(({ step }) => step)).not.toContain('waiting');
+    expect(
+      await database.query(`SELECT count(*)::int AS n FROM intake.events WHERE type = 'application.erased'`),
+    ).toEqual([{ n: 1 }]);
+    expect(await traces(intake)).toEqual([]);
+  });
+
   test('refuses to begin with another PRIVACY_KEY', async () => {
     const { intake, id } = await openWithZelda();
     await using _intake = intake;
@@ -366,6 +384,30 @@ describe('what a candidate lent to a careers site', () => {
     expect(await database.query(`SELECT outcome, form_url, return_url FROM intake.prefills`)).toEqual([
       { outcome: 'erased', form_url: site, return_url: site },
     ]);
+  });
+});
+
+describe('a prefill that came to nothing', () => {
+  test('does not keep what the careers site wrote into its addresses: nobody could find it there', async () => {
+    await using intake = await openSmallIntake({ database });
+    const site = 'https://careers.example.com/apply';
+    await database.query(
+      `INSERT INTO intake.prefills (advertiser_id, prefill_id, outcome, form_url, return_url, profile, created_at, prefilled_at, ended_at)
+       SELECT 1, gen_random_uuid(), o, $1 || '?who=Quarlesworth', $1 || '#Quarlesworth', CASE WHEN o = 'prefilled' THEN '{}'::jsonb END,
+         now() - interval '2 days', now() - interval '2 days', CASE WHEN o IN ('denied', 'failed') THEN now() - interval '2 days' END
+       FROM unnest('{prefilled,denied,failed,started}'::text[]) AS o`,
+      [site],
+    );
+    await intake.store.lapsePrefills(86_400_000);
+    expect(
+      await database.query(`SELECT DISTINCT form_url, return_url FROM intake.prefills WHERE outcome <> 'expired'`),
+    ).toEqual([{ form_url: site, return_url: site }]);
+    // One that just ran out may still be asked for by its browser, for a day.
+    await database.query(
+      `UPDATE intake.prefills SET ended_at = ended_at - interval '2 days' WHERE outcome = 'expired'`,
+    );
+    await intake.store.lapsePrefills(86_400_000);
+    expect(await traces(intake)).toEqual([]);
   });
 });
 
