@@ -19,6 +19,7 @@ const subjects: Readonly<Record<string, readonly string[]>> = {
   'src/store/pages.ts': [
     'test/integration/pages.test.ts',
     'test/integration/poison.test.ts',
+    'test/integration/erase.test.ts',
     'test/journey/late.test.ts',
   ],
   'src/store/comparing.ts': ['test/integration/pages.test.ts', 'test/integration/attachment-traps.test.ts'],
@@ -36,7 +37,11 @@ const subjects: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/sync/fetch.ts': ['test/integration/attachment-traps.test.ts'],
   'src/source/wire.ts': ['test/unit/wire-list.test.ts', 'test/unit/wire-values.test.ts'],
-  'src/source/wire-json.ts': ['test/unit/wire-list.test.ts', 'test/unit/wire-values.test.ts'],
+  'src/source/wire-json.ts': [
+    'test/unit/wire-list.test.ts',
+    'test/unit/wire-values.test.ts',
+    'test/unit/screen-shapes.test.ts',
+  ],
   'src/source/list-xml.ts': ['test/unit/wire-list.test.ts', 'test/unit/wire-properties.test.ts'],
   'src/source/screen.ts': ['test/unit/screen-shapes.test.ts', 'test/unit/screen-properties.test.ts'],
 };

@@ -3,8 +3,10 @@ import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Choices, defaultChoices as usual } from '../../src/sandbox/choices.ts';
 import type { SandboxOptions } from '../../src/sandbox/server.ts';
 import { type DrainOptions, openSmallIntake, type SmallIntake } from '../support/draining.ts';
+import { loadScreens } from '../support/file-equality.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
 let database: TestDatabase;
@@ -319,29 +321,65 @@ describe('A6 an error page with status 200', () => {
 });
 
 describe('A7 Href', () => {
-  test.for(['foreign', 'protocolRelative', 'backslashes', 'tab', 'parent', 'otherId', 'missing'] as const)(
-    '%s is never followed',
-    async (href) => {
-      await using intake = await open({ choices: { href } });
-      const [id] = intake.board.add([{ attachments: [resume('mine')] }]);
-      await intake.sweep();
-      await intake.drain();
-      expect(await intake.file()).toMatchObject({ state: 'stored', sha256: sha256('mine') });
-      expect(intake.board.requests().map((entry) => entry.path)).toContain(`/v1/advertiser/applications/resume/${id}`);
-    },
-  );
+  test('in whatever form is never followed: the path is made of kind and id, and a difference is noted', async () => {
+    await using stranger = await openSmallIntake();
+    await using intake = await open();
+    const { board } = intake;
+    const { host } = new URL(stranger.board.url);
+    const forms = [
+      `http://${host}/v1/x`,
+      `//${host}/v1/x`,
+      `\\\\${host}\\x`,
+      `/\t/${host}/x`,
+      '../../../etc/passwd',
+      `${board.url}/v1/advertiser/applications/resume/1`,
+      'ADVERTISER/APPLICATIONS/RESUME/1',
+      '/v1/advertiser/applications/resume/1',
+      'advertiser/applications/resume/2',
+      '',
+      null,
+    ];
+    const ids = board.add(
+      forms.map((href, nth) => ({ attachments: [resume(`file ${nth}`, { raw: { Href: JSON.stringify(href) } })] })),
+    );
+    const [plain] = board.add([{ attachments: [{ ...resume('a letter'), kind: 'coverLetter' }] }]);
+    await intake.sweep();
+    await intake.drain();
+    expect((await intake.files()).map((row) => [row.state, row.sha256])).toEqual(
+      [...forms.map((_, nth) => `file ${nth}`), 'a letter'].map((content) => ['stored', sha256(content)]),
+    );
+    const asked = board.requests().map((entry) => entry.path.replace('/v1/advertiser/applications/', ''));
+    expect(asked).toEqual(expect.arrayContaining([...ids.map((id) => `resume/${id}`), `coverletter/${plain}`]));
+    expect(stranger.board.requests()).toEqual([]);
+    expect(
+      await database.query(
+        `SELECT application_id FROM intake.applications WHERE notes::text LIKE '%Attachments.Href%'`,
+      ),
+    ).toHaveLength(forms.length);
+  });
 });
 
 describe('A8 Type', () => {
-  test('unknown is a row, and nothing is requested', async () => {
+  test('unknown or null is a row, and nothing is requested; two of one kind are marked', async () => {
     await using intake = await open();
-    intake.board.add([{ attachments: [{ kind: 'portfolio', content: 'x' }, resume('y')] }]);
+    const odd = { kind: 'coverLetter', content: 'z', raw: { Type: 'null' } };
+    intake.board.add([{ attachments: [{ kind: 'portfolio', content: 'x' }, resume('y'), odd] }]);
+    const twice = [
+      resume('w', { hasVirus: false }),
+      { ...resume('w'), kind: 'coverLetter', raw: { Type: '"resume"' } },
+    ];
+    const [ambiguous] = intake.board.add([{ attachments: twice }]);
     await intake.sweep();
     await intake.drain();
     expect((await intake.files()).map((row) => [row.kind, row.state])).toEqual([
       ['portfolio', 'rejected'],
       ['resume', 'stored'],
+      ['unknown', 'rejected'],
+      ['resume', 'stored'],
     ]);
+    expect(requestsFor(intake, 'coverletter')).toBe(0);
+    const [row] = await database.query(`SELECT notes FROM intake.applications WHERE application_id = $1`, [ambiguous]);
+    expect(row?.notes).toContainEqual({ field: 'Attachments.Type', reason: expect.stringContaining('ambiguous') });
   });
 });
 
@@ -520,7 +558,68 @@ describe('A14 other bytes on every download', () => {
   });
 });
 
+const answers = [
+  { answerId: '1', text: '0412', selected: true },
+  { answerId: '2', text: '', selected: false },
+];
+const question = { questionId: '7', type: 'MultipleAnswer', text: 'Which?', answers };
+const screen = { screenId: '3', name: 'First', outcome: 'pass', questions: [question] };
+const withAnswers = (changed: object) => [
+  { ...screen, questions: [{ ...question, answers: answers.map((one) => ({ ...one, ...changed })) }] },
+];
+const emptied = { ...question, answers: [] };
+
+/** How a screen may come, and what its rows are then; the last comes as XML. */
+const screenTraps: readonly (readonly [Partial<Choices>, readonly object[]])[] = [
+  [{ screenShape: 'array', screenExtras: true }, [screen]],
+  [{ screenShape: 'unwrapped', questionShape: 'objectWhenOne', answerShape: 'objectsWhenOne' }, [screen]],
+  [{ screenShape: 'null' }, []],
+  [{ questionShape: 'null' }, [{ ...screen, questions: [] }]],
+  [{ answerShape: 'absent' }, [{ ...screen, questions: [emptied] }]],
+  [{ answerText: 'list' }, [screen]],
+  [{ answerText: 'cdata' }, [screen]],
+  [{ answerText: 'absent' }, withAnswers({ text: '' })],
+  [{ successful: 'lower' }, [screen]],
+  [{ successful: 'empty' }, [{ ...screen, outcome: 'unknown' }]],
+  [{ successful: 'absent' }, [{ ...screen, outcome: 'unknown' }]],
+  [{ successful: 'pass' }, [{ ...screen, outcome: 'unknown' }]],
+  [{ selected: 'falseToo' }, [screen]],
+  [{ selected: 'absent' }, withAnswers({ selected: false })],
+  [{ charset: 'utf16' }, [screen]],
+  [{ formatHonoured: 'opposite' }, [screen]],
+];
+
 describe('a screen', () => {
+  test('is the same rows whatever its shape, and unknown is never fail', async () => {
+    await using intake = await open();
+    const { board } = intake;
+    const drawn = answers.map(({ answerId: id, ...one }) => ({ id, ...one }));
+    const questions = [{ id: '7', type: 'MultipleAnswer', text: 'Which?', answers: drawn }];
+    const screens = [{ id: '3', name: 'First', successful: true, questions }];
+    const ids = board.add(screenTraps.map(() => ({ attachments: [{ kind: 'screen' }], screens })));
+    await intake.sweep();
+    await database.query(`UPDATE intake.downloads SET due_at = 'infinity'`);
+    for (const [nth, [choices, wanted]] of screenTraps.entries()) {
+      board.choose(choices);
+      const id = String(ids[nth]);
+      await database.query(`UPDATE intake.downloads SET due_at = now() WHERE application_id = $1`, [id]);
+      await intake.drain();
+      expect((await loadScreens(database)).get(id) ?? [], JSON.stringify(choices)).toEqual(wanted);
+      board.choose(Object.fromEntries(Object.keys(choices).map((name) => [name, usual[name as keyof Choices]])));
+    }
+  });
+
+  test.for(['notFound', 'noContent', 'emptyBody'] as const)(
+    'that is not there (%s) is waited for',
+    async (screenMissing) => {
+      await using intake = await open({ choices: { screenMissing } });
+      intake.board.add([{ attachments: [{ kind: 'screen' }], screens: [] }]);
+      await intake.sweep();
+      expect(await intake.drain()).toMatchObject({ waiting: 1, stored: 0 });
+      expect(await intake.file()).toMatchObject({ state: 'pending', sha256: null });
+    },
+  );
+
   test('that cannot be read is kept as bytes, and that is visible', async () => {
     await using intake = await open();
     intake.board.add([{ attachments: [{ kind: 'screen' }], rawScreen: { json: '{"error": 1}', xml: '<a/>' } }]);

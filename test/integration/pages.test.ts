@@ -85,6 +85,28 @@ describe('a page', () => {
     expect(await commitPage(db, key, aPage(live, [anApplication(1)]))).toMatchObject({ added: 1 });
   });
 
+  test('misses what is held at both ends of its question and was not shown, and nothing beyond', async ({
+    db,
+    live,
+  }) => {
+    await commitPage(
+      db,
+      key,
+      aPage(
+        live,
+        [4, 5, 6, 7, 8].map((id) => anApplication(id)),
+      ),
+    );
+    const page = aPage(live, [anApplication(6)]);
+    const seen: (readonly bigint[])[] = [];
+    const learn: typeof page.learn = (found) => {
+      seen.push(found.missing);
+      return page.learn(found);
+    };
+    await commitPage(db, key, { ...page, asked: { low: 5n, high: 7n, mostMissing: 21, fromTop: false }, learn });
+    expect(seen).toEqual([[5n, 7n]]);
+  });
+
   test('brings its applications, their details, files to fetch, events, gaps and the cursor together', async ({
     db,
     live,

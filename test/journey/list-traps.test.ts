@@ -70,6 +70,26 @@ describe('the list', () => {
     expect(await findDifferences(database, board)).toEqual([]);
   });
 
+  test('L10 shows an id twice with different content: one row, and a note says so', async ({ database }) => {
+    await using board = await openBoard(database, { applications: 3 });
+    board.fault({ kind: 'duplicate', on: 'list', differing: true, times: null });
+    await syncBoard(database, board);
+    await expectOnce(database);
+    const rows = await database.query(`SELECT notes FROM intake.applications WHERE notes IS NOT NULL`);
+    expect(rows).toEqual([{ notes: [{ field: 'ID', reason: expect.stringContaining('more than once') }] }]);
+    expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications`)).toEqual([{ n: 3 }]);
+  });
+
+  test('L17 carries an AgentID, then another: the newest is kept, and nothing else changes', async ({ database }) => {
+    await using board = await openBoard(database, { applications: 2, choices: { agentId: 'number' } });
+    const loadAgent = async () => (await database.query(`SELECT agent_id FROM intake.advertisers`))[0]?.agent_id;
+    await syncBoard(database, board);
+    const first = await loadAgent();
+    board.choose({ agentId: 'text' });
+    const [again] = await syncBoard(database, board, { recheck: true });
+    expect([typeof first, (await loadAgent()) === first, again?.changed]).toEqual(['string', false, 0]);
+  });
+
   test('L11 carries another AdvertiserID: nothing is stored, and the advertiser is halted', async ({ database }) => {
     await using board = await openBoard(database, { applications: 5 });
     await syncBoard(database, board);

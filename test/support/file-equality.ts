@@ -47,7 +47,8 @@ export async function findFileDifferences(
   return differences.slice(0, 6);
 }
 
-async function loadScreens(database: SmallIntake['database']): Promise<Map<string, unknown>> {
+/** The screens of every application as their rows stand, in the form of the truth. */
+export async function loadScreens(database: SmallIntake['database']): Promise<Map<string, unknown>> {
   const rows = await database.query<{ application_id: string; screens: unknown }>(
     `SELECT s.application_id, json_agg(json_build_object('screenId', screen_id, 'name', name, 'outcome', outcome, 'questions', (
        SELECT coalesce(json_agg(json_build_object('questionId', question_id, 'type', type, 'text', text, 'answers', (
