@@ -20,6 +20,14 @@ export interface FleetOptions {
   readonly onStopped: (point: CrashPoint) => Promise<void>;
 }
 
+/** How a command ended, and what it said; the code is null when it was killed. */
+export interface Ended {
+  readonly code: number | null;
+  /** It died at the named moment. */
+  readonly fired: boolean;
+  readonly output: string;
+}
+
 export interface Arming {
   readonly point: CrashPoint;
   readonly count: number;
@@ -41,6 +49,8 @@ export interface Fleet {
   /** Ends that nobody asked for, in words. */
   readonly odd: string[];
   starts: number;
+  /** kill -9, from outside or at a named moment. */
+  kills: number;
   launch(arming?: Arming | null, extra?: Record<string, string>): void;
   /** kill -9, and the supervisor starts another in its place, armed where asked. */
   kill(nth: number, arming?: Arming | null, extra?: Record<string, string>): void;
@@ -52,11 +62,12 @@ export interface Fleet {
   isSpecial(nth: number): boolean;
   /** Resolves when it has ended, or after a while. */
   untilEnded(nth: number, patienceMs: number): Promise<void>;
-  /** A one-shot command beside the workers. */
-  run(args: readonly string[]): Promise<number | null>;
+  /** A one-shot command beside the workers; it dies at the moment given. */
+  run(args: readonly string[], point?: CrashPoint | null): Promise<Ended>;
 }
 
 const main = resolve('src/cli/main.ts');
+const watched = new URL('./watched-network.ts', import.meta.url).href;
 /** Node needs a moment before the first line of ours runs; on a busy machine a long one. */
 const youngMs = 10_000;
 
@@ -68,14 +79,15 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
   const pick = (nth: number): Member => members[nth % members.length] as Member;
 
   function start(name: string, args: readonly string[], extra: Record<string, string>): ChildProcess {
-    const out = openSync(join(folder, `${name}.log`), 'a');
+    const [out, err] = [`${name}.out.log`, `${name}.log`].map((file) => openSync(join(folder, file), 'a'));
     const { imported, ...given } = extra;
-    const child = spawn(process.execPath, [...(imported ? ['--import', imported] : []), main, ...args], {
+    const imports = [watched, imported].flatMap((one) => (one ? ['--import', one] : []));
+    const child = spawn(process.execPath, [...imports, main, ...args], {
       cwd: folder,
       env: { PATH: process.env.PATH ?? '', HOME: folder, TMPDIR: folder, ...env(name), ...given },
-      stdio: ['ignore', out, out],
+      stdio: ['ignore', out, err],
     });
-    closeSync(out);
+    for (const file of [out, err]) if (file !== undefined) closeSync(file);
     fleet.starts++;
     return child;
   }
@@ -90,8 +102,10 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
     if (arming?.stop) void watchForStop(child, arming.point);
     child.once('exit', (code, signal) => {
       if (!ending.has(child)) {
-        if (signal === 'SIGKILL' && arming && !arming.stop) onFired(arming.point);
-        else fleet.odd.push(`${member.name} ended by itself with ${code ?? signal}: ${lastLines(member.name)}`);
+        if (signal === 'SIGKILL' && arming && !arming.stop) {
+          fleet.kills++;
+          onFired(arming.point);
+        } else fleet.odd.push(`${member.name} ended by itself with ${code ?? signal}: ${lastLines(member.name)}`);
       }
       if (member.isRetired) return;
       setTimeout(() => {
@@ -115,7 +129,9 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
   }
 
   const lastLines = (name: string) =>
-    readFileSync(join(folder, `${name}.log`), 'utf8')
+    ['.out.log', '.log']
+      .map((end) => readFileSync(join(folder, `${name}${end}`), 'utf8'))
+      .join('')
       .trim()
       .split('\n')
       .slice(-4);
@@ -123,6 +139,7 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
   const fleet: Fleet = {
     odd: [],
     starts: 0,
+    kills: 0,
     get size() {
       return members.length;
     },
@@ -136,6 +153,7 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
       const member = pick(nth);
       ending.add(member.child);
       member.child.kill('SIGKILL');
+      fleet.kills++;
       member.arming = arming;
       launchMember(member, extra);
     },
@@ -170,15 +188,21 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
     async untilEnded(nth, patienceMs) {
       await Promise.race([once(pick(nth).child, 'exit'), sleep(patienceMs)]);
     },
-    async run(args) {
-      const child = start(`command-${args[0]}`, args, {});
+    async run(args, point = null) {
+      const name = `command-${args[0]}-${fleet.starts}`;
+      const child = start(name, args, point === null ? {} : { INTAKE_CRASH_AT: point });
       // It waits for minutes where something is away; nobody here has so long.
       const interrupt = setTimeout(() => child.kill('SIGTERM'), 60_000);
       const end = setTimeout(() => child.kill('SIGKILL'), 240_000);
-      const [code] = (await once(child, 'exit')) as [number | null];
+      const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
       clearTimeout(interrupt);
       clearTimeout(end);
-      return code;
+      const fired = point !== null && signal === 'SIGKILL';
+      if (fired) {
+        fleet.kills++;
+        onFired(point);
+      }
+      return { code, fired, output: readFileSync(join(folder, `${name}.out.log`), 'utf8') };
     },
   };
   return fleet;
