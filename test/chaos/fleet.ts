@@ -7,6 +7,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CrashPoint } from '../../src/domain/crash-point.ts';
+import { toPatience } from './settings.ts';
 
 export interface FleetOptions {
   /** Where logs go, and from where the commands run. */
@@ -76,6 +77,7 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
   /** Whose end somebody asked for, and who was stopped from outside. */
   const ending = new WeakSet<ChildProcess>();
   const paused = new WeakSet<ChildProcess>();
+  const killed = new WeakSet<ChildProcess>();
   const pick = (nth: number): Member => members[nth % members.length] as Member;
 
   function start(name: string, args: readonly string[], extra: Record<string, string>): ChildProcess {
@@ -101,11 +103,11 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
     member.child = child;
     if (arming?.stop) void watchForStop(child, arming.point);
     child.once('exit', (code, signal) => {
-      if (!ending.has(child)) {
-        if (signal === 'SIGKILL' && arming && !arming.stop) {
-          fleet.kills++;
-          onFired(arming.point);
-        } else fleet.odd.push(`${member.name} ended by itself with ${code ?? signal}: ${lastLines(member.name)}`);
+      if (signal === 'SIGKILL' && arming && !arming.stop && !killed.has(child)) {
+        fleet.kills++;
+        onFired(arming.point);
+      } else if (!ending.has(child)) {
+        fleet.odd.push(`${member.name} ended by itself with ${code ?? signal}: ${lastLines(member.name)}`);
       }
       if (member.isRetired) return;
       setTimeout(() => {
@@ -152,6 +154,7 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
     kill(nth, arming = null, extra = {}) {
       const member = pick(nth);
       ending.add(member.child);
+      killed.add(member.child);
       member.child.kill('SIGKILL');
       fleet.kills++;
       member.arming = arming;
@@ -172,7 +175,7 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
       const isEnding = ending.has(child);
       ending.add(child);
       const startedAt = performance.now();
-      const isYoung = startedAt - member.startedAt < youngMs;
+      const isYoung = startedAt - member.startedAt < toPatience(youngMs);
       if (child.exitCode === null && child.signalCode === null) {
         const ended = once(child, 'exit');
         // A second signal means: at once.
@@ -180,9 +183,14 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
         await Promise.race([ended, sleep(300_000, undefined, { ref: false })]);
       }
       const tookMs = performance.now() - startedAt;
-      if (child.exitCode === null) child.kill('SIGKILL');
-      // Before it listens to signals there is nothing yet to give back, and the signal alone ends it.
-      return { code: isYoung && child.signalCode === 'SIGTERM' ? 0 : child.exitCode, tookMs };
+      // Before it listens to signals there is nothing yet to give back, and the signal alone ends it. On its way out it may meet its moment.
+      const isFine =
+        (isYoung && child.signalCode === 'SIGTERM') || (child.signalCode === 'SIGKILL' && !killed.has(child));
+      if (child.exitCode === null && child.signalCode === null) {
+        killed.add(child);
+        child.kill('SIGKILL');
+      }
+      return { code: isFine ? 0 : child.exitCode, tookMs };
     },
     isSpecial: (nth) => pick(nth).isSpecial,
     async untilEnded(nth, patienceMs) {

@@ -2,7 +2,6 @@
 // every half second; faults off, until everything is equal. Answers what it saw; judging a whole run is main.ts.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { availableParallelism, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CrashPoint, crashPoints } from '../../src/domain/crash-point.ts';
@@ -18,7 +17,7 @@ import { findBroken, startWatching } from './invariants.ts';
 import { findLeaks } from './leaks.ts';
 import { openProxy } from './proxy.ts';
 import { endFaults, recover } from './recovery.ts';
-import { leaseMs, toSettings } from './settings.ts';
+import { leaseMs, toPatience, toSettings } from './settings.ts';
 import { openSmallDisk } from './small-disk.ts';
 import type { Plan, Stage } from './stage.ts';
 import { createStrangerWatch } from './strangers.ts';
@@ -47,8 +46,6 @@ export interface Surroundings {
   readonly folder: string;
 }
 
-/** The promised times hold on a machine that has a core for whoever wants one; elsewhere everything takes as much longer. */
-const toPatience = (ms: number) => ms * Math.max(1, (loadavg()[0] ?? 1) / availableParallelism());
 const recoveryMs = 120_000;
 const stopMs = 25_000;
 /** What a one-shot command may end with amid faults. 7: the database would not even take a migration. */

@@ -1,9 +1,15 @@
 // What every process of a plan is set to, beside the addresses: short leases and frequent readings, so that half a minute meets everything.
 
+import { availableParallelism, loadavg } from 'node:os';
 import type { StrictS3 } from '../support/strict-s3.ts';
 import type { Plan } from './stage.ts';
 
 export const leaseMs = 2_000;
+
+/** The promised times hold on a machine that has a core for whoever wants one; elsewhere everything takes as much longer. */
+export function toPatience(ms: number): number {
+  return ms * Math.max(1, (loadavg()[0] ?? 1) / availableParallelism());
+}
 
 /** The settings that a plan and its store decide. */
 export function toSettings({ format }: Plan, { bucket, region, credentials }: StrictS3): Record<string, string> {
