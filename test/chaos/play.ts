@@ -16,6 +16,7 @@ import { createFleet } from './fleet.ts';
 import { findBroken, startWatching } from './invariants.ts';
 import { findLeaks } from './leaks.ts';
 import { openProxy } from './proxy.ts';
+import { untilMigrated, untilWorking } from './readiness.ts';
 import { endFaults, recover } from './recovery.ts';
 import { leaseMs, toPatience, toSettings } from './settings.ts';
 import { openSmallDisk } from './small-disk.ts';
@@ -197,6 +198,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
     }
     await untilMigrated(cluster);
     await startWatching(cluster);
+    await untilWorking(cluster);
 
     // Phase A: faults on.
     const startedAt = performance.now();
@@ -289,17 +291,5 @@ async function playFault(stage: Stage, { name, number, forMs }: Plan['schedule']
     }
   } catch {
     stage.count(`not played: ${name}`);
-  }
-}
-
-async function untilMigrated({ query }: Cluster): Promise<void> {
-  const untilAt = performance.now() + 60_000;
-  for (;;) {
-    const [row] = await query<{ there: boolean }>(
-      `SELECT to_regclass('intake.prefills') IS NOT NULL AND to_regclass('intake_analytics.completeness') IS NOT NULL AS there`,
-    );
-    if (row?.there) return;
-    if (performance.now() > untilAt) throw new Error('P22: no worker brought the schema up within a minute');
-    await sleep(100);
   }
 }

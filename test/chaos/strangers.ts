@@ -21,7 +21,7 @@ export function createStrangerWatch(file: string, board: Sandbox): () => string[
       return id !== undefined && !isKnown(id);
     });
     return [
-      ...noted.map((what) => `P19: ${what}, which no process of ours has to do with`),
+      ...noted.map((what) => `P19: ${what}`),
       ...astray.slice(0, 1).map((path) => `P19: ${path} was asked for, and the source shows no such application`),
     ];
   };

@@ -12,13 +12,14 @@ const path = /^\/v1\/advertiser\/applications(\?|\/(resume|coverletter|selection
 const connect = Socket.prototype.connect;
 Socket.prototype.connect = function connectNoted(this: Socket, ...given: unknown[]) {
   const { host, port } = toTarget(given);
-  if (!['127.0.0.1', 'localhost'].includes(host) || !own.has(port)) note(`${host}:${port} was connected to`);
+  if (!['127.0.0.1', 'localhost'].includes(host) || !own.has(port))
+    note(`${host}:${port} was connected to, an address that is none of ours`);
   return connect.apply(this, given as never);
 } as typeof connect;
 
 subscribe('undici:request:create', (message) => {
   const { request } = message as { request: { path: string } };
-  if (!path.test(request.path)) note(`${request.path} was asked for`);
+  if (!path.test(request.path)) note(`${request.path} was asked for, a path that no kind and id make`);
 });
 
 function toTarget(given: readonly unknown[]): { readonly host: string; readonly port: string } {
