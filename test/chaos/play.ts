@@ -126,7 +126,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
   const fleet = createFleet({
     folder,
     env: (member) => ({
-      ...toSettings(plan, s3),
+      ...toSettings(plan.format, s3),
       DATABASE_URL: cluster.toUrl(pooler?.port ?? proxies.database.port, member),
       DATABASE_DIRECT_URL: cluster.toUrl(proxies.database.port, member),
       SOURCE_URL: `http://127.0.0.1:${proxies.source.port}`,

@@ -2,7 +2,6 @@
 
 import { availableParallelism, loadavg } from 'node:os';
 import type { StrictS3 } from '../support/strict-s3.ts';
-import type { Plan } from './stage.ts';
 
 export const leaseMs = 2_000;
 
@@ -11,8 +10,8 @@ export function toPatience(ms: number): number {
   return ms * Math.max(1, (loadavg()[0] ?? 1) / availableParallelism());
 }
 
-/** The settings that a plan and its store decide. */
-export function toSettings({ format }: Plan, { bucket, region, credentials }: StrictS3): Record<string, string> {
+/** The settings, for a format and a store. */
+export function toSettings(format: 'json' | 'xml', { bucket, region, credentials }: StrictS3): Record<string, string> {
   return {
     SOURCE_FORMAT: format,
     SOURCE_RATE: 'off',
