@@ -196,7 +196,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
         await fleet.untilEnded(nth, 6_000);
       }
     }
-    await untilMigrated(cluster);
+    await untilMigrated(cluster, fleet);
     await startWatching(cluster);
     await untilWorking(cluster);
 
@@ -214,6 +214,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
       while (!over.signal.aborted && broken.length === 0) {
         broken.push(...findStrangers(), ...fleet.odd.splice(0).map(toOddity));
         broken.push(...(await findBroken(stage).then(countLook, () => [])));
+        if (looks % 10 === 0) broken.push(...findLeaks(folder, stage, 'running'));
         await sleep(500);
       }
     })();
@@ -241,7 +242,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
       if (code !== 0 || tookMs > toPatience(stopMs))
         broken.push(`P16: SIGTERM ended in ${Math.round(tookMs)} ms with code ${code}`);
     }
-    broken.push(...findLeaks(folder, stage));
+    broken.push(...findLeaks(folder, stage, 'ended'));
     const [sizes] = await cluster.query<{ applications: number; files: number; erased: number }>(
       `SELECT count(*)::int AS applications, count(erased_at)::int AS erased,
          (SELECT count(*)::int FROM intake.attachments) AS files FROM intake.applications`,

@@ -2,16 +2,18 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from './cluster.ts';
+import type { Fleet } from './fleet.ts';
 import { toPatience } from './settings.ts';
 
 /** Waits for the schema; one that no worker brings up is a finding. */
-export async function untilMigrated({ query }: Cluster): Promise<void> {
+export async function untilMigrated({ query }: Cluster, { odd }: Pick<Fleet, 'odd'>): Promise<void> {
   const untilAt = performance.now() + toPatience(60_000);
   for (;;) {
     const [row] = await query<{ there: boolean }>(
       `SELECT to_regclass('intake.prefills') IS NOT NULL AND to_regclass('intake_analytics.completeness') IS NOT NULL AS there`,
     );
     if (row?.there) return;
+    if (odd[0]) throw new Error(`P22: ${odd[0]}`);
     if (performance.now() > untilAt) throw new Error('P22: no worker brought the schema up');
     await sleep(100);
   }
