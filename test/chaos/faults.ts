@@ -140,7 +140,7 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     return () => account.clearFaults(number);
   }),
   /** New files to fetch, and a clean end at half of the bytes for three of them: only Size tells. */
-  cutFile: row('source', 3, [1_500, 4_000], async ({ accounts, workload }, random) => {
+  cutFile: row('source', 3, [2_000, 8_000], async ({ accounts, workload }, random) => {
     const account = random.pick(accounts);
     const number = account.fault({
       kind: 'cut',

@@ -64,19 +64,20 @@ function toChoices(random: Random): Partial<Choices> {
 }
 
 /** What no plan is without, and when, as a share of its length: what is erased and collected must have come first. */
-const always: Readonly<Record<string, number>> = { crashPoint: 0.05, collect: 0.25, erase: 0.4 };
+const always: Readonly<Record<string, number>> = { crashPoint: 0.05, cutFile: 0.15, collect: 0.25, erase: 0.4 };
 
 /** One fault every second or two; most pass soon, and the last of them before the end. */
 function toSchedule(random: Random, lengthMs: number, only: readonly string[]): PlannedFault[] {
   const weighted = only.flatMap((name) => Array.from({ length: faults[name]?.weight ?? 0 }, () => name));
-  const schedule: PlannedFault[] = Object.entries(always)
-    .filter(([name]) => only.includes(name))
-    .map(([name, share], number) => ({ number, name, atMs: Math.round(share * lengthMs), forMs: 0 }));
-  for (let atMs = random.between(500, 2_500); atMs < lengthMs - 1_000; atMs += random.between(400, 2_200)) {
-    const name = random.pick(weighted);
+  const schedule: PlannedFault[] = [];
+  const plan = (name: string, atMs: number) => {
     const [shortest, longest] = faults[name]?.lastsMs ?? [0, 0];
     const forMs = Math.min(random.between(shortest, longest), Math.max(500, lengthMs - atMs));
     schedule.push({ number: schedule.length, name, atMs, forMs });
+  };
+  for (const [name, share] of Object.entries(always)) if (only.includes(name)) plan(name, Math.round(share * lengthMs));
+  for (let atMs = random.between(500, 2_500); atMs < lengthMs - 1_000; atMs += random.between(400, 2_200)) {
+    plan(random.pick(weighted), atMs);
   }
   return schedule.sort((a, b) => a.atMs - b.atMs);
 }

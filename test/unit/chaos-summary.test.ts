@@ -19,10 +19,10 @@ describe('a plan of the fault harness', () => {
     expect(toPlan(17, 30)).not.toEqual(toPlan(18, 30));
   });
 
-  test('erases somebody and collects orphans, whatever the seed', () => {
+  test('kills, cuts files, erases somebody and collects orphans, whatever the seed', () => {
     for (let seed = 1; seed <= 50; seed++) {
       const names = toPlan(seed, 30).schedule.map(({ name }) => name);
-      expect(names).toEqual(expect.arrayContaining(['crashPoint', 'collect', 'erase']));
+      expect(names).toEqual(expect.arrayContaining(['crashPoint', 'cutFile', 'collect', 'erase']));
     }
   });
 
