@@ -1,6 +1,6 @@
 // The worker: schedules put duties on desks and chores on the list, a drain follows the queue, and trouble makes one of them rest.
 // It only schedules; what a duty does is written in attending.ts and drain.ts. Nothing here ever gives up, and nothing waits for another.
-import { createTask, schedule as cron, type ScheduledTask } from 'node-cron';
+import { createTask } from 'node-cron';
 import { LeaseLost, type Trouble } from '../domain/trouble.ts';
 import type { Store } from '../store/store.ts';
 import { type Attended, type AttendRequest, attend } from './attending.ts';
@@ -10,6 +10,7 @@ import { type DrainingDeps, startDraining } from './draining.ts';
 import { createTeller, type Pass, type PassName, toKind } from './pass.ts';
 import { toBackoffMs, toTrouble } from './patience.ts';
 import type { SweepSummary } from './sweep.ts';
+import { startTurns } from './turns.ts';
 
 export interface WorkerDeps extends DrainingDeps {
   readonly store: Store;
@@ -159,16 +160,20 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
 
   const chores = new Set<Promise<void>>();
   const tasks = [
-    toTask(request.schedule, () => desks.demand('poll')),
-    toTask('7 * * * *', () => desks.demand('day', 'witness')),
-    toTask('41 */6 * * *', () => desks.demand('fortnight')),
-    toTask(request.recheckSchedule, () => desks.demand('everything')),
+    startTurns(request.schedule, () => desks.demand('poll'), log),
+    startTurns('7 * * * *', () => desks.demand('day', 'witness'), log),
+    startTurns('41 */6 * * *', () => desks.demand('fortnight'), log),
+    startTurns(request.recheckSchedule, () => desks.demand('everything'), log),
     ...deps.chores.map((chore) =>
-      toTask(chore.schedule, async () => {
-        const running = runByTheClock(chore).finally(() => chores.delete(running));
-        chores.add(running);
-        await running;
-      }),
+      startTurns(
+        chore.schedule,
+        async () => {
+          const running = runByTheClock(chore).finally(() => chores.delete(running));
+          chores.add(running);
+          await running;
+        },
+        log,
+      ),
     ),
   ];
   const confirming = setInterval(() => void confirm(), confirmEveryMs);
@@ -197,10 +202,6 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
       };
     },
   };
-}
-
-function toTask(text: string | null, run: () => unknown): ScheduledTask | null {
-  return text === null ? null : cron(text, async () => void (await run()), { noOverlap: true });
 }
 
 /** Workers whose clocks tick together must not poll an account twice; half of the time between two polls is theirs. */
