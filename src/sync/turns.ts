@@ -4,11 +4,7 @@ import { schedule as cron, type ScheduledTask } from 'node-cron';
 import type { WorkerLog } from './draining.ts';
 
 /** Runs at every turn of the cron text, never twice at once; null when there is no text. */
-export function startTurns(
-  text: string | null,
-  run: () => unknown,
-  log: WorkerLog,
-): ScheduledTask | null {
+export function startTurns(text: string | null, run: () => unknown, log: WorkerLog): ScheduledTask | null {
   if (text === null) return null;
   const tell = (reason: string | Error) => log.debug({ schedule: text }, `a turn did not run: ${toFirstLine(reason)}`);
   const logger = {

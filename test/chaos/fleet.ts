@@ -200,8 +200,8 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
       const name = `command-${args[0]}-${fleet.starts}`;
       const child = start(name, args, point === null ? {} : { INTAKE_CRASH_AT: point });
       // It waits for minutes where something is away; nobody here has so long.
-      const interrupt = setTimeout(() => child.kill('SIGTERM'), 60_000);
-      const end = setTimeout(() => child.kill('SIGKILL'), 240_000);
+      const interrupt = setTimeout(() => child.kill('SIGTERM'), toPatience(60_000));
+      const end = setTimeout(() => child.kill('SIGKILL'), toPatience(240_000));
       const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
       clearTimeout(interrupt);
       clearTimeout(end);

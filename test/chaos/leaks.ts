@@ -18,7 +18,8 @@ export function findLeaks(
     .map((file) => readFileSync(join(file.parentPath, file.name), 'utf8'))
     .join('\n');
   // A file is unlinked as soon as it is open: between the two it may be seen.
-  const leaks = processes === 'ended' && spooled.length > 0 ? [`P17: ${spooled.length} files of people lie in the spool`] : [];
+  const leaks =
+    processes === 'ended' && spooled.length > 0 ? [`P17: ${spooled.length} files of people lie in the spool`] : [];
   for (const account of accounts) {
     if (said.includes(account.credential)) leaks.push('P18: a credential is in the log');
     for (const { id, email, phone } of account.truth()) {
