@@ -84,12 +84,13 @@ export const orphanGraceMs = 24 * 3_600_000;
 /** Rows against objects and bytes, objects against rows. */
 export async function verifyOnce(
   config: FilesConfig,
-  request: Chosen & { readonly share: number; readonly onStep?: (summary: VerifySummary) => void },
+  request: Chosen &
+    Pick<FilesEvents, 'crashPoint'> & { readonly share: number; readonly onStep?: (summary: VerifySummary) => void },
 ): Promise<VerifySummary> {
   await using held = await openHeld(config, 'verify', request);
-  const { share, onStep, signal } = request;
+  const { share, onStep, crashPoint, signal } = request;
   const { store, blobs, advertisers } = held;
-  return await verify({ store, blobs, onStep }, { advertisers, share, graceMs: orphanGraceMs, signal });
+  return await verify({ store, blobs, onStep, crashPoint }, { advertisers, share, graceMs: orphanGraceMs, signal });
 }
 
 /** Reads stored screens again; all of them, or those that this version has not read. */
@@ -152,9 +153,13 @@ export interface Held extends AsyncDisposable {
 }
 
 /** Store and blobs, and whose they are. */
-export async function openHeld(config: FilesConfig, role: string, { advertiser, signal }: Chosen): Promise<Held> {
+export async function openHeld(
+  config: FilesConfig,
+  role: string,
+  { advertiser, signal, crashPoint }: Chosen & Pick<FilesEvents, 'crashPoint'>,
+): Promise<Held> {
   await using stack = new AsyncDisposableStack();
-  const { store } = stack.use(await openStoreOf(config, role, signal));
+  const { store } = stack.use(await openStoreOf(config, role, signal, { crashPoint }));
   const blobs = stack.use(await openBlobsOf(config, store, signal));
   const advertisers = await loadKnownIds(config, store, advertiser);
   const owned = stack.move();

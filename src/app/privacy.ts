@@ -46,15 +46,15 @@ export async function previewErasure(
 /** Erases and waits for the receipts. An address is one person everywhere; an id must fit one advertiser only. */
 export async function eraseOnce(
   config: FilesConfig,
-  request: Chosen & { readonly sought: Sought; readonly onStep?: EraseDeps['onStep'] },
+  request: Chosen & Pick<EraseDeps, 'onStep' | 'crashPoint'> & { readonly sought: Sought },
 ): Promise<ErasureJob[]> {
   await using held = await openHeld(config, 'erase', request);
-  const { sought, signal, onStep } = request;
+  const { sought, signal, onStep, crashPoint } = request;
   const receipts: ErasureJob[] = [];
   const holders = await loadHolders(config, held.store, request.advertiser);
   const advertisers = sought.by === 'address' ? holders : await findHolder(held.store, holders, sought);
   for (const advertiserId of advertisers) {
-    receipts.push(...(await erase({ ...held, onStep }, { advertiserId, sought, by: toActor(), signal })));
+    receipts.push(...(await erase({ ...held, onStep, crashPoint }, { advertiserId, sought, by: toActor(), signal })));
   }
   return receipts;
 }

@@ -2,6 +2,7 @@
 import type { ErasureCounts, ErasureJob, Sought } from '../app/privacy.ts';
 import { toId } from './arguments.ts';
 import { command } from './command.ts';
+import { createCrashPoint } from './crash-point.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
 import { requireAdvertiser } from './reading.ts';
@@ -63,7 +64,10 @@ export const erase = command<EraseOptions>({
     const receipts = await showErasing(terminal, (onStep) =>
       sought.by === 'retention'
         ? privacy.releaseRetention(config, { before: sought.before, advertiser, signal, onStep })
-        : privacy.eraseOnce(config, { sought, advertiser, signal, onStep }),
+        : privacy.eraseOnce(config, {
+            ...{ sought, advertiser, signal, onStep },
+            crashPoint: createCrashPoint(env.INTAKE_CRASH_AT),
+          }),
     );
     terminal.result({ erased: true, receipts: receipts.map(toReceipt) }, () =>
       receipts.length === 0

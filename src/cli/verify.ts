@@ -1,6 +1,7 @@
 // `intake verify`: is every stored file where its row says, with the bytes it says? What is damaged is queued again.
 import type { VerifySummary } from '../app/files.ts';
 import { command } from './command.ts';
+import { createCrashPoint } from './crash-point.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
 import { requireAdvertiser } from './reading.ts';
@@ -37,7 +38,10 @@ export const verify = command<VerifyOptions>({
     const { verifyOnce } = await import('../app/files.ts');
     const { default: prettyBytes } = await import('pretty-bytes');
     const found = await showVerify(terminal, prettyBytes, (onStep) =>
-      verifyOnce(config, { share, advertiser, signal, onStep }),
+      verifyOnce(config, {
+        ...{ share, advertiser, signal, onStep },
+        crashPoint: createCrashPoint(env.INTAKE_CRASH_AT),
+      }),
     );
     const isDamaged = found.missing + found.damaged > 0;
     const { unrepaired, extra } = found;

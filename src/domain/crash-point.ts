@@ -8,6 +8,11 @@ export const crashPoints = {
   /** A page is compared with what is held; written and not committed; committed, and nobody told. */
   page: ['pageCompared', 'pageWritten', 'pageCommitted'],
   download: ['claimed', 'fetched', 'intended', 'put', 'settled'],
+  /** The rows are gone and it is not committed; committed, the files lie there still; these are deleted and their rows are not; what
+   *  ran at the time is waited for; the second look is over, and nobody told. */
+  erasure: ['erasureWritten', 'erasureBegun', 'erasureDeleted', 'erasureWaiting', 'erasureLooked'],
+  /** Orphans are marked; their bytes are deleted and their rows are not; both are. */
+  collection: ['orphansMarked', 'orphansDeleted', 'orphansCollected'],
 } as const;
 
 export type CrashPoint = (typeof crashPoints)[keyof typeof crashPoints][number];

@@ -1,6 +1,7 @@
 // Erasures as durable work. The rows go in one transaction together with the job that says what is left to do: files to delete, what ran
 // at the time to outlast, a second look. A crash between any two steps leaves a job that any process can go on with.
 import { type KeyObject, randomUUID } from 'node:crypto';
+import type { PassCrashPoint } from '../domain/crash-point.ts';
 import type { ErasureCounts, ErasureJob, Sought } from '../domain/erasure.ts';
 import { isNothing } from '../domain/erasure.ts';
 import { recordDeed } from './audit.ts';
@@ -18,7 +19,12 @@ export interface ErasureRequest {
 }
 
 /** Erases the rows of a person and leaves a job for the rest; null when there is nothing to erase. */
-export async function beginErasure(db: Database, key: KeyObject, request: ErasureRequest): Promise<ErasureJob | null> {
+export async function beginErasure(
+  db: Database,
+  key: KeyObject,
+  request: ErasureRequest,
+  crashPoint?: PassCrashPoint,
+): Promise<ErasureJob | null> {
   const { advertiserId, sought, by } = request;
   // Alone with the advertiser's applications: a page that was compared before this sees the tombstones when it writes.
   return await untilSettled(() =>
@@ -53,6 +59,7 @@ export async function beginErasure(db: Database, key: KeyObject, request: Erasur
           advertiserId,
           person.applicationIds.map((id) => ({ applicationId: id, type: 'application.erased' })),
         );
+        crashPoint?.('erasureWritten');
         return row ? toJob(row) : null;
       },
       laneLock(advertiserId, 'live'),

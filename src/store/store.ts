@@ -207,7 +207,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
 
     loadKeyState: () => loadKeyState(db, privacyKey),
     findPerson: (advertiserId: bigint, sought: Sought) => findPerson(db, privacyKey, advertiserId, sought),
-    beginErasure: (request: ErasureRequest) => beginErasure(db, privacyKey, request),
+    beginErasure: (request: ErasureRequest) => beginErasure(db, privacyKey, request, crashPoint),
     loadOpenErasures: (advertiserId: bigint, sought?: Sought) => loadOpenErasures(db, privacyKey, advertiserId, sought),
     awaitErasure: (job: ErasureJob, shared: number) => awaitErasure(db, job, shared),
     lookAgain: (job: ErasureJob) => lookAgain(db, job),

@@ -2,6 +2,7 @@
 // The job lies in the database: an interrupted erasure is finished by the same command, or by any worker.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BlobStore } from '../domain/blob.ts';
+import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { type ErasureJob, isBraked, type Sought } from '../domain/erasure.ts';
 import type { Store } from '../store/store.ts';
 import { deleteLeavingResumes } from './prefill.ts';
@@ -12,6 +13,8 @@ export interface EraseDeps {
   readonly blobs: BlobStore;
   /** Told when a step is reached, and every second of a wait. */
   readonly onStep?: ((job: ErasureJob) => void) | undefined;
+  /** For tests that end the process at named moments. */
+  readonly crashPoint?: PassCrashPoint | undefined;
 }
 
 export interface EraseRequest {
@@ -27,6 +30,7 @@ export async function erase(deps: EraseDeps, request: EraseRequest): Promise<Era
   const { advertiserId, sought, signal } = request;
   await requireKey(store);
   await store.beginErasure(request);
+  deps.crashPoint?.('erasureBegun');
   const receipts: ErasureJob[] = [];
   for (const job of await store.loadOpenErasures(advertiserId, sought)) {
     receipts.push(await finishErasure(deps, job, signal));
@@ -40,17 +44,23 @@ export async function finishErasure(deps: EraseDeps, job: ErasureJob, signal: Ab
   while (current.step !== 'closed') {
     deps.onStep?.(current);
     current = await deleteFiles(deps, current, signal);
+    deps.crashPoint?.('erasureWaiting');
     await untilQuiet(deps, current, signal);
     // What was on its way while the files were deleted the first time has arrived by now, and nothing can follow it.
     current = await deleteFiles(deps, current, signal);
     current = await deps.store.lookAgain(current);
+    deps.crashPoint?.('erasureLooked');
   }
   deps.onStep?.(current);
   return current;
 }
 
-async function deleteFiles({ store, blobs }: EraseDeps, job: ErasureJob, signal: AbortSignal): Promise<ErasureJob> {
-  const needed = await store.dropBlobs(job.advertiserId, job.hashes ?? [], (keys) => blobs.delete(keys, signal));
+async function deleteFiles(deps: EraseDeps, job: ErasureJob, signal: AbortSignal): Promise<ErasureJob> {
+  const { store, blobs } = deps;
+  const needed = await store.dropBlobs(job.advertiserId, job.hashes ?? [], async (keys) => {
+    await blobs.delete(keys, signal);
+    deps.crashPoint?.('erasureDeleted');
+  });
   await deleteLeavingResumes({ store, blobs }, signal);
   return await store.awaitErasure(job, needed.length);
 }

@@ -2,6 +2,7 @@
 // again; what nobody refers to is marked, and deleted after a grace. A finding counts only when a second look confirms it, since both
 // sides move while they are compared.
 import { type BlobCondition, type BlobStore, type ListedBlob, toBlobFolder } from '../domain/blob.ts';
+import type { PassCrashPoint } from '../domain/crash-point.ts';
 import type { BookedBlob } from '../store/blob-audit.ts';
 import type { Store } from '../store/store.ts';
 
@@ -9,6 +10,8 @@ export interface VerifyDeps {
   readonly store: Store;
   readonly blobs: BlobStore;
   readonly onStep?: ((summary: VerifySummary) => void) | undefined;
+  /** For tests that end the process at named moments. */
+  readonly crashPoint?: PassCrashPoint | undefined;
 }
 
 export interface VerifyRequest {
@@ -142,16 +145,22 @@ const fewOrphans = 20;
 const orphanShare = 0.02;
 
 async function collect(
-  { store, blobs }: VerifyDeps,
+  { store, blobs, crashPoint }: VerifyDeps,
   { graceMs, signal }: VerifyRequest,
   advertiserId: bigint,
   counts: Counts,
 ): Promise<void> {
   const marked = await store.markOrphans(advertiserId, Math.min(restMs, graceMs));
+  crashPoint?.('orphansMarked');
   counts.orphans += marked.orphans;
   if (marked.orphans > Math.max(fewOrphans, orphanShare * marked.blobs)) {
     counts.braked = true;
     return;
   }
-  counts.collected += await store.collectOrphans(advertiserId, graceMs, (keys) => blobs.delete(keys, signal));
+  const collected = await store.collectOrphans(advertiserId, graceMs, async (keys) => {
+    await blobs.delete(keys, signal);
+    crashPoint?.('orphansDeleted');
+  });
+  if (collected > 0) crashPoint?.('orphansCollected');
+  counts.collected += collected;
 }

@@ -3,13 +3,15 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CrashPoint, crashPoints } from '../../src/domain/crash-point.ts';
-import type { FaultPlan } from '../../src/sandbox/faults.ts';
 import type { Random } from '../support/random.ts';
 import type { Fault as StorageFault } from '../support/strict-s3.ts';
 import { untilAnswering } from './cluster.ts';
 import type { Arming } from './fleet.ts';
+import { playCollection } from './orphans.ts';
 import type { ProxyMode, TcpProxy } from './proxy.ts';
-import type { Stage } from './stage.ts';
+import { leaseMs } from './settings.ts';
+import { toSourceFault } from './source-faults.ts';
+import type { Plan, Stage } from './stage.ts';
 
 export type FaultClass = 'process' | 'database' | 'network' | 'source' | 'storage' | 'clock';
 
@@ -18,26 +20,25 @@ interface FaultRow {
   readonly weight: number;
   readonly lastsMs: readonly [shortest: number, longest: number];
   readonly begin: (stage: Stage, random: Random) => Promise<End | null>;
+  /** Drawn only for plans that have this. */
+  readonly needs?: keyof Pick<Plan, 'onSmallDisk' | 'pooled' | 'onSmallSpool'>;
 }
 
 type End = () => Promise<unknown> | unknown;
 
-export const leaseMs = 2_000;
 const nothing: End = () => {};
 
-/** Migrations are armed at a run's start, since a database is migrated once. */
+/** What a worker dies at. Migrations are armed at a run's start, since a database is migrated once; the rest belongs to commands. */
 const armed: readonly CrashPoint[] = [...crashPoints.page, ...crashPoints.download];
 
 /** The table; a seed draws from it by weight. */
 export const faults: Readonly<Record<string, FaultRow>> = {
-  kill: row('process', 6, [0, 0], async ({ fleet, count }, random) => {
+  kill: row('process', 6, [0, 0], async ({ fleet }, random) => {
     fleet.kill(random.between(0, 99));
-    count('kills');
     return nothing;
   }),
-  crashPoint: row('process', 10, [0, 0], async ({ fleet, nextPoint, count }, random) => {
+  crashPoint: row('process', 10, [0, 0], async ({ fleet, nextPoint }, random) => {
     fleet.kill(random.between(0, 99), toArming(random, nextPoint));
-    count('kills');
     return nothing;
   }),
   pause: row('process', 4, [0, 0], async ({ fleet, count }, random) => {
@@ -53,6 +54,15 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     const ended = runCommand(
       random.pick([['backfill'], ['backfill', '--restart'], ['sync', '--recheck'], ['sync'], ['verify'], ['retry']]),
     );
+    return () => ended;
+  }),
+  /** Somebody is erased, with kill -9 at a named moment; the same command, again or at the end, goes on with it. */
+  erase: row('process', 2, [0, 0], async ({ erasing, nextPoint }, random) => {
+    const ended = erasing.eraseSomebody(random, random.chance(0.85) ? nextPoint(crashPoints.erasure) : null);
+    return (await ended) ? nothing : null;
+  }),
+  collect: row('process', 1, [0, 0], async (stage, random) => {
+    const ended = playCollection(stage, random, random.chance(0.85) ? stage.nextPoint(crashPoints.collection) : null);
     return () => ended;
   }),
 
@@ -100,11 +110,23 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     await cluster.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'worker%'`);
     return () => cluster.query(`ALTER DATABASE ${name} CONNECTION LIMIT -1`);
   }),
-  diskFull: row('database', 2, [800, 3_000], async ({ cluster, plan }) => {
-    if (!plan.onSmallDisk || !cluster.hasSmallDisk) return null;
-    cluster.fillDisk(true);
-    return () => cluster.fillDisk(false);
-  }),
+  diskFull: {
+    needs: 'onSmallDisk',
+    ...row('database', 6, [800, 3_000], async ({ cluster }) => {
+      if (!cluster.hasSmallDisk) return null;
+      cluster.fillDisk(true);
+      return () => cluster.fillDisk(false);
+    }),
+  },
+  poolerKilled: {
+    needs: 'pooled',
+    ...row('database', 6, [0, 2_500], async ({ pooler, count }) => {
+      if (!pooler) return null;
+      await pooler.kill();
+      count('pooler kills');
+      return () => pooler.start();
+    }),
+  },
 
   ...network('database'),
   ...network('source'),
@@ -118,7 +140,7 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     return () => account.clearFaults(number);
   }),
   /** New files to fetch, and a clean end at half of the bytes for three of them: only Size tells. */
-  cutFile: row('source', 3, [1_500, 4_000], async ({ accounts, workload }, random) => {
+  cutFile: row('source', 3, [2_000, 8_000], async ({ accounts, workload }, random) => {
     const account = random.pick(accounts);
     const number = account.fault({
       kind: 'cut',
@@ -166,6 +188,21 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     s3.objects.delete(key);
     return nothing;
   }),
+  /** No room where files wait, while some come that are too large for memory. */
+  spoolFull: {
+    needs: 'onSmallSpool',
+    ...row('storage', 6, [800, 3_500], async ({ spool, accounts }, random) => {
+      if (!spool) return null;
+      const account = random.pick(accounts);
+      const number = account.fault({ kind: 'flood', on: 'files', sizeBytes: 12_000_000, times: 4 });
+      await sleep(random.between(0, 400));
+      spool.fill(true);
+      return () => {
+        spool.fill(false);
+        account.clearFaults(number);
+      };
+    }),
+  },
   storageClock: row('clock', 1, [500, 4_000], async ({ s3 }, random) => {
     s3.skewMs = random.pick([-1, 1]) * random.between(1_000_000, 9_000_000);
     return () => {
@@ -252,43 +289,4 @@ function network(side: keyof Stage['proxies']): Record<string, FaultRow> {
       return nothing;
     }),
   };
-}
-
-/** A mishap of the source, on lists or files, for some of the requests while it lasts. */
-function toSourceFault(random: Random): FaultPlan {
-  const where = {
-    on: random.pick(['list', 'attachments', 'any'] as const),
-    times: null,
-    probability: random.pick([0.2, 0.5, 1]),
-  };
-  const poison = random.pick([
-    '{"ID": null}',
-    '17',
-    '{"ID": "1e3", "Email": "a@example.com"}',
-    '{"FirstName": "a\\u0000b"}',
-  ]);
-  return random.pick<FaultPlan>([
-    { ...where, kind: 'throttle', retryAfter: random.pick(['seconds', 'date', 'absent', 'zero', 'negative']) },
-    { ...where, kind: 'fail', status: random.pick([500, 502, 503]) },
-    // On a list these two are readings of "nothing there" that no reader can contradict.
-    { ...where, kind: 'fail', on: 'attachments', status: random.pick([404, 410]) },
-    { ...where, kind: 'emptyBody', on: 'attachments' },
-    { ...where, kind: 'html' },
-    { ...where, kind: 'redirect', location: random.pick(['http://127.0.0.1:9/elsewhere', '//files.example.net/x']) },
-    { ...where, kind: 'reset', at: random.pick(['start', 'headers', 'afterHeaders', 'body']) },
-    { ...where, kind: 'hang', probability: 0.3 },
-    { ...where, kind: 'slow', delayMs: random.between(200, 2_500) },
-    { ...where, kind: 'drip', pieceBytes: 2_000, everyMs: 30 },
-    { ...where, kind: 'cut', framing: random.pick(['contentLength', 'chunked']), keep: random.next() },
-    // A clean end at half of the bytes. Four times at the same place would be the file, so it comes three times.
-    { ...where, kind: 'cut', framing: 'closeDelimited', keep: random.next(), times: 3 },
-    { ...where, kind: 'cut', framing: 'closeDelimited', on: 'files', keep: random.next(), times: 3 },
-    { ...where, kind: 'wrongLength', byBytes: 10 },
-    { ...where, kind: 'gzip', on: 'list' },
-    { ...where, kind: 'gzipBomb', on: 'list', sizeBytes: 30_000_000, probability: 0.3 },
-    { ...where, kind: 'flood', on: 'files', sizeBytes: 6_000_000, probability: 0.2 },
-    { ...where, kind: 'closeAfter' },
-    { ...where, kind: 'poison', on: 'list', json: poison, xml: '<JobApplication><ID>x</ID></JobApplication>' },
-    { ...where, kind: 'duplicate', on: 'list', differing: random.chance(0.5) },
-  ]);
 }

@@ -7,6 +7,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CrashPoint } from '../../src/domain/crash-point.ts';
+import { toPatience } from './settings.ts';
 
 export interface FleetOptions {
   /** Where logs go, and from where the commands run. */
@@ -18,6 +19,14 @@ export interface FleetOptions {
   readonly onFired: (point: CrashPoint) => void;
   /** A process has stopped at a named moment; it goes on when this resolves. */
   readonly onStopped: (point: CrashPoint) => Promise<void>;
+}
+
+/** How a command ended, and what it said; the code is null when it was killed. */
+export interface Ended {
+  readonly code: number | null;
+  /** It died at the named moment. */
+  readonly fired: boolean;
+  readonly output: string;
 }
 
 export interface Arming {
@@ -41,6 +50,8 @@ export interface Fleet {
   /** Ends that nobody asked for, in words. */
   readonly odd: string[];
   starts: number;
+  /** kill -9, from outside or at a named moment. */
+  kills: number;
   launch(arming?: Arming | null, extra?: Record<string, string>): void;
   /** kill -9, and the supervisor starts another in its place, armed where asked. */
   kill(nth: number, arming?: Arming | null, extra?: Record<string, string>): void;
@@ -52,11 +63,12 @@ export interface Fleet {
   isSpecial(nth: number): boolean;
   /** Resolves when it has ended, or after a while. */
   untilEnded(nth: number, patienceMs: number): Promise<void>;
-  /** A one-shot command beside the workers. */
-  run(args: readonly string[]): Promise<number | null>;
+  /** A one-shot command beside the workers; it dies at the moment given. */
+  run(args: readonly string[], point?: CrashPoint | null): Promise<Ended>;
 }
 
 const main = resolve('src/cli/main.ts');
+const watched = new URL('./watched-network.ts', import.meta.url).href;
 /** Node needs a moment before the first line of ours runs; on a busy machine a long one. */
 const youngMs = 10_000;
 
@@ -65,17 +77,19 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
   /** Whose end somebody asked for, and who was stopped from outside. */
   const ending = new WeakSet<ChildProcess>();
   const paused = new WeakSet<ChildProcess>();
+  const killed = new WeakSet<ChildProcess>();
   const pick = (nth: number): Member => members[nth % members.length] as Member;
 
   function start(name: string, args: readonly string[], extra: Record<string, string>): ChildProcess {
-    const out = openSync(join(folder, `${name}.log`), 'a');
+    const [out, err] = [`${name}.out.log`, `${name}.log`].map((file) => openSync(join(folder, file), 'a'));
     const { imported, ...given } = extra;
-    const child = spawn(process.execPath, [...(imported ? ['--import', imported] : []), main, ...args], {
+    const imports = [watched, imported].flatMap((one) => (one ? ['--import', one] : []));
+    const child = spawn(process.execPath, [...imports, main, ...args], {
       cwd: folder,
       env: { PATH: process.env.PATH ?? '', HOME: folder, TMPDIR: folder, ...env(name), ...given },
-      stdio: ['ignore', out, out],
+      stdio: ['ignore', out, err],
     });
-    closeSync(out);
+    for (const file of [out, err]) if (file !== undefined) closeSync(file);
     fleet.starts++;
     return child;
   }
@@ -89,9 +103,11 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
     member.child = child;
     if (arming?.stop) void watchForStop(child, arming.point);
     child.once('exit', (code, signal) => {
-      if (!ending.has(child)) {
-        if (signal === 'SIGKILL' && arming && !arming.stop) onFired(arming.point);
-        else fleet.odd.push(`${member.name} ended by itself with ${code ?? signal}: ${lastLines(member.name)}`);
+      if (signal === 'SIGKILL' && arming && !arming.stop && !killed.has(child)) {
+        fleet.kills++;
+        onFired(arming.point);
+      } else if (!ending.has(child)) {
+        fleet.odd.push(`${member.name} ended by itself with ${code ?? signal}: ${lastLines(member.name)}`);
       }
       if (member.isRetired) return;
       setTimeout(() => {
@@ -115,7 +131,9 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
   }
 
   const lastLines = (name: string) =>
-    readFileSync(join(folder, `${name}.log`), 'utf8')
+    ['.out.log', '.log']
+      .map((end) => readFileSync(join(folder, `${name}${end}`), 'utf8'))
+      .join('')
       .trim()
       .split('\n')
       .slice(-4);
@@ -123,6 +141,7 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
   const fleet: Fleet = {
     odd: [],
     starts: 0,
+    kills: 0,
     get size() {
       return members.length;
     },
@@ -135,7 +154,9 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
     kill(nth, arming = null, extra = {}) {
       const member = pick(nth);
       ending.add(member.child);
+      killed.add(member.child);
       member.child.kill('SIGKILL');
+      fleet.kills++;
       member.arming = arming;
       launchMember(member, extra);
     },
@@ -154,7 +175,7 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
       const isEnding = ending.has(child);
       ending.add(child);
       const startedAt = performance.now();
-      const isYoung = startedAt - member.startedAt < youngMs;
+      const isYoung = startedAt - member.startedAt < toPatience(youngMs);
       if (child.exitCode === null && child.signalCode === null) {
         const ended = once(child, 'exit');
         // A second signal means: at once.
@@ -162,23 +183,34 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
         await Promise.race([ended, sleep(300_000, undefined, { ref: false })]);
       }
       const tookMs = performance.now() - startedAt;
-      if (child.exitCode === null) child.kill('SIGKILL');
-      // Before it listens to signals there is nothing yet to give back, and the signal alone ends it.
-      return { code: isYoung && child.signalCode === 'SIGTERM' ? 0 : child.exitCode, tookMs };
+      // Before it listens to signals there is nothing yet to give back, and the signal alone ends it. On its way out it may meet its moment.
+      const isFine =
+        (isYoung && child.signalCode === 'SIGTERM') || (child.signalCode === 'SIGKILL' && !killed.has(child));
+      if (child.exitCode === null && child.signalCode === null) {
+        killed.add(child);
+        child.kill('SIGKILL');
+      }
+      return { code: isFine ? 0 : child.exitCode, tookMs };
     },
     isSpecial: (nth) => pick(nth).isSpecial,
     async untilEnded(nth, patienceMs) {
       await Promise.race([once(pick(nth).child, 'exit'), sleep(patienceMs)]);
     },
-    async run(args) {
-      const child = start(`command-${args[0]}`, args, {});
+    async run(args, point = null) {
+      const name = `command-${args[0]}-${fleet.starts}`;
+      const child = start(name, args, point === null ? {} : { INTAKE_CRASH_AT: point });
       // It waits for minutes where something is away; nobody here has so long.
-      const interrupt = setTimeout(() => child.kill('SIGTERM'), 60_000);
-      const end = setTimeout(() => child.kill('SIGKILL'), 240_000);
-      const [code] = (await once(child, 'exit')) as [number | null];
+      const interrupt = setTimeout(() => child.kill('SIGTERM'), toPatience(60_000));
+      const end = setTimeout(() => child.kill('SIGKILL'), toPatience(240_000));
+      const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
       clearTimeout(interrupt);
       clearTimeout(end);
-      return code;
+      const fired = point !== null && signal === 'SIGKILL';
+      if (fired) {
+        fleet.kills++;
+        onFired(point);
+      }
+      return { code, fired, output: readFileSync(join(folder, `${name}.out.log`), 'utf8') };
     },
   };
   return fleet;

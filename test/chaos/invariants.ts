@@ -8,7 +8,7 @@ import { changeMark } from './workload.ts';
 
 const watchSql = `
   CREATE SCHEMA chaos;
-  CREATE TABLE chaos.broken (promise text NOT NULL);
+  CREATE TABLE chaos.broken (promise text NOT NULL, application_id bigint);
   CREATE FUNCTION chaos.watch_change() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
     IF substring(NEW.job_reference FROM '^${changeMark}(\\d+)$')::int < substring(OLD.job_reference FROM '^${changeMark}(\\d+)$')::int
       OR OLD.job_reference LIKE '${changeMark}%' AND NEW.job_reference NOT LIKE '${changeMark}%' AND NEW.erased_at IS NULL THEN
@@ -28,9 +28,9 @@ const watchSql = `
   END $$;
   CREATE CONSTRAINT TRIGGER watch_cursor AFTER INSERT OR UPDATE ON intake.cursors DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION chaos.watch_cursor();
-  -- A page deletes rows of what is no longer pending; what is pending is ended by whoever holds it.
+  -- A page deletes rows of what is no longer pending; what is pending is ended by whoever holds it. Unless its person is erased.
   CREATE FUNCTION chaos.watch_claim() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
-    INSERT INTO chaos.broken SELECT format('P6: the download of %s of %s was ended by somebody who did not hold it', OLD.kind, OLD.application_id)
+    INSERT INTO chaos.broken SELECT format('P6: the download of %s of %s was ended by somebody who did not hold it', OLD.kind, OLD.application_id), OLD.application_id
     FROM intake.attachments f WHERE f.advertiser_id = OLD.advertiser_id AND f.application_id = OLD.application_id
       AND f.kind = OLD.kind AND f.state = 'pending';
     RETURN OLD;
@@ -48,7 +48,8 @@ const watchSql = `
     JOIN pg_locks w ON w.pid = a.pid AND w.locktype = 'relation' AND w.mode = 'RowExclusiveLock' AND w.granted
       AND w.relation IN ('intake.sweeps'::regclass, 'intake.applications'::regclass)
     JOIN pg_stat_activity s ON s.pid = a.pid AND s.backend_xid IS NOT NULL
-    WHERE v.name = NEW.name AND a.pid <> pg_backend_pid() LIMIT 1;
+    -- Erasing writes under the same lock, and holds no lane.
+    WHERE v.name = NEW.name AND a.pid <> pg_backend_pid() AND s.application_name NOT LIKE 'command-erase%' LIMIT 1;
     RETURN NEW;
   END $$;
   CREATE TRIGGER watch_lane BEFORE UPDATE ON intake.leases FOR EACH ROW
@@ -60,7 +61,8 @@ export async function startWatching({ query }: Pick<Cluster, 'query'>): Promise<
 }
 
 const lookSql = `
-  SELECT promise FROM chaos.broken
+  SELECT promise FROM chaos.broken b WHERE NOT EXISTS (
+    SELECT 1 FROM intake.applications a WHERE a.application_id = b.application_id AND a.erased_at IS NOT NULL)
   UNION ALL
   SELECT format('P2, P4: application %s has %s application.received events', a.application_id, count(e.event_id))
   FROM intake.applications a LEFT JOIN intake.events e ON e.advertiser_id = a.advertiser_id

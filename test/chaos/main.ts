@@ -1,18 +1,21 @@
 // The fault harness: real workers, a real Postgres, a source and a store that misbehave, and a network between them that does too.
 //   npm run chaos -- --seeds 20 --seconds 30          twenty plans of half a minute
 //   npm run chaos -- --seed 17 --seconds 30           one of them again
+//   npm run chaos -- --seeds 50 --json a.jsonl        and a line per seed into a file
+//   npm run chaos -- a.jsonl b.jsonl                  plays nothing: adds up what several processes wrote
 // Ends with 1 when a promise was broken. Over 20 seeds or more, a named moment at which no process ever died is a failure too.
 
-import { mkdtempSync, rmSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type CrashPoint, crashPoints } from '../../src/domain/crash-point.ts';
 import { openCluster } from './cluster.ts';
 import { playSeed, type Verdict } from './play.ts';
 import { toPlan } from './seed.ts';
+import { isFine, renderSummary, renderVerdict } from './summary.ts';
 
-const { values: options } = parseArgs({
+const { values: options, positionals: written } = parseArgs({
+  allowPositionals: true,
   options: {
     seeds: { type: 'string', default: '1' },
     seconds: { type: 'string', default: '30' },
@@ -23,82 +26,59 @@ const { values: options } = parseArgs({
     faults: { type: 'string' },
     /** The first broken promise ends the run. */
     bail: { type: 'boolean', default: false },
-    json: { type: 'boolean', default: false },
+    /** A line per seed is appended to this file. */
+    json: { type: 'string' },
   },
 });
-const seconds = Number(options.seconds);
-const seeds =
-  options.seed === undefined
-    ? Array.from({ length: Number(options.seeds) }, (_, at) => Number(options.from) + at)
-    : [Number(options.seed)];
 
-// The seed under way is played to its end: what it opened must be closed.
-let isStopping = false;
-for (const name of ['SIGINT', 'SIGTERM'] as const) {
-  process.on(name, () => {
-    isStopping = true;
-  });
-}
+if (written.length > 0) report(written.flatMap(loadVerdicts));
+else await play();
 
-const folder = mkdtempSync(join(tmpdir(), 'intake-chaos-'));
-const fired = new Map<CrashPoint, number>();
-const verdicts: Verdict[] = [];
-const isFine = await playAll();
-process.exitCode = isFine ? 0 : 1;
-if (isFine) rmSync(folder, { recursive: true, force: true });
-else console.log(`Logs and plans are kept in ${folder}.`);
-
-async function playAll(): Promise<boolean> {
+async function play(): Promise<void> {
+  const seconds = Number(options.seconds);
+  const seeds =
+    options.seed === undefined
+      ? Array.from({ length: Number(options.seeds) }, (_, at) => Number(options.from) + at)
+      : [Number(options.seed)];
+  // The seed under way is played to its end: what it opened must be closed.
+  let isStopping = false;
+  for (const name of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(name, () => {
+      isStopping = true;
+    });
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'intake-chaos-'));
   await using cluster = await openCluster(mkdtempSync(join(tmpdir(), 'intake-chaos-pg-')));
-  let turn = seeds[0] ?? 0;
+  const verdicts: Verdict[] = [];
   for (const seed of seeds) {
     if (isStopping || (options.bail && verdicts.some((one) => one.broken !== null))) break;
     const plan = toPlan(seed, seconds, options.faults?.split(','));
-    const nextPoint = (among: readonly CrashPoint[]) => among[turn++ % among.length] as CrashPoint;
-    const verdict = await playSeed(plan, { cluster, folder, fired, nextPoint }).catch((error: Error) => ({
-      ...{ seed, counts: {}, applications: 0, files: 0, looks: 0, recoveredMs: 0 },
-      broken: error.stack ?? error.message,
-    }));
+    const verdict = await playSeed(plan, { cluster, folder });
     verdicts.push(verdict);
+    if (options.json) appendFileSync(options.json, `${JSON.stringify(verdict)}\n`);
     console.log(renderVerdict(verdict));
-    if (verdict.broken === null) continue;
+    if (verdict.broken === null) {
+      rmSync(join(folder, `seed-${seed}`), { recursive: true, force: true });
+      continue;
+    }
     console.log(`  plan: ${JSON.stringify({ ...plan, schedule: undefined })}`);
     for (const { atMs, name, forMs } of plan.schedule) console.log(`  ${atMs} ms: ${name}, ${forMs} ms`);
     const only = options.faults ? ` --faults ${options.faults}` : '';
     console.log(`  again: npm run chaos -- --seed ${seed} --seconds ${seconds}${only}`);
   }
-  const broken = verdicts.filter((verdict) => verdict.broken !== null);
-  const never = Object.values<readonly CrashPoint[]>(crashPoints)
-    .flat()
-    .filter((point) => !fired.has(point));
-  console.log(renderSum(broken.length));
-  if (never.length > 0) console.log(`Never reached: ${never.join(', ')}.`);
-  return broken.length === 0 && (never.length === 0 || seeds.length < 20);
+  report(verdicts);
+  if (verdicts.every(({ broken }) => broken === null)) rmSync(folder, { recursive: true, force: true });
+  else console.log(`Logs are kept in ${folder}.`);
 }
 
-function renderVerdict({ seed, broken, counts, applications, files, looks, recoveredMs }: Verdict): string {
-  if (broken !== null) return `seed ${seed} BROKE A PROMISE: ${broken}`;
-  const played = ['process', 'database', 'network', 'source', 'storage', 'clock']
-    .map((kind) => `${counts[kind] ?? 0} ${kind}`)
-    .join(', ');
-  return `seed ${seed}: ${applications} applications, ${files} files equal ${(recoveredMs / 1_000).toFixed(1)} s after the last fault; ${played}; ${counts.starts} starts, ${looks} looks`;
+function report(verdicts: readonly Verdict[]): void {
+  console.log(renderSummary(verdicts));
+  process.exitCode = isFine(verdicts) ? 0 : 1;
 }
 
-function renderSum(brokenSeeds: number): string {
-  const sum: Record<string, number> = {};
-  for (const { counts } of verdicts) for (const [name, n] of Object.entries(counts)) sum[name] = (sum[name] ?? 0) + n;
-  const total = (pick: (verdict: Verdict) => number) => verdicts.reduce((all, verdict) => all + pick(verdict), 0);
-  const facts = {
-    seeds: verdicts.length,
-    seconds,
-    brokenSeeds,
-    applications: total((one) => one.applications),
-    files: total((one) => one.files),
-    looks: total((one) => one.looks),
-    longestRecoveryMs: Math.round(Math.max(...verdicts.map((one) => one.recoveredMs))),
-    moments: Object.fromEntries(fired),
-    counts: sum,
-  };
-  if (options.json) return JSON.stringify(facts);
-  return `${facts.seeds} seeds of ${seconds} s, ${brokenSeeds} broke a promise; longest recovery ${facts.longestRecoveryMs} ms\n${JSON.stringify(facts, null, 1)}`;
+function loadVerdicts(file: string): Verdict[] {
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Verdict);
 }

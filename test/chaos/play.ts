@@ -1,30 +1,43 @@
 // One seed on its stage: a source, a store, a database, proxies between them and the workers, and the two phases: faults on, watched
 // every half second; faults off, until everything is equal. Answers what it saw; judging a whole run is main.ts.
 
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { availableParallelism, loadavg } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CrashPoint, crashPoints } from '../../src/domain/crash-point.ts';
 import { openSandbox } from '../../src/sandbox/server.ts';
+import { openPooler } from '../support/pooler.ts';
 import { createRandom } from '../support/random.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';
-import { type Cluster, untilAnswering } from './cluster.ts';
-import { faults, leaseMs, toArming } from './faults.ts';
+import type { Cluster } from './cluster.ts';
+import { createErasing } from './erasing.ts';
+import { faults, toArming } from './faults.ts';
 import { createFleet } from './fleet.ts';
 import { findBroken, startWatching } from './invariants.ts';
+import { findLeaks } from './leaks.ts';
 import { openProxy } from './proxy.ts';
+import { untilMigrated, untilWorking } from './readiness.ts';
+import { endFaults, recover } from './recovery.ts';
+import { leaseMs, toPatience, toSettings } from './settings.ts';
+import { openSmallDisk } from './small-disk.ts';
 import type { Plan, Stage } from './stage.ts';
-import { untilEqual } from './truth.ts';
+import { createStrangerWatch } from './strangers.ts';
 import { createWorkload } from './workload.ts';
 
 export interface Verdict {
   readonly seed: number;
+  readonly seconds: number;
+  readonly pooled: boolean;
   /** The first promise that was broken, or null. */
   readonly broken: string | null;
   readonly counts: Readonly<Record<string, number>>;
+  /** How often a process died or stopped at each named moment. */
+  readonly fired: Readonly<Partial<Record<CrashPoint, number>>>;
+  /** What the plan has and this machine cannot play, with the reason. */
+  readonly unplayable: readonly string[];
   readonly applications: number;
   readonly files: number;
+  readonly erased: number;
   readonly looks: number;
   readonly recoveredMs: number;
 }
@@ -32,23 +45,31 @@ export interface Verdict {
 export interface Surroundings {
   readonly cluster: Cluster;
   readonly folder: string;
-  readonly fired: Map<CrashPoint, number>;
-  readonly nextPoint: Stage['nextPoint'];
 }
 
-/** The promised times hold on a machine that has a core for whoever wants one; elsewhere everything takes as much longer. */
-const toPatience = (ms: number) => ms * Math.max(1, (loadavg()[0] ?? 1) / availableParallelism());
 const recoveryMs = 120_000;
 const stopMs = 25_000;
 /** What a one-shot command may end with amid faults. 7: the database would not even take a migration. */
 const fineCodes: readonly (number | null)[] = [0, 3, 4, 5, 6, 7];
 
-/** Plays one plan. */
+/** Plays one plan. What goes wrong in the harness itself is a finding too. */
 export async function playSeed(plan: Plan, around: Surroundings): Promise<Verdict> {
-  const { cluster } = around;
-  const folder = join(around.folder, `seed-${plan.seed}`);
+  try {
+    return await playPlan(plan, around);
+  } catch (error) {
+    const { seed, seconds, pooled } = plan;
+    const nothing = { counts: {}, fired: {}, unplayable: [], applications: 0, files: 0, erased: 0, looks: 0 };
+    const broken = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    return { seed, seconds, pooled, ...nothing, recoveredMs: 0, broken };
+  }
+}
+
+async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Promise<Verdict> {
+  const folder = join(root, `seed-${plan.seed}`);
   mkdirSync(folder, { recursive: true });
   const counts: Record<string, number> = {};
+  const fired: Partial<Record<CrashPoint, number>> = {};
+  const unplayable: string[] = [];
   const broken: string[] = [];
   const random = createRandom(plan.seed + 2_000_003);
   let isHalted = false;
@@ -73,12 +94,30 @@ export async function playSeed(plan: Plan, around: Surroundings): Promise<Verdic
     source: stack.use(await openProxy(portOf(board.url))),
     storage: stack.use(await openProxy(portOf(s3.endpoint))),
   };
+  // Behind the same proxy as whoever goes past it.
+  const pooler = plan.pooled ? await openPooler(cluster.toUrl(proxies.database.port, 'pooler'), 6) : null;
+  if (pooler) stack.use(pooler);
+  else if (plan.pooled) unplayable.push('pgbouncer: it is not installed');
+  const spool = plan.onSmallSpool ? openSmallDisk(join(folder, 'spool')) : null;
+  if (spool) stack.use(spool);
+  else if (plan.onSmallSpool) unplayable.push('full spool: a small disk cannot be mounted here');
+  if (plan.onSmallDisk && !cluster.hasSmallDisk)
+    unplayable.push('full disk of the database: a small disk cannot be mounted here');
+  const strangersFile = join(folder, 'strangers.txt');
+  const findStrangers = createStrangerWatch(strangersFile, board);
   const advertisersFile = join(folder, 'advertisers.json');
   writeFileSync(
     advertisersFile,
     JSON.stringify(board.advertisers.map(({ credential }, at) => ({ name: `account-${at + 1}`, credential }))),
   );
   const accounts = board.advertisers;
+  /** Each list is gone through in turn, from a place that the seed's number decides. */
+  const turns = new Map<readonly CrashPoint[], number>();
+  const nextPoint: Stage['nextPoint'] = (among) => {
+    const turn = turns.get(among) ?? plan.seed;
+    turns.set(among, turn + 1);
+    return among[turn % among.length] as CrashPoint;
+  };
   const workload = createWorkload(accounts, createRandom(plan.seed + 1_000_003));
   const count: Stage['count'] = (what, by = 1) => {
     counts[what] = (counts[what] ?? 0) + by;
@@ -87,30 +126,19 @@ export async function playSeed(plan: Plan, around: Surroundings): Promise<Verdic
   const fleet = createFleet({
     folder,
     env: (member) => ({
-      DATABASE_URL: cluster.toUrl(proxies.database.port, member),
+      ...toSettings(plan.format, s3),
+      DATABASE_URL: cluster.toUrl(pooler?.port ?? proxies.database.port, member),
+      DATABASE_DIRECT_URL: cluster.toUrl(proxies.database.port, member),
       SOURCE_URL: `http://127.0.0.1:${proxies.source.port}`,
-      ADVERTISERS_FILE: advertisersFile,
-      SOURCE_FORMAT: plan.format,
-      SOURCE_RATE: 'off',
-      SOURCE_TIMEOUT: '3s',
-      SYNC_SCHEDULE: '*/9 * * * * *',
-      RECHECK_SCHEDULE: '*/2 * * * * *',
-      LEASE: `${leaseMs}ms`,
-      ATTACHMENT_MAX_BYTES: '4MB',
-      BLOBS_URL: `s3://${s3.bucket}/intake`,
       S3_ENDPOINT: `http://127.0.0.1:${proxies.storage.port}`,
-      S3_REGION: s3.region,
-      S3_FORCE_PATH_STYLE: 'true',
-      AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId,
-      AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
-      PRIVACY_KEY: 'a privacy key for tests, long enough',
-      ADMIN_PORT: '0',
-      LOG_LEVEL: 'trace',
-      LOG_FORMAT: 'json',
+      ADVERTISERS_FILE: advertisersFile,
+      ...(spool && { TMPDIR: spool.folder }),
+      CHAOS_PORTS: [...Object.values(proxies), ...(pooler ? [pooler] : [])].map(({ port }) => port).join(','),
+      CHAOS_STRANGERS: strangersFile,
     }),
-    toArming: () => (isQuiet || random.chance(0.3) ? null : toArming(random, around.nextPoint)),
+    toArming: () => (isQuiet || random.chance(0.3) ? null : toArming(random, nextPoint)),
     onFired(point) {
-      around.fired.set(point, (around.fired.get(point) ?? 0) + 1);
+      fired[point] = (fired[point] ?? 0) + 1;
       count('named moments');
     },
     async onStopped(point) {
@@ -137,23 +165,25 @@ export async function playSeed(plan: Plan, around: Surroundings): Promise<Verdic
     },
   });
 
+  const runCommand: Stage['runCommand'] = async (args, point) => {
+    const ended = await fleet.run(args, point);
+    count('commands');
+    if (!ended.fired && !fineCodes.includes(ended.code))
+      broken.push(`P12: intake ${args.join(' ')} ended with code ${ended.code}`);
+    return ended;
+  };
   const stage: Stage = {
-    ...{ plan, name, cluster, accounts, s3, proxies, fleet, workload, count },
+    ...{ plan, name, cluster, accounts, s3, proxies, pooler, spool, fleet, workload, count, nextPoint, runCommand },
+    erasing: createErasing({ cluster, accounts, count, runCommand }),
     lostKeys: new Set(),
     note: () => {
       isHalted = true;
     },
-    nextPoint: around.nextPoint,
     async stopWell(nth) {
       const { code, tookMs } = await fleet.stop(nth);
       count('stopped by SIGTERM');
       if (code !== 0 || tookMs > toPatience(stopMs))
         broken.push(`P16: SIGTERM ended in ${Math.round(tookMs)} ms with code ${code}`);
-    },
-    async runCommand(args) {
-      const code = await fleet.run(args);
-      count('commands');
-      if (!fineCodes.includes(code)) broken.push(`P12: intake ${args.join(' ')} ended with code ${code}`);
     },
   };
 
@@ -166,8 +196,9 @@ export async function playSeed(plan: Plan, around: Surroundings): Promise<Verdic
         await fleet.untilEnded(nth, 6_000);
       }
     }
-    await untilMigrated(cluster);
+    await untilMigrated(cluster, fleet);
     await startWatching(cluster);
+    await untilWorking(cluster);
 
     // Phase A: faults on.
     const startedAt = performance.now();
@@ -181,7 +212,9 @@ export async function playSeed(plan: Plan, around: Surroundings): Promise<Verdic
     })();
     const watching = (async () => {
       while (!over.signal.aborted && broken.length === 0) {
-        broken.push(...(await findBroken(stage).then(countLook, () => [])), ...fleet.odd.splice(0).map(toOddity));
+        broken.push(...findStrangers(), ...fleet.odd.splice(0).map(toOddity));
+        broken.push(...(await findBroken(stage).then(countLook, () => [])));
+        if (looks % 10 === 0) broken.push(...findLeaks(folder, stage, 'running'));
         await sleep(500);
       }
     })();
@@ -194,42 +227,33 @@ export async function playSeed(plan: Plan, around: Surroundings): Promise<Verdic
     over.abort();
     await Promise.all([...running, happening, watching]);
 
-    // Phase B: faults off. What a person would do is done once: ends halts, verifies, retries.
+    // Phase B: faults off.
     isQuiet = true;
-    for (const account of accounts) account.clearFaults();
-    for (const proxy of Object.values(proxies)) proxy.mode = 'open';
-    await cluster.start();
-    await untilAnswering(cluster);
-    workload.finish();
-    const quietAt = performance.now();
+    await endFaults(stage);
+    let recoveredMs = 0;
     if (broken.length === 0) {
-      for (const args of [['unhalt'], ['verify', '--full'], ['retry']]) await stage.runCommand(args);
-      // A halted account is asked again every three minutes; a restart asks at once. One that is armed still, or whose clock jumps, is no quiet worker.
-      for (let nth = 0; nth < fleet.size; nth++)
-        if (isHalted || nth === 0 || fleet.isSpecial(nth)) await stage.stopWell(nth);
-      const { differences } = await untilEqual(stage, toPatience(recoveryMs) - (performance.now() - quietAt));
-      broken.push(...differences.map((line) => `P1, P3, P6: ${line}`));
-      broken.push(...(await findBroken(stage).then(countLook)), ...fleet.odd.splice(0).map(toOddity));
+      const recovered = await recover(stage, isHalted, toPatience(recoveryMs));
+      recoveredMs = recovered.tookMs;
+      broken.push(...recovered.broken, ...(await findBroken(stage).then(countLook)));
+      broken.push(...findStrangers(), ...fleet.odd.splice(0).map(toOddity));
     }
-    const recoveredMs = performance.now() - quietAt;
-    for (let nth = 0; nth < fleet.size; nth++) {
-      const { code, tookMs } = await fleet.stop(nth, true);
+    const stops = Array.from({ length: fleet.size }, (_, nth) => fleet.stop(nth, true));
+    for (const { code, tookMs } of await Promise.all(stops)) {
       if (code !== 0 || tookMs > toPatience(stopMs))
         broken.push(`P16: SIGTERM ended in ${Math.round(tookMs)} ms with code ${code}`);
     }
-    broken.push(...findLeaks(folder, stage));
-    const [sizes] = await cluster.query<{ applications: number; files: number }>(
-      `SELECT (SELECT count(*)::int FROM intake.applications) AS applications, (SELECT count(*)::int FROM intake.attachments) AS files`,
+    broken.push(...findLeaks(folder, stage, 'ended'));
+    const [sizes] = await cluster.query<{ applications: number; files: number; erased: number }>(
+      `SELECT count(*)::int AS applications, count(erased_at)::int AS erased,
+         (SELECT count(*)::int FROM intake.attachments) AS files FROM intake.applications`,
     );
     count('starts', fleet.starts);
+    count('kills', fleet.kills);
+    const { seed, seconds } = plan;
     return {
-      seed: plan.seed,
+      ...{ seed, seconds, pooled: pooler !== null, counts, fired, unplayable, looks, recoveredMs },
       broken: broken[0] ?? null,
-      counts,
-      applications: sizes?.applications ?? 0,
-      files: sizes?.files ?? 0,
-      looks,
-      recoveredMs,
+      ...{ applications: 0, files: 0, erased: 0, ...sizes },
     };
   } finally {
     await cluster.start();
@@ -252,7 +276,7 @@ async function playFault(stage: Stage, { name, number, forMs }: Plan['schedule']
   const random = createRandom(stage.plan.seed * 1_000 + number);
   try {
     const end = await fault.begin(stage, random);
-    if (end === null) return stage.count('not played');
+    if (end === null) return stage.count(`not played: ${name}`);
     stage.count(fault.class);
     stage.count(name);
     await sleep(forMs);
@@ -267,34 +291,6 @@ async function playFault(stage: Stage, { name, number, forMs }: Plan['schedule']
       }
     }
   } catch {
-    stage.count('not played');
+    stage.count(`not played: ${name}`);
   }
-}
-
-async function untilMigrated({ query }: Cluster): Promise<void> {
-  const untilAt = performance.now() + 60_000;
-  for (;;) {
-    const [row] = await query<{ there: boolean }>(
-      `SELECT to_regclass('intake.prefills') IS NOT NULL AND to_regclass('intake_analytics.completeness') IS NOT NULL AS there`,
-    );
-    if (row?.there) return;
-    if (performance.now() > untilAt) throw new Error('P22: no worker brought the schema up within a minute');
-    await sleep(100);
-  }
-}
-
-/** Nothing of a person, and no credential, in anything that the processes said (P18). */
-function findLeaks(folder: string, { accounts, s3 }: Stage): string[] {
-  const said = readdirSync(folder)
-    .filter((file) => file.endsWith('.log'))
-    .map((file) => readFileSync(join(folder, file), 'utf8'))
-    .join('\n');
-  for (const account of accounts) {
-    if (said.includes(account.credential)) return ['P18: a credential is in the log'];
-    for (const { id, email, phone } of account.truth()) {
-      if (said.includes(email) || said.includes(phone))
-        return [`P18: an e-mail or phone of application ${id} is in the log`];
-    }
-  }
-  return said.includes(s3.credentials.secretAccessKey) ? ['P18: a secret is in the log'] : [];
 }

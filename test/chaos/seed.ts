@@ -10,6 +10,7 @@ import type { Plan, PlannedFault } from './stage.ts';
 export function toPlan(seed: number, seconds: number, only = Object.keys(faults)): Plan {
   const random = createRandom(seed);
   const accounts = random.pick([1, 1, 2]);
+  const place = { onSmallDisk: random.chance(0.25), pooled: random.chance(0.3), onSmallSpool: random.chance(0.3) };
   return {
     seed,
     seconds,
@@ -18,9 +19,16 @@ export function toPlan(seed: number, seconds: number, only = Object.keys(faults)
     applications: random.between(20, 90),
     format: random.pick(['json', 'json', 'xml']),
     choices: toChoices(random),
-    onSmallDisk: random.chance(0.25),
+    ...place,
     diesMigratingAt: random.chance(0.4) ? random.between(1, 60) : null,
-    schedule: toSchedule(random, seconds * 1_000, only),
+    schedule: toSchedule(
+      random,
+      seconds * 1_000,
+      only.filter((name) => {
+        const { needs } = faults[name] ?? {};
+        return needs === undefined || place[needs];
+      }),
+    ),
   };
 }
 
@@ -55,15 +63,21 @@ function toChoices(random: Random): Partial<Choices> {
   };
 }
 
+/** What no plan is without, and when, as a share of its length: what is erased and collected must have come first. */
+const always: Readonly<Record<string, number>> = { crashPoint: 0.05, cutFile: 0.15, collect: 0.25, erase: 0.4 };
+
 /** One fault every second or two; most pass soon, and the last of them before the end. */
 function toSchedule(random: Random, lengthMs: number, only: readonly string[]): PlannedFault[] {
   const weighted = only.flatMap((name) => Array.from({ length: faults[name]?.weight ?? 0 }, () => name));
   const schedule: PlannedFault[] = [];
-  for (let atMs = random.between(500, 2_500); atMs < lengthMs - 1_000; atMs += random.between(400, 2_200)) {
-    const name = random.pick(weighted);
+  const plan = (name: string, atMs: number) => {
     const [shortest, longest] = faults[name]?.lastsMs ?? [0, 0];
     const forMs = Math.min(random.between(shortest, longest), Math.max(500, lengthMs - atMs));
     schedule.push({ number: schedule.length, name, atMs, forMs });
+  };
+  for (const [name, share] of Object.entries(always)) if (only.includes(name)) plan(name, Math.round(share * lengthMs));
+  for (let atMs = random.between(500, 2_500); atMs < lengthMs - 1_000; atMs += random.between(400, 2_200)) {
+    plan(random.pick(weighted), atMs);
   }
-  return schedule;
+  return schedule.sort((a, b) => a.atMs - b.atMs);
 }

@@ -3,10 +3,13 @@
 import type { CrashPoint } from '../../src/domain/crash-point.ts';
 import type { Advertiser } from '../../src/sandbox/account.ts';
 import type { Choices } from '../../src/sandbox/choices.ts';
+import type { Pooler } from '../support/pooler.ts';
 import type { StrictS3 } from '../support/strict-s3.ts';
 import type { Cluster } from './cluster.ts';
-import type { Fleet } from './fleet.ts';
+import type { Erasing } from './erasing.ts';
+import type { Ended, Fleet } from './fleet.ts';
 import type { TcpProxy } from './proxy.ts';
+import type { SmallDisk } from './small-disk.ts';
 import type { Workload } from './workload.ts';
 
 /** What a seed decides. */
@@ -20,6 +23,10 @@ export interface Plan {
   readonly choices: Partial<Choices>;
   /** The database lies on a disk that can run full. */
   readonly onSmallDisk: boolean;
+  /** Workers reach the database through pgbouncer in transaction mode. */
+  readonly pooled: boolean;
+  /** Files wait on a disk that can run full. */
+  readonly onSmallSpool: boolean;
   /** The first worker dies while it migrates, at this statement. */
   readonly diesMigratingAt: number | null;
   readonly schedule: readonly PlannedFault[];
@@ -42,15 +49,20 @@ export interface Stage {
   readonly accounts: readonly Advertiser[];
   readonly s3: StrictS3;
   readonly proxies: Readonly<Record<'database' | 'source' | 'storage', TcpProxy>>;
+  /** Null where the plan has none, or this machine. */
+  readonly pooler: Pooler | null;
+  readonly spool: SmallDisk | null;
   readonly fleet: Fleet;
   readonly workload: Workload;
+  readonly erasing: Erasing;
   /** Objects that were deleted behind our back. */
   readonly lostKeys: Set<string>;
   count(what: string, by?: number): void;
   /** Something that the second phase has to know. */
   note(what: 'halted'): void;
-  /** The named moments in turn over a whole run, so that none is left to chance. */
+  /** The named moments in turn, seed after seed, so that none is left to chance. */
   nextPoint(among: readonly CrashPoint[]): CrashPoint;
   stopWell(nth: number): Promise<void>;
-  runCommand(args: readonly string[]): Promise<void>;
+  /** A one-shot command; the process dies at the moment given, if it comes. A code that it should not end with is a finding. */
+  runCommand(args: readonly string[], point?: CrashPoint | null): Promise<Ended>;
 }

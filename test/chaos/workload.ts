@@ -14,6 +14,8 @@ export interface Workload {
   step(): void;
   /** The files of these applications, or of some, are other files from now on. */
   changeFiles(ids?: readonly bigint[]): void;
+  /** Something is new about these, who are erased, and about whoever is listed beside them: a reading that met the latter met them too. */
+  changeAround(ids: ReadonlySet<bigint>): void;
   /** Whatever was held back shows. */
   finish(): void;
 }
@@ -65,6 +67,14 @@ export function createWorkload(accounts: readonly Advertiser[], random: Random):
       for (const account of accounts) {
         const chosen = wanted ?? Array.from({ length: 8 }, () => random.pick(idsOf(account)));
         for (const id of chosen) if (idsOf(account).includes(id)) changeFile(account, id);
+      }
+    },
+    changeAround(ids) {
+      for (const account of accounts) {
+        const listed = [...account.truth()].map(({ id }) => id);
+        const around = listed.filter((_, at) => [-1, 0, 1].some((by) => ids.has(listed[at + by] as bigint)));
+        for (const id of around) account.change(id, { jobReference: `${changeMark}${++number}` });
+        for (const id of around) if (ids.has(id)) changeFile(account, id);
       }
     },
     finish() {

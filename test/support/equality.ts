@@ -3,7 +3,10 @@ import type { Advertiser } from '../../src/sandbox/account.ts';
 import type { TestDatabase } from './test-database.ts';
 
 /** The differences, at most a few, in words; empty when every application is stored once and equal. */
-export async function findDifferences(database: TestDatabase, board: Advertiser): Promise<string[]> {
+export async function findDifferences(
+  database: Pick<TestDatabase, 'query'>,
+  board: Pick<Advertiser, 'advertiserId' | 'truth'>,
+): Promise<string[]> {
   const stored = new Map(
     (await database.query<StoredRow>(storedSql, [board.advertiserId])).map((row) => [row.application_id, row]),
   );
@@ -66,7 +69,7 @@ const storedSql = `
        ORDER BY f.kind COLLATE "C"), '[]')
      FROM intake.attachments f
      WHERE f.advertiser_id = a.advertiser_id AND f.application_id = a.application_id AND f.gone_at IS NULL) AS attachments
-  FROM intake.applications a WHERE a.advertiser_id = $1`;
+  FROM intake.applications a WHERE a.advertiser_id = $1 AND a.erased_at IS NULL`;
 
 function toFacts(row: StoredRow) {
   return {

@@ -41,7 +41,7 @@ export async function findFileDifferences(
   }
   for (const key of wanted) differences.push(`${key} is not in the store`);
   const [late] = await database.query(
-    `SELECT count(*)::int AS n FROM intake.applications WHERE ready_at IS NULL HAVING count(*) > 0`,
+    `SELECT count(*)::int AS n FROM intake.applications WHERE ready_at IS NULL AND erased_at IS NULL HAVING count(*) > 0`,
   );
   if (late) differences.push(`${late.n} applications are not ready`);
   return differences.slice(0, 6);

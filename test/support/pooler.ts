@@ -9,8 +9,17 @@ import { openScratch } from './blob-stores.ts';
 import { answers, eventually } from './embedded-root.ts';
 import { findFreePort } from './prefill-stage.ts';
 
+export interface Pooler extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  /** kill -9: every client loses its connection. */
+  kill(): Promise<void>;
+  /** Starts it again at the same port. */
+  start(): Promise<void>;
+}
+
 /** Opens the pooler; null where it is not installed. */
-export async function openPooler(target: string): Promise<({ readonly url: string } & AsyncDisposable) | null> {
+export async function openPooler(target: string, poolSize = 3): Promise<Pooler | null> {
   const { hostname, port, username, password, pathname } = new URL(target);
   const scratch = await openScratch();
   chmodSync(scratch.path, 0o755);
@@ -27,26 +36,45 @@ export async function openPooler(target: string): Promise<({ readonly url: strin
       'unix_socket_dir =',
       'auth_type = any',
       'pool_mode = transaction',
-      'default_pool_size = 3',
+      `default_pool_size = ${poolSize}`,
       'max_client_conn = 200',
+      // A server that was away is tried again after a second, not after 15.
+      'server_login_retry = 1',
     ].join('\n'),
   );
   const isRoot = process.getuid?.() === 0;
-  const child: ChildProcess = spawn('pgbouncer', [...(isRoot ? ['-u', 'nobody'] : []), file], { stdio: 'ignore' });
-  const failed = once(child, 'error');
-  const isThere = await Promise.race([once(child, 'spawn').then(() => true), failed.then(() => false)]);
-  if (!isThere) {
+  const url = `postgres://intake@127.0.0.1:${ownPort}${pathname}`;
+  let child: ChildProcess | null = null;
+
+  async function launch(): Promise<boolean> {
+    const started = spawn('pgbouncer', [...(isRoot ? ['-u', 'nobody'] : []), file], { stdio: 'ignore' });
+    const failed = once(started, 'error').then(() => false);
+    if (!(await Promise.race([once(started, 'spawn').then(() => true), failed]))) return false;
+    child = started;
+    return true;
+  }
+  async function kill(): Promise<void> {
+    if (child === null) return;
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
+    child = null;
+    await ended;
+  }
+
+  if (!(await launch())) {
     await scratch[Symbol.asyncDispose]();
     return null;
   }
-  const url = `postgres://intake@127.0.0.1:${ownPort}${pathname}`;
   if (!(await eventually(() => answers(url)))) throw new Error('The pooler does not answer.');
   return {
     url,
+    port: ownPort,
+    kill,
+    async start() {
+      if (child === null) await launch();
+    },
     async [Symbol.asyncDispose]() {
-      const ended = once(child, 'exit');
-      child.kill('SIGKILL');
-      await ended;
+      await kill();
       await scratch[Symbol.asyncDispose]();
     },
   };

@@ -1,0 +1,46 @@
+// Phase B, faults off: what a person would do is done once, side by side, and then everything must become equal by itself.
+// Answers what is still wrong when the patience is over.
+
+import { untilAnswering } from './cluster.ts';
+import { collectAll } from './orphans.ts';
+import type { Stage } from './stage.ts';
+import { untilEqual } from './truth.ts';
+
+export interface Recovered {
+  /** From the last fault until everything was equal. */
+  readonly tookMs: number;
+  readonly broken: readonly string[];
+}
+
+/** Ends every fault that is still on. */
+export async function endFaults({ accounts, proxies, cluster, pooler, spool, s3, workload }: Stage): Promise<void> {
+  for (const account of accounts) account.clearFaults();
+  for (const proxy of Object.values(proxies)) proxy.mode = 'open';
+  s3.clearFaults();
+  spool?.fill(false);
+  await cluster.start();
+  await untilAnswering(cluster);
+  await pooler?.start();
+  workload.finish();
+}
+
+/** Ends halts, finishes erasures, verifies, retries; then waits for equality, and has what nothing refers to collected. */
+export async function recover(stage: Stage, isHalted: boolean, patienceMs: number): Promise<Recovered> {
+  const { fleet, erasing, workload, runCommand, stopWell } = stage;
+  const quietAt = performance.now();
+  const renew = async () => {
+    await runCommand(['unhalt']);
+    // A halted account is asked again every three minutes; a restart asks at once. One that is armed still, or whose clock jumps, is no quiet worker.
+    const unfit = Array.from({ length: fleet.size }, (_, nth) => nth).filter(
+      (nth) => isHalted || nth === 0 || fleet.isSpecial(nth),
+    );
+    await Promise.all(unfit.map((nth) => stopWell(nth)));
+  };
+  await Promise.all([renew(), erasing.finish(), runCommand(['verify', '--full'])]);
+  workload.changeAround(erasing.ids());
+  await runCommand(['retry']);
+  const { differences } = await untilEqual(stage, patienceMs - (performance.now() - quietAt));
+  const tookMs = performance.now() - quietAt;
+  if (differences.length > 0) return { tookMs, broken: differences.map((line) => `P1, P3, P6: ${line}`) };
+  return { tookMs, broken: [...(await erasing.findBroken()), ...(await collectAll(stage))] };
+}
