@@ -6,7 +6,7 @@ import { openDatabase } from '../../src/store/database.ts';
 import { loadSchemaState, migrate } from '../../src/store/migrations.ts';
 import { runIntake } from '../support/intake.ts';
 import { syncBoard, toEnvironment } from '../support/syncing.ts';
-import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
+import { copyDatabase, openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 
 const { entries } = JSON.parse(readFileSync('migrations/meta/_journal.json', 'utf8')) as {
   entries: readonly { readonly tag: string; readonly when: number }[];
@@ -19,8 +19,10 @@ describe('migrations', () => {
     await using board = await openSandbox({ applications: 12 });
     board.fault({ kind: 'poison', on: 'list', json: '{"ID": null}' });
     await syncBoard(database, board);
-    for (const steps of entries.keys()) {
-      await using older = await openOlder(steps + 1);
+    await using bare = await openBare();
+    for (const { tag, when } of entries) {
+      await step(bare, tag, when);
+      await using older = await copyDatabase(bare);
       const before = await fillFrom(older, database);
       expect(Number(before.applications)).toBe(12);
       await migrate(older.url);
@@ -54,24 +56,22 @@ describe('migrations', () => {
   });
 });
 
-/** A database as the first so many migrations left it. */
-async function openOlder(steps: number): Promise<TestDatabase> {
-  const older = await openTestDatabase();
-  await older.query(`DROP SCHEMA IF EXISTS intake CASCADE`);
-  await older.query(`DROP SCHEMA IF EXISTS intake_analytics CASCADE`);
+/** A database before the first migration. */
+async function openBare(): Promise<TestDatabase> {
+  const bare = await openTestDatabase();
   // The migrator's own table is there before the first of them.
-  await older.query(
-    `CREATE SCHEMA intake; CREATE TABLE intake.migrations (id serial PRIMARY KEY, hash text NOT NULL, created_at bigint);
-     INSERT INTO intake.migrations (hash, created_at) SELECT 'earlier', w FROM unnest(ARRAY[${entries
-       .slice(0, steps)
-       .map(({ when }) => when)}]::bigint[]) AS w`,
+  await bare.query(
+    `DROP SCHEMA intake CASCADE; DROP SCHEMA intake_analytics CASCADE; CREATE SCHEMA intake;
+     CREATE TABLE intake.migrations (id serial PRIMARY KEY, hash text NOT NULL, created_at bigint)`,
   );
-  for (const { tag } of entries.slice(0, steps)) {
-    for (const statement of readFileSync(`migrations/${tag}.sql`, 'utf8').split('--> statement-breakpoint')) {
-      await older.query(statement);
-    }
+  return bare;
+}
+
+async function step(database: TestDatabase, tag: string, when: number): Promise<void> {
+  await database.query(`INSERT INTO intake.migrations (hash, created_at) VALUES ('earlier', ${when})`);
+  for (const statement of readFileSync(`migrations/${tag}.sql`, 'utf8').split('--> statement-breakpoint')) {
+    await database.query(statement);
   }
-  return older;
 }
 
 /** Copies what both schemas have in common; answers how many rows each table then holds. */
