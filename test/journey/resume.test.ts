@@ -9,7 +9,7 @@ import { openTcpGate } from '../support/tcp-gate.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 
 // INTAKE_RESUME_APPLICATIONS=200000 tries the size of a real account.
-const applications = Number(process.env.INTAKE_RESUME_APPLICATIONS ?? 1_200);
+const applications = Number(process.env.INTAKE_RESUME_APPLICATIONS ?? 800);
 const pageCap = applications > 10_000 ? 500 : 20;
 const kills = 5;
 
@@ -52,11 +52,15 @@ describe('a backfill that is killed five times', () => {
 });
 
 describe('a first round whose first answer is too long to be read whole', () => {
-  const long = { applications: 5_000, choices: { order: 'descending', pageCap: null } } as const;
+  async function openLongBoard(): Promise<Sandbox> {
+    const board = await openSandbox({ applications: 0, choices: { order: 'descending', pageCap: null } });
+    board.add(Array.from({ length: 400 }, () => ({ firstName: 'x'.repeat(9_000) })));
+    return board;
+  }
 
   test('and that is killed after its first page goes on with every range', { timeout: 120_000 }, async () => {
     await using database = await openTestDatabase();
-    await using board = await openSandbox(long);
+    await using board = await openLongBoard();
     const env = { ...toEnvironment(database, board), LEASE: '1s' };
     const { child, ended } = startIntake(['sync', '--no-files'], env);
     const watch = setInterval(async () => {
@@ -77,7 +81,7 @@ describe('a first round whose first answer is too long to be read whole', () => 
     timeout: 120_000,
   }, async () => {
     await using database = await openTestDatabase();
-    await using board = await openSandbox(long);
+    await using board = await openLongBoard();
     const broken = new Set<string>();
     const amidst = new WeakSet<Socket>();
     // Each has done its work by then, and nobody was told. What a transaction does between its first and its last word is undone.
@@ -107,7 +111,7 @@ function toStatement(said: Buffer): string | undefined {
 describe('a first round that is interrupted', () => {
   test('ends with 5, says how to go on, and the next round reads the rest before what is new', async () => {
     await using database = await openTestDatabase();
-    await using board = await openSandbox({ applications: 1_000, choices: { pageCap: 20, order: 'descending' } });
+    await using board = await openSandbox({ applications: 600, choices: { pageCap: 20, order: 'descending' } });
     const env = toEnvironment(database, board);
     const { child, ended } = startIntake(['sync', '--no-files'], env);
     const watch = setInterval(() => {
