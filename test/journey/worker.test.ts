@@ -87,7 +87,7 @@ describe('a worker', () => {
     board.fault({ kind: 'hang', on: 'list', times: null });
     await using settings = await openSettings(database, board);
     const child = spawn(process.execPath, ['test/support/worker-process.ts', 'worker'], {
-      env: { PATH: process.env.PATH ?? '', ...settings.env },
+      env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...settings.env },
       stdio: 'ignore',
     });
     expect(await once(child, 'exit')).toEqual([8, null]);
@@ -95,7 +95,9 @@ describe('a worker', () => {
 });
 
 describe('three workers of one database', () => {
-  test('together keep the rate, poll nobody twice, and leave nothing out when one of them is killed', async () => {
+  test('together keep the rate, poll nobody twice, and leave nothing out when one of them is killed', {
+    timeout: 90_000,
+  }, async () => {
     await using database = await openTestDatabase();
     const some = { applications: 25, choices: { pageCap: 5 } };
     await using board = await openSandbox({ ...some, advertisers: [some, some] });
