@@ -9,7 +9,7 @@ import { openTcpGate } from '../support/tcp-gate.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 
 // INTAKE_RESUME_APPLICATIONS=200000 tries the size of a real account.
-const applications = Number(process.env.INTAKE_RESUME_APPLICATIONS ?? 800);
+const applications = Number(process.env.INTAKE_RESUME_APPLICATIONS ?? 1_200);
 const pageCap = applications > 10_000 ? 500 : 20;
 const kills = 5;
 
