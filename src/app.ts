@@ -18,6 +18,7 @@ import type { DrainSummary } from './sync/drain-summary.ts';
 import { type Estimate, estimate } from './sync/estimate.ts';
 import { examineBlobs, examineDatabase, examineKey, examineSource, type Finding } from './sync/examine.ts';
 import { createPace, type TakeTurn } from './sync/pace.ts';
+import { type Patience, patiently } from './sync/patience.ts';
 import { requireKey } from './sync/privacy-key.ts';
 import { syncRound } from './sync/round.ts';
 import type { SweepDeps, SweepSummary, SweepTotals } from './sync/sweep.ts';
@@ -203,12 +204,11 @@ async function overAdvertisers(
   request: ReadingRequest,
   work: (deps: SweepDeps, account: Account, owner: string) => Promise<readonly SweepSummary[]>,
 ): Promise<ReadingOutcome> {
-  await using app = await openStoreOf(config, role, request.signal, {
-    patienceMs,
-    onWait: (trouble, waitMs) => request.onWait?.('database', trouble, waitMs),
-    crashPoint: request.crashPoint,
-  });
-  await requireKey(app.store);
+  const { signal, crashPoint } = request;
+  const onWait: Patience['onWait'] = (trouble, waitMs) => request.onWait?.('database', trouble, waitMs);
+  const patience = { patienceMs, signal, onWait };
+  await using app = await openStoreOf(config, role, signal, { ...patience, crashPoint });
+  await patiently(patience, () => requireKey(app.store));
   await using sources = new AsyncDisposableStack();
   const owner = `${role} on ${hostname()} (${process.pid}, ${randomUUID().slice(0, 8)})`;
   const paces = new Map<string, TakeTurn>();
@@ -229,7 +229,8 @@ async function overAdvertisers(
       const sweeps = await work(deps, account, owner);
       // Where nothing was to be read, what is known from earlier readings.
       const { advertiserId } =
-        sweeps.at(-1)?.advertiser ?? (await app.store.ensureAdvertiser(name, account.advertiserId));
+        sweeps.at(-1)?.advertiser ??
+        (await patiently(patience, () => app.store.ensureAdvertiser(name, account.advertiserId)));
       outcomes.push({ name, advertiserId, sweeps, trouble: null });
       if (advertiserId !== null) accounts.push({ name, advertiserId, source });
     } catch (trouble) {

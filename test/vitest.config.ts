@@ -21,6 +21,9 @@ export default defineConfig({
     setupFiles: ['test/support/leak-guard.ts'],
     // A process per file: signals, exit codes and what is left open belong to one file and to nobody else.
     pool: 'forks',
+    // Node runs the files as it runs the product, and finds them stripped and compiled: half a second of CPU less for every file.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
+    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, '../node_modules/.cache/intake') },
     // Files wait for the database and for timers more than for a core; the bound keeps their pools within the server's connections.
     maxWorkers: Math.min(8, availableParallelism() + 1),
     sequence: { sequencer: JourneysFirst },

@@ -132,7 +132,9 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
         expects: id,
       } as const;
       const landing = await fly(alone);
-      const { summary } = await commitLanding(store, request, advertiser, run, landing, outside(run));
+      const { summary } = await patiently(patience, () =>
+        commitLanding(store, request, advertiser, run, landing, outside(run)),
+      );
       if (summary.stale.length === 0) return;
     }
   }

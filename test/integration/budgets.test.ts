@@ -12,12 +12,12 @@ describe('reading again what is held', () => {
     { timeout: 120_000 },
     async (order) => {
       await using database = await openTestDatabase();
-      await using board = await openSandbox({ applications: 3_000, choices: { order } });
-      const [late] = [...board.truth()].slice(1_234, 1_235).map(({ id }) => id);
+      await using board = await openSandbox({ applications: 1_500, choices: { order } });
+      const [late] = [...board.truth()].slice(234, 235).map(({ id }) => id);
       board.remove(late ?? 0n);
       await using sweeping = await openSweeping(database, board);
       expect(await sweeping.read()).toMatchObject({ certificate: 'proven' });
-      board.choose({ pageCap: 100 });
+      board.choose({ pageCap: 50 });
       board.add([{ id: late ?? 0n }]);
       const again = await sweeping.read();
       expect(again).toMatchObject({ certificate: 'proven', added: 1 });

@@ -9,7 +9,8 @@ import { appendEvents, pruneEvents } from '../../src/store/events.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 
 function start(file: string, args: readonly string[], env: Record<string, string> = {}): ChildProcess {
-  return spawn(process.execPath, [file, ...args], { env: { PATH: process.env.PATH ?? '', ...env }, stdio: 'ignore' });
+  const { PATH = '', NODE_COMPILE_CACHE = '' } = process.env;
+  return spawn(process.execPath, [file, ...args], { env: { PATH, NODE_COMPILE_CACHE, ...env }, stdio: 'ignore' });
 }
 
 async function kill(child: ChildProcess): Promise<void> {

@@ -75,22 +75,27 @@ describe('the fence', () => {
 
   test('does not block a successor for ever: a transaction that stops working is ended by the server', async () => {
     await using database = await openTestDatabase();
-    await using paused = openDatabase({ url: database.url, role: 'test', idleInTransactionMs: 300 });
+    // Long enough for a busy machine to try once before the server's patience ends.
+    await using paused = openDatabase({ url: database.url, role: 'test', idleInTransactionMs: 1_500 });
     await using db = openDatabase({ url: database.url, role: 'test' });
     const lease = await claimLease(db, claim('one', 50));
+    const fenced = Promise.withResolvers<void>();
+    const succeeded = Promise.withResolvers<void>();
     const stuck = paused.transaction(async (tx) => {
       if (lease) await fence(tx, lease);
-      await sleep(1_500);
+      fenced.resolve();
+      await succeeded.promise;
       await tx.query('SELECT 1');
     });
     const outcome = stuck.then(
       () => 'committed',
       () => 'ended',
     );
-    await sleep(100);
+    await fenced.promise;
+    await sleep(60);
     expect(await claimLease(db, claim('two'))).toBeNull();
-    await sleep(600);
-    expect(await claimLease(db, claim('two'))).not.toBeNull();
+    await expect.poll(() => claimLease(db, claim('two')), { timeout: 20_000, interval: 100 }).not.toBeNull();
+    succeeded.resolve();
     expect(await outcome).toBe('ended');
   });
 });

@@ -6,7 +6,7 @@ import { loadSchemaState, migrate } from '../../src/store/migrations.ts';
 import { openSmallIntake } from '../support/draining.ts';
 import { runIntake } from '../support/intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
-import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
+import { copyDatabase, openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 
 const { entries } = JSON.parse(readFileSync('migrations/meta/_journal.json', 'utf8')) as {
   entries: readonly { readonly tag: string; readonly when: number }[];
@@ -40,8 +40,10 @@ describe('migrations', () => {
     const newer = [{ kind: 'resume', content: 'a newer resume', uploadedAt: Date.now() }];
     intake.board.change(first as bigint, { attachments: newer });
     await intake.sweep(true);
-    for (const steps of entries.keys()) {
-      await using older = await openOlder(steps + 1);
+    await using bare = await openBare();
+    for (const { tag, when } of entries) {
+      await step(bare, tag, when);
+      await using older = await copyDatabase(bare);
       const before = await fillFrom(older, database);
       expect(Number(before.applications)).toBe(12);
       expect(filled.filter((table) => before[table] === 0)).toEqual([]);
@@ -76,24 +78,22 @@ describe('migrations', () => {
   });
 });
 
-/** A database as the first so many migrations left it. */
-async function openOlder(steps: number): Promise<TestDatabase> {
-  const older = await openTestDatabase();
-  await older.query(`DROP SCHEMA IF EXISTS intake CASCADE`);
-  await older.query(`DROP SCHEMA IF EXISTS intake_analytics CASCADE`);
+/** A database before the first migration. */
+async function openBare(): Promise<TestDatabase> {
+  const bare = await openTestDatabase();
   // The migrator's own table is there before the first of them.
-  await older.query(
-    `CREATE SCHEMA intake; CREATE TABLE intake.migrations (id serial PRIMARY KEY, hash text NOT NULL, created_at bigint);
-     INSERT INTO intake.migrations (hash, created_at) SELECT 'earlier', w FROM unnest(ARRAY[${entries
-       .slice(0, steps)
-       .map(({ when }) => when)}]::bigint[]) AS w`,
+  await bare.query(
+    `DROP SCHEMA intake CASCADE; DROP SCHEMA intake_analytics CASCADE; CREATE SCHEMA intake;
+     CREATE TABLE intake.migrations (id serial PRIMARY KEY, hash text NOT NULL, created_at bigint)`,
   );
-  for (const { tag } of entries.slice(0, steps)) {
-    for (const statement of readFileSync(`migrations/${tag}.sql`, 'utf8').split('--> statement-breakpoint')) {
-      await older.query(statement);
-    }
+  return bare;
+}
+
+async function step(database: TestDatabase, tag: string, when: number): Promise<void> {
+  await database.query(`INSERT INTO intake.migrations (hash, created_at) VALUES ('earlier', ${when})`);
+  for (const statement of readFileSync(`migrations/${tag}.sql`, 'utf8').split('--> statement-breakpoint')) {
+    await database.query(statement);
   }
-  return older;
 }
 
 /** Copies what both schemas have in common; answers how many rows each table then holds. */

@@ -113,9 +113,10 @@ describe('whatever the source does', () => {
   });
 });
 
-/** More than the longest page; where a page holds one or two, two dozen are many pages already. */
+/** More than the longest page; where a page holds but a few, a few of them are many pages already. */
 function toCount({ pageCap }: Combination): number {
-  return typeof pageCap === 'number' && pageCap <= 2 ? 24 : 60;
+  if (typeof pageCap !== 'number' || pageCap > 7) return 60;
+  return pageCap > 2 ? 28 : 12;
 }
 
 /** One round over all accounts, as an operator with several of them runs it. */

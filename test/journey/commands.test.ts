@@ -23,12 +23,12 @@ describe('intake sync', () => {
     expect(first.stderr).toMatch(/files \d+ of \d+.*B/);
     expect(await findDifferences(database, board)).toEqual([]);
 
-    const again = await runIntake(['sync', '--json'], env);
+    const again = await callIntake(['sync', '--json'], env);
     expect(JSON.parse(again.stdout.trim().split('\n').at(-1) ?? '')).toMatchObject({
       advertisers: [{ name: 'default', advertiserId: String(board.advertiserId), added: 0, changed: 0, trouble: null }],
     });
 
-    const status = await runIntake(['status', '--json'], env);
+    const status = await callIntake(['status', '--json'], env);
     expect(JSON.parse(status.stdout)).toMatchObject({
       headline: expect.stringContaining('All is well: 120 applications'),
       problems: [],
@@ -155,8 +155,8 @@ describe('intake backfill', () => {
     board.add([{ attachments: [{ kind: 'resume', content: 'queued' }] }]);
     using blobs = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
     const env = toEnvironment(database, board, blobs.path);
-    expect((await runIntake(['sync', '--no-files'], env)).code).toBe(0);
-    const { code, stdout } = await runIntake(['backfill', '--gaps', '--json'], env);
+    expect((await callIntake(['sync', '--no-files'], env)).code).toBe(0);
+    const { code, stdout } = await callIntake(['backfill', '--gaps', '--json'], env);
     expect(code).toBe(0);
     expect(JSON.parse(stdout.trim().split('\n').at(-1) ?? '')).toMatchObject({
       advertisers: [{ advertiserId: String(board.advertiserId), requests: 0 }],
@@ -169,7 +169,7 @@ describe('intake backfill', () => {
     ['--before-id 1', 'nothing lies before its end'],
     ['--from 2026-02-01 --to 2026-01-01', 'its end lies before its beginning'],
   ])('of an empty range (%s) ends with 2 and says why', async ([range = '', why]) => {
-    const { code, stderr } = await runIntake(['backfill', ...range.split(' ')], {});
+    const { code, stderr } = await callIntake(['backfill', ...range.split(' ')], {});
     expect(code).toBe(2);
     expect(stderr).toContain(`The range is empty: ${why}.`);
   });

@@ -142,14 +142,14 @@ describe('files at the command line', { timeout: 60_000 + 30_000 * kills }, () =
         expect(killed, `kill ${kill + 1}`).toMatchObject({ code: null });
       }
       for (let round = 0; round < 5 && (await database.query('SELECT 1 FROM intake.downloads')).length > 0; round++) {
-        expect(await runIntake(['sync'], env)).toMatchObject({ code: 0 });
+        expect(await callIntake(['sync'], env)).toMatchObject({ code: 0 });
       }
     } finally {
       clearInterval(haste);
     }
     s3.behave();
     expect(await findFileDifferences(intake, 'json')).toEqual([]);
-    const verified = await runIntake(['verify', '--full', '--json'], env);
+    const verified = await callIntake(['verify', '--full', '--json'], env);
     expect(verified.code).toBe(0);
     expect(answer(verified.stdout)).toMatchObject({ missing: 0, damaged: 0, extra: 0 });
   });

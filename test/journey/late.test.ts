@@ -112,12 +112,12 @@ describe('an absurd id', () => {
 describe('a live round beside a backfill', () => {
   test('meets new applications at once, and neither blocks the other', { timeout: 60_000 }, async () => {
     await using database = await openTestDatabase();
-    await using board = await openSandbox({ applications: 700, choices: { pageCap: 20 } });
+    await using board = await openSandbox({ applications: 300, choices: { pageCap: 20 } });
     const env = toEnvironment(database, board);
     expect((await callIntake(['sync', '--no-files'], env)).code).toBe(0);
     board.clearRequests();
-    const { ended, child } = startIntake(['backfill', '--no-files'], { ...env, SOURCE_RATE: '25/s' });
-    while (board.requests().length < 10 && child.exitCode === null)
+    const { ended, child } = startIntake(['backfill', '--no-files'], { ...env, SOURCE_RATE: '4/s' });
+    while (board.requests().length < 3 && child.exitCode === null)
       await new Promise((resolve) => setTimeout(resolve, 5));
     const [newest] = board.add(1);
     expect(await callIntake(['sync', '--no-files'], env)).toMatchObject({ code: 0 });

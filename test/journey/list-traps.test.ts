@@ -6,7 +6,7 @@ import type { FaultPlan } from '../../src/sandbox/faults.ts';
 import { openSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/server.ts';
 import { findDifferences } from '../support/equality.ts';
 import { syncBoard } from '../support/syncing.ts';
-import { type TestDatabase, test } from '../support/test-database.ts';
+import { emptyDatabase, type TestDatabase, test } from '../support/test-database.ts';
 
 /** Rows after which everything is equal. */
 const equal: readonly (readonly [row: string, choices: Partial<Choices>, ...faults: FaultPlan[]])[] = [
@@ -38,7 +38,7 @@ const equal: readonly (readonly [row: string, choices: Partial<Choices>, ...faul
 
 describe('every application is stored once and equal when', () => {
   test.for(equal)('%s', async ([, choices, ...faults], { database }) => {
-    await emptied(database);
+    await emptyDatabase(database);
     await using board = await openSandbox({ applications: 10, choices });
     for (const fault of faults) board.fault(fault);
     await syncBoard(database, board);
@@ -50,7 +50,7 @@ describe('every application is stored once and equal when', () => {
     { xmlNamespace: 'prefixed', xmlNull: 'xsiNil', xmlOrder: 'reversed', xmlDates: 'milliseconds' },
     { xmlNamespace: 'default', xmlNull: 'absent', xmlOrder: 'sorted' },
   ] as const)('L18 XML comes as %o, and JSON afterwards changes nothing', async (choices, { database }) => {
-    await emptied(database);
+    await emptyDatabase(database);
     await using board = await openSandbox({ applications: 8, choices });
     await syncBoard(database, board, { env: { SOURCE_FORMAT: 'xml' } });
     expect(await findDifferences(database, board)).toEqual([]);
@@ -130,15 +130,8 @@ describe('the list', () => {
 });
 
 async function openBoard(database: TestDatabase, options: SandboxOptions): Promise<Sandbox> {
-  await emptied(database);
+  await emptyDatabase(database);
   return await openSandbox(options);
-}
-
-async function emptied(database: TestDatabase): Promise<void> {
-  await database.query(
-    `TRUNCATE intake.applications, intake.advertisers, intake.leases, intake.cursors, intake.quarantine, intake.events,
-       intake.sweeps, intake.ranges, intake.coverage, intake.readings CASCADE`,
-  );
 }
 
 /** One row and one event each. */

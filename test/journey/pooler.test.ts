@@ -2,7 +2,7 @@
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/sandbox/server.ts';
 import { findDifferences } from '../support/equality.ts';
-import { runIntake } from '../support/intake.ts';
+import { callIntake } from '../support/intake.ts';
 import { openPooler } from '../support/pooler.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';
 import { hireWorker, isRead, openSettings, probe, until } from '../support/worker.ts';
@@ -18,13 +18,13 @@ describe('behind a pooler in transaction mode, where one is installed', () => {
     await using one = await hireWorker(settings.env);
     await using _two = await hireWorker(settings.env);
     await until(async () => (await isRead(database, board)) && (await isRead(database, board.advertiser(20_000_002n))));
-    expect(await runIntake(['backfill'], settings.env)).toMatchObject({ code: 0 });
+    expect(await callIntake(['backfill'], settings.env)).toMatchObject({ code: 0 });
     board.add(3);
     await until(() => isRead(database, board));
     await until(async () => (await database.query(`SELECT 1 FROM intake.downloads`)).length === 0);
     for (const account of board.advertisers) expect(await findDifferences(database, account)).toEqual([]);
     expect(await probe(one, '/readyz')).toEqual({ status: 200, failed: [] });
-    expect(await runIntake(['status', '--check'], settings.env)).toMatchObject({ code: 0 });
+    expect(await callIntake(['status', '--check'], settings.env)).toMatchObject({ code: 0 });
     // What a session was told stays in it for the next client; the pooler's sessions were told nothing.
     const sessions = await database.query<{ n: number }>(
       `SELECT count(*)::int AS n FROM pg_locks l JOIN pg_stat_activity a USING (pid)

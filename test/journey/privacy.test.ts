@@ -64,11 +64,11 @@ describe('a person who is erased', { timeout: 180_000 }, () => {
     keep('worker', ended);
 
     for (const args of [['sync'], ['sync', '--recheck'], ['sync', '--recheck']]) {
-      const read = await runIntake(args, env);
+      const read = await (args.length === 1 ? runIntake : callIntake)(args, env);
       expect(read.code, read.stderr).toBe(0);
       keep(args.join(' '), read);
     }
-    const backfilled = await runIntake(['backfill', '--json'], env);
+    const backfilled = await callIntake(['backfill', '--json'], env);
     keep('backfill', backfilled);
     expect(answer(backfilled.stdout)).toMatchObject({
       advertisers: [{ certificate: 'proven', added: 0, changed: 0 }],
@@ -134,19 +134,19 @@ describe('with another PRIVACY_KEY', { timeout: 120_000 }, () => {
     board.fault({ kind: 'poison', on: 'list', times: null, json });
     using blobs = scratch();
     const env = toEnvironment(database, board, blobs.path);
-    await runIntake(['sync'], env);
-    const erased = await runIntake(['erase', '--email', zelda.email, '--yes'], env);
+    await callIntake(['sync'], env);
+    const erased = await callIntake(['erase', '--email', zelda.email, '--yes'], env);
     expect(erased.stdout).toContain('1 application, 1 element in quarantine');
 
     // Nobody else is held: the tombstones alone have to tell.
     const asked = board.requests().length;
     const other = { ...env, PRIVACY_KEY: 'another key than the one before' };
     for (const args of [['sync', '--recheck'], ['backfill'], ['quarantine', 'replay'], ['worker']]) {
-      const refused = await runIntake(args, other);
+      const refused = await callIntake(args, other);
       expect(refused, args.join(' ')).toMatchObject({ code: 2, stderr: expect.stringContaining('PRIVACY_KEY is not') });
     }
     expect(board.requests()).toHaveLength(asked);
-    await runIntake(['sync', '--recheck'], env);
+    await callIntake(['sync', '--recheck'], env);
     expect(board.requests().length).toBeGreaterThan(asked);
     expect(await findTraces({ database, folders: [blobs.path], words: [...words, zelda.email] })).toEqual([]);
   });
@@ -164,19 +164,19 @@ describe('an id that two advertisers use for different people', { timeout: 120_0
     const { env } = settings;
     using parent = scratch();
     const folder = join(parent.path, 'request');
-    expect((await runIntake(['sync'], env)).code).toBe(0);
+    expect((await callIntake(['sync'], env)).code).toBe(0);
     const loadHolders = () =>
       database.query(`SELECT advertiser_id FROM intake.applications WHERE erased_at IS NULL ORDER BY advertiser_id`);
 
     const eraseIt = ['erase', '--application', String(id), '--yes'];
     const exportIt = ['export', String(id), '--to', folder];
     for (const args of [eraseIt, ['erase', '--job-seeker', zelda.jobSeekerId, '--yes'], exportIt]) {
-      const refused = await runIntake(args, env);
+      const refused = await callIntake(args, env);
       expect(refused, args.join(' ')).toMatchObject({ code: 2, stderr: expect.stringContaining('--advertiser') });
     }
     expect(await loadHolders()).toHaveLength(2);
     expect(readdirSync(parent.path)).toEqual([]);
-    const dry = await runIntake(['erase', '--application', String(id), '--dry-run', '--json'], env);
+    const dry = await callIntake(['erase', '--application', String(id), '--dry-run', '--json'], env);
     expect(answer(dry.stdout).advertisers).toMatchObject([
       { counts: { applications: 1 } },
       { counts: { applications: 1 } },
@@ -188,11 +188,11 @@ describe('an id that two advertisers use for different people', { timeout: 120_0
       await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
       await store.beginErasure({ advertiserId: mine?.advertiserId ?? 0n, sought, by: 'test' });
     }
-    expect((await runIntake(eraseIt, env)).code).toBe(2);
-    const done = await runIntake([...eraseIt, '--advertiser', 'account-1'], env);
+    expect((await callIntake(eraseIt, env)).code).toBe(2);
+    const done = await callIntake([...eraseIt, '--advertiser', 'account-1'], env);
     expect(done).toMatchObject({ code: 0, stdout: expect.stringContaining('1 application') });
     expect(await loadHolders()).toEqual([{ advertiser_id: String(yours?.advertiserId) }]);
-    expect((await runIntake(exportIt, env)).code).toBe(0);
+    expect((await callIntake(exportIt, env)).code).toBe(0);
 
     // The accounts were given up, what was read from them is still held.
     const later = toEnvironment(database, board, settings.blobsPath);

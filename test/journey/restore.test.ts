@@ -2,8 +2,7 @@
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import pg from 'pg';
-import { describe, expect, inject } from 'vitest';
+import { describe, expect } from 'vitest';
 import { verifyOnce } from '../../src/app/files.ts';
 import { syncOnce } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
@@ -11,7 +10,7 @@ import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
 import { openScratch } from '../support/blob-stores.ts';
 import { findDifferences } from '../support/equality.ts';
 import { toEnvironment } from '../support/syncing.ts';
-import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
+import { copyDatabase, openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 
 function toOperator(database: TestDatabase, board: Sandbox, folder: string) {
   const needs = ['database', 'source', 'sync', 'privacy', 'blobs'] as const;
@@ -21,17 +20,6 @@ function toOperator(database: TestDatabase, board: Sandbox, folder: string) {
     sync: ({ recheck = false } = {}) => syncOnce(config, { recheck, files: true, signal }),
     verify: () => verifyOnce(config, { share: 1, signal }),
   };
-}
-
-/** A database as a backup holds it at this moment. */
-async function copyDatabase(database: TestDatabase): Promise<TestDatabase> {
-  const { serverUrl } = inject('template');
-  const name = new URL(database.url).pathname.slice(1);
-  const server = new pg.Client({ connectionString: serverUrl, application_name: 'test' });
-  await server.connect();
-  await server.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1`, [name]);
-  await server.end();
-  return await openTestDatabase({ serverUrl, name });
 }
 
 const loadStates = (database: TestDatabase) =>

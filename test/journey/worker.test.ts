@@ -88,7 +88,7 @@ describe('a worker', () => {
     board.fault({ kind: 'hang', on: 'list', times: null });
     await using settings = await openSettings(database, board);
     const child = spawn(process.execPath, ['test/support/worker-process.ts', 'worker'], {
-      env: { PATH: process.env.PATH ?? '', ...settings.env },
+      env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...settings.env },
       stdio: 'ignore',
     });
     expect(await once(child, 'exit')).toEqual([8, null]);

@@ -3,17 +3,18 @@ import { join } from 'node:path';
 import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import type { BlobStore } from '../../src/domain/blob.ts';
 import { openSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/server.ts';
-import { createSource } from '../../src/source/client.ts';
+import { createSource, type Source } from '../../src/source/client.ts';
 import { describeFile } from '../../src/source/file-description.ts';
 import type { HttpOptions } from '../../src/source/http.ts';
 import { parseScreens } from '../../src/source/screen.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { type DrainDeps, type DrainRequest, drain } from '../../src/sync/drain.ts';
 import type { DrainSummary } from '../../src/sync/drain-summary.ts';
+import { syncRound } from '../../src/sync/round.ts';
 import { openSpool } from '../../src/sync/spool.ts';
 import { openScratch } from './blob-stores.ts';
-import { syncBoard, testPrivacyKey } from './syncing.ts';
-import { openTestDatabase, type TestDatabase } from './test-database.ts';
+import { testPrivacyKey } from './syncing.ts';
+import { emptyDatabase, openTestDatabase, type TestDatabase } from './test-database.ts';
 
 /** An attachment as its row stands. */
 export interface FileRow {
@@ -56,10 +57,6 @@ export type DrainOptions = Partial<DrainRequest> & {
   readonly format?: 'json' | 'xml';
 };
 
-const emptySql = `TRUNCATE intake.applications, intake.advertisers, intake.leases, intake.cursors, intake.quarantine, intake.events,
-  intake.sweeps, intake.ranges, intake.coverage, intake.readings, intake.blobs, intake.hash_trust, intake.blob_store,
-  intake.erasures, intake.erasure_jobs, intake.audit, intake.prefills CASCADE`;
-
 /** Opens one; `blobs` where it shall not be a folder, `database` where a file's tests share one, which is emptied first. */
 export async function openSmallIntake(
   options: SandboxOptions & { readonly blobs?: BlobStore; readonly database?: TestDatabase } = {},
@@ -68,7 +65,7 @@ export async function openSmallIntake(
   const scratch = stack.use(await openScratch());
   const board = stack.use(await openSandbox({ applications: 0, ...options }));
   const database = options.database ?? stack.use(await openTestDatabase());
-  if (options.database) await database.query(emptySql);
+  if (options.database) await emptyDatabase(database);
   const blobs = options.blobs ?? stack.use(await openDiskBlobs(join(scratch.path, 'blobs')));
   const store = stack.use(openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) }));
   const spool = await openSpool(join(scratch.path, 'spool'), 64 * 1024 * 1024);
@@ -79,9 +76,8 @@ export async function openSmallIntake(
        FROM intake.attachments ORDER BY application_id, kind`,
     );
 
-  async function run(settings: DrainOptions = {}): Promise<DrainSummary> {
-    const { deps, http, format = 'json', ...request } = settings;
-    await using source = createSource({
+  const openSource = (format: 'json' | 'xml', http: Partial<HttpOptions> = {}): Source =>
+    createSource({
       url: board.url,
       credential: board.credential,
       format,
@@ -94,6 +90,17 @@ export async function openSmallIntake(
       retryDelayMs: 1,
       ...http,
     });
+
+  async function sweep(recheck = false): Promise<void> {
+    await using source = openSource('json');
+    const whose = { name: 'default', advertiserId: null, owner: 'test' };
+    const how = { leaseMs: 30_000, lagMs: 900_000, startAt: null, patienceMs: 0, signal: AbortSignal.timeout(60_000) };
+    await syncRound({ store, source }, { ...whose, ...how, recheck });
+  }
+
+  async function run(settings: DrainOptions = {}): Promise<DrainSummary> {
+    const { deps, http, format = 'json', ...request } = settings;
+    await using source = openSource(format, http);
     const accounts = [{ name: 'default', advertiserId: board.advertiserId, source }];
     return await drain(
       {
@@ -121,7 +128,7 @@ export async function openSmallIntake(
     store,
     blobs,
     folder: scratch.path,
-    sweep: async (recheck = false) => void (await syncBoard(database, board, { recheck })),
+    sweep,
     drain: run,
     hasten: async () =>
       // Past rows that a drain is about to end: waiting for several of them could be a deadlock.

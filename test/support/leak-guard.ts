@@ -3,6 +3,7 @@
 
 import type { ChildProcess } from 'node:child_process';
 import { subscribe } from 'node:diagnostics_channel';
+import { flushCompileCache } from 'node:module';
 import type { Server, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { aroundAll } from 'vitest';
@@ -76,6 +77,8 @@ const findOpen = createLeakGuard();
 
 // Around everything else in the file, its hooks and fixtures included.
 aroundAll(async (runFile) => {
+  // Vitest ends its processes by a signal, and then Node would not keep what it has compiled.
+  flushCompileCache();
   await runFile();
   const open = await findOpen();
   if (open.length > 0) throw new Error(`Left open:\n${open.map((line) => `- ${line}`).join('\n')}`);

@@ -11,12 +11,25 @@ export interface TcpGate extends AsyncDisposable {
   open(): Promise<void>;
 }
 
+export interface TcpGateOptions {
+  readonly shut?: boolean;
+  /** Asked about everything a client says: true breaks its connection when the server answers, before the client hears it. */
+  readonly breaks?: (said: Buffer, client: Socket) => boolean;
+}
+
 /** Opens a gate to the host and port of a URL; it is open at first unless told otherwise. */
-export async function openTcpGate(target: string, { shut = false } = {}): Promise<TcpGate> {
+export async function openTcpGate(target: string, { shut = false, breaks }: TcpGateOptions = {}): Promise<TcpGate> {
   const behind = new URL(target);
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
     const upstream = connect(Number(behind.port), behind.hostname);
+    client.on('data', (said) => {
+      upstream.write(said);
+      if (!breaks?.(said, client)) return;
+      upstream.unpipe(client).once('data', () => client.destroy());
+      upstream.resume();
+    });
+    upstream.pipe(client);
     for (const [one, other] of [
       [client, upstream],
       [upstream, client],
@@ -27,7 +40,6 @@ export async function openTcpGate(target: string, { shut = false } = {}): Promis
         sockets.delete(one);
         other.destroy();
       });
-      one.pipe(other);
     }
   });
   server.listen(0, '127.0.0.1');

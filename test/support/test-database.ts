@@ -56,6 +56,26 @@ export async function openTestDatabase({ serverUrl, name }: TestTemplate = injec
   };
 }
 
+/** Another one that is as this is now, as a backup would hold it. Every session of this one is ended. */
+export async function copyDatabase({ url }: TestDatabase): Promise<TestDatabase> {
+  const { serverUrl } = inject('template');
+  const name = new URL(url).pathname.slice(1);
+  await onServer(serverUrl, (server) =>
+    server.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1`, [name]),
+  );
+  return await openTestDatabase({ serverUrl, name });
+}
+
+/** Takes every row away: by deletes, since a TRUNCATE makes a hundred files anew (30 ms of CPU instead of 0.3). */
+export async function emptyDatabase(database: TestDatabase): Promise<void> {
+  const tables = await database.query<{ name: string }>(
+    `SELECT oid::regclass::text AS name FROM pg_class
+     WHERE relnamespace = 'intake'::regnamespace AND relkind = 'r' AND relname <> 'migrations'`,
+  );
+  const deletes = tables.map(({ name }) => `DELETE FROM ${name};`).join('');
+  await database.query(`BEGIN; SET LOCAL session_replication_role = replica; ${deletes} COMMIT`);
+}
+
 const graceMs = 500;
 
 /** Sessions that are still there after a moment: a closed socket takes the server a little while to notice. */
