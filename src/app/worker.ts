@@ -222,13 +222,14 @@ async function drainDue(
     return advertiserId === undefined ? [] : [{ ...account, advertiserId }];
   });
   if (ready.length === 0) return null;
-  const { signal, onStep, onWait, crashPoint } = watch;
+  const { signal, onStep, onWait, rest, crashPoint } = watch;
   const tellWait = (_name: string, trouble: Parameters<typeof onWait>[0]) => onWait(trouble);
   return await drainFiles(config, store, ready, {
     patienceMs: 0,
     signal,
     onFiles: onStep,
     onBytes: onStep,
+    rest,
     onWait: tellWait,
     crashPoint,
   });
