@@ -185,6 +185,26 @@ describe('a source that drips', () => {
   });
 });
 
+test('a pace that is slower than silence may last is no silence', async () => {
+  await using database = await openTestDatabase();
+  await using board = await openSandbox({ applications: 0 });
+  board.add([{ attachments: ['resume', 'coverLetter'].map((kind) => ({ kind, content: `a ${kind}` })) }]);
+  await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });
+  writeFileSync(settings.blobsPath, 'not a folder');
+  {
+    await using _reader = await hireWorker(settings.env);
+    await until(() => isRead(database, board));
+  }
+  rmSync(settings.blobsPath);
+  let isStuck = false;
+  const onStuck = () => {
+    isStuck = true;
+  };
+  await using _worker = await hireWorker({ ...settings.env, SOURCE_RATE: '12/m' }, { stuckMs: 3_000, onStuck });
+  await until(() => isStored(database, board));
+  expect(isStuck).toBe(false);
+});
+
 test('a store that takes longer for a file than silence may last is no silence', async () => {
   await using database = await openTestDatabase();
   await using board = await openSandbox({ applications: 0 });
