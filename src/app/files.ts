@@ -26,6 +26,8 @@ export interface FilesEvents {
   readonly onFiles?: ((totals: DrainTotals, queued: number) => void) | undefined;
   readonly onWait?: ((name: string, trouble: Trouble, waitMs: number) => void) | undefined;
   readonly onBytes?: (() => void) | undefined;
+  /** Waits for the store, which ends a put in which nothing moves by itself. */
+  readonly rest?: (<T>(waiting: Promise<T>) => Promise<T>) | undefined;
   /** For tests that end the process at named moments. */
   readonly crashPoint?: PassCrashPoint | undefined;
 }
@@ -45,16 +47,17 @@ export async function drainFiles(
   accounts: readonly DrainAccount[],
   request: FilesRequest,
 ): Promise<DrainSummary> {
-  const { patienceMs, signal, onFiles, onWait, onBytes } = request;
+  const { patienceMs, signal, onFiles, onWait, onBytes, rest = (waiting) => waiting } = request;
   const tellWait = (trouble: Trouble, waitMs: number) => onWait?.('files', trouble, waitMs);
   await using blobs = await patiently({ patienceMs, signal, onWait: tellWait }, () =>
-    openBlobsOf(config, store, signal),
+    rest(openBlobsOf(config, store, signal)),
   );
   const spool = await openSpoolOf();
   const { waiting } = await store.loadWaiting(accounts.map((one) => one.advertiserId));
   return await drain(
     {
-      ...{ store, blobs, accounts, spool, describeFile, parseScreens, onBytes },
+      ...{ store, accounts, spool, describeFile, parseScreens, onBytes },
+      blobs: { ...blobs, put: (...args) => rest(blobs.put(...args)) },
       loadSpoolBytes: spool.loadBytes,
       crashPoint: request.crashPoint,
       onStep: (totals) => onFiles?.(totals, waiting),

@@ -8,6 +8,7 @@ import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { toStatus } from '../domain/status.ts';
 import { SettingTrouble } from '../domain/trouble.ts';
 import type { Log } from '../log.ts';
+import type { Source } from '../source/client.ts';
 import { type Connections, openConnections } from '../source/http.ts';
 import { openQueueListener } from '../store/listening.ts';
 import { openStore, type Store } from '../store/store.ts';
@@ -220,16 +221,24 @@ async function drainDue(
   const due = await store.loadDueAdvertisers();
   const ready = accounts.flatMap((account) => {
     const advertiserId = due.get(account.name);
-    return advertiserId === undefined ? [] : [{ ...account, advertiserId }];
+    if (advertiserId === undefined) return [];
+    const { source } = account;
+    // However slow the pace, its turn comes, and whoever opens an answer waits for a limited time.
+    const resting = {
+      ...source,
+      openAttachment: (...args) => watch.rest(source.openAttachment(...args)),
+    } satisfies Source;
+    return [{ ...account, advertiserId, source: resting }];
   });
   if (ready.length === 0) return null;
-  const { signal, onStep, onWait, crashPoint } = watch;
+  const { signal, onStep, onWait, rest, crashPoint } = watch;
   const tellWait = (_name: string, trouble: Parameters<typeof onWait>[0]) => onWait(trouble);
   return await drainFiles(config, store, ready, {
     patienceMs: 0,
     signal,
     onFiles: onStep,
     onBytes: onStep,
+    rest,
     onWait: tellWait,
     crashPoint,
   });

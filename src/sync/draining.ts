@@ -13,6 +13,8 @@ export interface DrainWatch {
   readonly onStep: () => void;
   /** Storage, database or source make it wait. */
   readonly onWait: (trouble: Trouble) => void;
+  /** Waits for something that ends by itself, however long it takes. */
+  readonly rest: <T>(waiting: Promise<T>) => Promise<T>;
 }
 
 export interface DrainingDeps {
@@ -57,7 +59,12 @@ export function startDraining(deps: DrainingDeps, signal: AbortSignal): Draining
     for (let failures = 0; !signal.aborted; ) {
       const tell = createTeller(deps, 'drain');
       try {
-        const summary = await deps.drain({ signal, onStep: () => beat.move(), onWait });
+        const summary = await deps.drain({
+          signal,
+          onStep: () => beat.move(),
+          onWait,
+          rest: (waiting) => beat.rest(waiting),
+        });
         failures = 0;
         trouble = null;
         if (summary !== null) {

@@ -139,7 +139,7 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     count(`source: ${fault.kind}`);
     return () => account.clearFaults(number);
   }),
-  /** New files to fetch, and a clean end at half of the bytes for three of them: only Size tells. */
+  /** New files to fetch, and a clean end at half of the bytes for three of them: its Size tells that it is not whole. */
   cutFile: row('source', 3, [2_000, 8_000], async ({ accounts, workload }, random) => {
     const account = random.pick(accounts);
     const number = account.fault({

@@ -1,12 +1,13 @@
 // The worker among advertisers that misbehave and dependencies that come and go: nobody waits for another, and all of it recovers.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect } from 'vitest';
+import { describe, expect, vi } from 'vitest';
 import { runWorker } from '../../src/app/worker.ts';
 import { loadConfig } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
 import type { Advertiser } from '../../src/sandbox/account.ts';
 import { openSandbox } from '../../src/sandbox/server.ts';
+import { openStrictS3 } from '../support/strict-s3.ts';
 import { openTcpGate } from '../support/tcp-gate.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 import { hireWorker, isRead, openSettings, probe, until } from '../support/worker.ts';
@@ -182,6 +183,52 @@ describe('a source that drips', () => {
     expect(performance.now() - startedAt).toBeGreaterThan(4_000);
     expect(isStuck).toBe(false);
   });
+});
+
+test('a pace that is slower than silence may last is no silence', async () => {
+  await using database = await openTestDatabase();
+  await using board = await openSandbox({ applications: 0 });
+  board.add([{ attachments: ['resume', 'coverLetter'].map((kind) => ({ kind, content: `a ${kind}` })) }]);
+  await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });
+  writeFileSync(settings.blobsPath, 'not a folder');
+  {
+    await using _reader = await hireWorker(settings.env);
+    await until(() => isRead(database, board));
+  }
+  rmSync(settings.blobsPath);
+  let isStuck = false;
+  const onStuck = () => {
+    isStuck = true;
+  };
+  await using _worker = await hireWorker({ ...settings.env, SOURCE_RATE: '12/m' }, { stuckMs: 3_000, onStuck });
+  await until(() => isStored(database, board));
+  expect(isStuck).toBe(false);
+});
+
+test('a store that takes longer for a file than silence may last is no silence', async () => {
+  await using database = await openTestDatabase();
+  await using board = await openSandbox({ applications: 0 });
+  board.add([{ attachments: [{ kind: 'resume', content: 'a file' }] }]);
+  await using s3 = await openStrictS3();
+  const { secretAccessKey, accessKeyId } = s3.credentials;
+  vi.stubEnv('AWS_ACCESS_KEY_ID', accessKeyId);
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', secretAccessKey);
+  await using settings = await openSettings(database, board, {
+    SYNC_SCHEDULE: 'off',
+    BLOBS_URL: `s3://${s3.bucket}/files`,
+    S3_ENDPOINT: s3.endpoint,
+    S3_REGION: s3.region,
+    S3_FORCE_PATH_STYLE: 'true',
+  });
+  let isStuck = false;
+  const onStuck = () => {
+    isStuck = true;
+  };
+  s3.fail('PutObject', { kind: 'slow', delayMs: 5_000 }, 2);
+  await using _worker = await hireWorker(settings.env, { stuckMs: 3_000, onStuck });
+  await until(async () => (await isRead(database, board)) && (await isStored(database, board)), 40_000);
+  expect(isStuck).toBe(false);
+  vi.unstubAllEnvs();
 });
 
 describe('what is new', () => {
