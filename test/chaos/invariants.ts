@@ -116,8 +116,10 @@ const firstFiles = new WeakMap<Stage, Map<string, string | null>>();
 
 /** Stored files with bytes that the source never had: cut ones, and those of another application. */
 async function findStrangeBytes(stage: Stage): Promise<string[]> {
-  const rows = await stage.cluster.query<{ application_id: string; kind: string; sha256: string }>(
-    `SELECT application_id, kind, sha256 FROM intake.attachments WHERE state = 'stored' AND kind <> 'screen'`,
+  const rows = await stage.cluster.query<{ application_id: string; kind: string; sha256: string; facts: unknown }>(
+    `SELECT a.application_id, a.kind, a.sha256, jsonb_build_object('size', a.size_bytes, 'stored', b.size_bytes, 'notes', a.notes,
+       'linked', a.linked, 'version', a.version) AS facts
+     FROM intake.attachments a LEFT JOIN intake.blobs b USING (advertiser_id, sha256) WHERE a.state = 'stored' AND a.kind <> 'screen'`,
   );
   const first = firstFiles.get(stage) ?? new Map<string, string | null>();
   firstFiles.set(stage, first);
@@ -137,7 +139,8 @@ async function findStrangeBytes(stage: Stage): Promise<string[]> {
   return strange
     .slice(0, 3)
     .map(
-      ({ application_id, kind }) => `P6: the bytes of ${kind} of ${application_id} are none that the source ever had`,
+      ({ application_id, kind, facts }) =>
+        `P6: the bytes of ${kind} of ${application_id} are none that the source ever had: ${JSON.stringify(facts)}`,
     );
 }
 

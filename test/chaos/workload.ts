@@ -8,7 +8,7 @@ import type { Random } from '../support/random.ts';
 export interface Workload {
   /** Ids that showed after higher ones did: a cursor may rightly be beyond them. */
   readonly late: ReadonlySet<bigint>;
-  /** The sha256 of every file that was ever put there by a change. */
+  /** The sha256 of every file that was put there by a change, or gave way to one. */
   readonly digests: ReadonlySet<string>;
   /** Something happens. */
   step(): void;
@@ -37,6 +37,9 @@ export function createWorkload(accounts: readonly Advertiser[], random: Random):
   const show = (account: Advertiser, shownIds: readonly bigint[]) => young.push({ account, ids: shownIds });
   const changeFile = (account: Advertiser, id: bigint) => {
     number += 1;
+    // The file before it may have been fetched already, and whoever compares may not have seen it yet.
+    const { attachments = [] } = [...account.truth()].find((one) => one.id === id) ?? {};
+    for (const { sha256 } of attachments) if (sha256 !== null) digests.add(sha256);
     const content = `document ${number} ${'.'.repeat(random.between(10, 3_000))}`;
     digests.add(createHash('sha256').update(content).digest('hex'));
     own.set(id, { content, uploadedAt: Date.now() });
