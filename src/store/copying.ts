@@ -28,26 +28,27 @@ function toEscaped(text: string): string {
   return text.replace(/[\\\t\n\r]/g, (letter) => letters[letter] ?? letter);
 }
 
-/** So many lines are sent at once: a page without an end is not held a second time as bytes. */
-const linesAtOnce = 500;
-
-/** Brings rows into their tables in the order given. Inside a transaction: one row that is refused, and none of them is there. */
+/**
+ * Brings rows into their tables in the order given. Inside a transaction: one row that is refused, and none of them is there. Nothing is
+ * waited for between the tables: the server reads on when it is ready, whatever this process is doing, and drops what follows a refusal.
+ */
 export async function copyInto(client: pg.ClientBase, copies: readonly Copy[]): Promise<void> {
-  const waiting = copies.filter(({ lines }) => lines.length > 0);
-  if (waiting.length === 0) return;
-  const sql = waiting.map(({ into }) => `COPY ${into} FROM STDIN`).join(';');
+  const filled = copies.filter(({ lines }) => lines.length > 0);
+  if (filled.length === 0) return;
   await new Promise<void>((resolve, reject) => {
     client.query({
       callback: (error?: Error | null) => (error ? reject(error) : resolve()),
-      submit: (connection: pg.Connection) => connection.query(sql),
-      // The server asks for one table after the other. What it refuses ends the whole message, and what was sent meanwhile is dropped.
-      handleCopyInResponse(connection: CopyConnection) {
-        const lines = waiting.shift()?.lines ?? [];
-        for (let at = 0; at < lines.length; at += linesAtOnce) {
-          connection.sendCopyFromChunk(Buffer.from(`${lines.slice(at, at + linesAtOnce).join('\n')}\n`));
+      submit(plain: pg.Connection) {
+        const connection = plain as CopyConnection;
+        connection.stream.cork();
+        connection.query(filled.map(({ into }) => `COPY ${into} FROM STDIN`).join(';'));
+        for (const { lines } of filled) {
+          connection.sendCopyFromChunk(Buffer.from(`${lines.join('\n')}\n`));
+          connection.endCopyFrom();
         }
-        connection.endCopyFrom();
+        connection.stream.uncork();
       },
+      handleCopyInResponse: () => undefined,
       handleCommandComplete: () => undefined,
       handleError(error: Error) {
         this.callback(error);
@@ -60,7 +61,7 @@ export async function copyInto(client: pg.ClientBase, copies: readonly Copy[]): 
 }
 
 /** What node-postgres' connections can do and their types leave out. */
-interface CopyConnection {
+interface CopyConnection extends pg.Connection {
   sendCopyFromChunk(chunk: Buffer): void;
   endCopyFrom(): void;
 }
