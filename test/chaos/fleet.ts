@@ -183,9 +183,9 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
         await Promise.race([ended, sleep(300_000, undefined, { ref: false })]);
       }
       const tookMs = performance.now() - startedAt;
-      // Before it listens to signals there is nothing yet to give back, and the signal alone ends it. On its way out it may meet its moment.
-      const isFine =
-        (isYoung && child.signalCode === 'SIGTERM') || (child.signalCode === 'SIGKILL' && !killed.has(child));
+      // Before it listens to signals there is nothing yet to give back, and the signal alone ends it. On its way out it may meet its
+      // moment, or another fault.
+      const isFine = (isYoung && child.signalCode === 'SIGTERM') || child.signalCode === 'SIGKILL';
       if (child.exitCode === null && child.signalCode === null) {
         killed.add(child);
         child.kill('SIGKILL');
