@@ -186,6 +186,22 @@ describe('a source that drips', () => {
   });
 });
 
+test('a clock that is set to two days later is no silence', async () => {
+  await using database = await openTestDatabase();
+  await using board = await openSandbox({ applications: 0 });
+  await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });
+  let isStuck = false;
+  const onStuck = () => {
+    isStuck = true;
+  };
+  await using _worker = await hireWorker(settings.env, { stuckMs: 20_000, onStuck });
+  const now = Date.now;
+  const set = vi.spyOn(Date, 'now').mockImplementation(() => now() + 2 * 86_400_000);
+  await sleep(1_200);
+  set.mockRestore();
+  expect(isStuck).toBe(false);
+});
+
 test('a pace that is slower than silence may last is no silence', async () => {
   await using database = await openTestDatabase();
   await using board = await openSandbox({ applications: 0 });
