@@ -186,19 +186,22 @@ describe('a source that drips', () => {
   });
 });
 
-test('a clock that is set to two days later is no silence', async () => {
+test('a clock that is set to two days later while an answer drips is no silence', async () => {
   await using database = await openTestDatabase();
-  await using board = await openSandbox({ applications: 0 });
+  await using board = await openSandbox({ applications: 1 });
+  board.fault({ kind: 'drip', on: 'list', times: 1, pieceBytes: 500, everyMs: 1_500 });
   await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });
   let isStuck = false;
   const onStuck = () => {
     isStuck = true;
   };
-  await using _worker = await hireWorker(settings.env, { stuckMs: 20_000, onStuck });
+  let aheadMs = 0;
   const now = Date.now;
-  const set = vi.spyOn(Date, 'now').mockImplementation(() => now() + 2 * 86_400_000);
-  await sleep(1_200);
-  set.mockRestore();
+  using _clock = vi.spyOn(Date, 'now').mockImplementation(() => now() + aheadMs);
+  await using _worker = await hireWorker(settings.env, { stuckMs: 10_000, onStuck });
+  await until(async () => board.requests().length > 0);
+  aheadMs = 2 * 86_400_000;
+  await until(() => isRead(database, board));
   expect(isStuck).toBe(false);
 });
 
