@@ -67,7 +67,9 @@ export function openDatabase(options: DatabaseOptions): Database {
   pool.on('connect', (client) => client.on('error', ignore));
 
   const begin = [
-    'BEGIN',
+    // Whoever holds a lock must see what its holder before wrote: rows that were only locked raise no conflict in a snapshot, so with
+    // another default two settlements of one application would each miss the other.
+    'BEGIN ISOLATION LEVEL READ COMMITTED',
     `SET LOCAL statement_timeout = ${statementTimeoutMs}`,
     `SET LOCAL lock_timeout = ${options.lockTimeoutMs ?? 15_000}`,
     `SET LOCAL idle_in_transaction_session_timeout = ${options.idleInTransactionMs ?? 20_000}`,

@@ -100,6 +100,21 @@ describe('the fence', () => {
   });
 });
 
+describe('a transaction', () => {
+  test('sees what others have committed meanwhile, whatever the default of the server', async () => {
+    await using database = await openTestDatabase();
+    const name = new URL(database.url).pathname.slice(1);
+    await database.query(`ALTER DATABASE "${name}" SET default_transaction_isolation = 'repeatable read'`);
+    await using db = openDatabase({ url: database.url, role: 'test', connections: 2 });
+    const count = `SELECT count(*)::int AS n FROM intake.advertisers`;
+    await db.transaction(async (tx) => {
+      expect(await tx.query(count)).toEqual([{ n: 0 }]);
+      await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('seven', 7)`);
+      expect(await tx.query(count)).toEqual([{ n: 1 }]);
+    });
+  });
+});
+
 describe('a conflict with another transaction', () => {
   test('that outlasts its repeats is a database that cannot take work now, not a mistake of ours', async ({
     database,
