@@ -33,7 +33,7 @@ async function findAll(stage: Stage): Promise<string[]> {
     // The source shows the erased still; that they are gone is erasing.ts's.
     const account = {
       advertiserId: one.advertiserId,
-      truth: () => [...one.truth()].filter(({ id }) => !erased.has(id)),
+      truth: () => [...one.truth()].filter(({ id }) => !erased.has(`${one.advertiserId}/${id}`)),
     };
     differences.push(...(await findDifferences(stage.cluster, account)));
     if (differences.length === 0) differences.push(...(await findFilesOf(stage, account)));
@@ -42,11 +42,12 @@ async function findAll(stage: Stage): Promise<string[]> {
   return differences.length > 0 ? differences : await findLeft(stage);
 }
 
-async function loadErased({ cluster }: Stage): Promise<Set<bigint>> {
-  const rows = await cluster.query<{ id: string }>(
-    `SELECT application_id AS id FROM intake.applications WHERE erased_at IS NOT NULL`,
+/** Two accounts may use one id for different people. */
+async function loadErased({ cluster }: Stage): Promise<Set<string>> {
+  const rows = await cluster.query<{ name: string }>(
+    `SELECT advertiser_id || '/' || application_id AS name FROM intake.applications WHERE erased_at IS NOT NULL`,
   );
-  return new Set(rows.map(({ id }) => BigInt(id)));
+  return new Set(rows.map(({ name }) => name));
 }
 
 async function findFilesOf(stage: Stage, account: Pick<Advertiser, 'advertiserId'>): Promise<string[]> {
