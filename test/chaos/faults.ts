@@ -41,6 +41,11 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     fleet.kill(random.between(0, 99), toArming(random, nextPoint));
     return nothing;
   }),
+  /** A worker that stops inside a page's transaction for two leases: only the fence keeps its lane from changing hands under it. */
+  pausePage: row('process', 3, [0, 0], async ({ fleet }, random) => {
+    fleet.kill(random.between(0, 99), { point: random.pick(['pageCompared', 'pageWritten']), count: 1, stop: true });
+    return nothing;
+  }),
   pause: row('process', 4, [0, 0], async ({ fleet, count }, random) => {
     count('pauses');
     const paused = fleet.pause(random.between(0, 99), 2 * leaseMs + random.between(200, 1_500));
