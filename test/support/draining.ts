@@ -134,7 +134,7 @@ export async function openSmallIntake(
       // Past rows that a drain is about to end: waiting for several of them could be a deadlock.
       void (await database.query(
         `UPDATE intake.downloads SET due_at = now() WHERE ctid = ANY (ARRAY(
-           SELECT ctid FROM intake.downloads WHERE lease_token IS NULL FOR UPDATE SKIP LOCKED))`,
+           SELECT ctid FROM intake.downloads WHERE lease_token IS NULL AND due_at > now() FOR UPDATE SKIP LOCKED))`,
       )),
     files,
     async file() {
