@@ -64,7 +64,13 @@ function toChoices(random: Random): Partial<Choices> {
 }
 
 /** What no plan is without, and when, as a share of its length: what is erased and collected must have come first. */
-const always: Readonly<Record<string, number>> = { crashPoint: 0.05, cutFile: 0.15, collect: 0.25, erase: 0.4, pausePage: 0.55 };
+const always: Readonly<Record<string, number>> = {
+  crashPoint: 0.05,
+  cutFile: 0.15,
+  collect: 0.25,
+  erase: 0.4,
+  pausePage: 0.55,
+};
 
 /** One fault every second or two; most pass soon, and the last of them before the end. */
 function toSchedule(random: Random, lengthMs: number, only: readonly string[]): PlannedFault[] {
