@@ -79,11 +79,11 @@ function openTree(): Product {
     const filter = (from: string) => !from.slice(path.length).includes('/node_modules');
     cpSync(path, join(app, path), { recursive: true, filter });
   }
-  setModes(root, 0o555, 0o444);
-  chmodSync(node, 0o555);
   // Outside what it may not write to: compiled modules, so that not every start pays for stripping and compiling all of them.
   const cache = join(root, 'cache');
   mkdirSync(cache);
+  setModes(root, 0o555, 0o444);
+  chmodSync(node, 0o555);
   chmodSync(cache, 0o777);
   const isRoot = process.getuid?.() === 0;
   const user = isRoot ? { uid: 65_534, gid: 65_534 } : {};
