@@ -26,7 +26,7 @@ describe('the deployed product', () => {
     database,
   }) => {
     await using board = await openSandbox({ applications: 40 });
-    const env = { ...toEnvironment(database, board), BLOBS_URL: 'file:/tmp/blobs' };
+    const env = { ...toEnvironment(database, board), BLOBS_URL: `file:${product.scratch}/blobs` };
     const before = await product.node([main, 'status', '--check'], env);
     expect(before).toMatchObject({ code: 8, stdout: expect.stringContaining('No advertiser has been read yet') });
     expect(await product.node([main, 'sync'], env)).toMatchObject({

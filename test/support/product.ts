@@ -17,6 +17,8 @@ const run = promisify(execFile);
 export interface Product extends AsyncDisposable {
   /** Which of the two it is. */
   readonly form: 'image' | 'tree';
+  /** A folder that it may write to. */
+  readonly scratch: string;
   /** Runs a program inside with an environment of its own, to its end. */
   node(args: readonly string[], env?: Record<string, string>): Promise<Ended>;
   /** Starts a program inside; `stop` asks it to end, as a supervisor does. */
@@ -53,6 +55,7 @@ async function openImage(): Promise<Product> {
   };
   return {
     form: 'image',
+    scratch: '/tmp',
     node: (args, env = {}) => collect(start('docker', toRun(args, env))),
     start(args, env) {
       const name = `intake-test-${randomBytes(4).toString('hex')}`;
@@ -81,10 +84,11 @@ function openTree(): Product {
   }
   // Outside what it may not write to: compiled modules, so that not every start pays for stripping and compiling all of them.
   const cache = join(root, 'cache');
-  mkdirSync(cache);
+  const scratch = join(root, 'scratch');
+  for (const folder of [cache, scratch]) mkdirSync(folder);
   setModes(root, 0o555, 0o444);
   chmodSync(node, 0o555);
-  chmodSync(cache, 0o777);
+  for (const folder of [cache, scratch]) chmodSync(folder, 0o777);
   const isRoot = process.getuid?.() === 0;
   const user = isRoot ? { uid: 65_534, gid: 65_534 } : {};
   const startHere = (args: readonly string[], env: Record<string, string>) =>
@@ -95,6 +99,7 @@ function openTree(): Product {
     });
   return {
     form: 'tree',
+    scratch,
     node: (args, env = {}) => collect(startHere(args, env)),
     start(args, env) {
       const child = startHere(args, env);
