@@ -137,7 +137,7 @@ async function insertNew(
 }
 
 /** An id below the cursor that shows only now was late: by how much, the next higher id tells, which was there before it. */
-async function noteLateness(tx: Transaction, page: PageCommit, fresh: readonly Application[]): Promise<void> {
+async function noteLateness(tx: Queryable, page: PageCommit, fresh: readonly Application[]): Promise<void> {
   await tx.query(
     `WITH late AS (
        SELECT max(extract(epoch FROM now() - passed.first_seen_at) * 1000)::bigint AS ms
@@ -154,7 +154,7 @@ async function noteLateness(tx: Transaction, page: PageCommit, fresh: readonly A
   );
 }
 
-async function unmarkAbsent(tx: Transaction, advertiserId: bigint, ids: readonly bigint[]): Promise<void> {
+async function unmarkAbsent(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<void> {
   await tx.query(
     `UPDATE intake.applications SET absent_since = NULL, missing_since = NULL
      WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])`,
@@ -164,7 +164,7 @@ async function unmarkAbsent(tx: Transaction, advertiserId: bigint, ids: readonly
 
 /** Of those that are not held, erased ones (their row was lost, not their tombstone) come back as an id and a date, and nothing more. */
 async function withoutErased(
-  tx: Transaction,
+  tx: Queryable,
   key: KeyObject,
   { advertiserId }: PageCommit,
   fresh: readonly Application[],
@@ -196,7 +196,7 @@ async function resolveElements(
 }
 
 /** Keeps what is no application, whole, unless it was erased. The same element counts up, at most once per sweep. */
-async function quarantine(tx: Transaction, key: KeyObject, page: PageCommit, sweepId: bigint): Promise<number> {
+async function quarantine(tx: Queryable, key: KeyObject, page: PageCommit, sweepId: bigint): Promise<number> {
   if (page.rejects.length === 0) return 0;
   const prints = page.rejects.map((r) => hash('sha256', r.rawText ?? r.raw));
   const erased = await findErased(tx, key, page.advertiserId, 'quarantine', prints);
@@ -222,7 +222,7 @@ async function quarantine(tx: Transaction, key: KeyObject, page: PageCommit, swe
 }
 
 /** Remembers that a request numbered `seq` has seen these ids, for changes that a slower, older request may still bring (P5). */
-async function recordReading(tx: Transaction, page: PageCommit): Promise<void> {
+async function recordReading(tx: Queryable, page: PageCommit): Promise<void> {
   const ids = page.applications.map((a) => a.id);
   await tx.query(
     `WITH old AS (
