@@ -6,6 +6,7 @@ import { type CrashPoint, crashPoints } from '../../src/domain/crash-point.ts';
 import type { Random } from '../support/random.ts';
 import type { Fault as StorageFault } from '../support/strict-s3.ts';
 import { untilAnswering } from './cluster.ts';
+import { during, type End, findWriter, lockTable, withSetting } from './database-faults.ts';
 import type { Arming } from './fleet.ts';
 import { playCollection } from './orphans.ts';
 import type { ProxyMode, TcpProxy } from './proxy.ts';
@@ -24,8 +25,6 @@ interface FaultRow {
   readonly needs?: keyof Pick<Plan, 'onSmallDisk' | 'pooled' | 'onSmallSpool'>;
 }
 
-type End = () => Promise<unknown> | unknown;
-
 const nothing: End = () => {};
 
 /** What a worker dies at. Migrations are armed at a run's start, since a database is migrated once; the rest belongs to commands. */
@@ -41,10 +40,19 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     fleet.kill(random.between(0, 99), toArming(random, nextPoint));
     return nothing;
   }),
-  /** A worker that stops inside a page's transaction for two leases: only the fence keeps its lane from changing hands under it. */
-  pausePage: row('process', 3, [0, 0], async ({ fleet }, random) => {
-    fleet.kill(random.between(0, 99), { point: random.pick(['pageCompared', 'pageWritten']), count: 1, stop: true });
-    return nothing;
+  /**
+   * A worker that stops for two leases while its page waits for a table: the transaction is not idle, so no limit of the server ends it,
+   * and only the fence keeps its lane from changing hands under it.
+   */
+  pausePage: row('process', 3, [0, 0], async (stage) => {
+    const waitMs = 2_000;
+    const forMs = 2 * leaseMs + 1_500;
+    const unlocked = await lockTable(stage, 'ranges', waitMs + forMs, 'EXCLUSIVE');
+    const nth = await findWriter(stage, waitMs);
+    if (nth === null) return null;
+    stage.count('pages paused');
+    const paused = stage.fleet.pause(nth, forMs);
+    return () => Promise.all([paused, unlocked()]);
   }),
   pause: row('process', 4, [0, 0], async ({ fleet, count }, random) => {
     count('pauses');
@@ -234,40 +242,6 @@ export function toArming(random: Random, nextPoint: Stage['nextPoint']): Arming 
 
 function row(kind: FaultClass, weight: number, lastsMs: readonly [number, number], begin: FaultRow['begin']): FaultRow {
   return { class: kind, weight, lastsMs, begin };
-}
-
-/** Repeats the work until the end is asked for. */
-async function during(work: () => Promise<unknown>): Promise<End> {
-  let isOver = false;
-  const repeated = (async () => {
-    while (!isOver) await work().catch(() => sleep(50));
-  })();
-  return () => {
-    isOver = true;
-    return repeated;
-  };
-}
-
-/** A setting that every new connection of the workers begins with; those that they have are ended, here and at the end. */
-async function withSetting({ cluster, name }: Stage, setting: string, value: string): Promise<End> {
-  const renew = () =>
-    cluster.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'worker%'`);
-  await cluster.query(`ALTER ROLE chaos_worker IN DATABASE ${name} SET ${setting} = '${value}'`);
-  await renew();
-  return async () => {
-    await cluster.query(`ALTER ROLE chaos_worker IN DATABASE ${name} RESET ${setting}`);
-    await renew();
-  };
-}
-
-async function lockTable({ cluster }: Stage, table: string, forMs: number): Promise<End> {
-  const held = cluster
-    .query(
-      `DO $$ BEGIN IF to_regclass('intake.${table}') IS NOT NULL THEN
-         LOCK TABLE intake.${table} IN ACCESS EXCLUSIVE MODE; PERFORM pg_sleep(${forMs / 1_000}); END IF; END $$`,
-    )
-    .catch(() => {});
-  return () => held;
 }
 
 /** What the network between the workers and one of the three may do. */

@@ -78,6 +78,8 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
   const ending = new WeakSet<ChildProcess>();
   const paused = new WeakSet<ChildProcess>();
   const killed = new WeakSet<ChildProcess>();
+  /** Stopped at a named moment: whoever is killed meanwhile is another, or nobody would see what it does when it goes on. */
+  const resting = new WeakSet<ChildProcess>();
   const pick = (nth: number): Member => members[nth % members.length] as Member;
 
   function start(name: string, args: readonly string[], extra: Record<string, string>): ChildProcess {
@@ -124,7 +126,9 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
       await sleep(60);
       if (paused.has(child) || !isStopped(child.pid)) continue;
       onFired(point);
+      resting.add(child);
       await onStopped(point);
+      resting.delete(child);
       child.kill('SIGCONT');
       return;
     }
@@ -152,7 +156,8 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
       launchMember(member, extra);
     },
     kill(nth, arming = null, extra = {}) {
-      const member = pick(nth);
+      const awake = members.filter(({ child }) => !resting.has(child));
+      const member = awake[nth % awake.length] ?? pick(nth);
       ending.add(member.child);
       killed.add(member.child);
       member.child.kill('SIGKILL');

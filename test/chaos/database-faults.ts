@@ -1,0 +1,58 @@
+// What faults do to the database: settings that the workers' connections begin with, tables that are locked, work that is repeated.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Stage } from './stage.ts';
+
+/** Ends a fault. */
+export type End = () => Promise<unknown> | unknown;
+
+/** Repeats the work until the end is asked for. */
+export async function during(work: () => Promise<unknown>): Promise<End> {
+  let isOver = false;
+  const repeated = (async () => {
+    while (!isOver) await work().catch(() => sleep(50));
+  })();
+  return () => {
+    isOver = true;
+    return repeated;
+  };
+}
+
+/** A setting that every new connection of the workers begins with; those that they have are ended, here and at the end. */
+export async function withSetting({ cluster, name }: Stage, setting: string, value: string): Promise<End> {
+  const renew = () =>
+    cluster.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'worker%'`);
+  await cluster.query(`ALTER ROLE chaos_worker IN DATABASE ${name} SET ${setting} = '${value}'`);
+  await renew();
+  return async () => {
+    await cluster.query(`ALTER ROLE chaos_worker IN DATABASE ${name} RESET ${setting}`);
+    await renew();
+  };
+}
+
+export async function lockTable(
+  { cluster }: Stage,
+  table: string,
+  forMs: number,
+  mode = 'ACCESS EXCLUSIVE',
+): Promise<End> {
+  const held = cluster
+    .query(
+      `DO $$ BEGIN IF to_regclass('intake.${table}') IS NOT NULL THEN
+         LOCK TABLE intake.${table} IN ${mode} MODE; PERFORM pg_sleep(${forMs / 1_000}); END IF; END $$`,
+    )
+    .catch(() => {});
+  return () => held;
+}
+
+/** The worker whose page waits for the ranges, as a place in the fleet; null when none comes. */
+export async function findWriter({ cluster }: Stage, patienceMs: number): Promise<number | null> {
+  for (const untilAt = performance.now() + patienceMs; performance.now() < untilAt; await sleep(30)) {
+    const [writer] = await cluster.query<{ nth: number }>(
+      `SELECT substring(a.application_name FROM '^worker-([0-9]+)$')::int - 1 AS nth FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+       WHERE l.relation = 'intake.ranges'::regclass AND NOT l.granted AND a.application_name ~ '^worker-[0-9]+$' LIMIT 1`,
+    );
+    if (writer) return writer.nth;
+  }
+  return null;
+}
