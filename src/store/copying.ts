@@ -2,10 +2,16 @@
 // of one's own; it knows no table.
 import type pg from 'pg';
 
-/** Rows for one table: `into` names it with its columns, a line is a row's values, each by `toCopyText`, with tabs between. */
+/** Rows for one table: `into` names it with its columns, a line is a row's values by `toCopyLine`. */
 export interface Copy {
   readonly into: string;
-  readonly lines: readonly string[];
+  readonly size: number;
+  readonly toLine: (at: number) => string;
+}
+
+/** These rows for that table. */
+export function toCopy<Row>(into: string, rows: readonly Row[], toLine: (row: Row) => string): Copy {
+  return { into, size: rows.length, toLine: (at) => toLine(rows[at] as Row) };
 }
 
 const letters: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
@@ -28,25 +34,30 @@ function toEscaped(text: string): string {
   return text.replace(/[\\\t\n\r]/g, (letter) => letters[letter] ?? letter);
 }
 
+/** As much is sent before more lines are made: the server works on the first while the rest is still being written here. */
+const chunkLength = 64 * 1024;
+
 /**
  * Brings rows into their tables in the order given. Inside a transaction: one row that is refused, and none of them is there. Nothing is
  * waited for between the tables: the server reads on when it is ready, whatever this process is doing, and drops what follows a refusal.
  */
 export async function copyInto(client: pg.ClientBase, copies: readonly Copy[]): Promise<void> {
-  const filled = copies.filter(({ lines }) => lines.length > 0);
+  const filled = copies.filter(({ size }) => size > 0);
   if (filled.length === 0) return;
   await new Promise<void>((resolve, reject) => {
+    let unmade: unknown = null;
     client.query({
-      callback: (error?: Error | null) => (error ? reject(error) : resolve()),
+      callback: (error?: Error | null) => (error ? reject(unmade ?? error) : resolve()),
       submit(plain: pg.Connection) {
         const connection = plain as CopyConnection;
-        connection.stream.cork();
         connection.query(filled.map(({ into }) => `COPY ${into} FROM STDIN`).join(';'));
-        for (const { lines } of filled) {
-          connection.sendCopyFromChunk(Buffer.from(`${lines.join('\n')}\n`));
-          connection.endCopyFrom();
+        try {
+          for (const copy of filled) send(connection, copy);
+        } catch (error) {
+          // The server waits for the rest; its answer to this ends the query.
+          unmade = error;
+          connection.sendCopyFail('a line could not be made');
         }
-        connection.stream.uncork();
       },
       handleCopyInResponse: () => undefined,
       handleCommandComplete: () => undefined,
@@ -60,8 +71,20 @@ export async function copyInto(client: pg.ClientBase, copies: readonly Copy[]): 
   });
 }
 
+function send(connection: CopyConnection, { size, toLine }: Copy): void {
+  let text = '';
+  for (let at = 0; at < size; at++) {
+    text += `${toLine(at)}\n`;
+    if (text.length < chunkLength && at < size - 1) continue;
+    connection.sendCopyFromChunk(Buffer.from(text));
+    text = '';
+  }
+  connection.endCopyFrom();
+}
+
 /** What node-postgres' connections can do and their types leave out. */
 interface CopyConnection extends pg.Connection {
   sendCopyFromChunk(chunk: Buffer): void;
   endCopyFrom(): void;
+  sendCopyFail(reason: string): void;
 }

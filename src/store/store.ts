@@ -102,6 +102,7 @@ import {
   type SweepKey,
 } from './resume.ts';
 import { type Ending, type Settled, type Settlement, settleDownloads } from './settling.ts';
+import { createStatistics } from './statistics.ts';
 import { loadAdvertiserStatus } from './status.ts';
 import { beginSweeps, confirmCursors, noteStop, pruneSweeps, type Sweep, takeSeqs } from './sweeps.ts';
 import { loadKeyState } from './tombstones.ts';
@@ -128,6 +129,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     ({ claim }) => claim.advertiserId,
     (intents) => untilSettled(() => intendBlobs(db, intents)),
   );
+  const statistics = createStatistics(db);
   const beginSweep = createBatch((calls: readonly object[]) => beginSweeps(db, calls.length));
   const takeSeq = createBatch((calls: readonly object[]) => takeSeqs(db, calls.length));
   const findAdvertiser = createBatch((names: readonly string[]) => findAdvertisers(db, names));
@@ -167,7 +169,12 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     loadRecentFrom: (advertiserId: bigint | null, days: number) => loadRecentFrom(db, advertiserId, days),
     confirmCursors: (advertiserIds: readonly bigint[]) => confirmCursors(db, advertiserIds),
     takeSeq: () => takeSeq({}),
-    commitPage: (page: PageCommit) => commitPage(db, privacyKey, page, lookAround, crashPoint),
+    async commitPage(page: PageCommit) {
+      await statistics.ensure();
+      const summary = await commitPage(db, privacyKey, page, lookAround, crashPoint);
+      statistics.note(summary.added);
+      return summary;
+    },
 
     claimDownloads: (request: ClaimRequest) => claimDownloads(db, request),
     renewDownloads: (claims: readonly Claim[], leaseMs: number) => renewDownloads(own, claims, leaseMs),

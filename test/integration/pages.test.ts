@@ -2,6 +2,7 @@
 import { createSecretKey } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import { attachmentKinds } from '../../src/domain/application.ts';
+import { toCopy } from '../../src/store/copying.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { claimLease, type Lease, releaseLeases, renewLease } from '../../src/store/leases.ts';
 import { commitPage } from '../../src/store/pages.ts';
@@ -51,6 +52,16 @@ describe('a page', () => {
       expect(seen[0]).toEqual(wanted);
     },
   );
+
+  test('whose rows cannot be made is not there at all, and the connection goes on', async ({ db }) => {
+    const rows = ['1\ta\t1', null];
+    const copy = toCopy('intake.leases (epoch, name, lane)', rows, (row) => {
+      if (row === null) throw new Error('no line');
+      return row;
+    });
+    await expect(db.transaction((tx) => tx.copy([copy, copy]))).rejects.toThrow('no line');
+    await expect(db.transaction((tx) => tx.query('SELECT 1 AS one'))).resolves.toEqual([{ one: 1 }]);
+  });
 
   test('keeps every letter of a text, those that mean something to COPY as well', async ({ db, live }) => {
     const text = '\\N\t\\.\n\\\\t"\r\nend\\';
