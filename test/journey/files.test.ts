@@ -32,7 +32,7 @@ describe('a board with its files', { timeout }, () => {
     let stored = 0;
     let waiting = 1;
     // Nobody waits for a day here.
-    const haste = setInterval(() => void intake.hasten(), 200);
+    using _haste = setInterval(() => void intake.hasten().catch(() => {}), 200);
     for (let run = 0; run < 60 && waiting > 0; run++) {
       const summary = await intake.drain({ signal: signal(), patienceMs: 5_000 });
       expect(summary).toMatchObject({ givenUp: 0, rejected: 0, halted: [] });
@@ -40,7 +40,6 @@ describe('a board with its files', { timeout }, () => {
       stored += summary.stored;
       await intake.hasten();
     }
-    clearInterval(haste);
     tell(`with faults: ${stored} files`, stored, startedAt);
     expect(waiting).toBe(0);
     expect(await findFileDifferences(intake, 'json')).toEqual([]);
