@@ -3,6 +3,7 @@
 
 import {
   LaneHeld,
+  LeaseLost,
   SchemaTrouble,
   SettingTrouble,
   SeveralFit,
@@ -80,6 +81,13 @@ export async function toFailure(error: unknown, signal: AbortSignal): Promise<Fa
     return new Failure(exitCodes.held, error.message, {
       kept: 'Everything, untouched.',
       next: 'Wait for the other process or stop it; intake status shows what it does.',
+      cause: error,
+    });
+  }
+  if (error instanceof LeaseLost) {
+    return new Failure(exitCodes.temporary, error.message, {
+      kept: committed,
+      next: 'Run the same command again: it goes on from there. intake status shows who holds the lane.',
       cause: error,
     });
   }

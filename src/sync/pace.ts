@@ -1,7 +1,7 @@
 // Pace: requests of one source evenly spaced over all workers, so that in no second more are sent than the configured rate (P14).
 // Turns are reserved in the database; a few at once when many wait, so that a busy backfill does not ask for every single one.
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Store } from '../store/store.ts';
+import { rest } from './patience.ts';
 
 /** Awaited before each request. */
 export type TakeTurn = (signal: AbortSignal) => Promise<void>;
@@ -75,7 +75,7 @@ export function createPace(store: Store, source: string, requestsPerSecond: numb
 /** Waits for a turn; false when it is over. */
 async function isReached(turn: Turn | undefined, signal: AbortSignal): Promise<boolean> {
   if (!turn) return false;
-  await sleep(Math.max(0, turn.from - performance.now()), undefined, { signal });
+  await rest(Math.max(0, turn.from - performance.now()), signal);
   return performance.now() <= turn.until;
 }
 

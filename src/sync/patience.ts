@@ -23,9 +23,14 @@ export async function patiently<T>(patience: Patience, work: () => Promise<T>): 
       const waitMs = error.retryAfterMs ?? Math.random() * Math.min(15_000, 250 * 2 ** tries);
       if (performance.now() - startedAt + waitMs > patience.patienceMs) throw error;
       patience.onWait?.(error, waitMs);
-      await sleep(waitMs, undefined, { signal: patience.signal });
+      await rest(waitMs, patience.signal);
     }
   }
+}
+
+/** Waits. Ended early it throws the signal's own reason: a lane that was taken over must not look like a mistake of ours. */
+export async function rest(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
 }
 
 /** What stays as it is until someone acts. */
