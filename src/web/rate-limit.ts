@@ -43,12 +43,20 @@ export function toAddress(peer: string | undefined, forwardedFor: string | undef
   const own = toPlain(peer ?? '');
   const told = forwardedFor?.split(',').at(-1)?.trim();
   const address = told && isPrivate(own) ? toPlain(told) : own;
-  // A household or office has a whole /64 of IPv6.
-  return address.includes(':') ? address.split(':').slice(0, 4).join(':') : address;
+  return address.includes(':') ? toNetwork(address) : address;
 }
 
+/** The address alone: some proxies write its port behind it, and then brackets around IPv6. */
 function toPlain(address: string): string {
-  return address.replace(/^::ffff:(?=\d+\.)/i, '').slice(0, 45);
+  const bare = address.replace(/^\[(.*)\](?::\d+)?$/, '$1').replace(/^([\d.]+):\d+$/, '$1');
+  return bare.replace(/^::ffff:(?=\d+\.)/i, '').slice(0, 45);
+}
+
+/** The /64 of an IPv6 address: a household or office has a whole one. The zeros that `::` leaves out are counted. */
+function toNetwork(address: string): string {
+  const [before = [], after = []] = address.split('::').map((part) => part.split(':').filter((group) => group !== ''));
+  const zeros = Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0');
+  return [...before, ...zeros, ...after].slice(0, 4).join(':');
 }
 
 function isPrivate(address: string): boolean {

@@ -95,6 +95,12 @@ test.each([
   ['::ffff:127.0.0.1', '203.0.113.9', '203.0.113.9'],
   ['2001:db8:1:2:3:4:5:6', undefined, '2001:db8:1:2'],
   ['10.0.0.2', '2001:db8:1:2:3::1', '2001:db8:1:2'],
+  ['2001:db8::a:b:c:d', undefined, '2001:db8:0:0'],
+  ['2001:db8::1', undefined, '2001:db8:0:0'],
+  ['2001:db8:1::1:2:3', undefined, '2001:db8:1:0'],
+  ['::1', undefined, '0:0:0:0'],
+  ['10.0.0.2', '203.0.113.9:51234', '203.0.113.9'],
+  ['10.0.0.2', '[2001:db8:1:2:3::1]:51234', '2001:db8:1:2'],
   [undefined, undefined, ''],
 ])('a peer %s that was asked from %s counts as %s', (peer, forwardedFor, address) => {
   expect(toAddress(peer, forwardedFor)).toBe(address);
