@@ -38,7 +38,7 @@ export interface S3Settings {
   readonly forcePathStyle: boolean;
   readonly checksums: S3Checksums;
   /** As the store's x-amz-server-side-encryption takes it; undefined leaves it to the bucket. */
-  readonly sse?: 'AES256' | 'aws:kms' | 'aws:kms:dsse' | undefined;
+  readonly sse?: 'AES256' | 'aws:kms' | undefined;
   /** Kept open and used again: as many as there are puts at once. */
   readonly connections: number;
   /** No byte for this long ends a try. */
@@ -191,8 +191,12 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     async delete(keys, signal) {
       const targets = keys.map((key) => toTarget(parseBlobKey(key)));
       if (checksums === 'OFF') {
-        for (const target of targets)
-          await ask(signal, (options) => client.send(new DeleteObjectCommand(target), options));
+        for (const target of targets) {
+          await ask(signal, (options) => client.send(new DeleteObjectCommand(target), options)).catch((reason) => {
+            // S3 itself says yes to what is not there; some of its kin answer 404.
+            if (!(reason instanceof Trouble && reason.kind === 'missing')) throw reason;
+          });
+        }
         return;
       }
       for (let from = 0; from < targets.length; from += maxDeletes) {
@@ -204,7 +208,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
             options,
           ),
         );
-        const [first] = Errors ?? [];
+        const first = Errors?.find(({ Code }) => Code !== 'NoSuchKey');
         if (first) throw toTrouble({ name: first.Code, $metadata: { httpStatusCode: 200 } }, bucket);
       }
     },

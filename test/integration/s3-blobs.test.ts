@@ -253,6 +253,16 @@ describe('a store that will not', () => {
     });
   });
 
+  test('say yes to deleting what is not there has deleted it', async () => {
+    await using bench = await openBench({ checksums: 'refused' }, { checksums: 'OFF' });
+    await put(bench.store);
+    bench.s3.fail('DeleteObject', { kind: 'answer', status: 404, code: 'NoSuchKey' });
+    await bench.store.delete([toBlobKey(1n, facts.sha256), key], signal);
+    expect(operations(bench.s3).slice(-2)).toEqual(['DeleteObject 404', 'DeleteObject 204']);
+    bench.s3.fail('DeleteObject', { kind: 'answer', status: 404, code: 'NoSuchBucket' });
+    expect(await failure(bench.store.delete([key], signal))).toMatchObject({ kind: 'ours', status: 404 });
+  });
+
   test('send a blob to its end never gives a short one', async () => {
     await using bench = await openBench();
     await put(bench.store);
