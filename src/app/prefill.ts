@@ -30,6 +30,8 @@ interface PrefillParts {
 const resumeMaxBytes = 20_000_000;
 /** A browser waits: what takes longer has failed. */
 const longestRequestMs = 30_000;
+/** For candidates who are on their way through when the worker ends. */
+const closingMs = 5_000;
 
 /** The public port with blobs of its own, and a store of its own where none is given; null when prefill is off. */
 export async function openPrefillServer(
@@ -89,7 +91,7 @@ async function openPrefill(parts: PrefillParts): Promise<PrefillServer> {
       onError: (route, err) => log.error({ route, err }, 'a prefill request failed'),
     });
     const server = stack.use(
-      await openServer({ host: prefill.host, port: prefill.port, fetch: routes.fetch, setting: 'PORT' }),
+      await openServer({ host: prefill.host, port: prefill.port, fetch: routes.fetch, setting: 'PORT', closingMs }),
     );
     return {
       url: server.url,

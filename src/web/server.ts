@@ -1,24 +1,23 @@
-// Listens on a port for a face of Intake and stops again: what is being answered is finished, what is idle is closed.
+// Listens on a port for a face of Intake and stops again: what is idle is closed, what is being answered has its time.
 // Knows nothing of what is answered.
 
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 import { SettingTrouble } from '../domain/trouble.ts';
 
-/** A listening server; closing it takes no new requests and waits for those under way, for a few seconds. */
+/** A listening server; closing it takes no new requests and waits for those under way, as long as it was told. */
 export interface Server extends AsyncDisposable {
   /** With the port that was really taken. */
   readonly url: string;
 }
 
 /** What a port allows a stranger: so long a head, so much time for it, and so much for a whole request; looked at every few seconds. */
-export const portLimits = {
+const portLimits = {
   maxHeaderSize: 16_384,
   headersTimeout: 10_000,
   requestTimeout: 30_000,
   connectionsCheckingInterval: 5_000,
 };
-const closingMs = 5_000;
 
 /** Starts to listen; port 0 takes a free one. */
 export async function openServer(options: {
@@ -27,17 +26,19 @@ export async function openServer(options: {
   readonly fetch: Parameters<typeof createAdaptorServer>[0]['fetch'];
   /** The variable that names the port, for whoever finds it taken. */
   readonly setting: string;
+  /** What is still being answered when it closes may take so long. */
+  readonly closingMs: number;
 }): Promise<Server> {
-  const { host, port, fetch, setting } = options;
+  const { host, port, fetch, setting, closingMs } = options;
   const server = createAdaptorServer({ fetch, serverOptions: portLimits });
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(port, host, resolve);
+    server.once('error', reject).listen(port, host.replace(/^\[|\]$/g, ''), resolve);
   }).catch((cause: NodeJS.ErrnoException) => {
     throw new SettingTrouble(`${setting}: port ${port} cannot be opened on ${host} (${cause.code}).`, cause);
   });
   const { port: taken } = server.address() as AddressInfo;
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}`,
+    url: `http://${toHostName(host)}:${taken}`,
     async [Symbol.asyncDispose]() {
       const closed = new Promise((resolve) => {
         server.close(resolve);
@@ -51,4 +52,9 @@ export async function openServer(options: {
       clearTimeout(late);
     },
   };
+}
+
+/** A host as it stands in an address: IPv6 in brackets. */
+export function toHostName(host: string): string {
+  return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
 }

@@ -6,6 +6,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, vi } from 'vitest';
 import { createMetrics } from '../../src/web/metrics.ts';
+import { openServer } from '../../src/web/server.ts';
 import { openTestAdmin } from '../support/admin.ts';
 import { openPrefillStage, prefillKey } from '../support/prefill-stage.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
@@ -112,6 +113,19 @@ describe('a page elsewhere', () => {
       [],
     );
   });
+});
+
+test('a host may stand in brackets, as in an address', async () => {
+  const setting = 'PORT';
+  const opening = openServer({ host: '[::1]', port: 0, fetch: () => new Response('yes'), setting, closingMs: 0 });
+  await using server = await opening.catch((error: Error) => {
+    // A machine without IPv6 says so; one that looks for a name would say ENOTFOUND.
+    expect(error.message).toContain('EADDRNOTAVAIL');
+    return null;
+  });
+  if (server === null) return;
+  expect(server.url).toMatch(/^http:\/\/\[::1\]:\d+$/);
+  expect(await (await fetch(server.url)).text()).toBe('yes');
 });
 
 describe('a request to either port', () => {

@@ -2,8 +2,9 @@
 import { toStatus } from '../../src/domain/status.ts';
 import { openStore } from '../../src/store/store.ts';
 import { examineDatabase } from '../../src/sync/examine.ts';
-import { type Admin, type AdminOptions, openAdmin } from '../../src/web/admin-server.ts';
+import { type AdminOptions, openAdmin } from '../../src/web/admin-server.ts';
 import { createMetrics } from '../../src/web/metrics.ts';
+import type { Server } from '../../src/web/server.ts';
 import { createRandom, type Random } from './random.ts';
 import type { TestDatabase } from './test-database.ts';
 
@@ -14,7 +15,7 @@ const staleAfterMs = 3_600_000;
 export async function openTestAdmin(
   database: Pick<TestDatabase, 'url'>,
   options: Partial<AdminOptions> = {},
-): Promise<Admin> {
+): Promise<Server> {
   const store = openStore({ url: database.url, role: 'admin', privacyKey: Buffer.from('a privacy key for tests') });
   try {
     const admin = await openAdmin({
