@@ -83,12 +83,10 @@ export function createAdmin(deps: AdminDeps): Hono {
   app.get('/', async (context) => {
     const period: Period = context.req.query('period') === '30d' ? '30d' : '24h';
     const refreshSeconds = context.req.query('refresh') === undefined ? null : 30;
-    try {
-      const [status, history] = await Promise.all([loadStatus(), histories[period]()]);
-      return context.html(renderStatusPage({ status, history, version, refreshSeconds }));
-    } catch {
-      return context.html(renderUnknownPage({ version, at: new Date() }), 503);
-    }
+    const loaded = await Promise.all([loadStatus(), histories[period]()]).catch(() => null);
+    if (loaded === null) return context.html(renderUnknownPage({ version, at: new Date() }), 503);
+    const [status, history] = loaded;
+    return context.html(renderStatusPage({ status, history, version, refreshSeconds }));
   });
   app.get('/status.css', (context) => context.body(style, 200, { 'Content-Type': 'text/css; charset=utf-8' }));
   app.get('/icon.svg', (context) => context.body(icon, 200, { 'Content-Type': 'image/svg+xml' }));

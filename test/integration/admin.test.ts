@@ -176,6 +176,22 @@ describe('when the database does not answer', () => {
   });
 });
 
+test('a page that cannot be drawn is our mistake, told to the log, and not a silence of the database', async ({
+  month,
+}) => {
+  const failed: string[] = [];
+  await using admin = await openTestAdmin(month, {
+    loadStatus: async () => ({
+      ...{ at: new Date(), staleAfterMs: null, problems: [], advertisers: [] },
+      get headline(): string {
+        throw new TypeError('There is no headline.');
+      },
+    }),
+    onError: (route) => failed.push(route),
+  });
+  expect([(await fetch(admin.url)).status, failed]).toEqual([500, ['/']]);
+});
+
 test('a crowd costs the database one question', async ({ month }) => {
   let asked = 0;
   await using admin = await openTestAdmin(month, {
