@@ -109,10 +109,10 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
 
 /** What a folder's disk can still take from this process. */
 export async function loadFreeBytes(folder: string): Promise<number> {
-  return guard('measured', async () => {
-    const { bavail, bsize } = await statfs(folder);
-    return bavail * bsize;
+  const { bavail, bsize } = await statfs(folder).catch((error: NodeJS.ErrnoException) => {
+    throw new Trouble('ours', `The free space of ${folder} could not be measured (${error.code}).`, { cause: error });
   });
+  return bavail * bsize;
 }
 
 const asideName = '.aside';
@@ -257,7 +257,7 @@ async function guard<T>(verb: string, work: () => Promise<T>): Promise<T> {
 function toTrouble(verb: string, error: unknown): unknown {
   if (!isSystemError(error)) return error;
   const full = isCode(error, 'ENOSPC', 'EDQUOT') ? ' The disk is full.' : '';
-  return new Trouble('ours', `The folder of the blobs could not be ${verb} (${error.code}).${full}`, { cause: error });
+  return new Trouble('ours', `The folder of BLOBS_URL could not be ${verb} (${error.code}).${full}`, { cause: error });
 }
 
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {
