@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 
-/** A number of things, or null where there may be no limit. */
+/** A number of things, at least one. */
 export const count = z.int().positive();
 
 /** A choice of any form. */

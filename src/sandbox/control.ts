@@ -1,5 +1,6 @@
 // The control API under /sandbox: everything a test can do to a sandbox in its own process, over HTTP and JSON.
-// It needs no credential and therefore answers only to this machine: other Host names are refused.
+// It needs no credential. Only names of this machine are answered, so that no page elsewhere can point its own name at it and use it
+// from a browser here; who else reaches the port is decided by the host on which the sandbox listens.
 
 import { Hono } from 'hono';
 import { stream } from 'hono/streaming';
@@ -50,7 +51,10 @@ export function createControl({ accounts, find, addAdvertiser, log }: ControlOpt
 
   app.use(async (context, next) => {
     if (!isLoopback(context.req.header('host') ?? '')) {
-      return context.json({ error: 'The control API answers to loopback hosts only.' }, 403);
+      return context.json(
+        { error: 'The control API answers to names of this machine only: localhost, 127.0.0.1 or [::1].' },
+        403,
+      );
     }
     return next();
   });

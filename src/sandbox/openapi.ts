@@ -2,6 +2,7 @@
 // It says what the description of the API says; what a sandbox does beyond that stands on its page of assumptions.
 
 import { candidatePaths } from './openapi-candidate.ts';
+import { questionTypes } from './questionnaires.ts';
 
 /** The document, for the address at which this sandbox is reached. */
 export function toOpenApi(origin: string): object {
@@ -114,7 +115,7 @@ const schemas = {
   }),
   Question: toObject({
     '@id': text,
-    '@type': { enum: ['MultipleChoiceOneAnswer', 'MultipleChoiceManyAnswers', 'Text', 'True/False', 'URLQuestion'] },
+    '@type': { enum: questionTypes },
     '@text': text,
     answer: { oneOf: [toReference('Answer'), { type: 'array', items: toReference('Answer') }] },
   }),

@@ -33,7 +33,7 @@ interface TruthAttachment {
   /** As the list shows them; null where it shows none, or another one each time. */
   readonly sourceHash: string | null;
   readonly sizeBytes: number | null;
-  /** As a download gives them. Null for an infected file and for a screen, whose bytes depend on the format. */
+  /** As a download gives them; no sha256 of an infected file, nor of a screen, whose bytes depend on the format. */
   readonly trueSizeBytes: number;
   readonly sha256: string | null;
   /** A screen's digests by format. */

@@ -18,7 +18,7 @@ export interface StatusPage {
 }
 
 /** Rows that a table shows at most; the rest is counted. */
-const mostAdvertisers = 100;
+const mostRows = 100;
 
 export function renderStatusPage({ status, history, version, refreshSeconds }: StatusPage): Html {
   const mood = toMood(status);
@@ -87,7 +87,7 @@ function toMood(status: Status) {
 
 function renderProblems(problems: readonly Problem[]): Html {
   return html`<section aria-labelledby="problems"><h2 id="problems">What to do</h2>
-<ol class="problems">${problems.slice(0, mostAdvertisers).map(
+<ol class="problems">${problems.slice(0, mostRows).map(
     ({ advertiser, what, command, urgent }) => html`<li class="problem ${urgent ? 'urgent' : ''}">
 <p><strong class="badge ${urgent ? 'bad' : 'fair'}">${urgent ? 'urgent' : 'look'}</strong> <span class="name">${advertiser}</span> ${what}</p>
 <p class="command"><code>${command}</code></p></li>
@@ -139,7 +139,7 @@ function renderAdvertisers({ advertisers, problems, at }: Status): Html {
 <div class="scroll" role="region" aria-labelledby="advertisers" tabindex="0"><table>
 <thead><tr><th scope="col">Name</th><th scope="col" class="number">Applications</th><th scope="col">Newest</th><th scope="col">New ones read</th>
 <th scope="col">Coverage</th><th scope="col">Lateness</th><th scope="col" class="number">Files</th><th scope="col" class="number">Waiting</th></tr></thead>
-<tbody>${shown.slice(0, mostAdvertisers).map(
+<tbody>${shown.slice(0, mostRows).map(
     (
       one,
     ) => html`<tr><th scope="row">${one.name}<span class="aside">${one.advertiserId === null ? '' : ` ${one.advertiserId}`}</span></th>
@@ -197,6 +197,6 @@ function renderOutcome({ state, certificate, reason }: History['recentSweeps'][n
 }
 
 function renderRest(count: number, what: string): Html {
-  if (count <= mostAdvertisers) return html``;
-  return html`<p class="aside">And ${toCount(count - mostAdvertisers)} more ${what}: <code>intake status</code> lists them all.</p>`;
+  if (count <= mostRows) return html``;
+  return html`<p class="aside">And ${toCount(count - mostRows)} more ${what}: <code>intake status</code> lists them all.</p>`;
 }
