@@ -1,7 +1,8 @@
 // The control API under /sandbox: everything a test can do to a sandbox in its own process, over HTTP and JSON.
-// It needs no credential. Only names of this machine are answered, so that no page elsewhere can point its own name at it and use it
-// from a browser here; who else reaches the port is decided by the host on which the sandbox listens.
+// It needs no credential and therefore answers only to this machine: whoever asks from elsewhere is refused, and so is every name but
+// this machine's, which a page elsewhere would bring when it points its own name here.
 
+import type { HttpBindings } from '@hono/node-server';
 import { Hono } from 'hono';
 import { stream } from 'hono/streaming';
 import { z } from 'zod';
@@ -41,8 +42,13 @@ const additionForm = z.strictObject({
 });
 
 /** The routes under /sandbox; `?advertiser=ID` names the account, the first one is meant without. */
-export function createControl({ accounts, find, addAdvertiser, log }: ControlOptions): Hono {
-  const app = new Hono();
+export function createControl({
+  accounts,
+  find,
+  addAdvertiser,
+  log,
+}: ControlOptions): Hono<{ Bindings: HttpBindings }> {
+  const app = new Hono<{ Bindings: HttpBindings }>();
   const accountOf = (advertiser: string | undefined): Account => {
     const account = advertiser === undefined ? accounts[0] : find(idForm.parse(advertiser));
     if (!account) throw new RangeError('There is no advertiser.');
@@ -50,13 +56,9 @@ export function createControl({ accounts, find, addAdvertiser, log }: ControlOpt
   };
 
   app.use(async (context, next) => {
-    if (!isLoopback(context.req.header('host') ?? '')) {
-      return context.json(
-        { error: 'The control API answers to names of this machine only: localhost, 127.0.0.1 or [::1].' },
-        403,
-      );
-    }
-    return next();
+    const { remoteAddress = '' } = context.env.incoming.socket;
+    if (isThisMachine(remoteAddress) && isThisMachine(toName(context.req.header('host') ?? ''))) return next();
+    return context.json({ error: 'The control API answers to this machine only, under localhost or 127.0.0.1.' }, 403);
   });
   app.onError((error, context) => {
     if (error instanceof z.ZodError) return context.json({ error: z.prettifyError(error) }, 400);
@@ -153,7 +155,14 @@ function answer(
   return context.body(toJson(value), 200, { 'Content-Type': 'application/json; charset=utf-8' });
 }
 
-function isLoopback(host: string): boolean {
-  const name = host.replace(/:\d+$/, '').toLowerCase();
-  return name === 'localhost' || name === '[::1]' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(name);
+/** The name or address in a Host header. */
+function toName(host: string): string {
+  return host
+    .replace(/:\d+$/, '')
+    .replace(/^\[(.*)\]$/, '$1')
+    .toLowerCase();
+}
+
+function isThisMachine(name: string): boolean {
+  return name === 'localhost' || name === '::1' || /^(?:::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(name);
 }

@@ -53,7 +53,7 @@ The people in it do not exist. Where the API's description is silent, the sandbo
   )}</tbody>
 </table>
 <h2>Control API</h2>
-<p>JSON over HTTP, under a name of this machine (<code>localhost</code>). <code>?advertiser=ID</code> names the account; without it the first one is meant.</p>
+<p>JSON over HTTP, from this machine only. <code>?advertiser=ID</code> names the account; without it the first one is meant.</p>
 <table>
 <thead><tr><th>Request</th><th>Body</th><th>Effect</th></tr></thead>
 <tbody>${controls.map(

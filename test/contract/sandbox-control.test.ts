@@ -1,7 +1,9 @@
 import { request } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { choices } from '../../src/sandbox/choices.ts';
+import { createControl } from '../../src/sandbox/control.ts';
 import { faultForm } from '../../src/sandbox/faults.ts';
+import { createRequestLog } from '../../src/sandbox/request-log.ts';
 import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
 import { get } from '../support/plain-client.ts';
 
@@ -146,6 +148,23 @@ describe('the control API', () => {
       expect([400, 403]).toContain(status);
     },
   );
+
+  test.each([
+    ['127.0.0.1', 200],
+    ['::ffff:127.0.0.1', 200],
+    ['::1', 200],
+    ['192.0.2.7', 403],
+    ['::ffff:192.0.2.7', 403],
+    ['2001:db8::1', 403],
+  ])('asked from %s, under a name of this machine, answers %i', async (remoteAddress, status) => {
+    const unused = () => expect.unreachable();
+    const routes = createControl({
+      ...{ accounts: [], find: unused, addAdvertiser: unused },
+      log: createRequestLog(Date.now),
+    });
+    const env = { incoming: { socket: { remoteAddress } } };
+    expect((await routes.request('/advertisers', { headers: { host: 'localhost:4010' } }, env)).status).toBe(status);
+  });
 });
 
 test('the page of assumptions names every choice with its value, every fault, and no credential', async () => {
