@@ -148,7 +148,7 @@ export const sections = {
       default: 'false',
     },
     S3_CHECKSUMS: {
-      meaning: '`required` sends checksums where S3 demands them, `supported` wherever it can, `off` nowhere',
+      meaning: '`required`: with every put and where S3 demands them; `supported`: wherever it can; `off`: nowhere',
       read: read.word('required', 'supported', 'off'),
       default: 'required',
     },
@@ -235,7 +235,7 @@ export const sections = {
     },
     SESSION_SECRET: {
       secret: true,
-      meaning: 'signs the cookie that binds a prefill to its browser',
+      meaning: 'signs the cookie that binds a prefill to its browser, and the links to resumes',
       example: 'a-long-random-text',
       read: read.line,
       absent: 'prefill is off',
