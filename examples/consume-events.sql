@@ -3,7 +3,8 @@
 --   SELECT ats.read_intake_events();
 -- Every event reaches ats.inbox once and in order: the rows and the position are one transaction.
 
-CREATE SCHEMA IF NOT EXISTS ats;
+-- Where the schema is there already, IF NOT EXISTS would still ask for the right to make one.
+DO $$ BEGIN IF to_regnamespace('ats') IS NULL THEN CREATE SCHEMA ats; END IF; END $$;
 
 CREATE TABLE IF NOT EXISTS ats.inbox (
   no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

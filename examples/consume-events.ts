@@ -1,4 +1,4 @@
-// A complete consumer of Intake's events: DATABASE_URL=postgres://... node examples/consume-events.ts
+// A complete consumer of Intake's events: DATABASE_URL=postgres://... npx node examples/consume-events.ts (Node 24)
 // Every event reaches `apply` once and in order, however often this process is killed: what `apply` writes and the position
 // are one transaction. Copy it, and put your own work into `apply` and `applySnapshot`.
 
@@ -44,8 +44,9 @@ const consumer = 'ats';
 const batchSize = 500;
 const pollMs = 5_000;
 
+// Where the schema is there already, making it would still ask for the right to make one.
 const tables = `
-  CREATE SCHEMA IF NOT EXISTS ats;
+  DO $$ BEGIN IF to_regnamespace('ats') IS NULL THEN CREATE SCHEMA ats; END IF; END $$;
   CREATE TABLE IF NOT EXISTS ats.inbox (
     no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, advertiser_id bigint, event_id bigint, application_id bigint, type text,
     UNIQUE (advertiser_id, event_id));

@@ -1,4 +1,4 @@
-// Runs the example: node examples/careers-site/main.ts, with INTAKE_URL, PREFILL_KEY and ADVERTISER_ID set.
+// Runs the example on Node 24: npx node examples/careers-site/main.ts, with INTAKE_URL, PREFILL_KEY and ADVERTISER_ID set.
 
 import { serve } from '@hono/node-server';
 import { createCareersSite } from './site.ts';

@@ -1,5 +1,6 @@
 // The events outbox as integrators meet it: two consumers, eight writers, and kill -9 for all of them.
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -155,6 +156,31 @@ describe('a consumer under eight writers and kill -9', () => {
     const { events, inbox } = await compare(database);
     expect(events.length).toBeGreaterThan(200);
     expect(inbox).toEqual(events);
+  });
+});
+
+describe('the rights that docs/integrating.md gives', () => {
+  test('are all that a consumer needs', { timeout: 60_000 }, async () => {
+    await using database = await openTestDatabase();
+    await prepare(database);
+    const [, sql = ''] =
+      /## Rights[\s\S]+?```sql\n([\s\S]+?)```/.exec(readFileSync('docs/integrating.md', 'utf8')) ?? [];
+    // Roles belong to the whole server, on which other tests run as well.
+    const role = `ats_${randomUUID().slice(0, 8)}`;
+    await database.query(sql.replaceAll(/\b(ROLE|AUTHORIZATION|TO) ats\b/g, `$1 ${role}`).replace("'...'", "'secret'"));
+    const url = new URL(database.url);
+    Object.assign(url, { username: role, password: 'secret' });
+    const consumer = start('examples/consume-events.ts', [], { DATABASE_URL: url.href });
+    try {
+      await expect
+        .poll(() => database.query(`SELECT 1 FROM ats.intake_positions WHERE event_id > 0`).catch(() => []), {
+          timeout: 30_000,
+        })
+        .toHaveLength(2);
+    } finally {
+      await kill(consumer);
+      await database.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+    }
   });
 });
 
