@@ -4,7 +4,7 @@
 import { type Advertiser, loadAdvertisers } from './config/advertisers.ts';
 import { type Environment, loadLocalPrivacyKey, withDemoSettings, withLocalBlobs } from './config/local.ts';
 import { findNearMiss } from './config/near-miss.ts';
-import { type Draft, rules } from './config/rules.ts';
+import { type Draft, inTheClear, isPlain, rules } from './config/rules.ts';
 import { explainUnreadable, loadSecret, Secret } from './config/secret.ts';
 import { type Section, type Setting, sections, settings, type Values } from './config/settings.ts';
 import { toStaleAfterMs } from './config/staleness.ts';
@@ -167,14 +167,19 @@ const load = {
   },
 } satisfies Record<Need, (read: Read, draft: Draft, stateDir: string) => unknown>;
 
-function loadAccounts(values: Values<'source'>, { report }: Draft): readonly Advertiser[] {
+function loadAccounts(values: Values<'source'>, { production, report, warn }: Draft): readonly Advertiser[] {
   const {
     SOURCE_URL: url,
     SOURCE_CREDENTIAL: credential,
     ADVERTISER_ID: advertiserId,
     ADVERTISERS_FILE: file,
   } = values;
-  if (file) return loadAdvertisers(file, url, (text) => report('ADVERTISERS_FILE', text));
+  if (file) {
+    const accounts = loadAdvertisers(file, url, (text) => report('ADVERTISERS_FILE', text));
+    const isWarned = production && accounts.some((account) => account.url !== url && isPlain(account.url));
+    if (isWarned) warn('ADVERTISERS_FILE', `names an http address: ${inTheClear}`);
+    return accounts;
+  }
   return url && credential ? [{ name: 'default', url, credential, advertiserId }] : [];
 }
 

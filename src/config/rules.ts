@@ -37,7 +37,7 @@ export const rules: { [S in Section]: (values: Partly<S>, draft: Draft) => void 
       if (ADVERTISER_ID) report('ADVERTISER_ID', excluded);
     }
     if (production && SOURCE_URL && isPlain(SOURCE_URL)) {
-      warn('SOURCE_URL', 'is http: the credential and every application cross the network in the clear');
+      warn('SOURCE_URL', `is http: ${inTheClear}`);
     }
   },
 
@@ -70,6 +70,10 @@ export const rules: { [S in Section]: (values: Partly<S>, draft: Draft) => void 
   },
 };
 
-function isPlain(url: string): boolean {
+/** What plain http to a source means. */
+export const inTheClear = 'the credential and every application cross the network in the clear';
+
+/** True for an address without TLS that leaves this machine. */
+export function isPlain(url: string): boolean {
   return url.startsWith('http:') && !isLoopback(new URL(url).hostname);
 }

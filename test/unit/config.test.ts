@@ -411,6 +411,16 @@ describe('several accounts', () => {
     return { ADVERTISERS_FILE: file };
   };
 
+  it('plain http of one of them is warned of in production', () => {
+    const { SOURCE_URL, SOURCE_CREDENTIAL: _, ...rest } = production;
+    const warned = (url: string) =>
+      load({ ...rest, SOURCE_URL, ...write([{ name: 'north', url, credential: 'sesame' }]) }, 'source').warnings;
+    expect(warned('http://gateway.internal')).toEqual([
+      expect.stringContaining('ADVERTISERS_FILE names an http address'),
+    ]);
+    expect(warned('https://gateway.internal')).toEqual([]);
+  });
+
   it('come from a file, each with its own address and credential or the common address', () => {
     writeFileSync(join(stateDir, 'north'), 'north-sesame\n');
     const list = [
