@@ -34,6 +34,8 @@ const margin = { top: 10, right: 6, bottom: 24, left: 60 };
 const floorY = size.height - margin.bottom;
 /** How much of a step a bar fills. */
 const barShare = 0.74;
+/** Half of what `00:00` takes on a small screen, where its letters are largest. */
+const timeReach = 26;
 
 /** The chart as one image with a title and a description. */
 export function renderChart(chart: Chart): Html {
@@ -89,11 +91,13 @@ const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', t
 
 function renderTimes({ startAt, stepMs }: Chart, x: TimeScale): Html[] {
   const isHours = stepMs < 86_400_000;
+  const toMiddle = (at: Date) => x(new Date(at.getTime() + stepMs / 2));
   return startAt
     .filter((at, index) => (isHours ? at.getUTCHours() % 6 === 0 : index % 7 === 3))
+    .filter((at) => toMiddle(at) + timeReach <= size.width)
     .map(
       (at) =>
-        html`<text class="tick" x="${px(x(at) + (x(new Date(at.getTime() + stepMs)) - x(at)) / 2)}" y="${size.height - 6}">${(isHours ? hour : day).format(at)}</text>`,
+        html`<text class="tick" x="${px(toMiddle(at))}" y="${size.height - 6}">${(isHours ? hour : day).format(at)}</text>`,
     );
 }
 
