@@ -73,14 +73,18 @@ export async function fillMonth(database: TestDatabase, now = Date.now()): Promi
     );
     await database.query(
       `INSERT INTO intake.sweeps (advertiser_id, sweep_id, lane, purpose, axis, low, state, certificate, reason, started_at, moved_at, ended_at, requests, received, added)
-       SELECT $1::bigint, 1000 * ($1::bigint % 10) + i, 'live', CASE WHEN i % 24 = 5 THEN 'recheck' ELSE 'live' END, 'id', 100000, CASE WHEN (i + $1::bigint) % 97 = 0 THEN 'open' ELSE 'closed' END,
-         CASE WHEN (i + $1::bigint) % 97 = 0 THEN 'unproven' ELSE 'proven' END, 'the list was read to its end', t, t, t + (700 + i * 7919 % 1900) * interval '1 millisecond', 1 + i % 4, 20, i % 5
-       FROM generate_series(1, 700) AS i CROSS JOIN LATERAL (SELECT $2::timestamptz - (701 - i) * interval '61 minutes' + interval '55 minutes' AS t) AS s`,
+       SELECT $1::bigint, 1000 * ($1::bigint % 10) + i, 'live', purpose, 'id', 100000, CASE WHEN is_open THEN 'open' ELSE 'closed' END,
+         CASE WHEN is_open THEN 'unproven' WHEN purpose = 'recheck' THEN 'proven' ELSE 'assumed' END,
+         CASE WHEN is_open THEN 'the sweep has not come to its end' WHEN purpose = 'recheck' THEN 'every range was closed and every witness agrees' ELSE 'the page size was taken from an earlier sweep' END,
+         t, t, t + (CASE purpose WHEN 'recheck' THEN 1400 ELSE 200 END + (i * 7919 + $1::bigint % 10 * 1543) % 600) * interval '1 millisecond', CASE purpose WHEN 'recheck' THEN 14 ELSE 1 END, 20, i % 5
+       FROM generate_series(1, 700) AS i CROSS JOIN LATERAL (
+         SELECT $2::timestamptz - (701 - i) * interval '61 minutes' + interval '55 minutes' AS t,
+           CASE WHEN (i + $1::bigint) % 6 = 5 THEN 'recheck' ELSE 'live' END AS purpose, (i + $1::bigint) % 97 = 0 AS is_open) AS s`,
       [advertiserId, new Date(now)],
     );
     await database.query(
       `INSERT INTO intake.coverage (advertiser_id, axis, low, high, certificate, reason, as_of, complete_through, sweep_id)
-       VALUES ($1, 'id', 1, NULL, 'proven', 'the list was read to its end', $2, $3, 1)`,
+       VALUES ($1, 'id', 1, NULL, 'proven', 'every range was closed and every witness agrees', $2, $3, 1)`,
       [advertiserId, new Date(now - 90_000), new Date(now - 17 * 60_000)],
     );
     await database.query(
