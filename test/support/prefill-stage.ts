@@ -3,6 +3,7 @@
 
 import { createServer } from 'node:net';
 import { Writable } from 'node:stream';
+import { openStoreOf } from '../../src/app/database.ts';
 import { openPrefillServer, type PrefillServer } from '../../src/app/prefill.ts';
 import { loadConfig } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
@@ -41,8 +42,6 @@ export interface StageOptions {
 
 /** Opens it all on a database. */
 export async function openPrefillStage(database: TestDatabase, options: StageOptions = {}): Promise<PrefillStage> {
-  // Each stage has a blob store of its own, and a file's tests share a database.
-  await database.query(`DELETE FROM intake.blob_store`);
   const stack = new AsyncDisposableStack();
   let offsetMs = 0;
   const now = () => Date.now() + offsetMs;
@@ -87,7 +86,9 @@ export async function openPrefillStage(database: TestDatabase, options: StageOpt
       ...options.env,
     };
     const config = loadConfig(env, { needs: ['database', 'source', 'blobs', 'prefill', 'privacy'] });
-    const server = await openPrefillServer(config, { log, signal: AbortSignal.timeout(30_000), now });
+    const signal = AbortSignal.timeout(30_000);
+    const { store } = stack.use(await openStoreOf(config, 'prefill', signal));
+    const server = await openPrefillServer(config, { store, log, signal, now });
     if (server === null) throw new Error('Prefill is off.');
     servers.push(stack.use(server));
   }
