@@ -196,8 +196,6 @@ function makeFile(world: World, wanted: AttachmentPlan, person: Person): StoredF
   const fileName = wanted.fileName ?? made.fileName;
   const contentType = wanted.contentType ?? made.contentType;
   if (wanted.content !== undefined) return toFile(Buffer.from(wanted.content), fileName, contentType);
-  if (wanted.contentBase64 !== undefined)
-    return toFile(Buffer.from(wanted.contentBase64, 'base64'), fileName, contentType);
   if (wanted.sizeBytes !== undefined) return createFiller(wanted.sizeBytes, fileName, contentType);
   return { ...made, fileName, contentType };
 }

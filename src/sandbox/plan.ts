@@ -20,9 +20,8 @@ const attachmentForm = z.strictObject({
   kind: z.string(),
   hasVirus: z.boolean().nullable().optional(),
   uploadedAt: z.number().optional(),
-  /** The bytes as text, or in base64; or only a size, for a file of any length. Nothing said: an invented document. */
+  /** The bytes as text; or only a size, for a file of any length. Nothing said: an invented document. */
   content: z.string().optional(),
-  contentBase64: z.base64().optional(),
   sizeBytes: z.int().nonnegative().optional(),
   fileName: z.string().optional(),
   contentType: z.string().optional(),
