@@ -1,5 +1,5 @@
 // The composition root: opens what a command needs from its configuration, wires the edges into the passes, and closes it all again.
-// The only opener of resources; it decides nothing about what is read or kept.
+// With the files of app/ the only opener of resources; it decides nothing about what is read or kept.
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { openPlace, openStoreOf, type Place, toStoreOptions } from './app/database.ts';
@@ -23,7 +23,7 @@ import { requireKey } from './sync/privacy-key.ts';
 import { syncRound } from './sync/round.ts';
 import type { SweepDeps, SweepSummary, SweepTotals } from './sync/sweep.ts';
 
-/** Brings the schema up to date and says whether there was something to do. */
+/** Brings the schema up to date. */
 export async function migrateDatabase(config: Config<'database'>, signal: AbortSignal): Promise<void> {
   await using place = await openPlace(config);
   await using db = openDatabase({ url: place.url, role: 'migrate' });
