@@ -35,9 +35,12 @@ export async function previewErasure(
   request: Chosen & { readonly sought: Sought },
 ): Promise<(Pick<Person, 'applicationIds' | 'counts'> & { readonly advertiserId: bigint })[]> {
   await using app = await openStoreOf(config, 'erase', request.signal);
+  const { sought } = request;
+  // RETENTION is a setting of the configured accounts, and is carried out for these alone.
+  const loadIds = sought.by === 'retention' ? loadKnownIds : loadHolders;
   const found = [];
-  for (const advertiserId of await loadHolders(config, app.store, request.advertiser)) {
-    const { applicationIds, counts } = await app.store.findPerson(advertiserId, request.sought);
+  for (const advertiserId of await loadIds(config, app.store, request.advertiser)) {
+    const { applicationIds, counts } = await app.store.findPerson(advertiserId, sought);
     found.push({ advertiserId, applicationIds, counts });
   }
   return found;

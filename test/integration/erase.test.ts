@@ -4,6 +4,8 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { previewErasure } from '../../src/app/privacy.ts';
+import { loadConfig } from '../../src/config.ts';
 import type { Sought } from '../../src/domain/erasure.ts';
 import { toResumeKey } from '../../src/domain/prefill.ts';
 import { parseElement } from '../../src/source/wire.ts';
@@ -11,9 +13,10 @@ import { openDatabase } from '../../src/store/database.ts';
 import { erase, finishErasures, retain } from '../../src/sync/erase.ts';
 import { exportPerson } from '../../src/sync/export.ts';
 import { replay } from '../../src/sync/replay.ts';
+import { openScratch } from '../support/blob-stores.ts';
 import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
 import { findTraces } from '../support/dump.ts';
-import { syncBoard } from '../support/syncing.ts';
+import { syncBoard, toEnvironment } from '../support/syncing.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
 let database: TestDatabase;
@@ -433,6 +436,28 @@ describe('retention', () => {
     await intake.sweep(true);
     expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications WHERE erased_at IS NULL`)).toEqual([
       { n: 1 },
+    ]);
+  });
+});
+
+describe('retention by the command', () => {
+  test('shows what it would erase, and no more: accounts that are no longer configured are left to --email', async () => {
+    await using intake = await openSmallIntake({ database });
+    intake.board.add([{ attachments: [], submittedAt: Date.UTC(2020, 1, 1) }]);
+    await intake.sweep();
+    await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('given-up', 8)`);
+    await database.query(
+      `INSERT INTO intake.applications (advertiser_id, application_id, submitted_at, content_hash, observed_seq)
+       VALUES (8, 1, '2020-02-01', '\\x00', 1)`,
+    );
+    await using blobs = await openScratch();
+    const env = { ...toEnvironment(database, intake.board, blobs.path), RETENTION: '365d' };
+    const config = loadConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
+    const before = new Date(Date.UTC(2025, 0, 1));
+    const sought = { by: 'retention', before, limit: 1_000 } as const;
+    const shown = await previewErasure(config, { sought, signal: signal() });
+    expect(shown.map(({ advertiserId, counts }) => [advertiserId, counts.applications])).toEqual([
+      [intake.board.advertiserId, 1],
     ]);
   });
 });
