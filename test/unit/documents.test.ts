@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { commands } from '../../src/cli/commands.ts';
+import { anonymousViews, personalViews } from '../../src/store/grants.ts';
 
 const root = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -11,6 +12,11 @@ const pages = ['README.md', 'bench/results.md', ...folder('docs').map((name) => 
 );
 const readme = read('README.md');
 const names = commands.map(({ name }) => name);
+const { scripts } = JSON.parse(read('package.json')) as { readonly scripts: Record<string, string> };
+const words =
+  'none one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen'.split(
+    ' ',
+  );
 
 /** The anchors of a page, as GitHub makes them from its headings. */
 function toAnchors(text: string): string[] {
@@ -36,6 +42,17 @@ describe('the pages', () => {
     expect(dead).toEqual([]);
   });
 
+  test.each(pages)('%s: every file and script that it names exists', (path) => {
+    const text = read(path);
+    const files = Array.from(
+      text.matchAll(/`((?:[\w.-]+\/)+[\w.-]+\.(?:ts|sql|yaml|json|md))`/g),
+      ([, file = '']) => file,
+    );
+    const missing = files.filter((file) => !['', 'src/', 'docs/'].some((room) => existsSync(join(root, room, file))));
+    const run = Array.from(text.matchAll(/npm run ([\w:]+)/g), ([, name = '']) => name);
+    expect([...missing, ...run.filter((name) => !(name in scripts))]).toEqual([]);
+  });
+
   test.each(pages)('%s: every command that it names exists', (path) => {
     const named = Array.from(read(path).matchAll(/(?:`|^|-- |\$ )intake ([a-z]+)/gm), ([, name = '']) => name);
     expect(named.filter((name) => !names.includes(name))).toEqual([]);
@@ -52,6 +69,13 @@ describe('the README', () => {
     const numbers = Array.from(silences.matchAll(/^(\d+)\. /gm), ([, number]) => Number(number));
     const rows = Array.from(readme.matchAll(/^\| (\d+) \|[^|]+\|[^|]+\|$/gm), ([, number]) => Number(number));
     expect(rows).toEqual(numbers);
+  });
+
+  test('counts the views, those that name nobody, and the alerts as they are', () => {
+    expect(readme).toContain(`${words[anonymousViews.length + personalViews.length]} views for analysts`);
+    expect(readme).toContain(`${words[anonymousViews.length]} of them name nobody`);
+    const alerts = read('deploy/prometheus-rules.yaml').match(/- alert: /g) ?? [];
+    expect(readme).toContain(`\`deploy/prometheus-rules.yaml\` has ${words[alerts.length]}`);
   });
 
   test('is short enough to be read', () => {
