@@ -80,6 +80,8 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
   const killed = new WeakSet<ChildProcess>();
   /** Stopped at a named moment: whoever is killed meanwhile is another, or nobody would see what it does when it goes on. */
   const resting = new WeakSet<ChildProcess>();
+  // Half of what a start costs is compiling, and a plan has dozens of them.
+  const compiled = join(folder, '../compiled');
   const pick = (nth: number): Member => members[nth % members.length] as Member;
 
   function start(name: string, args: readonly string[], extra: Record<string, string>): ChildProcess {
@@ -88,7 +90,14 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
     const imports = [watched, imported].flatMap((one) => (one ? ['--import', one] : []));
     const child = spawn(process.execPath, [...imports, main, ...args], {
       cwd: folder,
-      env: { PATH: process.env.PATH ?? '', HOME: folder, TMPDIR: folder, ...env(name), ...given },
+      env: {
+        PATH: process.env.PATH ?? '',
+        HOME: folder,
+        TMPDIR: folder,
+        NODE_COMPILE_CACHE: compiled,
+        ...env(name),
+        ...given,
+      },
       stdio: ['ignore', out, err],
     });
     for (const file of [out, err]) if (file !== undefined) closeSync(file);
