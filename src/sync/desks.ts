@@ -21,8 +21,8 @@ export interface Desk {
   readonly account: WorkerAccount;
   readonly due: Set<DutyName>;
   isBusy: boolean;
-  /** Not before this time. */
-  restUntil: number;
+  /** Left alone after trouble. By a timer, not by the time of day: a clock that is set back must not prolong it. */
+  isResting: boolean;
   failures: number;
   /** What it met last, while that lasts. */
   trouble: Trouble | null;
@@ -35,7 +35,6 @@ export interface DesksRequest {
   readonly longAtOnce: number;
   /** Does one duty, whatever becomes of it; never throws. */
   readonly work: (desk: Desk, duty: DutyName) => Promise<void>;
-  readonly now: () => number;
   readonly signal: AbortSignal;
 }
 
@@ -55,9 +54,9 @@ export interface Desks {
 const longestRestMs = 86_400_000;
 
 /** Sets up the desks; work begins with the first demand. */
-export function createDesks({ accounts, atOnce, longAtOnce, work, now, signal }: DesksRequest): Desks {
+export function createDesks({ accounts, atOnce, longAtOnce, work, signal }: DesksRequest): Desks {
   const all = accounts.map((account): Desk => {
-    const quiet = { isBusy: false, restUntil: 0, failures: 0, trouble: null };
+    const quiet = { isBusy: false, isResting: false, failures: 0, trouble: null };
     return { account, due: new Set(), ...quiet };
   });
   // Sets keep their order, so these are queues from which a desk can also leave.
@@ -67,7 +66,7 @@ export function createDesks({ accounts, atOnce, longAtOnce, work, now, signal }:
   let long = 0;
 
   function queue(desk: Desk): void {
-    if (desk.isBusy || desk.restUntil > now() || desk.due.size === 0) return;
+    if (desk.isBusy || desk.isResting || desk.due.size === 0) return;
     (desk.due.has('poll') ? polls : others).add(desk);
   }
 
@@ -78,7 +77,7 @@ export function createDesks({ accounts, atOnce, longAtOnce, work, now, signal }:
       polls.delete(desk);
       others.delete(desk);
       const duty = duties.find((name) => desk.due.has(name));
-      if (duty === undefined || desk.isBusy || desk.restUntil > now()) continue;
+      if (duty === undefined || desk.isBusy || desk.isResting) continue;
       sit(desk, duty);
     }
   }
@@ -113,12 +112,13 @@ export function createDesks({ accounts, atOnce, longAtOnce, work, now, signal }:
     },
     rest(desk, name, ms) {
       desk.due.add(name);
-      const restMs = Math.min(ms, longestRestMs);
-      desk.restUntil = now() + restMs;
-      setTimeout(() => {
+      desk.isResting = true;
+      const wake = () => {
+        desk.isResting = false;
         queue(desk);
         pump();
-      }, restMs + 10).unref();
+      };
+      setTimeout(wake, Math.min(ms, longestRestMs)).unref();
     },
     async whenEmpty() {
       while (running.size > 0) await Promise.allSettled(running);

@@ -25,7 +25,6 @@ export interface DrainingDeps {
   readonly pulse: Pulse;
   readonly log: WorkerLog;
   readonly onPass: (pass: Pass) => void;
-  readonly now: () => number;
 }
 
 /** Lines an operator relies on; ids and counts only. */

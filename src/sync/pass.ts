@@ -35,11 +35,11 @@ export interface Pass {
 
 /** Tells how a turn that begins now has ended. */
 export function createTeller(
-  { now, onPass }: { readonly now: () => number; readonly onPass: (pass: Pass) => void },
+  { onPass }: { readonly onPass: (pass: Pass) => void },
   pass: PassName,
 ): (outcome: Pass['outcome'], counts?: Partial<Pass>) => void {
-  const beganAt = now();
-  return (outcome, counts = {}) => onPass({ ...counts, pass, outcome, durationMs: now() - beganAt });
+  const beganAt = performance.now();
+  return (outcome, counts = {}) => onPass({ ...counts, pass, outcome, durationMs: performance.now() - beganAt });
 }
 
 /** One of a closed set of words, whatever was thrown. */

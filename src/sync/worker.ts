@@ -16,6 +16,7 @@ export interface WorkerDeps extends DrainingDeps {
   readonly store: Store;
   readonly accounts: readonly WorkerAccount[];
   readonly chores: readonly Chore[];
+  readonly now: () => number;
 }
 
 export interface WorkerRequest extends Omit<AttendRequest, 'notWithinMs'> {
@@ -70,7 +71,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     atOnce: request.desksAtOnce,
     longAtOnce: request.longAtOnce,
     work: workDesk,
-    ...{ now, signal },
+    signal,
   });
 
   async function workDesk(desk: Desk, name: DutyName): Promise<void> {
