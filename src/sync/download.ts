@@ -79,8 +79,10 @@ async function keep(
     deps,
     async () => {
       const intent = await deps.store.intendBlob(claim, blob);
-      if (intent === 'lost') await deps.store.condemnFetched(file, blob.sha256);
-      if (intent === 'lost') return intent;
+      if (intent === 'lost') {
+        await deps.store.condemnFetched(file, blob.sha256);
+        return intent;
+      }
       if (intent === 'put') {
         deps.crashPoint?.('intended');
         await deps.blobs.put(blob.key, fetched.body, facts, signal);
@@ -98,8 +100,7 @@ async function keep(
       }
       return state;
     },
-    facts.sizeBytes,
-    signal,
+    { bytes: facts.sizeBytes, signal },
   );
 }
 
@@ -110,18 +111,19 @@ async function link(deps: DownloadDeps, { claim }: FileFacts, twin: NonNullable<
   return await settle(deps, () => deps.store.settleDownload(claim, { kind: 'stored', blob, linked: true, ...said }));
 }
 
+/** Books an end. `fetched` where the source gave the file, be it empty. */
 async function settle(
   deps: DownloadDeps,
   work: () => Promise<Settled>,
-  bytes = 0,
-  signal?: AbortSignal,
+  fetched?: { readonly bytes: number; readonly signal: AbortSignal },
 ): Promise<DownloadEnd> {
   try {
     const state = await work();
     deps.crashPoint?.('settled');
-    return { kind: 'settled', state, bytes: state === 'stored' ? bytes : 0, fetched: bytes > 0 };
+    const bytes = state === 'stored' && fetched ? fetched.bytes : 0;
+    return { kind: 'settled', state, bytes, fetched: fetched !== undefined };
   } catch (error) {
-    return toFailure('storage', error, signal);
+    return toFailure('storage', error, fetched?.signal);
   }
 }
 

@@ -229,6 +229,12 @@ describe('A4 Size', () => {
     expect(requestsFor(intake, 'resume')).toBe(2);
   });
 
+  test('zero, and truly so: the empty file is stored, and nobody says that its Hash spared a download', async () => {
+    await using intake = await openOne('');
+    expect(await intake.drain()).toMatchObject({ stored: 1, linked: 0 });
+    expect(await intake.file()).toMatchObject({ state: 'stored', sha256: sha256(''), linked: false });
+  });
+
   test.for(['null', 'absent', 'negative', 'text'] as const)('%s: one fetch is enough', async (size) => {
     await using intake = await open({ choices: { size } });
     intake.board.add([{ attachments: [resume('exactly this')] }]);
