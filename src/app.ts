@@ -15,6 +15,7 @@ import { openStore, type Store } from './store/store.ts';
 import { type BackfillRange, backfill, toPlans } from './sync/backfill.ts';
 import type { DrainAccount } from './sync/drain.ts';
 import type { DrainSummary } from './sync/drain-summary.ts';
+import { loadKnown } from './sync/duties.ts';
 import { type Estimate, estimate } from './sync/estimate.ts';
 import { examineBlobs, examineDatabase, examineKey, examineSource, type Finding } from './sync/examine.ts';
 import { createPace, type TakeTurn } from './sync/pace.ts';
@@ -178,15 +179,13 @@ export async function estimateBackfill(
       account,
       createPace(app.store, account.url, config.source.requestsPerSecond),
     );
-    const { advertiserId } = await app.store.ensureAdvertiser(account.name, account.advertiserId);
-    for (const plan of await toPlans(app, advertiserId, request.range)) {
-      const held =
-        advertiserId === null ? 0 : (await app.store.loadHeld(advertiserId, plan.from ?? 1n, plan.to ?? null)).held;
-      const { requestsPerSecond } = config.source;
+    const advertiser = await app.store.ensureAdvertiser(account.name, account.advertiserId);
+    for (const plan of await toPlans(app, advertiser.advertiserId, request.range)) {
+      const known = await loadKnown(app, advertiser, plan);
       const asked = {
         plan,
-        held,
-        requestsPerSecond,
+        held: known?.held ?? 0,
+        requestsPerSecond: config.source.requestsPerSecond,
         parallel: backfillParallel,
         now: Date.now(),
         signal: request.signal,

@@ -88,7 +88,11 @@ function toFirstPlan({ startAt }: Pick<Duty, 'startAt'>): Plan {
 }
 
 /** The ids already held are where a second reading cuts its questions: nearly every one then closes at once. */
-export async function loadKnown({ store }: SweepDeps, { advertiserId }: Advertiser, plan: Plan) {
+export async function loadKnown(
+  { store }: Pick<SweepDeps, 'store'>,
+  { advertiserId }: Pick<Advertiser, 'advertiserId'>,
+  plan: Plan,
+) {
   if (advertiserId === null || plan.axis === 'date') return undefined;
   return await store.loadHeld(advertiserId, plan.from ?? 1n, plan.to ?? null);
 }

@@ -13,7 +13,7 @@ export interface Estimate {
 
 export interface EstimateRequest {
   readonly plan: Plan;
-  /** Applications already held in the range. */
+  /** Applications already held in a range of ids. */
   readonly held: number;
   readonly requestsPerSecond: number | null;
   readonly parallel: number;
@@ -54,10 +54,10 @@ function toFilters({ axis, from = 1n, to = null }: Plan) {
   return { afterId: from - 1n, ...(to !== null && { beforeId: to + 1n }) };
 }
 
-/** Density of the page times the width of the range; what is held is a lower bound. */
+/** Density of the page times the width of the range; what is held is a lower bound. Of dates only an empty page tells. */
 function toCount(plan: Plan, ids: readonly bigint[], newest: readonly bigint[], held: number): number | null {
   if (ids.length === 0) return held;
-  if (plan.axis === 'date') return held > ids.length ? held : null;
+  if (plan.axis === 'date') return null;
   const low = ids.reduce((a, b) => (a < b ? a : b));
   const high = ids.reduce((a, b) => (a > b ? a : b));
   const end = plan.to ?? newest.reduce((a, b) => (a > b ? a : b), high);

@@ -175,6 +175,22 @@ describe('intake backfill', () => {
   });
 });
 
+describe('intake backfill --dry-run', () => {
+  test('of dates takes none of them for an id: what is held says nothing of how many fall within', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 30, choices: { pageCap: 20 } });
+    const env = toEnvironment(database, board);
+    expect((await callIntake(['sync', '--no-files'], env)).code).toBe(0);
+    for (const [range, applications] of [
+      [['--to', '2000-01-01'], 0],
+      [['--to', '2100-01-01'], null],
+    ] as const) {
+      const { stdout } = await callIntake(['backfill', '--dry-run', '--json', ...range], env);
+      expect(JSON.parse(stdout), range.join(' ')).toMatchObject({ estimates: [{ estimate: { applications } }] });
+    }
+  });
+});
+
 describe('intake demo', () => {
   test('refuses a number that is none before it starts anything', async () => {
     using elsewhere = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
