@@ -1,5 +1,6 @@
 // `intake backfill`: one reading of a chosen range, beside a live worker. Stopped at any moment, it goes on when it is run again.
 import type { BackfillRange } from '../app.ts';
+import { largestId } from '../domain/range.ts';
 import { toId } from './arguments.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
@@ -74,6 +75,7 @@ function toRange({ from, to, afterId, beforeId, gaps }: BackfillOptions): Backfi
         from: afterId === undefined ? 1n : toId(afterId, '--after-id') + 1n,
         to: beforeId === undefined ? null : toId(beforeId, '--before-id') - 1n,
       };
+  if (range.kind === 'ids' && range.from > largestId) throw new Misuse('The range is empty: no id is larger.');
   if (range.to !== null && range.to < range.from) {
     const isOpen = from === undefined && afterId === undefined;
     throw new Misuse(
