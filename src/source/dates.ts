@@ -38,9 +38,13 @@ export function toDateText(at: number, offset: string | null): string {
   return `/Date(${at}${offset === null ? '' : offset.replace(':', '')})/`;
 }
 
-/** A moment as a list filter: the text has no zone, so it is written in fixed +10:00; callers leave room for other readings. */
+/**
+ * A moment as a list filter: the text has no zone, so it is written in fixed +10:00; callers leave room for other readings. That room
+ * may reach into years that have no such text: nothing lies there.
+ */
 export function toFilterDate(at: number): string {
-  return new Date(at + standardOffsetMs).toISOString().slice(0, 19);
+  const wallMs = Math.min(latestMs, Math.max(earliestMs, at + standardOffsetMs));
+  return new Date(wallMs).toISOString().slice(0, 19);
 }
 
 function parseIso(parts: RegExpExecArray): SourceDate {

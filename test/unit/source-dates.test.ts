@@ -1,7 +1,7 @@
 // Dates: what a moment of the source is read as, row by row.
 
 import { describe, expect, test } from 'vitest';
-import { parseDate, toDateText } from '../../src/source/dates.ts';
+import { parseDate, toDateText, toFilterDate } from '../../src/source/dates.ts';
 
 const noon = Date.UTC(2024, 0, 15, 12);
 
@@ -67,6 +67,12 @@ describe('a date of the source', () => {
     expect({ at: read.at, offset: read.offset }).toEqual({ at, offset: offset ?? null });
     if (problem === undefined) expect(read.problem).toBeNull();
     else expect(read.problem).toMatch(problem);
+  });
+
+  test('as a filter has a year of four digits, however far its margin reaches', () => {
+    expect(toFilterDate(noon)).toBe('2024-01-15T22:00:00');
+    expect(toFilterDate(Date.UTC(10_000, 0, 2))).toBe('9999-12-31T23:59:59');
+    expect(toFilterDate(Date.UTC(-1, 0, 1))).toBe('0002-01-01T00:00:00');
   });
 
   test('keeps instant and offset through its JSON form', () => {
