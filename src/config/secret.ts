@@ -19,11 +19,14 @@ export class Secret {
     return this.#text;
   }
 
-  /** The secret as its file holds it now, so that rotation needs no restart; what was read first while the file cannot be read. */
+  /**
+   * The secret as its file holds it now, so that rotation needs no restart; what was read first while the file cannot be read, or is empty
+   * because somebody is just writing it.
+   */
   current(): string {
     if (this.file === null) return this.#text;
     try {
-      return loadSecret(this.file).reveal();
+      return loadSecret(this.file).reveal() || this.#text;
     } catch {
       return this.#text;
     }

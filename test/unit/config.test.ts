@@ -344,6 +344,18 @@ describe('secrets', () => {
     }
   });
 
+  it('are as their file holds them now, and as they were while it cannot be read or has just been emptied', () => {
+    const file = join(stateDir, 'rotated');
+    writeFileSync(file, 'sesame\n');
+    const [account] = load({ SOURCE_URL: 'https://x', SOURCE_CREDENTIAL_FILE: file }, 'source').source.advertisers;
+    writeFileSync(file, 'barley\n');
+    expect(account?.credential.current()).toBe('barley');
+    writeFileSync(file, '');
+    expect(account?.credential.current()).toBe('sesame');
+    rmSync(file);
+    expect(account?.credential.current()).toBe('sesame');
+  });
+
   it('are refused when both forms are set, and when the file is empty, missing, a folder or closed to us', () => {
     const file = join(stateDir, 'empty');
     writeFileSync(file, '\n');
