@@ -63,7 +63,8 @@ function toFacts(error: unknown) {
     name: toWord(name),
     code: toWord(code),
     status: $metadata?.httpStatusCode,
-    retryAfterMs: retryAfterSeconds >= 0 ? retryAfterSeconds * 1000 : undefined,
+    // Zero asks for no pause at all, which would be no rest for anyone.
+    retryAfterMs: retryAfterSeconds > 0 ? retryAfterSeconds * 1000 : undefined,
   };
 }
 

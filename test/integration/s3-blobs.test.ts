@@ -223,6 +223,12 @@ describe('a store that will not', () => {
     expect(bench.s3.requests.length).toBe(3);
   });
 
+  test('say for how long gets our own time: zero would be claims without a pause', async () => {
+    await using bench = await openBench();
+    bench.s3.fail('PutObject', { kind: 'answer', status: 503, code: 'SlowDown', retryAfter: '0' }, always);
+    await expect(put(bench.store)).rejects.toMatchObject({ kind: 'throttled', retryAfterMs: undefined });
+  });
+
   test.for<[string, Fault, string]>([
     ['work', { kind: 'answer', status: 500, code: 'InternalError' }, 'failed'],
     ['answer', { kind: 'slow', delayMs: 400 }, 'cannot be reached'],
