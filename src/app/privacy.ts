@@ -116,24 +116,29 @@ async function runRetention(
   config: FilesConfig,
   store: Store,
   signal: AbortSignal,
-  now = Date.now(),
+  onStep: () => void,
 ): Promise<RetentionSummary> {
-  const before = toRetentionStart(config, now);
+  const before = toRetentionStart(config, Date.now());
   const advertisers = await loadKnownIds(config, store, undefined);
   if (before === null) {
     for (const id of advertisers) await store.noteRetention(id, null);
     return { erased: 0, braked: 0 };
   }
-  return await retain({ store }, { advertisers, before, released: false, by: 'retention', signal });
+  return await retain({ store, onStep }, { advertisers, before, released: false, by: 'retention', signal });
 }
 
 /** Finishes erasures that were interrupted; opens the blob store only when there is one. */
-async function runErasures(config: FilesConfig, store: Store, signal: AbortSignal): Promise<ErasureJob[]> {
+async function runErasures(
+  config: FilesConfig,
+  store: Store,
+  signal: AbortSignal,
+  onStep: () => void,
+): Promise<ErasureJob[]> {
   const advertisers = await loadHolders(config, store, undefined);
   const open = await Promise.all(advertisers.map((id) => store.loadOpenErasures(id)));
   if (open.flat().length === 0) return [];
   await using blobs = await openBlobsOf(config, store, signal);
-  return await finishErasures({ store, blobs }, { advertisers, signal });
+  return await finishErasures({ store, blobs, onStep }, { advertisers, signal });
 }
 
 /** What a worker does by the clock for people's protection. */
@@ -142,8 +147,8 @@ export function createPrivacyChores(config: FilesConfig, store: Store, log: Log)
     {
       name: 'erasures',
       schedule: '*/2 * * * *',
-      run: async (signal) => {
-        for (const { advertiserId, jobId, counts } of await runErasures(config, store, signal)) {
+      run: async (signal, onStep) => {
+        for (const { advertiserId, jobId, counts } of await runErasures(config, store, signal, onStep)) {
           log.info({ advertiserId, jobId, applications: counts.applications }, 'an erasure is complete');
         }
       },
@@ -151,8 +156,8 @@ export function createPrivacyChores(config: FilesConfig, store: Store, log: Log)
     {
       name: 'retention',
       schedule: '23 * * * *',
-      run: async (signal) => {
-        const { erased, braked } = await runRetention(config, store, signal);
+      run: async (signal, onStep) => {
+        const { erased, braked } = await runRetention(config, store, signal, onStep);
         if (erased > 0) log.info({ erased }, 'applications older than RETENTION were erased');
         if (braked > 0) log.warn({ braked }, 'RETENTION would erase too many at once; a person has to say so');
       },

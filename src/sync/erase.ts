@@ -108,7 +108,7 @@ const batchSize = 200;
 
 /** Erases what has come of age, unless that is more than the days passing explain. Files and receipts follow, as for any erasure. */
 export async function retain(
-  { store }: Pick<EraseDeps, 'store'>,
+  { store, onStep }: Pick<EraseDeps, 'store' | 'onStep'>,
   request: RetentionRequest,
 ): Promise<RetentionSummary> {
   const { before, by, signal } = request;
@@ -127,6 +127,7 @@ export async function retain(
       const job = await store.beginErasure({ advertiserId, sought, by });
       if (job === null) break;
       erased += job.counts.applications;
+      onStep?.(job);
     }
   }
   return { erased, braked };

@@ -79,6 +79,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
 /** Walks rows and objects side by side; both come in the order of their keys. */
 async function compare(deps: VerifyDeps, request: VerifyRequest, advertiserId: bigint, counts: Counts): Promise<void> {
   const { store, blobs } = deps;
+  const onStep = () => deps.onStep?.(counts);
   const rows = store.loadBlobs(advertiserId);
   const objects = blobs.list(toBlobFolder(advertiserId), request.signal)[Symbol.asyncIterator]();
   const verified: string[] = [];
@@ -87,16 +88,20 @@ async function compare(deps: VerifyDeps, request: VerifyRequest, advertiserId: b
     request.signal.throwIfAborted();
     while (!object.done && object.value.key < row.key) {
       await meetStranger(store, advertiserId, object.value, counts);
+      onStep();
       object = await objects.next();
     }
     const found = !object.done && object.value.key === row.key ? object.value : null;
     if (found) object = await objects.next();
     if (await judge(deps, request, advertiserId, row, found, counts)) verified.push(row.sha256);
     if (verified.length >= 500) await store.markVerified(advertiserId, verified.splice(0));
-    deps.onStep?.(counts);
+    onStep();
   }
   await store.markVerified(advertiserId, verified);
-  for (; !object.done; object = await objects.next()) await meetStranger(store, advertiserId, object.value, counts);
+  for (; !object.done; object = await objects.next()) {
+    await meetStranger(store, advertiserId, object.value, counts);
+    onStep();
+  }
 }
 
 /** True when the bytes were read and are right. */

@@ -4,10 +4,11 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { previewErasure } from '../../src/app/privacy.ts';
+import { createPrivacyChores, previewErasure } from '../../src/app/privacy.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { Sought } from '../../src/domain/erasure.ts';
 import { toResumeKey } from '../../src/domain/prefill.ts';
+import { createLog } from '../../src/log.ts';
 import { parseElement } from '../../src/source/wire.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { erase, finishErasures, retain } from '../../src/sync/erase.ts';
@@ -459,6 +460,33 @@ describe('retention by the command', () => {
     expect(shown.map(({ advertiserId, counts }) => [advertiserId, counts.applications])).toEqual([
       [intake.board.advertiserId, 1],
     ]);
+  });
+});
+
+describe('what a worker does for people’s protection', () => {
+  test('moves with every step: however much there is to erase, a worker that erases is not silent', async () => {
+    const { intake, id } = await openWithZelda();
+    await using _intake = intake;
+    const old = Date.UTC(2020, 1, 1);
+    intake.board.add(Array.from({ length: 30 }, () => ({ attachments: [], submittedAt: old })));
+    await intake.sweep(true);
+    await intake.drain();
+    await intake.store.beginErasure({
+      advertiserId: intake.board.advertiserId,
+      sought: { by: 'application', applicationId: id },
+      by: 'test',
+    });
+    const env = { ...toEnvironment(database, intake.board, join(intake.folder, 'blobs')), RETENTION: '365d' };
+    const config = loadConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
+    const log = await createLog({ level: 'silent', format: 'json' });
+    for (const chore of createPrivacyChores(config, intake.store, log)) {
+      let steps = 0;
+      await chore.run(signal(), () => {
+        steps++;
+      });
+      expect(steps, chore.name).toBeGreaterThan(0);
+    }
+    expect(await traces(intake)).toEqual([]);
   });
 });
 

@@ -172,6 +172,22 @@ describe('verify', () => {
     expect(await intake.keys()).toHaveLength(3);
   });
 
+  test('moves with every object, also where the books know none: an older database beside a newer bucket', async () => {
+    await using intake = await openThree();
+    for (const content of ['a stranger', 'another']) {
+      const sha256 = createHash('sha256').update(content).digest('hex');
+      const path = join(intake.folder, 'blobs', toBlobKey(intake.board.advertiserId, sha256));
+      mkdirSync(join(path, '..'), { recursive: true });
+      writeFileSync(path, content);
+    }
+    let steps = 0;
+    const onStep = () => {
+      steps++;
+    };
+    expect(await check(Object.assign(intake, { onStep }))).toMatchObject({ extra: 2 });
+    expect(steps).toBe(5);
+  });
+
   test('leaves names alone that are not ours', async () => {
     await using intake = await openThree();
     writeFileSync(join(intake.folder, 'blobs', String(intake.board.advertiserId), 'readme'), 'hands off');
