@@ -1,11 +1,11 @@
 // Writes what is held of one person into a folder: export.json with every row, and the files beside it. Nothing leaves by another way,
-// and only the user who runs it can read the folder.
+// only the user who runs it can read the folder, and what could not be written whole does not stay.
 import { createHash } from 'node:crypto';
 import { mkdir, open, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BlobStore } from '../domain/blob.ts';
 import { SettingTrouble, Trouble } from '../domain/trouble.ts';
-import type { ExportedFile } from '../store/export.ts';
+import type { ExportedFile, PersonExport } from '../store/export.ts';
 import type { Store } from '../store/store.ts';
 
 export interface ExportRequest {
@@ -31,13 +31,28 @@ export async function exportPerson(
   { store, blobs }: { readonly store: Store; readonly blobs: BlobStore },
   request: ExportRequest,
 ): Promise<ExportSummary | null> {
-  const { advertiserId, applicationId, folder, by, signal } = request;
+  const { advertiserId, applicationId, folder, by } = request;
   const person = await store.loadExport(advertiserId, applicationId);
   if (person === null) return null;
   const { applicationIds, prefills } = person;
   const facts = { applications: applicationIds.length, files: person.files.length, prefills };
   await store.recordDeed({ advertiserId, action: 'export', applicationId, by, facts });
   await makeFolder(folder);
+  try {
+    return await fillFolder(blobs, person, request);
+  } catch (error) {
+    // Ours alone, since it was just made: half of it would help nobody, and stand in the way of the next try.
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function fillFolder(
+  blobs: BlobStore,
+  person: PersonExport,
+  { advertiserId, folder, signal }: ExportRequest,
+): Promise<ExportSummary> {
+  const { applicationIds, prefills } = person;
   const files = [];
   for (const file of person.files) {
     const path = join('files', file.of, toName(file));

@@ -1,6 +1,6 @@
 // Erasing a person beside everything that runs at the same time: pages, downloads, other people's files, a process that dies.
 import { createHash } from 'node:crypto';
-import { readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -8,6 +8,7 @@ import { createPrivacyChores, previewErasure } from '../../src/app/privacy.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { Sought } from '../../src/domain/erasure.ts';
 import { toResumeKey } from '../../src/domain/prefill.ts';
+import { Trouble } from '../../src/domain/trouble.ts';
 import { createLog } from '../../src/log.ts';
 import { parseElement } from '../../src/source/wire.ts';
 import { openDatabase } from '../../src/store/database.ts';
@@ -413,6 +414,26 @@ describe('a prefill that came to nothing', () => {
     await intake.store.lapsePrefills(86_400_000);
     expect(await traces(intake)).toEqual([]);
   });
+});
+
+describe('an export that is interrupted', () => {
+  test('leaves nothing of the person behind, and can be asked for again', async () => {
+    const { intake, id: applicationId } = await openWithZelda();
+    await using _intake = intake;
+    await intake.drain();
+    const { advertiserId } = intake.board;
+    const folder = join(intake.folder, 'export');
+    const request = { advertiserId, applicationId, folder, by: 'test', signal: signal() };
+    const away = { ...intake.blobs, get: () => failing() };
+    await expect(exportPerson({ store: intake.store, blobs: away }, request)).rejects.toThrow('away');
+    expect(existsSync(folder)).toBe(false);
+    expect(await exportPerson(intake, request)).toMatchObject({ files: 2, missing: 0 });
+  });
+
+  // biome-ignore lint/correctness/useYield: it has nothing to give.
+  async function* failing(): AsyncGenerator<Uint8Array> {
+    throw new Trouble('ours', 'The store is away.');
+  }
 });
 
 describe('retention', () => {
