@@ -88,18 +88,27 @@ async function openBoard(stateDir: string, applications: number): Promise<Board>
   const boardFile = join(stateDir, 'demo-board.json');
   const { openSandbox } = await import('../sandbox/server.ts');
   const kept = loadBoard(boardFile) ?? { startedAt: Date.now(), applications, added: [] };
+  const added = [...kept.added];
+  const save = () => {
+    try {
+      mkdirSync(stateDir, { recursive: true });
+      // Whole or not at all: half a file would be a new board, of strangers.
+      writeFileSync(`${boardFile}.new`, JSON.stringify({ ...kept, added }));
+      renameSync(`${boardFile}.new`, boardFile);
+    } catch (error) {
+      const { code = 'unknown' } = error as NodeJS.ErrnoException;
+      throw new Failure(exitCodes.usage, `The demo cannot write into ${stateDir} (${code}).`, {
+        kept: 'What was there before.',
+        next: 'Make room on the disk, or give this user the folder to write in; then start it again.',
+        cause: error,
+      });
+    }
+  };
+  save();
   let now = () => kept.startedAt;
   const board = await openSandbox({ seed: 1, applications: kept.applications, now: () => now() });
   board.add(kept.added.map((submittedAt) => ({ submittedAt })));
   now = Date.now;
-  const added = [...kept.added];
-  const save = () => {
-    mkdirSync(stateDir, { recursive: true });
-    // Whole or not at all: half a file would be a new board, of strangers.
-    writeFileSync(`${boardFile}.new`, JSON.stringify({ ...kept, added }));
-    renameSync(`${boardFile}.new`, boardFile);
-  };
-  save();
   return Object.assign(board, {
     begunWith: kept.applications,
     // Written down before anybody can read it: a demo that is killed forgets nobody whom the database knows.
