@@ -1,10 +1,9 @@
-// The composition root: opens what a command needs from its configuration, wires the edges into the passes, and closes it all again.
-// With the files of app/ the only opener of resources; it decides nothing about what is read or kept.
-import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
+// The composition root: opens what a command needs from its configuration, wires the edges into the passes, and closes it all again; here
+// for the database and for reading, in app/ for everything else. Nobody else opens resources, and nothing here decides what is read or kept.
+import { toOwner } from './app/actor.ts';
 import { openPlace, openStoreOf, type Place, toStoreOptions } from './app/database.ts';
 import { drainFiles, type FilesEvents } from './app/files.ts';
-import { type Account, openConfiguredBlobs, openSource, toChosen } from './app/opening.ts';
+import { type Account, type Chosen, openConfiguredBlobs, openSource, toChosen } from './app/opening.ts';
 import type { Config } from './config.ts';
 import type { Plan } from './domain/coverage.ts';
 import { openDatabase } from './store/database.ts';
@@ -47,7 +46,7 @@ export async function grantRoles(
 /** Ends the halts of the chosen advertisers; answers whose halt was ended. */
 export async function unhaltAdvertisers(
   config: Config<'database' | 'source' | 'privacy'>,
-  request: AccountRequest,
+  request: Chosen,
 ): Promise<string[]> {
   await using app = await openStoreOf(config, 'unhalt', request.signal);
   const ended: string[] = [];
@@ -58,7 +57,7 @@ export async function unhaltAdvertisers(
 }
 
 /** What `intake doctor` finds. The schema is looked at, not changed. */
-export async function examine(config: ReadingConfig, request: AccountRequest): Promise<Finding[]> {
+export async function examine(config: ReadingConfig, request: Chosen): Promise<Finding[]> {
   let place: Place;
   try {
     place = await openPlace(config);
@@ -98,13 +97,7 @@ export interface ReadingEvents extends FilesEvents {
   readonly onStep?: (name: string, totals: SweepTotals) => void;
 }
 
-export interface AccountRequest {
-  /** Of several configured advertisers only this one. */
-  readonly advertiser?: string | undefined;
-  readonly signal: AbortSignal;
-}
-
-export interface ReadingRequest extends ReadingEvents, AccountRequest {
+export interface ReadingRequest extends ReadingEvents, Chosen {
   /** False leaves downloads in the queue. */
   readonly files: boolean;
 }
@@ -169,7 +162,7 @@ const backfillParallel = 4;
 /** What a backfill would ask, per advertiser and range; nothing is stored. */
 export async function estimateBackfill(
   config: Omit<ReadingConfig, 'blobs'>,
-  request: AccountRequest & { readonly range: BackfillRange },
+  request: Chosen & { readonly range: BackfillRange },
 ): Promise<{ readonly name: string; readonly plan: Plan; readonly estimate: Estimate }[]> {
   await using app = await openStoreOf(config, 'backfill', request.signal);
   const estimates = [];
@@ -209,7 +202,7 @@ async function overAdvertisers(
   await using app = await openStoreOf(config, role, signal, { ...patience, crashPoint });
   await patiently(patience, () => requireKey(app.store));
   await using sources = new AsyncDisposableStack();
-  const owner = `${role} on ${hostname()} (${process.pid}, ${randomUUID().slice(0, 8)})`;
+  const owner = toOwner(role);
   const paces = new Map<string, TakeTurn>();
   const outcomes: Outcome[] = [];
   const accounts: DrainAccount[] = [];

@@ -15,7 +15,7 @@ import { type ReparseSummary, reparse } from '../sync/reparse.ts';
 import { type VerifySummary, verify } from '../sync/verify.ts';
 import { toActor } from './actor.ts';
 import { openStoreOf } from './database.ts';
-import { loadKnownIds, openBlobsOf, openSpoolOf } from './opening.ts';
+import { type Chosen, loadKnownIds, openBlobsOf, openSpoolOf } from './opening.ts';
 
 export type { VerifySummary } from '../sync/verify.ts';
 
@@ -73,12 +73,6 @@ export async function drainFiles(
       signal,
     },
   );
-}
-
-interface Chosen {
-  /** Of several configured advertisers only this one. */
-  readonly advertiser?: string | undefined;
-  readonly signal: AbortSignal;
 }
 
 /** Bytes that nothing refers to are kept this long. */
@@ -155,7 +149,7 @@ export interface Held extends AsyncDisposable {
   readonly advertisers: readonly bigint[];
 }
 
-/** Store and blobs, and whose they are. */
+/** Opens them. */
 export async function openHeld(
   config: FilesConfig,
   role: string,

@@ -1,5 +1,4 @@
 // Opens what a command needs from its configuration beside the database: source, blobs, spool. Each comes back disposable.
-// The only opener of resources beside app.ts; it decides nothing about what is read or kept.
 import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,6 +24,13 @@ const totalTimeoutMs = 600_000;
 const spoolMemoryBytes = 64 * 1024 * 1024;
 
 export type Account = Config<'source'>['source']['advertisers'][number];
+
+/** What every command about accounts is asked with. */
+export interface Chosen {
+  /** Of several configured advertisers only this one. */
+  readonly advertiser?: string | undefined;
+  readonly signal: AbortSignal;
+}
 
 /** The configured accounts, or the one that was named. */
 export function toChosen(config: Config<'source'>, name: string | undefined): readonly Account[] {

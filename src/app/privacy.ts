@@ -12,16 +12,9 @@ import { type ExportSummary, exportPerson } from '../sync/export.ts';
 import { toActor } from './actor.ts';
 import { openStoreOf } from './database.ts';
 import { type FilesConfig, openHeld } from './files.ts';
-import { loadKnownIds, openBlobsOf } from './opening.ts';
+import { type Chosen, loadKnownIds, openBlobsOf } from './opening.ts';
 
 export type { ErasureCounts, ErasureJob, Sought } from '../domain/erasure.ts';
-export type { ExportSummary } from '../sync/export.ts';
-
-interface Chosen {
-  /** Of several configured advertisers only this one. */
-  readonly advertiser?: string | undefined;
-  readonly signal: AbortSignal;
-}
 
 /** The advertiser that was named, or all of whom something may be held: a person's rights do not end when an account is given up. */
 async function loadHolders(config: Config<'source'>, store: Store, name: string | undefined): Promise<bigint[]> {

@@ -1,24 +1,14 @@
 // `intake quarantine`, wired: what waits, one element whole, and reading them again with this version's parser.
-import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
 import type { Config } from '../config.ts';
 import { parseElement } from '../source/wire.ts';
 import type { Quarantined, QuarantinedText } from '../store/quarantine.ts';
 import { requireKey } from '../sync/privacy-key.ts';
 import { type ReplaySummary, replay } from '../sync/replay.ts';
-import { toActor } from './actor.ts';
+import { toActor, toOwner } from './actor.ts';
 import { openStoreOf } from './database.ts';
-import { loadKnownIds, toChosen } from './opening.ts';
-
-export type { Quarantined, QuarantinedText } from '../store/quarantine.ts';
+import { type Chosen, loadKnownIds, toChosen } from './opening.ts';
 
 type QuarantineConfig = Config<'database' | 'source' | 'privacy' | 'sync'>;
-
-interface Chosen {
-  /** Of several configured advertisers only this one. */
-  readonly advertiser?: string | undefined;
-  readonly signal: AbortSignal;
-}
 
 /** What waits in quarantine; without what is in it. */
 export async function listQuarantine(
@@ -57,7 +47,7 @@ export async function replayQuarantine(
 ): Promise<(ReplaySummary & { readonly name: string })[]> {
   await using app = await openStoreOf(config, 'quarantine', request.signal);
   await requireKey(app.store);
-  const owner = `quarantine on ${hostname()} (${process.pid}, ${randomUUID().slice(0, 8)})`;
+  const owner = toOwner('quarantine');
   const outcomes = [];
   for (const { name, advertiserId: configured } of toChosen(config, request.advertiser)) {
     const { advertiserId } = await app.store.ensureAdvertiser(name, configured);

@@ -1,7 +1,5 @@
 // The worker, wired: the admin port first, so that it can be asked what the rest waits for; then database, sources, files, the public
 // port and the chores. It lives until its signal, and whatever is away comes back without it being started again.
-import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
@@ -23,6 +21,7 @@ import { type Beat, createPulse } from '../sync/pulse.ts';
 import { startWorker, type Worker } from '../sync/worker.ts';
 import { type AdminOptions, openAdmin } from '../web/admin-server.ts';
 import { createMetrics } from '../web/metrics.ts';
+import { toOwner } from './actor.ts';
 import { createChores } from './chores.ts';
 import { openPlace, toStoreOptions } from './database.ts';
 import { drainFiles } from './files.ts';
@@ -130,7 +129,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
     },
     {
       ...config.sync,
-      owner: `worker on ${hostname()} (${process.pid}, ${randomUUID().slice(0, 8)})`,
+      owner: toOwner('worker'),
       ...{ desksAtOnce, longAtOnce, signal },
       probeEveryMs,
     },
