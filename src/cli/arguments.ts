@@ -1,4 +1,4 @@
-// What people type, read the same way by every command: ids, kinds, counts. A wrong one is a Misuse: nothing has been started.
+// What people type, read the same way by every command: ids, kinds, counts, accounts. A wrong one is a Misuse: nothing has been started.
 
 import { attachmentKinds } from '../domain/application.ts';
 import { largestId } from '../domain/range.ts';
@@ -22,4 +22,13 @@ export function toKind(text: string): string {
 export function toCount(option: string, text: string, most = 999_999_999): number {
   if (/^\d{1,9}$/.test(text) && Number(text) <= most) return Number(text);
   throw new Misuse(`${option} must be a whole number from 0 to ${most}, not "${text.slice(0, 40)}".`);
+}
+
+/** An `--advertiser` that is not configured is answered with the names that are. */
+export function requireAdvertiser(advertisers: readonly { readonly name: string }[], name: string | undefined): void {
+  if (name === undefined || advertisers.some((advertiser) => advertiser.name === name)) return;
+  throw new Misuse(
+    `There is no advertiser "${name.slice(0, 100)}" in the configuration.`,
+    `Configured: ${advertisers.map((advertiser) => advertiser.name).join(', ')}.`,
+  );
 }

@@ -1,11 +1,11 @@
 // `intake backfill`: one reading of a chosen range, beside a live worker. Stopped at any moment, it goes on when it is run again.
 import type { BackfillRange } from '../app.ts';
 import { largestId } from '../domain/range.ts';
-import { toId } from './arguments.ts';
+import { requireAdvertiser, toId } from './arguments.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
-import { reportOutcomes, requireAdvertiser, showReading } from './reading.ts';
+import { reportOutcomes, showReading } from './reading.ts';
 
 interface BackfillOptions {
   readonly from?: string;

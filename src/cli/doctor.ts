@@ -1,8 +1,8 @@
 // `intake doctor`: looks at everything Intake needs and says what is wrong and what the source was learned to do.
+import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { toFailure } from './failure.ts';
-import { requireAdvertiser } from './reading.ts';
 
 interface DoctorOptions {
   readonly advertiser?: string;

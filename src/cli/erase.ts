@@ -1,11 +1,10 @@
 // `intake erase`: takes a person out of the database and the file store, for good. Shows first what would go; erases only when told twice.
 import type { ErasureCounts, ErasureJob, Sought } from '../app/privacy.ts';
-import { toId } from './arguments.ts';
+import { requireAdvertiser, toId } from './arguments.ts';
 import { command } from './command.ts';
 import { createCrashPoint } from './crash-point.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
-import { requireAdvertiser } from './reading.ts';
 import type { Terminal } from './terminal.ts';
 
 interface EraseOptions {

@@ -1,10 +1,9 @@
 // `intake export`: everything that is held of one person, in a folder, for an access request.
 import { resolve } from 'node:path';
-import { toId } from './arguments.ts';
+import { requireAdvertiser, toId } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Failure } from './failure.ts';
-import { requireAdvertiser } from './reading.ts';
 
 interface ExportOptions {
   readonly to?: string;

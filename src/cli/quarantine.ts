@@ -1,9 +1,9 @@
 // `intake quarantine`: what of the list could not be read as an application, and reading it again after an upgrade.
 // What an element holds is shown only when a person asks for one by its id.
+import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
-import { requireAdvertiser } from './reading.ts';
 
 interface QuarantineOptions {
   readonly show?: string;

@@ -3,7 +3,7 @@ import type { FilesOutcome, Outcome, ReadingEvents, ReadingOutcome } from '../ap
 import type { Context } from './command.ts';
 import { createCrashPoint } from './crash-point.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
-import { Failure, toFailure } from './failure.ts';
+import { toFailure } from './failure.ts';
 import type { Progress } from './progress.ts';
 
 /**
@@ -95,20 +95,14 @@ function renderFiles(files: FilesOutcome, toSize: (bytes: number) => string): st
   return [`files: ${parts.join(', ')}`];
 }
 
-/** An `--advertiser` that is not configured is a usage error, with the names that are. */
-export function requireAdvertiser(advertisers: readonly { readonly name: string }[], name: string | undefined): void {
-  if (name === undefined || advertisers.some((advertiser) => advertiser.name === name)) return;
-  throw new Failure(exitCodes.usage, `There is no advertiser "${name.slice(0, 100)}" in the configuration.`, {
-    kept: 'Nothing was started or changed.',
-    next: `Configured: ${advertisers.map((advertiser) => advertiser.name).join(', ')}.`,
-  });
-}
-
 /** Of several outcomes a supervisor is told the one that most needs a person. */
 function toWorse(a: ExitCode, b: ExitCode): ExitCode {
-  const order: readonly ExitCode[] = [1, 7, 4, 2, 6, 5, 8, 3, 0];
-  return order.indexOf(a) < order.indexOf(b) ? a : b;
+  return worstFirst.indexOf(a) < worstFirst.indexOf(b) ? a : b;
 }
+
+const worstFirst = (
+  ['unexpected', 'schema', 'refused', 'usage', 'held', 'temporary', 'unhealthy', 'incomplete', 'done'] as const
+).map((name): ExitCode => exitCodes[name]);
 
 function toTotals({ sweeps }: Outcome) {
   const sum = (pick: (one: NonNullable<typeof sweeps>[number]) => number) =>

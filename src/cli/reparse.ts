@@ -1,7 +1,7 @@
 // `intake reparse`: the rows of screens from their stored bytes, without the network.
+import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
-import { requireAdvertiser } from './reading.ts';
 
 export const reparse = command<{ readonly all: boolean; readonly advertiser?: string }>({
   name: 'reparse',

@@ -1,9 +1,8 @@
 // `intake retry`: makes downloads due now, also those that had ended without bytes.
-import { toId, toKind } from './arguments.ts';
+import { requireAdvertiser, toId, toKind } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
-import { requireAdvertiser } from './reading.ts';
 
 interface RetryOptions {
   readonly application?: string;

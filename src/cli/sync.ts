@@ -1,6 +1,7 @@
 // `intake sync`: one complete round over the configured advertisers, then it ends.
+import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
-import { reportOutcomes, requireAdvertiser, showReading } from './reading.ts';
+import { reportOutcomes, showReading } from './reading.ts';
 
 interface SyncOptions {
   readonly recheck: boolean;

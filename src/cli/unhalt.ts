@@ -1,7 +1,7 @@
 // `intake unhalt`: ends a halt after a person has looked. A refused credential recovers by itself.
+import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
-import { requireAdvertiser } from './reading.ts';
 
 interface UnhaltOptions {
   readonly advertiser?: string;

@@ -1,9 +1,8 @@
 // `intake url`: an address under which one stored file can be opened, for minutes where the store signs it.
-import { toId, toKind } from './arguments.ts';
+import { requireAdvertiser, toId, toKind } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Failure } from './failure.ts';
-import { requireAdvertiser } from './reading.ts';
 
 const expiresInMs = 5 * 60_000;
 

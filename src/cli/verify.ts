@@ -1,10 +1,10 @@
 // `intake verify`: is every stored file where its row says, with the bytes it says? What is damaged is queued again.
 import type { VerifySummary } from '../app/files.ts';
+import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
 import { createCrashPoint } from './crash-point.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
-import { requireAdvertiser } from './reading.ts';
 import type { Terminal } from './terminal.ts';
 
 interface VerifyOptions {
