@@ -4,8 +4,8 @@
 import type { KeyObject } from 'node:crypto';
 import { toResumeKey } from '../domain/prefill.ts';
 import type { Queryable } from './database.ts';
+import { toAddressKey } from './person-key.ts';
 import { toAccountPattern } from './persons.ts';
-import { toPersonKey } from './prefills.ts';
 
 /** A person's rows and files. */
 export interface PersonExport {
@@ -44,7 +44,7 @@ export async function loadExport(
   );
   if (chosen.length === 0) return null;
   const ids = chosen.map((row) => row.application_id);
-  const people = [...new Set(chosen.map((row) => toPersonKey(key, advertiserId, row.email)))];
+  const people = [...new Set(chosen.map((row) => toAddressKey(key, advertiserId, row.email)))];
   const accounts = [...new Set(chosen.flatMap((row) => (row.job_seeker_id?.trim() ? [row.job_seeker_id] : [])))];
   const [rows] = await db.query<{ rows: string; prefills: number }>(rowsSql, [
     advertiserId,

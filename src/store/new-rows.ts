@@ -3,7 +3,8 @@
 import type { KeyObject } from 'node:crypto';
 import { type Application, toFirstState } from '../domain/application.ts';
 import { type Copy, toCopy, toCopyLine } from './copying.ts';
-import { isReady, type Reading, toPersonKey, toPriority, toTime } from './rows.ts';
+import { toPersonKey } from './person-key.ts';
+import { isReady, type Reading, toPriority, toTime } from './rows.ts';
 
 const columns = {
   applications: `advertiser_id, application_id, submitted_at, source_offset, email, first_name, last_name, phone, job_seeker_id,

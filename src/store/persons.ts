@@ -3,8 +3,8 @@
 import type { KeyObject } from 'node:crypto';
 import type { ErasureCounts, Sought } from '../domain/erasure.ts';
 import type { Queryable } from './database.ts';
+import { toAddressKey } from './person-key.ts';
 import { erasePrefills } from './prefill-ends.ts';
-import { toPersonKey } from './prefills.ts';
 import { setTombstones, toTombstone } from './tombstones.ts';
 
 /** Everything that was found of a person at one advertiser. */
@@ -101,7 +101,7 @@ export function toSoughtText(sought: Sought): string {
 async function countPrefills(db: Queryable, key: KeyObject, advertiserId: bigint, email: string): Promise<number> {
   const [row] = await db.query<{ n: number }>(
     `SELECT count(*)::int AS n FROM intake.prefills WHERE advertiser_id = $1 AND person_key = $2`,
-    [advertiserId, toPersonKey(key, advertiserId, email)],
+    [advertiserId, toAddressKey(key, advertiserId, email)],
   );
   return row?.n ?? 0;
 }
@@ -164,7 +164,7 @@ export async function erasePerson(
      AND fingerprint IN (SELECT decode(f, 'hex') FROM unnest($2::text[]) AS f)`,
     [advertiserId, person.fingerprints],
   );
-  if (sought.by === 'address') await erasePrefills(tx, key, { advertiserId, email: sought.email });
+  if (sought.by === 'address') await erasePrefills(tx, key, advertiserId, sought.email);
   await tx.query(
     `UPDATE intake.advertisers SET erased_through = greatest(erased_through, (SELECT max(id) FROM unnest($2::bigint[]) AS id))
      WHERE advertiser_id = $1`,

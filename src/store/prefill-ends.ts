@@ -2,7 +2,8 @@
 // for the funnel. Bytes are deleted by the caller, and forgotten here only then: a crash between repeats the delete.
 import type { KeyObject } from 'node:crypto';
 import type { Queryable } from './database.ts';
-import { type PrefillKey, toPersonKey } from './prefills.ts';
+import { toAddressKey } from './person-key.ts';
+import type { PrefillKey } from './prefills.ts';
 
 /** Empties what was never redeemed in time, closes what never came back, and drops spent states. Counts what lapsed. */
 export async function lapsePrefills(db: Queryable, ttlMs: number): Promise<number> {
@@ -24,19 +25,18 @@ export async function lapsePrefills(db: Queryable, ttlMs: number): Promise<numbe
   return lapsed.length;
 }
 
-/** Empties the prefills of a person, by their e-mail address or by the person key that stands for it. Counts them. */
+/** Empties the prefills of a person, by their e-mail address. */
 export async function erasePrefills(
-  db: Queryable,
+  tx: Queryable,
   privacyKey: KeyObject,
-  person: { readonly advertiserId: bigint } & ({ readonly email: string } | { readonly personKey: string }),
-): Promise<number> {
-  const key = 'email' in person ? toPersonKey(privacyKey, person.advertiserId, person.email) : person.personKey;
-  const erased = await db.query(
+  advertiserId: bigint,
+  email: string,
+): Promise<void> {
+  await tx.query(
     `UPDATE intake.prefills SET outcome = 'erased', ended_at = now(), ${emptied}, ${cut}
-     WHERE advertiser_id = $1 AND person_key = $2 RETURNING 1`,
-    [person.advertiserId, key],
+     WHERE advertiser_id = $1 AND person_key = $2`,
+    [advertiserId, toAddressKey(privacyKey, advertiserId, email)],
   );
-  return erased.length;
 }
 
 const emptied = `profile = NULL, profile_text = NULL, notes = NULL, first_name = NULL, last_name = NULL, email = NULL, phone = NULL,

@@ -1,8 +1,9 @@
 // Prefills from start to end: a state that is taken once, a profile that is handed out once, and what must go again.
 // Secrets (state, cookie, handle) come here as hashes only. Knows no token: none is stored.
-import { createHmac, type KeyObject } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import type { PrefillRequest, Profile, Resume } from '../domain/prefill.ts';
 import type { Queryable, Row } from './database.ts';
+import { toAddressKey } from './person-key.ts';
 
 /** Names one prefill. */
 export interface PrefillKey {
@@ -121,7 +122,7 @@ export async function keepProfile(db: Queryable, privacyKey: KeyObject, kept: Ke
       profile.lastName,
       profile.email,
       profile.phone,
-      toPersonKey(privacyKey, advertiserId, profile.email),
+      toAddressKey(privacyKey, advertiserId, profile.email),
       file?.sha256 ?? null,
       file?.sizeBytes ?? null,
       file?.contentType ?? null,
@@ -203,13 +204,6 @@ export async function findAdvertiserName(
     [advertiserId, names],
   );
   return row?.name ?? null;
-}
-
-/** Stands for a person by e-mail address, as in intake.applications where there is no jobseeker id. */
-export function toPersonKey(privacyKey: KeyObject, advertiserId: bigint, email: string | null): string | null {
-  const person = email?.trim().toLowerCase();
-  if (!person) return null;
-  return createHmac('sha256', privacyKey).update(`${advertiserId}:${person}`).digest('hex').slice(0, 32);
 }
 
 interface ResumeRow extends Row {

@@ -1,8 +1,9 @@
 // How a changed application travels to Postgres: as one line of the jsonb parameter that the statements of changes.ts take apart; and
 // what its rows have in common with those of a new one (new-rows.ts). Pure mapping; it knows column names and no SQL.
-import { createHmac, type KeyObject } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { type Application, toFirstState } from '../domain/application.ts';
 import type { Lease } from './leases.ts';
+import { toPersonKey } from './person-key.ts';
 
 /** Which answer is being written, for whom, and by whom. */
 export interface Reading {
@@ -55,16 +56,4 @@ export function toRow(key: KeyObject, advertiserId: bigint, a: Application): str
 /** A time as Postgres reads it. */
 export function toTime(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
-}
-
-/** Stands for a person in places that must not name one: keyed, and different at every advertiser. With a Buffer as key it takes ten times as long. */
-export function toPersonKey(
-  key: KeyObject,
-  advertiserId: bigint,
-  a: Pick<Application, 'jobSeekerId' | 'email'>,
-): string | null {
-  // An account without an id is nobody's: without this all of them would be one person.
-  const person = a.jobSeekerId?.trim() ? a.jobSeekerId : a.email?.trim().toLowerCase();
-  if (!person) return null;
-  return createHmac('sha256', key).update(`${advertiserId}:${person}`).digest('hex').slice(0, 32);
 }

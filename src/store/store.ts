@@ -81,7 +81,7 @@ import { ensureSchema, loadServer, type SchemaRequest } from './migrations.ts';
 import { takeTurns } from './paces.ts';
 import { commitPage } from './pages.ts';
 import { findPerson } from './persons.ts';
-import { erasePrefills, forgetResumes, lapsePrefills, loadLeavingResumes } from './prefill-ends.ts';
+import { forgetResumes, lapsePrefills, loadLeavingResumes } from './prefill-ends.ts';
 import * as prefills from './prefills.ts';
 import {
   loadQuarantine,
@@ -249,7 +249,6 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     findAdvertiserName: (advertiserId: bigint, names: readonly string[]) =>
       prefills.findAdvertiserName(db, advertiserId, names),
     lapsePrefills: (ttlMs: number) => lapsePrefills(db, ttlMs),
-    erasePrefills: (person: Parameters<typeof erasePrefills>[2]) => erasePrefills(db, privacyKey, person),
     loadLeavingResumes: (limit: number) => loadLeavingResumes(db, limit),
     forgetResumes: (keys: readonly prefills.PrefillKey[]) => forgetResumes(db, keys),
 

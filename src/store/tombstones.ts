@@ -2,7 +2,7 @@
 // An eraser and a writer of pages exclude each other by the lane's lock, so neither can slip past the other.
 import { createHmac, type KeyObject } from 'node:crypto';
 import type { Queryable } from './database.ts';
-import { toPersonKey } from './rows.ts';
+import { toPersonKey } from './person-key.ts';
 
 /** What a tombstone stands for: an application by its id, an element of quarantine by its fingerprint, a request by its words. */
 export type Remembered = 'application' | 'quarantine' | 'request';

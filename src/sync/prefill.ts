@@ -180,17 +180,6 @@ export async function lapsePrefills(deps: PrefillDeps, signal: AbortSignal): Pro
   return { lapsed };
 }
 
-/** Erases a person's prefills, with their resumes. */
-export async function erasePrefills(
-  deps: Pick<PrefillDeps, 'store' | 'blobs'>,
-  person: Parameters<Store['erasePrefills']>[0],
-  signal: AbortSignal,
-): Promise<{ readonly erased: number }> {
-  const erased = await deps.store.erasePrefills(person);
-  await deleteLeavingResumes(deps, signal);
-  return { erased };
-}
-
 const deletedAtOnce = 500;
 
 /** Deletes the resumes of prefills that have left. */

@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { describe, expect } from 'vitest';
 import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import { openStore } from '../../src/store/store.ts';
-import { erasePrefills } from '../../src/sync/prefill.ts';
+import { erase } from '../../src/sync/erase.ts';
 import {
   careers,
   createBrowser,
@@ -476,8 +476,10 @@ describe('what is left behind', () => {
     const { person } = stage.sandbox.grants()[0]?.candidate ?? {};
     await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(stage.privacyKey) });
     await using blobs = await openDiskBlobs(stage.blobsPath);
-    const request = { advertiserId: stage.sandbox.advertiserId, email: ` ${person?.email.toUpperCase()} ` };
-    expect(await erasePrefills({ store, blobs }, request, AbortSignal.timeout(5000))).toEqual({ erased: 1 });
+    const { advertiserId } = stage.sandbox;
+    const sought = { by: 'address', email: ` ${person?.email.toUpperCase()} ` } as const;
+    const request = { advertiserId, sought, by: 'test', signal: AbortSignal.timeout(5000) };
+    expect(await erase({ store, blobs }, request)).toMatchObject([{ step: 'closed', counts: { prefills: 1 } }]);
     expect(await lastRow(database)).toMatchObject({
       outcome: 'erased',
       profile: null,

@@ -1,0 +1,21 @@
+// What stands for a person in places that must not name one: keyed, and different at every advertiser. Whoever looks for a person must
+// reckon it as those did who wrote it, so it is reckoned here alone.
+import { createHmac, type KeyObject } from 'node:crypto';
+import type { Application } from '../domain/application.ts';
+
+/** By the jobseeker's account, or by the e-mail address where there is none. With a Buffer as key it takes ten times as long. */
+export function toPersonKey(
+  key: KeyObject,
+  advertiserId: bigint,
+  { jobSeekerId, email }: Pick<Application, 'jobSeekerId' | 'email'>,
+): string | null {
+  // An account without an id is nobody's: without this all of them would be one person.
+  const person = jobSeekerId?.trim() ? jobSeekerId : email?.trim().toLowerCase();
+  if (!person) return null;
+  return createHmac('sha256', key).update(`${advertiserId}:${person}`).digest('hex').slice(0, 32);
+}
+
+/** Of somebody who is known by an address alone, as a candidate of a prefill is. */
+export function toAddressKey(key: KeyObject, advertiserId: bigint, email: string | null): string | null {
+  return toPersonKey(key, advertiserId, { jobSeekerId: null, email });
+}
