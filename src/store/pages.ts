@@ -1,7 +1,7 @@
 // commitPage: everything one list answer means for the database, in one transaction or not at all (P4).
 // New applications take the fast way (COPY), known ones that changed the careful way (changes.ts),
 // unchanged ones are not touched: no row version, no lock, no WAL.
-import { hash, type KeyObject } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import type { Application } from '../domain/application.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { applyChanges } from './changes.ts';
@@ -11,10 +11,10 @@ import { notifyQueued } from './downloads.ts';
 import { type ApplicationEvent, appendEvents } from './events.ts';
 import { fence, laneLock } from './leases.ts';
 import { toCopies } from './new-rows.ts';
-import { resolveQuarantine } from './quarantine.ts';
+import { quarantine, resolveQuarantine } from './quarantine.ts';
 import { isReady } from './rows.ts';
 import { type Progress, saveProgress } from './sweeps.ts';
-import { findErased, findErasedIds } from './tombstones.ts';
+import { findErasedIds } from './tombstones.ts';
 
 export interface PageSummary {
   readonly added: number;
@@ -193,32 +193,6 @@ async function resolveElements(
   if (replayed === undefined) return () => true;
   const resolved = await resolveQuarantine(tx, advertiserId, replayed);
   return ({ id }) => resolved.has(id);
-}
-
-/** Keeps what is no application, whole, unless it was erased. The same element counts up, at most once per sweep. */
-async function quarantine(tx: Queryable, key: KeyObject, page: PageCommit, sweepId: bigint): Promise<number> {
-  if (page.rejects.length === 0) return 0;
-  const prints = page.rejects.map((r) => hash('sha256', r.rawText ?? r.raw));
-  const erased = await findErased(tx, key, page.advertiserId, 'quarantine', prints);
-  const kept = page.rejects.flatMap((r, at) => (erased.has(at) ? [] : [[prints[at] as string, r] as const]));
-  const rejects = new Map(kept);
-  await tx.query(
-    `INSERT INTO intake.quarantine AS q (advertiser_id, fingerprint, reason, raw, raw_text, sweep_id)
-     SELECT $1, decode(r.fingerprint, 'hex'), r.reason, r.raw::jsonb, r.raw_text, $2
-     FROM unnest($3::text[], $4::text[], $5::text[], $6::text[]) AS r (fingerprint, reason, raw, raw_text)
-     ON CONFLICT (advertiser_id, fingerprint) DO UPDATE
-       SET seen = q.seen + 1, last_seen_at = now(), sweep_id = excluded.sweep_id, reason = excluded.reason
-       WHERE q.sweep_id <> excluded.sweep_id`,
-    [
-      page.advertiserId,
-      sweepId,
-      [...rejects.keys()],
-      [...rejects.values()].map((r) => r.reason),
-      [...rejects.values()].map((r) => r.raw),
-      [...rejects.values()].map((r) => r.rawText),
-    ],
-  );
-  return kept.length;
 }
 
 /** Remembers that a request numbered `seq` has seen these ids, for changes that a slower, older request may still bring (P5). */

@@ -1,6 +1,40 @@
-// What waits in quarantine: listed by reasons and ids, shown whole only when a person asks for one, resolved when it could be read after
-// all, and pruned some time after that. How it gets there is written in pages.ts.
+// Quarantine: what of a page is no application is kept whole, listed by reasons and ids, shown only when a person asks for one, resolved
+// when it could be read after all, and pruned some time after that.
+import { hash, type KeyObject } from 'node:crypto';
+import type { Reject } from '../domain/application.ts';
 import type { Queryable, Row } from './database.ts';
+import { findErased } from './tombstones.ts';
+
+/** Keeps what is no application, whole, unless it was erased. The same element counts up, at most once per sweep. */
+export async function quarantine(
+  tx: Queryable,
+  key: KeyObject,
+  page: { readonly advertiserId: bigint; readonly rejects: readonly Reject[] },
+  sweepId: bigint,
+): Promise<number> {
+  if (page.rejects.length === 0) return 0;
+  const prints = page.rejects.map((r) => hash('sha256', r.rawText ?? r.raw));
+  const erased = await findErased(tx, key, page.advertiserId, 'quarantine', prints);
+  const kept = page.rejects.flatMap((r, at) => (erased.has(at) ? [] : [[prints[at] as string, r] as const]));
+  const rejects = new Map(kept);
+  await tx.query(
+    `INSERT INTO intake.quarantine AS q (advertiser_id, fingerprint, reason, raw, raw_text, sweep_id)
+     SELECT $1, decode(r.fingerprint, 'hex'), r.reason, r.raw::jsonb, r.raw_text, $2
+     FROM unnest($3::text[], $4::text[], $5::text[], $6::text[]) AS r (fingerprint, reason, raw, raw_text)
+     ON CONFLICT (advertiser_id, fingerprint) DO UPDATE
+       SET seen = q.seen + 1, last_seen_at = now(), sweep_id = excluded.sweep_id, reason = excluded.reason
+       WHERE q.sweep_id <> excluded.sweep_id`,
+    [
+      page.advertiserId,
+      sweepId,
+      [...rejects.keys()],
+      [...rejects.values()].map((r) => r.reason),
+      [...rejects.values()].map((r) => r.raw),
+      [...rejects.values()].map((r) => r.rawText),
+    ],
+  );
+  return kept.length;
+}
 
 /** An element in quarantine, without what is in it. */
 export interface Quarantined {

@@ -33,6 +33,7 @@ import {
 import { type BlobIntent, emptyCondemned, type Intent, intendBlobs, loadBlobStore, pinBlobStore } from './blobs.ts';
 import { loadSurroundings, type PageCommit } from './comparing.ts';
 import { condemnFetched, type FetchedFor } from './condemned.ts';
+import { confirmCursors } from './cursors.ts';
 import { type DatabaseOptions, openDatabase, untilSettled } from './database.ts';
 import {
   type Claim,
@@ -104,7 +105,7 @@ import {
 import { type Ending, type Settled, type Settlement, settleDownloads } from './settling.ts';
 import { createStatistics } from './statistics.ts';
 import { loadAdvertiserStatus } from './status.ts';
-import { beginSweeps, confirmCursors, noteStop, pruneSweeps, type Sweep, takeSeqs } from './sweeps.ts';
+import { beginSweeps, noteStop, pruneSweeps, type Sweep, takeSeqs } from './sweeps.ts';
 import { loadKeyState } from './tombstones.ts';
 
 export interface StoreOptions extends DatabaseOptions {
