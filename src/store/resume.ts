@@ -57,16 +57,14 @@ export async function loadUnfinished(db: Queryable, key: SweepKey): Promise<Unfi
 }
 
 /** Gives up an unfinished sweep: its ranges go, its row stays as history. What it stored stays. */
-export async function dropUnfinished(db: Queryable, key: SweepKey): Promise<boolean> {
-  const rows = await db.query<{ sweep_id: bigint }>(
-    `UPDATE intake.sweeps SET state = 'dropped', ended_at = now() WHERE ${isMeant} RETURNING sweep_id`,
+export async function dropUnfinished(db: Queryable, key: SweepKey): Promise<void> {
+  await db.query(
+    `WITH dropped AS (
+       UPDATE intake.sweeps SET state = 'dropped', ended_at = now() WHERE ${isMeant} RETURNING advertiser_id, sweep_id
+     )
+     DELETE FROM intake.ranges r USING dropped d WHERE r.advertiser_id = d.advertiser_id AND r.sweep_id = d.sweep_id`,
     toValues(key),
   );
-  await db.query(`DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = ANY ($2::bigint[])`, [
-    key.advertiserId,
-    rows.map((row) => row.sweep_id),
-  ]);
-  return rows.length > 0;
 }
 
 /** A range of ids that nothing vouches for. */
