@@ -11,8 +11,6 @@ export interface DatabaseOptions {
   readonly connections?: number;
   /** Longest statement inside a transaction. */
   readonly statementTimeoutMs?: number;
-  /** Longest wait for another transaction's lock. */
-  readonly lockTimeoutMs?: number;
   /** A transaction whose owner stopped working is ended by the server after this long; below the lease, or a paused worker blocks its successor. */
   readonly idleInTransactionMs?: number;
 }
@@ -49,6 +47,9 @@ const exactIntegers: pg.CustomTypesConfig = {
     (oid === int8 && format !== 'binary' ? BigInt : types.getTypeParser(oid, format)) as never,
 };
 
+/** Longest wait for another transaction's lock. */
+const lockTimeoutMs = 15_000;
+
 /** Opens a pool. Nothing connects until the first query. */
 export function openDatabase(options: DatabaseOptions): Database {
   const statementTimeoutMs = options.statementTimeoutMs ?? 60_000;
@@ -71,7 +72,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     // another default two settlements of one application would each miss the other.
     'BEGIN ISOLATION LEVEL READ COMMITTED',
     `SET LOCAL statement_timeout = ${statementTimeoutMs}`,
-    `SET LOCAL lock_timeout = ${options.lockTimeoutMs ?? 15_000}`,
+    `SET LOCAL lock_timeout = ${lockTimeoutMs}`,
     `SET LOCAL idle_in_transaction_session_timeout = ${options.idleInTransactionMs ?? 20_000}`,
   ].join(';');
 

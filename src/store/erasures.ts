@@ -139,7 +139,7 @@ async function loadRows(db: Queryable, advertiserId: bigint, jobId: string): Pro
   );
 }
 
-/** How many applications are older than that, of how many; and books what the brake holds back (null: nothing). */
+/** How many applications are older than that, of how many. */
 export async function countAged(
   db: Queryable,
   advertiserId: bigint,

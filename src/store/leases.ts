@@ -61,7 +61,7 @@ export async function claimLeases(db: Queryable, claims: readonly LeaseClaim[]):
   });
 }
 
-/** One of these. */
+/** Takes one lane. */
 export async function claimLease(db: Queryable, claim: LeaseClaim): Promise<Lease | null> {
   const [lease] = await claimLeases(db, [claim]);
   return lease ?? null;

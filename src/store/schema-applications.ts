@@ -1,6 +1,6 @@
 // The tables of applications and what belongs to them, as drizzle-kit reads them to write migrations.
-// Nothing here runs in the product: queries are plain SQL (see database.ts), because loading drizzle costs 0.7 s and its statements
-// a third of the throughput. Every key starts with advertiser_id, so that the tables can be distributed by it one day.
+// Nothing here runs in the product: queries are plain SQL (docs/architecture.md says why). Every key starts with advertiser_id, so that
+// the tables can be distributed by it one day.
 import { sql } from 'drizzle-orm';
 import { boolean, check, foreignKey, index, integer, jsonb, primaryKey, text } from 'drizzle-orm/pg-core';
 import { at, bytea, id64, intake } from './schema-columns.ts';
