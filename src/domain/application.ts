@@ -89,7 +89,6 @@ export interface Page {
   readonly weakEmpty: boolean;
   /** Size of the body, inflated. */
   readonly bytes: number;
-  readonly format: 'json' | 'xml';
   /** When the source says that this version of its API ends; null where it says nothing. */
   readonly sunsetAt: number | null;
 }

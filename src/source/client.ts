@@ -54,13 +54,13 @@ export function createSource(options: SourceOptions): Source {
     const maxBytes = most === 'one' ? options.applicationMaxBytes : options.listMaxBytes;
     const request = { path: `v1/advertiser/applications?${toQuery(filters)}`, accept, signal };
     try {
-      const answer = await http.get(request, (opened) => readList(opened, options, maxBytes));
+      const answer = await http.get(request, (opened) => readList(opened, maxBytes, options.onListBytes));
       hasAnswered = true;
       return answer;
     } catch (error) {
       if (!(error instanceof Trouble) || error.status !== 404) throw error;
       // Spec silent: a filter that matches nothing. Some servers say 404, but not before they have said anything else.
-      if (hasAnswered) return toEmptyAnswer(options.format, 0, null);
+      if (hasAnswered) return toEmptyAnswer(null);
       throw new Trouble('missing', 'The list is not there (404): the base URL is probably wrong.', {
         status: 404,
       });
@@ -88,22 +88,22 @@ function toQuery(filters: ListFilters): URLSearchParams {
 
 async function readList(
   { headers, body }: HttpAnswer,
-  { format, onListBytes }: SourceOptions,
   maxBytes: number,
+  onBytes: SourceOptions['onListBytes'],
 ): Promise<ListAnswer> {
-  const { bytes, whole } = await readBody(body, headers['content-encoding'], maxBytes, onListBytes);
+  const { bytes, whole } = await readBody(body, headers['content-encoding'], maxBytes, onBytes);
   if (!whole) {
     // Byte by byte: ids are ASCII, in UTF-16 with a zero beside each digit.
     const prefix = bytes.toString('latin1').replaceAll('\0', '');
     return { kind: 'overflow', ids: scanIds(prefix), bytes: bytes.length };
   }
   const sunsetAt = Date.parse(headers.sunset ?? '') || null;
-  if (bytes.length === 0) return toEmptyAnswer(format, 0, sunsetAt);
+  if (bytes.length === 0) return toEmptyAnswer(sunsetAt);
   const { text, bytesAsText } = decodeText(bytes, headers['content-type']);
   const page = parsePage(text, bytesAsText);
   return { kind: 'page', page: { ...page, bytes: bytes.length, sunsetAt } };
 }
 
-function toEmptyAnswer(format: 'json' | 'xml', bytes: number, sunsetAt: number | null): ListAnswer {
-  return { kind: 'page', page: { ...toEmptyPage(format), bytes, sunsetAt } };
+function toEmptyAnswer(sunsetAt: number | null): ListAnswer {
+  return { kind: 'page', page: { ...toEmptyPage(), bytes: 0, sunsetAt } };
 }

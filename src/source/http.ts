@@ -24,8 +24,6 @@ export interface HttpOptions {
   readonly takeTurn?: ((signal: AbortSignal) => Promise<void>) | undefined;
   /** The first wait between tries, doubled and spread for each further one. */
   readonly retryDelayMs?: number | undefined;
-  /** Told of each failed try that will be followed by another. */
-  readonly onRetry?: ((retry: { readonly attempt: number; readonly trouble: Trouble }) => void) | undefined;
 }
 
 interface HttpRequest {
@@ -128,10 +126,9 @@ export function createHttp(options: HttpOptions): Http {
       maxRetryTime: options.totalTimeoutMs,
       signal,
       shouldRetry: ({ error }) => error instanceof Trouble && isWorthAnother(error),
-      onFailedAttempt: async ({ error, attemptNumber, retriesLeft }) => {
+      onFailedAttempt: async ({ error, retriesLeft }) => {
         // Also called after the last failure.
         if (retriesLeft === 0 || !(error instanceof Trouble) || !isWorthAnother(error)) return;
-        options.onRetry?.({ attempt: attemptNumber, trouble: error });
         if (error.retryAfterMs !== undefined) await rest(error.retryAfterMs, signal);
       },
     });

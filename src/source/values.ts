@@ -2,8 +2,8 @@
 // A value that cannot be kept becomes null or visibly altered, with a note that names its member and never its content.
 
 import type { Note } from '../domain/application.ts';
+import { largestId } from '../domain/range.ts';
 
-const largestId = 2n ** 63n - 1n;
 const replacement = '\ufffd';
 
 /** An exact 64-bit integer, or the reason why there is none. */

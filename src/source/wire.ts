@@ -34,8 +34,8 @@ export function parseElement(text: string): Application | Reject {
 }
 
 /** The page of an answer that has no envelope. */
-export function toEmptyPage(format: 'json' | 'xml'): PageFacts {
-  return { ...toPage(null, false, format), weakEmpty: true };
+export function toEmptyPage(): PageFacts {
+  return { ...toPage(null, false), weakEmpty: true };
 }
 
 /** Ids in the beginning of a list that is too large to read: split points, which need no trust. */
@@ -48,12 +48,12 @@ function parseText(text: string): PageFacts {
   const start = text.trimStart().slice(0, 200);
   if (!start.startsWith('<')) {
     const { value, exact } = parseJson(text);
-    return toPage(value, exact, 'json');
+    return toPage(value, exact);
   }
   if (/^<(?:!doctype\s+html|html|head|body)\b/i.test(start)) {
     throw new Trouble('malformed', 'The source answered with an HTML page instead of a list (a login page, a proxy?).');
   }
-  return toPage(parseListXml(text), false, 'xml');
+  return toPage(parseListXml(text), false);
 }
 
 // The structure of JSON and XML is ASCII, so both readings have the same elements in the same places.
@@ -74,7 +74,7 @@ function toOriginal(element: Pick<Reject, 'raw' | 'rawText'> | undefined): strin
   return element?.rawText ?? element?.raw ?? null;
 }
 
-function toPage(value: unknown, exact: boolean, format: 'json' | 'xml'): PageFacts {
+function toPage(value: unknown, exact: boolean): PageFacts {
   const { known, unknown } = toEnvelope(value);
   const advertiserId = (known.AdvertiserID ?? null) === null ? null : parseId(known.AdvertiserID);
   if (advertiserId !== null && typeof advertiserId !== 'bigint') {
@@ -91,7 +91,6 @@ function toPage(value: unknown, exact: boolean, format: 'json' | 'xml'): PageFac
       afterDate: toDateEcho(known.AfterDate),
       beforeDate: toDateEcho(known.BeforeDate),
     },
-    format,
     // A message in the place of a list is no proof that there is nothing.
     weakEmpty: (known.JobApplicationsList ?? null) === null && unknown.some(isSaying),
   };
