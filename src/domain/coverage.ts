@@ -1,6 +1,6 @@
 // Reading a list whose order, paging and filters are unknown, without losing anyone: what to ask next, what an answer proves.
-// A pure state machine. It knows no clock, no network and no database: whoever drives it commits each page before `learn`
-// and stores the state with it, so a sweep can stop after any answer and go on.
+// A pure state machine. It knows no clock, no network and no database: whoever drives it keeps a page and the state that `learn` gives
+// in one transaction, or neither, so a sweep can stop after any answer and go on.
 //
 // Invariants (test/unit/coverage.test.ts names each in a test):
 //   I1  A range is closed only by an empty answer, by one that this source has shown it can double (capacity.ts), or by I12.
@@ -48,8 +48,6 @@ export interface Plan {
   readonly requestLimit?: number;
   /** Applications held in the range before the sweep. */
   readonly heldBefore?: number;
-  /** Where to cut before the first question, so that several can be in flight from the start. */
-  readonly cuts?: readonly bigint[];
   /** For a poll: the page size that an earlier sweep has seen. */
   readonly capacity?: { readonly count: number; readonly bytes: number };
 }
@@ -78,8 +76,7 @@ export function begin(plan: Plan): State {
   });
   if (to !== null && to < from) return { facts: { ...facts, witnesses: [] }, ranges: [] };
   const whole: Range = { from, to, state: 'open', answer: null, expected: 0, origin: null };
-  const cuts = (plan.cuts ?? []).filter((cut) => cut >= from && (to === null || cut < to));
-  return { facts, ranges: cuts.reduceRight((ranges, cut) => splitAt(ranges, cut), [whole]) };
+  return { facts, ranges: [whole] };
 }
 
 /** A sweep taken up again after long: what is closed stays closed, what was learned of the source is learned anew. */
@@ -91,11 +88,6 @@ export function renew({ facts, ranges }: State): State {
     // Counts of then say nothing of the pages of now.
     ranges: ranges.map((range) => ({ ...range, answer: null, origin: null })),
   };
-}
-
-function splitAt([first, ...rest]: Range[], cut: bigint): Range[] {
-  if (first === undefined) return [];
-  return [{ ...first, to: cut }, { ...first, from: cut + 1n }, ...rest];
 }
 
 /** What to ask next: a question, the end, or null when only answers in flight can tell. */
@@ -121,7 +113,7 @@ export function ask(state: State, inFlight: readonly Question[] = [], known?: Kn
   return waitOr(facts.witnesses?.find((question) => !isAsked(question)) ?? null);
 }
 
-/** What an answer teaches. A page must have been committed before. */
+/** What an answer teaches: a new state, to be kept together with the page. */
 export function learn(state: State, question: Question, answer: Answer): State {
   const draft: Draft = { facts: { ...state.facts, requests: state.facts.requests + 1 }, ranges: state.ranges };
   const { facts } = draft;

@@ -31,7 +31,7 @@ export interface Row {
   readonly at: bigint | null;
 }
 
-/** A whole answer that was read to its end, came from our advertiser and has been committed. */
+/** A whole answer that was read to its end, came from our advertiser and is kept together with what it teaches. */
 export interface Page {
   readonly kind: 'page';
   /** As returned: in order, with copies and with ids that were not asked for. */
@@ -41,7 +41,7 @@ export interface Page {
   readonly echo: 'matches' | 'absent' | 'differs';
   /** Empty by 204, 404 or an empty body instead of an empty list. */
   readonly weakEmpty: boolean;
-  /** Ids on this page that were not held before it was committed. */
+  /** Ids on this page that were not held before it. */
   readonly unheld: readonly bigint[];
   /**
    * Ids held between `from` and `to` of the question that are not on this page: those nearest to where the page begins are enough,

@@ -522,19 +522,6 @@ describe('the same machine over other ranges', () => {
     }
   });
 
-  test('a range cut in advance keeps several questions in flight from the start', () => {
-    const source = createServer(1000, { cap: 50 });
-    const all = source.visibleNow();
-    const cuts = [all[250], all[500], all[750]] as bigint[];
-    const state = begin({ cuts });
-    const first = ask(state) as Question;
-    const second = ask(state, [first]) as Question;
-    expect([first.to, second.from]).toEqual([cuts[0], (cuts[0] as bigint) + 1n]);
-    const result = sweep(source, { plan: { cuts }, lanes: 4 });
-    expect(result.lost).toEqual([]);
-    expect(result.done.certificate).toBe('proven');
-  });
-
   test.each([
     ['+10:00, as ours', 0],
     ['Melbourne in summer', -1],
