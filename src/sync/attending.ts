@@ -6,6 +6,7 @@ import type { Store } from '../store/store.ts';
 import type { Desk, DutyName } from './desks.ts';
 import { type Duty, readAgain, readNew, readRound, witnessByDate } from './duties.ts';
 import { type HeldLane, tryHoldLane } from './lane.ts';
+import { requireRecognised } from './recognising.ts';
 import type { SweepDeps, SweepSummary } from './sweep.ts';
 
 export interface AttendDeps extends Pick<SweepDeps, 'onStep' | 'onWait'> {
@@ -53,7 +54,7 @@ export async function attend(
   const { store } = deps;
   const { account, due } = desk;
   const advertiser = await store.ensureAdvertiser(account.name, account.advertiserId);
-  if (advertiser.halt?.kind === 'mismatch') throw new Trouble('mismatch', advertiser.halt.reason);
+  requireRecognised(advertiser);
   const isPoll = name === 'poll';
   const { owner, leaseMs, signal } = request;
   const claim = { name: account.name, lane: 'live', owner, leaseMs, signal } as const;

@@ -1,11 +1,10 @@
 // A backfill: one reading of a chosen range, in its own lane, beside a live worker. The same sweep as ever, over another range;
 // an unfinished one of the same range goes on where it stopped.
 import type { Plan } from '../domain/coverage.ts';
-import { Trouble } from '../domain/trouble.ts';
 import { loadKnown } from './duties.ts';
 import { holdLane } from './lane.ts';
 import { patiently } from './patience.ts';
-
+import { requireRecognised } from './recognising.ts';
 import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
 
 /** What to read: ids or dates (whole seconds since 1970), both ends included; or what coverage leaves open. */
@@ -33,9 +32,7 @@ export async function backfill(deps: SweepDeps, request: BackfillRequest): Promi
   const { store } = deps;
   const patience = { ...request, onWait: deps.onWait };
   let advertiser = await patiently(patience, () => store.ensureAdvertiser(request.name, request.advertiserId));
-  if (advertiser.halt?.kind === 'mismatch') {
-    throw new Trouble('mismatch', `${request.name} is halted: ${advertiser.halt.reason}`);
-  }
+  requireRecognised(advertiser);
   await using lane = await patiently(patience, () => holdLane(store, { ...request, lane: 'backfill' }));
   const sweeps: SweepSummary[] = [];
   const { advertiserId: knownId } = advertiser;

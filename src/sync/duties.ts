@@ -1,13 +1,15 @@
 // What an advertiser's live lane has to do: read what is new, read again what was read, and ask the date filter as a second witness.
 // Rounds (`intake sync`) and the worker call the same duties; they differ in when, not in what.
 import type { Plan } from '../domain/coverage.ts';
+import { dateSlackSeconds } from '../domain/next-question.ts';
 import type { Question } from '../domain/question.ts';
 import type { Advertiser } from '../store/advertisers.ts';
 import type { ReadingState } from '../store/resume.ts';
 import { hear } from './asking.ts';
-import { commitLanding, loadRun, outside, recogniseAdvertiser } from './landing.ts';
+import { commitLanding, loadRun, outside } from './landing.ts';
 import type { HeldLane } from './lane.ts';
 import { type Patience, patiently } from './patience.ts';
+import { recogniseAdvertiser } from './recognising.ts';
 import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
 
 /** Whose lane it is, and how it is read. */
@@ -101,9 +103,6 @@ function toPatience(deps: SweepDeps, { patienceMs, lane }: Duty): Patience {
   return { patienceMs, signal: lane.signal, onWait: deps.onWait };
 }
 
-/** Every reading of the source's time zone, and a little more. */
-const marginMs = 26 * 3_600_000;
-
 /**
  * Asks the date filter alone for the newest applications and keeps what it shows. Answers how many of them the id filters had not
  * shown although their turn was over: evidence that they hide something.
@@ -112,7 +111,7 @@ export async function witnessByDate(deps: SweepDeps, duty: Duty, now: number): P
   const { store } = deps;
   const { newestAt } = await store.loadNewest(duty.advertiser.advertiserId);
   if (newestAt === null) return 0;
-  const after = BigInt(Math.floor((Math.min(newestAt.getTime(), now) - marginMs) / 1_000));
+  const after = BigInt(Math.floor(Math.min(newestAt.getTime(), now) / 1_000)) - dateSlackSeconds;
   const question: Question = {
     axis: 'date',
     purpose: 'witness',

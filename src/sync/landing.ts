@@ -1,9 +1,9 @@
-// Where an answer lands: it is recognised as ours, kept with what it teaches in one transaction, and a sweep is taken up again from its rows.
+// Where an answer lands: it is kept with what it teaches in one transaction, and a sweep is taken up again from its rows. Whose answer it
+// is has been asked before (recognising.ts).
 import { toMostMissing } from '../domain/certificate.ts';
 import { ask, begin, type Done, learn, renew } from '../domain/coverage.ts';
 import type { Question } from '../domain/question.ts';
 import { decodeFacts, decodeRange, encode, type State, toChanges, toDirection } from '../domain/sweep-state.ts';
-import { Trouble } from '../domain/trouble.ts';
 import type { Advertiser } from '../store/advertisers.ts';
 import type { Seen } from '../store/comparing.ts';
 import type { PageSummary } from '../store/pages.ts';
@@ -55,33 +55,6 @@ export async function loadRun(
   return { sweep: { sweepId, purpose, axis, low, high, startedAt }, state: begin(plan), booked: false };
 }
 
-/** Whose data is it? The first answer pins the id; any other id afterwards halts the advertiser, and nothing of it is kept. */
-export async function recogniseAdvertiser(
-  store: Store,
-  advertiser: Advertiser,
-  page: { readonly advertiserId: bigint | null; readonly agentId: string | null },
-): Promise<Advertiser> {
-  const { name, advertiserId } = advertiser;
-  if (advertiserId === null && page.advertiserId === null) {
-    throw new Trouble(
-      'mismatch',
-      'The answer does not say whose applications it lists; set ADVERTISER_ID. Nothing of it was kept.',
-    );
-  }
-  if (advertiserId !== null && page.advertiserId !== null && page.advertiserId !== advertiserId) {
-    const reason = `the source answered with data of advertiser ${page.advertiserId} instead of ${advertiserId}; nothing of it was kept.`;
-    await store.haltAdvertiser(name, 'mismatch', reason);
-    throw new Trouble('mismatch', `${name} is halted: ${reason}`);
-  }
-  let known = advertiser;
-  if (advertiserId === null && page.advertiserId !== null) known = await store.pinAdvertiser(name, page.advertiserId);
-  if (page.agentId !== known.agentId) {
-    await store.noteAgent(name, page.agentId);
-    known = { ...known, agentId: page.agentId };
-  }
-  return known;
-}
-
 /** Where the reasoning stands when it is an answer's turn; `others` are under way. */
 export interface Turn {
   readonly run: Run;
@@ -127,7 +100,7 @@ export async function commitLanding(
       dropped: dropped.map((range) => range.from),
       added: added.map((range) => ({ low: range.from, high: range.to, state: range.state, evidence: encode(range) })),
       bytes: page?.bytes ?? 0,
-      cursor: request.lane.lease.lane === 'live' && run.sweep.high === null ? toCursor(state, done) : null,
+      cursor: request.lane.lease.lane === 'live' && run.sweep.high === null ? toReadThrough(state, done) : null,
       ended: done && {
         certificate: done.certificate,
         reason: done.reason,
@@ -175,7 +148,7 @@ function toAsked({ axis, purpose, from, to }: Question, { ids }: { readonly ids:
 }
 
 /** Up to where everything was read: below the lowest range that is still open, or all of it at the end. */
-function toCursor({ facts, ranges }: State, done: Done | null): bigint | null {
+function toReadThrough({ facts, ranges }: State, done: Done | null): bigint | null {
   if (facts.axis === 'date' || facts.walk !== null)
     return done && done.certificate !== 'unproven' ? facts.highest : null;
   const open = ranges.find((range) => range.state !== 'closed');

@@ -4,6 +4,7 @@ import { Trouble } from '../domain/trouble.ts';
 import { readRound } from './duties.ts';
 import { holdLane } from './lane.ts';
 import { patiently } from './patience.ts';
+import { requireRecognised } from './recognising.ts';
 import type { SweepDeps, SweepSummary } from './sweep.ts';
 
 export interface RoundRequest {
@@ -26,12 +27,7 @@ export async function syncRound(deps: SweepDeps, request: RoundRequest): Promise
   const { store } = deps;
   const patience = { ...request, onWait: deps.onWait };
   const advertiser = await patiently(patience, () => store.ensureAdvertiser(request.name, request.advertiserId));
-  if (advertiser.halt?.kind === 'mismatch') {
-    throw new Trouble(
-      'mismatch',
-      `${request.name} is halted: ${advertiser.halt.reason} Run \`intake unhalt\` once the cause is gone.`,
-    );
-  }
+  requireRecognised(advertiser);
   await using lane = await patiently(patience, () => holdLane(store, { ...request, lane: 'live' }));
   try {
     const { lagMs, startAt, patienceMs } = request;

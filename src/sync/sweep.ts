@@ -8,8 +8,9 @@ import type { Source } from '../source/client.ts';
 import type { Advertiser } from '../store/advertisers.ts';
 import type { Store } from '../store/store.ts';
 import { hear } from './asking.ts';
-import { commitLanding, type Landing, loadRun, outside, recogniseAdvertiser } from './landing.ts';
+import { commitLanding, type Landing, loadRun, outside } from './landing.ts';
 import { canPass, type Patience, patiently } from './patience.ts';
+import { recogniseAdvertiser } from './recognising.ts';
 import type { SweepRequest } from './sweep-request.ts';
 
 export interface SweepDeps {
@@ -40,7 +41,6 @@ export interface SweepSummary extends SweepTotals {
   readonly reason: string;
   readonly openRanges: number;
   readonly absent: number;
-  readonly capacity: Done['capacity'];
 }
 
 /** Reads the range to its end, going on where an interrupted sweep of the same range stopped. */
@@ -196,9 +196,8 @@ function areApart(page: Page, other: Page | null): boolean {
   return high < otherLow || otherHigh < low;
 }
 
-function toEnd(done: Done) {
-  const { certificate, reason, capacity, open, absent } = done;
-  return { certificate, reason, capacity, openRanges: open.length, absent: absent.length };
+function toEnd({ certificate, reason, open, absent }: Done) {
+  return { certificate, reason, openRanges: open.length, absent: absent.length };
 }
 
 const reasons = {
@@ -207,9 +206,4 @@ const reasons = {
 } as const;
 
 /** What a sweep is worth that has not ended. */
-const inBetween = {
-  certificate: 'unproven',
-  capacity: { count: 0, bytes: 0 },
-  openRanges: 1,
-  absent: 0,
-} as const;
+const inBetween = { certificate: 'unproven', openRanges: 1, absent: 0 } as const;
