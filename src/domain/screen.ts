@@ -48,3 +48,8 @@ export function toOutcome(successful: boolean | null): ScreenOutcome {
   if (successful === null) return 'unknown';
   return successful ? 'pass' : 'fail';
 }
+
+/** What is said of a screen whose bytes are kept and cannot be read. */
+export function toUnreadableNote(why: string): Note {
+  return { field: 'screen', reason: `cannot be read: ${why}` };
+}

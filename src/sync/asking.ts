@@ -1,6 +1,7 @@
-// Carries one question of a sweep to the source and brings the answer back in the sweep's own words.
-// Whose data it is gets checked here, before anything of an answer is believed.
+// Carries one question of a sweep to the source and brings the answer back in the sweep's own words, with whether the source has
+// understood it: the filters that an answer repeats, and mixtures of them that are refused.
 import type { Page } from '../domain/application.ts';
+import { dateSlackSeconds } from '../domain/next-question.ts';
 import type { Answer, Question, Row } from '../domain/question.ts';
 import { Trouble } from '../domain/trouble.ts';
 import type { ListFilters, Source } from '../source/client.ts';
@@ -60,8 +61,8 @@ function toRows(page: Page): Row[] {
   });
 }
 
-/** No zone is further from UTC than this, and we send text without one. */
-const zoneSlackMs = 26 * 3_600_000;
+/** We send text without a zone: what is repeated may be read in any. */
+const zoneSlackMs = Number(dateSlackSeconds) * 1_000;
 
 /** Whether the filters that the answer repeats are those that were sent. */
 function toEcho(sent: ListFilters, echo: Page['echo']): 'matches' | 'absent' | 'differs' {

@@ -1,5 +1,5 @@
-// What `intake doctor` looks at, one finding per check: can the database, the storage and the source be used, and what is the source like?
-// Asks one harmless question of each source, and leaves nothing in the storage.
+// What `intake doctor` and a worker's readiness look at, one finding per check: can the database, the storage and the source be used, and
+// what is the source like? Asks one harmless question of each source, and leaves nothing in the storage.
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { type BlobStore, hasRoom } from '../domain/blob.ts';
 import { assumptions } from '../domain/certificate.ts';

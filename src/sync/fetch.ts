@@ -3,7 +3,7 @@
 // of queue and store.
 import type { AttachmentKind, Note } from '../domain/application.ts';
 import type { BlobBody, BlobFacts } from '../domain/blob.ts';
-import type { ScreenReading } from '../domain/screen.ts';
+import { type ScreenReading, toUnreadableNote } from '../domain/screen.ts';
 import { Trouble } from '../domain/trouble.ts';
 import type { Source } from '../source/client.ts';
 import type { FileDescription } from '../source/file-description.ts';
@@ -120,17 +120,13 @@ async function fetchOnce(
 
 /** JSON and XML are refused whole when they are cut, so a screen that can be read needs no Size, which may be that of the other format. */
 function readScreens(deps: FetchDeps, body: BlobBody, { contentType }: FileDescription) {
-  if (!(body instanceof Uint8Array)) return { screens: null, note: unreadable('larger than a screen can be') };
+  if (!(body instanceof Uint8Array)) return { screens: null, note: toUnreadableNote('larger than a screen can be') };
   try {
     return { screens: deps.parseScreens(body, contentType ?? undefined), note: null };
   } catch (error) {
     if (!(error instanceof Trouble)) throw error;
-    return { screens: null, note: unreadable(error.message) };
+    return { screens: null, note: toUnreadableNote(error.message) };
   }
-}
-
-function unreadable(why: string): Note {
-  return { field: 'screen', reason: `cannot be read: ${why}` };
 }
 
 function toSizeNote(listed: number | null, came: number): Note | null {

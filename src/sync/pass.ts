@@ -6,7 +6,6 @@ export type PassName =
   | 'live'
   | 'recheck'
   | 'witness'
-  | 'backfill'
   | 'drain'
   | 'verify'
   | 'retention'

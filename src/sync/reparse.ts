@@ -1,6 +1,6 @@
 // Reads the stored screens once more, without the network: a better parser gives better rows for the same bytes.
 import type { BlobStore } from '../domain/blob.ts';
-import type { ScreenReading } from '../domain/screen.ts';
+import { type ScreenReading, toUnreadableNote } from '../domain/screen.ts';
 import { Trouble } from '../domain/trouble.ts';
 import type { Store } from '../store/store.ts';
 
@@ -41,7 +41,7 @@ export async function reparse(deps: ReparseDeps, request: ReparseRequest): Promi
         continue;
       }
       const { reading, why } = read(deps, Buffer.concat(chunks), file.contentType);
-      const note = why === null ? null : { field: 'screen', reason: `cannot be read: ${why}` };
+      const note = why === null ? null : toUnreadableNote(why);
       if (await store.replaceReading(file, reading, note)) counts[reading ? 'read' : 'unreadable'] += 1;
     }
   }
