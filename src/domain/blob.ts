@@ -61,6 +61,11 @@ export function toBlobKey(advertiserId: bigint, sha256: string): string {
   return `${advertiserId}/${sha256.slice(0, 2)}/${sha256}`;
 }
 
+/** The sha256 that such a key names; null for a name that is not ours. */
+export function toSha256(key: string): string | null {
+  return /^\d+\/([0-9a-f]{2})\/(\1[0-9a-f]{62})$/.exec(key)?.[2] ?? null;
+}
+
 /** The folder that holds all of an advertiser's blobs, as `list` takes it. */
 export function toBlobFolder(advertiserId: bigint): string {
   return `${advertiserId}/`;

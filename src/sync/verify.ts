@@ -1,7 +1,7 @@
 // Verify: the books against the store, in both directions, and as many bytes as asked for against their sha256. What is lost is queued
 // again; what nobody refers to is marked, and deleted after a grace. A finding counts only when a second look confirms it, since both
 // sides move while they are compared.
-import { type BlobCondition, type BlobStore, type ListedBlob, toBlobFolder } from '../domain/blob.ts';
+import { type BlobCondition, type BlobStore, type ListedBlob, toBlobFolder, toSha256 } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import type { BookedBlob } from '../store/blob-audit.ts';
 import type { Store } from '../store/store.ts';
@@ -136,8 +136,8 @@ async function judge(
 }
 
 async function meetStranger(store: Store, advertiserId: bigint, { key, sizeBytes }: ListedBlob, counts: Counts) {
-  const sha256 = /^\d+\/([0-9a-f]{2})\/(\1[0-9a-f]{62})$/.exec(key)?.[2];
-  if (sha256 === undefined) {
+  const sha256 = toSha256(key);
+  if (sha256 === null) {
     counts.foreign += 1;
     return;
   }
