@@ -35,17 +35,21 @@ export async function describeFile(
 
 const longestName = 255;
 
-/** The declared name, decoded and stripped of every path; null where there is none that could be shown. */
+/** The declared name; null where there is none that could be shown. */
 function parseFileName(header: string | undefined): string | null {
-  if (header === undefined) return null;
-  const name = readName(toUtf8(header));
-  const last = name?.split(/[/\\]/).at(-1);
-  const shown = last
+  const shown = parseDeclaredName(header)
     ?.replace(/\p{Cc}/gu, '')
     .trim()
     .toWellFormed();
   if (shown === undefined || shown === '' || shown === '.' || shown === '..') return null;
   return [...shown].slice(0, longestName).join('');
+}
+
+/** The name that Content-Disposition declares, decoded and without its path, whichever form the header has, valid or not. */
+export function parseDeclaredName(header: string | undefined): string | undefined {
+  return readName(toUtf8(header ?? ''))
+    ?.split(/[/\\]/)
+    .at(-1);
 }
 
 function readName(header: string): string | undefined {

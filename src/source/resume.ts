@@ -2,11 +2,11 @@
 // a file name is kept as a word for people and never as a path.
 
 import { hash } from 'node:crypto';
-import { parse } from 'content-disposition';
 import { fileTypeFromBuffer } from 'file-type';
 import type { Resume } from '../domain/prefill.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { readBody } from './body.ts';
+import { parseDeclaredName } from './file-description.ts';
 import type { HttpAnswer } from './http.ts';
 
 /** Reads a resume into memory, up to a limit. Spec: Resume (version 2). */
@@ -38,28 +38,10 @@ const longestName = 150;
 
 /** The name of a file, without any path; `resume` where there is none. */
 export function toFileName(header: string | undefined): string {
-  const named = parseName(header ?? '');
-  const word = named.split(/[/\\]/).at(-1) ?? '';
-  const clean = word.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '').trim();
+  const clean = (parseDeclaredName(header) ?? '').replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '').trim();
   if (/^\.*$/.test(clean)) return 'resume';
   const [, ending = ''] = /(\.\w{1,10})$/.exec(clean) ?? [];
   return clean.length <= longestName ? clean : `${clean.slice(0, longestName - ending.length)}${ending}`.toWellFormed();
-}
-
-function parseName(header: string): string {
-  // Header bytes arrive as Latin-1; many servers send UTF-8.
-  const bytes = Buffer.from(header, 'latin1');
-  const text = bytes.toString('utf8');
-  const readable = text.includes('\ufffd') ? header : text;
-  // Unquoted names with spaces are against the grammar and common; the parser stops at the first space.
-  const [, bare] = /filename=([^";]+)$/i.exec(readable) ?? [];
-  if (bare !== undefined) return bare;
-  try {
-    const { filename = '' }: Partial<Record<string, string>> = parse(readable).parameters;
-    return filename;
-  } catch {
-    return '';
-  }
 }
 
 function isErrorPage(bytes: Buffer, contentType = '', fileName: string): boolean {
