@@ -5,7 +5,7 @@ import type { Store } from '../store/store.ts';
 import type { Chore } from '../sync/chores.ts';
 import { verify } from '../sync/verify.ts';
 import { orphanGraceMs } from './files.ts';
-import { findConfigured, openBlobsOf } from './opening.ts';
+import { loadUsableIds, openBlobsOf } from './opening.ts';
 import type { PrefillServer } from './prefill.ts';
 
 interface ChoreParts {
@@ -37,11 +37,7 @@ export function createChores({ config, store, prefill }: ChoreParts): Chore[] {
       schedule: '37 4 * * *',
       async run(signal, onStep) {
         await using blobs = await openBlobsOf(config, store, signal);
-        const advertisers: bigint[] = [];
-        for (const account of config.source.advertisers) {
-          const found = await findConfigured(store, account);
-          if (found !== null && found.advertiserId !== null) advertisers.push(found.advertiserId);
-        }
+        const advertisers = await loadUsableIds(config, store);
         await verify({ store, blobs, onStep }, { advertisers, share: verifiedShare, graceMs: orphanGraceMs, signal });
       },
     },

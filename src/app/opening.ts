@@ -38,7 +38,7 @@ export function toChosen(config: Config<'source'>, name: string | undefined): re
   return name === undefined ? advertisers : advertisers.filter((advertiser) => advertiser.name === name);
 }
 
-/** The ids of the configured accounts, or of the one that was named, as far as they are known. */
+/** The ids of the configured accounts, or of the one that was named, as far as they are known. Throws where one is configured wrongly. */
 export async function loadKnownIds(
   config: Config<'source'>,
   store: Store,
@@ -82,6 +82,16 @@ export async function findConfigured(store: Store, { name, advertiserId }: Accou
     if (error instanceof Trouble && error.kind === 'mismatch') return null;
     throw error;
   }
+}
+
+/** The known ids of all configured accounts, for a worker: one that is configured wrongly costs no other its turn. */
+export async function loadUsableIds(config: Config<'source'>, store: Store): Promise<bigint[]> {
+  const ids: bigint[] = [];
+  for (const account of config.source.advertisers) {
+    const { advertiserId = null } = (await findConfigured(store, account)) ?? {};
+    if (advertiserId !== null) ids.push(advertiserId);
+  }
+  return ids;
 }
 
 /** The blob store of the configuration, proven to be the one that this database's blobs lie in. */

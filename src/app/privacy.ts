@@ -12,7 +12,7 @@ import { type ExportSummary, exportPerson } from '../sync/export.ts';
 import { toActor } from './actor.ts';
 import { openStoreOf } from './database.ts';
 import { type FilesConfig, openHeld } from './files.ts';
-import { type Chosen, loadKnownIds, openBlobsOf } from './opening.ts';
+import { type Chosen, loadKnownIds, loadUsableIds, openBlobsOf } from './opening.ts';
 
 export type { ErasureCounts, ErasureJob, Sought } from '../domain/erasure.ts';
 
@@ -112,7 +112,7 @@ async function runRetention(
   onStep: () => void,
 ): Promise<RetentionSummary> {
   const before = toRetentionStart(config, Date.now());
-  const advertisers = await loadKnownIds(config, store, undefined);
+  const advertisers = await loadUsableIds(config, store);
   if (before === null) {
     for (const id of advertisers) await store.noteRetention(id, null);
     return { erased: 0, braked: 0 };
@@ -127,7 +127,7 @@ async function runErasures(
   signal: AbortSignal,
   onStep: () => void,
 ): Promise<ErasureJob[]> {
-  const advertisers = await loadHolders(config, store, undefined);
+  const advertisers = await store.loadAdvertiserIds();
   const open = await Promise.all(advertisers.map((id) => store.loadOpenErasures(id)));
   if (open.flat().length === 0) return [];
   await using blobs = await openBlobsOf(config, store, signal);

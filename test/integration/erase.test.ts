@@ -1,6 +1,6 @@
 // Erasing a person beside everything that runs at the same time: pages, downloads, other people's files, a process that dies.
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -509,6 +509,38 @@ describe('what a worker does for people’s protection', () => {
     }
     expect(await traces(intake)).toEqual([]);
   });
+});
+
+test('an account that is configured wrongly keeps no other’s people from being erased', async () => {
+  const { intake, id } = await openWithZelda();
+  await using _intake = intake;
+  await intake.drain();
+  const { advertiserId, credential } = intake.board;
+  const wrong = advertiserId + 1n;
+  await intake.store.ensureAdvertiser('other', wrong);
+  await database.query(
+    `INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq, submitted_at)
+     VALUES ($1, 1, '', 0, '2020-01-01Z')`,
+    [wrong],
+  );
+  await intake.store.beginErasure({ advertiserId, sought: { by: 'application', applicationId: id }, by: 'test' });
+  const accounts = [
+    { name: 'default', credential, advertiserId: String(wrong + 1n) },
+    { name: 'other', credential, advertiserId: String(wrong) },
+  ];
+  const file = join(intake.folder, 'advertisers.json');
+  writeFileSync(file, JSON.stringify(accounts));
+  const { SOURCE_CREDENTIAL: _, ...env } = toEnvironment(database, intake.board, join(intake.folder, 'blobs'));
+  const config = loadConfig(
+    { ...env, ADVERTISERS_FILE: file, RETENTION: '365d' },
+    { needs: ['database', 'source', 'privacy', 'blobs'] },
+  );
+  const log = await createLog({ level: 'silent', format: 'json' });
+  for (const chore of createPrivacyChores(config, intake.store, log)) await chore.run(signal(), () => {});
+  expect(await traces(intake)).toEqual([]);
+  expect(await database.query(`SELECT erased_at FROM intake.applications WHERE advertiser_id = $1`, [wrong])).toEqual([
+    { erased_at: expect.any(Date) },
+  ]);
 });
 
 describe('an element in quarantine', () => {
