@@ -18,7 +18,7 @@ export const doctor = command<DoctorOptions>({
   shape: (shaped) => shaped.option('--advertiser <name>', 'only this one of several configured accounts'),
   async run({ env, signal, terminal }, { advertiser }) {
     const { loadConfig } = await import('../config.ts');
-    const config = loadConfig(env, { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] });
+    const config = loadConfig(env, { needs: ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill'] });
     requireAdvertiser(config.source.advertisers, advertiser);
     const { examine } = await import('../app.ts');
     const findings = [

@@ -168,7 +168,8 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null)
     );
   }
   if (a.quarantined > 0) {
-    add(`${a.quarantined} elements of the list have no usable id and wait in quarantine.`, 'intake quarantine list');
+    const wait = a.quarantined === 1 ? 'has no usable id and waits' : 'have no usable id and wait';
+    add(`${toCount(a.quarantined, 'element')} of the list ${wait} in quarantine.`, 'intake quarantine list');
   }
   if (a.retentionDue !== null) {
     add(
@@ -180,7 +181,8 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null)
     add(`An erasure waits for its end for ${toSpan(since(a.erasingSince))}: is a worker running?`, 'intake doctor');
   }
   if (a.unreadableScreens > 0) {
-    add(`${a.unreadableScreens} screens are stored and cannot be read.`, 'intake reparse');
+    const stand = a.unreadableScreens === 1 ? 'is' : 'are';
+    add(`${toCount(a.unreadableScreens, 'screen')} ${stand} stored and cannot be read.`, 'intake reparse');
   }
   if (a.damagedBlobs > 0) {
     const which = a.damagedBlobs === 1 ? 'One stored file was' : `${toCount(a.damagedBlobs, 'stored file')} were`;

@@ -47,4 +47,12 @@ describe('doctor', () => {
     writeFileSync(blocked, '');
     expect(await ask({ BLOBS_URL: `file:${blocked}` })).toMatchObject({ code: 5, bad: ['storage'] });
   });
+
+  test('does not call complete what a worker would refuse: a prefill that is set by half', async ({ database }) => {
+    await using board = await openSandbox();
+    await using scratch = await openScratch();
+    const env = { ...toEnvironment(database, board, scratch.path), OAUTH_CLIENT_ID: 'careers' };
+    const { code, stderr } = await callIntake(['doctor'], env);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('OAUTH_CLIENT_SECRET') });
+  });
 });
