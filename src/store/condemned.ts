@@ -72,11 +72,15 @@ async function condemn(tx: Queryable, advertiserId: bigint, hashes: readonly str
 /** Why an attachment without a flag of its own is infected. */
 export const sameBytes = 'the source has flagged the same bytes on another attachment';
 
+/** A flagged file that another upload has replaced was not acquitted: its flag holds. One whose Hash alone changed is the same file. */
 async function free(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<void> {
   const freed = await tx.query<{ sha256: string }>(
     `UPDATE intake.blobs b SET state = 'writing', condemned_at = NULL, emptied_at = NULL
      WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'condemned' AND NOT EXISTS (
        SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256 AND a.has_virus)
+       AND NOT EXISTS (
+         SELECT 1 FROM intake.attachment_versions v JOIN intake.attachments a USING (advertiser_id, application_id, kind)
+         WHERE v.advertiser_id = $1 AND v.sha256 = b.sha256 AND v.has_virus AND v.uploaded_at IS DISTINCT FROM a.uploaded_at)
      RETURNING sha256`,
     [advertiserId, hashes],
   );

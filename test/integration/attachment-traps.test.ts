@@ -97,6 +97,28 @@ describe('A1 HasVirus', () => {
     expect(await intake.keys()).toHaveLength(1);
   });
 
+  test('true on a file that was replaced since: its bytes stay condemned, wherever else they are', async () => {
+    await using intake = await open();
+    const bad = 'bytes that were flagged';
+    const at = 1_700_000_000_000;
+    const [first = 0n] = intake.board.add([
+      { attachments: [resume(bad, { hasVirus: false, uploadedAt: at })] },
+      { attachments: [resume(bad, { hasVirus: false, uploadedAt: at })] },
+    ]);
+    await intake.sweep();
+    await intake.drain();
+    intake.board.change(first, { attachments: [resume(bad, { hasVirus: true, uploadedAt: at })] });
+    await intake.sweep(true);
+    await intake.drain();
+    // Nobody has taken the flag back: the person has sent another file.
+    const clean = resume('a clean file in its place', { hasVirus: false, uploadedAt: at + 60_000 });
+    intake.board.change(first, { attachments: [clean] });
+    await intake.sweep(true);
+    await intake.drain();
+    expect((await intake.files()).map((row) => row.state)).toEqual(['stored', 'infected']);
+    expect(await intake.keys()).toEqual([expect.stringContaining(sha256('a clean file in its place'))]);
+  });
+
   test('true while the download is under way: what was put is taken away again', async () => {
     await using intake = await openOne('bytes that turn out to be bad', { hasVirus: null });
     const { board, id } = intake;
