@@ -100,8 +100,19 @@ describe('a claim', () => {
     expect(ids).toHaveLength(200);
   });
 
+  test('passes over what another transaction holds, and does not wait for it', async ({ db }) => {
+    await queue(db, 7n, 3);
+    const claimed = await db.transaction(async (tx) => {
+      await tx.query(`SELECT 1 FROM intake.downloads WHERE application_id = 2 FOR UPDATE`);
+      return await claimDownloads(db, request());
+    });
+    expect(claimed.claims.map((claim) => claim.applicationId).toSorted()).toEqual([1n, 3n]);
+  });
+
   test('takes live arrivals before what a backfill brought, the longest due first', async ({ db }) => {
     await queue(db, 7n, 3, 1);
+    // They have waited for an hour, and wait on.
+    await db.query(`UPDATE intake.downloads SET due_at = due_at - interval '1 hour'`);
     await queue(db, 7n, 2, 0);
     const { claims } = await claimDownloads(db, request({ limit: 3 }));
     expect(new Set(claims.map((claim) => claim.applicationId))).toEqual(new Set([1n, 2n, 1_000_001n]));
