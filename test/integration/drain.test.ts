@@ -228,11 +228,33 @@ describe('a file during whose download the process ended', () => {
     expect(Math.max(...most)).toBeGreaterThan(1);
   });
 
-  test('three times while alone is given up with the reason, and costs no other', async () => {
-    await using intake = await openWith(2);
+  test('is fetched alone also where others become due meanwhile', async () => {
+    await using intake = await openWith(4);
     const [id] = [...intake.board.truth()].map((one) => one.id);
-    await database.query(`UPDATE intake.downloads SET priority = 2, lapses = 3 WHERE application_id = $1`, [id]);
-    expect(await intake.drain()).toMatchObject({ stored: 1, givenUp: 1 });
+    await database.query(
+      `UPDATE intake.downloads SET priority = CASE WHEN application_id = $1 THEN 2 ELSE 0 END,
+         due_at = CASE WHEN application_id = $1 THEN now() ELSE now() + interval '1 hour' END`,
+      [id],
+    );
+    const claimDownloads: typeof intake.store.claimDownloads = async (request) => {
+      if (request.lane === 'suspects') await intake.hasten();
+      return await intake.store.claimDownloads(request);
+    };
+    const moments: string[] = [];
+    const deps = { store: { ...intake.store, claimDownloads }, crashPoint: (name: string) => moments.push(name) };
+    expect(await intake.drain({ deps })).toMatchObject({ stored: 4, waiting: 0 });
+    expect(moments.slice(0, 6)).toEqual(['claimed', 'fetched', 'intended', 'put', 'settled', 'claimed']);
+  });
+
+  test('three times while alone is given up with the reason, and costs no other', async () => {
+    await using intake = await openWith(3);
+    const [id] = [...intake.board.truth()].map((one) => one.id);
+    await database.query(
+      `UPDATE intake.downloads SET priority = 2, lapses = CASE WHEN application_id = $1 THEN 3 ELSE 2 END
+       WHERE application_id < (SELECT max(application_id) FROM intake.downloads)`,
+      [id],
+    );
+    expect(await intake.drain()).toMatchObject({ stored: 2, givenUp: 1 });
     expect((await intake.files())[0]).toMatchObject({ state: 'given_up', reason: expect.stringContaining('3 times') });
   });
 
