@@ -37,18 +37,27 @@ export async function markVerified(db: Queryable, advertiserId: bigint, hashes: 
   );
 }
 
-/** Books lost bytes: what refers to them now is fetched again; of earlier versions the source has no copy, and they are missing. */
+/**
+ * Books lost bytes: what refers to them now is fetched again; of earlier versions the source has no copy, and they are missing. Null when
+ * nobody has to hold them any more: they were erased or condemned since the caller read their row.
+ */
 export async function markDamaged(
   db: Database,
   advertiserId: bigint,
   sha256: string,
-): Promise<{ readonly requeued: number; readonly lost: number }> {
+): Promise<{ readonly requeued: number; readonly lost: number } | null> {
   return await db.transaction(async (tx) => {
-    const damaged = await tx.query(
-      `UPDATE intake.blobs SET state = 'damaged' WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored' RETURNING 1`,
+    const [blob] = await tx.query<{ state: BookedBlob['state'] }>(
+      `SELECT state FROM intake.blobs WHERE advertiser_id = $1 AND sha256 = $2 FOR NO KEY UPDATE`,
       [advertiserId, sha256],
     );
-    if (damaged.length === 0) return { requeued: 0, lost: 0 };
+    // Another verify was there first.
+    if (blob?.state === 'damaged') return { requeued: 0, lost: 0 };
+    if (blob?.state !== 'stored') return null;
+    await tx.query(`UPDATE intake.blobs SET state = 'damaged' WHERE advertiser_id = $1 AND sha256 = $2`, [
+      advertiserId,
+      sha256,
+    ]);
     const lost = await tx.query(
       `UPDATE intake.attachment_versions SET state = 'missing', reason = 'the stored bytes were lost'
        WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored' RETURNING 1`,
@@ -88,13 +97,14 @@ export async function markUnemptied(db: Queryable, advertiserId: bigint, sha256:
   );
 }
 
-/** Takes bytes into the books that lie in the store and that nobody announced, as orphans. */
-export async function adoptBlob(db: Queryable, advertiserId: bigint, blob: BlobFacts): Promise<void> {
-  await db.query(
+/** Takes bytes into the books that lie in the store and that nobody announced, as orphans. False when they were announced meanwhile. */
+export async function adoptBlob(db: Queryable, advertiserId: bigint, blob: BlobFacts): Promise<boolean> {
+  const rows = await db.query(
     `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, orphaned_at)
-     VALUES ($1, $2, $3, $4, 'damaged', now()) ON CONFLICT DO NOTHING`,
+     VALUES ($1, $2, $3, $4, 'damaged', now()) ON CONFLICT DO NOTHING RETURNING 1`,
     [advertiserId, blob.sha256, blob.sizeBytes, toBlobKey(advertiserId, blob.sha256)],
   );
+  return rows.length > 0;
 }
 
 const isUnreferenced = `b.advertiser_id = $1 AND b.state <> 'condemned'

@@ -128,10 +128,11 @@ async function judge(
     counts.readBytes += row.sizeBytes;
   }
   if (condition === 'intact') return isRead;
+  const damage = await store.markDamaged(advertiserId, row.sha256);
+  if (damage === null) return false;
   counts[condition] += 1;
-  const { requeued, lost } = await store.markDamaged(advertiserId, row.sha256);
-  counts.requeued += requeued;
-  counts.lost += lost;
+  counts.requeued += damage.requeued;
+  counts.lost += damage.lost;
   return false;
 }
 
@@ -141,8 +142,7 @@ async function meetStranger(store: Store, advertiserId: bigint, { key, sizeBytes
     counts.foreign += 1;
     return;
   }
-  counts.extra += 1;
-  await store.adoptBlob(advertiserId, { sha256, sizeBytes });
+  if (await store.adoptBlob(advertiserId, { sha256, sizeBytes })) counts.extra += 1;
 }
 
 /** More orphans than a few, or than a fiftieth, do not come about by themselves: an older database beside a newer bucket, say. */

@@ -145,6 +145,36 @@ describe('verify', () => {
     expect(await intake.store.loadAdvertiserStatus()).toMatchObject([{ damagedBlobs: 0 }]);
   });
 
+  test('calls nothing lost or unknown that came or went while it looked', async () => {
+    await using intake = await openThree();
+    const erased = '0'.repeat(64);
+    const signal = AbortSignal.timeout(5_000);
+    // As read before the last was announced, and before another was erased.
+    async function* loadBlobs(advertiserId: bigint) {
+      const rows = await Array.fromAsync(intake.store.loadBlobs(advertiserId));
+      yield { sha256: erased, sizeBytes: 1, key: toBlobKey(advertiserId, erased), state: 'stored' as const };
+      yield* rows.slice(0, -1);
+    }
+    const store = { ...intake.store, loadBlobs };
+    const request = { advertisers: [intake.board.advertiserId], share: 0, graceMs: dayMs, signal };
+    expect(await verify({ store, blobs: intake.blobs }, request)).toMatchObject({ ...clean, blobs: 3 });
+    expect(await check(intake)).toMatchObject({ ...clean, blobs: 3 });
+  });
+
+  test('finds what another verify has just found', async () => {
+    await using intake = await openThree();
+    rmSync(intake.paths[first] ?? '');
+    async function* loadBlobs(advertiserId: bigint) {
+      const rows = await Array.fromAsync(intake.store.loadBlobs(advertiserId));
+      await check(intake);
+      yield* rows;
+    }
+    expect(await check({ ...intake, store: { ...intake.store, loadBlobs } })).toMatchObject({
+      missing: 1,
+      requeued: 0,
+    });
+  });
+
   test('finds an object that nobody knows, keeps it for the grace, then deletes it', async () => {
     await using intake = await openThree();
     const bytes = 'left by somebody';
