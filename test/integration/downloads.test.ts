@@ -222,6 +222,17 @@ describe('a claim that lapsed', () => {
     expect((await claimOne(db, { lane: 'suspects' })).lapses).toBe(3);
   });
 
+  test('leaves no suspicion on a download that was then fetched alone to an end, whatever end', async ({ db }) => {
+    await queue(db, 7n, 1);
+    await claimOne(db);
+    await lapse(db);
+    await claimDownloads(db, request());
+    const trouble = { kind: 'unreachable', message: 'it failed, and we live' } as const;
+    await postponeDownload(db, await claimOne(db, { lane: 'suspects' }), { delayMs: 0, spend: true, trouble });
+    expect(await claimDownloads(db, request({ lane: 'suspects' }))).toEqual({ claims: [], lapsed: 0 });
+    expect((await claimOne(db)).attempts).toBe(2);
+  });
+
   test('can end nothing any more: neither its completion nor its failure is written', async ({ db }) => {
     await queue(db, 7n, 1);
     const stale = await claimOne(db);

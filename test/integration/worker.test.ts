@@ -97,6 +97,31 @@ describe('an account', () => {
   });
 });
 
+describe('a worker with nothing to do', () => {
+  test('hears of a queued file and fetches it at once, long before it would look by itself', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 0 });
+    board.add([{ attachments: [{ kind: 'resume', content: 'asked for again and again' }] }]);
+    await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });
+    await using worker = await hireWorker(settings.env);
+    await until(() => worker.passes.some(({ pass, outcome }) => pass === 'drain' && outcome === 'done'));
+    const tookMs: number[] = [];
+    for (let round = 0; round < 3; round++) {
+      // It has just looked, and will not for two seconds.
+      await sleep(300);
+      await database.query(
+        `WITH opened AS (UPDATE intake.attachments SET state = 'pending' RETURNING advertiser_id, application_id, kind)
+         INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority) SELECT *, 0 FROM opened`,
+      );
+      const queuedAt = performance.now();
+      await database.query(`SELECT pg_notify('intake_downloads', $1)`, [board.advertiserId]);
+      await until(() => isStored(database, board));
+      tookMs.push(performance.now() - queuedAt);
+    }
+    expect(Math.min(...tookMs)).toBeLessThan(1_200);
+  });
+});
+
 describe('a worker whose database is away', () => {
   test('at its start answers on its admin port, is not ready, and begins when it comes', async () => {
     await using database = await openTestDatabase();
