@@ -85,7 +85,31 @@ describe('a put', () => {
       many.map((each) => bench.store.put(toBlobKey(1n, each.facts.sha256), each.bytes, each.facts, signal)),
     );
     expect(bench.s3.requests.length).toBeGreaterThanOrEqual(40);
-    expect(new Set(bench.s3.requests.map(({ port }) => port)).size).toBeLessThanOrEqual(4);
+    const ports = () => new Set(bench.s3.requests.map(({ port }) => port));
+    expect(ports().size).toBeLessThanOrEqual(4);
+    // One after the other: each finds the connection of the one before.
+    bench.s3.requests.length = 0;
+    for (const each of many.slice(0, 5))
+      await bench.store.put(toBlobKey(2n, each.facts.sha256), each.bytes, each.facts, signal);
+    expect(ports().size).toBe(1);
+  });
+
+  test('names the bucket in the path where it is told to, in the host where it is not', async () => {
+    await using bench = await openBench();
+    // By name: at a bare address no bucket could be a part of the host.
+    const endpoint = bench.s3.endpoint.replace('127.0.0.1', 'localhost');
+    await using inPath = openS3Blobs(toSettings(bench.s3, { endpoint }));
+    expect(await put(inPath)).toBe('stored');
+    await using inHost = openS3Blobs(toSettings(bench.s3, { endpoint, forcePathStyle: false }));
+    const options = { fileName: 'cv.pdf', contentType: 'application/pdf', expiresInMs: 300_000 };
+    expect(new URL(await inPath.url(key, options))).toMatchObject({
+      hostname: 'localhost',
+      pathname: `/test-bucket/intake/${key}`,
+    });
+    expect(new URL(await inHost.url(key, options))).toMatchObject({
+      hostname: 'test-bucket.localhost',
+      pathname: `/intake/${key}`,
+    });
   });
 
   test.for<[string, Fault]>([
