@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempDisposableSync, readdirSync, readFileSync, rmSync, wr
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect } from 'vitest';
+import { describe, expect, vi } from 'vitest';
 import { openS3Blobs } from '../../src/blobs/s3.ts';
 import { toBlobKey } from '../../src/domain/blob.ts';
 import { openSandbox } from '../../src/sandbox/server.ts';
@@ -12,7 +12,7 @@ import { openSmallIntake } from '../support/draining.ts';
 import { findFileDifferences } from '../support/file-equality.ts';
 import { callIntake, runIntake } from '../support/intake.ts';
 import { openUnreliableS3, trouble } from '../support/mishaps.ts';
-import type { StrictS3 } from '../support/strict-s3.ts';
+import { openStrictS3, type StrictS3 } from '../support/strict-s3.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';
 
@@ -89,6 +89,52 @@ describe('files at the command line', { timeout: 60_000 + 30_000 * kills }, () =
       expect(refused.stdout + refused.stderr).toMatch(/another store|not where the files of this database lie/);
     }
     expect(readdirSync(elsewhere.path)).not.toContain('.intake-store');
+  });
+
+  test.for(['sync', 'backfill'])('are counted with their bytes while %s goes on', async (name) => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 0 });
+    board.add(['first', 'second'].map((content) => ({ attachments: [{ kind: 'resume', content }] })));
+    using blobs = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
+    const { code, stdout, stderr } = await callIntake([name], toEnvironment(database, board, blobs.path));
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('2 stored (11 B)') });
+    expect(stderr).toMatch(/^files 2 of 2.*, 11 B$/m);
+  });
+
+  test('lie in a bucket as the settings say, and are shown by an address that works for five minutes', async () => {
+    await using database = await openTestDatabase();
+    await using s3 = await openStrictS3();
+    // The SDK finds its credentials in the environment of the process.
+    toSettings(s3);
+    await using board = await openSandbox({ applications: 0 });
+    const [id] = board.add(
+      Array.from({ length: 20 }, (_, nth) => ({ attachments: [{ kind: 'resume', content: `resume ${nth}` }] })),
+    );
+    const env = { ...toEnvironment(database, board), ...toS3Environment(s3), SOURCE_CONCURRENCY: '5' };
+    s3.fail('PutObject', { kind: 'slow', delayMs: 50 }, 1_000);
+    expect(await callIntake(['sync'], { ...env, S3_SSE: 'AES256' })).toMatchObject({ code: 0 });
+    const asked = (operation: string) => s3.requests.filter((one) => one.operation === operation);
+    const puts = asked('PutObject').filter(({ headers }) => headers['content-length'] === '8');
+    expect(puts).toHaveLength(10);
+    for (const { headers } of puts) {
+      expect(headers).toMatchObject({
+        'x-amz-server-side-encryption': 'AES256',
+        'x-amz-sdk-checksum-algorithm': 'SHA256',
+      });
+    }
+    expect(new Set(asked('PutObject').map(({ port }) => port)).size).toBe(5);
+    // Sums where S3 requires them: none is asked for with what is read.
+    expect(asked('GetObject').length).toBeGreaterThan(0);
+    expect(asked('GetObject').filter(({ headers }) => headers['x-amz-checksum-mode'])).toEqual([]);
+
+    const shown = await callIntake(['url', String(id), 'resume'], env);
+    expect(shown.code).toBe(0);
+    const { searchParams } = new URL(shown.stdout.trim());
+    expect(searchParams.get('X-Amz-Expires')).toBe('300');
+    const answered = await fetch(shown.stdout.trim());
+    expect(answered.headers.get('content-disposition')).toMatch(/^attachment; filename=/);
+    expect(await answered.text()).toBe('resume 0');
+    vi.unstubAllEnvs();
   });
 
   test('that the source does not have yet leave 0, those that failed 3, and retry makes them due', async () => {
