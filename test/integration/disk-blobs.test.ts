@@ -2,11 +2,12 @@
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, readdir, rm, stat, statfs, utimes, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chmod, type FileHandle, mkdir, open, readdir, rm, stat, statfs, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import { toBlobKey } from '../../src/domain/blob.ts';
 import { createBytes, openScratch } from '../support/blob-stores.ts';
@@ -26,6 +27,27 @@ describe('a folder of blobs', () => {
     expect(await mode(path)).toBe('600');
     expect(await mode(join(scratch.path, 'new/blobs/.intake-store'))).toBe('600');
     for (let each = dirname(path); each !== scratch.path; each = dirname(each)) expect(await mode(each)).toBe('700');
+  });
+
+  test('has a blob on the platter before its name, and its name before the put is over', async () => {
+    await using scratch = await openScratch();
+    await using store = await openDiskBlobs(scratch.path);
+    const { bytes, facts } = createBytes(10);
+    const key = toBlobKey(5n, facts.sha256);
+    await using any = await open(scratch.path);
+    const handles = Object.getPrototypeOf(any) as FileHandle;
+    const moments: string[] = [];
+    for (const name of ['datasync', 'sync'] as const) {
+      const { [name]: sync } = handles;
+      vi.spyOn(handles, name).mockImplementation(function (this: FileHandle) {
+        moments.push(`${name} ${existsSync(join(scratch.path, key)) ? 'named' : 'unnamed'}`);
+        return sync.call(this);
+      });
+    }
+    await store.put(key, bytes, facts, signal);
+    vi.restoreAllMocks();
+    // The folders of the first blob are new: they are entries themselves.
+    expect([...new Set(moments)]).toEqual(['datasync unnamed', 'sync unnamed', 'sync named']);
   });
 
   test('keeps nothing beside the blobs once a put is over, however it ended', async () => {
