@@ -516,7 +516,10 @@ describe('A12 a file', () => {
     await using intake = await open({ choices: { framing: 'contentLength' } });
     intake.board.add([{ attachments: [{ kind: 'resume', sizeBytes: 2_000_000 }] }]);
     await intake.sweep();
-    expect(await intake.drain({ maxBytes: 1_000_000 })).toMatchObject({ rejected: 1 });
+    let pieces = 0;
+    const deps = { onBytes: () => void pieces++ };
+    expect(await intake.drain({ maxBytes: 1_000_000, deps })).toMatchObject({ rejected: 1 });
+    expect(pieces).toBe(0);
   });
 
   test.for(['contentLength', 'chunked'] as const)(

@@ -134,6 +134,27 @@ describe('never', () => {
   });
 });
 
+describe('whatever Hash is', () => {
+  const settings = ['learn', 'always', 'never'] as const;
+  const hashes = ['constant', 'volatile', 'null', 'absent', 'empty'] as const;
+  test.for(settings.flatMap((setting) => hashes.map((hash) => [setting, hash] as const)))(
+    '%s keeps the true bytes of each file where Hash is %s, unless it was told to believe a constant',
+    async ([setting, hash]) => {
+      await using intake = await open({ choices: { hash } });
+      await apply(intake, ['resume A', 'resume B', 'resume A'], setting);
+      const isMisled = setting === 'always' && hash === 'constant';
+      const truth = [...intake.board.truth()].map((one) => one.attachments[0]?.sha256);
+      expect((await intake.files()).map((file) => [file.sha256, file.linked])).toEqual(
+        truth.map((sha256, nth) => (isMisled ? [truth[0], nth > 0] : [sha256, false])),
+      );
+      // Each round reads the earlier ones again: three changes of Hash alone are looked into, and no more.
+      const again = hash === 'volatile' ? 3 : 0;
+      expect(requests(intake)).toBe(isMisled ? 1 : 3 + again);
+      expect(await intake.keys()).toHaveLength(isMisled ? 1 : 2);
+    },
+  );
+});
+
 describe('a Hash that changes while the bytes do not', () => {
   test('makes no new version, and after three it is no sign of change any more', async () => {
     await using intake = await open({ choices: { hash: 'volatile' } });
@@ -146,6 +167,17 @@ describe('a Hash that changes while the bytes do not', () => {
     expect(await trust()).toMatchObject([{ unchanged: 3 }]);
     expect(requests(intake)).toBe(4);
     expect(await database.query(`SELECT 1 FROM intake.attachment_versions`)).toEqual([]);
+  });
+
+  test('but only its letters: that is no new version either', async () => {
+    await using intake = await open();
+    await apply(intake, ['the same bytes']);
+    intake.board.choose({ hash: 'upperCase' });
+    await intake.sweep(true);
+    await intake.drain();
+    expect(await intake.file()).toMatchObject({ state: 'stored', version: 1 });
+    expect(await trust()).toMatchObject([{ unchanged: 1 }]);
+    expect(await intake.keys()).toHaveLength(1);
   });
 
   test('while a changed Hash with changed bytes is a new version, and the earlier bytes stay', async () => {
