@@ -26,6 +26,8 @@ export interface FilesEvents {
   readonly onFiles?: ((totals: DrainTotals, queued: number) => void) | undefined;
   readonly onWait?: ((name: string, trouble: Trouble, waitMs: number) => void) | undefined;
   readonly onBytes?: (() => void) | undefined;
+  /** Until when accounts rest, for a drain after this one. */
+  readonly rests?: Map<string, number> | undefined;
   /** Waits for the store, which ends a put in which nothing moves by itself. */
   readonly rest?: (<T>(waiting: Promise<T>) => Promise<T>) | undefined;
   /** For tests that end the process at named moments. */
@@ -59,6 +61,7 @@ export async function drainFiles(
       ...{ store, accounts, spool, describeFile, parseScreens, onBytes },
       blobs: { ...blobs, put: (...args) => rest(blobs.put(...args)) },
       loadSpoolBytes: spool.loadBytes,
+      rests: request.rests,
       crashPoint: request.crashPoint,
       onStep: (totals) => onFiles?.(totals, waiting),
       onWait: tellWait,

@@ -105,6 +105,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
     },
   );
   const accounts = openAccounts(config, store, stack);
+  const rests = new Map<string, number>();
   let wake = () => {};
   stack.use(await openQueueListener({ url: place.directUrl, onQueued: () => wake() }));
   const failed = Promise.withResolvers<never>();
@@ -115,7 +116,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
     {
       ...{ store, accounts, log, pulse, onPass },
       now: Date.now,
-      drain: (watch) => drainDue(config, store, accounts, { ...watch, crashPoint }),
+      drain: (watch) => drainDue(config, store, accounts, { ...watch, rests, crashPoint }),
       untilQueued: (timeoutMs, until) => {
         const woken = new Promise<void>((resolve) => {
           wake = resolve;
@@ -216,9 +217,10 @@ async function drainDue(
   config: WorkerConfig,
   store: Store,
   accounts: readonly WorkerAccount[],
-  watch: DrainWatch & Pick<WorkerRun, 'crashPoint'>,
+  watch: DrainWatch & Pick<WorkerRun, 'crashPoint'> & { readonly rests: Map<string, number> },
 ) {
-  const due = await store.loadDueAdvertisers();
+  const resting = [...watch.rests].flatMap(([name, until]) => (until > performance.now() ? [name] : []));
+  const due = await store.loadDueAdvertisers(resting);
   const ready = accounts.flatMap((account) => {
     const advertiserId = due.get(account.name);
     if (advertiserId === undefined) return [];
@@ -231,7 +233,7 @@ async function drainDue(
     return [{ ...account, advertiserId, source: resting }];
   });
   if (ready.length === 0) return null;
-  const { signal, onStep, onWait, rest, crashPoint } = watch;
+  const { signal, onStep, onWait, rest, rests, crashPoint } = watch;
   const tellWait = (_name: string, trouble: Parameters<typeof onWait>[0]) => onWait(trouble);
   return await drainFiles(config, store, ready, {
     patienceMs: 0,
@@ -239,6 +241,7 @@ async function drainDue(
     onFiles: onStep,
     onBytes: onStep,
     rest,
+    rests,
     onWait: tellWait,
     crashPoint,
   });

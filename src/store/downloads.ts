@@ -171,15 +171,16 @@ function toColumns(claims: readonly Claim[]): unknown[] {
 }
 
 /**
- * The ids, by name, of advertisers for whom a drain would find work: something due of one that is not halted, or condemned bytes that
- * still lie in the store. An empty queue is seen at once, whatever the number of advertisers; else one probe of an index for each.
+ * The ids, by name, of advertisers for whom a drain would find work: something due of one that is neither halted nor resting, or condemned
+ * bytes that still lie in the store. An empty queue is seen at once, whatever the number of advertisers; else one probe of an index for each.
  */
-export async function loadDueAdvertisers(db: Queryable): Promise<Map<string, bigint>> {
+export async function loadDueAdvertisers(db: Queryable, resting: readonly string[] = []): Promise<Map<string, bigint>> {
   const rows = await db.query<{ name: string; advertiser_id: bigint }>(
     `SELECT v.name, v.advertiser_id FROM intake.advertisers v
-     WHERE v.state = 'active' AND EXISTS (SELECT 1 FROM intake.downloads) AND EXISTS (SELECT 1 FROM intake.downloads d
+     WHERE v.state = 'active' AND v.name <> ALL ($1::text[]) AND EXISTS (SELECT 1 FROM intake.downloads) AND EXISTS (SELECT 1 FROM intake.downloads d
          WHERE d.advertiser_id = v.advertiser_id AND d.priority = ANY ('{0,1,2}') AND d.due_at <= now())
        OR v.advertiser_id IN (SELECT b.advertiser_id FROM intake.blobs b WHERE b.state = 'condemned' AND b.emptied_at IS NULL)`,
+    [resting],
   );
   return new Map(rows.map((row) => [row.name, row.advertiser_id]));
 }

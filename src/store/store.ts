@@ -148,7 +148,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     pinAdvertiser: (name: string, id: bigint) => pinAdvertiser(db, name, id),
     haltAdvertiser: (name: string, kind: HaltKind, reason: string) => haltAdvertiser(db, name, kind, reason),
     unhaltAdvertiser: (name: string, kind?: HaltKind) => unhaltAdvertiser(db, name, kind),
-    loadDueAdvertisers: () => loadDueAdvertisers(db),
+    loadDueAdvertisers: (resting?: readonly string[]) => loadDueAdvertisers(db, resting),
     loadAdvertiserIds: () => loadAdvertiserIds(db),
     noteAgent: (name: string, agentId: string | null) => noteAgent(db, name, agentId),
 

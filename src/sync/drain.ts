@@ -24,6 +24,8 @@ export interface DrainDeps extends Omit<DownloadDeps, 'source'> {
   readonly accounts: readonly DrainAccount[];
   /** Free space of the spool's disk. */
   readonly loadSpoolBytes: () => Promise<number | null>;
+  /** Until when accounts rest, by name and on the process's own clock; kept by whoever drains again and again. */
+  readonly rests?: Map<string, number> | undefined;
   readonly onStep?: ((totals: DrainTotals) => void) | undefined;
   readonly onWait?: ((trouble: Trouble, waitMs: number) => void) | undefined;
 }
@@ -74,9 +76,8 @@ class Run {
     this.#deps = deps;
     this.#request = request;
     this.#flights = createFlights(request.concurrency);
-    this.#accounts = new Map(
-      deps.accounts.map((one) => [one.advertiserId, { ...one, restsUntil: 0, streak: 0, isAlive: false }]),
-    );
+    const begin = (name: string) => ({ restsUntil: deps.rests?.get(name) ?? 0, streak: 0, isAlive: false });
+    this.#accounts = new Map(deps.accounts.map((one) => [one.advertiserId, { ...one, ...begin(one.name) }]));
   }
 
   /** Prolongs the claims of everything in hand, on a connection of its own, while the run lasts. */
@@ -106,6 +107,9 @@ class Run {
     } finally {
       signal.removeEventListener('abort', stop);
       await this.#giveBack();
+      // A halt is the database's to remember, and to end.
+      for (const { name, restsUntil } of this.#accounts.values())
+        if (restsUntil < Infinity) this.#deps.rests?.set(name, restsUntil);
     }
   }
 

@@ -122,6 +122,32 @@ describe('a worker with nothing to do', () => {
   });
 });
 
+describe('a source that asks to be left alone for long', () => {
+  test('is, by one drain after the other, while condemned bytes still go', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 0 });
+    board.add(
+      Array.from({ length: 12 }, (_, nth) => ({ attachments: [{ kind: 'resume', content: `resume ${nth}` }] })),
+    );
+    await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off', SOURCE_CONCURRENCY: '1' });
+    board.fault({ kind: 'throttle', retryAfter: 'day', on: 'resume', times: null, skip: 2 });
+    await using _worker = await hireWorker(settings.env);
+    const asked = () => board.requests().filter((one) => one.path.includes('/resume/') && one.status === 429).length;
+    await until(() => asked() > 0);
+    await database.query(
+      `UPDATE intake.blobs SET state = 'condemned', condemned_at = now() WHERE sha256 = (SELECT min(sha256) FROM intake.blobs)`,
+    );
+    await until(
+      async () => (await database.query(`SELECT 1 FROM intake.blobs WHERE emptied_at IS NOT NULL`)).length > 0,
+    );
+    // Long enough for two more drains.
+    await sleep(4_500);
+    expect(asked()).toBe(1);
+    expect(await attemptsSpent(database)).toBe(0);
+    expect(await database.query(`SELECT 1 FROM intake.downloads`)).toHaveLength(10);
+  });
+});
+
 describe('a worker whose database is away', () => {
   test('at its start answers on its admin port, is not ready, and begins when it comes', async () => {
     await using database = await openTestDatabase();
