@@ -119,6 +119,31 @@ describe('A1 HasVirus', () => {
     expect(await intake.keys()).toEqual([expect.stringContaining(sha256('a clean file in its place'))]);
   });
 
+  test('true condemns an earlier version of another file too, and the rows that were read from a screen', async () => {
+    await using intake = await open();
+    const bad = '{"screen":{"@id":"1","question":{"@id":"2","answer":"read from bad bytes"}}}';
+    const screen = { kind: 'screen', hasVirus: false, uploadedAt: 1_700_000_000_000 };
+    const [first = 0n, second = 0n] = intake.board.add([
+      { attachments: [resume(bad)] },
+      { attachments: [screen], rawScreen: { json: bad, xml: '<screen id="1"/>' } },
+    ]);
+    await intake.sweep();
+    await intake.drain();
+    intake.board.change(first, { attachments: [resume('another resume')] });
+    await intake.sweep(true);
+    await intake.drain();
+    expect((await loadScreens(database)).size).toBe(1);
+    intake.board.change(second, { attachments: [{ ...screen, hasVirus: true }] });
+    await intake.sweep(true);
+    await intake.drain();
+    expect((await intake.files()).map((row) => row.state)).toEqual(['stored', 'infected']);
+    expect(await database.query(`SELECT version, state FROM intake.attachment_versions`)).toEqual([
+      { version: 1, state: 'infected' },
+    ]);
+    expect((await loadScreens(database)).size).toBe(0);
+    expect(await intake.keys()).toEqual([expect.stringContaining(sha256('another resume'))]);
+  });
+
   test('true while the download is under way: what was put is taken away again', async () => {
     await using intake = await openOne('bytes that turn out to be bad', { hasVirus: null });
     const { board, id } = intake;

@@ -97,6 +97,19 @@ describe('learn', () => {
     expect((await intake.files()).every((file) => !file.linked)).toBe(true);
   });
 
+  test('never links a screen, whose rows are read from its own bytes', async () => {
+    await using intake = await open();
+    await setTrust(intake, 20);
+    const rawScreen = { json: '{"screen":{"@id":"1","@successful":"True"}}', xml: '<screen id="1"/>' };
+    for (let round = 0; round < 2; round++) {
+      intake.board.add([{ jobSeekerId: 'js-1', attachments: [{ kind: 'screen' }], rawScreen }]);
+      await intake.sweep();
+      await intake.drain();
+    }
+    expect((await intake.files()).map((file) => [file.state, file.linked])).toEqual(Array(2).fill(['stored', false]));
+    expect(await database.query(`SELECT outcome FROM intake.screens`)).toEqual(Array(2).fill({ outcome: 'pass' }));
+  });
+
   test.for(['null', 'absent', 'empty'] as const)('without a Hash (%s) nothing is compared or linked', async (hash) => {
     await using intake = await open({ choices: { hash } });
     await setTrust(intake, 20);
