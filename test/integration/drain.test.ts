@@ -50,6 +50,19 @@ describe('a file that fails', () => {
     expect((await intake.files())[0]?.reason).toMatch(/500.*8 times/);
   });
 
+  test('gets all its tries again when a person asks for it, and what has no path is left as it is', async () => {
+    await using intake = await openWith(1);
+    intake.board.add([{ attachments: [{ kind: 'portfolio', content: 'there is no path for it' }] }]);
+    await intake.sweep();
+    await database.query(
+      `UPDATE intake.downloads SET attempts = 7, lapses = 2, priority = 2, trouble_kind = 'missing'`,
+    );
+    const choice = { applicationId: null, kind: null, state: null };
+    expect(await intake.store.retryDownloads(intake.board.advertiserId, choice)).toBe(1);
+    expect(await queue()).toEqual([{ attempts: 0, lapses: 0, priority: 0, claimed: false, trouble_kind: null }]);
+    expect((await intake.files()).map((file) => file.state)).toEqual(['pending', 'rejected']);
+  });
+
   test('with a mistake of ours costs its own tries and no other file', async () => {
     await using intake = await openWith(3);
     // Not so soon that this very drain would try again.
