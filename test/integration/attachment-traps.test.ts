@@ -51,6 +51,10 @@ describe('A1 HasVirus', () => {
 
     board.change(first, { attachments: [resume(same, { hasVirus: true })] });
     await intake.sweep(true);
+    // From this moment nobody is shown where they lie.
+    for (const id of [first, second]) {
+      expect(await intake.store.loadHeldFile([board.advertiserId], id, 'resume')).toEqual([]);
+    }
     // Nothing is queued, and yet a worker must wake to delete the bytes.
     expect([...(await intake.store.loadDueAdvertisers()).values()]).toEqual([board.advertiserId]);
     await intake.drain();
