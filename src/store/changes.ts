@@ -30,6 +30,7 @@ export async function applyChanges(
   const condemned = await loadCondemnedOf(tx, reading.advertiserId, ids);
   const hashTells = await isHashSignal(tx, reading.advertiserId);
   await tx.query(keepVersionsSql, [reading.advertiserId, rows, hashTells]);
+  await tx.query(restartDownloadsSql, [reading.advertiserId, rows, hashTells]);
   await tx.query(mergeAttachmentsSql, [reading.advertiserId, rows, hashTells]);
   await tx.query(queueDownloadsSql, [reading.advertiserId, rows, toPriority(reading.lease)]);
   await condemnFlagged(tx, reading.advertiserId, ids, condemned);
@@ -163,9 +164,23 @@ const mergeAttachmentsSql = `
     uploaded_at = excluded.uploaded_at, href = excluded.href, gone_at = NULL`;
 
 /**
- * What is pending after the merge waits in the queue; what is infected waits no longer. A claim that is under way is taken back:
- * its bytes may be those of the file before.
+ * A claim on what may be another file is taken back, unspent: its bytes may be those of the file before. One that by its Size or time of
+ * upload is another has all its tries, at once; a Hash alone may change at every look, and would keep a file that is not there from ever
+ * being called missing. What else changed is no reason to ask earlier.
  */
+const restartDownloadsSql = `
+  UPDATE intake.downloads d SET lease_token = NULL,
+    due_at = CASE WHEN f.newer OR d.lease_token IS NOT NULL THEN now() ELSE d.due_at END,
+    attempts = CASE WHEN f.newer THEN 0 ELSE d.attempts - (d.lease_token IS NOT NULL)::int END
+  FROM (
+    SELECT f.id, f.kind, old.size_bytes IS DISTINCT FROM f.size_bytes OR old.uploaded_at IS DISTINCT FROM f.uploaded_at AS newer
+    FROM (SELECT p.id, f.* FROM ${pageFiles}) AS f
+    JOIN intake.attachments old ON old.advertiser_id = $1 AND old.application_id = f.id AND old.kind = f.kind
+    WHERE ${isOtherFile('f')}
+  ) AS f
+  WHERE d.advertiser_id = $1 AND d.application_id = f.id AND d.kind = f.kind`;
+
+/** What is pending after the merge waits in the queue; what is infected waits no longer. */
 const queueDownloadsSql = `
   WITH page AS MATERIALIZED (SELECT p.id FROM ${pageRows}), done AS (
     DELETE FROM intake.downloads d USING page, intake.attachments a
@@ -175,4 +190,4 @@ const queueDownloadsSql = `
   INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority)
   SELECT $1, a.application_id, a.kind, $3 FROM page
   JOIN intake.attachments a ON a.advertiser_id = $1 AND a.application_id = page.id AND a.state = 'pending'
-  ON CONFLICT (advertiser_id, application_id, kind) DO UPDATE SET lease_token = NULL, due_at = now()`;
+  ON CONFLICT (advertiser_id, application_id, kind) DO NOTHING`;

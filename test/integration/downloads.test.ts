@@ -2,6 +2,7 @@
 import { createSecretKey, hash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect } from 'vitest';
+import type { Attachment } from '../../src/domain/application.ts';
 import { toBlobKey } from '../../src/domain/blob.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import {
@@ -331,7 +332,43 @@ describe('a page', () => {
     const changed = anApplication(1, { attachments: [anAttachment('resume', { sourceHash: 'another' })] });
     await commitPage(db, key, aPage(lease, [changed]));
     expect(await settle(db, stale, givenUp)).toBe('lost');
-    const [facts] = await loadFileFacts(db, [await claimOne(db)], 'learn');
+    // That was nobody's fault: no try is spent.
+    const again = await claimOne(db);
+    expect(again.attempts).toBe(1);
+    const [facts] = await loadFileFacts(db, [again], 'learn');
     expect(facts).toMatchObject({ sizeBytes: 1_000, twin: null });
+  });
+
+  test('that shows another upload gives it all tries at once, one with another Hash alone does not', async ({ db }) => {
+    await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('acme', 7)`);
+    await db.query(`DELETE FROM intake.leases`);
+    const lease = await claimLease(db, { name: 'acme', lane: 'live', owner: 'test', leaseMs: 60_000 });
+    if (!lease) throw new Error('The lane was not free.');
+    const key = createSecretKey(Buffer.from('a key for tests'));
+    const page = (facts: Partial<Attachment>) =>
+      aPage(lease, [anApplication(1, { attachments: [anAttachment('resume', facts)] })]);
+    await commitPage(db, key, page({ sourceHash: 'one' }));
+    await db.query(`UPDATE intake.downloads SET attempts = 6, due_at = now() + interval '11 hours'`);
+    await commitPage(db, key, page({ sourceHash: 'two' }));
+    expect((await claimDownloads(db, request())).claims).toEqual([]);
+    await commitPage(db, key, page({ sourceHash: 'three', uploadedAt: Date.now() }));
+    expect((await claimOne(db)).attempts).toBe(1);
+  });
+
+  test('that changes something else takes no claim back, and brings no try forward', async ({ db }) => {
+    await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('acme', 7)`);
+    await db.query(`DELETE FROM intake.leases`);
+    const lease = await claimLease(db, { name: 'acme', lane: 'live', owner: 'test', leaseMs: 60_000 });
+    if (!lease) throw new Error('The lane was not free.');
+    const key = createSecretKey(Buffer.from('a key for tests'));
+    const page = (email: string) => aPage(lease, [anApplication(1, { email }), anApplication(2, { email })]);
+    await commitPage(db, key, page('before@example.com'));
+    const { claims } = await claimDownloads(db, request());
+    const [waits, flies] = claims as [Claim, Claim];
+    const trouble = { kind: 'missing', message: 'not there' } as const;
+    await postponeDownload(db, waits, { delayMs: 3_600_000, spend: true, trouble });
+    expect(await commitPage(db, key, page('after@example.com'))).toMatchObject({ changed: 2 });
+    expect((await claimDownloads(db, request())).claims).toEqual([]);
+    expect(await settle(db, flies, givenUp)).toBe('given_up');
   });
 });
