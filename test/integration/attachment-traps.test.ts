@@ -123,6 +123,24 @@ describe('A1 HasVirus', () => {
     expect(await intake.keys()).toEqual([expect.stringContaining(sha256('a clean file in its place'))]);
   });
 
+  test('true and then false on one upload, with another Hash each time, sets its bytes free again', async () => {
+    await using intake = await open({ choices: { hash: 'volatile' } });
+    const at = 1_700_000_000_000;
+    const [id = 0n] = intake.board.add([{ attachments: [resume('clean after all', { uploadedAt: at })] }]);
+    await intake.sweep();
+    await intake.drain();
+    for (const [hasVirus, state, objects] of [
+      [true, 'infected', 0],
+      [false, 'stored', 1],
+    ] as const) {
+      intake.board.change(id, { attachments: [resume('clean after all', { hasVirus, uploadedAt: at })] });
+      await intake.sweep(true);
+      await intake.drain();
+      expect(await intake.file()).toMatchObject({ state });
+      expect(await intake.keys()).toHaveLength(objects);
+    }
+  });
+
   test('true condemns an earlier version of another file too, and the rows that were read from a screen', async () => {
     await using intake = await open();
     const bad = '{"screen":{"@id":"1","question":{"@id":"2","answer":"read from bad bytes"}}}';
