@@ -321,6 +321,29 @@ describe('a page', () => {
     await expect.poll(() => heard).toEqual(['7']);
   });
 
+  test('of the live lane queues its files before those of a backfill, new and changed applications alike', async ({
+    db,
+  }) => {
+    await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('acme', 7)`);
+    await db.query(`DELETE FROM intake.leases`);
+    const key = createSecretKey(Buffer.from('a key for tests'));
+    for (const [lane, id] of [
+      ['backfill', 1],
+      ['live', 2],
+    ] as const) {
+      const lease = await claimLease(db, { name: 'acme', lane, owner: 'test', leaseMs: 60_000 });
+      if (!lease) throw new Error('The lane was not free.');
+      const page = (...kinds: string[]) =>
+        aPage(lease, [anApplication(id, { attachments: kinds.map((kind) => anAttachment(kind)) })]);
+      await commitPage(db, key, page('resume'));
+      await commitPage(db, key, page('resume', 'coverLetter'));
+    }
+    expect(await db.query(`SELECT application_id::int, priority FROM intake.downloads ORDER BY 1`)).toEqual([
+      ...Array(2).fill({ application_id: 1, priority: 1 }),
+      ...Array(2).fill({ application_id: 2, priority: 0 }),
+    ]);
+  });
+
   test('that changes a file takes the claim on the earlier one back', async ({ db }) => {
     await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('acme', 7)`);
     await db.query(`DELETE FROM intake.leases`);
