@@ -5,6 +5,7 @@ import { openS3Blobs } from '../../src/blobs/s3.ts';
 import type { BlobStore } from '../../src/domain/blob.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import type { SandboxOptions } from '../../src/sandbox/server.ts';
+import { openQueueListener } from '../../src/store/listening.ts';
 import { toSettings } from '../support/blob-stores.ts';
 import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';
@@ -57,8 +58,11 @@ describe('a file that fails', () => {
     await database.query(
       `UPDATE intake.downloads SET attempts = 7, lapses = 2, priority = 2, trouble_kind = 'missing'`,
     );
+    const heard: string[] = [];
+    await using _listener = await openQueueListener({ url: database.url, onQueued: (id) => heard.push(id) });
     const choice = { applicationId: null, kind: null, state: null };
     expect(await intake.store.retryDownloads(intake.board.advertiserId, choice)).toBe(1);
+    await expect.poll(() => heard).toEqual([String(intake.board.advertiserId)]);
     expect(await queue()).toEqual([{ attempts: 0, lapses: 0, priority: 0, claimed: false, trouble_kind: null }]);
     expect((await intake.files()).map((file) => file.state)).toEqual(['pending', 'rejected']);
   });
