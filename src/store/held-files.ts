@@ -107,7 +107,7 @@ export async function* loadStoredScreens(
   }
 }
 
-/** Puts a new reading of the same bytes in place. False when the attachment has other bytes by now. */
+/** Puts a new reading of the same bytes in place; what else was noted of them stays. False when the attachment has other bytes by now. */
 export async function replaceReading(
   db: Database,
   { advertiserId, applicationId, sha256 }: HeldFile,
@@ -119,11 +119,12 @@ export async function replaceReading(
       `WITH held AS MATERIALIZED (
          SELECT 1 FROM intake.applications WHERE advertiser_id = $1 AND application_id = $2 FOR NO KEY UPDATE
        )
-       UPDATE intake.attachments SET parser_version = $4, notes = $5::jsonb
+       UPDATE intake.attachments SET parser_version = $4,
+         notes = nullif(coalesce(jsonb_path_query_array(notes, '$[*] ? (@.field != "screen")'), '[]') || $5::jsonb, '[]')
        WHERE advertiser_id = $1 AND application_id = $2 AND kind = 'screen' AND state = 'stored' AND sha256 = $3
          AND EXISTS (SELECT 1 FROM held)
        RETURNING 1`,
-      [advertiserId, applicationId, sha256, reading?.parserVersion ?? null, note && JSON.stringify([note])],
+      [advertiserId, applicationId, sha256, reading?.parserVersion ?? null, JSON.stringify(note ? [note] : [])],
     );
     if (rows.length === 0) return false;
     await replaceScreens(tx, advertiserId, [

@@ -287,6 +287,15 @@ describe('reparse', () => {
     expect(await database.query(rows)).toEqual(before);
     expect(intake.board.requests()).toEqual([]);
     expect(await reparse(deps, { ...request, parserVersion: screenParserVersion })).toMatchObject({ read: 0 });
+    // What was noted of the bytes themselves is no matter of a parser.
+    const bytes = { field: 'bytes', reason: 'other bytes on each download; the last are kept' };
+    const unreadable = { field: 'screen', reason: 'cannot be read: by the parser of yesterday' };
+    await database.query(`UPDATE intake.attachments SET notes = $1 WHERE kind = 'screen'`, [
+      JSON.stringify([bytes, unreadable]),
+    ]);
     expect(await reparse(deps, { ...request, parserVersion: null })).toMatchObject({ read: n });
+    expect(
+      await database.query(`SELECT DISTINCT notes FROM intake.attachments WHERE kind = 'screen' AND state = 'stored'`),
+    ).toEqual([{ notes: [bytes] }]);
   });
 });
