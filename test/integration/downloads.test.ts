@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect } from 'vitest';
 import type { Attachment } from '../../src/domain/application.ts';
 import { toBlobKey } from '../../src/domain/blob.ts';
+import { intendBlobs } from '../../src/store/blobs.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import {
   type Claim,
@@ -232,6 +233,19 @@ describe('a claim that lapsed', () => {
     await postponeDownload(db, await claimOne(db, { lane: 'suspects' }), { delayMs: 0, spend: true, trouble });
     expect(await claimDownloads(db, request({ lane: 'suspects' }))).toEqual({ claims: [], lapsed: 0 });
     expect((await claimOne(db)).attempts).toBe(2);
+  });
+
+  test('can announce nothing any more: its bytes are in no book and on no other claim', async ({ db }) => {
+    await queue(db, 7n, 1);
+    const stale = await claimOne(db);
+    await lapse(db);
+    await claimDownloads(db, request());
+    await claimOne(db, { lane: 'suspects' });
+    const sha256 = hash('sha256', 'late');
+    const blob = { sizeBytes: 4, sha256, key: toBlobKey(7n, sha256) };
+    expect(await intendBlobs(db, [{ claim: stale, blob }])).toEqual([{ status: 'fulfilled', value: 'lost' }]);
+    expect(await db.query(`SELECT 1 FROM intake.blobs`)).toEqual([]);
+    expect(await db.query(`SELECT sha256 FROM intake.downloads`)).toEqual([{ sha256: null }]);
   });
 
   test('can end nothing any more: neither its completion nor its failure is written', async ({ db }) => {
