@@ -72,3 +72,8 @@ function toFacts(error: unknown) {
 function toWord(text: unknown): string {
   return typeof text === 'string' && /^[A-Za-z0-9_]{1,60}$/.test(text) && text !== 'Error' ? text : '';
 }
+
+/** The store is there, and this object is not. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof Trouble && error.kind === 'missing';
+}

@@ -26,7 +26,7 @@ import {
 import { Trouble } from '../domain/trouble.ts';
 import { createAnswerTrust } from './s3-answers.ts';
 import { toPutCommand } from './s3-put.ts';
-import { toTrouble } from './s3-trouble.ts';
+import { isMissing, toTrouble } from './s3-trouble.ts';
 
 export interface S3Settings {
   readonly bucket: string;
@@ -116,7 +116,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       );
       return { sizeBytes: found.ContentLength ?? 0, sha256: toWholeSha256(found.ChecksumSHA256) };
     } catch (error) {
-      if (!(error instanceof Trouble && error.kind === 'missing')) throw error;
+      if (!isMissing(error)) throw error;
       // An answer to HEAD has no body to say which of the two is missing. A bucket that is gone must not read as a million lost files.
       await ask(signal, (options) => client.send(new HeadBucketCommand({ Bucket: bucket }), options)).catch(
         (reason) => {
@@ -151,7 +151,13 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     if (found.sha256 !== undefined && found.sha256 !== facts.sha256) return 'damaged';
     if (proof === 'record' || (proof === 'sha256' && found.sha256 !== undefined)) return 'intact';
     const hash = createHash('sha256');
-    for await (const chunk of read(key, signal)) hash.update(chunk);
+    try {
+      for await (const chunk of read(key, signal)) hash.update(chunk);
+    } catch (error) {
+      // Deleted since the look at it: an erasure, say, beside whoever verifies.
+      if (isMissing(error)) return 'missing';
+      throw error;
+    }
     return hash.digest('hex') === facts.sha256 ? 'intact' : 'damaged';
   }
 
@@ -160,7 +166,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       const chunks = await Array.fromAsync(read(identityName, signal));
       return Buffer.concat(chunks).toString('utf8').trim() || null;
     } catch (error) {
-      if (error instanceof Trouble && error.kind === 'missing') return null;
+      if (isMissing(error)) return null;
       throw error;
     }
   }
@@ -194,7 +200,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
         for (const target of targets) {
           await ask(signal, (options) => client.send(new DeleteObjectCommand(target), options)).catch((reason) => {
             // S3 itself says yes to what is not there; some of its kin answer 404.
-            if (!(reason instanceof Trouble && reason.kind === 'missing')) throw reason;
+            if (!isMissing(reason)) throw reason;
           });
         }
         return;

@@ -283,6 +283,15 @@ describe('a store that will not', () => {
     });
   });
 
+  test('lose a blob between the look at it and the reading of it miss it, and fail nothing', async () => {
+    await using bench = await openBench();
+    await put(bench.store);
+    bench.s3.fail('GetObject', { kind: 'answer', status: 404, code: 'NoSuchKey' });
+    expect(await bench.store.verify(key, facts, 'bytes', signal)).toBe('missing');
+    bench.s3.fail('GetObject', { kind: 'answer', status: 404, code: 'NoSuchBucket' });
+    expect(await failure(bench.store.verify(key, facts, 'bytes', signal))).toMatchObject({ kind: 'ours' });
+  });
+
   test('say yes to deleting what is not there has deleted it', async () => {
     await using bench = await openBench({ checksums: 'refused' }, { checksums: 'OFF' });
     await put(bench.store);
