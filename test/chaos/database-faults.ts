@@ -20,14 +20,16 @@ export async function during(work: () => Promise<unknown>): Promise<End> {
 
 /** A setting that every new connection of the workers begins with; those that they have are ended, here and at the end. */
 export async function withSetting({ cluster, name }: Stage, setting: string, value: string): Promise<End> {
-  const renew = () =>
-    cluster.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'worker%'`);
   await cluster.query(`ALTER ROLE chaos_worker IN DATABASE ${name} SET ${setting} = '${value}'`);
-  await renew();
+  await renew(cluster);
   return async () => {
     await cluster.query(`ALTER ROLE chaos_worker IN DATABASE ${name} RESET ${setting}`);
-    await renew();
+    await renew(cluster);
   };
+}
+
+function renew({ query }: Stage['cluster']): Promise<unknown> {
+  return query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'worker%'`);
 }
 
 export async function lockTable(
@@ -55,4 +57,13 @@ export async function findWriter({ cluster }: Stage, patienceMs: number): Promis
     if (writer) return writer.nth;
   }
   return null;
+}
+
+/** Takes back what a fault set and could not take back itself, since the server was gone when it began or ended. */
+export async function resetDatabase({ cluster, name }: Stage): Promise<void> {
+  await cluster.query(`ALTER DATABASE ${name} CONNECTION LIMIT -1`);
+  await cluster.query(`ALTER ROLE chaos_worker IN DATABASE ${name} RESET ALL`);
+  await cluster.query(`ALTER SYSTEM RESET synchronous_standby_names`);
+  await cluster.query(`SELECT pg_reload_conf()`);
+  await renew(cluster);
 }

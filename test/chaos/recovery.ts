@@ -2,6 +2,7 @@
 // Answers what is still wrong when the patience is over.
 
 import { untilAnswering } from './cluster.ts';
+import { resetDatabase } from './database-faults.ts';
 import { collectAll } from './orphans.ts';
 import type { Stage } from './stage.ts';
 import { untilEqual } from './truth.ts';
@@ -13,13 +14,15 @@ export interface Recovered {
 }
 
 /** Ends every fault that is still on. */
-export async function endFaults({ accounts, proxies, cluster, pooler, spool, s3, workload }: Stage): Promise<void> {
+export async function endFaults(stage: Stage): Promise<void> {
+  const { accounts, proxies, cluster, pooler, spool, s3, workload } = stage;
   for (const account of accounts) account.clearFaults();
   for (const proxy of Object.values(proxies)) proxy.mode = 'open';
   s3.clearFaults();
   spool?.fill(false);
   await cluster.start();
   await untilAnswering(cluster);
+  await resetDatabase(stage);
   await pooler?.start();
   workload.finish();
 }
