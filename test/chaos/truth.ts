@@ -1,6 +1,5 @@
 // When all faults are over: does the database, and the store, hold what the source holds? Application by application, file by file.
 
-import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toBlobKey } from '../../src/domain/blob.ts';
 import type { Advertiser } from '../../src/sandbox/account.ts';
@@ -79,7 +78,7 @@ async function findFilesOf(stage: Stage, account: Pick<Advertiser, 'advertiserId
   );
 }
 
-/** What must not be left behind: work, condemned bytes, objects whose bytes are not those of their name. */
+/** What must not be left behind: work, and condemned bytes. What lies under the name of no stored file is collected after this. */
 async function findLeft({ cluster, s3 }: Stage): Promise<string[]> {
   const left: string[] = [];
   const [queue] = await cluster.query<{ n: number }>(`SELECT count(*)::int AS n FROM intake.downloads`);
@@ -88,11 +87,6 @@ async function findLeft({ cluster, s3 }: Stage): Promise<string[]> {
   for (const { key } of condemned) {
     if ([...s3.objects.keys()].some((name) => name.endsWith(key)))
       left.push(`P8: condemned ${key} is still in the store`);
-  }
-  for (const [name, { bytes }] of s3.objects) {
-    if (!/[0-9a-f]{64}$/.test(name)) continue;
-    const digest = createHash('sha256').update(bytes).digest('hex');
-    if (!name.endsWith(digest)) left.push(`P6: ${name} holds other bytes`);
   }
   return left.slice(0, 5);
 }
