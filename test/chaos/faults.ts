@@ -54,6 +54,11 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     const paused = stage.fleet.pause(nth, forMs);
     return () => Promise.all([paused, unlocked()]);
   }),
+  /** A worker that stops with a file in its hands, which is another by the time it goes on: only its token keeps it from ending that one. */
+  pauseFile: row('process', 0, [0, 0], async ({ fleet }, random) => {
+    fleet.kill(random.between(0, 99), { point: 'put', count: 1, stop: true });
+    return nothing;
+  }),
   pause: row('process', 4, [0, 0], async ({ fleet, count }, random) => {
     count('pauses');
     const paused = fleet.pause(random.between(0, 99), 2 * leaseMs + random.between(200, 1_500));

@@ -85,5 +85,6 @@ function toSchedule(random: Random, lengthMs: number, only: readonly string[]): 
   for (let atMs = random.between(500, 2_500); atMs < lengthMs - 1_000; atMs += random.between(400, 2_200)) {
     plan(random.pick(weighted), atMs);
   }
+  if (only.includes('pauseFile')) plan('pauseFile', Math.round(0.65 * lengthMs));
   return schedule.sort((a, b) => a.atMs - b.atMs);
 }
