@@ -2,6 +2,7 @@
 // The sandbox plays the API; this one only feeds the benches, so that they time Intake and not the board.
 
 import { hash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ListAnswer, ListFilters, Source } from '../src/source/client.ts';
 import { parsePage } from '../src/source/wire.ts';
 
@@ -43,10 +44,14 @@ export function createBoard(size: number): Board {
   };
 }
 
-/** The board as a source without a network: its texts are parsed as the client would parse them. */
+/** A board nearby answers so long after it was asked. At once, every answer would be parsed in the moment in which its asker is busiest. */
+const answerMs = 10;
+
+/** The board as a source without a network, though as late as over one: its texts are parsed as the client would parse them. */
 export function createLocalSource(board: Board, format: 'json' | 'xml' = 'json'): Source {
   return {
     async list(filters: ListFilters): Promise<ListAnswer> {
+      await sleep(answerMs);
       const text = board.list(toBoardQuestion(filters), format);
       const page = parsePage(text);
       return { kind: 'page', page: { ...page, weakEmpty: false, bytes: text.length, sunsetAt: null } };

@@ -23,8 +23,8 @@ export function openBenchStore(url: string): Store {
 export async function loadPages(url: string, source: Source, { applications, writers }: LoadRequest): Promise<void> {
   const signal = new AbortController().signal;
   await using store = openBenchStore(url);
-  const first = await list(source, 0, signal);
-  const { advertiserId } = first;
+  const first = await list(0);
+  const { advertiserId } = first.page;
   if (advertiserId === null) throw new Error('The board does not say whose it is.');
   const { name } = await store.ensureAdvertiser('default', advertiserId);
   await using lane = await holdLane(store, { name, lane: 'backfill', owner: 'bench', leaseMs: 60_000, signal });
@@ -45,14 +45,14 @@ export async function loadPages(url: string, source: Source, { applications, wri
     };
   };
   const commits: Promise<unknown>[] = [];
-  let page = first;
+  let { page, seq } = first;
   for (let after = 0; after < applications; after += pageCap) {
     const { bytes } = page;
     const turn = commits.at(-1);
     const commit: PageCommit = {
       lease: lane.lease,
       advertiserId,
-      seq: await store.takeSeq(),
+      seq,
       applications: page.applications,
       rejects: page.rejects,
       startedAt,
@@ -64,14 +64,16 @@ export async function loadPages(url: string, source: Source, { applications, wri
       },
     };
     commits.push(store.commitPage(commit));
-    if (after + pageCap < applications) page = await list(source, after + pageCap, signal);
+    if (after + pageCap < applications) ({ page, seq } = await list(after + pageCap));
     if (commits.length >= writers) await commits.shift();
   }
   await Promise.all(commits);
-}
 
-async function list(source: Source, after: number, signal: AbortSignal) {
-  const answer = await source.list({ afterId: BigInt(after) }, signal);
-  if (answer.kind !== 'page') throw new Error('The board answered with too much.');
-  return answer.page;
+  /** A page, and the number that was taken before it was asked for. */
+  async function list(after: number) {
+    const seq = await store.takeSeq();
+    const answer = await source.list({ afterId: BigInt(after) }, signal);
+    if (answer.kind !== 'page') throw new Error('The board answered with too much.');
+    return { page: answer.page, seq };
+  }
 }
