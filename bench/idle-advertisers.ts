@@ -1,12 +1,14 @@
 // What it costs to watch advertisers at whom nothing happens: CPU of worker and Postgres and bytes of WAL per poll, at 10, 1,000 and
 // 10,000 of them, as ratios to 10: npm run bench:idle -- [advertisers ...]. The board is a process of its own and not counted.
-// Polls follow each other without a pause, so the cost per poll times polls per minute is the load of a schedule.
+// Polls follow each other without a pause, so the cost per poll times polls per minute is the load of a schedule. The first row is the
+// least that a poll could be: one request over HTTP and one SELECT, two at once as the worker does.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Pool } from 'undici';
 import { runWorker } from '../src/app/worker.ts';
 import { loadConfig } from '../src/config.ts';
 import { createLog } from '../src/log.ts';
@@ -37,14 +39,19 @@ async function measureAll(sizes: readonly number[]): Promise<void> {
     await db.query(`ALTER SYSTEM SET autovacuum = off`);
     await db.query(`SELECT pg_reload_conf()`);
     let base: Cost | undefined;
+    const print = (what: string | number, cost: Cost, ratio: number) => {
+      const cells = [cost.pollsPerSecond, cost.workerMs, cost.postgresMs, cost.walBytes, ratio, cost.rssMb];
+      console.log(`| ${what} | ${cells.map((cell) => cell.toFixed(cell < 100 ? 2 : 0)).join(' | ')} |`);
+    };
     console.log('| advertisers | polls/s | worker ms/poll | Postgres ms/poll | WAL bytes/poll | x of 10 | RSS MB |');
     console.log('|---|---|---|---|---|---|---|');
+    const cpuMs = (cost: Cost) => cost.workerMs + cost.postgresMs;
+    const least = await measureLeast(db, server.url);
     for (const size of sizes.length > 0 ? sizes : [10, 1_000, 10_000]) {
       const cost = await measure(db, server.url, folder, size);
+      if (base === undefined) print('one request, one SELECT', least, cpuMs(least) / cpuMs(cost));
       base ??= cost;
-      const ratio = (cost.workerMs + cost.postgresMs) / (base.workerMs + base.postgresMs);
-      const cells = [cost.pollsPerSecond, cost.workerMs, cost.postgresMs, cost.walBytes, ratio, cost.rssMb];
-      console.log(`| ${size} | ${cells.map((cell) => cell.toFixed(cell < 100 ? 2 : 0)).join(' | ')} |`);
+      print(size, cost, cpuMs(cost) / cpuMs(base));
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -61,10 +68,7 @@ interface Cost {
 
 async function measure(db: Database, url: string, folder: string, advertisers: number): Promise<Cost> {
   await fill(db, advertisers);
-  const board = spawn(process.execPath, [import.meta.filename, 'board', String(advertisers)], {
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  });
-  const [boardUrl] = (await once(board, 'message')) as [string];
+  await using board = await openBoard(advertisers);
   const file = join(folder, 'advertisers.json');
   const accounts = Array.from({ length: advertisers }, (_, index) => ({
     name: `account-${index}`,
@@ -72,7 +76,7 @@ async function measure(db: Database, url: string, folder: string, advertisers: n
   }));
   writeFileSync(file, JSON.stringify(accounts));
   const env = {
-    ...{ DATABASE_URL: url, SOURCE_URL: boardUrl, ADVERTISERS_FILE: file, SOURCE_RATE: '100000/s', ADMIN_PORT: '0' },
+    ...{ DATABASE_URL: url, SOURCE_URL: board.url, ADVERTISERS_FILE: file, SOURCE_RATE: '100000/s', ADMIN_PORT: '0' },
     ...{
       SYNC_SCHEDULE: '* * * * * *',
       RECHECK_SCHEDULE: 'off',
@@ -100,26 +104,65 @@ async function measure(db: Database, url: string, folder: string, advertisers: n
     },
   });
   await Promise.race([warm.promise, ended]);
+  const cost = await meter(db, url, counted, () => Promise.race([enough.promise, ended]));
+  stop.abort();
+  await ended;
+  return cost;
+}
+
+/** A request for the list of an advertiser at whom nothing is new, and a look at one row. */
+async function measureLeast(db: Database, url: string): Promise<Cost> {
+  await fill(db, 10);
+  await using board = await openBoard(10);
+  const pool = new Pool(board.url, { connections: 2 });
+  const headers = { authorization: `SWS sandbox-credential-${firstAdvertiser}`, accept: 'application/json' };
+  const path = `/v1/advertiser/applications?afterid=${firstApplication}&include=primaryjobseekinginfo`;
+  const poll = async (count: number) => {
+    for (let done = 0; done < count; done++) {
+      const { body } = await pool.request({ method: 'GET', path, headers });
+      await body.text();
+      await db.query(`SELECT after_id FROM intake.cursors WHERE advertiser_id = $1`, [firstAdvertiser]);
+    }
+  };
+  const pollAll = (count: number) => Promise.all([poll(count / 2), poll(count / 2)]);
+  await pollAll(500);
+  const cost = await meter(db, url, 2_000, () => pollAll(2_000));
+  await pool.close();
+  return cost;
+}
+
+/** What each of `count` polls takes while the work goes on. */
+async function meter(db: Database, url: string, count: number, work: () => Promise<unknown>): Promise<Cost> {
   const [startedAt, cpu, postgresMs, wal] = [
     performance.now(),
     process.cpuUsage(),
     loadPostgresMs(url),
     await loadWal(db),
   ];
-  await Promise.race([enough.promise, ended]);
+  await work();
   const used = process.cpuUsage(cpu);
-  const cost = {
-    pollsPerSecond: (1_000 * counted) / (performance.now() - startedAt),
-    workerMs: (used.user + used.system) / 1_000 / counted,
-    postgresMs: (loadPostgresMs(url) - postgresMs) / counted,
-    walBytes: Number((await loadWal(db)) - wal) / counted,
+  return {
+    pollsPerSecond: (1_000 * count) / (performance.now() - startedAt),
+    workerMs: (used.user + used.system) / 1_000 / count,
+    postgresMs: (loadPostgresMs(url) - postgresMs) / count,
+    walBytes: Number((await loadWal(db)) - wal) / count,
     rssMb: process.memoryUsage.rss() / 1e6,
   };
-  stop.abort();
-  await ended;
-  board.disconnect();
-  await once(board, 'exit');
-  return cost;
+}
+
+/** The board of so many advertisers, as a process of its own. */
+async function openBoard(advertisers: number): Promise<AsyncDisposable & { readonly url: string }> {
+  const board = spawn(process.execPath, [import.meta.filename, 'board', String(advertisers)], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  const [url] = (await once(board, 'message')) as [string];
+  return {
+    url,
+    async [Symbol.asyncDispose]() {
+      board.disconnect();
+      await once(board, 'exit');
+    },
+  };
 }
 
 /** Advertisers that were read long ago, each with the one application that the board shows. */
