@@ -25,7 +25,7 @@ import {
 } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { createAnswerTrust } from './s3-answers.ts';
-import { toPutCommand } from './s3-put.ts';
+import { createPut } from './s3-put.ts';
 import { isMissing, toTrouble } from './s3-trouble.ts';
 
 export interface S3Settings {
@@ -55,6 +55,7 @@ export type S3Checksums = 'WHEN_REQUIRED' | 'WHEN_SUPPORTED' | 'OFF';
 export function openS3Blobs(settings: S3Settings): BlobStore {
   const { bucket, checksums } = settings;
   const client = createClient(settings);
+  const putObject = createPut(client, checksums !== 'OFF');
   const prefix = settings.prefix.replace(/^\/+|\/+$/g, '');
   const toName = (path: string) => (prefix ? `${prefix}/${path}` : path);
   const toTarget = (path: string) => ({ Bucket: bucket, Key: toName(path) });
@@ -86,13 +87,12 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
   ): Promise<{ readonly sha256: string | undefined } | 'occupied'> {
     const input = {
       ...toTarget(path),
+      name: path,
       ...(mode === 'ifAbsent' && conditional ? { IfNoneMatch: '*' } : {}),
       ...(settings.sse ? { ServerSideEncryption: settings.sse } : {}),
     };
     try {
-      const written = await ask(signal, (options) =>
-        client.send(toPutCommand(input, body, facts, checksums !== 'OFF'), options),
-      );
+      const written = await ask(signal, (options) => putObject(input, body, facts, options));
       return { sha256: toWholeSha256(written.ChecksumSHA256) };
     } catch (error) {
       if (!input.IfNoneMatch || !(error instanceof Trouble)) throw error;

@@ -56,7 +56,7 @@ export type Fault =
   | { readonly kind: 'shortBytes' }
   /** 200, and a list of keys that were not deleted. */
   | { readonly kind: 'undeleted' }
-  /** The body of a get ends in the middle. */
+  /** The body of a get, or of the answer to a put, ends in the middle. */
   | { readonly kind: 'cut' }
   | { readonly kind: 'slow'; readonly delayMs: number };
 
@@ -69,6 +69,8 @@ interface StoredObject {
 
 interface NotedRequest {
   readonly operation: Operation | 'unknown';
+  /** As it stood on the request line. */
+  readonly target: string;
   readonly headers: IncomingMessage['headers'];
   /** 0 where none was sent. */
   status: number;
@@ -113,6 +115,7 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
   const server = createServer((request, response) => {
     const noted: NotedRequest = {
       operation: 'unknown',
+      target: request.url ?? '/',
       headers: request.headers,
       status: 0,
       port: request.socket.remotePort,
@@ -136,8 +139,8 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
     if (fault?.kind === 'slow') await sleep(fault.delayMs);
 
     let result: Answer;
+    const now = () => Date.now() + s3.skewMs;
     try {
-      const now = () => Date.now() + s3.skewMs;
       const payloadHash = verifySignature(
         { method: request.method ?? '', target, headers: request.headers },
         { ...s3.credentials, region: s3.region, now },
@@ -153,10 +156,12 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
     }
     if (fault?.kind === 'answerLost') throw new Error('answer lost');
     noted.status = result.status;
-    const length = result.headers?.['content-length'] ?? String(Buffer.byteLength(result.body ?? ''));
     const cut = fault?.kind === 'cut';
+    if (cut && operation === 'PutObject') result = { ...result, body: 'to be cut' };
+    const length = result.headers?.['content-length'] ?? String(Buffer.byteLength(result.body ?? ''));
+    const date = new Date(now()).toUTCString();
     const retryAfter = fault?.kind === 'answer' && fault.retryAfter ? { 'retry-after': fault.retryAfter } : {};
-    response.writeHead(result.status, { ...result.headers, ...retryAfter, 'content-length': length });
+    response.writeHead(result.status, { date, ...result.headers, ...retryAfter, 'content-length': length });
     if (cut && result.body) {
       response.write(result.body.slice(0, result.body.length / 2), () => request.socket.destroy());
     } else response.end(result.body);
