@@ -95,28 +95,29 @@ describe('a put after the first', () => {
   });
 
   test('is signed with the credentials of its time, not with those of the first', async () => {
-    const soon = () => new Date(Date.now() + 60_000).toISOString();
-    vi.stubEnv('AWS_CREDENTIAL_EXPIRATION', soon());
     await using bench = await openBench();
     const turns = [
-      { accessKeyId: 'AKIDSECOND', secretAccessKey: 'second/secret', token: 'a/token==' },
-      { accessKeyId: 'AKIDTHIRD', secretAccessKey: 'third/secret', token: undefined },
+      { accessKeyId: 'AKIDFIRST', secretAccessKey: 'first/secret', token: 'a/token==' },
+      { accessKeyId: 'AKIDSECOND', secretAccessKey: 'second/secret', token: undefined },
+      { accessKeyId: 'AKIDTHIRD', secretAccessKey: 'third/secret', token: 'another/token==' },
     ];
+    const store = bench.openOther();
     for (const { accessKeyId, secretAccessKey, token } of turns) {
       vi.stubEnv('AWS_ACCESS_KEY_ID', accessKeyId);
       vi.stubEnv('AWS_SECRET_ACCESS_KEY', secretAccessKey);
       vi.stubEnv('AWS_SESSION_TOKEN', token);
-      vi.stubEnv('AWS_CREDENTIAL_EXPIRATION', soon());
+      vi.stubEnv('AWS_CREDENTIAL_EXPIRATION', new Date(Date.now() + 60_000).toISOString());
       // Those that end soon may serve once more while the SDK fetches the next.
-      await bench.store.loadIdentity(signal).catch(() => undefined);
+      await store.loadIdentity(signal).catch(() => undefined);
       Object.assign(bench.s3.credentials, { accessKeyId, secretAccessKey });
-      await put(bench.store);
+      await put(store);
     }
     expect(puts(bench.s3).map(({ headers, status }) => [headers['x-amz-security-token'], status])).toEqual([
       ['a/token==', 200],
       [undefined, 200],
+      ['another/token==', 200],
     ]);
-    expect(ways(bench.s3)).toEqual(['direct', 'direct']);
+    expect(ways(bench.s3)).toEqual(['SDK', 'direct', 'direct']);
   });
 
   test('by a clock that is wrong is refused once, and not again', async () => {
@@ -130,11 +131,16 @@ describe('a put after the first', () => {
     expect(ways(bench.s3)).toEqual(['direct']);
   });
 
-  test('of other bytes than were hashed is refused before anything is sent', async () => {
-    await using bench = await openBench();
+  test.for(['WHEN_REQUIRED', 'OFF'] as const)('of other bytes than were hashed is refused (%s)', async (checksums) => {
+    await using bench = await openBench({}, { checksums });
     const { bytes, facts } = createBytes(100);
+    const { size } = bench.s3.objects;
     await expect(put(bench.store, { bytes: bytes.subarray(1), facts })).rejects.toMatchObject({ kind: 'mismatch' });
-    expect(bench.s3.requests).toEqual([]);
+    expect(bench.s3.requests, 'before anything is sent').toEqual([]);
+    const others = createBytes(100).bytes;
+    await expect(put(bench.store, { bytes: others, facts })).rejects.toMatchObject({ kind: 'mismatch' });
+    expect(ways(bench.s3)[0]).toBe('direct');
+    expect(bench.s3.objects.size, 'nothing of them stays').toBe(size);
   });
 });
 
