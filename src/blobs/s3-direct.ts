@@ -1,10 +1,11 @@
 // The usual put without the SDK's machinery, which for every request finds out anew what never changes. Its last put that the store said
-// yes to is the pattern: same place, same headers, other name and bytes, signed by the SDK's signer and sent by its connections.
-// There is one try. Whatever is not a plain yes the SDK is to put again and to explain; this file knows no errors and no credentials.
+// yes to is the pattern: same place, same headers, other name and bytes, with the SDK's credentials, clock and connections.
+// There is one try. Whatever is not a plain yes the SDK is to put again and to explain; this file knows no errors.
 
 import { finished } from 'node:stream/promises';
 import type { PutObjectCommand, PutObjectCommandOutput, S3Client } from '@aws-sdk/client-s3';
 import type { BlobFacts } from '../domain/blob.ts';
+import { createSigner, type Sign } from './s3-signature.ts';
 
 export interface DirectPut {
   /** Null: there is no pattern, or nobody knows what became of the bytes; they may be stored. `name` is what follows the prefix. */
@@ -19,15 +20,23 @@ export interface DirectPutOptions {
 }
 
 type PutAnswer = Pick<PutObjectCommandOutput, 'ChecksumSHA256'>;
-type Signer = Awaited<ReturnType<S3Client['config']['signer']>>;
-type HttpRequest = Parameters<Signer['sign']>[0];
+
+/** What the SDK was about to send. */
+interface HttpRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
 
 interface Pattern {
   /** Without a body; its path ends where the name begins. */
   readonly request: HttpRequest;
+  readonly query: string;
   readonly withSum: boolean;
-  readonly signer: Signer;
-  readonly signingRegion: string;
+  readonly uncovered: ReadonlySet<string>;
+  readonly sign: Sign;
 }
 
 /** Knows no pattern yet. */
@@ -37,7 +46,9 @@ export function createDirectPut(client: S3Client): DirectPut {
   return {
     async put(name, body, facts, { ifAbsent, abortSignal }) {
       if (pattern === null || body.length !== facts.sizeBytes) return null;
-      const { request, withSum, signer, signingRegion } = pattern;
+      const { request, withSum, sign, ...signing } = pattern;
+      const { method } = request;
+      const path = request.path + name;
       const headers = {
         ...request.headers,
         'content-length': String(facts.sizeBytes),
@@ -46,11 +57,15 @@ export function createDirectPut(client: S3Client): DirectPut {
         ...(ifAbsent && { 'if-none-match': '*' }),
       };
       try {
-        const signed = await signer.sign(
-          { ...request, path: request.path + name, headers, body },
-          // The SDK has learnt from the store's answers how far our clock is off.
-          { signingDate: new Date(Date.now() + client.config.systemClockOffset), signingRegion, signingService },
-        );
+        const credentials = await client.config.credentials();
+        // The SDK has learnt from the store's answers how far our clock is off.
+        const at = new Date(Date.now() + client.config.systemClockOffset);
+        const signed = {
+          ...request,
+          path,
+          body,
+          headers: sign({ method, path, headers, ...signing }, credentials, at),
+        };
         const { response } = await client.config.requestHandler.handle(signed, { abortSignal });
         // To its end: an answer that was cut is none, and only a connection that is read empty serves again.
         await finished(response.body.resume());
@@ -68,7 +83,7 @@ export function createDirectPut(client: S3Client): DirectPut {
         (next) => async (args) => {
           const result = await next(args);
           if ((result.response as { statusCode?: unknown }).statusCode === 200) {
-            pattern = await toPattern(client, args.request as HttpRequest, name);
+            pattern = toPattern(args.request as HttpRequest, name);
           }
           return result;
         },
@@ -78,13 +93,11 @@ export function createDirectPut(client: S3Client): DirectPut {
   };
 }
 
-const signingService = 's3';
-
 /** Null where the SDK signs otherwise than with the plain version 4 for S3: for several regions, for directory buckets, not at all. */
-async function toPattern(client: S3Client, request: HttpRequest, name: string): Promise<Pattern | null> {
-  const signingRegion = plainSignature.exec(request.headers.authorization ?? '')?.[1];
+function toPattern(request: HttpRequest, name: string): Pattern | null {
+  const [, region, covered = ''] = plainSignature.exec(String(request.headers.authorization)) ?? [];
   // A name is made of characters that stand for themselves in a path. A prefix may not be: that part stays as the SDK wrote it.
-  if (signingRegion === undefined || !request.path.endsWith(name)) return null;
+  if (region === undefined || !request.path.endsWith(name)) return null;
   const kept = Object.entries(request.headers).filter(([header]) => !renewed.has(header));
   return {
     request: {
@@ -93,13 +106,15 @@ async function toPattern(client: S3Client, request: HttpRequest, name: string): 
       headers: Object.fromEntries(kept),
       body: undefined,
     },
+    query: new URLSearchParams(request.query as Record<string, string>).toString(),
     withSum: 'x-amz-checksum-sha256' in request.headers,
-    signer: await client.config.signer({ name: 'sigv4', signingName: signingService, signingRegion, properties: {} }),
-    signingRegion,
+    uncovered: new Set(Object.keys(request.headers)).difference(new Set(covered.split(';'))),
+    sign: createSigner(region),
   };
 }
 
-const plainSignature = /^AWS4-HMAC-SHA256 Credential=[^,]+\/\d{8}\/([^/,]+)\/s3\/aws4_request,/;
+const plainSignature =
+  /^AWS4-HMAC-SHA256 Credential=[^,]+\/\d{8}\/([^/,]+)\/s3\/aws4_request, SignedHeaders=([^,]+), Signature=/;
 
 /** What another put has otherwise, or not at all: the SDK's own two count its tries of one call. */
 const renewed = new Set([

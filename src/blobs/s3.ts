@@ -1,5 +1,5 @@
 // Blobs in a bucket of any store that speaks S3. A put counts only when the store's own record, or the bytes read back, prove it.
-// The SDK signs, retries for seconds and finds credentials in the usual AWS_* environment; this file never sees them.
+// The SDK finds credentials in the usual AWS_* environment and retries for seconds; this file never sees them.
 
 import { createHash, randomUUID } from 'node:crypto';
 import {
