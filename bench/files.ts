@@ -32,9 +32,9 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
     () => null,
   );
   await using place = await openPlace();
-  for (const [latencyMs, files, atLeast] of [
-    [40, toCount(size, 3_000), 0.9],
-    [0, toCount(size, 3_000), 0.4],
+  for (const [latencyMs, files, repeats, atLeast] of [
+    [40, toCount(size, 3_000), size.repeats, 0.9],
+    [0, toCount(size, 3_000), size.shortRepeats, 0.4],
   ] as const) {
     await using servers = await openFileServers({ latencyMs, files, sizeBytes });
     const where = latencyMs > 0 ? `with ${latencyMs} ms latency on both sides` : 'without latency';
@@ -49,11 +49,11 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
       return await place.meter(() => fetchAll(database.url, servers, files));
     };
     if (rclone === null) {
-      const { only } = await interleave(size.repeats, { only: ours });
+      const { only } = await interleave(repeats, { only: ours });
       yield { ...row, ratio: null, ours: only, theirs: null, note: 'rclone is not installed: apt-get install rclone' };
       continue;
     }
-    const costs = await interleave(size.repeats, { ours, theirs: () => place.meter(() => copy(servers)) });
+    const costs = await interleave(repeats, { ours, theirs: () => place.meter(() => copy(servers)) });
     const rate = (wallMs: number) => `${Math.round((files * 1_000) / wallMs)}/s`;
     yield {
       ...row,

@@ -12,8 +12,8 @@ import { openPlace } from './place.ts';
 import { loadRowByRow } from './row-by-row.ts';
 
 export async function* measure(size: Size): AsyncGenerator<Figure> {
-  const applications = toCount(size, 50_000);
-  const few = toCount(size, 5_000);
+  const applications = toCount(size, 20_000);
+  const few = toCount(size, 1_000);
   await using place = await openPlace();
   const source = createLocalSource(createBoard(applications));
   await warm(source, applications);
@@ -22,7 +22,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
     return await place.meter(() => loadPages(database.url, source, { applications, writers }));
   };
   await using copies = await openCopies(place, (url) => loadPages(url, source, { applications, writers: 1 }));
-  const costs = await interleave(size.repeats, {
+  const costs = await interleave(size.shortRepeats, {
     oneLane: load(1),
     twoLanes: load(2),
     copy: async () => {

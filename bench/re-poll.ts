@@ -13,7 +13,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
   const source = createLocalSource(createBoard(applications));
   await warm();
   let best: { first: Cost; again: Cost; walBytes: number; written: number } | null = null;
-  for (let repeat = 0; repeat < size.repeats; repeat++) {
+  for (let repeat = 0; repeat < size.shortRepeats; repeat++) {
     await using database = await place.openDatabase();
     const first = await place.meter(() => loadPages(database.url, source, { applications, writers: 1 }));
     // The first look after a load sets hint bits; what is measured is every look after it.

@@ -33,8 +33,8 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
     yield { ...row, ratio: null, ours: null, theirs: null, note: notInstalled(peer) };
     return;
   }
-  const applications = toCount(size, 30_000);
-  const customers = toCount(size, 5_000);
+  const applications = toCount(size, 10_000);
+  const customers = toCount(size, 2_000);
   await using place = await openPlace();
   const source = createLocalSource(createBoard(applications));
   let rows = 0;
@@ -49,7 +49,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
     return cost;
   };
   await load();
-  const { ours, theirs } = await interleave(size.repeats, {
+  const { ours, theirs } = await interleave(size.shortRepeats, {
     ours: load,
     theirs: async () => {
       await using database = await place.openDatabase();
