@@ -106,5 +106,5 @@ ${failed.length > 0 ? `\nDid not come to its end: ${failed.join(', ')}.\n` : ''}
 }
 
 function toSeconds(ms: number): string {
-  return (ms / 1_000).toFixed(2);
+  return ms >= 100 ? (ms / 1_000).toFixed(2) : (ms / 1_000).toPrecision(2);
 }

@@ -1,6 +1,6 @@
-// The queue of downloads alone: claim a hundred, remove them by their token, again and again, at 50,000 and at a million pending rows;
-// against graphile-worker 0.18 with its local queue of 500 and batched completion, on jobs that do nothing. What a file means beside its
-// queue row (bytes, blob, attachment, events) is measured in files.ts.
+// The queue of downloads alone: claim five hundred, remove them by their tokens, again and again, at 50,000 and at a million pending rows;
+// against graphile-worker 0.18 with its local queue of as many and batched completion, on jobs that do nothing. What a file means beside
+// its queue row (bytes, blob, attachment, events) is measured in files.ts.
 
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
@@ -17,6 +17,7 @@ interface GraphileWorker {
 }
 
 const peer = 'graphile-worker';
+const atOnce = 500;
 
 export async function* measure(size: Size): AsyncGenerator<Figure> {
   const many = toCount(size, 1_000_000);
@@ -37,9 +38,11 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
     [rows[1], few],
     [rows[0], many],
   ] as const) {
-    await using mine = await openOurs(place, pending);
-    await using jobs = await openTheirs(place, worker, pending);
-    const { ours, theirs } = await interleave(size.repeats, {
+    // As many more as the first half of the runs takes away.
+    const filled = pending + Math.floor(size.shortRepeats / 2) * done;
+    await using mine = await openOurs(place, filled);
+    await using jobs = await openTheirs(place, worker, filled);
+    const { ours, theirs } = await interleave(size.shortRepeats, {
       ours: () => place.meter(() => mine.work(done)),
       theirs: () => place.meter(() => jobs.work(done)),
     });
@@ -74,18 +77,24 @@ async function openOurs(place: Place, pending: number): Promise<Queue> {
         const request = {
           advertisers: [1n, 2n],
           lane: 'usual',
-          limit: 100,
+          limit: atOnce,
           token: randomUUID(),
           leaseMs: 600_000,
         } as const;
         const { claims } = await claimDownloads(db, request);
         if (claims.length === 0) throw new Error('The queue ran dry.');
-        await db.query(
-          `DELETE FROM intake.downloads d USING unnest($1::bigint[], $2::bigint[]) AS c (advertiser_id, application_id)
-           WHERE d.advertiser_id = c.advertiser_id AND d.application_id = c.application_id AND d.kind = 'resume' AND d.lease_token = $3`,
-          [claims.map((c) => c.advertiserId), claims.map((c) => c.applicationId), request.token],
+        const removed = await db.query(
+          `DELETE FROM intake.downloads d USING unnest($1::bigint[], $2::bigint[], $3::text[], $4::uuid[]) AS c (advertiser_id, application_id, kind, token)
+           WHERE d.advertiser_id = c.advertiser_id AND d.application_id = c.application_id AND d.kind = c.kind AND d.lease_token = c.token
+           RETURNING 1`,
+          [
+            claims.map((c) => c.advertiserId),
+            claims.map((c) => c.applicationId),
+            claims.map((c) => c.kind),
+            claims.map((c) => c.token),
+          ],
         );
-        done += claims.length;
+        done += removed.length;
       }
     },
     async [Symbol.asyncDispose]() {
@@ -131,7 +140,7 @@ async function openTheirs(place: Place, worker: GraphileWorker, pending: number)
         noHandleSignals: true,
         logger: new worker.Logger(() => () => undefined),
         preset: {
-          worker: { concurrentJobs: 100, localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 },
+          worker: { concurrentJobs: 100, localQueue: { size: atOnce }, completeJobBatchDelay: 0, failJobBatchDelay: 0 },
         },
         taskList: {
           nothing: async () => {
