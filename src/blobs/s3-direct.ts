@@ -1,6 +1,6 @@
 // The usual put without the SDK's machinery, which for every request finds out anew what never changes. Its last put that the store said
 // yes to is the pattern: same place, same headers, other name and bytes, with the SDK's credentials, clock and connections.
-// There is one try. Whatever is not a plain yes the SDK is to put again and to explain; this file knows no errors.
+// There is one try. Whatever is neither a plain yes nor "it is there" the SDK is to put again and to explain; this file knows no errors.
 
 import { finished } from 'node:stream/promises';
 import type { PutObjectCommand, PutObjectCommandOutput, S3Client } from '@aws-sdk/client-s3';
@@ -8,8 +8,16 @@ import type { BlobFacts } from '../domain/blob.ts';
 import { createSigner, type Sign } from './s3-signature.ts';
 
 export interface DirectPut {
-  /** Null: there is no pattern, or nobody knows what became of the bytes; they may be stored. `name` is what follows the prefix. */
-  put(name: string, body: Uint8Array, facts: BlobFacts, options: DirectPutOptions): Promise<PutAnswer | null>;
+  /**
+   * `occupied`: something is under this name already, as when people send the same file for several jobs. Null: there is no pattern, or
+   * nobody knows what became of the bytes; they may be stored. `name` is what follows the prefix.
+   */
+  put(
+    name: string,
+    body: Uint8Array,
+    facts: BlobFacts,
+    options: DirectPutOptions,
+  ): Promise<PutAnswer | 'occupied' | null>;
   /** Makes the request of this command the pattern, once the store has said yes to it. */
   learn(command: PutObjectCommand, name: string): void;
 }
@@ -70,6 +78,7 @@ export function createDirectPut(client: S3Client): DirectPut {
         // To its end: an answer that was cut is none, and only a connection that is read empty serves again.
         await finished(response.body.resume());
         if (response.statusCode === 200) return { ChecksumSHA256: response.headers['x-amz-checksum-sha256'] };
+        if (response.statusCode === 412 && ifAbsent) return 'occupied';
       } catch {
         abortSignal.throwIfAborted();
       }

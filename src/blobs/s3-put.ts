@@ -12,7 +12,7 @@ import type { BlobBody, BlobFacts } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { createDirectPut } from './s3-direct.ts';
 
-/** Puts bytes under a name, which ends the key. Throws what the SDK throws. */
+/** Puts bytes under a name, which ends the key. Throws what the SDK throws, or Trouble. */
 export type Put = (
   target: PutObjectCommandInput & { readonly name: string },
   body: BlobBody,
@@ -26,6 +26,7 @@ export function createPut(client: S3Client, withChecksum: boolean): Put {
   return async ({ name, ...target }, body, facts, options) => {
     const ifAbsent = target.IfNoneMatch !== undefined;
     const answer = body instanceof Uint8Array ? await direct.put(name, body, facts, { ...options, ifAbsent }) : null;
+    if (answer === 'occupied') throw new Trouble('ours', 'The store holds something of this name.', { status: 412 });
     if (answer) return answer;
     const command = toPutCommand(target, body, facts, withChecksum);
     direct.learn(command, name);

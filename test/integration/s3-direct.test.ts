@@ -87,6 +87,17 @@ describe('a put after the first', () => {
     expect(ways(bench.s3)).toEqual(['direct', 'direct', 'direct']);
   });
 
+  test('of bytes that are there is sent once, and the next goes the same way', async () => {
+    await using bench = await openBench();
+    const made = createBytes(40_000);
+    expect(await put(bench.store, made)).toBe('stored');
+    bench.s3.requests.length = 0;
+    expect(await put(bench.store, made)).toBe('present');
+    expect(await put(bench.store)).toBe('stored');
+    expect(operations(bench.s3)).toEqual(['PutObject 412', 'HeadObject 200', 'PutObject 200', 'HeadObject 200']);
+    expect(ways(bench.s3)).toEqual(['direct', 'direct']);
+  });
+
   test('asks for no condition where the store knows none', async () => {
     await using bench = await openBench({ conditionalPut: 'unsupported' });
     await put(bench.store);
