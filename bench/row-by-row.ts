@@ -1,5 +1,5 @@
 // The usual way to keep a list in Postgres with drizzle: a loop of upserts, row by row, a transaction per page with its cursor. Same rows,
-// same tables, same keys; no comparison beforehand, no events, no books of the sweep.
+// same tables, same keys, same statistics; no comparison beforehand, no events, no books of the sweep.
 
 import { createRequire } from 'node:module';
 import pg from 'pg';
@@ -84,6 +84,8 @@ export async function loadRowByRow(url: string, source: Source, count: number): 
           .values({ advertiserId, ...cursor })
           .onConflictDoUpdate({ target: cursors.advertiserId, set: cursor });
       });
+      // As our own store does. Without, each check of a foreign key reads all rows of the advertiser, and the loop takes a third longer.
+      if (after === 0) await pool.query('ANALYZE intake.applications, intake.attachments, intake.downloads');
     }
   } finally {
     await pool.end();
