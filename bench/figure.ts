@@ -54,7 +54,8 @@ export async function interleave<Name extends string>(
   return Object.fromEntries(best) as Record<Name, Cost>;
 }
 
-function toLeast(a: Cost | undefined, b: Cost): Cost {
+/** The lower of each; CPU is not mixed from two runs. */
+export function toLeast(a: Cost | undefined, b: Cost): Cost {
   if (a === undefined) return b;
   const cpu = toCpuMs(a) < toCpuMs(b) ? a : b;
   return { wallMs: Math.min(a.wallMs, b.wallMs), nodeMs: cpu.nodeMs, postgresMs: cpu.postgresMs };
@@ -99,8 +100,9 @@ export function renderGoal(goal: Goal, unit = 'x'): string {
   return `${limit}${unit === 'x' ? 'x' : ` ${unit}`} ${word}`;
 }
 
+/** A tenth of a millisecond is enough where there are many, and too coarse where a cost is a fraction of one. */
 function round(ms: number): number {
-  return Math.round(ms * 10) / 10;
+  return ms >= 100 ? Math.round(ms * 10) / 10 : Number(ms.toPrecision(3));
 }
 
 /** Runs one bench by itself: `node bench/NAME.ts [--quick] [--json]`. */
