@@ -10,7 +10,11 @@ import type { Cost } from './place.ts';
 
 export async function* measure(size: Size): AsyncGenerator<Figure> {
   const sizes = size.quick ? [10, 1_000] : [10, 1_000, 10_000];
-  const args = [join(import.meta.dirname, 'idle-advertisers.ts'), ...sizes.map(String)];
+  const args = [
+    join(import.meta.dirname, 'idle-advertisers.ts'),
+    ...sizes.map(String),
+    ...(size.quick ? ['--quick'] : []),
+  ];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(child, 'exit');
   let least: Cost | null = null;
