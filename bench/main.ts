@@ -68,7 +68,7 @@ async function run(name: string): Promise<boolean> {
     console.log(
       values.json
         ? text
-        : `${toVerdict(line).padEnd(8)} ${line.figure}: ${renderFigure(line)} (goal ${renderGoal(line.goal, line.unit)})`,
+        : `${toVerdict(line).padEnd(8)} ${line.figure}: ${renderFigure(line)} (${line.ratio === null ? line.note : `goal ${renderGoal(line.goal, line.unit)}`})`,
     );
   }
   if ((await ended) === 0) return true;
