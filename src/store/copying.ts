@@ -1,6 +1,6 @@
 // COPY: the way of new rows into their tables, several tables in one message. Knows its text format and how node-postgres takes a query
 // of one's own; it knows no table.
-import type pg from 'pg';
+import pg from 'pg';
 
 /** Rows for one table: `into` names it with its columns, a line is a row's values by `toCopyLine`. */
 export interface Copy {
@@ -35,7 +35,7 @@ function toEscaped(text: string): string {
 }
 
 /** As much is sent before more lines are made: the server works on the first while the rest is still being written here. */
-const chunkLength = 64 * 1024;
+const chunkLength = 16 * 1024;
 
 /**
  * Brings rows into their tables in the order given. Inside a transaction: one row that is refused, and none of them is there. Nothing is
@@ -45,30 +45,35 @@ export async function copyInto(client: pg.ClientBase, copies: readonly Copy[]): 
   const filled = copies.filter(({ size }) => size > 0);
   if (filled.length === 0) return;
   await new Promise<void>((resolve, reject) => {
-    let unmade: unknown = null;
-    client.query({
-      callback: (error?: Error | null) => (error ? reject(unmade ?? error) : resolve()),
-      submit(plain: pg.Connection) {
-        const connection = plain as CopyConnection;
-        connection.query(filled.map(({ into }) => `COPY ${into} FROM STDIN`).join(';'));
-        try {
-          for (const copy of filled) send(connection, copy);
-        } catch (error) {
-          // The server waits for the rest; its answer to this ends the query.
-          unmade = error;
-          connection.sendCopyFail('a line could not be made');
-        }
-      },
-      handleCopyInResponse: () => undefined,
-      handleCommandComplete: () => undefined,
-      handleError(error: Error) {
-        this.callback(error);
-      },
-      handleReadyForQuery() {
-        this.callback();
-      },
-    });
+    const query = new CopyQuery(filled, (error) => (error ? reject(query.unmade ?? error) : resolve()));
+    client.query(query);
   });
+}
+
+/** The driver's own kind of query, so that it may stand between others that are sent without waiting. */
+class CopyQuery extends pg.Query {
+  readonly #copies: readonly Copy[];
+  /** Why a line could not be made. */
+  unmade: unknown = null;
+
+  constructor(copies: readonly Copy[], callback: (error: Error | undefined) => void) {
+    super('', callback);
+    this.#copies = copies;
+  }
+
+  override submit = (plain: pg.Connection): void => {
+    const connection = plain as CopyConnection;
+    connection.query(this.#copies.map(({ into }) => `COPY ${into} FROM STDIN`).join(';'));
+    try {
+      for (const copy of this.#copies) send(connection, copy);
+    } catch (error) {
+      // The server waits for the rest; its answer to this ends the query.
+      this.unmade = error;
+      connection.sendCopyFail('a line could not be made');
+    }
+  };
+
+  handleCopyInResponse(): void {}
 }
 
 function send(connection: CopyConnection, { size, toLine }: Copy): void {

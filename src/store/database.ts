@@ -22,7 +22,10 @@ export interface Queryable {
   query<T extends Row = Row>(sql: string, values?: readonly unknown[]): Promise<T[]>;
 }
 
-/** A transaction that is under way. */
+/**
+ * A transaction that is under way. What is asked of it before an answer is there follows at once, in the order asked, and the server
+ * goes from one to the next without waiting for us: `Promise.all` of statements that do not need each other's answers is one round trip.
+ */
 export interface Transaction extends Queryable {
   /** Brings rows into tables by COPY, in the order given. */
   copy(copies: readonly Copy[]): Promise<void>;
@@ -62,6 +65,8 @@ export function openDatabase(options: DatabaseOptions): Database {
     // The server's own limit speaks first; this one ends a query whose connection went silent.
     query_timeout: statementTimeoutMs + 15_000,
     types: exactIntegers,
+    // Statements of a transaction need not wait for each other's answers.
+    pipeline: true,
   });
   // A connection that breaks while idle is not an error of anyone's: the pool drops it and the next query opens another.
   pool.on('error', ignore);
@@ -79,20 +84,34 @@ export function openDatabase(options: DatabaseOptions): Database {
   async function transaction<T>(work: (tx: Transaction) => Promise<T>, ...locks: Lock[]): Promise<T> {
     const client = await pool.connect().catch(rethrow);
     let broken: Error | undefined;
+    let isOver = false;
+    const own = () => {
+      // One of several statements failed, and whoever asked another goes on: by now the connection may be someone else's.
+      if (isOver) throw new Error('The transaction is over.');
+      return client;
+    };
+    // Not waited for: when it fails the server refuses what follows it, and COMMIT is not asked for before it has succeeded.
+    const begun = client.query([begin, ...locks.map(toLockSql)].join(';'));
+    begun.catch(ignore);
     try {
-      await client.query([begin, ...locks.map(toLockSql)].join(';'));
       const result = await work({
-        query: (sql, values) => run(client, sql, values),
-        copy: (copies) => copyInto(client, copies).catch(rethrow),
+        query: async (sql, values) => await run(own(), sql, values),
+        copy: async (copies) => await copyInto(own(), copies).catch(rethrow),
       });
+      await begun;
       await client.query('COMMIT');
       return result;
     } catch (error) {
+      isOver = true;
+      const first = await begun.then(
+        () => error,
+        (reason: unknown) => reason,
+      );
       // Without an answer to ROLLBACK the connection's state is unknown: it is destroyed, not returned.
       await client.query('ROLLBACK').catch((failed: Error) => {
         broken = failed;
       });
-      throw toTrouble(error);
+      throw toTrouble(first);
     } finally {
       client.release(broken);
     }

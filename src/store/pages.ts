@@ -63,12 +63,18 @@ async function lookAlone(db: Queryable, page: PageCommit): Promise<Surroundings>
   return around ?? { otherLane: false, missing: [] };
 }
 
+/** The fence is asked first and not waited for: a lease that was lost takes back whatever was written behind it. */
 async function writeFenced(tx: Transaction, key: KeyObject, page: PageCommit, plan: Plan): Promise<PageSummary> {
-  await fence(tx, page.lease);
-  if (!plan.otherLane) return await write(tx, key, page, plan);
-  // Beside a running other lane the comparison must happen under the lock, or both could write what they compared earlier.
-  const again = await compare(tx, page);
-  return await write(tx, key, page, { ...again, progress: await page.learn(again.seen) });
+  const fenced = fence(tx, page.lease);
+  const written = plan.otherLane ? writeComparedAgain(tx, key, page) : write(tx, key, page, plan);
+  const [summary] = await Promise.all([written, fenced]);
+  return summary;
+}
+
+/** Beside a running other lane the comparison must happen under the lock, or both could write what they compared earlier. */
+async function writeComparedAgain(tx: Transaction, key: KeyObject, page: PageCommit): Promise<PageSummary> {
+  const found = await compare(tx, page);
+  return await write(tx, key, page, { ...found, progress: await page.learn(found.seen) });
 }
 
 /**
@@ -80,10 +86,10 @@ async function writeAhead(tx: Transaction, key: KeyObject, page: PageCommit, fou
   const fresh = await withoutErased(tx, key, page, found.fresh);
   if (fresh.length > 0) await insertNew(tx, key, page, fresh, events);
   const progress = await page.learn(found.seen);
-  await fence(tx, page.lease);
   const summary = { ...nothingWritten, added: fresh.length, booked: !progress.outside };
-  events.push(...(await saveProgress(tx, page, progress, { ...summary, received: page.applications.length })));
-  await appendEvents(tx, page.advertiserId, events);
+  const fenced = fence(tx, page.lease);
+  const booked = book(tx, page, progress, summary, events);
+  await Promise.all([fenced, booked]);
   return summary;
 }
 
@@ -112,9 +118,20 @@ async function write(tx: Transaction, key: KeyObject, page: PageCommit, plan: Pl
     booked: !plan.progress.outside,
     stale,
   };
-  events.push(...(await saveProgress(tx, page, plan.progress, { ...summary, received: page.applications.length })));
-  await appendEvents(tx, page.advertiserId, events);
+  await book(tx, page, plan.progress, summary, events);
   return summary;
+}
+
+/** The last of a page: what the sweep learned from it, and what happened to its applications. */
+async function book(
+  tx: Transaction,
+  page: PageCommit,
+  progress: Progress,
+  summary: PageSummary,
+  events: readonly ApplicationEvent[],
+): Promise<void> {
+  const ended = await saveProgress(tx, page, progress, { ...summary, received: page.applications.length });
+  await appendEvents(tx, page.advertiserId, [...events, ...ended]);
 }
 
 /**
@@ -128,9 +145,9 @@ async function insertNew(
   fresh: readonly Application[],
   events: ApplicationEvent[],
 ): Promise<void> {
-  await tx.copy(toCopies(key, page, fresh));
+  const copied = tx.copy(toCopies(key, page, fresh));
+  await Promise.all([copied, ...(fresh.every(isReady) ? [] : [notifyQueued(tx, page.advertiserId)])]);
   for (const { id } of fresh) events.push({ applicationId: id, type: 'application.received' });
-  if (!fresh.every(isReady)) await notifyQueued(tx, page.advertiserId);
   for (const application of fresh) {
     if (isReady(application)) events.push({ applicationId: application.id, type: 'application.ready' });
   }

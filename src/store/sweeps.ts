@@ -57,16 +57,36 @@ export interface Ending {
   readonly lagMs: number;
 }
 
+/** Counts of one answer. */
+interface Counts {
+  readonly received: number;
+  readonly added: number;
+  readonly changed: number;
+}
+
 /** Books the progress of a page and gives the events that follow. The sweep's row appears with the first page that is worth a row. */
 export async function saveProgress(
   tx: Queryable,
   reading: Reading,
   progress: Progress,
-  counts: { readonly received: number; readonly added: number; readonly changed: number },
+  counts: Counts,
 ): Promise<ApplicationEvent[]> {
   if (progress.outside) return [];
-  const { sweep, ended } = progress;
-  const key = [reading.advertiserId, sweep.sweepId] as const;
+  const { sweep, cursor, ended } = progress;
+  await Promise.all([
+    saveSweep(tx, reading, progress, counts),
+    moveRanges(tx, reading.advertiserId, progress),
+    ...(cursor === null ? [] : [raiseCursor(tx, reading.advertiserId, cursor)]),
+  ]);
+  return ended ? await endSweep(tx, reading.advertiserId, sweep, ended) : [];
+}
+
+async function saveSweep(
+  tx: Queryable,
+  { advertiserId, lease }: Reading,
+  { sweep, facts, bytes, ended }: Progress,
+  counts: Counts,
+): Promise<void> {
   await tx.query(
     `INSERT INTO intake.sweeps AS s (advertiser_id, sweep_id, lane, purpose, axis, low, high, started_at, state, certificate, reason,
        facts, moved_at, ended_at, requests, received, added, changed, bytes)
@@ -76,8 +96,9 @@ export async function saveProgress(
        moved_at = excluded.moved_at, ended_at = excluded.ended_at, requests = s.requests + excluded.requests, received = s.received + excluded.received,
        added = s.added + excluded.added, changed = s.changed + excluded.changed, bytes = s.bytes + excluded.bytes`,
     [
-      ...key,
-      reading.lease.lane,
+      advertiserId,
+      sweep.sweepId,
+      lease.lane,
       sweep.purpose,
       sweep.axis,
       sweep.low,
@@ -86,36 +107,39 @@ export async function saveProgress(
       ended ? 'closed' : 'running',
       ended?.certificate ?? null,
       ended?.reason ?? null,
-      progress.facts,
+      facts,
       counts.received,
       counts.added,
       counts.changed,
-      progress.bytes,
+      bytes,
     ],
   );
-  if (progress.dropped.length > 0) {
-    await tx.query(
-      `DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND low = ANY ($3::bigint[])`,
-      [...key, progress.dropped],
-    );
+}
+
+async function moveRanges(tx: Queryable, advertiserId: bigint, { sweep, dropped, added }: Progress): Promise<void> {
+  const moves: Promise<unknown>[] = [];
+  if (dropped.length > 0) {
+    const sql = `DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND low = ANY ($3::bigint[])`;
+    moves.push(tx.query(sql, [advertiserId, sweep.sweepId, dropped]));
   }
-  const { added } = progress;
   if (added.length > 0) {
-    await tx.query(
-      `INSERT INTO intake.ranges (advertiser_id, sweep_id, low, high, state, evidence)
-       SELECT $1, $2, r.low, r.high, r.state, r.evidence::jsonb
-       FROM unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[]) AS r (low, high, state, evidence)`,
-      [
-        ...key,
-        added.map((r) => r.low),
-        added.map((r) => r.high),
-        added.map((r) => r.state),
-        added.map((r) => r.evidence),
-      ],
+    moves.push(
+      tx.query(
+        `INSERT INTO intake.ranges (advertiser_id, sweep_id, low, high, state, evidence)
+         SELECT $1, $2, r.low, r.high, r.state, r.evidence::jsonb
+         FROM unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[]) AS r (low, high, state, evidence)`,
+        [
+          advertiserId,
+          sweep.sweepId,
+          added.map((r) => r.low),
+          added.map((r) => r.high),
+          added.map((r) => r.state),
+          added.map((r) => r.evidence),
+        ],
+      ),
     );
   }
-  if (progress.cursor !== null) await raiseCursor(tx, reading.advertiserId, progress.cursor);
-  return ended ? await endSweep(tx, reading.advertiserId, sweep, ended) : [];
+  await Promise.all(moves);
 }
 
 /** Closed ranges have done their duty; what they prove stands in coverage, what is open stays as a gap. */

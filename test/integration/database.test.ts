@@ -1,0 +1,76 @@
+// A transaction whose statements do not wait for each other's answers: still one, still in order, still nothing of it or all.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect } from 'vitest';
+import { toCopy } from '../../src/store/copying.ts';
+import { openDatabase, type Transaction } from '../../src/store/database.ts';
+import { test as base, openTestDatabase } from '../support/test-database.ts';
+
+// biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern what a fixture needs; this one needs nothing.
+const test = base.extend('db', { scope: 'test' }, async ({}, { onCleanup }) => {
+  const database = await openTestDatabase();
+  // One connection, so that whatever is asked next comes after what was asked before.
+  const db = openDatabase({ url: database.url, role: 'test', connections: 1 });
+  onCleanup(async () => {
+    await db[Symbol.asyncDispose]();
+    await database[Symbol.asyncDispose]();
+  });
+  await db.query('CREATE TABLE kept (id int PRIMARY KEY)');
+  return db;
+});
+
+const insert = (id: number) => [`INSERT INTO kept VALUES ($1)`, [id]] as const;
+const rows = (...ids: number[]) => toCopy('kept (id)', ids, String);
+const counted = 'SELECT count(*)::int AS count FROM kept';
+
+describe('statements asked together', () => {
+  test('are done in the order asked, rows by COPY among them, each with its own answer', async ({ db }) => {
+    const answers = await db.transaction((tx) =>
+      Promise.all([
+        tx.query(counted),
+        tx.query(...insert(1)),
+        tx.query(counted),
+        tx.copy([rows(2, 3), rows(4)]),
+        tx.query(counted),
+      ]),
+    );
+    expect(answers).toEqual([[{ count: 0 }], [], [{ count: 1 }], undefined, [{ count: 4 }]]);
+    expect(await db.query(counted)).toEqual([{ count: 4 }]);
+  });
+
+  test.for([
+    ['a statement', (tx) => tx.query('SELECT 1 / 0'), /division by zero/],
+    ['a row of COPY', (tx) => tx.copy([rows(7, 7, 8)]), /duplicate key/],
+    ['a table of COPY', (tx) => tx.copy([toCopy('nowhere (id)', [1], String)]), /nowhere/],
+  ] satisfies [string, (tx: Transaction) => Promise<unknown>, RegExp][])(
+    'leave nothing behind when %s is refused, and the first to fail says why',
+    async ([, refused, reason], { db }) => {
+      const work = db.transaction((tx) =>
+        Promise.all([tx.query(...insert(1)), refused(tx), tx.query(...insert(2)), tx.copy([rows(3)])]),
+      );
+      await expect(work).rejects.toThrow(reason);
+      expect(await db.query(counted)).toEqual([{ count: 0 }]);
+    },
+  );
+
+  test('fail together: who goes on after another has failed writes nothing outside of the transaction', async ({
+    db,
+  }) => {
+    let late: Promise<unknown> = Promise.resolve();
+    const work = db.transaction(async (tx) => {
+      late = tx
+        .query('SELECT 1')
+        .then(() => sleep(100))
+        .then(() => tx.query(...insert(1)));
+      await Promise.all([late, tx.query('SELECT 1 / 0')]);
+    });
+    await expect(work).rejects.toThrow(/division by zero/);
+    await expect(late).rejects.toThrow('The transaction is over.');
+    expect(await db.query(counted)).toEqual([{ count: 0 }]);
+  });
+
+  test('are refused behind a lock that could not be taken, and the lock says why', async ({ db }) => {
+    const work = db.transaction((tx) => tx.query(...insert(1)), { class: 2 ** 40, key: 1n, shared: false });
+    await expect(work).rejects.toThrow(/pg_advisory_xact_lock/);
+    expect(await db.query(counted)).toEqual([{ count: 0 }]);
+  });
+});
