@@ -169,8 +169,8 @@ const mergeAttachmentsSql = `
  * being called missing. What else changed is no reason to ask earlier.
  */
 const restartDownloadsSql = `
-  UPDATE intake.downloads d SET lease_token = NULL,
-    due_at = CASE WHEN f.newer OR d.lease_token IS NOT NULL THEN now() ELSE d.due_at END,
+  UPDATE intake.downloads d SET lease_token = NULL, leased_until = NULL,
+    due_at = CASE WHEN f.newer THEN now() ELSE d.due_at END,
     attempts = CASE WHEN f.newer THEN 0 ELSE d.attempts - (d.lease_token IS NOT NULL)::int END
   FROM (
     SELECT f.id, f.kind, old.size_bytes IS DISTINCT FROM f.size_bytes OR old.uploaded_at IS DISTINCT FROM f.uploaded_at AS newer

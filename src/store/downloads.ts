@@ -1,5 +1,5 @@
 // The queue of downloads: narrow rows that go when the work is done, so it stays small after a million files. A claim is a token and a
-// time at which it lapses (`due_at`); whoever completes or fails a download must still hold its token. Knows no bytes and no source.
+// time at which it lapses (`leased_until`); whoever completes or fails a download must still hold its token. Knows no bytes and no source.
 import type { TroubleKind } from '../domain/trouble.ts';
 import type { Queryable } from './database.ts';
 
@@ -30,6 +30,9 @@ export interface ClaimRequest {
   readonly leaseMs: number;
 }
 
+/** No claim on it that has not lapsed. Neither column is in an index, so that a claim and its heartbeats touch none. */
+const isFree = `(d.leased_until IS NULL OR d.leased_until <= now())`;
+
 /** 0 live, 1 backfill; a claim that lapsed makes its row a suspect. */
 const priorities = { usual: [0, 1], suspects: [2] };
 
@@ -45,21 +48,21 @@ const claimSql = `
     SELECT v.advertiser_id, set_config('synchronous_commit', 'off', true) FROM intake.advertisers v
     WHERE v.state = 'active' AND v.advertiser_id = ANY ($1::bigint[]) AND EXISTS (
       SELECT 1 FROM intake.downloads d
-      WHERE d.advertiser_id = v.advertiser_id AND d.priority = ANY ($2::smallint[]) AND d.due_at <= now())
+      WHERE d.advertiser_id = v.advertiser_id AND d.priority = ANY ($2::smallint[]) AND d.due_at <= now() AND ${isFree})
     ORDER BY random() LIMIT $3::int
   ), share AS MATERIALIZED (
     SELECT ceil($3::float8 / greatest(count(*), 1))::int AS size FROM active
   ), due AS MATERIALIZED (
     SELECT d.place, row_number() OVER (PARTITION BY active.advertiser_id ORDER BY lane.priority, d.due_at) AS turn
     FROM active CROSS JOIN unnest($2::smallint[]) AS lane (priority) CROSS JOIN LATERAL (
-      SELECT ctid AS place, due_at FROM intake.downloads
-      WHERE advertiser_id = active.advertiser_id AND priority = lane.priority AND due_at <= now()
-      ORDER BY due_at LIMIT (SELECT size FROM share) FOR UPDATE SKIP LOCKED
+      SELECT d.ctid AS place, d.due_at FROM intake.downloads d
+      WHERE d.advertiser_id = active.advertiser_id AND d.priority = lane.priority AND d.due_at <= now() AND ${isFree}
+      ORDER BY d.due_at LIMIT (SELECT size FROM share) FOR UPDATE SKIP LOCKED
     ) AS d
   )
   UPDATE intake.downloads SET
     lease_token = CASE WHEN lease_token IS NULL THEN $4::uuid END,
-    due_at = CASE WHEN lease_token IS NULL THEN now() + $5 * interval '1 millisecond' ELSE now() END,
+    leased_until = CASE WHEN lease_token IS NULL THEN now() + $5 * interval '1 millisecond' END,
     attempts = attempts + CASE WHEN lease_token IS NULL THEN 1 ELSE -1 END,
     lapses = lapses + (lease_token IS NOT NULL AND priority = 2)::int,
     priority = CASE WHEN lease_token IS NULL THEN priority ELSE 2 END
@@ -102,7 +105,7 @@ const keyed = `unnest($1::bigint[], $2::bigint[], $3::text[], $4::uuid[]) AS c (
  */
 export async function renewDownloads(db: Queryable, claims: readonly Claim[], leaseMs: number): Promise<void> {
   await db.query(
-    `UPDATE intake.downloads SET due_at = now() + $5 * interval '1 millisecond'
+    `UPDATE intake.downloads SET leased_until = now() + $5 * interval '1 millisecond'
      WHERE ctid = ANY (ARRAY(SELECT d.ctid FROM intake.downloads d, ${keyed} FOR UPDATE OF d SKIP LOCKED))`,
     [...toColumns(claims), leaseMs],
   );
@@ -119,7 +122,7 @@ export interface Postponement {
 /** Gives a claim back to wait; a suspect that was fetched to an end, whatever end, is none any more. False when the claim was lost. */
 export async function postponeDownload(db: Queryable, claim: Claim, wait: Postponement): Promise<boolean> {
   const rows = await db.query(
-    `UPDATE intake.downloads d SET lease_token = NULL, due_at = now() + $5 * interval '1 millisecond',
+    `UPDATE intake.downloads d SET lease_token = NULL, leased_until = NULL, due_at = now() + $5 * interval '1 millisecond',
        attempts = d.attempts - $6::int, priority = CASE WHEN d.priority = 2 THEN 1 ELSE d.priority END,
        trouble = coalesce($7, d.trouble), trouble_kind = coalesce($8, d.trouble_kind)
      FROM ${keyed} RETURNING 1`,
@@ -132,7 +135,7 @@ export async function postponeDownload(db: Queryable, claim: Claim, wait: Postpo
 export async function returnDownloads(db: Queryable, claims: readonly Claim[]): Promise<void> {
   if (claims.length === 0) return;
   await db.query(
-    `UPDATE intake.downloads d SET lease_token = NULL, due_at = now(), attempts = d.attempts - 1 FROM ${keyed}`,
+    `UPDATE intake.downloads d SET lease_token = NULL, leased_until = NULL, attempts = d.attempts - 1 FROM ${keyed}`,
     toColumns(claims),
   );
 }
@@ -144,7 +147,7 @@ export async function loadWaiting(
 ): Promise<{ readonly waiting: number; readonly notThere: number; readonly nextInMs: number | null }> {
   const [row] = await db.query<{ waiting: bigint; not_there: bigint; next_in_ms: number | null }>(
     `SELECT count(*) AS waiting, count(*) FILTER (WHERE trouble_kind = 'missing') AS not_there,
-       extract(epoch FROM min(due_at) FILTER (WHERE trouble_kind IS DISTINCT FROM 'missing') - now())::float8 * 1000 AS next_in_ms
+       extract(epoch FROM min(greatest(due_at, leased_until)) FILTER (WHERE trouble_kind IS DISTINCT FROM 'missing') - now())::float8 * 1000 AS next_in_ms
      FROM intake.downloads d JOIN intake.advertisers v USING (advertiser_id)
      WHERE d.advertiser_id = ANY ($1::bigint[]) AND v.state = 'active'`,
     [advertisers],
@@ -178,7 +181,7 @@ export async function loadDueAdvertisers(db: Queryable, resting: readonly string
   const rows = await db.query<{ name: string; advertiser_id: bigint }>(
     `SELECT v.name, v.advertiser_id FROM intake.advertisers v
      WHERE v.state = 'active' AND v.name <> ALL ($1::text[]) AND EXISTS (SELECT 1 FROM intake.downloads) AND EXISTS (SELECT 1 FROM intake.downloads d
-         WHERE d.advertiser_id = v.advertiser_id AND d.priority = ANY ('{0,1,2}') AND d.due_at <= now())
+         WHERE d.advertiser_id = v.advertiser_id AND d.priority = ANY ('{0,1,2}') AND d.due_at <= now() AND ${isFree})
        OR v.advertiser_id IN (SELECT b.advertiser_id FROM intake.blobs b WHERE b.state = 'condemned' AND b.emptied_at IS NULL)`,
     [resting],
   );

@@ -71,7 +71,7 @@ export async function beginErasure(
 async function loadQuietAt(tx: Queryable, advertiserId: bigint): Promise<Date> {
   const [row] = await tx.query<{ quiet_at: Date }>(
     `SELECT greatest(now(),
-       (SELECT max(due_at) FROM intake.downloads WHERE advertiser_id = $1 AND lease_token IS NOT NULL),
+       (SELECT max(leased_until) FROM intake.downloads WHERE advertiser_id = $1),
        (SELECT max(l.expires_at) FROM intake.leases l JOIN intake.advertisers v USING (name)
         WHERE v.advertiser_id = $1 AND l.expires_at > now())) AS quiet_at`,
     [advertiserId],

@@ -74,7 +74,7 @@ const rowsSql = `
         'primary_job_seeking_info', (SELECT to_jsonb(c) FROM intake.primary_job_seeking_info c WHERE ${own('c')}),
         'attachments', ${listOf('attachments', 'c.kind')},
         'attachment_versions', ${listOf('attachment_versions', 'c.kind, c.version')},
-        'downloads', (SELECT coalesce(jsonb_agg(to_jsonb(c) - 'lease_token' ORDER BY c.kind), '[]') FROM intake.downloads c WHERE ${own('c')}),
+        'downloads', (SELECT coalesce(jsonb_agg(to_jsonb(c) - 'lease_token' - 'leased_until' ORDER BY c.kind), '[]') FROM intake.downloads c WHERE ${own('c')}),
         'screens', ${listOf('screens', 'c.screen_no')},
         'screen_questions', ${listOf('screen_questions', 'c.screen_no, c.question_no')},
         'screen_answers', ${listOf('screen_answers', 'c.screen_no, c.question_no, c.answer_no')},

@@ -16,6 +16,7 @@ export const downloads = intake.table(
     attempts: smallint().notNull().default(0),
     lapses: smallint().notNull().default(0),
     leaseToken: uuid('lease_token'),
+    leasedUntil: at('leased_until'),
     sha256: text(),
     trouble: text(),
     troubleKind: text('trouble_kind'),

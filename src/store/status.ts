@@ -55,8 +55,8 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
      FROM intake.advertisers v JOIN intake_analytics.completeness k ON k.advertiser = v.name
      LEFT JOIN intake.cursors c ON c.advertiser_id = v.advertiser_id
      CROSS JOIN LATERAL (
-       SELECT count(*) AS waiting, count(*) FILTER (WHERE d.due_at <= now()) AS due,
-         min(d.due_at) FILTER (WHERE d.due_at <= now()) AS oldest_due_at, count(*) FILTER (WHERE trouble_kind = 'missing') AS not_there,
+       SELECT count(*) AS waiting, count(*) FILTER (WHERE greatest(d.due_at, d.leased_until) <= now()) AS due,
+         min(d.due_at) FILTER (WHERE greatest(d.due_at, d.leased_until) <= now()) AS oldest_due_at, count(*) FILTER (WHERE trouble_kind = 'missing') AS not_there,
          count(*) FILTER (WHERE priority = 2) AS suspects
        FROM intake.downloads d WHERE d.advertiser_id = v.advertiser_id
      ) AS q CROSS JOIN LATERAL (

@@ -74,7 +74,7 @@ async function claimOne(db: Database, some: Partial<ClaimRequest> = {}): Promise
 
 /** Lets the claim of a process that died lapse. */
 async function lapse(db: Database): Promise<void> {
-  await db.query(`UPDATE intake.downloads SET due_at = now() WHERE lease_token IS NOT NULL`);
+  await db.query(`UPDATE intake.downloads SET leased_until = now() WHERE lease_token IS NOT NULL`);
 }
 
 const givenUp = { kind: 'final', state: 'given_up', reason: 'a test' } as const;
@@ -185,6 +185,19 @@ describe('a claim', () => {
     expect((await claimDownloads(db, request({ lane: 'suspects' }))).claims).toHaveLength(1);
   });
 
+  test('and its heartbeat write the row beside itself, and no index', async ({ db }) => {
+    await queue(db, 7n, 20);
+    const counted = `SELECT pg_stat_get_xact_tuples_updated(q)::int AS written, pg_stat_get_xact_tuples_hot_updated(q)::int AS beside
+      FROM CAST('intake.downloads' AS regclass) AS q`;
+    await db.transaction(async (tx) => {
+      const [before] = await tx.query<{ written: number; beside: number }>(counted);
+      const { claims } = await claimDownloads(tx, request());
+      await renewDownloads(tx, claims, 60_000);
+      const added = { written: (before?.written ?? 0) + 40, beside: (before?.beside ?? 0) + 40 };
+      expect(await tx.query(counted)).toEqual([added]);
+    });
+  });
+
   test('is passed over by the heartbeat while a transaction holds it; the others are prolonged, and nobody waits', async ({
     db,
   }) => {
@@ -195,7 +208,7 @@ describe('a claim', () => {
       await renewDownloads(db, claims, 3_600_000);
     });
     const rows = await db.query(
-      `SELECT application_id::int FROM intake.downloads WHERE due_at > now() + interval '50 minutes' ORDER BY 1`,
+      `SELECT application_id::int FROM intake.downloads WHERE leased_until > now() + interval '50 minutes' ORDER BY 1`,
     );
     expect(rows).toEqual([{ application_id: 1 }, { application_id: 3 }]);
   });
