@@ -43,6 +43,8 @@ async function keep(lock: DatabaseSync): Promise<void> {
   });
 
   async function welcome(socket: Socket): Promise<void> {
+    // In before the door was closed, and still without a seat.
+    if (stopping) return void socket.destroy();
     users.add(socket);
     // The sign that a keeper is here; blank to a reader of JSON.
     socket.write(' ');

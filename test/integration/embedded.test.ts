@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { cpSync, existsSync, mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { openEmbedded } from '../../src/store/embedded.ts';
+import { loadNotice } from '../../src/store/embedded-notice.ts';
 import { answers, eventually, loadParent, openRoot, query, startUser, succeeds } from '../support/embedded-root.ts';
 
 // Making a durable cluster takes seconds on a busy disk, starting one a fraction: all but the scratch servers share this folder.
@@ -133,7 +134,38 @@ describe('many at once', () => {
     await Promise.all(Array.from({ length: 8 }, (_, user) => comeAndGo(user)));
     for (const url of urls) expect(await answers(url)).toBe(false);
   });
+
+  test('who has come in and says who they are only when the server is already on its way out is told to come again', async () => {
+    const last = await openEmbedded({ root: root.path });
+    const folder = realpathSync(join(root.path, '.intake/postgres'));
+    const { keeperPort, token } = loadNotice(folder) ?? { keeperPort: 0, token: '' };
+    const late = connect(keeperPort, '127.0.0.1').setEncoding('utf8');
+    let heard = '';
+    late.on('data', (text) => {
+      heard += text;
+    });
+    late.on('error', () => undefined);
+    await once(late, 'connect');
+    // It takes its time to stop.
+    const serverPid = root.serverPid();
+    process.kill(serverPid, 'SIGSTOP');
+    const leaving = last[Symbol.asyncDispose]();
+    expect(await eventually(() => refuses(keeperPort))).toBe(true);
+    late.write(`${token}\n`);
+    const closed = await Promise.race([once(late, 'close').then(() => true), once(late, 'data').then(() => false)]);
+    process.kill(serverPid, 'SIGCONT');
+    expect({ closed, heard }).toEqual({ closed: true, heard: '' });
+    await leaving;
+  });
 });
+
+/** Whether nobody is let in at the port any more. */
+async function refuses(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  const isIn = await succeeds(once(socket, 'connect'));
+  socket.destroy();
+  return !isIn;
+}
 
 describe('what can be in the way', () => {
   test('in a folder that the server’s account cannot reach, data lies elsewhere, noted in .intake/; a copy has a server of its own', async () => {
