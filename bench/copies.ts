@@ -4,32 +4,49 @@
 import type { BenchDatabase, Place } from './place.ts';
 
 export interface Copies extends AsyncDisposable {
-  /** Brings the rows into an empty database, in one transaction. */
+  /** Brings the rows into an empty database. */
   fill(database: BenchDatabase): Promise<void>;
 }
 
-/** What a first load writes; the books of sweeps are a few rows and left out. */
-const tables = ['advertisers', 'applications', 'primary_job_seeking_info', 'attachments', 'downloads', 'events'];
+/** What a first load writes for its applications; the books of sweeps are a few rows and left out. */
+const tables = ['applications', 'primary_job_seeking_info', 'attachments', 'downloads', 'events'];
 
-/** Makes the files from what `load` writes into a database of its own. */
-export async function openCopies(place: Place, load: (url: string) => Promise<unknown>): Promise<Copies> {
+/**
+ * Makes the files from what `load` writes into a database of its own. All of it comes back in one transaction; or in one for so many
+ * applications each, as a load has to commit that wants to lose no page that it was given.
+ */
+export async function openCopies(
+  place: Place,
+  load: (url: string) => Promise<unknown>,
+  atOnce = Number.MAX_SAFE_INTEGER,
+): Promise<Copies> {
   await using database = await place.openDatabase();
   await load(database.url);
   const [row] = await database.query<{ data_directory: string }>('SHOW data_directory');
-  const toPath = (table: string) => `${row?.data_directory}/bench-${process.pid}-${table}`;
-  for (const table of tables) await database.query(`COPY intake.${table} TO '${toPath(table)}'`);
+  const [last] = await database.query<{ id: string }>('SELECT max(application_id) AS id FROM intake.applications');
+  const toPath = (name: string) => `${row?.data_directory}/bench-${process.pid}-${atOnce}-${name}`;
+  const advertisers = { table: 'advertisers', path: toPath('advertisers') };
+  await database.query(`COPY intake.advertisers TO '${advertisers.path}'`);
+  const parts = [[advertisers]];
+  for (let from = 1; from <= Number(last?.id); from += atOnce) {
+    const part = tables.map((table) => ({ table, path: toPath(`${table}-${from}`) }));
+    for (const { table, path } of part) {
+      const rows = `SELECT * FROM intake.${table} WHERE application_id >= ${from} AND application_id < ${from + atOnce}`;
+      await database.query(`COPY (${rows}) TO '${path}'`);
+    }
+    parts.push(part);
+  }
   return {
     async fill(empty) {
-      await empty.query('BEGIN');
-      for (const table of tables) await empty.query(`COPY intake.${table} FROM '${toPath(table)}'`);
-      await empty.query('COMMIT');
+      for (const part of parts) {
+        const copies = part.map(({ table, path }) => `COPY intake.${table} FROM '${path}'`);
+        await empty.query(['BEGIN', ...copies, 'COMMIT'].join(';'));
+      }
     },
     async [Symbol.asyncDispose]() {
       await using again = await place.openDatabase();
-      for (const table of tables) {
-        // The server's own user wrote them; it alone can surely empty them.
-        await again.query(`COPY (SELECT WHERE false) TO '${toPath(table)}'`);
-      }
+      // The server's own user wrote them; it alone can surely empty them.
+      for (const { path } of parts.flat()) await again.query(`COPY (SELECT WHERE false) TO '${path}'`);
     },
   };
 }

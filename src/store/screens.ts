@@ -18,18 +18,21 @@ export async function replaceScreens(
   replacements: readonly ScreenReplacement[],
 ): Promise<void> {
   if (replacements.length === 0) return;
-  // Questions and answers go with their screen.
-  await tx.query(`DELETE FROM intake.screens WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])`, [
-    advertiserId,
-    replacements.map(({ applicationId }) => applicationId),
-  ]);
+  const ids = replacements.map(({ applicationId }) => applicationId);
   const files = replacements.map(({ applicationId, sha256, reading: { parserVersion, screens } }) => ({
     application_id: String(applicationId),
     sha256,
     parser_version: parserVersion,
     screens,
   }));
-  await tx.query(insertScreensSql, [advertiserId, JSON.stringify(files)]);
+  await Promise.all([
+    // Questions and answers go with their screen.
+    tx.query(`DELETE FROM intake.screens WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])`, [
+      advertiserId,
+      ids,
+    ]),
+    tx.query(insertScreensSql, [advertiserId, JSON.stringify(files)]),
+  ]);
 }
 
 /** The screens travel as one jsonb parameter; their numbers are their places in it. */

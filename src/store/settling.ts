@@ -6,7 +6,7 @@ import type { BlobFacts } from '../domain/blob.ts';
 import type { ScreenReading } from '../domain/screen.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { sameBytes } from './condemned.ts';
-import { type Database, type Queryable, untilSettled } from './database.ts';
+import { type Database, type Queryable, type Row, untilSettled } from './database.ts';
 import type { Claim } from './downloads.ts';
 import { appendEvents } from './events.ts';
 import type { FileDescription } from './files.ts';
@@ -45,7 +45,7 @@ export async function settleDownloads(
     const settled = await untilSettled(() => db.transaction((tx) => write(tx, endings)));
     return settled.map((value) => ({ status: 'fulfilled', value }));
   } catch (error) {
-    if (endings.length === 1 && error instanceof Unlinkable) return [{ status: 'fulfilled', value: 'unlinkable' }];
+    if (endings.length === 1 && error instanceof Unwritten) return [{ status: 'fulfilled', value: error.settled }];
     // A database that takes no work takes none of them one by one either.
     if (endings.length === 1 || error instanceof Trouble)
       return endings.map(() => ({ status: 'rejected', reason: error }));
@@ -53,27 +53,38 @@ export async function settleDownloads(
   }
 }
 
-class Unlinkable extends Error {}
+/** One of the endings cannot be written: none of the transaction is. */
+class Unwritten extends Error {
+  readonly settled: 'lost' | 'unlinkable';
 
+  constructor(settled: 'lost' | 'unlinkable') {
+    super(settled);
+    this.settled = settled;
+  }
+}
+
+/** In as few round trips as can be: an advertiser's endings stand in one line, and the next waits until these are written. */
 async function write(tx: Queryable, endings: readonly Ending[]): Promise<Settled[]> {
   const advertiserId = endings[0]?.claim.advertiserId ?? 0n;
-  const held = await takeOut(tx, advertiserId, endings);
-  const won = endings.filter((_, at) => held.has(at));
-  const condemned = await takeBlobs(tx, advertiserId, won.map(({ settlement }) => settlement).filter(isStored));
+  const files = endings.map(({ settlement }) => settlement).filter(isStored);
+  const [, condemned] = await Promise.all([takeOut(tx, advertiserId, endings), takeBlobs(tx, advertiserId, files)]);
   const settledAs = ({ settlement }: Ending) =>
     isStored(settlement) ? (condemned.has(settlement.blob.sha256) ? 'infected' : 'stored') : settlement.state;
-  const stored = won.filter((ending): ending is Kept => settledAs(ending) === 'stored');
-  const unchanged = await writeStored(tx, advertiserId, stored);
-  await writeEnded(
-    tx,
-    advertiserId,
-    won.filter((ending) => settledAs(ending) !== 'stored'),
-  );
-  await replaceScreens(tx, advertiserId, stored.filter(({ claim }) => claim.kind === 'screen').map(toReplacement));
-  await learnOfHash(tx, advertiserId, stored, unchanged);
-  const ids = [...new Set(won.map(({ claim }) => claim.applicationId))];
-  await appendEvents(tx, advertiserId, await settleReady(tx, advertiserId, ids));
-  return endings.map((ending, at) => (held.has(at) ? settledAs(ending) : 'lost'));
+  const stored = endings.filter((ending): ending is Kept => settledAs(ending) === 'stored');
+  const ended = endings.filter((ending) => settledAs(ending) !== 'stored');
+  const screens = stored.filter(({ claim }) => claim.kind === 'screen').map(toReplacement);
+  const isContradicted = stored.some(({ settlement }) => settlement.compared === 'contradicted');
+  const settle = () => settleReady(tx, advertiserId, [...new Set(endings.map(({ claim }) => claim.applicationId))]);
+  const [unchanged, , , ready] = await Promise.all([
+    writeStored(tx, advertiserId, stored),
+    writeEnded(tx, advertiserId, ended),
+    replaceScreens(tx, advertiserId, screens),
+    // A contradiction opens what was linked, and who waits for that again is not ready.
+    isContradicted ? null : settle(),
+  ]);
+  await learnOfHash(tx, advertiserId, stored, { unchanged, isContradicted });
+  await appendEvents(tx, advertiserId, ready ?? (await settle()));
+  return endings.map(settledAs);
 }
 
 type Kept = Ending & { readonly settlement: StoredFile };
@@ -87,17 +98,17 @@ function toReplacement({ claim: { applicationId }, settlement: { blob, screens }
 }
 
 /** The fence: without our token on its row there is nothing for us to end. Applications are locked first and in order, as pages lock them. */
-async function takeOut(tx: Queryable, advertiserId: bigint, endings: readonly Ending[]): Promise<Set<number>> {
-  const rows = await tx.query<{ at: number }>(
+async function takeOut(tx: Queryable, advertiserId: bigint, endings: readonly Ending[]): Promise<void> {
+  const rows = await tx.query(
     `WITH ended AS MATERIALIZED (
-       SELECT * FROM unnest($2::bigint[], $3::text[], $4::uuid[]) WITH ORDINALITY AS e (application_id, kind, token, at)
+       SELECT * FROM unnest($2::bigint[], $3::text[], $4::uuid[]) AS e (application_id, kind, token)
      ), held AS MATERIALIZED (
        SELECT application_id FROM intake.applications WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])
        ORDER BY application_id FOR NO KEY UPDATE
      )
      DELETE FROM intake.downloads d USING ended JOIN held USING (application_id)
      WHERE d.advertiser_id = $1 AND d.application_id = ended.application_id AND d.kind = ended.kind AND d.lease_token = ended.token
-     RETURNING ended.at::int - 1 AS at`,
+     RETURNING 1`,
     [
       advertiserId,
       endings.map(({ claim }) => claim.applicationId),
@@ -105,38 +116,50 @@ async function takeOut(tx: Queryable, advertiserId: bigint, endings: readonly En
       endings.map(({ claim }) => claim.token),
     ],
   );
-  return new Set(rows.map((row) => row.at));
+  if (rows.length < endings.length) throw new Unwritten('lost');
 }
 
 /** The blobs' rows, locked until COMMIT. Returns what is condemned among them: what was put of that meanwhile must go again. */
 async function takeBlobs(tx: Queryable, advertiserId: bigint, files: readonly StoredFile[]): Promise<Set<string>> {
   const put = files.filter((file) => !file.linked).map((file) => file.blob);
   const linked = [...new Set(files.filter((file) => file.linked).map((file) => file.blob.sha256))];
-  const rows: { sha256: string; state: string }[] = [];
-  if (put.length > 0) {
-    rows.push(
-      ...(await tx.query<{ sha256: string; state: string }>(
-        `INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state, verified_at)
-         SELECT DISTINCT ON (sha256) $1, sha256, size_bytes, key, 'stored', now()
-         FROM unnest($2::text[], $3::bigint[], $4::text[]) AS f (sha256, size_bytes, key) ORDER BY sha256
-         ON CONFLICT (advertiser_id, sha256) DO UPDATE SET
-           state = CASE WHEN b.state = 'condemned' THEN b.state ELSE 'stored' END, verified_at = now(), orphaned_at = NULL,
-           emptied_at = CASE WHEN b.state <> 'condemned' THEN b.emptied_at END
-         RETURNING sha256, state`,
-        [advertiserId, put.map((blob) => blob.sha256), put.map((blob) => blob.sizeBytes), put.map((blob) => blob.key)],
-      )),
-    );
-  }
-  if (linked.length > 0) {
-    const found = await tx.query<{ sha256: string; state: string }>(
-      `UPDATE intake.blobs SET orphaned_at = NULL
-       WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state IN ('stored', 'condemned') RETURNING sha256, state`,
-      [advertiserId, linked],
-    );
-    if (found.length < linked.length) throw new Unlinkable();
-    rows.push(...found);
-  }
-  return new Set(rows.filter((row) => row.state === 'condemned').map((row) => row.sha256));
+  const rows = await Promise.all([takePut(tx, advertiserId, put), takeLinked(tx, advertiserId, linked)]);
+  return new Set(
+    rows
+      .flat()
+      .filter((row) => row.state === 'condemned')
+      .map((row) => row.sha256),
+  );
+}
+
+interface BlobRow extends Row {
+  readonly sha256: string;
+  readonly state: string;
+}
+
+async function takePut(tx: Queryable, advertiserId: bigint, put: readonly StoredFile['blob'][]): Promise<BlobRow[]> {
+  if (put.length === 0) return [];
+  return await tx.query<BlobRow>(
+    `INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state, verified_at)
+     SELECT DISTINCT ON (sha256) $1, sha256, size_bytes, key, 'stored', now()
+     FROM unnest($2::text[], $3::bigint[], $4::text[]) AS f (sha256, size_bytes, key) ORDER BY sha256
+     ON CONFLICT (advertiser_id, sha256) DO UPDATE SET
+       state = CASE WHEN b.state = 'condemned' THEN b.state ELSE 'stored' END, verified_at = now(), orphaned_at = NULL,
+       emptied_at = CASE WHEN b.state <> 'condemned' THEN b.emptied_at END
+     RETURNING sha256, state`,
+    [advertiserId, put.map((blob) => blob.sha256), put.map((blob) => blob.sizeBytes), put.map((blob) => blob.key)],
+  );
+}
+
+async function takeLinked(tx: Queryable, advertiserId: bigint, linked: readonly string[]): Promise<BlobRow[]> {
+  if (linked.length === 0) return [];
+  const rows = await tx.query<BlobRow>(
+    `UPDATE intake.blobs SET orphaned_at = NULL
+     WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state IN ('stored', 'condemned') RETURNING sha256, state`,
+    [advertiserId, linked],
+  );
+  if (rows.length < linked.length) throw new Unwritten('unlinkable');
+  return rows;
 }
 
 /** The same bytes as before are no new version: the earlier row is taken back. Returns how many differ from it in Hash alone. */
@@ -203,19 +226,18 @@ async function learnOfHash(
   tx: Queryable,
   advertiserId: bigint,
   stored: readonly Kept[],
-  unchanged: number,
+  { unchanged, isContradicted }: { readonly unchanged: number; readonly isContradicted: boolean },
 ): Promise<void> {
   const agreed = stored.filter(({ settlement }) => settlement.compared === 'agreed').length;
-  const contradicted = stored.some(({ settlement }) => settlement.compared === 'contradicted');
-  if (agreed === 0 && !contradicted && unchanged === 0) return;
+  if (agreed === 0 && !isContradicted && unchanged === 0) return;
   await tx.query(
     `INSERT INTO intake.hash_trust AS h (advertiser_id, agreed, contradicted_at, unchanged)
      VALUES ($1, $2, CASE WHEN $3 THEN now() END, $4)
      ON CONFLICT (advertiser_id) DO UPDATE SET agreed = h.agreed + $2,
        contradicted_at = coalesce(h.contradicted_at, excluded.contradicted_at), unchanged = h.unchanged + $4`,
-    [advertiserId, agreed, contradicted, unchanged],
+    [advertiserId, agreed, isContradicted, unchanged],
   );
-  if (!contradicted) return;
+  if (!isContradicted) return;
   const linked = await tx.query<{ application_id: bigint; kind: string }>(
     `SELECT application_id, kind FROM intake.attachments WHERE advertiser_id = $1 AND linked AND state = 'stored'`,
     [advertiserId],
