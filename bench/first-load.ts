@@ -16,11 +16,11 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
   const few = toCount(size, 5_000);
   await using place = await openPlace();
   const source = createLocalSource(createBoard(applications));
-  await warm(source, applications);
   const load = (writers: 1 | 2, count: number) => async () => {
     await using database = await place.openDatabase();
     return await place.meter(() => loadPages(database.url, source, { applications: count, writers }));
   };
+  // The first of them also has the board render what it is asked for the first time; that is not what is timed.
   const loaded = (url: string) => loadPages(url, source, { applications, writers: 1 });
   await using whole = await openCopies(place, loaded);
   await using paged = await openCopies(place, loaded, pageCap);
@@ -74,13 +74,6 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
     theirs,
     note: `by CPU ${(toCpuMs(theirs) / toCpuMs(ours)).toFixed(1)}`,
   };
-}
-
-/** The board renders what is asked for the first time; that is not what is timed. */
-async function warm(source: ReturnType<typeof createLocalSource>, applications: number): Promise<void> {
-  for (let after = 0; after < applications; after += 500) {
-    await source.list({ afterId: BigInt(after) }, AbortSignal.timeout(60_000));
-  }
 }
 
 if (import.meta.main) await report(measure);
