@@ -80,6 +80,12 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
   const killed = new WeakSet<ChildProcess>();
   /** Stopped at a named moment: whoever is killed meanwhile is another, or nobody would see what it does when it goes on. */
   const resting = new WeakSet<ChildProcess>();
+  /** When a stopped one last went on: it hears no signal before. */
+  const wokenAt = new WeakMap<ChildProcess, number>();
+  const wake = (child: ChildProcess) => {
+    child.kill('SIGCONT');
+    wokenAt.set(child, performance.now());
+  };
   // Half of what a start costs is compiling, and a plan has dozens of them.
   const compiled = join(folder, '../compiled');
   const pick = (nth: number): Member => members[nth % members.length] as Member;
@@ -138,7 +144,7 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
       resting.add(child);
       await onStopped(point);
       resting.delete(child);
-      child.kill('SIGCONT');
+      wake(child);
       return;
     }
   }
@@ -179,7 +185,7 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
       paused.add(child);
       child.kill('SIGSTOP');
       await sleep(forMs);
-      child.kill('SIGCONT');
+      wake(child);
       paused.delete(child);
     },
     async stop(nth, retire = false) {
@@ -196,7 +202,7 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
         if (!isEnding) child.kill('SIGTERM');
         await Promise.race([ended, sleep(300_000, undefined, { ref: false })]);
       }
-      const tookMs = performance.now() - startedAt;
+      const tookMs = performance.now() - Math.max(startedAt, wokenAt.get(child) ?? 0);
       // Before it listens to signals there is nothing yet to give back, and the signal alone ends it. On its way out it may meet its
       // moment, or another fault.
       const isFine = (isYoung && child.signalCode === 'SIGTERM') || child.signalCode === 'SIGKILL';
