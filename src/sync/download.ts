@@ -7,7 +7,7 @@ import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { type HashSetting, toHashUse } from '../domain/hash-trust.ts';
 import { Trouble } from '../domain/trouble.ts';
 import type { FileFacts } from '../store/files.ts';
-import type { Settled } from '../store/settling.ts';
+import type { Settled, StoredFile } from '../store/settling.ts';
 import type { Store } from '../store/store.ts';
 import { type FetchDeps, type FetchedFile, fetchFile } from './fetch.ts';
 
@@ -24,6 +24,8 @@ export interface DownloadRequest {
   readonly signal: AbortSignal;
   /** Told when the source is no longer needed. */
   readonly onFetched?: (() => void) | undefined;
+  /** Told when the bytes lie in the store, and nowhere here. */
+  readonly onStored?: (() => void) | undefined;
 }
 
 /** How one download ended. */
@@ -45,63 +47,67 @@ export async function download(deps: DownloadDeps, request: DownloadRequest): Pr
     const ended = await link(deps, file, file.twin);
     if (ended.kind === 'failed' || ended.state !== 'unlinkable') return ended;
   }
+  const stored = await store(deps, request, use === 'compare');
+  if (stored.kind !== 'stored') return stored;
+  request.onStored?.();
+  return await settle(deps, () => book(deps, request, stored), { bytes: stored.blob.sizeBytes, signal });
+}
+
+/** Fetches the bytes, announces and puts them, and lets go of them. Condemned ones are not put. */
+async function store(
+  deps: DownloadDeps,
+  request: DownloadRequest,
+  compare: boolean,
+): Promise<StoredFile | DownloadEnd> {
+  const { file, maxBytes, signal } = request;
+  const { claim, twin, sizeBytes } = file;
   let fetched: FetchedFile | 'tooLarge';
   try {
-    if (!isAttachmentKind(claim.kind)) throw new Trouble('missing', 'There is no path for this type.', { status: 410 });
     const { kind, applicationId } = claim;
-    const { sizeBytes } = file;
-    fetched = await fetchFile(deps, { kind, applicationId, sizeBytes, maxBytes: request.maxBytes, signal });
+    if (!isAttachmentKind(kind)) throw new Trouble('missing', 'There is no path for this type.', { status: 410 });
+    fetched = await fetchFile(deps, { kind, applicationId, sizeBytes, maxBytes, signal });
   } catch (error) {
     return toFailure('source', error, signal);
   }
   if (fetched === 'tooLarge') {
-    const reason = `larger than ${request.maxBytes} bytes (ATTACHMENT_MAX_BYTES)`;
+    const reason = `larger than ${maxBytes} bytes (ATTACHMENT_MAX_BYTES)`;
     return await settle(deps, () => deps.store.settleDownload(claim, { kind: 'final', state: 'rejected', reason }));
   }
   await using owned = fetched;
   deps.crashPoint?.('fetched');
   request.onFetched?.();
-  return await keep(deps, request, owned, use === 'compare');
+  const { facts, description, screens, notes } = owned;
+  const blob = { ...facts, key: toBlobKey(claim.advertiserId, facts.sha256) };
+  try {
+    const intent = await deps.store.intendBlob(claim, blob);
+    if (intent === 'lost') {
+      await deps.store.condemnFetched(file, blob.sha256);
+      return { kind: 'settled', state: intent, bytes: 0, fetched: true };
+    }
+    if (intent === 'put') {
+      deps.crashPoint?.('intended');
+      await deps.blobs.put(blob.key, owned.body, facts, signal);
+      deps.crashPoint?.('put');
+    }
+  } catch (error) {
+    return toFailure('storage', error, signal);
+  }
+  const { contentType, detectedType, fileName } = description;
+  const agrees = twin?.sha256 === facts.sha256 ? ('agreed' as const) : ('contradicted' as const);
+  const compared = compare ? agrees : null;
+  return { kind: 'stored', blob, linked: false, contentType, detectedType, fileName, notes, screens, compared };
 }
 
-/** Announces, puts, proves and books the bytes. Condemned ones are booked without being put. */
-async function keep(
-  deps: DownloadDeps,
-  { file, signal }: DownloadRequest,
-  fetched: FetchedFile,
-  compare: boolean,
-): Promise<DownloadEnd> {
-  const { claim, twin } = file;
-  const { advertiserId } = claim;
-  const { facts, description, screens, notes } = fetched;
-  const blob = { ...facts, key: toBlobKey(advertiserId, facts.sha256) };
-  return await settle(
-    deps,
-    async () => {
-      const intent = await deps.store.intendBlob(claim, blob);
-      if (intent === 'lost') {
-        await deps.store.condemnFetched(file, blob.sha256);
-        return intent;
-      }
-      if (intent === 'put') {
-        deps.crashPoint?.('intended');
-        await deps.blobs.put(blob.key, fetched.body, facts, signal);
-        deps.crashPoint?.('put');
-      }
-      const { contentType, detectedType, fileName } = description;
-      const agrees = twin?.sha256 === facts.sha256 ? ('agreed' as const) : ('contradicted' as const);
-      const compared = compare ? agrees : null;
-      const said = { contentType, detectedType, fileName, notes, screens, compared };
-      const state = await deps.store.settleDownload(claim, { kind: 'stored', blob, linked: false, ...said });
-      // Taken over, flagged, or its person was erased meanwhile: what nobody else needs must not stay behind.
-      if (state === 'lost') {
-        await deps.store.condemnFetched(file, blob.sha256);
-        await deps.store.dropBlobs(advertiserId, [blob.sha256], (keys) => deps.blobs.delete(keys, signal));
-      }
-      return state;
-    },
-    { bytes: facts.sizeBytes, signal },
-  );
+/** Books the bytes. Taken over, flagged, or its person was erased meanwhile: what nobody else needs must not stay behind. */
+async function book(deps: DownloadDeps, { file, signal }: DownloadRequest, stored: StoredFile): Promise<Settled> {
+  const { advertiserId } = file.claim;
+  const { sha256 } = stored.blob;
+  const state = await deps.store.settleDownload(file.claim, stored);
+  if (state === 'lost') {
+    await deps.store.condemnFetched(file, sha256);
+    await deps.store.dropBlobs(advertiserId, [sha256], (keys) => deps.blobs.delete(keys, signal));
+  }
+  return state;
 }
 
 async function link(deps: DownloadDeps, { claim }: FileFacts, twin: NonNullable<FileFacts['twin']>) {

@@ -10,7 +10,7 @@ import type { FileFacts } from '../store/files.ts';
 import { type DownloadDeps, type DownloadEnd, download } from './download.ts';
 import { type DrainSummary, type DrainTotals, nothingDrained } from './drain-summary.ts';
 import { failDownload, type Standing } from './failing.ts';
-import { createFlights, type Flights } from './flights.ts';
+import { createFlights, type Flights, type Signs } from './flights.ts';
 import { requireRoom } from './room.ts';
 
 /** An account whose files can be fetched. */
@@ -162,21 +162,21 @@ class Run {
 
   #start(file: FileFacts | undefined): void {
     if (!file) return;
-    this.#flights.start(file.claim, (onFetched) =>
-      this.#fly(file, onFetched).catch((error: unknown) => {
+    this.#flights.start(file.claim, (signs) =>
+      this.#fly(file, signs).catch((error: unknown) => {
         this.#fatal ??= { error };
       }),
     );
   }
 
-  async #fly(file: FileFacts, onFetched: () => void): Promise<void> {
+  async #fly(file: FileFacts, signs: Signs): Promise<void> {
     const account = this.#accounts.get(file.claim.advertiserId);
     if (!account) return;
     const { hash, maxBytes } = this.#request;
     const { signal } = this.#landing;
     try {
       const deps = { ...this.#deps, source: account.source };
-      const ended = await download(deps, { file, hash, maxBytes, signal, onFetched });
+      const ended = await download(deps, { file, hash, maxBytes, signal, ...signs });
       if (ended.kind === 'settled') this.#count(ended, account);
       else await this.#fail(file.claim, ended, account);
     } catch (error) {

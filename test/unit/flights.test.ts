@@ -11,11 +11,11 @@ const aClaim = (applicationId: bigint): Claim => ({
 /** Flights whose every move the test decides. */
 function createHeld(concurrency: number) {
   const flights = createFlights(concurrency);
-  const controls: { fetched: () => void; land: () => void }[] = [];
+  const controls: { fetched: () => void; stored: () => void; land: () => void }[] = [];
   const start = () =>
-    flights.start(aClaim(BigInt(controls.length)), (fetched) => {
+    flights.start(aClaim(BigInt(controls.length)), ({ onFetched: fetched, onStored: stored }) => {
       const { promise, resolve: land } = Promise.withResolvers<void>();
-      controls.push({ fetched, land });
+      controls.push({ fetched, stored, land });
       return promise;
     });
   return { flights, controls, start };
@@ -37,8 +37,24 @@ test('the source is asked for so many at once, and as many again may be on their
   controls[2]?.fetched();
   controls[3]?.fetched();
   expect(flights.size).toBe(4);
-  expect(flights.isBusy(), 'nothing is fetched, and four are stored').toBe(true);
+  expect(flights.isBusy(), 'nothing is fetched, and four are on their way to the store').toBe(true);
   controls[3]?.land();
+  await flights.move();
+  expect(flights.isBusy()).toBe(false);
+});
+
+test('those that the store has wait for their books beside the others, 64 of them and no more', async () => {
+  const { flights, controls, start } = createHeld(1);
+  while (!flights.isBusy() && flights.size < 1_000) {
+    start();
+    const moved = flights.move();
+    controls.at(-1)?.fetched();
+    controls.at(-1)?.stored();
+    await moved;
+  }
+  expect(flights.size).toBe(66);
+  expect(flights.claims()).toHaveLength(66);
+  controls[0]?.land();
   await flights.move();
   expect(flights.isBusy()).toBe(false);
 });
