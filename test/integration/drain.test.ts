@@ -1,4 +1,5 @@
 // A drain among troubles: what counts against a file, what rests, what is halted, what is given back.
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { openS3Blobs } from '../../src/blobs/s3.ts';
@@ -6,6 +7,7 @@ import type { BlobStore } from '../../src/domain/blob.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import type { SandboxOptions } from '../../src/sandbox/server.ts';
 import { openQueueListener } from '../../src/store/listening.ts';
+import { openSpool } from '../../src/sync/spool.ts';
 import { toSettings } from '../support/blob-stores.ts';
 import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';
@@ -285,6 +287,29 @@ describe('a file during whose download the process ended', () => {
     ]);
     expect(second).toMatchObject({ stored: 0, waiting: 1 });
     expect(await intake.file()).toMatchObject({ state: 'stored' });
+  });
+});
+
+describe('a file that the store has', () => {
+  test('waits for its books without its bytes: the next ones come meanwhile, and have the memory', async () => {
+    await using intake = await openWith(20);
+    // Room for two files of nine bytes: what finds none goes to a file of the spool.
+    const spool = await openSpool(join(intake.folder, 'narrow'), 20);
+    const bodies: string[] = [];
+    const all = Promise.withResolvers<void>();
+    const put: BlobStore['put'] = async (key, body, ...rest) => {
+      bodies.push(body instanceof Uint8Array ? 'in memory' : 'in a file');
+      const result = await intake.blobs.put(key, body, ...rest);
+      if (bodies.length === 20) all.resolve();
+      return result;
+    };
+    const settleDownload: typeof intake.store.settleDownload = async (...settled) => {
+      await all.promise;
+      return await intake.store.settleDownload(...settled);
+    };
+    const deps = { spool, blobs: { ...intake.blobs, put }, store: { ...intake.store, settleDownload } };
+    expect(await intake.drain({ concurrency: 1, deps })).toMatchObject({ stored: 20, waiting: 0 });
+    expect(new Set(bodies)).toEqual(new Set(['in memory']));
   });
 });
 
