@@ -21,6 +21,7 @@ import { claimLease } from '../../src/store/leases.ts';
 import { openQueueListener } from '../../src/store/listening.ts';
 import { commitPage } from '../../src/store/pages.ts';
 import { type Settlement, type StoredFile, settleDownloads } from '../../src/store/settling.ts';
+import { loadAdvertiserStatus } from '../../src/store/status.ts';
 import { anApplication, anAttachment, aPage } from '../support/applications.ts';
 import { test as base } from '../support/test-database.ts';
 
@@ -183,6 +184,24 @@ describe('a claim', () => {
     await claimDownloads(db, request());
     await renewDownloads(db, [claim], 60_000);
     expect((await claimDownloads(db, request({ lane: 'suspects' }))).claims).toHaveLength(1);
+  });
+
+  test('is nobody else’s to wake up for until it lapses: not due, not counted as due, and the next to look for', async ({
+    db,
+  }) => {
+    await queue(db, 7n, 1);
+    const look = async () => {
+      const [[status], due, { nextInMs }] = await Promise.all([
+        loadAdvertiserStatus(db),
+        loadDueAdvertisers(db),
+        loadWaiting(db, [7n]),
+      ]);
+      return { counted: status?.due, woken: due.size, isLater: (nextInMs ?? 0) > 50_000 };
+    };
+    await claimOne(db, { leaseMs: 60_000 });
+    expect(await look()).toEqual({ counted: 0, woken: 0, isLater: true });
+    await lapse(db);
+    expect(await look()).toEqual({ counted: 1, woken: 1, isLater: false });
   });
 
   test('and its heartbeat write the row beside itself, and no index', async ({ db }) => {
