@@ -62,7 +62,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     max: options.connections ?? 8,
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
-    // The server's own limit speaks first; this one ends a query whose connection went silent.
+    // The server's own limit speaks first, unless much is asked at once; this one ends a connection that went silent.
     query_timeout: statementTimeoutMs + 15_000,
     types: exactIntegers,
     // Statements of a transaction need not wait for each other's answers.
@@ -90,28 +90,23 @@ export function openDatabase(options: DatabaseOptions): Database {
       if (isOver) throw new Error('The transaction is over.');
       return client;
     };
-    // Not waited for: when it fails the server refuses what follows it, and COMMIT is not asked for before it has succeeded.
-    const begun = client.query([begin, ...locks.map(toLockSql)].join(';'));
-    begun.catch(ignore);
     try {
+      // Waited for: behind a BEGIN that was refused, each statement would be a transaction of its own.
+      await client.query([begin, ...locks.map(toLockSql)].join(';'));
       const result = await work({
         query: async (sql, values) => await run(own(), sql, values),
         copy: async (copies) => await copyInto(own(), copies).catch(rethrow),
       });
-      await begun;
+      isOver = true;
       await client.query('COMMIT');
       return result;
     } catch (error) {
       isOver = true;
-      const first = await begun.then(
-        () => error,
-        (reason: unknown) => reason,
-      );
       // Without an answer to ROLLBACK the connection's state is unknown: it is destroyed, not returned.
       await client.query('ROLLBACK').catch((failed: Error) => {
         broken = failed;
       });
-      throw toTrouble(first);
+      throw toTrouble(error);
     } finally {
       client.release(broken);
     }

@@ -180,8 +180,11 @@ function toColumns(claims: readonly Claim[]): unknown[] {
 export async function loadDueAdvertisers(db: Queryable, resting: readonly string[] = []): Promise<Map<string, bigint>> {
   const rows = await db.query<{ name: string; advertiser_id: bigint }>(
     `SELECT v.name, v.advertiser_id FROM intake.advertisers v
-     WHERE v.state = 'active' AND v.name <> ALL ($1::text[]) AND EXISTS (SELECT 1 FROM intake.downloads) AND EXISTS (SELECT 1 FROM intake.downloads d
-         WHERE d.advertiser_id = v.advertiser_id AND d.priority = ANY ('{0,1,2}') AND d.due_at <= now() AND ${isFree})
+     WHERE v.state = 'active' AND v.name <> ALL ($1::text[]) AND EXISTS (SELECT 1 FROM intake.downloads) AND EXISTS (
+         SELECT 1 FROM unnest('{0,1,2}'::smallint[]) AS lane (priority) CROSS JOIN LATERAL (
+           SELECT 1 FROM intake.downloads d
+           WHERE d.advertiser_id = v.advertiser_id AND d.priority = lane.priority AND d.due_at <= now() AND ${isFree}
+           ORDER BY d.due_at LIMIT 1) AS due)
        OR v.advertiser_id IN (SELECT b.advertiser_id FROM intake.blobs b WHERE b.state = 'condemned' AND b.emptied_at IS NULL)`,
     [resting],
   );

@@ -67,11 +67,11 @@ export async function beginErasure(
   );
 }
 
-/** When every lease and every download of the advertiser that runs now has lapsed, unless it is given a new one. */
+/** When every lease and every download of the advertiser that runs now has lapsed, unless it is given a new one; by `due_at`, one of a worker before 0012. */
 async function loadQuietAt(tx: Queryable, advertiserId: bigint): Promise<Date> {
   const [row] = await tx.query<{ quiet_at: Date }>(
     `SELECT greatest(now(),
-       (SELECT max(leased_until) FROM intake.downloads WHERE advertiser_id = $1),
+       (SELECT max(greatest(leased_until, due_at)) FROM intake.downloads WHERE advertiser_id = $1 AND lease_token IS NOT NULL),
        (SELECT max(l.expires_at) FROM intake.leases l JOIN intake.advertisers v USING (name)
         WHERE v.advertiser_id = $1 AND l.expires_at > now())) AS quiet_at`,
     [advertiserId],

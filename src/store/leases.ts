@@ -118,7 +118,7 @@ export async function loadHolder(
 }
 
 /**
- * The first statement of every write transaction: holds the lease row until COMMIT, or ends the transaction.
+ * Part of every write transaction, before its books: holds the lease row until COMMIT, or takes back all that was written.
  * Measured with paused workers: without it half of the takeovers let a stale page through, checked outside the transaction 1 in 20.
  */
 export async function fence(tx: Queryable, lease: Lease): Promise<void> {

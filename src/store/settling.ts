@@ -45,7 +45,7 @@ export async function settleDownloads(
     const settled = await untilSettled(() => db.transaction((tx) => write(tx, endings)));
     return settled.map((value) => ({ status: 'fulfilled', value }));
   } catch (error) {
-    if (endings.length === 1 && error instanceof Unwritten) return [{ status: 'fulfilled', value: error.settled }];
+    if (endings.length === 1 && error instanceof Unlinkable) return [{ status: 'fulfilled', value: 'unlinkable' }];
     // A database that takes no work takes none of them one by one either.
     if (endings.length === 1 || error instanceof Trouble)
       return endings.map(() => ({ status: 'rejected', reason: error }));
@@ -53,28 +53,21 @@ export async function settleDownloads(
   }
 }
 
-/** One of the endings cannot be written: none of the transaction is. */
-class Unwritten extends Error {
-  readonly settled: 'lost' | 'unlinkable';
+class Unlinkable extends Error {}
 
-  constructor(settled: 'lost' | 'unlinkable') {
-    super(settled);
-    this.settled = settled;
-  }
-}
-
-/** In as few round trips as can be: an advertiser's endings stand in one line, and the next waits until these are written. */
+/** In few round trips: an advertiser's endings stand in one line, and the next wait until these are written. */
 async function write(tx: Queryable, endings: readonly Ending[]): Promise<Settled[]> {
   const advertiserId = endings[0]?.claim.advertiserId ?? 0n;
-  const files = endings.map(({ settlement }) => settlement).filter(isStored);
-  const [, condemned] = await Promise.all([takeOut(tx, advertiserId, endings), takeBlobs(tx, advertiserId, files)]);
+  const held = await takeOut(tx, advertiserId, endings);
+  const won = endings.filter((_, at) => held.has(at));
+  const condemned = await takeBlobs(tx, advertiserId, won.map(({ settlement }) => settlement).filter(isStored));
   const settledAs = ({ settlement }: Ending) =>
     isStored(settlement) ? (condemned.has(settlement.blob.sha256) ? 'infected' : 'stored') : settlement.state;
-  const stored = endings.filter((ending): ending is Kept => settledAs(ending) === 'stored');
-  const ended = endings.filter((ending) => settledAs(ending) !== 'stored');
+  const stored = won.filter((ending): ending is Kept => settledAs(ending) === 'stored');
+  const ended = won.filter((ending) => settledAs(ending) !== 'stored');
   const screens = stored.filter(({ claim }) => claim.kind === 'screen').map(toReplacement);
   const isContradicted = stored.some(({ settlement }) => settlement.compared === 'contradicted');
-  const settle = () => settleReady(tx, advertiserId, [...new Set(endings.map(({ claim }) => claim.applicationId))]);
+  const settle = () => settleReady(tx, advertiserId, [...new Set(won.map(({ claim }) => claim.applicationId))]);
   const [unchanged, , , ready] = await Promise.all([
     writeStored(tx, advertiserId, stored),
     writeEnded(tx, advertiserId, ended),
@@ -84,7 +77,7 @@ async function write(tx: Queryable, endings: readonly Ending[]): Promise<Settled
   ]);
   await learnOfHash(tx, advertiserId, stored, { unchanged, isContradicted });
   await appendEvents(tx, advertiserId, ready ?? (await settle()));
-  return endings.map(settledAs);
+  return endings.map((ending, at) => (held.has(at) ? settledAs(ending) : 'lost'));
 }
 
 type Kept = Ending & { readonly settlement: StoredFile };
@@ -98,17 +91,17 @@ function toReplacement({ claim: { applicationId }, settlement: { blob, screens }
 }
 
 /** The fence: without our token on its row there is nothing for us to end. Applications are locked first and in order, as pages lock them. */
-async function takeOut(tx: Queryable, advertiserId: bigint, endings: readonly Ending[]): Promise<void> {
-  const rows = await tx.query(
+async function takeOut(tx: Queryable, advertiserId: bigint, endings: readonly Ending[]): Promise<Set<number>> {
+  const rows = await tx.query<{ at: number }>(
     `WITH ended AS MATERIALIZED (
-       SELECT * FROM unnest($2::bigint[], $3::text[], $4::uuid[]) AS e (application_id, kind, token)
+       SELECT * FROM unnest($2::bigint[], $3::text[], $4::uuid[]) WITH ORDINALITY AS e (application_id, kind, token, at)
      ), held AS MATERIALIZED (
        SELECT application_id FROM intake.applications WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])
        ORDER BY application_id FOR NO KEY UPDATE
      )
      DELETE FROM intake.downloads d USING ended JOIN held USING (application_id)
      WHERE d.advertiser_id = $1 AND d.application_id = ended.application_id AND d.kind = ended.kind AND d.lease_token = ended.token
-     RETURNING 1`,
+     RETURNING ended.at::int - 1 AS at`,
     [
       advertiserId,
       endings.map(({ claim }) => claim.applicationId),
@@ -116,7 +109,7 @@ async function takeOut(tx: Queryable, advertiserId: bigint, endings: readonly En
       endings.map(({ claim }) => claim.token),
     ],
   );
-  if (rows.length < endings.length) throw new Unwritten('lost');
+  return new Set(rows.map((row) => row.at));
 }
 
 /** The blobs' rows, locked until COMMIT. Returns what is condemned among them: what was put of that meanwhile must go again. */
@@ -158,7 +151,7 @@ async function takeLinked(tx: Queryable, advertiserId: bigint, linked: readonly 
      WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state IN ('stored', 'condemned') RETURNING sha256, state`,
     [advertiserId, linked],
   );
-  if (rows.length < linked.length) throw new Unwritten('unlinkable');
+  if (rows.length < linked.length) throw new Unlinkable();
   return rows;
 }
 

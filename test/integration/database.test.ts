@@ -68,9 +68,14 @@ describe('statements asked together', () => {
     expect(await db.query(counted)).toEqual([{ count: 0 }]);
   });
 
-  test('are refused behind a lock that could not be taken, and the lock says why', async ({ db }) => {
-    const work = db.transaction((tx) => tx.query(...insert(1)), { class: 2 ** 40, key: 1n, shared: false });
-    await expect(work).rejects.toThrow(/pg_advisory_xact_lock/);
+  test.for([
+    ['a lock that could not be taken', 2 ** 40, /pg_advisory_xact_lock/],
+    ['a BEGIN that was refused as a whole', ')', /syntax error/],
+  ] as const)('never come to be behind %s, which says why', async ([, kind, reason], { db }) => {
+    const work = db.transaction((tx) => Promise.all([tx.query(...insert(1)), tx.copy([rows(2)])]), {
+      ...{ class: kind as number, key: 1n, shared: false },
+    });
+    await expect(work).rejects.toThrow(reason);
     expect(await db.query(counted)).toEqual([{ count: 0 }]);
   });
 });
