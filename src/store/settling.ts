@@ -20,15 +20,15 @@ export interface StoredFile extends FileDescription {
   readonly kind: 'stored';
   readonly blob: BlobFacts & { readonly key: string };
   readonly notes: readonly Note[];
-  /** True when Hash spared the download. */
-  readonly linked: boolean;
+  /** By which trust in Hash the download was spared: earned from the source, or given by the operator. Null where it was fetched. */
+  readonly linkedBy: 'earned' | 'given' | null;
   /** What a comparison with the twin showed, where there was one. */
   readonly compared: 'agreed' | 'contradicted' | null;
   /** Null for a file, and for a screen that cannot be read. */
   readonly screens: ScreenReading | null;
 }
 
-/** `lost`: the claim changed hands, nothing was written. `unlinkable`: the blob to link to is no longer held, nothing was written. */
+/** `lost`: the claim changed hands, nothing was written. `unlinkable`: the blob to link to is no longer held, or Hash no longer trusted; nothing was written. */
 export type Settled = 'stored' | FinalState | 'lost' | 'unlinkable';
 
 export interface Ending {
@@ -114,8 +114,8 @@ async function takeOut(tx: Queryable, advertiserId: bigint, endings: readonly En
 
 /** The blobs' rows, locked until COMMIT. Returns what is condemned among them: what was put of that meanwhile must go again. */
 async function takeBlobs(tx: Queryable, advertiserId: bigint, files: readonly StoredFile[]): Promise<Set<string>> {
-  const put = files.filter((file) => !file.linked).map((file) => file.blob);
-  const linked = [...new Set(files.filter((file) => file.linked).map((file) => file.blob.sha256))];
+  const put = files.filter(({ linkedBy }) => linkedBy === null).map((file) => file.blob);
+  const linked = files.filter(({ linkedBy }) => linkedBy !== null);
   const rows = await Promise.all([takePut(tx, advertiserId, put), takeLinked(tx, advertiserId, linked)]);
   return new Set(
     rows
@@ -144,14 +144,23 @@ async function takePut(tx: Queryable, advertiserId: bigint, put: readonly Stored
   );
 }
 
-async function takeLinked(tx: Queryable, advertiserId: bigint, linked: readonly string[]): Promise<BlobRow[]> {
+/** Trust that was earned may be lost since; whoever books a contradiction waits for this, or this for them. */
+async function takeLinked(tx: Queryable, advertiserId: bigint, linked: readonly StoredFile[]): Promise<BlobRow[]> {
   if (linked.length === 0) return [];
-  const rows = await tx.query<BlobRow>(
-    `UPDATE intake.blobs SET orphaned_at = NULL
-     WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state IN ('stored', 'condemned') RETURNING sha256, state`,
-    [advertiserId, linked],
-  );
-  if (rows.length < linked.length) throw new Unlinkable();
+  const hashes = [...new Set(linked.map((file) => file.blob.sha256))];
+  const [rows, [trust]] = await Promise.all([
+    tx.query<BlobRow>(
+      `UPDATE intake.blobs SET orphaned_at = NULL
+       WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state IN ('stored', 'condemned') RETURNING sha256, state`,
+      [advertiserId, hashes],
+    ),
+    tx.query<{ lost: boolean }>(
+      `SELECT contradicted_at IS NOT NULL AS lost FROM intake.hash_trust WHERE advertiser_id = $1 FOR NO KEY UPDATE`,
+      [advertiserId],
+    ),
+  ]);
+  const isLost = trust?.lost && linked.some(({ linkedBy }) => linkedBy === 'earned');
+  if (isLost || rows.length < hashes.length) throw new Unlinkable();
   return rows;
 }
 
@@ -166,7 +175,7 @@ async function writeStored(tx: Queryable, advertiserId: bigint, stored: readonly
     detected_type: settlement.detectedType,
     file_name: settlement.fileName,
     notes: settlement.notes.length > 0 ? settlement.notes : null,
-    linked: settlement.linked,
+    linked: settlement.linkedBy !== null,
     parser_version: settlement.screens?.parserVersion ?? null,
   }));
   const rows = await tx.query<{ unchanged: boolean }>(storeSql, [advertiserId, JSON.stringify(files)]);

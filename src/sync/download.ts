@@ -44,7 +44,7 @@ export async function download(deps: DownloadDeps, request: DownloadRequest): Pr
   }
   const use = file.twin ? toHashUse(request.hash, file.trust, Math.random()) : 'fetch';
   if (use === 'link' && file.twin) {
-    const ended = await link(deps, file, file.twin);
+    const ended = await link(deps, request, file.twin);
     if (ended.kind === 'failed' || ended.state !== 'unlinkable') return ended;
   }
   const stored = await store(deps, request, use === 'compare');
@@ -95,7 +95,7 @@ async function store(
   const { contentType, detectedType, fileName } = description;
   const agrees = twin?.sha256 === facts.sha256 ? ('agreed' as const) : ('contradicted' as const);
   const compared = compare ? agrees : null;
-  return { kind: 'stored', blob, linked: false, contentType, detectedType, fileName, notes, screens, compared };
+  return { kind: 'stored', blob, linkedBy: null, contentType, detectedType, fileName, notes, screens, compared };
 }
 
 /** Books the bytes. Taken over, flagged, or its person was erased meanwhile: what nobody else needs must not stay behind. */
@@ -110,11 +110,13 @@ async function book(deps: DownloadDeps, { file, signal }: DownloadRequest, store
   return state;
 }
 
-async function link(deps: DownloadDeps, { claim }: FileFacts, twin: NonNullable<FileFacts['twin']>) {
+async function link(deps: DownloadDeps, { file, hash }: DownloadRequest, twin: NonNullable<FileFacts['twin']>) {
+  const { claim } = file;
   const { contentType, detectedType, fileName, sizeBytes, sha256 } = twin;
   const blob = { sizeBytes, sha256, key: toBlobKey(claim.advertiserId, sha256) };
   const said = { contentType, detectedType, fileName, notes: [], screens: null, compared: null };
-  return await settle(deps, () => deps.store.settleDownload(claim, { kind: 'stored', blob, linked: true, ...said }));
+  const linkedBy = hash === 'always' ? 'given' : 'earned';
+  return await settle(deps, () => deps.store.settleDownload(claim, { kind: 'stored', blob, linkedBy, ...said }));
 }
 
 /** Books an end. `fetched` where the source gave the file, be it empty. */

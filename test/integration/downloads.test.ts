@@ -319,7 +319,7 @@ describe('the last attachment to be settled', () => {
 describe('downloads that end together', () => {
   const stored = (text: string, some: Partial<StoredFile> = {}): StoredFile => ({
     ...{ kind: 'stored', contentType: null, detectedType: null, fileName: null, notes: [] },
-    ...{ linked: false, compared: null, screens: null },
+    ...{ linkedBy: null, compared: null, screens: null },
     blob: { sizeBytes: text.length, sha256: hash('sha256', text), key: toBlobKey(7n, hash('sha256', text)) },
     ...some,
   });
@@ -347,7 +347,7 @@ describe('downloads that end together', () => {
     const settled = await settleDownloads(db, [
       { claim: first, settlement: stored('first') },
       { claim: second, settlement: stored('a name that Postgres refuses', { fileName: '\0' }) },
-      { claim: third, settlement: stored('bytes that are not held', { linked: true }) },
+      { claim: third, settlement: stored('bytes that are not held', { linkedBy: 'given' }) },
     ]);
     expect(settled.map((one) => one.status === 'fulfilled' && one.value)).toEqual(['stored', false, 'unlinkable']);
     expect(await states(db)).toEqual([{ state: 'stored' }, { state: 'pending' }, { state: 'pending' }]);

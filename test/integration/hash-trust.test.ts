@@ -1,5 +1,5 @@
 // A3: the source's Hash may be missing, constant, volatile or equal for different files. It is a hint that earns trust and loses it.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/server.ts';
 import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
@@ -95,6 +95,26 @@ describe('learn', () => {
     intake.board.clearFaults();
     await apply(intake, ['resume C']);
     expect((await intake.files()).every((file) => !file.linked)).toBe(true);
+  });
+
+  test.for([
+    ['learn', 'that was lost while a file was about to be linked links it no more: it is fetched', 2, false],
+    ['always', 'that was lost means nothing where it is given', 1, true],
+  ] as const)('trust (%s) %s', async ([hash, , asked, linked]) => {
+    await using intake = await open();
+    await setTrust(intake, 20);
+    await apply(intake, ['same']);
+    // Not one of those that are compared for ever.
+    using _random = vi.spyOn(Math, 'random').mockReturnValue(0.9);
+    intake.board.add([{ jobSeekerId: 'js-1', attachments: [{ kind: 'resume', content: 'same' }] }]);
+    await intake.sweep();
+    const settleDownload: typeof intake.store.settleDownload = async (...settled) => {
+      await database.query(`UPDATE intake.hash_trust SET contradicted_at = now()`);
+      return await intake.store.settleDownload(...settled);
+    };
+    await intake.drain({ hash, deps: { store: { ...intake.store, settleDownload } } });
+    expect(requests(intake)).toBe(asked);
+    expect((await intake.files())[1]).toMatchObject({ state: 'stored', linked });
   });
 
   test('never links a screen, whose rows are read from its own bytes', async () => {
