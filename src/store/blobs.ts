@@ -28,7 +28,7 @@ export async function intendBlobs(
          WITH ORDINALITY AS i (sha256, size_bytes, key, application_id, kind, token, at)
      ), claimed AS (
        UPDATE intake.downloads d SET sha256 = i.sha256 FROM intended i
-       WHERE d.advertiser_id = $1 AND d.application_id = i.application_id AND d.kind = i.kind AND d.lease_token = i.token
+       WHERE d.advertiser_id = $1 AND d.application_id = ANY ($5::bigint[]) AND d.application_id = i.application_id AND d.kind = i.kind AND d.lease_token = i.token
        RETURNING i.at, i.sha256, i.size_bytes, i.key
      ), announced AS (
        INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state)

@@ -100,7 +100,7 @@ async function takeOut(tx: Queryable, advertiserId: bigint, endings: readonly En
        ORDER BY application_id FOR NO KEY UPDATE
      )
      DELETE FROM intake.downloads d USING ended JOIN held USING (application_id)
-     WHERE d.advertiser_id = $1 AND d.application_id = ended.application_id AND d.kind = ended.kind AND d.lease_token = ended.token
+     WHERE d.advertiser_id = $1 AND d.application_id = ANY ($2::bigint[]) AND d.application_id = ended.application_id AND d.kind = ended.kind AND d.lease_token = ended.token
      RETURNING ended.at::int - 1 AS at`,
     [
       advertiserId,
@@ -178,10 +178,12 @@ async function writeStored(tx: Queryable, advertiserId: bigint, stored: readonly
     linked: settlement.linkedBy !== null,
     parser_version: settlement.screens?.parserVersion ?? null,
   }));
-  const rows = await tx.query<{ unchanged: boolean }>(storeSql, [advertiserId, JSON.stringify(files)]);
+  const ids = stored.map(({ claim }) => claim.applicationId);
+  const rows = await tx.query<{ unchanged: boolean }>(storeSql, [advertiserId, JSON.stringify(files), ids]);
   return rows.filter((row) => row.unchanged).length;
 }
 
+// The ids stand beside the files, so that no plan begins with all attachments of the advertiser.
 const storeSql = `
   WITH file AS MATERIALIZED (
     SELECT * FROM jsonb_to_recordset($2::jsonb) AS f (application_id bigint, kind text, sha256 text, content_type text,
@@ -197,7 +199,7 @@ const storeSql = `
     detected_type = f.detected_type, file_name = f.file_name, notes = f.notes, linked = f.linked, parser_version = f.parser_version,
     stored_at = now(), version = coalesce(same.version, a.version)
   FROM file f LEFT JOIN same USING (application_id, kind)
-  WHERE a.advertiser_id = $1 AND a.application_id = f.application_id AND a.kind = f.kind
+  WHERE a.advertiser_id = $1 AND a.application_id = ANY ($3::bigint[]) AND a.application_id = f.application_id AND a.kind = f.kind
   RETURNING coalesce(same.by_hash, false) AS unchanged`;
 
 /** Ended without bytes to keep: final by verdict, or infected because these bytes are condemned. */
