@@ -68,6 +68,7 @@ async function write(tx: Queryable, endings: readonly Ending[]): Promise<Settled
   const screens = stored.filter(({ claim }) => claim.kind === 'screen').map(toReplacement);
   const isContradicted = stored.some(({ settlement }) => settlement.compared === 'contradicted');
   const settle = () => settleReady(tx, advertiserId, [...new Set(won.map(({ claim }) => claim.applicationId))]);
+  // In this order: who is ready is told by what was written before.
   const [unchanged, , , ready] = await Promise.all([
     writeStored(tx, advertiserId, stored),
     writeEnded(tx, advertiserId, ended),

@@ -73,6 +73,7 @@ export async function saveProgress(
 ): Promise<ApplicationEvent[]> {
   if (progress.outside) return [];
   const { sweep, cursor, ended } = progress;
+  // In this order: ranges belong to a sweep that has its row.
   await Promise.all([
     saveSweep(tx, reading, progress, counts),
     moveRanges(tx, reading.advertiserId, progress),
