@@ -25,6 +25,8 @@ export interface Application {
   readonly rawText: string | null;
   /** Hex sha256 over the facts above and all members we do not know, in a form that is the same for JSON and XML. */
   readonly contentHash: string;
+  /** Hex, the same without Hash and Href of each attachment: where it is equal, nothing but these differs. */
+  readonly factsHash: string;
 }
 
 /** What the jobseeker said of their work when applying. */
@@ -60,6 +62,8 @@ export interface Note {
 /** An element of the list that is no application: it has no usable id, or is no object at all. */
 export interface Reject {
   readonly reason: string;
+  /** What is stable in it: the same for the same element in every answer, whatever else of it differs. */
+  readonly identity: string;
   /** The element as JSON text that a jsonb column accepts. */
   readonly raw: string;
   readonly rawText: string | null;
@@ -89,6 +93,8 @@ export interface Page {
   readonly weakEmpty: boolean;
   /** Size of the body, inflated. */
   readonly bytes: number;
+  /** The answer says that it comes from a cache. */
+  readonly cached: boolean;
   /** When the source says that this version of its API ends; null where it says nothing. */
   readonly sunsetAt: number | null;
 }

@@ -15,14 +15,19 @@ export type Verdict =
 
 export type FinalState = Extract<AttachmentState, 'infected' | 'missing' | 'rejected' | 'given_up'>;
 
+/**
+ * What became of the account's other requests. served: what fails is this file, not the source. failing: nothing is served, or nothing
+ * is known. refused: the list is refused too, so it is the credential.
+ */
+export type Others = 'served' | 'failing' | 'refused';
+
 export interface FailedAttempt {
   readonly trouble: Trouble;
   /** Whose trouble it is: the source's, or that of our storage, disk or database. */
   readonly at: 'source' | 'storage';
   /** This one included. */
   readonly attempts: number;
-  /** The source has served others lately: what fails is this file, not the source. */
-  readonly sourceAlive: boolean;
+  readonly others: Others;
   /** From 0 to 1. */
   readonly random: number;
 }
@@ -38,25 +43,29 @@ const dayMs = 24 * hourMs;
 /** A file that is not there yet: tries over a day. */
 const missingDelaysMs = [60_000, 600_000, hourMs, 4 * hourMs, 8 * hourMs, 11 * hourMs];
 
+/** True where the failure alone does not tell whether the file or the whole source is at fault: `others` decides. */
+export function dependsOnOthers({ trouble, at }: Pick<FailedAttempt, 'trouble' | 'at'>): boolean {
+  return at === 'source' && ['refused', 'unreachable', 'malformed'].includes(trouble.kind);
+}
+
 /** The one verdict on every failure. */
 export function toVerdict(failed: FailedAttempt): Verdict {
-  const { trouble, at, attempts, sourceAlive, random } = failed;
+  const { trouble, at, attempts, others, random } = failed;
   if (at === 'storage' && trouble.kind !== 'mismatch') return toRest('all', trouble, random);
   switch (trouble.kind) {
     case 'ours':
       return toRest('all', trouble, random);
     case 'throttled':
       return toRest('account', trouble, random);
-    case 'refused':
-      // One file that is refused while others are served is that file's trouble; a credential that opens nothing is everyone's.
-      return sourceAlive ? toRetry(failed, true) : { kind: 'halt' };
     case 'missing':
       return toMissing(trouble, attempts, random);
+    case 'mismatch':
+      return toRetry(failed, true);
+    case 'refused':
     case 'unreachable':
     case 'malformed':
-    case 'mismatch':
-      // An answer that cannot be used is about this file; no answer at all may be an outage, which spends nobody's tries.
-      return toRetry(failed, sourceAlive);
+      // An outage spends nobody's tries, and a refused credential halts its account.
+      return others === 'refused' ? { kind: 'halt' } : toRetry(failed, others === 'served');
   }
 }
 

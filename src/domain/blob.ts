@@ -17,12 +17,14 @@ export interface BlobStore extends AsyncDisposable {
   verify(key: string, facts: BlobFacts, proof: 'record' | 'bytes', signal: AbortSignal): Promise<BlobCondition>;
   /** The bytes. Nothing is opened before the first chunk is asked for; Trouble `missing` comes there. */
   get(key: string, signal: AbortSignal): AsyncIterable<Uint8Array>;
-  /** After this none of the keys holds anything; those that held nothing are fine. */
-  delete(keys: readonly string[], signal: AbortSignal): Promise<void>;
+  /** After this none of the keys holds anything; those that held nothing are fine. Trouble without a status: it may still be carried out. */
+  delete(keys: readonly string[], signal: AbortSignal): Promise<Deleted>;
   /** All blobs below a folder (`''`, or ending in `/`) in the order of their keys, so that a reader can walk beside sorted rows. */
   list(folder: string, signal: AbortSignal): AsyncIterable<ListedBlob>;
   /** An address that a person's browser or viewer opens: signed and short-lived for S3, a `file:` URL on disk. */
   url(key: string, options: BlobUrlOptions): Promise<string>;
+  /** What the store keeps of objects that are deleted. */
+  loadKeeping(signal: AbortSignal): Promise<Keeping>;
   /** What can still be written, or null where there is no such limit. */
   freeBytes(): Promise<number | null>;
   /** The id that marks this store, null when it carries none. The database remembers it: another id, or none, is the wrong bucket. */
@@ -38,6 +40,18 @@ export interface BlobFacts {
   readonly sizeBytes: number;
   /** Lower-case hex. */
   readonly sha256: string;
+}
+
+export interface Deleted {
+  /** Versions that the store keeps although their objects are deleted: it does not let us delete them, or does not show them. */
+  readonly keptVersions: number;
+}
+
+export interface Keeping {
+  /** Deleted objects stay as versions. Null: the store does not say. */
+  readonly versions: boolean | null;
+  /** Objects can be locked against deletion for a time. */
+  readonly locks: boolean | null;
 }
 
 export type BlobCondition = 'intact' | 'missing' | 'damaged';

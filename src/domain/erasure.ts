@@ -6,8 +6,29 @@ export type Sought =
   | { readonly by: 'application'; readonly applicationId: bigint }
   | { readonly by: 'jobseeker'; readonly jobSeekerId: string }
   | { readonly by: 'address'; readonly email: string }
-  /** At most `limit` applications made before this moment. */
+  /** At most `limit` applications, elements in quarantine and prefills each that are here since before this moment. */
   | { readonly by: 'retention'; readonly before: Date; readonly limit: number };
+
+/** The id, the address or the time that was asked for. */
+export function toSoughtValue(sought: Sought): bigint | string | Date {
+  if (sought.by === 'application') return sought.applicationId;
+  if (sought.by === 'jobseeker') return sought.jobSeekerId;
+  return sought.by === 'address' ? sought.email : sought.before;
+}
+
+/** What was sought in one text, the same however it was typed: a request is found again by the keyed hash of it. */
+export function toSoughtText(sought: Sought): string {
+  if (sought.by === 'address') return `address:${toBareAddress(sought.email).toLowerCase()}`;
+  const value = toSoughtValue(sought);
+  return `${sought.by}:${value instanceof Date ? value.toISOString() : value}`;
+}
+
+/** The bare address in what was typed or sent: `Jo <jo@example.org>`, `mailto:` and characters that cannot be seen are taken off. */
+export function toBareAddress(text: string): string {
+  const visible = text.replace(/[\p{Cc}\p{Cf}]/gu, ' ');
+  const [, inBrackets] = /<([^<>]*@[^<>]*)>\s*$/.exec(visible) ?? [];
+  return (inBrackets ?? visible).trim().replace(/^mailto:\s*/i, '');
+}
 
 /** Rows and files by kind. */
 export interface ErasureCounts {
@@ -24,6 +45,8 @@ export interface ErasureCounts {
   readonly files: number;
   /** Of these, files that others hold as well and that stay for them. */
   readonly shared: number;
+  /** Versions that the blob store keeps of deleted files, since it does not let us delete them. */
+  readonly keptVersions: number;
 }
 
 /** An erasure as it stands; a receipt once `closedAt` is set. */

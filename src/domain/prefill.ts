@@ -26,6 +26,9 @@ export interface Profile {
   readonly lastName: string | null;
   readonly email: string | null;
   readonly phone: string | null;
+  /** Every address and account id by which the candidate can be found: of the profile itself and of the session that gave it. */
+  readonly emails: readonly string[];
+  readonly accountIds: readonly string[];
   /** Where its resume is; null when the profile names none that we may fetch. */
   readonly resumeId: string | null;
 }
@@ -50,6 +53,9 @@ export class CodeSpent extends Trouble {
     this.name = 'CodeSpent';
   }
 }
+
+/** How long the callback may take, the put of the resume included: a browser waits meanwhile. */
+export const callbackTimeoutMs = 60_000;
 
 /** How long a browser may take from start to callback. */
 export const stateLifetimeMs = 600_000;
@@ -85,7 +91,17 @@ export function parseTicket(ticket: string): bigint | null {
   return digits === undefined || BigInt(digits) >= 2n ** 63n ? null : BigInt(digits);
 }
 
+/** The folder of all resumes of prefills, as `list` takes it. */
+export const resumeFolder = 'prefills/';
+
+/** The prefill whose resume such a key names; null for a name that is not ours. */
+export function parseResumeKey(key: string): { readonly advertiserId: bigint; readonly prefillId: string } | null {
+  const [, digits = '', prefillId = ''] =
+    /^prefills\/(\d{1,19})\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/.exec(key) ?? [];
+  return digits === '' || BigInt(digits) >= 2n ** 63n ? null : { advertiserId: BigInt(digits), prefillId };
+}
+
 /** Where a prefill's resume rests. A key of its own, not of its bytes: it goes with its prefill, whoever else holds the same bytes. */
 export function toResumeKey(advertiserId: bigint, prefillId: string): string {
-  return `prefills/${advertiserId}/${prefillId}`;
+  return `${resumeFolder}${advertiserId}/${prefillId}`;
 }

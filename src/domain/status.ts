@@ -1,7 +1,10 @@
 // Status is one value, rendered by the CLI, the page, the metrics and the probes. This file holds its shape and the rules that turn
 // facts into problems; it loads nothing and knows no clock.
 
+import { describeSchema, type Schema } from './schema.ts';
 import { toUnusualSilence } from './silence.ts';
+import type { Dependency } from './trouble.ts';
+import { undeleted, type Wait } from './wait.ts';
 
 /** What is known of one advertiser, as the database shows it at one moment. */
 export interface AdvertiserStatus {
@@ -32,10 +35,12 @@ export interface AdvertiserStatus {
   /** Blobs that verify found damaged and that were not fetched again yet. */
   readonly damagedBlobs: number;
   readonly quarantined: number;
-  /** Applications that RETENTION would erase at once and that its brake holds back; null when none. */
+  /** Records that RETENTION would erase at once and that its brake holds back; null when none. */
   readonly retentionDue: number | null;
   /** Since when the oldest erasure waits for its receipt; null when none does. */
   readonly erasingSince: Date | null;
+  /** What keeps the files of an erasure from being deleted; null where nothing does. */
+  readonly erasingTrouble: string | null;
   readonly lastSweep: SweepStatus | null;
   /** Readings that stopped before their end and go on by themselves. */
   readonly unfinished: readonly { readonly purpose: string; readonly startedAt: Date; readonly reason: string }[];
@@ -47,7 +52,7 @@ export interface AdvertiserStatus {
   readonly unreadable: readonly bigint[];
   /** How late applications were met by live polls, at most, in milliseconds; null when none was. */
   readonly latenessMs: number | null;
-  /** When the newest few hundred applications were submitted, in milliseconds since the epoch. */
+  /** When applications were submitted, in milliseconds since the epoch: the sample of silence.ts. */
   readonly submittedAt: readonly number[];
 }
 
@@ -55,7 +60,8 @@ export interface AdvertiserStatus {
 export interface SweepFacts {
   readonly purpose: string;
   readonly state: string;
-  readonly certificate: 'proven' | 'assumed' | 'unproven' | null;
+  readonly certificate: Verdict['certificate'] | null;
+  readonly risk: Verdict['risk'] | null;
   readonly reason: string | null;
   readonly startedAt: Date;
   readonly endedAt: Date | null;
@@ -68,10 +74,17 @@ export interface SweepStatus extends SweepFacts {
   readonly openGaps: number;
 }
 
-/** The weakest certificate over all ids, and the oldest of its readings. */
-export interface CoverageStatus {
+/** What all sweeps together say of an account. */
+export interface Verdict {
   readonly certificate: 'proven' | 'assumed' | 'unproven';
+  /** none: proven. harmless: nothing speaks against completeness. doubt: something does. */
+  readonly risk: 'none' | 'harmless' | 'doubt';
   readonly reason: string;
+}
+
+/** The weakest certificate over all ids. */
+export interface CoverageStatus extends Verdict {
+  /** When the oldest part of it was proven: the age of the proof counts from here. */
   readonly asOf: Date;
   /** Null while nothing is complete. */
   readonly completeThrough: Date | null;
@@ -79,10 +92,11 @@ export interface CoverageStatus {
 
 /** Something a person should look at, and what to run. */
 export interface Problem {
-  readonly advertiser: string;
+  /** Null where it concerns all of them. */
+  readonly advertiser: string | null;
   readonly what: string;
   readonly command: string;
-  /** Reading or fetching has stopped, or never began: people may be waiting. Other problems can wait until tomorrow. */
+  /** Reading or fetching has stopped, or completeness is not proven: people may be waiting or missing. Other problems can wait. */
   readonly urgent: boolean;
 }
 
@@ -92,7 +106,11 @@ export interface Status {
   readonly headline: string;
   /** What is new must have been read within this time; null where nothing reads by schedule. */
   readonly staleAfterMs: number | null;
+  /** Every id must have been read again within this time; null where nobody gave a limit. */
+  readonly proofLimitMs: number | null;
   readonly problems: readonly Problem[];
+  /** What workers wait for now. */
+  readonly waits: readonly Wait[];
   readonly advertisers: readonly AdvertiserStatus[];
 }
 
@@ -102,12 +120,92 @@ const overdueMs = 3_600_000;
 /** An erasure is at its end within minutes, wherever a worker runs. */
 const erasingMs = 3_600_000;
 
+/** How old a proof may be. */
+export interface ProofLimit {
+  readonly ms: number;
+  /** False: rechecks are off, and only a person starts one. */
+  readonly isScheduled: boolean;
+}
+
+/** What concerns all advertisers. */
+export interface CommonFacts {
+  readonly schema: Schema;
+  readonly waits: readonly Wait[];
+  readonly proofLimit: ProofLimit;
+}
+
 /** Puts facts and the problems that follow from them into one value, urgent problems first. */
-export function toStatus(at: Date, advertisers: readonly AdvertiserStatus[], staleAfterMs: number | null): Status {
-  const problems = advertisers
-    .flatMap((advertiser) => toProblems(advertiser, at, staleAfterMs))
-    .sort((a, b) => Number(b.urgent) - Number(a.urgent));
-  return { at, headline: toHeadline(advertisers, problems), staleAfterMs, problems, advertisers };
+export function toStatus(
+  at: Date,
+  advertisers: readonly AdvertiserStatus[],
+  staleAfterMs: number | null,
+  { schema, waits = [], proofLimit }: Partial<CommonFacts> = {},
+): Status {
+  const problems = [
+    ...(schema === undefined ? [] : toSchemaProblems(schema)),
+    ...toWaitProblems(waits, at),
+    ...advertisers.flatMap((advertiser) => [
+      ...toProblems(advertiser, at, staleAfterMs, isAwaited(advertiser, waits)),
+      ...toCoverageProblems(advertiser, at, proofLimit ?? null),
+    ]),
+  ].sort((a, b) => Number(b.urgent) - Number(a.urgent));
+  const proofLimitMs = proofLimit?.ms ?? null;
+  return { at, headline: toHeadline(advertisers, problems), staleAfterMs, proofLimitMs, problems, waits, advertisers };
+}
+
+function toSchemaProblems(schema: Schema): Problem[] {
+  if (schema.state === 'current') return [];
+  const what = `The schema is ${describeSchema(schema)}.`;
+  const command = schema.state === 'ahead' ? 'intake --version' : 'intake migrate';
+  // The workers of the version that migrated it work on: nobody waits.
+  return [{ advertiser: null, what, command, urgent: false }];
+}
+
+/** A wait is told at once, and is urgent when it has lasted for this long: a restart of a server is no emergency. */
+const urgentWaitMs = 60_000;
+
+const waitWords: Record<Dependency, string> = {
+  source: 'Reading waits for the source',
+  database: 'Work waits for the database',
+  storage: 'Downloads wait for the storage',
+};
+
+/** Workers that met the same are one problem, an account's own where it alone waits. */
+function toWaitProblems(waits: readonly Wait[], now: Date): Problem[] {
+  const alike = Map.groupBy(waits, ({ dependency, reason }) => `${dependency} ${reason}`);
+  return [...alike.values()].map((same) => {
+    const [{ dependency, reason }] = same as [Wait, ...Wait[]];
+    const since = Math.min(...same.map((wait) => wait.since.getTime()));
+    const named = new Set(same.flatMap(({ advertisers }) => advertisers));
+    const isAll = same.some(({ advertisers }) => advertisers.length === 0);
+    const [only] = named;
+    return {
+      advertiser: !isAll && named.size === 1 && only !== undefined ? only : null,
+      what: `${reason.startsWith(undeleted) ? 'Deletion waits for the storage' : waitWords[dependency]} since ${toMoment(since)}${!isAll && named.size > 1 ? ` (${named.size} advertisers)` : ''}: ${reason}`,
+      command: 'intake doctor',
+      urgent: now.getTime() - since >= urgentWaitMs,
+    };
+  });
+}
+
+/** A worker runs and says why it does not read this advertiser. */
+function isAwaited({ name }: AdvertiserStatus, waits: readonly Wait[]): boolean {
+  return waits.some(
+    ({ dependency, advertisers }) =>
+      dependency !== 'storage' && (advertisers.length === 0 || advertisers.includes(name)),
+  );
+}
+
+function toMoment(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+/** For whoever goes on looking while the database is away. */
+export function toUnknownStatus(at: Date, since: Date, reason: string): Status {
+  const what = `The database is unreachable since ${toMoment(since.getTime())}: ${reason}`;
+  const problem = { advertiser: null, what, command: 'intake doctor', urgent: true };
+  const headline = `The database is unreachable since ${toMoment(since.getTime())}.`;
+  return { at, headline, staleAfterMs: null, proofLimitMs: null, problems: [problem], waits: [], advertisers: [] };
 }
 
 /** True while something is read and nothing urgent stands against it. */
@@ -125,7 +223,7 @@ export function toReport(status: Status): object {
   return { ...status, healthy: isHealthy(status), advertisers };
 }
 
-function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null): Problem[] {
+function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null, isWaiting: boolean): Problem[] {
   const problems: Problem[] = [];
   const add = (what: string, command: string, urgent = false) =>
     problems.push({ advertiser: a.name, what, command, urgent });
@@ -134,8 +232,8 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null)
   if (a.halt?.kind === 'refused') {
     add(`Halted: ${a.halt.reason} It is tried again every few minutes.`, 'intake doctor', true);
   }
-  if (a.readAt === null && a.halt === null) add('Nothing was read yet.', 'intake sync', true);
-  if (a.readAt !== null && a.halt === null && staleAfterMs !== null && since(a.readAt) > staleAfterMs) {
+  if (a.readAt === null && a.halt === null && !isWaiting) add('Nothing was read yet.', 'intake sync', true);
+  if (a.readAt !== null && a.halt === null && !isWaiting && staleAfterMs !== null && since(a.readAt) > staleAfterMs) {
     add(`Nothing was read for ${toSpan(since(a.readAt))}: is a worker running?`, 'intake doctor', true);
   }
   if (a.oldestDueAt !== null && a.halt === null && since(a.oldestDueAt) > overdueMs) {
@@ -143,18 +241,6 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null)
       `${toCount(a.due, 'file')} could be fetched; the oldest for ${toSpan(since(a.oldestDueAt))}.`,
       'intake sync',
       true,
-    );
-  }
-  if (a.coverage?.certificate === 'unproven') {
-    add(`Nothing is proven: ${a.coverage.reason}.`, 'intake doctor');
-  }
-  if (a.lastSweep?.certificate === 'unproven' && a.coverage?.certificate !== 'unproven') {
-    add(`The last reading proves nothing: ${a.lastSweep.reason}.`, 'intake sync --recheck');
-  }
-  if (a.cursor !== null && a.openRanges > 0) {
-    add(
-      `${a.openRanges} ${a.openRanges === 1 ? 'range of ids is' : 'ranges of ids are'} still open.`,
-      'intake backfill --gaps',
     );
   }
   for (const id of a.unreadable) {
@@ -173,11 +259,14 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null)
   }
   if (a.retentionDue !== null) {
     add(
-      `RETENTION would erase ${toCount(a.retentionDue, 'application')} at once; nothing was erased.`,
+      `RETENTION would erase ${toCount(a.retentionDue, 'record')} at once; nothing was erased.`,
       `intake erase --retention --dry-run --advertiser ${a.name}`,
     );
   }
-  if (a.erasingSince !== null && since(a.erasingSince) > erasingMs) {
+  if (a.erasingSince !== null && a.erasingTrouble !== null) {
+    const when = toMoment(a.erasingSince.getTime());
+    add(`An erasure of ${when} is not complete, its files are not deleted: ${a.erasingTrouble}`, 'intake doctor');
+  } else if (a.erasingSince !== null && since(a.erasingSince) > erasingMs) {
     add(`An erasure waits for its end for ${toSpan(since(a.erasingSince))}: is a worker running?`, 'intake doctor');
   }
   if (a.unreadableScreens > 0) {
@@ -200,6 +289,40 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null)
       );
   }
   return problems;
+}
+
+/** What stands against completeness: one problem per account, the gravest. An account that was never read has a problem already. */
+function toCoverageProblems(a: AdvertiserStatus, now: Date, limit: ProofLimit | null): Problem[] {
+  const problem = (what: string, command: string, urgent: boolean): Problem[] => [
+    { advertiser: a.name, what, command, urgent },
+  ];
+  const { coverage, lastSweep, openRanges } = a;
+  if (a.readAt === null) return [];
+  if (coverage === null && lastSweep?.state === 'running') {
+    return problem('The first reading has not come to its end; nothing is proven yet.', 'intake status --watch', false);
+  }
+  if (coverage === null || coverage.certificate === 'unproven') {
+    const open = openRanges > 0 ? ` (${toCount(openRanges, 'range')} of ids open)` : '';
+    const reason = coverage?.reason ?? 'nothing was read to its end yet';
+    return problem(`Completeness is not proven: ${reason}${open}.`, 'intake backfill --gaps', true);
+  }
+  const ageMs = now.getTime() - coverage.asOf.getTime();
+  if (limit !== null && a.halt === null && ageMs > limit.ms) {
+    const why = limit.isScheduled ? 'no recheck has come to its end since' : 'rechecks are off (RECHECK_SCHEDULE)';
+    return problem(
+      `The last proof is ${toSpan(ageMs)} old, the limit is ${toSpan(limit.ms)}: ${why}.`,
+      'intake sync --recheck',
+      true,
+    );
+  }
+  if (coverage.risk === 'doubt') {
+    return problem(`Completeness is in doubt: ${coverage.reason}.`, 'intake sync --recheck', false);
+  }
+  // Dates cannot prove completeness, so a backfill by date always ends with a doubt, which is none of the account.
+  if (lastSweep?.certificate === 'unproven' || (lastSweep?.purpose === 'live' && lastSweep.risk === 'doubt')) {
+    return problem(`The last reading is in doubt: ${lastSweep.reason}.`, 'intake sync --recheck', false);
+  }
+  return [];
 }
 
 function toHeadline(advertisers: readonly AdvertiserStatus[], problems: readonly Problem[]): string {

@@ -8,7 +8,12 @@
  */
 export type TroubleKind = 'unreachable' | 'throttled' | 'refused' | 'missing' | 'malformed' | 'mismatch' | 'ours';
 
+/** What Intake depends on, and waits for while it cannot be used. */
+export type Dependency = 'source' | 'database' | 'storage';
+
 export interface TroubleFacts {
+  /** Where it was met, known to the edge that throws it. */
+  readonly at?: Dependency;
   /** HTTP status, where there was one. */
   readonly status?: number;
   /** Milliseconds to wait, where the other side said so. */
@@ -19,6 +24,7 @@ export interface TroubleFacts {
 /** What an edge throws. `kind` decides; the rest explains. */
 export class Trouble extends Error {
   readonly kind: TroubleKind;
+  readonly at: Dependency | undefined;
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
 
@@ -26,6 +32,7 @@ export class Trouble extends Error {
     super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
     this.name = 'Trouble';
     this.kind = kind;
+    this.at = facts.at;
     this.status = facts.status;
     this.retryAfterMs = facts.retryAfterMs;
   }
@@ -33,9 +40,17 @@ export class Trouble extends Error {
 
 /** A setting is wrong in a way that only its use could show; no waiting helps. */
 export class SettingTrouble extends Trouble {
-  constructor(message: string, cause?: unknown) {
-    super('ours', message, { cause });
+  constructor(message: string, cause?: unknown, at?: Dependency) {
+    super('ours', message, { cause, ...(at && { at }) });
     this.name = 'SettingTrouble';
+  }
+}
+
+/** The certificate of the source or the storage is not believed. No waiting helps a command; a worker waits, since it may be renewed. */
+export class CertificateTrouble extends Trouble {
+  constructor(at: 'source' | 'storage', message: string) {
+    super(at === 'source' ? 'unreachable' : 'ours', message, { at });
+    this.name = 'CertificateTrouble';
   }
 }
 
@@ -45,7 +60,7 @@ export class SchemaTrouble extends Trouble {
   readonly next: string;
 
   constructor(message: string, next: string, cause?: unknown) {
-    super('ours', message, { cause });
+    super('ours', message, { cause, at: 'database' });
     this.name = 'SchemaTrouble';
     this.next = next;
   }
@@ -81,7 +96,7 @@ export class LeaseLost extends Trouble {
 /** The configured blob store is not the one that holds this database's blobs. */
 export class WrongStore extends Trouble {
   constructor(message: string) {
-    super('mismatch', message);
+    super('mismatch', message, { at: 'storage' });
     this.name = 'WrongStore';
   }
 }

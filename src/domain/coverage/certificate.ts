@@ -1,0 +1,181 @@
+// What a sweep is worth when it ends: proven, assumed or unproven, with the reason in words for the person who reads the status.
+// Looks only at the facts of the sweep; asks nothing and decides nothing about single ranges.
+
+import { rowLimit, smallPage } from './capacity.ts';
+import { type Direction, directionOf, fewestPairs } from './order.ts';
+import type { Range } from './range.ts';
+import { isShortPage } from './range-answer.ts';
+import { absentLimit } from './seen.ts';
+import { type Facts, isSorted, type KnownCapacity, type Reservation, type State } from './sweep-state.ts';
+import { isWalkInOrder } from './walk.ts';
+
+/** What was shown, and what is still open. */
+export interface Certificate {
+  /** proven: under the three assumptions below. assumed: complete if also `reason` is harmless. unproven: do not rely on it. */
+  readonly certificate: 'proven' | 'assumed' | 'unproven';
+  /** none: proven. harmless: nothing speaks against completeness. doubt: something does. */
+  readonly risk: 'none' | Reservation['risk'];
+  readonly reason: string;
+  /** Ranges that the sweep did not close. */
+  readonly open: readonly Range[];
+  /** Ids held before that the source no longer shows; empty when the sweep is unproven. */
+  readonly absent: readonly bigint[];
+  readonly requests: number;
+  /** What a page is known to hold, for the next poll. */
+  readonly capacity: KnownCapacity;
+  /** The id filters hide applications, or may do so: the date filters are worth trying. */
+  readonly tryDates: boolean;
+}
+
+/** What `proven` rests on and no question can test for certain. */
+export const assumptions: readonly string[] = [
+  'The source applies both id filters before it cuts a page off.',
+  'What fits into a page, by count or by bytes, does not shrink below half within one sweep.',
+  'Every answer comes from one current list: no cache, no stale replica, no default window, no grouping by person.',
+];
+
+/** Judges a sweep as it stands. */
+export function conclude(state: State): Certificate {
+  const { facts } = state;
+  const faults = findFaults(state);
+  const reservations = findReservations(facts).sort((a, b) => Number(b.risk === 'doubt') - Number(a.risk === 'doubt'));
+  const certificate = faults.length > 0 ? 'unproven' : reservations.length > 0 ? 'assumed' : 'proven';
+  const risk = faults.length > 0 ? 'doubt' : (reservations[0]?.risk ?? 'none');
+  const isWalked = facts.walk !== null && certificate === 'assumed';
+  return {
+    certificate,
+    risk,
+    reason: faults[0] ?? reservations[0]?.reason ?? 'every id range was read; cross-checks agree',
+    open: isWalked ? [] : state.ranges.filter((range) => range.state !== 'closed'),
+    absent: certificate === 'unproven' || isWalked ? [] : facts.absent,
+    requests: facts.requests,
+    capacity: pollCapacity(facts),
+    tryDates: facts.axis === 'id' && facts.rigor === 'proof' && risk === 'doubt' && facts.longest > 0,
+  };
+}
+
+/** The smaller of what both shapes of question have shown. */
+function pollCapacity(facts: Facts): KnownCapacity {
+  const { after, both, largestRow, uneven } = facts;
+  const limits = [after, both].filter(({ rows }) => rows > 0).map(rowLimit);
+  const bytes = [after, both].filter(({ rows }) => rows > 0).map((capacity) => capacity.bytes);
+  return {
+    count: limits.length === 0 ? 0 : Math.min(...limits),
+    bytes: bytes.length === 0 ? 0 : Math.min(...bytes),
+    largestRow,
+    order: isSorted(facts) ? directionOf(facts) : 'mixed',
+    uneven,
+  };
+}
+
+/**
+ * True when a sweep has asked more than the applications it found can justify. Arrivals count only up to a bound: where more arrive
+ * than a question shows, a sweep would follow them for ever.
+ */
+export function isOverBudget(facts: Facts, inFlight = 0): boolean {
+  const requests = facts.requests + inFlight;
+  const older = facts.found - facts.recent;
+  const justified = older + Math.min(facts.recent, 200 + older);
+  return requests >= 96 + 6 * justified || (facts.requestLimit !== null && requests >= facts.requestLimit);
+}
+
+/** The brake: so many gone at once is a source that misbehaves, not a source that deletes. */
+export function hasTooManyAbsent(facts: Facts): boolean {
+  return facts.absent.length > absentLimit(facts.heldBefore);
+}
+
+function findFaults(state: State): string[] {
+  const { facts, ranges } = state;
+  const faults = [...facts.faults];
+  if (facts.walk !== null) {
+    const isDone = facts.walk.directions.length === 0;
+    if (!isDone || !isWalkInOrder(facts.walk, facts)) faults.unshift(facts.walk.why);
+  } else if (isOverBudget(facts) && !isFinished(state)) {
+    faults.push('the sweep asked more questions than the applications it found can justify');
+  } else if (ranges.some((range) => range.state === 'stuck')) {
+    faults.push(
+      facts.axis === 'date'
+        ? 'more applications fall within a few hours than a page surely holds, and the time zone of the filter is not known well enough to cut finer'
+        : 'a range could not be cut small enough to be closed',
+    );
+  } else if (!isFinished(state)) {
+    faults.push('the sweep has not come to its end');
+  }
+  // It comes first: past this brake no missing id is asked alone, so other faults follow from it.
+  if (hasTooManyAbsent(facts)) faults.unshift('too many stored applications are gone at once');
+  if (facts.walk === null && facts.rigor === 'proof' && hasEdgeAbsence(facts)) {
+    faults.push(
+      'applications beyond the outermost page are gone, and a filter that acts after the cap would look the same',
+    );
+  }
+  return faults;
+}
+
+/** Nothing is left to ask: every range closed, every suspicion cleared, every witness heard. */
+function isFinished({ facts, ranges }: State): boolean {
+  const heard = facts.rigor === 'poll' || facts.axis === 'date' || facts.witnesses?.length === 0;
+  return heard && facts.suspects.length === 0 && ranges.every((range) => range.state === 'closed');
+}
+
+function findReservations(facts: Facts): Reservation[] {
+  const found = [...facts.reservations];
+  const add = (risk: Reservation['risk'], reason: string) => found.push({ risk, reason });
+  if (hasOnlyBounds(facts)) add('doubt', 'a page holds no more than the bounds of a question');
+  if (facts.walk !== null) add('doubt', `${facts.walk.why}; the list was walked by one filter`);
+  if (facts.axis === 'date') add('doubt', 'read by date, which cannot prove completeness');
+  if (facts.rigor === 'poll') add('harmless', 'normal poll; the next recheck brings the proof');
+  if (facts.walk !== null || facts.axis === 'date' || facts.rigor === 'poll') return found;
+  if (facts.cut && facts.found >= smallPage && !hasReach(facts)) {
+    add('doubt', 'the filters were not seen to act before the page is cut off');
+  }
+  if (facts.from <= 1n && facts.to === null && facts.lowest === null) {
+    add('harmless', 'the source shows no application at all');
+  }
+  // A page of 7 that lost its rows after the cap is empty by chance, and nobody has seen that pages can be longer.
+  if (facts.lowest !== null && facts.longest < smallPage) {
+    add('harmless', 'there are too few applications to tell whether pages are cut short');
+  }
+  for (const capacity of [facts.after, facts.both]) {
+    if (facts.cut && capacity.rows > 0 && rowLimit(capacity) < smallPage) {
+      add('harmless', 'pages are too small for their length to prove anything');
+    }
+  }
+  return found;
+}
+
+/** A page held only the bounds of its question, and pages are so small that more may have been cut off. */
+function hasOnlyBounds(facts: Facts): boolean {
+  return (['after', 'both'] as const).some((shape) => {
+    const page = facts.boundsOnly[shape];
+    if (page === null || isShortPage(facts, shape, page)) return false;
+    // Small pages prove nothing by their length; but less than half of a page says no less than an empty answer.
+    return facts.cut && page.rows * 2 >= rowLimit(facts[shape]);
+  });
+}
+
+/** In a sorted list only the filter towards its far end can hide anything; in any other, both can. */
+function hasReach(facts: Facts): boolean {
+  const direction = orderOf(facts);
+  if (direction === 'ascending') return facts.reachAfter || facts.reachInner;
+  if (direction === 'descending') return facts.reachBefore || facts.reachInner;
+  return facts.reachAfter && facts.reachBefore;
+}
+
+/** The order in which rows are chosen: as pages show it, or, where they are too short to tell, as parts of answers do. */
+function orderOf(facts: Facts): Direction {
+  if (facts.rising + facts.falling >= fewestPairs) return directionOf(facts);
+  const { ascending, descending } = facts.chosen;
+  if ((ascending ?? 0) >= fewestPairs) return 'ascending';
+  return (descending ?? 0) >= fewestPairs ? 'descending' : 'mixed';
+}
+
+/** Held ids at the far end are gone, and nothing shows that the filter there reaches beyond a page. */
+function hasEdgeAbsence(facts: Facts): boolean {
+  const { lowest, highest, absent } = facts;
+  if (absent.length === 0 || (facts.cut && hasReach(facts))) return false;
+  if (lowest === null || highest === null) return true;
+  const direction = directionOf(facts);
+  const isFar = (id: bigint) =>
+    direction === 'ascending' ? id > highest : direction === 'descending' ? id < lowest : true;
+  return absent.some(isFar);
+}

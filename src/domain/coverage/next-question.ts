@@ -1,0 +1,141 @@
+// Which open range is asked next, and how a question for it is put. Decides nothing about answers.
+
+import { pieceSize } from './capacity.ts';
+import { directionOf } from './order.ts';
+import type { Question, Shape } from './question.ts';
+import { contains, isInside, largestId, type Range } from './range.ts';
+import { type Facts, isSorted, type State } from './sweep-state.ts';
+
+/** Some of the ids already held, in rising order, one in every `stride`: questions are cut there so that each expects less than half a page. */
+export interface Known {
+  readonly positions: readonly bigint[];
+  readonly stride: number;
+  /** An earlier sweep saw pages end at different lengths. It makes questions smaller; answers are judged by what this sweep sees. */
+  readonly uneven: boolean;
+}
+
+/** The next question for a range that is open and not in flight. */
+export function nextRangeQuestion(
+  { facts, ranges }: State,
+  inFlight: readonly Question[],
+  known: Known | undefined,
+): Question | null {
+  const asked = inFlight.filter(({ purpose }) => purpose === 'range' || purpose === 'confirm');
+  const isUnread = (range: Range) => range.expected === 0;
+  const first = (wanted: (range: Range) => boolean) => {
+    for (const range of ranges) {
+      if (range.state !== 'open' || !wanted(range) || hasSuspect(facts, range)) continue;
+      const question = partQuestion(facts, range, asked, known);
+      if (question !== null) return question;
+    }
+    return null;
+  };
+  // The first page with both bounds should be a full one: it says what may be closed. After that, ranges whose content is
+  // known come first: they close, and the list of open ranges stays short.
+  const untried =
+    facts.both.rows === 0 ? first((range) => isUnread(range) && range.to !== null && range.origin !== null) : null;
+  return untried ?? first((range) => !isUnread(range)) ?? first(isUnread);
+}
+
+/** A range that waits for a missing id to be asked alone is not asked meanwhile. */
+function hasSuspect({ suspects }: Facts, range: Range): boolean {
+  return suspects.some(({ id }) => isInside(range, id));
+}
+
+/** A range, or the next part of it that should close at once by what is held there; null while it is in flight. */
+function partQuestion(
+  facts: Facts,
+  range: Range,
+  asked: readonly Question[],
+  known: Known | undefined,
+): Question | null {
+  let { from } = range;
+  for (const question of asked) {
+    if (!contains(range, question)) continue;
+    if (known === undefined || question.to === null || question.to === range.to) return null;
+    if (question.to >= from) from = question.to + 1n;
+  }
+  if (range.empty !== null && from === range.from) return confirmQuestion(facts, range, range.empty);
+  const whole = rangeQuestion(facts, { ...range, from });
+  const size = sizeOfPieces(known?.uneven && isSorted(facts) ? { ...facts, uneven: true } : facts, 'both');
+  // The sizes of stored rows are not known here: the mean stands for them, with room for rows above it.
+  const mean = facts.shown.bytes / Math.max(1, facts.shown.rows);
+  const rows = Math.max(1, Math.min(size.rows, Math.floor((size.bytes * 0.9) / Math.max(1, mean))));
+  // In a list without order the first halves show whether the filters reach beyond a page: parts inside could not.
+  const direction = directionOf(facts);
+  const reach = direction !== 'mixed' || (facts.reachAfter && facts.reachBefore);
+  // Where single rows take up much of a page, parts cut by the mean come out too large: an answer tells the sizes, as in a first sweep.
+  const isUneven = known?.uneven === true && facts.largestRow * 8 >= facts.both.bytes;
+  if (known === undefined || size.rows === 0 || facts.both.rows === 0 || !reach || isUneven) return whole;
+  const step = Math.max(1, Math.floor(rows / known.stride));
+  const ahead = indexOf(known.positions, from) + step;
+  // A part ends in a held id at its far end: in a list that falls, at its beginning.
+  const next = known.positions[ahead];
+  const to = direction === 'descending' ? (next === undefined ? undefined : next - 1n) : known.positions[ahead - 1];
+  if (to === undefined || to < from || (range.to !== null && to >= range.to)) return whole;
+  return rangeQuestion(facts, { from, to, step: { after: range.step.after, before: false } });
+}
+
+/** Index of the first position that is not below `from`. */
+function indexOf(positions: readonly bigint[], from: bigint): number {
+  let [low, high] = [0, positions.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((positions[middle] as bigint) < from) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** What pieces may hold, so that answers of this shape close them. */
+export function sizeOfPieces(facts: Facts, shape: 'after' | 'both'): { rows: number; bytes: number } {
+  const { after, before } = facts.inclusive[shape];
+  const capacity = believed(facts, shape);
+  const even = isEven(facts, capacity);
+  const { rows, bytes } = pieceSize(capacity, facts.largestRow, even);
+  // Where neither the order nor even pages vouch for what was left out, only empty answers close.
+  if (capacity.rows > 0 && !even && !isSorted(facts)) return { rows: 0, bytes: 0 };
+  return { rows: rows === 0 ? 0 : Math.max(1, rows - Number(after) - Number(before)), bytes };
+}
+
+/** Pages end at one length, and no row is large: their number of rows is what ends them. */
+export function isEven(facts: Facts, capacity: Facts['after']): boolean {
+  return !facts.uneven && facts.largestRow * 8 < capacity.bytes;
+}
+
+/** Pages with both bounds may be smaller than those with one, but are not believed to be larger. */
+export function believed({ after, both }: Pick<Facts, 'after' | 'both'>, shape: Shape): Facts['after'] {
+  if (shape !== 'both') return after;
+  if (after.cutRows === null || (both.cutRows !== null && both.cutRows <= after.cutRows)) return both;
+  return { ...both, cutRows: after.cutRows };
+}
+
+/**
+ * The question for a range. Bounds are always sent as if they were exclusive, so that a range is covered however the source reads
+ * them; a bound that comes back takes up a row, and is stepped over only where it fills the page.
+ */
+export function rangeQuestion(facts: Facts, { from, to, step }: Pick<Range, 'from' | 'to' | 'step'>): Question {
+  const { least, most } = facts.shift;
+  const isDate = facts.axis === 'date';
+  const after = from - (step.after ? 0n : 1n) - (isDate ? most : 0n);
+  const before = to === null ? null : to + (step.before ? 0n : 1n) - (isDate ? least : 0n);
+  return { axis: facts.axis, purpose: 'range', from, to, after, before, since: null };
+}
+
+/** The question whether an id is still there. */
+export function aloneQuestion(id: bigint): Question {
+  return { axis: 'id', purpose: 'alone', from: id, to: id, after: id - 1n, before: id + 1n, since: null };
+}
+
+/** The same range in another shape: a source that answers one shape wrongly need not do so with the other. */
+function confirmQuestion(facts: Facts, range: Range, answered: Shape): Question {
+  const { from, to } = range;
+  const shared = { axis: facts.axis, purpose: 'confirm', from, to, since: null } as const;
+  if (answered === 'both' && to !== null) {
+    // The filter on the side where the list begins, so that the first rows of the answer lie next to the range.
+    const falls = directionOf(facts) === 'descending';
+    return { ...shared, after: falls ? null : from - 1n, before: falls ? to + 1n : null };
+  }
+  const beyond = from * 2n + 1_000_000n;
+  return { ...shared, after: from - 1n, before: to === null ? (beyond > largestId ? largestId : beyond) : to + 1n };
+}

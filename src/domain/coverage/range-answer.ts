@@ -1,0 +1,446 @@
+// What an answer to a range question proves: the range is closed, or cut into smaller ones, or both filters are not honoured.
+// Knows neither which question comes next nor what the whole sweep is worth.
+
+import { type Capacity, isShortByBytes, isShortByRows, rowLimit, smallPage, withAnswer, withCut } from './capacity.ts';
+import { believed, isEven, rangeQuestion, sizeOfPieces } from './next-question.ts';
+import { directionOf } from './order.ts';
+import {
+  type Answer,
+  isSameQuestion,
+  type Page,
+  positionOf,
+  type Question,
+  type Row,
+  type Shape,
+  shapeOf,
+} from './question.ts';
+import {
+  contains,
+  cutRange,
+  isInside,
+  largestId,
+  type Origin,
+  openRange,
+  partOf,
+  type Range,
+  remainders,
+  type Shown,
+} from './range.ts';
+import { absentLimit } from './seen.ts';
+import {
+  addFault,
+  addReservation,
+  type Draft,
+  dateSlackSeconds,
+  type Facts,
+  isSorted,
+  replace,
+} from './sweep-state.ts';
+import { beginWalk } from './walk.ts';
+
+/** Takes in the answer to a range question. */
+export function learnRange(draft: Draft, question: Question, answer: Answer): void {
+  const whole = draft.ranges.find((range) => range.state === 'open' && contains(range, question));
+  if (whole === undefined || question.from === null) return;
+  const range = partOf(whole, question.from, question.to);
+  const pieces = piecesOf(draft, range, question, answer);
+  if (pieces === null) return;
+  // Learning may have reopened other ranges, never this one.
+  const now = draft.ranges.find((other) => other.from === whole.from) ?? whole;
+  replace(draft, now, [...remainders(whole, question.from, question.to), ...pieces]);
+}
+
+/** What becomes of the range; null when both filters are no longer believed. */
+function piecesOf(draft: Draft, range: Range, question: Question, answer: Answer): Range[] | null {
+  const { facts } = draft;
+  if (answer.kind === 'refused') {
+    const isMixture = question.after !== null && question.before !== null && facts.axis === 'id';
+    if (isMixture) return startWalk(facts, 'refuses');
+    addFault(facts, 'the source refuses the filters of a question');
+    return [{ ...range, state: 'stuck' }];
+  }
+  if (answer.kind === 'overflow') return cutAbandoned(facts, range, answer.rows);
+  const inside = readRange(facts, range, question, answer);
+  if (inside === null) return null;
+  noteExcess(draft, range, inside.length);
+  facts.recent += answer.rows.filter((row) => answer.unheld.includes(row.id) && isRecent(facts, row)).length;
+  const shape = question.before === null ? 'after' : 'both';
+  facts[shape] = withAnswer(facts[shape], answer.rows.length, answer.bytes);
+  if (!isShort(facts, question, answer)) {
+    noteCut(draft, question, answer);
+    return cutAnswered(facts, range, question, answer, inside);
+  }
+  const missing = findUnexplained(facts, answer);
+  if (missing.length > 0) return suspect(draft, range, question, answer);
+  if (answer.weakEmpty) addReservation(facts, 'harmless', 'the source says "nothing" without an empty list');
+  return closeShort(facts, range, question, answer, inside);
+}
+
+/**
+ * True when no cap can have cut the answer off: it is empty, or it has less than half of the rows and bytes of the smallest page that
+ * may have been cut; one id fills no more than its own place.
+ */
+export function isShort(facts: Facts, question: Question, { rows, bytes }: Page): boolean {
+  if (rows.length === 0) return true;
+  if (question.from !== null && question.from === question.to && rows.some(({ id }) => id === question.from))
+    return true;
+  return isShortPage(facts, shapeOf(question), { rows: rows.length, bytes });
+}
+
+/** True when a page of so many rows and bytes cannot have been cut off, by what pages of its shape have shown. */
+export function isShortPage(facts: Facts, shape: Shape, page: { rows: number; bytes: number }): boolean {
+  const capacity = believed(facts, shape);
+  if (!isShortByRows(capacity, page.rows)) return false;
+  return hasByteRoom(facts, capacity, page.bytes) && (isEven(facts, capacity) || isSorted(facts));
+}
+
+function hasByteRoom(facts: Facts, capacity: Capacity, bytes: number): boolean {
+  return isShortByBytes(capacity, bytes, facts.largestRow, isEven(facts, capacity));
+}
+
+/** Known ids that the answer lacks and that are not yet known to be gone. */
+function findUnexplained(facts: Facts, page: Page): Page['missing'] {
+  return page.missing.filter(({ id }) => !facts.absent.includes(id) && !facts.vanished.includes(id));
+}
+
+/**
+ * An answer that is too short to have been cut off lacks known ids: the source has deleted them, or the answer is false. It closes
+ * nothing, each of the ids is asked alone, and then the question is asked again.
+ */
+function suspect(draft: Draft, range: Range, question: Question, page: Page): Range[] {
+  addSuspects(draft.facts, question, page);
+  const failures = range.failures + 1;
+  if (failures < mostFailures) return [{ ...range, failures, empty: null }];
+  addFault(draft.facts, 'answers keep lacking applications that the source shows elsewhere');
+  return [{ ...range, failures, state: 'stuck' }];
+}
+
+const mostFailures = 5;
+
+export function addSuspects(facts: Draft['facts'], question: Question, page: Page): void {
+  const known = new Set(facts.suspects.map(({ id }) => id));
+  const evidence = { rows: page.rows.length, bytes: page.bytes, shape: shapeOf(question) };
+  const fresh = findUnexplained(facts, page).filter(({ id }) => !known.has(id));
+  facts.suspects = [...facts.suspects, ...fresh.map(({ id, old }) => ({ id, old, ...evidence }))];
+}
+
+/** Closes the range of a short answer that nothing contradicts; where rows may be too large for a page, only up to the last one shown. */
+function closeShort(
+  facts: Draft['facts'],
+  range: Range,
+  question: Question,
+  page: Page,
+  inside: readonly Shown[],
+): Range[] {
+  const answer = { rows: page.rows.length, bytes: page.bytes };
+  const shape = shapeOf(question);
+  if (answer.rows === 0) {
+    if (needsConfirmation(facts, range)) return [{ ...range, empty: shape, expected: 0 }];
+    return [{ ...range, state: 'closed', answer, sorted: false }];
+  }
+  const falls = directionOf(facts) === 'descending';
+  const last = (falls ? inside[0] : inside.at(-1))?.position;
+  const isWhole = last !== undefined && last === (falls ? range.from : range.to);
+  const sorted = isSorted(facts) && isWhole;
+  const isSingle = range.from === range.to && inside.length > 0;
+  const capacity = believed(facts, shape);
+  const isPlain = isShortByRows(capacity, answer.rows) && isEven(facts, capacity);
+  const top = inside.at(-1)?.position;
+  if (isPlain && facts.rigor === 'poll' && range.to === null && top !== undefined && top < largestId) {
+    // A poll asks no witnesses, and a row that is too large for the page may follow the last one: what comes after it is asked.
+    const origin = { ...answer, shape, side: 'after', low: null, high: null } as const;
+    return [
+      { ...range, to: top, state: 'closed', answer, sorted },
+      { ...openRange(top + 1n, null), origin },
+    ];
+  }
+  if (isPlain || isSingle || sorted) return [{ ...range, state: 'closed', answer, sorted }];
+  if (last === undefined) return cutAnswered(facts, range, question, page, [...inside]);
+  const near = { ...range, state: 'closed', answer, sorted: true } as const;
+  const rest = openRange(falls ? range.from : last + 1n, falls ? last - 1n : range.to);
+  const origin = { ...answer, shape, side: falls ? ('before' as const) : ('after' as const), low: null, high: null };
+  return falls
+    ? [
+        { ...rest, origin },
+        { ...near, from: last },
+      ]
+    : [
+        { ...near, to: last },
+        { ...rest, origin },
+      ];
+}
+
+/**
+ * An empty answer is confirmed by another shape of question, except in a poll, and except between two ids that were shown where pages
+ * are so small that half of all answers are empty.
+ */
+function needsConfirmation(facts: Facts, range: Range): boolean {
+  if (facts.rigor === 'poll' || facts.axis === 'date' || range.empty !== null || range.from === range.to) return false;
+  if (isBetweenNeighbours(facts, range)) return false;
+  const isEnd = range.to === null || range.from <= facts.from || range.to === facts.to;
+  return isEnd || rowLimit(believed(facts, 'both')) >= smallPage;
+}
+
+/** In a sorted list the page that showed the ids on both sides of a range and none inside has said already that it is empty. */
+function isBetweenNeighbours(facts: Facts, { from, to, expected, origin }: Range): boolean {
+  if (origin === null || origin.low === null || origin.high === null || to === null || !isSorted(facts)) return false;
+  return expected === 0 && origin.low < from && to < origin.high;
+}
+
+/** Takes in what another shape of question says of a range that was answered empty. */
+export function learnConfirmation(draft: Draft, question: Question, answer: Answer): void {
+  const { facts } = draft;
+  const range = draft.ranges.find(
+    ({ state, from, empty }) => state === 'open' && empty !== null && from === question.from,
+  );
+  if (range === undefined) return;
+  const inside = answer.kind === 'refused' ? [] : answer.rows.filter(({ id }) => isInside(range, id));
+  if (inside.length === 0) {
+    replace(draft, range, [{ ...range, state: 'closed', answer: { rows: 0, bytes: 0 }, sorted: false }]);
+    return;
+  }
+  noteLate(facts, inside);
+  if (inside.some((row) => !isRecent(facts, row))) lower(draft, { rows: 0, bytes: 0, shape: range.empty ?? 'both' });
+  for (const row of inside) noteExtremes(facts, row);
+  const now = draft.ranges.find((other) => other.from === range.from) ?? range;
+  replace(draft, now, [{ ...openRange(range.from, range.to), expected: inside.length }]);
+}
+
+/** True when the row may have arrived while the sweep was under way. */
+function isRecent({ recentFrom }: Facts, { at }: Row): boolean {
+  return recentFrom !== null && at !== null && at >= recentFrom;
+}
+
+/** Rows that came to light where a range had been read: a recent one arrived meanwhile, an older one may have been hidden. */
+export function noteLate(facts: Draft['facts'], rows: readonly Row[]): void {
+  if (rows.every((row) => isRecent(facts, row))) return;
+  addReservation(facts, 'doubt', 'an application came to light in a range that had been read');
+}
+
+/** The positions that a page shows inside the range, distinct and rising; null when it shows what was not asked for. */
+function readRange(facts: Draft['facts'], range: Range, question: Question, page: Page): Shown[] | null {
+  const inside = new Map<bigint, number>();
+  if (facts.axis === 'date') noteShift(facts, question, page);
+  for (const row of page.rows) {
+    const position = positionOf(facts.axis, row);
+    if (position === null) continue;
+    if (isInside(range, position)) inside.set(position, (inside.get(position) ?? 0) + row.bytes);
+    else if (facts.axis === 'date') continue;
+    else if (position === question.after || position === question.before) noteInclusive(facts, question, position);
+    else return startWalk(facts, 'does not honour');
+    noteExtremes(facts, row);
+  }
+  return [...inside]
+    .map(([position, bytes]) => ({ position, bytes }))
+    .sort((a, b) => (a.position < b.position ? -1 : 1));
+}
+
+function noteInclusive(facts: Draft['facts'], question: Question, position: bigint): void {
+  const shape = shapeOf(question);
+  const side = position === question.after ? 'after' : 'before';
+  if (facts.inclusive[shape][side]) return;
+  facts.inclusive = { ...facts.inclusive, [shape]: { ...facts.inclusive[shape], [side]: true } };
+}
+
+/** On the date axis: what the shown dates say of the zone in which the source reads a bound. An hour is left for daylight saving. */
+function noteShift(facts: Draft['facts'], { after, before }: Question, { rows }: Page): void {
+  let { least, most } = facts.shift;
+  for (const { at } of rows) {
+    if (at === null) continue;
+    if (after !== null && at - after + 3600n < most) most = at - after + 3600n;
+    if (before !== null && at - before - 3600n > least) least = at - before - 3600n;
+  }
+  if (least > most || most < -dateSlackSeconds || least > dateSlackSeconds) {
+    addFault(facts, 'the source does not honour its date filters');
+    return;
+  }
+  facts.shift = { least, most };
+}
+
+/** More ids than the wider answer showed: that one was cut off, and the bound that moved acts before the cap. */
+function noteExcess(draft: Draft, range: Range, count: number): void {
+  const { facts } = draft;
+  const excess = count - range.expected;
+  // What an abandoned answer showed was not stored, so it counts as found only now.
+  facts.found += range.origin === null ? count : Math.max(0, excess);
+  if (range.origin !== null) noteChoice(draft, range, range.origin, excess > 0);
+  if (excess <= 0 || range.origin === null) return;
+  const { side, shape } = range.origin;
+  const direction = directionOf(facts);
+  // In a list without order even one more means that the wider page was not all there was.
+  if (direction === 'mixed' && range.to !== null) facts.cut = true;
+  // Otherwise one or two more are late commits or arrivals, not a page that was cut off.
+  const limit = rowLimit(believed(facts, shape));
+  if (limit >= smallPage && excess * 8 <= limit) return;
+  facts.cut = true;
+  if (side === 'after') facts.reachAfter = true;
+  else if (side === 'before') facts.reachBefore = true;
+  else if (side === 'inner') facts.reachInner = true;
+  lower(draft, range.origin);
+}
+
+/**
+ * What a part of an answer's range says of how its rows were chosen: by rising ids it left nothing out up to the highest id that it
+ * showed, by falling ids nothing down to the lowest.
+ */
+function noteChoice(draft: Draft, range: Range, { low, high }: Origin, isMore: boolean): void {
+  const { facts } = draft;
+  const isBelow = high !== null && range.to !== null && range.to <= high;
+  const isAbove = low !== null && range.from >= low;
+  const { ascending, descending } = facts.chosen;
+  const count = (before: number | null, isNear: boolean) =>
+    !isNear || before === null ? before : isMore ? null : before + 1;
+  facts.chosen = { ascending: count(ascending, isBelow), descending: count(descending, isAbove) };
+  const isBroken =
+    (ascending !== null && facts.chosen.ascending === null) ||
+    (descending !== null && facts.chosen.descending === null);
+  if (isBroken) reopen(draft);
+}
+
+/** A wide answer that lacks many known ids was cut off. */
+export function noteCut(draft: Draft, question: Question, page: Page): void {
+  const { facts } = draft;
+  const shape = shapeOf(question);
+  if (question.axis !== 'id' || shape === 'before' || page.rows.length === 0) return;
+  const missing = findUnexplained(facts, page);
+  if (missing.length > absentLimit(facts.heldBefore)) {
+    const ids = page.rows.map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1));
+    const [low, high] = [ids[0] as bigint, ids.at(-1) as bigint];
+    const isSkipped = (isNear: (id: bigint) => boolean) => missing.some(({ id }) => isNear(id));
+    const { ascending, descending } = facts.chosen;
+    facts.chosen = {
+      ascending: isSkipped((id) => id < high) ? null : ascending,
+      descending: isSkipped((id) => id > low) ? null : descending,
+    };
+    if (facts.chosen.ascending !== ascending || facts.chosen.descending !== descending) reopen(draft);
+  }
+  if (missing.length * 8 <= Math.min(rowLimit(facts[shape]), 504)) return;
+  lower(draft, { rows: page.rows.length, bytes: page.bytes, shape });
+}
+
+/** An answer of this size had been cut off: whatever was closed on more than half of it is open again. */
+export function lower(draft: Draft, cut: { rows: number; bytes: number; shape: 'after' | 'before' | 'both' }): void {
+  const { facts } = draft;
+  const shape = cut.shape === 'both' ? 'both' : 'after';
+  const capacity = facts[shape];
+  const before = rowLimit(capacity);
+  // Full by its bytes, its number of rows says nothing; half full by its bytes, neither.
+  const isFull = cut.rows > 0 && cut.bytes + facts.largestRow >= capacity.bytes * 0.95;
+  const isByRows = cut.rows * 2 >= capacity.rows;
+  const isByBytes = cut.rows > 0 && (cut.bytes + facts.largestRow) * 2 >= capacity.bytes;
+  if (!isByRows && !isByBytes) {
+    addReservation(facts, 'doubt', 'pages became shorter than half of what they were');
+  }
+  if (!isFull && (isByRows || !isByBytes)) facts[shape] = withCut(capacity, cut.rows);
+  const isUneven = facts.uneven || (facts.cutAt[shape] ?? cut.rows) !== cut.rows;
+  const isNews = isUneven !== facts.uneven || rowLimit(facts[shape]) < before;
+  facts.cutAt = { ...facts.cutAt, [shape]: cut.rows };
+  facts.uneven = isUneven;
+  if (isNews) reopen(draft);
+}
+
+/** Opens again what would not be closed by what is known now. */
+export function reopen(draft: Draft): void {
+  const { facts } = draft;
+  draft.ranges = draft.ranges.map((range) => {
+    if (range.state !== 'closed' || range.answer === null || range.answer.rows === 0 || range.from === range.to)
+      return range;
+    const { rows, bytes } = range.answer;
+    const shape = range.to === null ? ('after' as const) : ('both' as const);
+    const capacity = believed(facts, shape);
+    const isVouchedFor = isEven(facts, capacity) || (range.sorted && isSorted(facts));
+    if (isShortByRows(capacity, rows) && hasByteRoom(facts, capacity, bytes) && isVouchedFor) return range;
+    const origin = { rows, bytes, shape, side: 'whole' as const, low: null, high: null };
+    return { ...range, state: 'open' as const, expected: rows, origin, empty: null };
+  });
+}
+
+function cutAnswered(facts: Draft['facts'], range: Range, question: Question, page: Page, inside: Shown[]): Range[] {
+  const rows = page.rows.length;
+  const direction = directionOf(facts);
+  const shape = question.before === null ? 'after' : 'both';
+  const one = sizeOfPieces(facts, 'after');
+  const known = facts.both.rows > 0 || rows >= smallPage ? sizeOfPieces(facts, 'both') : { rows: 0, bytes: 0 };
+  // Nothing new: the list does not go on here, and every piece must fit, the open end too.
+  const isRead = range.expected >= inside.length;
+  const size =
+    isRead && range.to === null
+      ? {
+          rows: Math.min(known.rows, facts.both.rows > 0 ? one.rows : known.rows),
+          bytes: Math.min(known.bytes, one.bytes),
+        }
+      : known;
+  // Narrower than what is not known of the zone, a smaller range on the date axis asks the same question.
+  const blur = facts.shift.most - facts.shift.least;
+  const isNarrow = facts.axis === 'date' && range.to !== null && range.to - range.from < blur / 4n;
+  const [low, high] = [inside[0]?.position ?? null, inside.at(-1)?.position ?? null];
+  const origin = { rows, bytes: page.bytes, shape, low, high } as const;
+  const far = isRead ? null : farEnd(facts, range, page);
+  const cutting = { direction, size, goesOn: !isRead, far, origin };
+  const betweenIds = { ...cutting, direction: 'mixed', size: { rows: 0, bytes: 0 } } as const;
+  const cut = isNarrow ? null : (cutRange(range, inside, cutting) ?? cutRange(range, inside, betweenIds));
+  if (cut !== null) return cut;
+  // Only the bounds came back and filled the page: the same range, asked by stepping over them.
+  const step = {
+    after: range.step.after || page.rows.some(({ id }) => id === question.after),
+    before: range.step.before || page.rows.some(({ id }) => id === question.before),
+  };
+  const next = { ...range, step: facts.axis === 'id' ? step : range.step };
+  if (inside.length === 0 && !isSameQuestion(rangeQuestion(facts, next), { ...question, purpose: 'range' })) {
+    // Whether the source includes that bound every time, no further question can tell: the pages to come say whether it matters.
+    const most = facts.boundsOnly[shape];
+    const pageSize = { rows: Math.max(rows, most?.rows ?? 0), bytes: Math.max(page.bytes, most?.bytes ?? 0) };
+    facts.boundsOnly = { ...facts.boundsOnly, [shape]: pageSize };
+    return [next];
+  }
+  return [{ ...range, state: 'stuck' }];
+}
+
+/** Where a list in order goes on: its last rows. A single straggler among them must not stand for the whole. */
+function farEnd(facts: Facts, range: Range, page: Page): bigint | null {
+  if (directionOf(facts) === 'mixed' || facts.rising === 0 || facts.falling === 0) return null;
+  const last: bigint[] = [];
+  for (let i = page.rows.length - 1; i >= 0 && last.length < 5; i--) {
+    const position = positionOf(facts.axis, page.rows[i] as Row);
+    if (position !== null && isInside(range, position)) last.push(position);
+  }
+  return last.sort((a, b) => (a < b ? -1 : 1))[last.length >> 1] ?? null;
+}
+
+/** A cut point needs no trust, so the beginning of an abandoned answer may give it; none of it is stored, so all of it is read again. */
+function cutAbandoned(facts: Facts, range: Range, rows: readonly Row[]): Range[] {
+  if (range.from === range.to) return [{ ...range, state: 'stuck' }];
+  const positions = rows.map((row) => positionOf(facts.axis, row)).filter((position) => position !== null);
+  const inside = [...new Set(positions.filter((position) => isInside(range, position)))].sort((a, b) =>
+    a < b ? -1 : 1,
+  );
+  const known = sizeOfPieces(facts, 'both').rows;
+  // Four fifths of what was seen should fit the budget, and show how much a page can hold.
+  const wanted = facts.both.rows > 0 ? known : Math.floor(inside.length * 0.8);
+  const every = Math.max(1, Math.min(wanted, inside.length - 1));
+  const cuts = inside.filter((_, index) => index % every === every - 1).slice(0, 15);
+  const usable = cuts.filter((cut) => range.to === null || cut < range.to);
+  const blind = range.to === null ? range.from * 2n + 1024n : (range.from + range.to) / 2n;
+  const pieces: Range[] = [];
+  let { from } = range;
+  for (const cut of usable.length > 0 ? usable : [blind]) {
+    if (cut < from) continue;
+    pieces.push(openRange(from, cut));
+    from = cut + 1n;
+  }
+  return [...pieces, openRange(from, range.to)];
+}
+
+/** Both filters together are not honoured: the list is walked by one. */
+function startWalk(facts: Draft['facts'], does: string): null {
+  facts.walk = beginWalk(facts.from, facts.to, facts, `the source ${does} afterid and beforeid together`);
+  return null;
+}
+
+function noteExtremes(facts: Draft['facts'], { id, at }: Pick<Row, 'id' | 'at'>): void {
+  if (facts.lowest === null || id < facts.lowest) facts.lowest = id;
+  if (facts.highest === null || id > facts.highest) facts.highest = id;
+  if (at === null) return;
+  if (facts.earliestAt === null || at < facts.earliestAt) facts.earliestAt = at;
+  if (facts.latestAt === null || at > facts.latestAt) facts.latestAt = at;
+}

@@ -1,0 +1,244 @@
+// Everything a sweep has to remember between two questions, as plain values that can be stored after each answer and read back.
+// `facts` is small and changes with every answer; `ranges` are many, and an answer replaces only a few of them.
+
+import { type Capacity, unknownCapacity } from './capacity.ts';
+import { type Direction, fewestPairs } from './order.ts';
+import { type Axis, positionOf, type Question, type Row, type Shape } from './question.ts';
+import type { Range } from './range.ts';
+import type { Walk } from './walk.ts';
+
+/** A sweep between two questions. */
+export interface State {
+  readonly facts: Facts;
+  /** In rising order, without overlap; positions in none of them are ids that a whole answer showed. */
+  readonly ranges: readonly Range[];
+}
+
+/** Why a sweep is worth less than a proof. harmless: nothing speaks against completeness. doubt: something does. */
+export interface Reservation {
+  readonly risk: 'harmless' | 'doubt';
+  readonly reason: string;
+}
+
+/** A known id that a short answer lacked, to be asked alone, and the answer that lacked it. */
+export interface Suspect {
+  readonly id: bigint;
+  readonly old: boolean;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly shape: Shape;
+}
+
+/** What was learned so far. It holds for this sweep only. */
+export interface Facts {
+  readonly axis: Axis;
+  readonly from: bigint;
+  readonly to: bigint | null;
+  /** A proof asks witnesses and confirms empty answers; a poll does neither. */
+  readonly rigor: 'proof' | 'poll';
+  readonly requests: number;
+  /** Most requests; null leaves the bound to the applications found. */
+  readonly requestLimit: number | null;
+  /** Applications found in the range so far. */
+  readonly found: number;
+  /** Of these, applications that may have arrived while the sweep was under way. */
+  readonly recent: number;
+  /** Applications stored in the range before the sweep. */
+  readonly heldBefore: number;
+  /** Applications submitted from this second on may have arrived while the sweep was under way; null where no clock is given. */
+  readonly recentFrom: bigint | null;
+  /** Chooses the random places of the audits. */
+  readonly seed: number;
+  /** Pages asked for with a lower bound alone and with both bounds may be cut at different sizes, so each shape earns its own trust. */
+  readonly after: Capacity;
+  readonly both: Capacity;
+  /** Bytes of the largest row that was shown. */
+  readonly largestRow: number;
+  /** Rows shown in all, and their bytes. */
+  readonly shown: { readonly rows: number; readonly bytes: number };
+  /** The page size was brought along from an earlier sweep. */
+  readonly borrowed: boolean;
+  /** The bound itself came back, by the shape of the question. */
+  readonly inclusive: Readonly<Record<Shape, { readonly after: boolean; readonly before: boolean }>>;
+  /** The largest page that held only the bounds of its question, by its shape; null while there was none. */
+  readonly boundsOnly: Readonly<Record<'after' | 'both', { readonly rows: number; readonly bytes: number } | null>>;
+  /** Adjacent pairs in which pages rose and fell. */
+  readonly rising: number;
+  readonly falling: number;
+  /** Parts of answers that agree with rows being chosen by rising and by falling ids; null once a part contradicts it. */
+  readonly chosen: { readonly ascending: number | null; readonly descending: number | null };
+  /** Rows of the last answer of a shape that is known to have been cut off; null while none is. */
+  readonly cutAt: { readonly after: number | null; readonly both: number | null };
+  /** Answers were cut off at different lengths. */
+  readonly uneven: boolean;
+  /** Which filters were seen to act before the cap: ids came to light because that bound alone was moved. */
+  readonly reachAfter: boolean;
+  readonly reachBefore: boolean;
+  /** Many ids came to light when both bounds were moved: one of the two filters acts before the cap. */
+  readonly reachInner: boolean;
+  /** Some answer is known to have been cut off. */
+  readonly cut: boolean;
+  /** Rows of the longest page of all, whatever it was asked for. */
+  readonly longest: number;
+  readonly lowest: bigint | null;
+  readonly highest: bigint | null;
+  readonly earliestAt: bigint | null;
+  readonly latestAt: bigint | null;
+  /** How many seconds later the source reads a date than it was meant, at least and at most. */
+  readonly shift: { readonly least: bigint; readonly most: bigint };
+  /** Why the sweep can be assumed at best. */
+  readonly reservations: readonly Reservation[];
+  /** Why the sweep proves nothing. */
+  readonly faults: readonly string[];
+  readonly suspects: readonly Suspect[];
+  /** Ids stored before the sweep that did not come back when asked alone. */
+  readonly absent: readonly bigint[];
+  /** Ids that this sweep saw and that did not come back when asked alone. */
+  readonly vanished: readonly bigint[];
+  /** Null until every range is closed. */
+  readonly witnesses: readonly Question[] | null;
+  readonly walk: Walk | null;
+}
+
+type Given = Pick<Facts, 'axis' | 'from' | 'to' | 'rigor' | 'requestLimit' | 'heldBefore' | 'recentFrom' | 'seed'>;
+
+/** A page size that an earlier sweep has seen. */
+export interface KnownCapacity {
+  readonly count: number;
+  readonly bytes: number;
+  readonly largestRow: number;
+  /** The order in which rows are chosen and shown, by ids; mixed where they are not. */
+  readonly order: Direction;
+  /** Pages are cut off at different lengths. */
+  readonly uneven: boolean;
+}
+
+/** Every reading of "Australian Eastern Standard time", with room. */
+export const dateSlackSeconds = 26n * 3600n;
+
+/** The facts of a sweep that has asked nothing. */
+export function createFacts(given: Given, known: KnownCapacity | null): Facts {
+  const capacity = known === null ? unknownCapacity : { rows: known.count, bytes: known.bytes, cutRows: null };
+  const neither = { after: false, before: false };
+  return {
+    ...given,
+    requests: 0,
+    found: 0,
+    recent: 0,
+    after: capacity,
+    both: capacity,
+    largestRow: known?.largestRow ?? 0,
+    shown: { rows: 0, bytes: 0 },
+    borrowed: known !== null,
+    inclusive: { after: neither, before: neither, both: neither },
+    boundsOnly: { after: null, both: null },
+    rising: known?.order === 'ascending' ? fewestPairs : 0,
+    falling: known?.order === 'descending' ? fewestPairs : 0,
+    chosen: { ascending: 0, descending: 0 },
+    cutAt: { after: null, both: null },
+    uneven: known?.uneven ?? false,
+    reachAfter: false,
+    reachBefore: false,
+    reachInner: false,
+    cut: false,
+    longest: 0,
+    lowest: null,
+    highest: null,
+    earliestAt: null,
+    latestAt: null,
+    shift: { least: -dateSlackSeconds, most: dateSlackSeconds },
+    reservations: [],
+    faults: [],
+    suspects: [],
+    absent: [],
+    vanished: [],
+    witnesses: null,
+    walk: null,
+  };
+}
+
+/** A step in the making: facts may be set, ranges are replaced. */
+export interface Draft {
+  readonly facts: { -readonly [K in keyof Facts]: Facts[K] };
+  ranges: readonly Range[];
+}
+
+/** Counts in which order neighbours came, and what the largest row is. */
+export function noteRows(facts: Draft['facts'], rows: readonly Row[]): void {
+  let last: bigint | null = null;
+  const bytes = rows.reduce((sum, row) => sum + row.bytes, facts.shown.bytes);
+  facts.shown = { rows: facts.shown.rows + rows.length, bytes };
+  for (const row of rows) {
+    if (row.bytes > facts.largestRow) facts.largestRow = row.bytes;
+    const position = positionOf(facts.axis, row);
+    if (position === null) continue;
+    if (last !== null && position > last) facts.rising++;
+    if (last !== null && position < last) facts.falling++;
+    last = position;
+  }
+}
+
+/** True when every page came in the order in which its rows were chosen, as far as answers show: it is complete up to its last row. */
+export function isSorted({ rising, falling, chosen }: Facts): boolean {
+  if (rising + falling < fewestPairs || Math.min(rising, falling) > 0) return false;
+  return (falling === 0 ? chosen.ascending : chosen.descending) !== null;
+}
+
+/** How much of the range is read, from 0 to 1, as far as it can be told; null before the first id is seen. */
+export function shareRead({ facts, ranges }: State): number | null {
+  const top = facts.to ?? facts.highest;
+  if (top === null || top < facts.from || facts.walk !== null) return null;
+  let open = 0n;
+  for (const range of ranges) {
+    if (range.state === 'closed' || range.from > top) continue;
+    open += (range.to === null || range.to > top ? top : range.to) - range.from + 1n;
+  }
+  return 1 - Number(open) / Number(top - facts.from + 1n);
+}
+
+/** Text for a jsonb column, of facts or of a range; ids stay exact. */
+export function encode(value: Facts | Range): string {
+  return JSON.stringify(value, (_, member: unknown) => (typeof member === 'bigint' ? `${member}n` : member));
+}
+
+/** The facts that `encode` wrote. */
+export function decodeFacts(text: string): Facts {
+  return JSON.parse(text, revive) as Facts;
+}
+
+/** The range that `encode` wrote. */
+export function decodeRange(text: string): Range {
+  return JSON.parse(text, revive) as Range;
+}
+
+function revive(_: string, member: unknown): unknown {
+  return typeof member === 'string' && /^-?\d+n$/.test(member) ? BigInt(member.slice(0, -1)) : member;
+}
+
+/** Which ranges an answer replaced: few, so that storing a step is cheap. */
+export function findChanges(before: State, after: State): { readonly dropped: Range[]; readonly added: Range[] } {
+  const old = new Set(before.ranges);
+  const now = new Set(after.ranges);
+  return {
+    dropped: before.ranges.filter((range) => !now.has(range)),
+    added: after.ranges.filter((range) => !old.has(range)),
+  };
+}
+
+/** Puts pieces in the place of a range. */
+export function replace(draft: Draft, old: Range, pieces: readonly Range[]): void {
+  const at = draft.ranges.indexOf(old);
+  const sorted = [...pieces].sort((a, b) => (a.from < b.from ? -1 : 1));
+  draft.ranges = draft.ranges.toSpliced(at, 1, ...sorted);
+}
+
+/** Notes why the sweep proves nothing. */
+export function addFault(facts: Draft['facts'], reason: string): void {
+  if (!facts.faults.includes(reason)) facts.faults = [...facts.faults, reason];
+}
+
+/** Notes why the sweep can be assumed at best. */
+export function addReservation(facts: Draft['facts'], risk: Reservation['risk'], reason: string): void {
+  if (facts.reservations.some((one) => one.reason === reason)) return;
+  facts.reservations = [...facts.reservations, { risk, reason }];
+}

@@ -1,0 +1,122 @@
+// The questions that are asked when all ranges are closed, to catch what a range question may have hidden: other shapes, other places,
+// random splits and dates. They close nothing; they can only contradict.
+
+import { directionOf } from './order.ts';
+import type { Question } from './question.ts';
+import { largestId, type Range } from './range.ts';
+import { dateSlackSeconds, type Facts } from './sweep-state.ts';
+
+/** Closed ranges that a sweep asks again, split at a random position. */
+const auditsPerSweep = 6;
+
+/** Before any job board: a date filter that leaves nobody out. */
+const longAgo = 0n;
+
+/** Plans the witnesses of a sweep whose ranges are all closed. */
+export function planWitnesses(facts: Facts, ranges: readonly Range[]): Question[] {
+  const { lowest, highest, from, to } = facts;
+  const questions: Question[] = [];
+  const add = (question: Question) => {
+    const isThere = questions.some(
+      (other) =>
+        other.after === question.after &&
+        other.before === question.before &&
+        other.axis === question.axis &&
+        other.since === question.since,
+    );
+    if (!isThere) questions.push(question);
+  };
+  const addId = (after: bigint | null, before: bigint | null, since: bigint | null = null) =>
+    add(witness(facts, after, before, since));
+  if (lowest !== null) addId(null, lowest);
+  if (highest !== null && highest < largestId && to === null) addId(highest, null);
+  // The widest question once more: a list in another order on every request shows itself.
+  if (ranges.length > 1) addId(from - 1n, to === null ? null : to + 1n);
+  // A source that shows a recent window unless a date is sent shows what lies below it now.
+  if (lowest !== null && lowest > from) addId(from - 1n, lowest, longAgo);
+  for (const probe of beyondTheEdges(facts)) addId(...probe);
+  for (const [after, before] of places(facts, ranges)) addId(after, before);
+  for (const audit of auditQuestions(facts, ranges)) add(audit);
+  for (const date of dateQuestions(facts)) add(date);
+  return questions;
+}
+
+function witness(facts: Facts, after: bigint | null, before: bigint | null, since: bigint | null): Question {
+  const from = after === null ? facts.from : after + 1n;
+  const to = before === null ? facts.to : before - 1n;
+  return { axis: 'id', purpose: 'witness', from, to, after, before, since };
+}
+
+/** A page of deleted rows, or one row that never fits, hides what follows it from the last id on: ask further on, up to ten pages. */
+function beyondTheEdges({ lowest, highest, from, to, found, longest }: Facts): [bigint | null, bigint | null][] {
+  // Where next to nothing came, no id tells how far apart ids lie.
+  if (lowest === null || highest === null || found < 2) {
+    const after = highest ?? from - 1n;
+    return to === null ? [1_000n, 1_000_000n, 1_000_000_000n].map((far) => [after + far, null]) : [];
+  }
+  const pageSpan = ((highest - lowest) * BigInt(Math.max(1, longest))) / BigInt(found) + 1n;
+  const probes: [bigint | null, bigint | null][] = [];
+  for (const far of [1n, pageSpan / 16n + 1n, pageSpan, 10n * pageSpan]) {
+    if (to === null && highest + far < largestId) probes.push([highest + far, null]);
+    if (lowest - far > from) probes.push([null, lowest - far]);
+  }
+  return probes;
+}
+
+/** One filter at places inside. Without order any place may hide something; in a sorted list only its edges. */
+function places(facts: Facts, ranges: readonly Range[]): [bigint | null, bigint | null][] {
+  const count = directionOf(facts) === 'mixed' ? 6 : 2;
+  const found: [bigint | null, bigint | null][] = [];
+  for (let nth = 1; nth <= count && ranges.length > count; nth++) {
+    const range = ranges[Math.floor((nth * ranges.length) / (count + 1))] as Range;
+    if (nth % 2 === 1) found.push([range.from - 1n, null]);
+    else if (range.to !== null) found.push([null, range.to + 1n]);
+  }
+  return found;
+}
+
+/** Random audits: a closed range is split at a random position, and both parts are asked, one with both bounds and one with one. */
+function auditQuestions(facts: Facts, ranges: readonly Range[]): Question[] {
+  const { highest } = facts;
+  const filled = ranges.filter(({ answer }) => answer !== null && answer.rows > 0);
+  const random = createRandom(facts.seed);
+  const questions: Question[] = [];
+  for (let nth = 0; nth < auditsPerSweep && filled.length > 0 && highest !== null; nth++) {
+    const range = filled[Math.floor(random() * filled.length)] as Range;
+    const end = range.to ?? highest;
+    if (end <= range.from) continue;
+    const split = range.from + BigInt(Math.floor(random() * Number(end - range.from)));
+    questions.push(witness(facts, range.from - 1n, split + 1n, null), witness(facts, split, null, null));
+  }
+  return questions;
+}
+
+/** Numbers from 0 to 1 that a seed decides, so that a sweep that is read back plans the same audits. */
+function createRandom(seed: number): () => number {
+  let state = (seed ^ 0x9e3779b9) >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+/**
+ * Beyond both edges by more than any reading of the time zone nothing may come back. Where no answer is known to have been cut off, the
+ * account may be one page of a larger list whose id filters act after the cap: then the edges themselves are asked, in the three
+ * usual readings of a date without a zone.
+ */
+function dateQuestions({ earliestAt, latestAt, cut, from, to }: Facts): Question[] {
+  const shared = { axis: 'date', purpose: 'witness', from: null, to: null, since: null } as const;
+  const questions: Question[] = [];
+  if (latestAt === null && from <= 1n && to === null) questions.push({ ...shared, after: longAgo, before: null });
+  if (earliestAt !== null) questions.push({ ...shared, after: null, before: earliestAt - dateSlackSeconds });
+  if (latestAt !== null) questions.push({ ...shared, after: latestAt + dateSlackSeconds, before: null });
+  if (cut || earliestAt === null || latestAt === null) return questions;
+  for (const hours of [0n, 10n, 11n]) {
+    questions.push({ ...shared, after: null, before: earliestAt - hours * 3600n });
+    questions.push({ ...shared, after: latestAt - hours * 3600n, before: null });
+  }
+  return questions;
+}

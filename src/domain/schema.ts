@@ -1,0 +1,43 @@
+// How the database's schema compares with the one that this version needs, in the words that every command uses.
+
+import { SchemaTrouble } from './trouble.ts';
+
+export interface Schema {
+  /** behind, absent: migrations of this version are missing. ahead: a newer version has migrated it. */
+  readonly state: 'current' | 'behind' | 'ahead' | 'absent';
+  /** The version of Intake that migrated it last, where that is known. */
+  readonly migratedBy: string | null;
+}
+
+/** The state and what to do about it, as the end of a sentence. */
+export function describeSchema({ state, migratedBy }: Schema): string {
+  switch (state) {
+    case 'current':
+      return 'current';
+    case 'behind':
+      return 'behind: run intake migrate';
+    case 'absent':
+      return 'absent: the worker will create it';
+    case 'ahead':
+      return `ahead: use ${migratedBy === null ? 'the version that migrated it' : `version ${migratedBy}`} or newer`;
+  }
+}
+
+/** For a command that needs this version's schema and must not change it. */
+export function toSchemaTrouble(schema: Schema): SchemaTrouble {
+  const { state, migratedBy } = schema;
+  if (state === 'ahead') {
+    return new SchemaTrouble(
+      'The database was migrated by a newer version of Intake.',
+      migratedBy === null
+        ? 'Use the version that migrated it, or a newer one.'
+        : `Use version ${migratedBy} of Intake or newer.`,
+    );
+  }
+  return new SchemaTrouble(
+    state === 'absent' ? 'The database has no schema of Intake yet.' : 'The schema is behind this version of Intake.',
+    state === 'absent'
+      ? 'Run `intake migrate`; worker, sync and backfill create it as well.'
+      : 'Run `intake migrate`, or use the version that the workers run.',
+  );
+}
