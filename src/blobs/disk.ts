@@ -26,7 +26,7 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
   const requireFolder = () => stat(aside);
 
   await guard('opened', async () => {
-    await mkdir(aside, { recursive: true, mode: folderMode });
+    await makeFolder(aside);
     await sweepAside(aside);
   });
 
@@ -72,7 +72,10 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
         }
         // Erased must stay erased after a power cut.
         for (const each of new Set(paths.map((path) => dirname(path)))) await syncFolder(each).catch(ignore('ENOENT'));
+        return { keptVersions: 0 };
       }),
+
+    loadKeeping: async () => ({ versions: false, locks: false }),
 
     async *list(prefix, signal) {
       const below = join(root, parseBlobFolder(prefix));
@@ -110,7 +113,10 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
 /** What a folder's disk can still take from this process. */
 export async function loadFreeBytes(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder).catch((error: NodeJS.ErrnoException) => {
-    throw new Trouble('ours', `The free space of ${folder} could not be measured (${error.code}).`, { cause: error });
+    throw new Trouble('ours', `The free space of ${folder} could not be measured (${error.code}).`, {
+      at: 'storage',
+      cause: error,
+    });
   });
   return bavail * bsize;
 }
@@ -153,12 +159,30 @@ async function place(from: string, to: string): Promise<void> {
     await rename(from, to);
   } catch (error) {
     if (!isCode(error, 'ENOENT')) throw error;
-    const first = await mkdir(folder, { recursive: true, mode: folderMode });
+    const first = await makeFolder(folder);
     // A new folder is itself an entry that must be on the platter.
     for (let made = folder; first && made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
     await rename(from, to);
   }
   await syncFolder(folder);
+}
+
+/**
+ * Makes a folder and those above it; answers the first that was new. Node's own way, `recursive`, never ends where a folder can be made
+ * neither by itself nor with its parents, as in /proc, and keeps the process from ending.
+ */
+async function makeFolder(path: string): Promise<string | undefined> {
+  try {
+    await mkdir(path, { mode: folderMode });
+    return path;
+  } catch (error) {
+    if (isCode(error, 'EEXIST') && (await stat(path)).isDirectory()) return undefined;
+    if (!isCode(error, 'ENOENT') || dirname(path) === path) throw error;
+  }
+  const first = await makeFolder(dirname(path));
+  // Another process may make it at the same time.
+  await mkdir(path, { mode: folderMode }).catch(ignore('EEXIST'));
+  return first ?? path;
 }
 
 async function syncFolder(path: string): Promise<void> {
@@ -257,7 +281,10 @@ async function guard<T>(verb: string, work: () => Promise<T>): Promise<T> {
 function toTrouble(verb: string, error: unknown): unknown {
   if (!isSystemError(error)) return error;
   const full = isCode(error, 'ENOSPC', 'EDQUOT') ? ' The disk is full.' : '';
-  return new Trouble('ours', `The folder of BLOBS_URL could not be ${verb} (${error.code}).${full}`, { cause: error });
+  return new Trouble('ours', `The folder of BLOBS_URL could not be ${verb} (${error.code}).${full}`, {
+    at: 'storage',
+    cause: error,
+  });
 }
 
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {

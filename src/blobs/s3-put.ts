@@ -26,7 +26,8 @@ export function createPut(client: S3Client, withChecksum: boolean): Put {
   return async ({ name, ...target }, body, facts, options) => {
     const ifAbsent = target.IfNoneMatch !== undefined;
     const answer = body instanceof Uint8Array ? await direct.put(name, body, facts, { ...options, ifAbsent }) : null;
-    if (answer === 'occupied') throw new Trouble('ours', 'The store holds something of this name.', { status: 412 });
+    if (answer === 'occupied')
+      throw new Trouble('ours', 'The store holds something of this name.', { at: 'storage', status: 412 });
     if (answer) return answer;
     const command = toPutCommand(target, body, facts, withChecksum);
     direct.learn(command, name);

@@ -1,13 +1,18 @@
 // What a store's refusal means for us. Only the store's error code and status are told, never its message or the request: those may hold
 // names, keys and signed addresses.
 
-import { Trouble } from '../domain/trouble.ts';
+import { toCertificateProblem } from '../domain/server-certificate.ts';
+import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
 
 /** Any error of the SDK as Trouble. A storage that cannot take bytes is `ours`: it spends no download's attempt. */
-export function toTrouble(error: unknown, bucket: string): Trouble {
+export function toTrouble(error: unknown, bucket: string, address = 'AWS'): Trouble {
   if (error instanceof Trouble) return error;
   const { name, code, status, retryAfterMs } = toFacts(error);
-  const facts = { ...(status ? { status } : {}), ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+  const facts = {
+    at: 'storage' as const,
+    ...(status ? { status } : {}),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  };
   const said = status ? `${name || 'no code'}, ${status}` : code || name || 'no answer';
 
   if (name === 'NoSuchBucket') {
@@ -15,7 +20,7 @@ export function toTrouble(error: unknown, bucket: string): Trouble {
   }
   if (name === 'NoSuchKey' || status === 404) return new Trouble('missing', 'This blob is not in the store.', facts);
   if (throttles.has(name) || status === 429 || status === 503) {
-    return new Trouble('throttled', `The store asks for fewer requests (${said}).`, facts);
+    return new Trouble('throttled', `The store at ${address} asks for fewer requests (${said}).`, facts);
   }
   if (mismatches.has(name)) {
     return new Trouble('mismatch', `The store received other bytes than those that were hashed (${said}).`, facts);
@@ -27,6 +32,7 @@ export function toTrouble(error: unknown, bucket: string): Trouble {
     return new Trouble(
       'ours',
       'There are no credentials for the store: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
+      facts,
     );
   }
   if (status === 401 || status === 403 || name === 'AccessDenied') {
@@ -36,8 +42,10 @@ export function toTrouble(error: unknown, bucket: string): Trouble {
       facts,
     );
   }
-  if (status === undefined) return new Trouble('ours', `The store cannot be reached (${said}).`, facts);
-  return new Trouble('ours', `The store failed (${said}).`, facts);
+  const problem = toCertificateProblem(code, address, 'file in NODE_EXTRA_CA_CERTS');
+  if (problem !== null) return new CertificateTrouble('storage', `S3_ENDPOINT: ${problem} (${code}).`);
+  if (status === undefined) return new Trouble('ours', `The store at ${address} cannot be reached (${said}).`, facts);
+  return new Trouble('ours', `The store at ${address} failed (${said}).`, facts);
 }
 
 const throttles = new Set(['SlowDown', 'Throttling', 'ThrottlingException', 'RequestLimitExceeded', 'TooManyRequests']);
@@ -76,4 +84,10 @@ function toWord(text: unknown): string {
 /** The store is there, and this object is not. */
 export function isMissing(error: unknown): boolean {
   return error instanceof Trouble && error.kind === 'missing';
+}
+
+/** The store is there, and does not answer this kind of question, or not to us. */
+export function isUnknownQuestion(error: unknown): boolean {
+  if (!(error instanceof Trouble) || error.status === undefined || error.kind === 'throttled') return false;
+  return error.status === 501 || (error.status >= 400 && error.status < 500 && !/no bucket/.test(error.message));
 }

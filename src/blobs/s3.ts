@@ -3,9 +3,9 @@
 
 import { createHash, randomUUID } from 'node:crypto';
 import {
-  DeleteObjectCommand,
-  DeleteObjectsCommand,
+  GetBucketVersioningCommand,
   GetObjectCommand,
+  GetObjectLockConfigurationCommand,
   HeadBucketCommand,
   HeadObjectCommand,
   ListObjectsV2Command,
@@ -25,8 +25,9 @@ import {
 } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { createAnswerTrust } from './s3-answers.ts';
+import { createDelete } from './s3-delete.ts';
 import { createPut } from './s3-put.ts';
-import { isMissing, toTrouble } from './s3-trouble.ts';
+import { isMissing, isUnknownQuestion, toTrouble } from './s3-trouble.ts';
 
 export interface S3Settings {
   readonly bucket: string;
@@ -39,6 +40,8 @@ export interface S3Settings {
   readonly checksums: S3Checksums;
   /** As the store's x-amz-server-side-encryption takes it; undefined leaves it to the bucket. */
   readonly sse?: 'AES256' | 'aws:kms' | undefined;
+  /** The key of `aws:kms`; undefined: the account's default. */
+  readonly kmsKeyId?: string | undefined;
   /** Kept open and used again: as many as there are puts at once. */
   readonly connections: number;
   /** No byte for this long ends a try. */
@@ -54,7 +57,18 @@ export type S3Checksums = 'WHEN_REQUIRED' | 'WHEN_SUPPORTED' | 'OFF';
 /** Makes the client; nothing is asked of the store yet. */
 export function openS3Blobs(settings: S3Settings): BlobStore {
   const { bucket, checksums } = settings;
-  const client = createClient(settings);
+  const address = settings.endpoint === undefined ? 'AWS' : toAddress(settings.endpoint);
+  const client = createClient(settings, 3);
+  /** A delete is asked for once: one that was not answered may still be carried out after a second one was. */
+  const deleter = createClient(settings, 1);
+  const deleteObjects = createDelete({
+    client,
+    deleter,
+    bucket,
+    ask,
+    inBulk: checksums !== 'OFF',
+    parallel: settings.connections,
+  });
   const putObject = createPut(client, checksums !== 'OFF');
   const prefix = settings.prefix.replace(/^\/+|\/+$/g, '');
   const toName = (path: string) => (prefix ? `${prefix}/${path}` : path);
@@ -73,7 +87,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       return await question({ abortSignal: signal });
     } catch (error) {
       signal.throwIfAborted();
-      throw toTrouble(error, bucket);
+      throw toTrouble(error, bucket, address);
     }
   }
 
@@ -90,6 +104,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       name: path,
       ...(mode === 'ifAbsent' && conditional ? { IfNoneMatch: '*' } : {}),
       ...(settings.sse ? { ServerSideEncryption: settings.sse } : {}),
+      ...(settings.kmsKeyId ? { SSEKMSKeyId: settings.kmsKeyId } : {}),
     };
     try {
       const written = await ask(signal, (options) => putObject(input, body, facts, options));
@@ -102,6 +117,19 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       }
       // 412: it is there. 409 and NoSuchKey: another put or a delete of the same name was under way.
       if (error.status === 412 || error.status === 409 || error.kind === 'missing') return 'occupied';
+      throw error;
+    }
+  }
+
+  /** A question that a store need not know, nor answer to us; null where it does not. */
+  async function look<T>(
+    signal: AbortSignal,
+    question: (options: { abortSignal: AbortSignal }) => Promise<T>,
+  ): Promise<T | null> {
+    try {
+      return await ask(signal, question);
+    } catch (error) {
+      if (isUnknownQuestion(error)) return null;
       throw error;
     }
   }
@@ -135,7 +163,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       yield* Body as AsyncIterable<Uint8Array>;
     } catch (error) {
       signal.throwIfAborted();
-      throw toTrouble(error, bucket);
+      throw toTrouble(error, bucket, address);
     }
   }
 
@@ -145,16 +173,21 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     proof: 'record' | 'sha256' | 'bytes',
     signal: AbortSignal,
   ): Promise<BlobCondition> {
+    if (proof === 'bytes') return await verifyBytes(parseBlobKey(key), facts, signal);
     const found = await head(parseBlobKey(key), signal);
     if (!found) return 'missing';
     if (found.sizeBytes !== facts.sizeBytes) return 'damaged';
     if (found.sha256 !== undefined && found.sha256 !== facts.sha256) return 'damaged';
-    if (proof === 'record' || (proof === 'sha256' && found.sha256 !== undefined)) return 'intact';
+    if (proof === 'record' || found.sha256 !== undefined) return 'intact';
+    return await verifyBytes(key, facts, signal);
+  }
+
+  /** One request: what the bytes are says more than any record of them. */
+  async function verifyBytes(key: string, facts: BlobFacts, signal: AbortSignal): Promise<BlobCondition> {
     const hash = createHash('sha256');
     try {
       for await (const chunk of read(key, signal)) hash.update(chunk);
     } catch (error) {
-      // Deleted since the look at it: an erasure, say, beside whoever verifies.
       if (isMissing(error)) return 'missing';
       throw error;
     }
@@ -182,10 +215,12 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       }
       const isSaid = sent !== 'occupied' && sent.sha256 === facts.sha256;
       if (isSaid && answers.isBelieved(Math.random())) return 'stored';
-      const condition = await verify(key, facts, 'sha256', signal);
+      // A store that answers without a sum has none in its record either: the bytes are read, and the record is not asked for.
+      const hasSum = sent !== 'occupied' && sent.sha256 !== undefined;
+      const condition = await verify(key, facts, hasSum ? 'sha256' : 'bytes', signal);
       if (isSaid) answers.compare(condition);
       if (condition === 'intact') return 'stored';
-      throw new Trouble('ours', `The store took a blob, and what it holds now is ${condition}.`);
+      throw new Trouble('ours', `The store took a blob, and what it holds now is ${condition}.`, { at: 'storage' });
     },
 
     verify,
@@ -194,29 +229,21 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       yield* read(parseBlobKey(key), signal);
     },
 
-    async delete(keys, signal) {
-      const targets = keys.map((key) => toTarget(parseBlobKey(key)));
-      if (checksums === 'OFF') {
-        for (const target of targets) {
-          await ask(signal, (options) => client.send(new DeleteObjectCommand(target), options)).catch((reason) => {
-            // S3 itself says yes to what is not there; some of its kin answer 404.
-            if (!isMissing(reason)) throw reason;
-          });
-        }
-        return;
-      }
-      for (let from = 0; from < targets.length; from += maxDeletes) {
-        const Objects = targets.slice(from, from + maxDeletes).map(({ Key }) => ({ Key }));
-        const { Errors } = await ask(signal, (options) =>
-          client.send(
-            // S3 takes this request only with a sum, which is why a store without sums gets them one by one.
-            new DeleteObjectsCommand({ Bucket: bucket, Delete: { Objects, Quiet: true }, ChecksumAlgorithm: 'SHA256' }),
-            options,
-          ),
-        );
-        const first = Errors?.find(({ Code }) => Code !== 'NoSuchKey');
-        if (first) throw toTrouble({ name: first.Code, $metadata: { httpStatusCode: 200 } }, bucket);
-      }
+    delete: async (keys, signal) =>
+      await deleteObjects(
+        keys.map((key) => toName(parseBlobKey(key))),
+        signal,
+      ),
+
+    async loadKeeping(signal) {
+      const versioning = new GetBucketVersioningCommand({ Bucket: bucket });
+      const lock = new GetObjectLockConfigurationCommand({ Bucket: bucket });
+      const versions = await look(signal, (options) => client.send(versioning, options));
+      const locks = await look(signal, (options) => client.send(lock, options));
+      return {
+        versions: versions === null ? null : versions.Status !== undefined,
+        locks: locks === null ? null : locks.ObjectLockConfiguration?.ObjectLockEnabled === 'Enabled',
+      };
     },
 
     async *list(folder, signal): AsyncGenerator<ListedBlob> {
@@ -247,7 +274,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       try {
         return await getSignedUrl(client, command, { expiresIn: Math.ceil(expiresInMs / 1000) });
       } catch (error) {
-        throw toTrouble(error, bucket);
+        throw toTrouble(error, bucket, address);
       }
     },
 
@@ -268,14 +295,13 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
 
     async [Symbol.asyncDispose]() {
       client.destroy();
+      deleter.destroy();
     },
   };
 }
 
-/** What DeleteObjects takes at once. */
-const maxDeletes = 1000;
-
-function createClient({ endpoint, region, forcePathStyle, checksums, connections, timeoutMs }: S3Settings): S3Client {
+function createClient(settings: S3Settings, maxAttempts: number): S3Client {
+  const { endpoint, region, forcePathStyle, checksums, connections, timeoutMs } = settings;
   const agent = { keepAlive: true, maxSockets: connections };
   const sums = checksums === 'WHEN_SUPPORTED' ? 'WHEN_SUPPORTED' : 'WHEN_REQUIRED';
   return new S3Client({
@@ -286,7 +312,7 @@ function createClient({ endpoint, region, forcePathStyle, checksums, connections
     responseChecksumValidation: sums,
     // Seconds only: minutes and hours are the queue's.
     retryMode: 'standard',
-    maxAttempts: 3,
+    maxAttempts,
     // With it the SDK opens a new connection for each body over 2 MB, and waits six seconds where a store does not know it.
     expectContinueHeader: false,
     requestHandler: { httpAgent: agent, httpsAgent: agent, connectionTimeout: 5000, socketTimeout: timeoutMs },
@@ -296,4 +322,10 @@ function createClient({ endpoint, region, forcePathStyle, checksums, connections
 /** A sum over parts (`…-3`) says nothing about the whole. */
 function toWholeSha256(base64: string | undefined): string | undefined {
   return base64 === undefined || base64.includes('-') ? undefined : Buffer.from(base64, 'base64').toString('hex');
+}
+
+/** Host and port of the endpoint, for messages. */
+function toAddress(endpoint: string): string {
+  const { hostname, port, protocol } = new URL(endpoint);
+  return `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`;
 }

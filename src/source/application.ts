@@ -5,6 +5,7 @@ import { hash } from 'node:crypto';
 import type { Application, Attachment, JobSeekingInfo, Reject } from '../domain/application.ts';
 import { toAttachments } from './attachments.ts';
 import { parseDate } from './dates.ts';
+import { toIdentity, toOutline } from './identity.ts';
 import { applicationNames, jobSeekingInfoNames, readMembers } from './members.ts';
 import { toRaw } from './raw.ts';
 import { byText, noteUnknown, type Reading } from './reading.ts';
@@ -15,10 +16,10 @@ const largestMonths = 2 ** 31 - 1;
 /** Reads an element of the list; without a usable id it is a Reject, with one it is an application whatever else is wrong. */
 export function parseApplication(element: unknown, exact: boolean): Application | Reject {
   const { raw, rawText, reason } = toRaw(element, exact);
-  if (!isObject(element)) return { reason: 'is not an object', raw, rawText };
+  if (!isObject(element)) return { reason: 'is not an object', identity: toOutline(element), raw, rawText };
   const { known, unknown } = readMembers(element, applicationNames);
   const id = parseId(known.ID);
-  if (typeof id !== 'bigint') return { reason: id.reason, raw, rawText };
+  if (typeof id !== 'bigint') return { reason: id.reason, identity: toIdentity(element, known), raw, rawText };
 
   const reading: Reading = { notes: [], unknown: [] };
   const { notes } = reading;
@@ -39,7 +40,7 @@ export function parseApplication(element: unknown, exact: boolean): Application 
     jobSeekingInfo: toJobSeekingInfo(known.PrimaryJobSeekingInfo, reading),
     attachments: toAttachments(known.Attachments, id, reading),
   };
-  return { ...facts, notes, raw, rawText, contentHash: toContentHash(facts, reading.unknown) };
+  return { ...facts, notes, raw, rawText, ...toHashes(facts, reading.unknown) };
 }
 
 function toJobSeekingInfo(value: unknown, reading: Reading): JobSeekingInfo | null {
@@ -61,27 +62,39 @@ function toJobSeekingInfo(value: unknown, reading: Reading): JobSeekingInfo | nu
   return Object.values(info).every((fact) => fact === null) ? null : info;
 }
 
-type Facts = Omit<Application, 'notes' | 'raw' | 'rawText' | 'contentHash'>;
+type Hashes = Pick<Application, 'contentHash' | 'factsHash'>;
+type Facts = Omit<Application, 'notes' | 'raw' | 'rawText' | keyof Hashes>;
 
 // The facts in a fixed order, null where absent. Members we do not know count by name and by the texts of their leaves,
 // empties left out: XML has only texts, and the element names of its lists have no counterpart in JSON.
-function toContentHash(facts: Facts, unknown: string[]): string {
+function toHashes(facts: Facts, unknown: string[]): Hashes {
   const info = facts.jobSeekingInfo;
-  const text = JSON.stringify([
-    String(facts.id),
-    facts.submittedAt,
-    facts.sourceOffset,
-    facts.email,
-    facts.firstName,
-    facts.lastName,
-    facts.phone,
-    facts.jobSeekerId,
-    facts.jobReference,
-    info && [info.jobTitle, info.companyName, info.timeInRoleMonths, info.isNewToWorkforce],
-    facts.attachments.toSorted((a, b) => byText(a.kind, b.kind)).map(toHashed),
-    unknown.sort(byText),
-  ]);
-  return hash('sha256', text);
+  const attachments = facts.attachments.toSorted((a, b) => byText(a.kind, b.kind));
+  unknown.sort(byText);
+  const toText = (listed: readonly (readonly unknown[])[]) =>
+    JSON.stringify([
+      String(facts.id),
+      facts.submittedAt,
+      facts.sourceOffset,
+      facts.email,
+      facts.firstName,
+      facts.lastName,
+      facts.phone,
+      facts.jobSeekerId,
+      facts.jobReference,
+      info && [info.jobTitle, info.companyName, info.timeInRoleMonths, info.isNewToWorkforce],
+      listed,
+      unknown,
+    ]);
+  return {
+    contentHash: hash('sha256', toText(attachments.map(toHashed))),
+    factsHash: hash('sha256', toText(attachments.map(toFact))).slice(0, 32),
+  };
+}
+
+/** Hash and Href may be others at every look while nothing has changed, and Href is never followed. */
+function toFact(attachment: Attachment): readonly unknown[] {
+  return toHashed({ ...attachment, sourceHash: null, href: null });
 }
 
 function toHashed(attachment: Attachment): readonly unknown[] {

@@ -25,8 +25,16 @@ export interface SourceOptions extends HttpOptions {
   readonly listMaxBytes: number;
   /** Told as the bytes of a list come: however long it takes, it moves. */
   readonly onListBytes?: (() => void) | undefined;
+  /** Whether the list has answered in an earlier process. Without it only this process counts. */
+  readonly memory?: AnswerMemory | undefined;
   /** A list of one application cannot be asked for in smaller pieces: it is abandoned beyond this only. */
   readonly applicationMaxBytes: number;
+}
+
+/** What is remembered of the account's list over restarts. */
+export interface AnswerMemory {
+  hasAnswered(): Promise<boolean>;
+  noteAnswered(): Promise<void>;
 }
 
 /** Bounds of a question; dates in milliseconds since the epoch. */
@@ -49,17 +57,22 @@ export function createSource(options: SourceOptions): Source {
   const http = createHttp(options);
   const accept = mediaTypes[options.format];
   let hasAnswered = false;
+  const isCached = createCacheTest();
 
   async function list(filters: ListFilters, signal: AbortSignal, most = 'many'): Promise<ListAnswer> {
     const maxBytes = most === 'one' ? options.applicationMaxBytes : options.listMaxBytes;
-    const request = { path: `v1/advertiser/applications?${toQuery(filters)}`, accept, signal };
+    const request = { path: `v1/advertiser/applications?${toQuery(filters)}`, accept, signal, fresh: true };
     try {
-      const answer = await http.get(request, (opened) => readList(opened, maxBytes, options.onListBytes));
+      const answer = await http.get(request, (opened) =>
+        readList(opened, maxBytes, isCached(opened.headers), options.onListBytes),
+      );
+      if (!hasAnswered) await options.memory?.noteAnswered();
       hasAnswered = true;
       return answer;
     } catch (error) {
       if (!(error instanceof Trouble) || error.status !== 404) throw error;
       // Spec silent: a filter that matches nothing. Some servers say 404, but not before they have said anything else.
+      hasAnswered ||= (await options.memory?.hasAnswered()) ?? false;
       if (hasAnswered) return toEmptyAnswer(null);
       throw new Trouble('missing', 'The list is not there (404): the base URL is probably wrong.', {
         status: 404,
@@ -89,6 +102,7 @@ function toQuery(filters: ListFilters): URLSearchParams {
 async function readList(
   { headers, body }: HttpAnswer,
   maxBytes: number,
+  cached: boolean,
   onBytes: SourceOptions['onListBytes'],
 ): Promise<ListAnswer> {
   const { bytes, whole } = await readBody(body, headers['content-encoding'], maxBytes, onBytes);
@@ -98,12 +112,30 @@ async function readList(
     return { kind: 'overflow', ids: scanIds(prefix), bytes: bytes.length };
   }
   const sunsetAt = Date.parse(headers.sunset ?? '') || null;
-  if (bytes.length === 0) return toEmptyAnswer(sunsetAt);
+  if (bytes.length === 0) return toEmptyAnswer(sunsetAt, cached);
   const { text, bytesAsText } = decodeText(bytes, headers['content-type']);
   const page = parsePage(text, bytesAsText);
-  return { kind: 'page', page: { ...page, bytes: bytes.length, sunsetAt } };
+  return { kind: 'page', page: { ...page, bytes: bytes.length, cached, sunsetAt } };
 }
 
-function toEmptyAnswer(sunsetAt: number | null): ListAnswer {
-  return { kind: 'page', page: { ...toEmptyPage(), bytes: 0, sunsetAt } };
+function toEmptyAnswer(sunsetAt: number | null, cached = false): ListAnswer {
+  return { kind: 'page', page: { ...toEmptyPage(), bytes: 0, cached, sunsetAt } };
+}
+
+/** An answer whose Date lags this far behind what the answers before it said was not made now. */
+const staleMs = 60_000;
+
+/**
+ * Tells whether an answer comes from a cache, although none was asked for: by its Age, or by a Date that lies behind that of earlier
+ * answers. The source's clock is compared with itself only, so it may be wrong.
+ */
+function createCacheTest(now: () => number = () => performance.now()): (headers: HttpAnswer['headers']) => boolean {
+  let newest: { readonly dateMs: number; readonly atMs: number } | null = null;
+  return (headers) => {
+    const dateMs = Date.parse(headers.date ?? '');
+    const expectedMs = newest === null ? dateMs : newest.dateMs + now() - newest.atMs;
+    const isOld = Number.isFinite(dateMs) && dateMs < expectedMs - staleMs;
+    if (Number.isFinite(dateMs) && !isOld) newest = { dateMs, atMs: now() };
+    return isOld || Number(headers.age ?? 0) > 0;
+  };
 }

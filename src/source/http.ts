@@ -4,7 +4,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pRetry from 'p-retry';
 import { type Dispatcher, Pool } from 'undici';
-import { Trouble } from '../domain/trouble.ts';
+import { toCertificateProblem } from '../domain/server-certificate.ts';
+import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
 import { isRedirect, isWorthAnother, toStatusTrouble } from './status.ts';
 
 /** Where to, as whom, and how patiently. */
@@ -22,6 +23,8 @@ export interface HttpOptions {
   readonly userAgent: string;
   /** Awaited before every single request: the shared rate budget. */
   readonly takeTurn?: ((signal: AbortSignal) => Promise<void>) | undefined;
+  /** Told how long the source wants to be left alone, before anything else is asked. */
+  readonly onRetryAfter?: ((retryAfterMs: number) => Promise<void>) | undefined;
   /** The first wait between tries, doubled and spread for each further one. */
   readonly retryDelayMs?: number | undefined;
 }
@@ -30,6 +33,8 @@ interface HttpRequest {
   /** Below the base URL, with its query. */
   readonly path: string;
   readonly accept: string;
+  /** Asks caches on the way to step aside. */
+  readonly fresh?: boolean;
   /** The whole header, in place of the credential. Such a request is sent where it is meant to go: no redirect is followed. */
   readonly authorization?: string;
   readonly signal: AbortSignal;
@@ -85,12 +90,18 @@ export function createHttp(options: HttpOptions): Http {
   const base = new URL(options.url.endsWith('/') ? options.url : `${options.url}/`);
   const { connections } = options;
   const isShared = typeof connections !== 'number';
+  const address = `${base.hostname}:${base.port || (base.protocol === 'https:' ? 443 : 80)}`;
   const { pool } = isShared ? connections : openConnections({ ...options, connections });
 
   async function requestOnce(url: URL, request: HttpRequest | HttpPost): Promise<Dispatcher.ResponseData> {
     await options.takeTurn?.(request.signal);
     const authorization = request.authorization ?? (await toSws(options.credential));
-    const headers = { authorization, accept: request.accept, 'user-agent': options.userAgent };
+    const headers = {
+      authorization,
+      accept: request.accept,
+      'user-agent': options.userAgent,
+      ...(request.fresh === true && { 'cache-control': 'no-cache', pragma: 'no-cache' }),
+    };
     try {
       return await pool.request({
         path: url.pathname + url.search,
@@ -100,7 +111,7 @@ export function createHttp(options: HttpOptions): Http {
           : { method: 'GET', headers }),
       });
     } catch (error) {
-      throw toTrouble(error, request.signal);
+      throw toTrouble(error, request.signal, address);
     }
   }
 
@@ -110,10 +121,13 @@ export function createHttp(options: HttpOptions): Http {
     if (isRedirect(response.statusCode) && request.authorization === undefined) {
       response = await requestOnce(toRedirectTarget(response, first), request);
     }
-    const answer = toAnswer(response, request.signal);
+    const answer = toAnswer(response, request.signal, address);
     const trouble = toStatusTrouble(answer, Date.now());
     if (trouble === null) return answer;
     discard(response);
+    if (trouble.kind === 'throttled' && trouble.retryAfterMs !== undefined) {
+      await options.onRetryAfter?.(trouble.retryAfterMs);
+    }
     throw trouble;
   }
 
@@ -142,7 +156,7 @@ export function createHttp(options: HttpOptions): Http {
       }),
     open: (request) => retrying(request.signal, () => openOnce(request)),
     async post(request, read) {
-      await using answer = toAnswer(await requestOnce(new URL(request.path, base), request), request.signal);
+      await using answer = toAnswer(await requestOnce(new URL(request.path, base), request), request.signal, address);
       return await read(answer);
     },
     async [Symbol.asyncDispose]() {
@@ -163,23 +177,27 @@ async function rest(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => undefined);
 }
 
-function toAnswer(response: Dispatcher.ResponseData, signal: AbortSignal): HttpAnswer {
+function toAnswer(response: Dispatcher.ResponseData, signal: AbortSignal, address: string): HttpAnswer {
   const headers = Object.entries(response.headers).map(([name, value]) => [name, [value].flat()[0]]);
   return {
     status: response.statusCode,
     headers: Object.fromEntries(headers),
-    body: toBytes(response, signal),
+    body: toBytes(response, signal, address),
     async [Symbol.asyncDispose]() {
       response.body.on('error', () => undefined).destroy();
     },
   };
 }
 
-async function* toBytes(response: Dispatcher.ResponseData, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+async function* toBytes(
+  response: Dispatcher.ResponseData,
+  signal: AbortSignal,
+  address: string,
+): AsyncGenerator<Uint8Array> {
   try {
     yield* response.body as AsyncIterable<Uint8Array>;
   } catch (error) {
-    throw toTrouble(error, signal);
+    throw toTrouble(error, signal, address);
   }
 }
 
@@ -198,10 +216,15 @@ function toRedirectTarget(response: Dispatcher.ResponseData, from: URL): URL {
 }
 
 // Never the client's own error: it may hold what was sent (the credential) or received (people).
-function toTrouble(error: unknown, signal: AbortSignal): unknown {
+function toTrouble(error: unknown, signal: AbortSignal, address: string): unknown {
   if (signal.aborted) return signal.reason;
   const { name, code } = error as { readonly name?: unknown; readonly code?: unknown };
-  if (name === 'TimeoutError') return new Trouble('unreachable', 'The source took longer than a whole request may.');
+  const at = 'source';
+  if (name === 'TimeoutError') {
+    return new Trouble('unreachable', `The source at ${address} took longer than a whole request may.`, { at });
+  }
   const reason = typeof code === 'string' && /^\w+$/.test(code) ? code : 'no reason given';
-  return new Trouble('unreachable', `The connection to the source failed (${reason}).`);
+  const problem = toCertificateProblem(reason, address, 'file in NODE_EXTRA_CA_CERTS');
+  if (problem !== null) return new CertificateTrouble(at, `SOURCE_URL: ${problem} (${reason}).`);
+  return new Trouble('unreachable', `The connection to the source at ${address} failed (${reason}).`, { at });
 }

@@ -6,7 +6,7 @@ import { Trouble } from '../domain/trouble.ts';
 import { readBody } from './body.ts';
 import { decodeText } from './charset.ts';
 import { createHttp, type Http, type HttpAnswer, type HttpOptions } from './http.ts';
-import { parseProfile } from './profile.ts';
+import { findAccountIds, parseProfile } from './profile.ts';
 import { readResume } from './resume.ts';
 import { toStatusTrouble } from './status.ts';
 import { isObject } from './values.ts';
@@ -49,7 +49,7 @@ export function createPrefillSource(options: PrefillSourceOptions): PrefillSourc
     toAuthorizeUrl: (state, advertiserId) => toAuthorizeUrl(options, state, advertiserId),
     async openSession(code, signal) {
       const { clientId, clientSecret, redirectUri } = options;
-      const token = await auth.post(
+      const { token, accountIds } = await auth.post(
         {
           path: 'api/iam/oauth2/token',
           accept: 'application/json',
@@ -65,7 +65,7 @@ export function createPrefillSource(options: PrefillSourceOptions): PrefillSourc
         },
         readToken,
       );
-      return createSession(api, `Bearer ${token}`, options);
+      return createSession(api, `Bearer ${token}`, accountIds, options);
     },
     async [Symbol.asyncDispose]() {
       await Promise.all([auth[Symbol.asyncDispose](), api[Symbol.asyncDispose]()]);
@@ -87,7 +87,12 @@ function toAuthorizeUrl(options: PrefillSourceOptions, state: string, advertiser
   return url.href;
 }
 
-function createSession(api: Http, authorization: string, options: PrefillSourceOptions): CandidateSession {
+function createSession(
+  api: Http,
+  authorization: string,
+  accountIds: readonly string[],
+  options: PrefillSourceOptions,
+): CandidateSession {
   return {
     loadProfile: (request, signal) =>
       api.post(
@@ -99,7 +104,7 @@ function createSession(api: Http, authorization: string, options: PrefillSourceO
           body: JSON.stringify(toBody(request)),
           signal,
         },
-        (answer) => readProfile(answer, options.url),
+        (answer) => readProfile(answer, options.url, accountIds),
       ),
     loadResume: (resumeId, signal) =>
       api.get({ path: `v2/resumes/${resumeId}`, accept: 'application/octet-stream', authorization, signal }, (answer) =>
@@ -121,8 +126,9 @@ function toBody(request: PrefillRequest): Record<string, string> {
   return Object.fromEntries(Object.entries(fields).filter((field): field is [string, string] => !!field[1]?.trim()));
 }
 
-// Spec: Token response. expires_in is not looked at: the token is used within seconds and then forgotten.
-async function readToken(answer: HttpAnswer): Promise<string> {
+// Spec: Token response. expires_in is not looked at: the token is used within seconds and then forgotten. Spec silent: whether it names the
+// candidate's account beside the token; by that id a request to erase finds the profile.
+async function readToken(answer: HttpAnswer): Promise<{ readonly token: string; readonly accountIds: string[] }> {
   const told = await readJson(answer, tokenMaxBytes).catch((error: unknown) => {
     throw toStatusTrouble(answer, Date.now()) ?? error;
   });
@@ -134,7 +140,7 @@ async function readToken(answer: HttpAnswer): Promise<string> {
   if (typeof token !== 'string' || !/^[!-~]{1,8000}$/.test(token) || String(type).toLowerCase() !== 'bearer') {
     throw new Trouble('malformed', 'The token endpoint gave no bearer token.');
   }
-  return token;
+  return { token, accountIds: isObject(told) ? findAccountIds(told) : [] };
 }
 
 function toGrantTrouble(error: string, status: number): Trouble {
@@ -147,11 +153,11 @@ function toGrantTrouble(error: string, status: number): Trouble {
   return new Trouble('malformed', 'The token endpoint refuses the request.', { status });
 }
 
-async function readProfile(answer: HttpAnswer, baseUrl: string): Promise<Profile> {
+async function readProfile(answer: HttpAnswer, baseUrl: string, accountIds: readonly string[]): Promise<Profile> {
   const trouble = toStatusTrouble(answer, Date.now());
   if (trouble !== null) throw trouble;
   if (answer.status === 204) throw new Trouble('missing', 'The source has no profile (204).', { status: 204 });
-  return parseProfile(await readJson(answer, profileMaxBytes), baseUrl);
+  return parseProfile(await readJson(answer, profileMaxBytes), baseUrl, accountIds);
 }
 
 async function readJson(answer: HttpAnswer, maxBytes: number): Promise<unknown> {

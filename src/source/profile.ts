@@ -2,13 +2,14 @@
 // found by the names in use. Pure; no resume is fetched because of what a profile says, unless it lies at the API itself.
 
 import type { Note } from '../domain/application.ts';
+import { toBareAddress } from '../domain/erasure.ts';
 import type { Profile } from '../domain/prefill.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { toRaw } from './raw.ts';
-import { isObject, readText } from './values.ts';
+import { isObject, readText, toScalarText } from './values.ts';
 
-/** Reads a profile; `baseUrl` is where a resume may lie. */
-export function parseProfile(value: unknown, baseUrl: string): Profile {
+/** Reads a profile; `baseUrl` is where a resume may lie, `sessionIds` the account ids that came with the token. */
+export function parseProfile(value: unknown, baseUrl: string, sessionIds: readonly string[] = []): Profile {
   // Spec: a JSON object. Spec silent: no profile at all.
   if (!isObject(value)) throw new Trouble('missing', 'The source gave no profile.');
   const notes: Note[] = [];
@@ -22,14 +23,44 @@ export function parseProfile(value: unknown, baseUrl: string): Profile {
     lastName: read('lastName', ['lastname', 'familyname', 'surname']),
     email: read('email', ['emailaddress', 'email']),
     phone: read('phone', ['phonenumber', 'phone', 'mobile', 'mobilenumber']),
+    emails: findEmails(value),
+    accountIds: [...new Set([...sessionIds, ...findAccountIds(value)])],
     resumeId: findResumeId(value, new URL(baseUrl), notes),
     notes,
   };
 }
 
 // At the top or one level below, never in lists: a referee's address further down is somebody else's.
+function ownObjects(profile: Record<string, unknown>): Record<string, unknown>[] {
+  return [profile, ...Object.values(profile).filter(isObject)];
+}
+
+/** Every address of the candidate, under whatever name it stands. */
+function findEmails(profile: Record<string, unknown>): string[] {
+  return [...new Set(ownObjects(profile).flatMap((object) => Object.values(object).flatMap(toAddress)))];
+}
+
+function toAddress(value: unknown): string[] {
+  const address = typeof value === 'string' && value.length <= 1_000 ? toBareAddress(value).toLowerCase() : '';
+  return /^[^\s@]+@[^\s@]+$/.test(address) ? [address] : [];
+}
+
+const accountNames = /^(?:(?:job_?seeker|candidate|user|account|member|person|profile)_?id|sub)$/i;
+
+/** The ids of the candidate's account. A plain `id` counts at the top, or beside an address: elsewhere it names a country or a file. */
+export function findAccountIds(profile: Record<string, unknown>): string[] {
+  const ids = ownObjects(profile).flatMap((object) =>
+    Object.entries(object).flatMap(([name, value]) => {
+      const isOwn = object === profile || Object.values(object).flatMap(toAddress).length > 0;
+      const id = accountNames.test(name) || (isOwn && name.toLowerCase() === 'id') ? toScalarText(value)?.trim() : '';
+      return id && id.length <= 500 ? [id] : [];
+    }),
+  );
+  return [...new Set(ids)];
+}
+
 function findMember(profile: Record<string, unknown>, names: readonly string[]): unknown {
-  const objects = [profile, ...Object.values(profile).filter(isObject)];
+  const objects = ownObjects(profile);
   for (const name of names) {
     for (const object of objects) {
       const key = Object.keys(object).find((one) => one.toLowerCase() === name);

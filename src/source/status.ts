@@ -1,7 +1,7 @@
 // What a status and its headers mean for us: an answer to read, or which Trouble, and whether seconds may mend it.
 // Pure. Spec silent: every status but 200; these are the readings of sister APIs and of HTTP itself.
 
-import { Trouble } from '../domain/trouble.ts';
+import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
 
 interface Answered {
   readonly status: number;
@@ -36,7 +36,9 @@ export function isRedirect(status: number): boolean {
 }
 
 /** True when asking again within seconds may help: resets, 5xx, short waits, and bodies cut off on the way. */
-export function isWorthAnother({ kind, status, retryAfterMs }: Trouble): boolean {
+export function isWorthAnother(trouble: Trouble): boolean {
+  const { kind, status, retryAfterMs } = trouble;
+  if (trouble instanceof CertificateTrouble) return false;
   if (kind === 'malformed') return true;
   if (kind === 'throttled') return retryAfterMs === undefined || retryAfterMs <= longestWaitMs;
   return kind === 'unreachable' && (status === undefined || status === 408 || status >= 500);

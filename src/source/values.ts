@@ -2,7 +2,7 @@
 // A value that cannot be kept becomes null or visibly altered, with a note that names its member and never its content.
 
 import type { Note } from '../domain/application.ts';
-import { largestId } from '../domain/range.ts';
+import { largestId } from '../domain/coverage/range.ts';
 
 const replacement = '\ufffd';
 

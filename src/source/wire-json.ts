@@ -85,7 +85,10 @@ function keepSpelling(_key: string, value: unknown, { source }: { readonly sourc
 
 function keepDigits(_key: string, value: unknown, context: { readonly source?: string }): unknown {
   const { source } = context;
-  if (typeof value !== 'number' || source === undefined || String(value) === source) return value;
+  if (typeof value !== 'number' || source === undefined) return value;
+  // From 2^53 on a double may print the digits that came and still stand for another integer.
+  const isExact = Number.isSafeInteger(value) || !Number.isInteger(value);
+  if (isExact && String(value) === source) return value;
   // Judged by itself, so that an element reads the same whatever its neighbours hold.
   return riskyLiteral.test(source) ? JSON.rawJSON(source) : value;
 }

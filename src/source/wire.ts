@@ -11,7 +11,7 @@ import { isObject, parseId, readText, toBigInt, toScalarText } from './values.ts
 import { parseJson } from './wire-json.ts';
 
 /** What of a page its text alone can tell. */
-export type PageFacts = Omit<Page, 'bytes' | 'sunsetAt'>;
+export type PageFacts = Omit<Page, 'bytes' | 'cached' | 'sunsetAt'>;
 
 /**
  * Reads a list answer, JSON or XML by its first character: some servers answer in the form that was not asked for.
@@ -28,7 +28,8 @@ export function parseElement(text: string): Application | Reject {
     const { value, exact } = parseJson(text);
     return parseApplication(value, exact);
   } catch (error) {
-    if (error instanceof Trouble) return { reason: 'is no JSON that can be read', raw: 'null', rawText: text };
+    if (error instanceof Trouble)
+      return { reason: 'is no JSON that can be read', identity: '', raw: 'null', rawText: text };
     throw error;
   }
 }
@@ -40,8 +41,8 @@ export function toEmptyPage(): PageFacts {
 
 /** Ids in the beginning of a list that is too large to read: split points, which need no trust. */
 export function scanIds(prefix: string): bigint[] {
-  const ids = prefix.matchAll(/(?:"ID"\s*:\s*"?|<(?:[\w.-]+:)?ID(?:\s[^<>]{0,200})?>\s*)(-?\d{1,18})(?=["\s,}<])/gi);
-  return Array.from(ids, (match) => BigInt(match[1] as string));
+  const ids = prefix.matchAll(/(?:"ID"\s*:\s*"?|<(?:[\w.-]+:)?ID(?:\s[^<>]{0,200})?>\s*)(-?\d{1,19})(?=["\s,}<])/gi);
+  return Array.from(ids, (match) => parseId(match[1])).filter((id) => typeof id === 'bigint');
 }
 
 function parseText(text: string): PageFacts {

@@ -1,0 +1,150 @@
+// Deletes objects in the dialect of the store. One request takes many keys, with a Content-MD5, which every store knows; a store that
+// refuses such a request gets one request per key. A bucket that keeps versions keeps the bytes of a deleted object, so versions go too.
+
+import { createHash } from 'node:crypto';
+import {
+  DeleteObjectCommand,
+  DeleteObjectsCommand,
+  GetBucketVersioningCommand,
+  ListObjectVersionsCommand,
+  type ObjectIdentifier,
+  type S3Client,
+} from '@aws-sdk/client-s3';
+import type { Deleted } from '../domain/blob.ts';
+import { Trouble } from '../domain/trouble.ts';
+import { isMissing, isUnknownQuestion, toTrouble } from './s3-trouble.ts';
+
+/** Asks the store one question; what goes wrong comes out as Trouble, or as the signal's reason. */
+export type Ask = <T>(
+  signal: AbortSignal,
+  question: (options: { abortSignal: AbortSignal }) => Promise<T>,
+) => Promise<T>;
+
+export interface S3DeleteOptions {
+  /** For questions. */
+  readonly client: S3Client;
+  /** Asks once: a delete that was not answered may still be carried out after a second one was. */
+  readonly deleter: S3Client;
+  readonly bucket: string;
+  readonly ask: Ask;
+  /** False for a store that takes no sums, and so not the request that needs one. */
+  readonly inBulk: boolean;
+  readonly parallel: number;
+}
+
+/** Deletes the objects of these names, and their versions. */
+export type DeleteObjects = (names: readonly string[], signal: AbortSignal) => Promise<Deleted>;
+
+/** One request may take 1,000. A store that deletes them one after another (Swift) would let us wait longer than a request may last. */
+const mostAtOnce = 100;
+/** What a store answers that does not know the request for many keys, or wants it otherwise. */
+const refusals = new Set([400, 405, 501]);
+
+export function createDelete({ client, deleter, bucket, ask, parallel, ...options }: S3DeleteOptions): DeleteObjects {
+  let inBulk = options.inBulk;
+  let keepsVersions: boolean | undefined;
+
+  /** Deletes them all; gives the store's code for each that it did not let go. */
+  async function deleteEach(objects: readonly ObjectIdentifier[], signal: AbortSignal): Promise<string[]> {
+    const refused: string[] = [];
+    if (inBulk) {
+      try {
+        for (let from = 0; from < objects.length; from += mostAtOnce) {
+          const Objects = objects.slice(from, from + mostAtOnce);
+          const command = new DeleteObjectsCommand({ Bucket: bucket, Delete: { Objects, Quiet: true } });
+          sumByMd5(command);
+          const { Errors = [] } = await ask(signal, (asked) => deleter.send(command, asked));
+          refused.push(...Errors.map(({ Code = 'no code' }) => Code));
+        }
+        return refused.filter((code) => code !== 'NoSuchKey' && code !== 'NoSuchVersion');
+      } catch (error) {
+        if (!(error instanceof Trouble) || !refusals.has(error.status ?? 0)) throw error;
+        inBulk = false;
+      }
+    }
+    await inParallel(objects, parallel, async ({ Key, VersionId }) => {
+      const command = new DeleteObjectCommand({ Bucket: bucket, Key, VersionId });
+      await ask(signal, (asked) => deleter.send(command, asked)).catch((reason: unknown) => {
+        // S3 itself says yes to what is not there; some of its kin answer 404.
+        if (isMissing(reason)) return;
+        // A version that is locked, or that we may not delete.
+        if (VersionId === undefined || !(reason instanceof Trouble) || reason.status !== 403) throw reason;
+        refused.push('AccessDenied');
+      });
+    });
+    return refused;
+  }
+
+  /** A store that does not say, or not to us, is taken for one that keeps none; doctor tells. */
+  async function loadKeepsVersions(signal: AbortSignal): Promise<boolean> {
+    const command = new GetBucketVersioningCommand({ Bucket: bucket });
+    try {
+      const { Status } = await ask(signal, (asked) => client.send(command, asked));
+      return Status !== undefined;
+    } catch (error) {
+      if (isUnknownQuestion(error)) return false;
+      throw error;
+    }
+  }
+
+  /** All versions of one object, and the marks that deleting it has left. */
+  async function loadVersions(name: string, signal: AbortSignal): Promise<ObjectIdentifier[]> {
+    const found: ObjectIdentifier[] = [];
+    let marker: { KeyMarker?: string | undefined; VersionIdMarker?: string | undefined } = {};
+    for (;;) {
+      const command = new ListObjectVersionsCommand({ Bucket: bucket, Prefix: name, ...marker });
+      const page = await ask(signal, (asked) => client.send(command, asked));
+      const all = [...(page.Versions ?? []), ...(page.DeleteMarkers ?? [])];
+      found.push(...all.filter(({ Key }) => Key === name).map(({ Key, VersionId }) => ({ Key, VersionId })));
+      if (!page.IsTruncated || page.NextKeyMarker !== name) return found;
+      marker = { KeyMarker: page.NextKeyMarker, VersionIdMarker: page.NextVersionIdMarker };
+    }
+  }
+
+  return async (names, signal) => {
+    if (names.length === 0) return { keptVersions: 0 };
+    keepsVersions ??= await loadKeepsVersions(signal);
+    const [first] = await deleteEach(
+      names.map((Key) => ({ Key })),
+      signal,
+    );
+    if (first) throw toTrouble({ name: first, $metadata: { httpStatusCode: 200 } }, bucket);
+    if (!keepsVersions) return { keptVersions: 0 };
+    const versions: ObjectIdentifier[] = [];
+    let unlisted = 0;
+    await inParallel(names, parallel, async (name) => {
+      try {
+        versions.push(...(await loadVersions(name, signal)));
+      } catch (error) {
+        if (!(error instanceof Trouble && error.status === 403)) throw error;
+        unlisted += 1;
+      }
+    });
+    const refused = versions.length === 0 ? [] : await deleteEach(versions, signal);
+    return { keptVersions: refused.length + unlisted };
+  };
+}
+
+/** The SDK sends newer sums only, which older stores take for none at all. */
+function sumByMd5(command: DeleteObjectsCommand): void {
+  command.middlewareStack.add(
+    (next) => (args) => {
+      const request = args.request as { headers: Record<string, string>; body: string | Uint8Array };
+      for (const name of Object.keys(request.headers)) {
+        if (/^x-amz-(?:checksum-|sdk-checksum-algorithm)/i.test(name)) delete request.headers[name];
+      }
+      request.headers['content-md5'] = createHash('md5').update(request.body).digest('base64');
+      return next(args);
+    },
+    { step: 'build', priority: 'low', name: 'sumByMd5' },
+  );
+}
+
+/** Does the work for each, so many at once. The first error ends it. */
+async function inParallel<T>(items: readonly T[], parallel: number, work: (item: T) => Promise<void>): Promise<void> {
+  const left = items.values();
+  const lanes = Array.from({ length: Math.min(parallel, items.length) }, async () => {
+    for (const item of left) await work(item);
+  });
+  await Promise.all(lanes);
+}
