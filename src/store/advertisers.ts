@@ -29,11 +29,27 @@ export async function ensureAdvertiser(
   find: (name: string) => Promise<Advertiser | null> = (wanted) => findAdvertiser(db, wanted),
 ): Promise<Advertiser> {
   const advertiser = (await find(name)) ?? (await addAdvertiser(db, name, configuredId));
+  requireConfigured(advertiser, configuredId);
   if (configuredId === null || advertiser.advertiserId === configuredId) return advertiser;
-  if (advertiser.advertiserId === null) return await pinAdvertiser(db, name, configuredId);
+  return await pinAdvertiser(db, name, configuredId);
+}
+
+/** The advertiser as it would be; writes nothing. */
+export async function lookUpAdvertiser(
+  name: string,
+  configuredId: bigint | null,
+  find: (name: string) => Promise<Advertiser | null>,
+): Promise<Advertiser> {
+  const advertiser = (await find(name)) ?? { name, advertiserId: null, halt: null, agentId: null };
+  requireConfigured(advertiser, configuredId);
+  return { ...advertiser, advertiserId: advertiser.advertiserId ?? configuredId };
+}
+
+function requireConfigured({ name, advertiserId }: Advertiser, configuredId: bigint | null): void {
+  if (advertiserId === null || configuredId === null || advertiserId === configuredId) return;
   throw new Trouble(
     'mismatch',
-    `${name} is advertiser ${advertiser.advertiserId} in this database, but the configuration says ${configuredId}. Nothing was read. ` +
+    `${name} is advertiser ${advertiserId} in this database, but the configuration says ${configuredId}. Nothing was read. ` +
       'Correct ADVERTISER_ID, or give the other account a name of its own.',
   );
 }
@@ -92,6 +108,46 @@ export async function noteAgent(db: Queryable, name: string, agentId: string | n
     [name, agentId],
   );
   return rows[0]?.changed ?? false;
+}
+
+/** No Retry-After is honoured for longer: whatever a source asks for, it is asked again the next day. */
+const longestHoldMs = 86_400_000;
+
+/** A Retry-After that still lasts; one that reaches further ahead than it was long was written by a clock that has been set back since. */
+const isThrottled = `throttled_until > now() AND throttled_until <= now() + throttled_ms * interval '1 millisecond'`;
+
+/** Keeps every worker from asking for the account until this time has passed. A longer wait that still lasts stays. */
+export async function noteRetryAfter(db: Queryable, name: string, retryAfterMs: number): Promise<void> {
+  await db.query(
+    `UPDATE intake.advertisers SET throttled_until = now() + $2::bigint * interval '1 millisecond', throttled_ms = $2::bigint
+     WHERE name = $1 AND NOT coalesce(${isThrottled} AND throttled_until >= now() + $2::bigint * interval '1 millisecond', false)`,
+    [name, Math.ceil(Math.min(longestHoldMs, retryAfterMs))],
+  );
+}
+
+/** How much longer the source wants to be left alone by these accounts; 0 where it does not. */
+export async function loadRetryAfter(db: Queryable, names: readonly string[]): Promise<number[]> {
+  const rows = await db.query<{ name: string; left_ms: number }>(
+    `SELECT name, extract(epoch FROM throttled_until - now())::float8 * 1000 AS left_ms FROM intake.advertisers
+     WHERE name = ANY ($1::text[]) AND ${isThrottled}`,
+    [names],
+  );
+  const left = new Map(rows.map((row) => [row.name, row.left_ms]));
+  return names.map((name) => left.get(name) ?? 0);
+}
+
+/** Remembers the base URL at which the account's list has answered. */
+export async function noteAnswered(db: Queryable, name: string, url: string): Promise<void> {
+  await db.query(
+    `UPDATE intake.advertisers SET answered_url = $2 WHERE name = $1 AND answered_url IS DISTINCT FROM $2`,
+    [name, url],
+  );
+}
+
+/** Whether the account's list has ever answered at this base URL. */
+export async function hasAnswered(db: Queryable, name: string, url: string): Promise<boolean> {
+  const rows = await db.query(`SELECT 1 FROM intake.advertisers WHERE name = $1 AND answered_url = $2`, [name, url]);
+  return rows.length > 0;
 }
 
 async function loadAdvertiser(db: Queryable, name: string): Promise<Advertiser> {

@@ -1,14 +1,16 @@
-// The statements of verify: the books of an advertiser's blobs in the order of their keys, what is done about damage, and the collection
-// of bytes that nothing refers to, in two phases with a grace between. A row is locked while its bytes are deleted, so that nobody can
-// announce them again at that moment.
+// The statements of verify: the books of an advertiser's blobs in the order of their keys, what is done about damage, and the marking
+// of bytes that nothing refers to. After a grace they are deleted (deletions.ts).
 import { type BlobFacts, toBlobKey } from '../domain/blob.ts';
-import { type Database, type Queryable, untilSettled } from './database.ts';
+import type { Database, Queryable } from './database.ts';
+import { isBeingDeleted, isUnreferenced } from './deletions.ts';
+import { takeBackAnnounced } from './downloads.ts';
+import { appendEvents, toEvents } from './events.ts';
 import { reopenAttachments } from './ready.ts';
 
 /** A blob as the books have it. */
 export interface BookedBlob extends BlobFacts {
   readonly key: string;
-  readonly state: 'writing' | 'stored' | 'damaged' | 'condemned';
+  readonly state: 'writing' | 'stored' | 'damaged' | 'condemned' | 'deleting';
 }
 
 const pageSize = 1_000;
@@ -53,25 +55,30 @@ export async function markDamaged(
     );
     // Another verify was there first.
     if (blob?.state === 'damaged') return { requeued: 0, lost: 0 };
+    // Announced, put, and not completed when the object went: completed now, a file would be stored without bytes.
+    if (blob?.state === 'writing') await takeBackAnnounced(tx, advertiserId, [sha256]);
     if (blob?.state !== 'stored') return null;
     await tx.query(`UPDATE intake.blobs SET state = 'damaged' WHERE advertiser_id = $1 AND sha256 = $2`, [
       advertiserId,
       sha256,
     ]);
-    const lost = await tx.query(
-      `UPDATE intake.attachment_versions SET state = 'missing', reason = 'the stored bytes were lost'
-       WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored' RETURNING 1`,
+    const lost = await tx.query<{ application_id: bigint; missing: boolean }>(
+      `UPDATE intake.attachment_versions v SET state = 'missing', reason = 'the stored bytes were lost' FROM intake.applications a
+       WHERE v.advertiser_id = $1 AND v.sha256 = $2 AND v.state = 'stored'
+         AND a.advertiser_id = $1 AND a.application_id = v.application_id
+       RETURNING a.application_id, a.missing_since IS NOT NULL AS missing`,
       [advertiserId, sha256],
     );
     const held = await tx.query<{ application_id: bigint; kind: string }>(
       `SELECT application_id, kind FROM intake.attachments WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored'`,
       [advertiserId, sha256],
     );
-    await reopenAttachments(
+    const reopened = await reopenAttachments(
       tx,
       advertiserId,
       held.map((row) => ({ applicationId: row.application_id, kind: row.kind })),
     );
+    await appendEvents(tx, advertiserId, [...toEvents('application.changed', lost), ...reopened]);
     return { requeued: held.length, lost: lost.length };
   });
 }
@@ -92,7 +99,8 @@ export async function loadUnrepaired(db: Queryable, advertiserId: bigint): Promi
 /** Condemned bytes that were found in the store are to be deleted once more. */
 export async function markUnemptied(db: Queryable, advertiserId: bigint, sha256: string): Promise<void> {
   await db.query(
-    `UPDATE intake.blobs SET emptied_at = NULL WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'condemned'`,
+    `UPDATE intake.blobs b SET emptied_at = NULL
+     WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'condemned' AND ${isBeingDeleted} IS NOT TRUE`,
     [advertiserId, sha256],
   );
 }
@@ -107,11 +115,7 @@ export async function adoptBlob(db: Queryable, advertiserId: bigint, blob: BlobF
   return rows.length > 0;
 }
 
-const isUnreferenced = `b.advertiser_id = $1 AND b.state <> 'condemned'
-  AND NOT EXISTS (SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256)
-  AND NOT EXISTS (SELECT 1 FROM intake.attachment_versions v WHERE v.advertiser_id = $1 AND v.sha256 = b.sha256)`;
-
-/** First phase: marks what nothing refers to and nobody has announced for a while. Returns all that are marked now, of how many. */
+/** Marks what nothing refers to and nobody has announced for a while. Returns all that are marked now, of how many. */
 export async function markOrphans(
   db: Queryable,
   advertiserId: bigint,
@@ -128,91 +132,4 @@ export async function markOrphans(
     [advertiserId],
   );
   return { orphans: Number(row?.orphans ?? 0), blobs: Number(row?.blobs ?? 0) };
-}
-
-/** Second phase: deletes what has been an orphan for the grace and still is. `remove` deletes the bytes while the rows are locked. */
-export async function collectOrphans(
-  db: Database,
-  advertiserId: bigint,
-  graceMs: number,
-  remove: (keys: readonly string[]) => Promise<void>,
-): Promise<number> {
-  for (let collected = 0; ; ) {
-    const count = await db.transaction(async (tx) => {
-      const rows = await tx.query<{ sha256: string; key: string }>(
-        `SELECT sha256, key FROM intake.blobs b
-         WHERE ${isUnreferenced} AND b.orphaned_at < now() - $2 * interval '1 millisecond'
-           AND b.intended_at < now() - $2 * interval '1 millisecond'
-         ORDER BY b.orphaned_at LIMIT 100 FOR UPDATE SKIP LOCKED`,
-        [advertiserId, graceMs],
-      );
-      if (rows.length === 0) return 0;
-      await remove(rows.map((row) => row.key));
-      await tx.query(`DELETE FROM intake.blobs WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])`, [
-        advertiserId,
-        rows.map((row) => row.sha256),
-      ]);
-      return rows.length;
-    });
-    if (count === 0) return collected;
-    collected += count;
-  }
-}
-
-/**
- * Deletes bytes at once that nobody refers to and nobody is about to put; gives back the hashes of those that others still need.
- * Rows that are no more are made for the moment, so that nobody can announce the same bytes while they are deleted.
- */
-export async function dropBlobs(
-  db: Database,
-  advertiserId: bigint,
-  hashes: readonly string[],
-  remove: (keys: readonly string[]) => Promise<void>,
-): Promise<string[]> {
-  const needed: string[] = [];
-  const sorted = hashes.toSorted();
-  for (let at = 0; at < sorted.length; at += 100) {
-    const some = sorted.slice(at, at + 100);
-    needed.push(...(await untilSettled(() => db.transaction((tx) => dropSome(tx, advertiserId, some, remove)))));
-  }
-  return needed;
-}
-
-async function dropSome(
-  tx: Queryable,
-  advertiserId: bigint,
-  hashes: readonly string[],
-  remove: (keys: readonly string[]) => Promise<void>,
-): Promise<string[]> {
-  const keys = hashes.map((sha256) => toBlobKey(advertiserId, sha256));
-  await tx.query(
-    `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state)
-     SELECT $1, b.sha256, 0, b.key, 'damaged' FROM unnest($2::text[], $3::text[]) AS b (sha256, key) ON CONFLICT DO NOTHING`,
-    [advertiserId, hashes, keys],
-  );
-  await tx.query(
-    `SELECT 1 FROM intake.blobs WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) ORDER BY sha256 FOR UPDATE`,
-    [advertiserId, hashes],
-  );
-  // A statement of its own: a look taken together with the lock would not see what was committed while the lock was waited for.
-  const rows = await tx.query<{ sha256: string; key: string; state: string; needed: boolean }>(
-    `SELECT sha256, key, state, EXISTS (SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256)
-       OR EXISTS (SELECT 1 FROM intake.attachment_versions v WHERE v.advertiser_id = $1 AND v.sha256 = b.sha256)
-       OR EXISTS (SELECT 1 FROM intake.downloads d WHERE d.advertiser_id = $1 AND d.sha256 = b.sha256) AS needed
-     FROM intake.blobs b WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])`,
-    [advertiserId, hashes],
-  );
-  const free = rows.filter((row) => !row.needed && row.state !== 'condemned');
-  const condemned = rows.filter((row) => row.state === 'condemned');
-  // A condemned blob keeps its row, by which the same bytes are known again; what is put after this goes with the next drain.
-  await tx.query(
-    `UPDATE intake.blobs SET emptied_at = NULL WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'condemned'`,
-    [advertiserId, hashes],
-  );
-  await remove([...free, ...condemned].map((row) => row.key));
-  await tx.query(`DELETE FROM intake.blobs WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])`, [
-    advertiserId,
-    free.map((row) => row.sha256),
-  ]);
-  return rows.filter((row) => row.needed).map((row) => row.sha256);
 }

@@ -2,11 +2,15 @@
 // orphaned. And which store they lie in: the one that was used first, and no other. Knows no store, only what is said of it.
 import type { BlobFacts } from '../domain/blob.ts';
 import { WrongStore } from '../domain/trouble.ts';
-import type { Database, Queryable } from './database.ts';
+import type { Queryable } from './database.ts';
+import { isBeingDeleted } from './deletions.ts';
 import type { Claim } from './downloads.ts';
 
-/** What may be done with announced bytes: put them, nothing (condemned), or nothing because the claim is not ours any more. */
-export type Intent = 'put' | 'condemned' | 'lost';
+/**
+ * What may be done with announced bytes: put them; nothing, because they are condemned or the claim is not ours any more; or nothing yet,
+ * because the object of equal bytes is being deleted.
+ */
+export type Intent = 'put' | 'condemned' | 'lost' | 'deleting';
 
 export interface BlobIntent {
   readonly claim: Claim;
@@ -22,7 +26,7 @@ export async function intendBlobs(
   db: Queryable,
   intents: readonly BlobIntent[],
 ): Promise<readonly PromiseSettledResult<Intent>[]> {
-  const rows = await db.query<{ at: number; state: string }>(
+  const rows = await db.query<{ at: number; state: string; deleting: boolean }>(
     `WITH unhurried AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)), intended AS MATERIALIZED (
        SELECT * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::uuid[])
          WITH ORDINALITY AS i (sha256, size_bytes, key, application_id, kind, token, at)
@@ -33,10 +37,14 @@ export async function intendBlobs(
      ), announced AS (
        INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state)
        SELECT DISTINCT ON (c.sha256) $1::bigint, c.sha256, c.size_bytes, c.key, 'writing' FROM unhurried, claimed c ORDER BY c.sha256
-       ON CONFLICT (advertiser_id, sha256) DO UPDATE SET intended_at = now(), orphaned_at = NULL
-       RETURNING sha256, state
+       ON CONFLICT (advertiser_id, sha256) DO UPDATE SET orphaned_at = NULL,
+         intended_at = CASE WHEN b.state = 'condemned' THEN b.intended_at ELSE now() END,
+         state = CASE WHEN b.state = 'deleting' AND ${isBeingDeleted} IS NOT TRUE THEN 'writing' ELSE b.state END,
+         delete_token = CASE WHEN ${isBeingDeleted} THEN b.delete_token END,
+         delete_until = CASE WHEN ${isBeingDeleted} THEN b.delete_until END
+       RETURNING sha256, state, delete_token IS NOT NULL AS deleting
      )
-     SELECT c.at::int - 1 AS at, a.state FROM claimed c JOIN announced a USING (sha256)`,
+     SELECT c.at::int - 1 AS at, a.state, a.deleting FROM claimed c JOIN announced a USING (sha256)`,
     [
       intents[0]?.claim.advertiserId,
       intents.map(({ blob }) => blob.sha256),
@@ -47,41 +55,14 @@ export async function intendBlobs(
       intents.map(({ claim }) => claim.token),
     ],
   );
-  const states = new Map(rows.map((row) => [row.at, row.state]));
-  return intents.map((_, at) => {
-    const state = states.get(at);
-    return { status: 'fulfilled', value: state === undefined ? 'lost' : state === 'condemned' ? 'condemned' : 'put' };
-  });
+  const found = new Map(rows.map((row) => [row.at, row]));
+  return intents.map((_, at) => ({ status: 'fulfilled', value: toIntent(found.get(at)) }));
 }
 
-/**
- * Deletes the bytes of condemned blobs and books it; returns how many. `remove` works while the rows are locked: a flag that is lifted at
- * that moment waits, or the bytes would be fetched anew and found in place just before they go. A crash in between deletes once more.
- */
-export async function emptyCondemned(
-  db: Database,
-  advertisers: readonly bigint[],
-  remove: (keys: readonly string[]) => Promise<void>,
-): Promise<number> {
-  for (let emptied = 0; ; ) {
-    const count = await db.transaction(async (tx) => {
-      const rows = await tx.query<{ advertiser_id: bigint; sha256: string; key: string }>(
-        `SELECT advertiser_id, sha256, key FROM intake.blobs
-         WHERE advertiser_id = ANY ($1::bigint[]) AND state = 'condemned' AND emptied_at IS NULL LIMIT 100 FOR UPDATE SKIP LOCKED`,
-        [advertisers],
-      );
-      if (rows.length === 0) return 0;
-      await remove(rows.map((row) => row.key));
-      await tx.query(
-        `UPDATE intake.blobs b SET emptied_at = now() FROM unnest($1::bigint[], $2::text[]) AS e (advertiser_id, sha256)
-         WHERE b.advertiser_id = e.advertiser_id AND b.sha256 = e.sha256`,
-        [rows.map((row) => row.advertiser_id), rows.map((row) => row.sha256)],
-      );
-      return rows.length;
-    });
-    if (count === 0) return emptied;
-    emptied += count;
-  }
+function toIntent(row: { readonly state: string; readonly deleting: boolean } | undefined): Intent {
+  if (row === undefined) return 'lost';
+  if (row.state === 'condemned') return 'condemned';
+  return row.deleting ? 'deleting' : 'put';
 }
 
 /** Remembers the store at its first use; any other one, later, is refused: a wrong bucket must not read as a million lost files. */

@@ -1,6 +1,9 @@
 // A page against what is held: which of its applications are new, changed or back, and which held ones did not come. Reads only, so
 // that an unchanged page costs no transaction id. What follows from it is written by pages.ts.
 import type { Application, Reject } from '../domain/application.ts';
+import type { Missing } from '../domain/coverage/question.ts';
+import type { Asked } from '../domain/coverage/seen.ts';
+import { isHashSignal } from './changes.ts';
 import type { Queryable } from './database.ts';
 import type { Replayed } from './quarantine.ts';
 import type { Reading } from './rows.ts';
@@ -12,9 +15,10 @@ export interface PageCommit extends Reading {
   readonly rejects: readonly Reject[];
   /** The elements of quarantine that applications were read from: one that was erased meanwhile takes its application along. */
   readonly replayed?: readonly Replayed[] | undefined;
-  /** When the sweep began, by the database's clock. */
+  /** When the sweep began and when the question was sent, by the database's clock. */
   readonly startedAt: Date;
-  /** The positions that the question was about: what is held there from before the sweep and did not come is noticed. */
+  readonly askedAt: Date;
+  /** The ids that the question was about: what was stored there before it was sent and did not come is reported. */
   readonly asked: Asked | null;
   /** What the sweep learns from this answer, once it is its turn; called again when the page has to be compared again. */
   readonly learn: (seen: Seen) => Progress | Promise<Progress>;
@@ -22,20 +26,12 @@ export interface PageCommit extends Reading {
   readonly isApart?: boolean | undefined;
 }
 
-/** Positions that a question was about, and how many of the held ids that did not come are worth knowing, from which end. */
-export interface Asked {
-  readonly low: bigint;
-  readonly high: bigint | null;
-  readonly mostMissing: number;
-  readonly fromTop: boolean;
-}
-
 /** The page against what was held before it. */
 export interface Seen {
   /** Ids on the page that were not held. */
   readonly unheld: readonly bigint[];
-  /** Ids held where the question asked that are not on the page; no more than the question wants to know of. */
-  readonly missing: readonly bigint[];
+  /** What `findMissing` (domain/coverage/seen.ts) finds: a test holds the statements below against it. */
+  readonly missing: readonly Missing[];
 }
 
 /** A page against what is stored. */
@@ -76,12 +72,13 @@ async function loadVerdicts(db: Queryable, page: PageCommit): Promise<{ verdicts
     `SELECT EXISTS (SELECT 1 FROM intake.leases WHERE name = $4 AND lane <> $5 AND expires_at > '-infinity') AS other_lane,
        string_agg(CASE WHEN a.application_id IS NULL THEN '${letters.fresh}'
                        WHEN a.erased_at IS NOT NULL THEN '${letters.erased}'
-                       WHEN a.content_hash <> decode(p.hash, 'hex') THEN '${letters.changed}'
+                       WHEN a.content_hash <> decode(p.hash, 'hex') AND (a.facts_hash IS DISTINCT FROM decode(p.facts, 'hex') OR ${isHashSignal})
+                         THEN '${letters.changed}'
                        WHEN a.absent_since IS NOT NULL THEN '${letters.returned}'
                        ELSE '${letters.unchanged}' END, '' ORDER BY p.at) AS verdicts
-     FROM unnest($2::bigint[], $3::text[]) WITH ORDINALITY AS p (id, hash, at)
+     FROM unnest($2::bigint[], $3::text[], $8::text[]) WITH ORDINALITY AS p (id, hash, facts, at)
      LEFT JOIN LATERAL (
-       SELECT application_id, content_hash, erased_at, absent_since FROM intake.applications
+       SELECT application_id, content_hash, facts_hash, erased_at, absent_since FROM intake.applications
        WHERE advertiser_id = $1 AND application_id = p.id AND (
          SELECT application_id FROM intake.applications WHERE advertiser_id = $1 AND application_id >= $6
          ORDER BY application_id LIMIT 1) <= $7
@@ -94,6 +91,7 @@ async function loadVerdicts(db: Queryable, page: PageCommit): Promise<{ verdicts
       page.lease.lane,
       ids.reduce((low, id) => (id < low ? id : low), ids[0] ?? 0n),
       ids.reduce((high, id) => (id > high ? id : high), ids[0] ?? 0n),
+      page.applications.map((a) => a.factsHash),
     ],
   );
   return { verdicts: row?.verdicts ?? '', otherLane: row?.other_lane ?? false };
@@ -102,12 +100,19 @@ async function loadVerdicts(db: Queryable, page: PageCommit): Promise<{ verdicts
 /** What stands around an answer that brought nothing. */
 export interface Surroundings {
   readonly otherLane: boolean;
-  readonly missing: readonly bigint[];
+  readonly missing: readonly Missing[];
 }
 
-const heldSql = `SELECT a.application_id::text FROM intake.applications a
+/** An id as text, marked where it was stored before the sweep began. */
+const heldSql = `SELECT a.application_id::text || CASE WHEN a.first_seen_at < q.started_at THEN ' old' ELSE '' END
+  FROM intake.applications a
   WHERE a.advertiser_id = q.advertiser_id AND a.application_id >= q.low AND (q.high IS NULL OR a.application_id <= q.high)
-    AND a.first_seen_at < q.started_at AND a.missing_since IS NULL AND a.erased_at IS NULL`;
+    AND a.first_seen_at <= q.asked_at AND a.missing_since IS NULL AND a.erased_at IS NULL`;
+
+function toMissing(text: string): Missing {
+  const [id = '', mark] = text.split(' ');
+  return { id: BigInt(id), old: mark === 'old' };
+}
 
 /** The surroundings of many empty answers in one statement: most polls of most advertisers bring nothing. */
 export async function loadSurroundings(db: Queryable, pages: readonly PageCommit[]): Promise<Surroundings[]> {
@@ -115,8 +120,9 @@ export async function loadSurroundings(db: Queryable, pages: readonly PageCommit
     `SELECT EXISTS (SELECT 1 FROM intake.leases l WHERE l.name = q.name AND l.lane <> q.lane AND l.expires_at > '-infinity') AS other_lane,
        CASE WHEN q.from_top THEN ARRAY(${heldSql} ORDER BY a.application_id DESC LIMIT q.most)
          ELSE ARRAY(${heldSql} ORDER BY a.application_id LIMIT q.most) END AS missing
-     FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::timestamptz[], $7::bigint[], $8::boolean[])
-       WITH ORDINALITY AS q (name, lane, advertiser_id, low, high, started_at, most, from_top, nth) ORDER BY q.nth`,
+     FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::timestamptz[], $7::bigint[], $8::boolean[],
+         $9::timestamptz[])
+       WITH ORDINALITY AS q (name, lane, advertiser_id, low, high, started_at, most, from_top, asked_at, nth) ORDER BY q.nth`,
     [
       pages.map((page) => page.lease.name),
       pages.map((page) => page.lease.lane),
@@ -124,11 +130,12 @@ export async function loadSurroundings(db: Queryable, pages: readonly PageCommit
       pages.map((page) => page.asked?.low ?? null),
       pages.map((page) => page.asked?.high ?? null),
       pages.map((page) => page.startedAt),
-      pages.map((page) => page.asked?.mostMissing ?? 0),
+      pages.map((page) => page.asked?.limit ?? 0),
       pages.map((page) => page.asked?.fromTop ?? false),
+      pages.map((page) => page.askedAt),
     ],
   );
-  return rows.map((row) => ({ otherLane: row.other_lane, missing: row.missing.map(BigInt) }));
+  return rows.map((row) => ({ otherLane: row.other_lane, missing: row.missing.map(toMissing) }));
 }
 
 /** An empty answer brings nothing and changes nothing. */
@@ -136,12 +143,12 @@ export function toFound({ otherLane, missing }: Surroundings): Found {
   return { fresh: [], changed: [], returned: [], writes: 0, seen: { unheld: [], missing }, otherLane };
 }
 
-async function loadMissing(db: Queryable, page: PageCommit): Promise<bigint[]> {
+async function loadMissing(db: Queryable, page: PageCommit): Promise<Missing[]> {
   if (page.asked === null) return [];
-  const rows = await db.query<{ application_id: bigint }>(
-    `SELECT application_id FROM intake.applications
+  return await db.query<{ id: bigint; old: boolean }>(
+    `SELECT application_id AS id, first_seen_at < $4 AS old FROM intake.applications
      WHERE advertiser_id = $1 AND application_id >= $2 AND ($3::bigint IS NULL OR application_id <= $3)
-       AND first_seen_at < $4 AND missing_since IS NULL AND erased_at IS NULL AND application_id NOT IN (SELECT unnest($5::bigint[]))
+       AND first_seen_at <= $7 AND missing_since IS NULL AND erased_at IS NULL AND application_id NOT IN (SELECT unnest($5::bigint[]))
      ORDER BY application_id ${page.asked.fromTop ? 'DESC' : 'ASC'} LIMIT $6`,
     [
       page.advertiserId,
@@ -149,8 +156,8 @@ async function loadMissing(db: Queryable, page: PageCommit): Promise<bigint[]> {
       page.asked.high,
       page.startedAt,
       page.applications.map((a) => a.id),
-      page.asked.mostMissing,
+      page.asked.limit,
+      page.askedAt,
     ],
   );
-  return rows.map((row) => row.application_id);
 }

@@ -1,6 +1,6 @@
 // Cursors: how far an advertiser's live sweep has come, and when that was last true. Where a poll begins is not read from here alone, but
 // also from when ids were first seen (resume.ts).
-import { toCursor } from '../domain/cursor.ts';
+import { toCursor } from '../domain/coverage/cursor.ts';
 import type { Queryable } from './database.ts';
 
 /** Never beyond what is stored, never backwards, and no write when nothing moved: the cursor is derived from committed rows. */

@@ -2,6 +2,7 @@
 // time at which it lapses (`leased_until`); whoever completes or fails a download must still hold its token. Knows no bytes and no source.
 import type { TroubleKind } from '../domain/trouble.ts';
 import type { Queryable } from './database.ts';
+import { longestLease } from './leases.ts';
 
 /** A download's key. */
 export interface DownloadKey {
@@ -28,10 +29,15 @@ export interface ClaimRequest {
   /** A fresh uuid. */
   readonly token: string;
   readonly leaseMs: number;
+  /** Told for each claim how long its download was due. */
+  readonly onClaimed?: ((waitedMs: readonly number[]) => void) | undefined;
 }
 
-/** No claim on it that has not lapsed. Neither column is in an index, so that a claim and its heartbeats touch none. */
-const isFree = `(d.leased_until IS NULL OR d.leased_until <= now())`;
+/**
+ * No claim on it that has not lapsed; one that reaches further ahead than any claim is long was given by a clock that was set back since.
+ * Neither column is in an index, so that a claim and its heartbeats touch none.
+ */
+const isFree = `(d.leased_until IS NULL OR d.leased_until <= now() OR d.leased_until > now() + ${longestLease})`;
 
 /** 0 live, 1 backfill; a claim that lapsed makes its row a suspect. */
 const priorities = { usual: [0, 1], suspects: [2] };
@@ -67,7 +73,8 @@ const claimSql = `
     lapses = lapses + (lease_token IS NOT NULL AND priority = 2)::int,
     priority = CASE WHEN lease_token IS NULL THEN priority ELSE 2 END
   WHERE ctid = ANY (ARRAY(SELECT place FROM due, share WHERE turn <= size))
-  RETURNING advertiser_id, application_id, kind, attempts, lapses, lease_token IS NOT NULL AS claimed`;
+  RETURNING advertiser_id, application_id, kind, attempts, lapses, lease_token IS NOT NULL AS claimed,
+    greatest(0, extract(epoch FROM now() - due_at))::float8 * 1000 AS waited_ms`;
 
 /** Claims due downloads, in turns between advertisers. `lapsed` are those found abandoned, now suspects. */
 export async function claimDownloads(
@@ -82,17 +89,18 @@ export async function claimDownloads(
     attempts: number;
     lapses: number;
     claimed: boolean;
+    waited_ms: number;
   }>(claimSql, [advertisers, priorities[lane], limit, token, leaseMs]);
-  const claims = rows
-    .filter((row) => row.claimed)
-    .map((row) => ({
-      advertiserId: row.advertiser_id,
-      applicationId: row.application_id,
-      kind: row.kind,
-      token,
-      attempts: row.attempts,
-      lapses: row.lapses,
-    }));
+  const claimed = rows.filter((row) => row.claimed);
+  const claims = claimed.map((row) => ({
+    advertiserId: row.advertiser_id,
+    applicationId: row.application_id,
+    kind: row.kind,
+    token,
+    attempts: row.attempts,
+    lapses: row.lapses,
+  }));
+  request.onClaimed?.(claimed.map((row) => row.waited_ms));
   return { claims, lapsed: rows.length - claims.length };
 }
 
@@ -108,6 +116,22 @@ export async function renewDownloads(db: Queryable, claims: readonly Claim[], le
     `UPDATE intake.downloads SET leased_until = now() + $5 * interval '1 millisecond'
      WHERE ctid = ANY (ARRAY(SELECT d.ctid FROM intake.downloads d, ${keyed} FOR UPDATE OF d SKIP LOCKED))`,
     [...toColumns(claims), leaseMs],
+  );
+}
+
+/** No download waits longer (domain/attempts.ts); one that has met no trouble does not wait at all. */
+const longestWait = `CASE WHEN d.trouble_kind IS NULL THEN interval '1 minute'
+  WHEN d.trouble_kind IN ('unreachable', 'malformed', 'mismatch', 'refused') THEN interval '7 hours'
+  WHEN d.trouble_kind = 'missing' THEN interval '13 hours' ELSE interval '25 hours' END`;
+
+/** Makes due what waits longer than anything may: its time was given by a clock that has been set back since. */
+export async function bringForward(db: Queryable): Promise<void> {
+  await db.query(
+    `UPDATE intake.downloads SET due_at = now() WHERE ctid = ANY (ARRAY(
+       SELECT d.ctid FROM intake.advertisers v CROSS JOIN unnest('{0,1,2}'::smallint[]) AS lane (priority)
+       JOIN intake.downloads d ON d.advertiser_id = v.advertiser_id AND d.priority = lane.priority
+       WHERE d.due_at > now() + interval '1 minute' AND d.due_at > now() + ${longestWait}
+       FOR UPDATE OF d SKIP LOCKED))`,
   );
 }
 
@@ -137,6 +161,15 @@ export async function returnDownloads(db: Queryable, claims: readonly Claim[]): 
   await db.query(
     `UPDATE intake.downloads d SET lease_token = NULL, leased_until = NULL, attempts = d.attempts - 1 FROM ${keyed}`,
     toColumns(claims),
+  );
+}
+
+/** Takes back, unspent, the claims of downloads that announced these bytes: their objects may be gone, and they are fetched anew. */
+export async function takeBackAnnounced(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<void> {
+  await tx.query(
+    `UPDATE intake.downloads SET lease_token = NULL, leased_until = NULL, attempts = attempts - 1
+     WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND lease_token IS NOT NULL`,
+    [advertiserId, hashes],
   );
 }
 
@@ -174,8 +207,7 @@ function toColumns(claims: readonly Claim[]): unknown[] {
 }
 
 /**
- * The ids, by name, of advertisers for whom a drain would find work: something due of one that is neither halted nor resting, or condemned
- * bytes that still lie in the store. An empty queue is seen at once, whatever the number of advertisers; else one probe of an index for each.
+ * The ids, by name, of advertisers for whom a drain would find work: something due of one that is neither halted nor resting. An empty queue is seen at once, whatever the number of advertisers; else one probe of an index for each.
  */
 export async function loadDueAdvertisers(db: Queryable, resting: readonly string[] = []): Promise<Map<string, bigint>> {
   const rows = await db.query<{ name: string; advertiser_id: bigint }>(
@@ -184,8 +216,7 @@ export async function loadDueAdvertisers(db: Queryable, resting: readonly string
          SELECT 1 FROM unnest('{0,1,2}'::smallint[]) AS lane (priority) CROSS JOIN LATERAL (
            SELECT 1 FROM intake.downloads d
            WHERE d.advertiser_id = v.advertiser_id AND d.priority = lane.priority AND d.due_at <= now() AND ${isFree}
-           ORDER BY d.due_at LIMIT 1) AS due)
-       OR v.advertiser_id IN (SELECT b.advertiser_id FROM intake.blobs b WHERE b.state = 'condemned' AND b.emptied_at IS NULL)`,
+           ORDER BY d.due_at LIMIT 1) AS due)`,
     [resting],
   );
   return new Map(rows.map((row) => [row.name, row.advertiser_id]));

@@ -3,12 +3,12 @@
 import { type KeyObject, randomUUID } from 'node:crypto';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import type { ErasureCounts, ErasureJob, Sought } from '../domain/erasure.ts';
-import { isNothing } from '../domain/erasure.ts';
+import { isNothing, toSoughtText } from '../domain/erasure.ts';
 import { recordDeed } from './audit.ts';
 import { type Database, type Queryable, untilSettled } from './database.ts';
 import { appendEvents } from './events.ts';
-import { laneLock } from './leases.ts';
-import { erasePerson, eraseRemains, findPerson, toSoughtText } from './persons.ts';
+import { laneLock, longestLease } from './leases.ts';
+import { erasePerson, eraseRemains, findPerson, isAged } from './persons.ts';
 import { toTombstone } from './tombstones.ts';
 
 export interface ErasureRequest {
@@ -18,7 +18,10 @@ export interface ErasureRequest {
   readonly by: string;
 }
 
-/** Erases the rows of a person and leaves a job for the rest; null when there is nothing to erase. */
+/**
+ * Erases the rows of a person and leaves a job for the rest. Where nothing is held a request has its receipt at once, which also keeps out
+ * a prefill of the person that is on its way; null where an earlier job of the same words goes on, and for retention.
+ */
 export async function beginErasure(
   db: Database,
   key: KeyObject,
@@ -31,24 +34,28 @@ export async function beginErasure(
     db.transaction(
       async (tx) => {
         const person = await findPerson(tx, key, advertiserId, sought, true);
-        if (isNothing(person.counts)) return null;
+        const words = toTombstone(key, advertiserId, 'request', toSoughtText(sought));
+        const isFound = !isNothing(person.counts);
+        if (!isFound && (sought.by === 'retention' || (await hasOpenJob(tx, advertiserId, words)))) return null;
         const jobId = randomUUID();
-        const quietAt = await loadQuietAt(tx, advertiserId);
-        await erasePerson(tx, key, advertiserId, jobId, person, sought);
+        const quietAt = isFound ? await loadQuietAt(tx, advertiserId, person.prefillIds) : null;
+        await erasePerson(tx, key, advertiserId, jobId, person);
         const [row] = await tx.query<JobRow>(
           `INSERT INTO intake.erasure_jobs AS j
-             (advertiser_id, job_id, sought_by, sought, requested_by, step, quiet_at, application_ids, hashes, counts)
-           VALUES ($1, $2, $3, $4, $5, 'bytes', $6, $7, $8, $9::jsonb) RETURNING ${jobColumns}`,
+             (advertiser_id, job_id, sought_by, sought, requested_by, step, quiet_at, application_ids, hashes, counts, closed_at)
+           VALUES ($1, $2, $3, $4, $5, CASE WHEN $10 THEN 'bytes' ELSE 'closed' END, coalesce($6, now()), $7, $8, $9::jsonb,
+             CASE WHEN NOT $10 THEN now() END) RETURNING ${jobColumns}`,
           [
             advertiserId,
             jobId,
             sought.by,
-            toTombstone(key, advertiserId, 'request', toSoughtText(sought)),
+            words,
             by,
             quietAt,
-            person.applicationIds,
-            person.hashes,
+            isFound ? person.applicationIds : null,
+            isFound ? person.hashes : null,
             JSON.stringify(person.counts),
+            isFound,
           ],
         );
         const applicationId = sought.by === 'application' ? sought.applicationId : null;
@@ -67,15 +74,29 @@ export async function beginErasure(
   );
 }
 
-/** When every lease and every download of the advertiser that runs now has lapsed, unless it is given a new one; by `due_at`, one of a worker before 0012. */
-async function loadQuietAt(tx: Queryable, advertiserId: bigint): Promise<Date> {
-  const [row] = await tx.query<{ quiet_at: Date }>(
-    `SELECT greatest(now(),
-       (SELECT max(greatest(leased_until, due_at)) FROM intake.downloads WHERE advertiser_id = $1 AND lease_token IS NOT NULL),
-       (SELECT max(l.expires_at) FROM intake.leases l JOIN intake.advertisers v USING (name)
-        WHERE v.advertiser_id = $1 AND l.expires_at > now())) AS quiet_at`,
-    [advertiserId],
+async function hasOpenJob(tx: Queryable, advertiserId: bigint, words: Buffer): Promise<boolean> {
+  const rows = await tx.query(
+    `SELECT 1 FROM intake.erasure_jobs WHERE advertiser_id = $1 AND sought = $2 AND closed_at IS NULL LIMIT 1`,
+    [advertiserId, words],
   );
+  return rows.length > 0;
+}
+
+/**
+ * When every lease and every download of the advertiser that runs now has lapsed, unless it is given a new one (by `due_at`, one of a worker
+ * before 0012), and when every resume of these prefills that is being put has been. What reaches further ahead than any lease is long has
+ * lapsed.
+ */
+const quietAt = `greatest(now(),
+  (SELECT max(greatest(leased_until, due_at)) FROM intake.downloads
+   WHERE advertiser_id = $1 AND lease_token IS NOT NULL AND greatest(leased_until, due_at) <= now() + ${longestLease}),
+  (SELECT max(l.expires_at) FROM intake.leases l JOIN intake.advertisers v USING (name)
+   WHERE v.advertiser_id = $1 AND l.expires_at BETWEEN now() AND now() + ${longestLease}),
+  (SELECT max(resume_put_until) FROM intake.prefills
+   WHERE advertiser_id = $1 AND ($2::uuid[] IS NULL OR prefill_id = ANY ($2::uuid[])) AND resume_put_until <= now() + ${longestLease}))`;
+
+async function loadQuietAt(tx: Queryable, advertiserId: bigint, prefillIds: readonly string[] = []): Promise<Date> {
+  const [row] = await tx.query<{ quiet_at: Date }>(`SELECT ${quietAt} AS quiet_at`, [advertiserId, prefillIds]);
   return row?.quiet_at ?? new Date();
 }
 
@@ -87,6 +108,12 @@ export async function loadOpenErasures(
   sought?: Sought,
 ): Promise<ErasureJob[]> {
   const wanted = sought && toTombstone(key, advertiserId, 'request', toSoughtText(sought));
+  // A clock that was set back since must not prolong the wait by as much.
+  await db.query(
+    `UPDATE intake.erasure_jobs SET quiet_at = ${quietAt}
+     WHERE advertiser_id = $1 AND closed_at IS NULL AND quiet_at > now() + ${longestLease}`,
+    [advertiserId, null],
+  );
   const rows = await db.query<JobRow>(
     `SELECT ${jobColumns} FROM intake.erasure_jobs j
      WHERE advertiser_id = $1 AND closed_at IS NULL AND ($2::bytea IS NULL OR sought = $2) ORDER BY requested_at`,
@@ -95,14 +122,30 @@ export async function loadOpenErasures(
   return rows.map(toJob);
 }
 
-/** The files are deleted, as far as nobody else holds them: `shared` are those that stay. What ran at the time is waited for. */
-export async function awaitErasure(db: Queryable, job: ErasureJob, shared: number): Promise<ErasureJob> {
+/**
+ * The files are deleted, as far as nobody else holds them: `shared` are those that stay. Of the versions that the blob store
+ * keeps the largest number counts, since each run deletes the same objects. What ran at the time is waited for.
+ */
+export async function awaitErasure(
+  db: Queryable,
+  job: ErasureJob,
+  { shared, keptVersions }: Pick<ErasureCounts, 'shared' | 'keptVersions'>,
+): Promise<ErasureJob> {
   const [row] = await db.query<JobRow>(
-    `UPDATE intake.erasure_jobs j SET step = 'waiting', counts = counts || jsonb_build_object('shared', $3::int)
+    `UPDATE intake.erasure_jobs j SET step = 'waiting', trouble = NULL, counts = counts || jsonb_build_object('shared', $3::int,
+       'keptVersions', greatest((counts->>'keptVersions')::int, $4::int))
      WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed' RETURNING ${jobColumns}`,
-    [job.advertiserId, job.jobId, shared],
+    [job.advertiserId, job.jobId, shared, keptVersions],
   );
   return row ? toJob(row) : job;
+}
+
+/** Records what keeps the files of an erasure from being deleted, for the status. */
+export async function noteErasureTrouble(db: Queryable, job: ErasureJob, trouble: string): Promise<void> {
+  await db.query(
+    `UPDATE intake.erasure_jobs SET trouble = $3 WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed'`,
+    [job.advertiserId, job.jobId, trouble],
+  );
 }
 
 /** The second look. Finds nothing: the job is closed, and forgets what it was about. Finds something: that goes too, and all begins again. */
@@ -115,15 +158,21 @@ export async function lookAgain(
       async (tx) => {
         const remains = await eraseRemains(tx, advertiserId, applicationIds ?? []);
         const next =
-          remains === 0
+          remains.length === 0
             ? `step = 'closed', closed_at = now(), application_ids = NULL, hashes = NULL`
             : `step = 'bytes', quiet_at = $3`;
         const rows = await tx.query<JobRow>(
           `UPDATE intake.erasure_jobs j SET looks = looks + 1, ${next}
            WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed' RETURNING ${jobColumns}`,
-          [advertiserId, jobId, ...(remains === 0 ? [] : [await loadQuietAt(tx, advertiserId)])],
+          [advertiserId, jobId, ...(remains.length === 0 ? [] : [await loadQuietAt(tx, advertiserId)])],
         );
-        return rows.length > 0 ? rows : await loadRows(tx, advertiserId, jobId);
+        const current = rows.length > 0 ? rows : await loadRows(tx, advertiserId, jobId);
+        await appendEvents(
+          tx,
+          advertiserId,
+          remains.map((id) => ({ applicationId: id, type: 'application.erased' })),
+        );
+        return current;
       },
       laneLock(advertiserId, 'live'),
     ),
@@ -139,16 +188,19 @@ async function loadRows(db: Queryable, advertiserId: bigint, jobId: string): Pro
   );
 }
 
-/** How many applications are older than that, of how many. */
+/** How many applications, elements in quarantine and redeemed prefills are older than that, of how many. */
 export async function countAged(
   db: Queryable,
   advertiserId: bigint,
   before: Date,
 ): Promise<{ readonly due: number; readonly held: number }> {
+  const count = (table: string, condition: string, held: string) =>
+    `SELECT count(*) AS held, count(*) FILTER (WHERE ${condition}) AS due FROM intake.${table} WHERE advertiser_id = $1 AND ${held}`;
   const [row] = await db.query<{ due: number; held: number }>(
-    `SELECT count(*)::int AS held, count(*) FILTER (
-       WHERE submitted_at < $2 OR (submitted_at IS NULL AND first_seen_at < $2))::int AS due
-     FROM intake.applications WHERE advertiser_id = $1 AND erased_at IS NULL`,
+    `SELECT sum(due)::int AS due, sum(held)::int AS held FROM (
+       ${count('applications', isAged.applications, 'erased_at IS NULL')}
+       UNION ALL ${count('quarantine', isAged.quarantine, 'true')}
+       UNION ALL ${count('prefills', isAged.prefills, `outcome = 'redeemed'`)}) AS counted`,
     [advertiserId, before],
   );
   return row ?? { due: 0, held: 0 };
@@ -191,7 +243,8 @@ function toJob(row: JobRow): ErasureJob {
     quietInMs: row.quiet_in_ms,
     applicationIds: row.application_ids?.map(BigInt) ?? null,
     hashes: row.hashes,
-    counts: row.counts,
+    // Jobs of earlier versions have no such count.
+    counts: { ...{ keptVersions: 0 }, ...row.counts },
     looks: row.looks,
     closedAt: row.closed_at,
   };

@@ -1,6 +1,6 @@
 // The outbox: what happened to an application, for integrators. Within an advertiser ids rise in commit order:
 // they are given in the last statement before COMMIT under a lock per advertiser, so nothing ever appears behind a reader.
-import type { Queryable } from './database.ts';
+import type { Queryable, Row } from './database.ts';
 
 export type EventType =
   | 'application.received'
@@ -12,6 +12,21 @@ export type EventType =
 export interface ApplicationEvent {
   readonly applicationId: bigint;
   readonly type: EventType;
+}
+
+/** An application as a statement returns it that changed something about it. */
+export interface ChangedRow extends Row {
+  readonly application_id: bigint;
+  readonly missing: boolean;
+}
+
+/** One event for each application. Where it is missing, that is told once more: the last event agrees with the state (P26). */
+export function toEvents(type: EventType, rows: readonly ChangedRow[]): ApplicationEvent[] {
+  const byId = new Map(rows.map((row) => [row.application_id, row.missing]));
+  return [...byId].flatMap(([applicationId, missing]): ApplicationEvent[] => [
+    { applicationId, type },
+    ...(missing ? [{ applicationId, type: 'application.missing' } as const] : []),
+  ]);
 }
 
 /** Must be the last statement of its transaction: it takes the lock that orders events. */
@@ -47,13 +62,11 @@ export async function pruneEvents(db: Queryable, { olderThanMs = keptMs, limit =
           WHERE e.advertiser_id = v.advertiser_id AND e.at >= now() - $1 * interval '1 millisecond' ORDER BY e.event_id LIMIT 1),
          (SELECT max(e.event_id) FROM intake.events e WHERE e.advertiser_id = v.advertiser_id)) AS kept_from
        FROM intake.advertisers v WHERE v.advertiser_id IS NOT NULL
-     ), old AS (
-       SELECT e.advertiser_id, e.event_id FROM horizon h
-       JOIN intake.events e ON e.advertiser_id = h.advertiser_id AND e.event_id < h.kept_from
-       ORDER BY e.advertiser_id, e.event_id LIMIT $2
      )
-     DELETE FROM intake.events e USING old
-     WHERE e.advertiser_id = old.advertiser_id AND e.event_id = old.event_id RETURNING 1`,
+     DELETE FROM intake.events WHERE ctid = ANY (ARRAY(
+       SELECT e.ctid FROM horizon h
+       JOIN intake.events e ON e.advertiser_id = h.advertiser_id AND e.event_id < h.kept_from
+       ORDER BY e.advertiser_id, e.event_id LIMIT $2)) RETURNING 1`,
     [olderThanMs, limit],
   );
   return rows.length;

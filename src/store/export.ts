@@ -1,11 +1,11 @@
 // Everything that is held of one person, for an access request: rows as one JSON text in which every digit is kept, and which files go
 // with them. An application names the person; others of the same jobseeker account are theirs too, others of the same e-mail address are
-// not taken for theirs (an address can be shared). Prefills know no account and are found by address.
+// not taken for theirs (an address can be shared). Prefills are found by every address and account that their profiles name.
 import type { KeyObject } from 'node:crypto';
 import { toResumeKey } from '../domain/prefill.ts';
 import type { Queryable } from './database.ts';
-import { toAddressKey } from './person-key.ts';
-import { toAccountPattern } from './persons.ts';
+import { toPersonKeys } from './person-key.ts';
+import { isOfPerson, toAccountPattern } from './persons.ts';
 
 /** A person's rows and files. */
 export interface PersonExport {
@@ -44,8 +44,9 @@ export async function loadExport(
   );
   if (chosen.length === 0) return null;
   const ids = chosen.map((row) => row.application_id);
-  const people = [...new Set(chosen.map((row) => toAddressKey(key, advertiserId, row.email)))];
   const accounts = [...new Set(chosen.flatMap((row) => (row.job_seeker_id?.trim() ? [row.job_seeker_id] : [])))];
+  const emails = chosen.flatMap((row) => row.email ?? []);
+  const people = toPersonKeys(key, advertiserId, { emails, accountIds: accounts });
   const [rows] = await db.query<{ rows: string; prefills: number }>(rowsSql, [
     advertiserId,
     ids,
@@ -70,7 +71,7 @@ const rowsSql = `
   SELECT jsonb_pretty(jsonb_build_object(
     'applications', (
       SELECT jsonb_agg(jsonb_build_object(
-        'application', to_jsonb(a) - 'content_hash' - 'observed_seq',
+        'application', to_jsonb(a) - 'content_hash' - 'facts_hash' - 'observed_seq',
         'primary_job_seeking_info', (SELECT to_jsonb(c) FROM intake.primary_job_seeking_info c WHERE ${own('c')}),
         'attachments', ${listOf('attachments', 'c.kind')},
         'attachment_versions', ${listOf('attachment_versions', 'c.kind, c.version')},
@@ -85,10 +86,10 @@ const rowsSql = `
       SELECT coalesce(jsonb_agg(to_jsonb(q) - 'fingerprint' ORDER BY q.first_seen_at, q.fingerprint), '[]') FROM intake.quarantine q
       WHERE q.advertiser_id = $1 AND (q.application_id = ANY ($2::bigint[]) OR concat(q.raw_text, ' ', q.raw) ~ ANY ($4::text[]))),
     'prefills', (
-      SELECT coalesce(jsonb_agg(to_jsonb(p) - 'handle_hash' ORDER BY p.created_at), '[]')
-      FROM intake.prefills p WHERE p.advertiser_id = $1 AND p.person_key = ANY ($3::text[]))
+      SELECT coalesce(jsonb_agg(to_jsonb(p) - 'handle_hash' - 'person_keys' ORDER BY p.created_at), '[]')
+      FROM intake.prefills p WHERE p.advertiser_id = $1 AND ${isOfPerson('p', '$3')})
   )) AS rows,
-  (SELECT count(*)::int FROM intake.prefills p WHERE p.advertiser_id = $1 AND p.person_key = ANY ($3::text[])) AS prefills`;
+  (SELECT count(*)::int FROM intake.prefills p WHERE p.advertiser_id = $1 AND ${isOfPerson('p', '$3')}) AS prefills`;
 
 const filesSql = `
   SELECT f.application_id::text AS of, f.kind, f.version, b.key, f.sha256, f.file_name AS "fileName"
@@ -99,5 +100,5 @@ const filesSql = `
   WHERE f.advertiser_id = $1 AND f.application_id = ANY ($2::bigint[]) AND f.state = 'stored' AND b.state = 'stored'
   UNION ALL
   SELECT p.prefill_id::text, 'prefill', 1, NULL, p.resume_sha256, p.resume_file_name FROM intake.prefills p
-  WHERE p.advertiser_id = $1 AND p.person_key = ANY ($3::text[]) AND p.resume_stored_at IS NOT NULL AND p.resume_sha256 IS NOT NULL
+  WHERE p.advertiser_id = $1 AND ${isOfPerson('p', '$3')} AND p.resume_stored_at IS NOT NULL AND p.resume_sha256 IS NOT NULL
   ORDER BY 1, 2, 3`;

@@ -9,7 +9,7 @@ export interface FileFacts {
   readonly claim: Claim;
   readonly sizeBytes: number | null;
   readonly uploadedAt: Date | null;
-  /** A stored file of equal Hash and Size that this one may be the same as. */
+  /** A stored file of equal Hash and Size that this one may be the same as; none where the bytes are fetched to confirm them. */
   readonly twin: Twin | null;
   readonly trust: HashTrust;
 }
@@ -36,7 +36,8 @@ const twinSql: Record<Exclude<HashSetting, 'never'>, string> = {
       SELECT * FROM intake.attachments o
       WHERE o.advertiser_id = a.advertiser_id AND o.application_id = q.application_id AND o.kind = a.kind OFFSET 0
     ) AS o`,
-  always: `SELECT o.* FROM intake.attachments o WHERE o.advertiser_id = a.advertiser_id AND o.kind <> 'screen'`,
+  always: `SELECT o.* FROM intake.attachments o
+    WHERE o.advertiser_id = a.advertiser_id AND o.kind <> 'screen' AND left(o.source_hash, 100) = left(a.source_hash, 100)`,
 };
 
 /** Loads the facts of a batch of claims; those whose attachment is gone meanwhile are left out. */
@@ -56,7 +57,7 @@ export async function loadFileFacts(
      LEFT JOIN LATERAL (
        SELECT o.sha256, o.content_type, o.detected_type, o.file_name, b.size_bytes AS true_size_bytes
        FROM (${candidates}) AS o JOIN intake.blobs b ON b.advertiser_id = o.advertiser_id AND b.sha256 = o.sha256
-       WHERE a.kind <> 'screen' AND a.source_hash <> '' AND o.state = 'stored' AND b.state = 'stored'
+       WHERE a.state = 'pending' AND a.kind <> 'screen' AND a.source_hash <> '' AND o.state = 'stored' AND b.state = 'stored'
          AND o.source_hash = a.source_hash AND o.size_bytes = a.size_bytes
        ORDER BY o.linked LIMIT 1
      ) AS t ON true`,
@@ -66,6 +67,43 @@ export async function loadFileFacts(
     const claim = claims[row.at - 1];
     return claim ? [toFacts(claim, row)] : [];
   });
+}
+
+/** What a source can be asked to show that it serves an account. */
+export interface WitnessFacts {
+  /** The largest id that is held: a list after it is short. */
+  readonly newestId: bigint | null;
+  /** A file that the source has served before: a small one where there is one, and not always the same. */
+  readonly stored: { readonly applicationId: bigint; readonly kind: string; readonly sizeBytes: number | null } | null;
+}
+
+/** A stored file is looked for among the newest only, so that a queue of a million files costs nothing here. */
+const newestFiles = 10_000;
+
+export async function loadWitness(db: Queryable, advertiserId: bigint): Promise<WitnessFacts> {
+  const [row] = await db.query<{
+    newest_id: bigint | null;
+    application_id: bigint | null;
+    kind: string | null;
+    size_bytes: bigint | null;
+  }>(
+    `SELECT (SELECT max(application_id) FROM intake.applications WHERE advertiser_id = $1) AS newest_id, f.*
+     FROM (VALUES (1)) AS one LEFT JOIN (
+       SELECT application_id, kind, size_bytes FROM (
+         SELECT * FROM intake.attachments WHERE advertiser_id = $1 ORDER BY application_id DESC LIMIT ${newestFiles}
+       ) AS newest WHERE state = 'stored' AND gone_at IS NULL AND NOT linked
+       ORDER BY size_bytes > 1000000, random() LIMIT 1
+     ) AS f ON true`,
+    [advertiserId],
+  );
+  const {
+    newest_id: newestId = null,
+    application_id: applicationId = null,
+    kind = null,
+    size_bytes: size = null,
+  } = row ?? {};
+  const sizeBytes = size === null ? null : Number(size);
+  return { newestId, stored: applicationId === null || kind === null ? null : { applicationId, kind, sizeBytes } };
 }
 
 interface FactsRow extends Record<string, unknown> {

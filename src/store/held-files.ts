@@ -3,6 +3,7 @@ import type { Note } from '../domain/application.ts';
 import { attachmentKinds } from '../domain/application.ts';
 import type { ScreenReading } from '../domain/screen.ts';
 import type { Database, Queryable } from './database.ts';
+import { appendEvents, type ChangedRow, toEvents } from './events.ts';
 import { reopenAttachments } from './ready.ts';
 import { replaceScreens } from './screens.ts';
 
@@ -69,7 +70,7 @@ export async function retryDownloads(db: Database, advertiserId: bigint, choice:
         attachmentKinds,
       ],
     );
-    await reopenAttachments(
+    const reopened = await reopenAttachments(
       tx,
       advertiserId,
       chosen.map((row) => ({ applicationId: row.application_id, kind: row.kind })),
@@ -80,6 +81,7 @@ export async function retryDownloads(db: Database, advertiserId: bigint, choice:
        WHERE d.advertiser_id = $1 AND d.application_id = c.application_id AND d.kind = c.kind AND d.lease_token IS NULL`,
       [advertiserId, chosen.map((row) => row.application_id), chosen.map((row) => row.kind)],
     );
+    await appendEvents(tx, advertiserId, reopened);
     return chosen.length;
   });
 }
@@ -115,23 +117,38 @@ export async function replaceReading(
   note: Note | null,
 ): Promise<boolean> {
   return await db.transaction(async (tx) => {
-    const rows = await tx.query(
+    const rows = await tx.query<ChangedRow>(
       `WITH held AS MATERIALIZED (
-         SELECT 1 FROM intake.applications WHERE advertiser_id = $1 AND application_id = $2 FOR NO KEY UPDATE
+         SELECT missing_since IS NOT NULL AS missing FROM intake.applications
+         WHERE advertiser_id = $1 AND application_id = $2 FOR NO KEY UPDATE
        )
-       UPDATE intake.attachments SET parser_version = $4,
+       UPDATE intake.attachments a SET parser_version = $4,
          notes = nullif(coalesce(jsonb_path_query_array(notes, '$[*] ? (@.field != "screen")'), '[]') || $5::jsonb, '[]')
-       WHERE advertiser_id = $1 AND application_id = $2 AND kind = 'screen' AND state = 'stored' AND sha256 = $3
-         AND EXISTS (SELECT 1 FROM held)
-       RETURNING 1`,
+       FROM held
+       WHERE a.advertiser_id = $1 AND a.application_id = $2 AND a.kind = 'screen' AND a.state = 'stored' AND a.sha256 = $3
+       RETURNING a.application_id, held.missing`,
       [advertiserId, applicationId, sha256, reading?.parserVersion ?? null, JSON.stringify(note ? [note] : [])],
     );
     if (rows.length === 0) return false;
+    const before = await loadScreenText(tx, advertiserId, applicationId);
     await replaceScreens(tx, advertiserId, [
       { applicationId, sha256, reading: reading ?? { screens: [], parserVersion: 0 } },
     ]);
+    const isOther = (await loadScreenText(tx, advertiserId, applicationId)) !== before;
+    await appendEvents(tx, advertiserId, isOther ? toEvents('application.changed', rows) : []);
     return true;
   });
+}
+
+/** Everything that was read from an application's screens, in one text. */
+async function loadScreenText(tx: Queryable, advertiserId: bigint, applicationId: bigint): Promise<string | null> {
+  const of = (table: string) =>
+    `(SELECT jsonb_agg(to_jsonb(s) - 'parser_version' ORDER BY to_jsonb(s)) FROM intake.${table} s WHERE advertiser_id = $1 AND application_id = $2)`;
+  const [row] = await tx.query<{ text: string | null }>(
+    `SELECT jsonb_build_array(${of('screens')}, ${of('screen_questions')}, ${of('screen_answers')})::text AS text`,
+    [advertiserId, applicationId],
+  );
+  return row?.text ?? null;
 }
 
 function toHeldFile(row: HeldRow): HeldFile {

@@ -1,11 +1,11 @@
 // Wakes a worker when downloads are queued: LISTEN on a connection of its own, past any pooler. It only spares waiting: whoever relies on
 // it polls as well, since a notification can be lost with its connection.
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
+import { clientOf, type DatabaseUrl } from './connection.ts';
 
 export interface ListenerOptions {
   /** The database itself, not a pooler. */
-  readonly url: string;
+  readonly url: DatabaseUrl;
   /** Told the advertiser's id; may come when there is nothing left to fetch. */
   readonly onQueued: (advertiserId: string) => void;
 }
@@ -26,8 +26,7 @@ export async function openQueueListener({ url, onQueued }: ListenerOptions): Pro
 
   /** Until the connection ends. */
   async function listen(): Promise<void> {
-    const client = new pg.Client({
-      connectionString: url,
+    const client = new (clientOf(url))({
       application_name: 'intake listen',
       keepAlive: true,
       connectionTimeoutMillis: 10_000,
@@ -38,8 +37,9 @@ export async function openQueueListener({ url, onQueued }: ListenerOptions): Pro
     const end = () => void client.end().catch(() => {});
     stop.signal.addEventListener('abort', end, { once: true });
     try {
-      await client.connect();
-      await client.query('LISTEN intake_downloads');
+      const heard = client.connect().then(() => client.query('LISTEN intake_downloads'));
+      // A client that is ended while it connects never settles its `connect`.
+      await Promise.race([heard, ended]);
       first.resolve();
       await ended;
     } finally {

@@ -8,7 +8,7 @@ import { isReady, type Reading, toPriority, toTime } from './rows.ts';
 
 const columns = {
   applications: `advertiser_id, application_id, submitted_at, source_offset, email, first_name, last_name, phone, job_seeker_id,
-    job_reference, raw, raw_text, notes, person_key, content_hash, observed_seq, ready_at`,
+    job_reference, raw, raw_text, notes, person_key, content_hash, facts_hash, observed_seq, ready_at`,
   primary_job_seeking_info:
     'advertiser_id, application_id, job_title, company_name, time_in_role_months, is_new_to_workforce',
   attachments:
@@ -32,7 +32,7 @@ export function toCopies(key: KeyObject, { advertiserId, seq, lease }: Reading, 
       const readyAt = isReady(a) ? 'now' : null;
       // biome-ignore format: as the columns stand above
       return toCopyLine(advertiserId, a.id, toTime(a.submittedAt), a.sourceOffset, a.email, a.firstName, a.lastName, a.phone, a.jobSeekerId,
-        a.jobReference, a.raw, a.rawText, notes, personKey, `\\x${a.contentHash}`, seq, readyAt);
+        a.jobReference, a.raw, a.rawText, notes, personKey, `\\x${a.contentHash}`, `\\x${a.factsHash}`, seq, readyAt);
     }),
     toCopy(into('primary_job_seeking_info'), infos, ({ id, jobSeekingInfo: info }) =>
       // biome-ignore format: as the columns stand above

@@ -83,7 +83,7 @@ async function writeComparedAgain(tx: Transaction, key: KeyObject, page: PageCom
  */
 async function writeAhead(tx: Transaction, key: KeyObject, page: PageCommit, found: Found): Promise<PageSummary> {
   const events: ApplicationEvent[] = [];
-  const fresh = await withoutErased(tx, key, page, found.fresh);
+  const fresh = await withoutErased(tx, key, page, found.fresh, events);
   if (fresh.length > 0) await insertNew(tx, key, page, fresh, events);
   const progress = await page.learn(found.seen);
   const summary = { ...nothingWritten, added: fresh.length, booked: !progress.outside };
@@ -102,13 +102,13 @@ interface Plan extends Found {
 async function write(tx: Transaction, key: KeyObject, page: PageCommit, plan: Plan): Promise<PageSummary> {
   const events: ApplicationEvent[] = [];
   const isHere = await resolveElements(tx, page);
-  const fresh = await withoutErased(tx, key, page, plan.fresh.filter(isHere));
+  const fresh = await withoutErased(tx, key, page, plan.fresh.filter(isHere), events);
   if (fresh.length > 0) {
     if (plan.progress.sweep.purpose === 'live') await noteLateness(tx, page, fresh);
     await insertNew(tx, key, page, fresh, events);
   }
   const { changed, stale } = await applyChanges(tx, key, page, plan.changed.filter(isHere), events);
-  if (plan.returned.length > 0) await unmarkAbsent(tx, page.advertiserId, plan.returned);
+  if (plan.returned.length > 0) await unmarkAbsent(tx, page.advertiserId, plan.returned, events);
   const quarantined = await quarantine(tx, key, page, plan.progress.sweep.sweepId);
   if (plan.otherLane && page.applications.length > 0) await recordReading(tx, page);
   const summary = {
@@ -171,12 +171,26 @@ async function noteLateness(tx: Queryable, page: PageCommit, fresh: readonly App
   );
 }
 
-async function unmarkAbsent(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<void> {
-  await tx.query(
-    `UPDATE intake.applications SET absent_since = NULL, missing_since = NULL
-     WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])`,
+/** An application that was missing and is shown again has changed: a consumer may have dropped it. Absent ones were never told of. */
+async function unmarkAbsent(
+  tx: Queryable,
+  advertiserId: bigint,
+  ids: readonly bigint[],
+  events: ApplicationEvent[],
+): Promise<void> {
+  const rows = await tx.query<{ application_id: bigint; missing: boolean }>(
+    `WITH before AS MATERIALIZED (
+       SELECT application_id, missing_since IS NOT NULL AS missing FROM intake.applications
+       WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) ORDER BY application_id FOR NO KEY UPDATE
+     )
+     UPDATE intake.applications a SET absent_since = NULL, missing_since = NULL FROM before
+     WHERE a.advertiser_id = $1 AND a.application_id = ANY ($2::bigint[]) AND a.application_id = before.application_id
+     RETURNING a.application_id, before.missing`,
     [advertiserId, ids],
   );
+  for (const row of rows) {
+    if (row.missing) events.push({ applicationId: row.application_id, type: 'application.changed' });
+  }
 }
 
 /** Of those that are not held, erased ones (their row was lost, not their tombstone) come back as an id and a date, and nothing more. */
@@ -185,6 +199,7 @@ async function withoutErased(
   key: KeyObject,
   { advertiserId }: PageCommit,
   fresh: readonly Application[],
+  events: ApplicationEvent[],
 ): Promise<readonly Application[]> {
   if (fresh.length === 0) return fresh;
   const erased = await findErasedIds(
@@ -199,6 +214,7 @@ async function withoutErased(
      SELECT $1, id, '', 0, now() FROM unnest($2::bigint[]) AS id`,
     [advertiserId, [...erased]],
   );
+  for (const id of erased) events.push({ applicationId: id, type: 'application.erased' });
   return fresh.filter((a) => !erased.has(a.id));
 }
 

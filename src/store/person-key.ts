@@ -2,6 +2,8 @@
 // reckon it as those did who wrote it, so it is reckoned here alone.
 import { createHmac, type KeyObject } from 'node:crypto';
 import type { Application } from '../domain/application.ts';
+import { toBareAddress } from '../domain/erasure.ts';
+import type { Profile } from '../domain/prefill.ts';
 
 /** By the jobseeker's account, or by the e-mail address where there is none. With a Buffer as key it takes ten times as long. */
 export function toPersonKey(
@@ -15,7 +17,20 @@ export function toPersonKey(
   return createHmac('sha256', key).update(`${advertiserId}:${person}`).digest('hex').slice(0, 32);
 }
 
+/** By each address and each account id of a profile. */
+export function toPersonKeys(
+  key: KeyObject,
+  advertiserId: bigint,
+  { emails, accountIds }: Pick<Profile, 'emails' | 'accountIds'>,
+): string[] {
+  const keys = [
+    ...emails.map((email) => toAddressKey(key, advertiserId, email)),
+    ...accountIds.map((jobSeekerId) => toPersonKey(key, advertiserId, { jobSeekerId, email: null })),
+  ];
+  return [...new Set(keys.filter((one) => one !== null))];
+}
+
 /** Of somebody who is known by an address alone, as a candidate of a prefill is. */
 export function toAddressKey(key: KeyObject, advertiserId: bigint, email: string | null): string | null {
-  return toPersonKey(key, advertiserId, { jobSeekerId: null, email });
+  return toPersonKey(key, advertiserId, { jobSeekerId: null, email: email && toBareAddress(email) });
 }

@@ -1,43 +1,57 @@
 // A person in the books: found by an application, a jobseeker account, an e-mail address or an age, and erased in one transaction.
 // What stays of an application is advertiser, id and the date; files are named to the caller, who deletes them. Knows no blob store.
 import type { KeyObject } from 'node:crypto';
-import type { ErasureCounts, Sought } from '../domain/erasure.ts';
+import { type ErasureCounts, type Sought, toBareAddress, toSoughtText, toSoughtValue } from '../domain/erasure.ts';
 import type { Queryable } from './database.ts';
-import { toAddressKey } from './person-key.ts';
+import { toPersonKeys } from './person-key.ts';
 import { erasePrefills } from './prefill-ends.ts';
-import { setTombstones, toTombstone } from './tombstones.ts';
+import { renewTombstones, setTombstones, toTombstone } from './tombstones.ts';
 
 /** Everything that was found of a person at one advertiser. */
 export interface Person {
   readonly applicationIds: readonly bigint[];
   /** Elements in quarantine, by their fingerprints in hex. */
   readonly fingerprints: readonly string[];
+  readonly prefillIds: readonly string[];
+  /** The addresses of a jobseeker account's applications: prefills with these are theirs too. */
+  readonly addresses: readonly string[];
   /** sha256 of files held or on their way. */
   readonly hashes: readonly string[];
   readonly counts: ErasureCounts;
 }
 
+/**
+ * True of a row that was here before the time $2. The source's own date is not enough: a wrong one, of 1970 say, would erase an application
+ * on the day of its arrival, and its tombstone would keep it out after the source has corrected the date. A date in the future says nothing.
+ */
+export const isAged = {
+  applications: `first_seen_at < $2::timestamptz AND (submitted_at IS NULL OR submitted_at < $2::timestamptz OR submitted_at > now())`,
+  quarantine: `first_seen_at < $2::timestamptz`,
+  prefills: `outcome = 'redeemed' AND redeemed_at < $2::timestamptz`,
+};
+
 /** $2 is what was sought; $3 how many at most. */
 const isSought: Record<Sought['by'], string> = {
   application: `application_id = $2::bigint`,
   jobseeker: `job_seeker_id = $2::text`,
-  address: `lower(btrim(email)) = lower(btrim($2::text))`,
-  retention: `(submitted_at < $2::timestamptz OR (submitted_at IS NULL AND first_seen_at < $2::timestamptz))`,
+  // The source passes on what people typed: the address may stand among other characters.
+  address: `lower(email) ~ lower($2::text)`,
+  retention: isAged.applications,
 };
 
-/** An element in quarantine is known by what it became, or by what is written in it. Retention leaves it to pruning. */
+/** An element in quarantine is known by what it became, or by what is written in it. */
 const isQuarantined: Record<Sought['by'], string> = {
   application: `application_id = $2::bigint`,
   jobseeker: `concat(raw_text, ' ', raw) ~ $2::text`,
   address: `lower(concat(raw_text, ' ', raw)) ~ lower($2::text)`,
-  retention: `$2::timestamptz IS NULL`,
+  retention: isAged.quarantine,
 };
 
 /** A pattern of Postgres for what was sought, as a whole: jo@example.com is not written in banjo@example.com, nor in jo@example.com.au. */
 function toPattern(sought: Sought): unknown {
   if (sought.by === 'jobseeker') return toAccountPattern(sought.jobSeekerId);
-  if (sought.by !== 'address') return toValue(sought);
-  return `(?<![\\w.%+@'-])${quote(sought.email.trim())}(?!\\.?[\\w@-])`;
+  if (sought.by !== 'address') return toSoughtValue(sought);
+  return `(?<![\\w.%+@'-])${quote(toBareAddress(sought.email))}(?!\\.?[\\w@-])`;
 }
 
 /** A pattern of Postgres for an element that names this jobseeker account. The id may come as a number, the name of its member in any case. */
@@ -58,52 +72,79 @@ export async function findPerson(
   sought: Sought,
   lock = false,
 ): Promise<Person> {
-  const value = toValue(sought);
   const limit = sought.by === 'retention' ? sought.limit : null;
   const applications = await db.query<{ application_id: bigint }>(
     `SELECT application_id FROM intake.applications WHERE advertiser_id = $1 AND ${isSought[sought.by]} AND erased_at IS NULL
      ORDER BY application_id LIMIT $3::bigint ${lock ? 'FOR UPDATE' : ''}`,
-    [advertiserId, value, limit],
+    [advertiserId, sought.by === 'address' ? toPattern(sought) : toSoughtValue(sought), limit],
   );
   const quarantined = await db.query<{ fingerprint: string }>(
-    `SELECT encode(fingerprint, 'hex') AS fingerprint FROM intake.quarantine WHERE advertiser_id = $1 AND ${isQuarantined[sought.by]}`,
-    [advertiserId, toPattern(sought)],
+    `SELECT encode(fingerprint, 'hex') AS fingerprint FROM intake.quarantine
+     WHERE advertiser_id = $1 AND ${isQuarantined[sought.by]} ORDER BY fingerprint LIMIT $3::bigint`,
+    [advertiserId, toPattern(sought), limit],
   );
   const applicationIds = applications.map((row) => row.application_id);
   const held = await loadHeld(db, advertiserId, applicationIds);
-  const prefills = sought.by === 'address' ? await countPrefills(db, key, advertiserId, sought.email) : 0;
+  const addresses = sought.by === 'jobseeker' ? await loadAddresses(db, advertiserId, applicationIds) : [];
+  const prefillIds = await findPrefills(db, key, advertiserId, sought, addresses);
   return {
     applicationIds,
     fingerprints: quarantined.map((row) => row.fingerprint),
+    prefillIds,
+    addresses,
     hashes: held.hashes,
     counts: {
       ...held.counts,
       applications: applicationIds.length,
       quarantined: quarantined.length,
-      prefills,
+      prefills: prefillIds.length,
     },
   };
 }
 
-function toValue(sought: Sought): unknown {
-  if (sought.by === 'application') return sought.applicationId;
-  if (sought.by === 'jobseeker') return sought.jobSeekerId;
-  return sought.by === 'address' ? sought.email : sought.before;
-}
-
-/** What was sought in one text, the same however it was typed: an open job is found again by its keyed hash. */
-export function toSoughtText(sought: Sought): string {
-  if (sought.by === 'address') return `address:${sought.email.trim().toLowerCase()}`;
-  const value = toValue(sought);
-  return `${sought.by}:${value instanceof Date ? value.toISOString() : value}`;
-}
-
-async function countPrefills(db: Queryable, key: KeyObject, advertiserId: bigint, email: string): Promise<number> {
-  const [row] = await db.query<{ n: number }>(
-    `SELECT count(*)::int AS n FROM intake.prefills WHERE advertiser_id = $1 AND person_key = $2`,
-    [advertiserId, toAddressKey(key, advertiserId, email)],
+async function loadAddresses(db: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<string[]> {
+  const rows = await db.query<{ email: string | null }>(
+    `SELECT DISTINCT email FROM intake.applications WHERE ${ofThese}`,
+    [advertiserId, ids],
   );
-  return row?.n ?? 0;
+  return rows.flatMap(({ email }) => email ?? []);
+}
+
+/**
+ * The prefills of a person. They carry no application's id: they are found by every address and account that a profile names, and by the
+ * addresses of the account's applications. An address is also looked for in the whole text, where a referee's may stand.
+ */
+async function findPrefills(
+  db: Queryable,
+  key: KeyObject,
+  advertiserId: bigint,
+  sought: Sought,
+  addresses: readonly string[],
+): Promise<string[]> {
+  if (sought.by === 'application') return [];
+  const find = async (condition: string, values: readonly unknown[], limit: number | null = null) => {
+    const rows = await db.query<{ prefill_id: string }>(
+      `SELECT prefill_id FROM intake.prefills WHERE advertiser_id = $1 AND ${condition} ORDER BY prefill_id LIMIT ${limit ?? 'ALL'}`,
+      [advertiserId, ...values],
+    );
+    return rows.map((row) => row.prefill_id);
+  };
+  if (sought.by === 'retention') return await find(isAged.prefills, [sought.before], sought.limit);
+  const keys = toPersonKeys(key, advertiserId, {
+    emails: sought.by === 'address' ? [sought.email] : addresses,
+    accountIds: sought.by === 'jobseeker' ? [sought.jobSeekerId] : [],
+  });
+  const text = `concat(profile_text, ' ', profile)`;
+  const isWritten = sought.by === 'address' ? `lower(${text}) ~ lower($3::text)` : `${text} ~ $3::text`;
+  return await find(`profile IS NOT NULL AND (${isOfPerson('intake.prefills', '$2')} OR ${isWritten})`, [
+    keys,
+    toPattern(sought),
+  ]);
+}
+
+/** True of a prefill that names one of these people; a worker of an earlier version knows it by its address alone. */
+export function isOfPerson(prefill: string, keys: string): string {
+  return `(${prefill}.person_keys && ${keys}::text[] OR ${prefill}.person_key = ANY (${keys}::text[]))`;
 }
 
 const ofThese = `advertiser_id = $1 AND application_id = ANY ($2::bigint[])`;
@@ -145,7 +186,7 @@ async function loadHeld(
   const counts = row ?? { attachments: 0, versions: 0, screens: 0, answers: 0, downloads: 0 };
   return {
     hashes: files.map((file) => file.sha256),
-    counts: { ...counts, files: files.length, shared: files.filter((file) => file.shared).length },
+    counts: { ...counts, files: files.length, shared: files.filter((file) => file.shared).length, keptVersions: 0 },
   };
 }
 
@@ -156,7 +197,6 @@ export async function erasePerson(
   advertiserId: bigint,
   jobId: string,
   person: Person,
-  sought: Sought,
 ): Promise<void> {
   await eraseApplications(tx, advertiserId, person.applicationIds);
   await tx.query(
@@ -164,7 +204,7 @@ export async function erasePerson(
      AND fingerprint IN (SELECT decode(f, 'hex') FROM unnest($2::text[]) AS f)`,
     [advertiserId, person.fingerprints],
   );
-  if (sought.by === 'address') await erasePrefills(tx, key, advertiserId, sought.email);
+  await erasePrefills(tx, advertiserId, person.prefillIds);
   await tx.query(
     `UPDATE intake.advertisers SET erased_through = greatest(erased_through, (SELECT max(id) FROM unnest($2::bigint[]) AS id))
      WHERE advertiser_id = $1`,
@@ -174,6 +214,13 @@ export async function erasePerson(
     ...person.applicationIds.map((id) => toTombstone(key, advertiserId, 'application', String(id))),
     ...person.fingerprints.map((print) => toTombstone(key, advertiserId, 'quarantine', print)),
   ]);
+  const requests = person.addresses.map((email) => toSoughtText({ by: 'address', email }));
+  await renewTombstones(
+    tx,
+    advertiserId,
+    jobId,
+    requests.map((text) => toTombstone(key, advertiserId, 'request', text)),
+  );
 }
 
 /** Everything that belongs to an application, children first; screens take their questions and answers along. */
@@ -206,8 +253,8 @@ async function eraseApplications(tx: Queryable, advertiserId: bigint, ids: reado
   ]);
 }
 
-/** The second look: erases once more whatever came back of these applications, and says how many had something. */
-export async function eraseRemains(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<number> {
+/** The second look: erases once more whatever came back of these applications, and says which had something. */
+export async function eraseRemains(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<bigint[]> {
   const rows = await tx.query<{ application_id: bigint }>(
     `SELECT application_id FROM intake.applications a WHERE ${ofThese} ORDER BY application_id FOR UPDATE`,
     [advertiserId, ids],
@@ -223,10 +270,7 @@ export async function eraseRemains(tx: Queryable, advertiserId: bigint, ids: rea
            .join(' OR ')})`,
     [advertiserId, rows.map((row) => row.application_id)],
   );
-  await eraseApplications(
-    tx,
-    advertiserId,
-    remains.map((row) => row.application_id),
-  );
-  return remains.length;
+  const found = remains.map((row) => row.application_id);
+  await eraseApplications(tx, advertiserId, found);
+  return found;
 }

@@ -1,9 +1,12 @@
 // Prefills from start to end: a state that is taken once, a profile that is handed out once, and what must go again.
 // Secrets (state, cookie, handle) come here as hashes only. Knows no token: none is stored.
 import type { KeyObject } from 'node:crypto';
-import type { PrefillRequest, Profile, Resume } from '../domain/prefill.ts';
-import type { Queryable, Row } from './database.ts';
-import { toAddressKey } from './person-key.ts';
+import { toSoughtText } from '../domain/erasure.ts';
+import { callbackTimeoutMs, type PrefillRequest, type Profile, type Resume } from '../domain/prefill.ts';
+import type { Database, Queryable, Row } from './database.ts';
+import { laneLock } from './leases.ts';
+import { toAddressKey, toPersonKeys } from './person-key.ts';
+import { toTombstone } from './tombstones.ts';
 
 /** Names one prefill. */
 export interface PrefillKey {
@@ -17,6 +20,9 @@ export interface PrefillStart extends PrefillKey {
   readonly bindingHash: Buffer;
   readonly lifetimeMs: number;
 }
+
+/** True of a time that a clock gave which has been set back since. */
+export const isAhead = (time: string) => `${time} > now() + interval '1 minute'`;
 
 /** Writes a new prefill and the state that leads back to it. */
 export async function beginPrefill(db: Queryable, start: PrefillStart): Promise<void> {
@@ -54,21 +60,23 @@ export interface FoundState extends PrefillKey {
 /** Takes a state for the browser that began it. Of several who try, one takes it; null for a stranger's state, or none at all. */
 export async function takeState(
   db: Queryable,
-  state: { readonly advertiserId: bigint; readonly stateHash: Buffer; readonly bindingHash: Buffer },
+  state: Pick<PrefillStart, 'advertiserId' | 'stateHash' | 'bindingHash' | 'lifetimeMs'>,
 ): Promise<FoundState | null> {
   const [row] = await db.query<RequestRow & { prefill_id: string; condition: FoundState['condition'] }>(
     `WITH found AS (
-       SELECT advertiser_id, state_hash, prefill_id, used_at, expires_at FROM intake.oauth_states
-       WHERE advertiser_id = $1 AND state_hash = $2 AND binding_hash = $3
+       SELECT advertiser_id, state_hash, prefill_id, used_at,
+         -- One that ends later than it can was made by a clock that has been set back since: nobody knows how old it is.
+         expires_at <= now() OR expires_at > now() + $4 * interval '1 millisecond' AS is_expired
+       FROM intake.oauth_states WHERE advertiser_id = $1 AND state_hash = $2 AND binding_hash = $3
      ), taken AS (
        UPDATE intake.oauth_states s SET used_at = now() FROM found f
-       WHERE s.advertiser_id = f.advertiser_id AND s.state_hash = f.state_hash AND s.used_at IS NULL AND s.expires_at > now()
+       WHERE s.advertiser_id = f.advertiser_id AND s.state_hash = f.state_hash AND s.used_at IS NULL AND NOT f.is_expired
        RETURNING s.prefill_id
      )
-     SELECT p.*, CASE WHEN EXISTS (SELECT FROM taken) THEN 'taken' WHEN f.used_at IS NULL AND f.expires_at <= now() THEN 'expired'
+     SELECT p.*, CASE WHEN EXISTS (SELECT FROM taken) THEN 'taken' WHEN f.used_at IS NULL AND f.is_expired THEN 'expired'
        ELSE 'used' END AS condition
      FROM found f JOIN intake.prefills p USING (advertiser_id, prefill_id)`,
-    [state.advertiserId, state.stateHash, state.bindingHash],
+    [state.advertiserId, state.stateHash, state.bindingHash, state.lifetimeMs],
   );
   if (!row) return null;
   const { prefill_id: prefillId, condition } = row;
@@ -101,17 +109,43 @@ export interface KeptProfile extends PrefillKey {
   readonly profile: Profile;
   /** The resume that is about to be put, or why there is none. */
   readonly resume: Omit<Resume, 'bytes'> | { readonly reason: string };
+  /** How long it waits to be redeemed. */
+  readonly ttlMs: number;
 }
 
-/** Keeps a profile. The resume's facts are written before its bytes, so that bytes without a row cannot be. */
-export async function keepProfile(db: Queryable, privacyKey: KeyObject, kept: KeptProfile): Promise<void> {
-  const { advertiserId, prefillId, profile, resume } = kept;
+/** A put may still be under way on a machine that is slow to notice that its time is over. */
+export const putMs = 2 * callbackTimeoutMs;
+
+/**
+ * Keeps a profile. The resume's facts are written before its bytes, so that bytes without a row cannot be. False when the prefill is over,
+ * or began before its person was erased: an eraser and this exclude each other by the lock of the advertiser's pages.
+ */
+export async function keepProfile(db: Database, privacyKey: KeyObject, kept: KeptProfile): Promise<boolean> {
+  const { advertiserId } = kept;
+  const rows = await db.transaction((tx) => writeProfile(tx, privacyKey, kept), laneLock(advertiserId, 'backfill'));
+  return rows.length > 0;
+}
+
+async function writeProfile(tx: Queryable, privacyKey: KeyObject, kept: KeptProfile): Promise<Row[]> {
+  const { advertiserId, prefillId, profile, resume, ttlMs } = kept;
   const file = 'reason' in resume ? null : resume;
-  await db.query(
-    `UPDATE intake.prefills SET outcome = 'prefilled', prefilled_at = now(), profile = $3::jsonb, profile_text = $4,
+  const requests = [
+    ...profile.emails.map((email) => toSoughtText({ by: 'address', email })),
+    ...profile.accountIds.map((jobSeekerId) => toSoughtText({ by: 'jobseeker', jobSeekerId })),
+  ];
+  return await tx.query(
+    `UPDATE intake.prefills p SET outcome = 'prefilled', prefilled_at = now(), profile = $3::jsonb, profile_text = $4,
        notes = nullif($5::jsonb, '[]'), first_name = $6, last_name = $7, email = $8, phone = $9, person_key = $10,
-       resume_sha256 = $11, resume_size_bytes = $12, resume_content_type = $13, resume_file_name = $14, resume_reason = $15
-     WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'started'`,
+       resume_sha256 = $11, resume_size_bytes = $12, resume_content_type = $13, resume_file_name = $14, resume_reason = $15,
+       person_keys = $16, expires_at = now() + $17 * interval '1 millisecond',
+       resume_put_until = CASE WHEN $11::text IS NOT NULL THEN now() + ${putMs} * interval '1 millisecond' END
+     WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'started' AND NOT EXISTS (
+       SELECT 1 FROM intake.erasure_jobs j
+       WHERE j.advertiser_id = $1 AND j.sought = ANY ($18::bytea[]) AND (j.requested_at >= p.created_at OR ${isAhead('p.created_at')}))
+       AND NOT EXISTS (
+         SELECT 1 FROM intake.erasures e
+         WHERE e.advertiser_id = $1 AND e.tombstone = ANY ($18::bytea[]) AND (e.erased_at >= p.created_at OR ${isAhead('p.created_at')}))
+     RETURNING 1`,
     [
       advertiserId,
       prefillId,
@@ -128,22 +162,25 @@ export async function keepProfile(db: Queryable, privacyKey: KeyObject, kept: Ke
       file?.contentType ?? null,
       file?.fileName ?? null,
       'reason' in resume ? resume.reason : null,
+      toPersonKeys(privacyKey, advertiserId, profile),
+      ttlMs,
+      requests.map((text) => toTombstone(privacyKey, advertiserId, 'request', text)),
     ],
   );
 }
 
-/** The resume's bytes are where they belong, or (with a reason) will never be. False when the prefill was erased meanwhile. */
-export async function settleResume(db: Queryable, key: PrefillKey, reason: string | null): Promise<boolean> {
-  const rows = await db.query(
-    reason === null
-      ? `UPDATE intake.prefills SET resume_stored_at = now(), resume_reason = $3
-         WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'prefilled' RETURNING 1`
-      : `UPDATE intake.prefills SET resume_sha256 = NULL, resume_size_bytes = NULL, resume_content_type = NULL,
-           resume_file_name = NULL, resume_reason = $3
-         WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'prefilled' RETURNING 1`,
+/**
+ * The put of the resume is over: its bytes are there, or (with a reason) may be there all the same, since an answer can be lost. Its sha256
+ * stays, by which the bytes are deleted with the profile. False when the prefill was erased meanwhile.
+ */
+export async function completeResume(db: Queryable, key: PrefillKey, reason: string | null): Promise<boolean> {
+  const [row] = await db.query<{ is_kept: boolean }>(
+    `UPDATE intake.prefills SET resume_put_until = NULL, resume_reason = $3,
+       resume_stored_at = CASE WHEN $3::text IS NULL AND outcome = 'prefilled' THEN now() END
+     WHERE advertiser_id = $1 AND prefill_id = $2 RETURNING outcome = 'prefilled' AS is_kept`,
     [key.advertiserId, key.prefillId, reason],
   );
-  return rows.length > 0;
+  return row?.is_kept ?? false;
 }
 
 /** Makes a finished prefill redeemable by the handle with this hash. */
@@ -167,17 +204,22 @@ export interface ResumeFacts {
   readonly sizeBytes: number;
 }
 
-/** Hands a profile out, once; null when the handle is unknown, used or older than the time to live. */
+/** When a profile that nobody has redeemed leaves. A worker of an earlier version writes none. */
+export const expiresAt = `coalesce(expires_at, prefilled_at + interval '1 day')`;
+
+/** True of a profile whose time is over. Of one that was made by a clock which has been set back since nobody knows how old it is. */
+export const isOver = `(${expiresAt} <= now() OR ${isAhead('prefilled_at')})`;
+
+/** Hands a profile out, once; null when the handle is unknown, used or too old. */
 export async function redeemPrefill(
   db: Queryable,
-  handle: { readonly advertiserId: bigint; readonly handleHash: Buffer; readonly ttlMs: number },
+  handle: { readonly advertiserId: bigint; readonly handleHash: Buffer },
 ): Promise<RedeemedPrefill | null> {
   const [row] = await db.query<ResumeRow & { prefill_id: string; profile: string }>(
     `UPDATE intake.prefills SET outcome = 'redeemed', redeemed_at = now(), ended_at = now()
-     WHERE advertiser_id = $1 AND handle_hash = $2 AND outcome = 'prefilled'
-       AND prefilled_at > now() - $3 * interval '1 millisecond'
+     WHERE advertiser_id = $1 AND handle_hash = $2 AND outcome = 'prefilled' AND NOT ${isOver}
      RETURNING prefill_id, coalesce(profile_text, profile::text) AS profile, ${resumeColumns}`,
-    [handle.advertiserId, handle.handleHash, handle.ttlMs],
+    [handle.advertiserId, handle.handleHash],
   );
   if (!row) return null;
   const { prefill_id: prefillId, profile } = row;

@@ -13,10 +13,21 @@ export async function quarantine(
   sweepId: bigint,
 ): Promise<number> {
   if (page.rejects.length === 0) return 0;
-  const prints = page.rejects.map((r) => hash('sha256', r.rawText ?? r.raw));
-  const erased = await findErased(tx, key, page.advertiserId, 'quarantine', prints);
-  const kept = page.rejects.flatMap((r, at) => (erased.has(at) ? [] : [[prints[at] as string, r] as const]));
-  const rejects = new Map(kept);
+  const { advertiserId } = page;
+  const elements = toElements(page.rejects);
+  const erased = await findErased(tx, key, advertiserId, 'quarantine', [
+    ...elements.map((one) => one.fingerprint),
+    ...elements.map((one) => one.contentPrint),
+  ]);
+  const kept = elements.filter((_, at) => !erased.has(at) && !erased.has(at + elements.length));
+  // A row of an earlier version is known by its content: it is given the fingerprint of the same element.
+  await tx.query(
+    `UPDATE intake.quarantine q SET fingerprint = decode(r.fingerprint, 'hex')
+     FROM unnest($2::text[], $3::text[]) AS r (fingerprint, content_print)
+     WHERE q.advertiser_id = $1 AND q.fingerprint = decode(r.content_print, 'hex')
+       AND NOT EXISTS (SELECT 1 FROM intake.quarantine o WHERE o.advertiser_id = $1 AND o.fingerprint = decode(r.fingerprint, 'hex'))`,
+    [advertiserId, kept.map((one) => one.fingerprint), kept.map((one) => one.contentPrint)],
+  );
   await tx.query(
     `INSERT INTO intake.quarantine AS q (advertiser_id, fingerprint, reason, raw, raw_text, sweep_id)
      SELECT $1, decode(r.fingerprint, 'hex'), r.reason, r.raw::jsonb, r.raw_text, $2
@@ -25,15 +36,36 @@ export async function quarantine(
        SET seen = q.seen + 1, last_seen_at = now(), sweep_id = excluded.sweep_id, reason = excluded.reason
        WHERE q.sweep_id <> excluded.sweep_id`,
     [
-      page.advertiserId,
+      advertiserId,
       sweepId,
-      [...rejects.keys()],
-      [...rejects.values()].map((r) => r.reason),
-      [...rejects.values()].map((r) => r.raw),
-      [...rejects.values()].map((r) => r.rawText),
+      kept.map((one) => one.fingerprint),
+      kept.map((one) => one.reject.reason),
+      kept.map((one) => one.reject.raw),
+      kept.map((one) => one.reject.rawText),
     ],
   );
   return kept.length;
+}
+
+interface Element {
+  readonly reject: Reject;
+  readonly fingerprint: string;
+  /** How the same element was known before elements were known by what is stable in them. */
+  readonly contentPrint: string;
+}
+
+/** The different elements of a page. Two that differ although their identity is the same are counted: both are kept. */
+function toElements(rejects: readonly Reject[]): Element[] {
+  const elements = new Map<string, Element>();
+  const counts = new Map<string, number>();
+  for (const reject of rejects) {
+    const contentPrint = hash('sha256', reject.rawText ?? reject.raw);
+    if (elements.has(contentPrint)) continue;
+    const nth = counts.get(reject.identity) ?? 0;
+    counts.set(reject.identity, nth + 1);
+    elements.set(contentPrint, { reject, contentPrint, fingerprint: hash('sha256', `${nth} ${reject.identity}`) });
+  }
+  return [...elements.values()];
 }
 
 /** An element in quarantine, without what is in it. */
@@ -134,12 +166,8 @@ const keptMs = 30 * 86_400_000;
 /** Deletes what was resolved long ago; gives how many went. What waits is never deleted. */
 export async function pruneQuarantine(db: Queryable, { olderThanMs = keptMs, limit = 10_000 } = {}): Promise<number> {
   const rows = await db.query(
-    `WITH old AS (
-       SELECT advertiser_id, fingerprint FROM intake.quarantine
-       WHERE resolved_at < now() - $1 * interval '1 millisecond' LIMIT $2
-     )
-     DELETE FROM intake.quarantine q USING old
-     WHERE q.advertiser_id = old.advertiser_id AND q.fingerprint = old.fingerprint RETURNING 1`,
+    `DELETE FROM intake.quarantine WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM intake.quarantine WHERE resolved_at < now() - $1 * interval '1 millisecond' LIMIT $2)) RETURNING 1`,
     [olderThanMs, limit],
   );
   return rows.length;

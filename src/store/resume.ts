@@ -1,5 +1,6 @@
 // What a sweep needs to know before it asks: what was left open, where a poll begins, which ids are held already.
 // Reads only, except for dropping an unfinished sweep that nobody wants any more.
+import type { KnownCapacity } from '../domain/coverage/sweep-state.ts';
 import type { Queryable } from './database.ts';
 import type { Lane } from './leases.ts';
 import type { Purpose, Sweep } from './sweeps.ts';
@@ -102,7 +103,7 @@ export interface ReadingState {
 export interface Learned {
   readonly order: 'ascending' | 'descending' | 'mixed';
   /** The largest page that was returned. */
-  readonly capacity: { readonly count: number; readonly bytes: number };
+  readonly capacity: KnownCapacity;
   /** Whether afterid and beforeid are honoured together. */
   readonly together: boolean;
   readonly inclusiveAfter: boolean;
@@ -165,16 +166,23 @@ export async function loadReadings(
 
 const neverRead: ReadingState = { unfinished: [], pollFrom: null, covered: false, learned: null };
 
-/** Ids held in a range, one in every `stride`, for cutting the questions of a sweep that reads it again; and how many there are. */
+/**
+ * Ids held in a range, one in every `stride`, for cutting the questions of a sweep that reads it again; how many there are; and whether
+ * an earlier sweep saw pages end at different lengths.
+ */
 export async function loadHeld(
   db: Queryable,
   advertiserId: bigint,
   low: bigint,
   high: bigint | null,
-): Promise<{ held: number; positions: bigint[]; stride: number }> {
+): Promise<{ held: number; positions: bigint[]; stride: number; uneven: boolean }> {
   const inRange = `FROM intake.applications WHERE advertiser_id = $1 AND application_id >= $2
     AND ($3::bigint IS NULL OR application_id <= $3) AND missing_since IS NULL`;
-  const [counted] = await db.query<{ n: number }>(`SELECT count(*)::int AS n ${inRange}`, [advertiserId, low, high]);
+  const [counted] = await db.query<{ n: number; uneven: boolean | null }>(
+    `SELECT count(*)::int AS n,
+       (SELECT (v.learned->'capacity'->>'uneven')::boolean FROM intake.advertisers v WHERE v.advertiser_id = $1) AS uneven ${inRange}`,
+    [advertiserId, low, high],
+  );
   const held = counted?.n ?? 0;
   // A hundred thousand cut points are enough for any page size, and a few megabytes.
   const stride = Math.max(1, Math.ceil(held / 100_000));
@@ -183,7 +191,7 @@ export async function loadHeld(
      WHERE nth % $4 = 0 ORDER BY application_id`,
     [advertiserId, low, high, stride],
   );
-  return { held, positions: rows.map((row) => row.application_id), stride };
+  return { held, positions: rows.map((row) => row.application_id), stride, uneven: counted?.uneven === true };
 }
 
 /** When the newest application was submitted. */
@@ -193,6 +201,19 @@ export async function loadNewest(db: Queryable, advertiserId: bigint | null): Pr
     [advertiserId],
   );
   return { newestAt: row?.newest ?? null };
+}
+
+/** The earliest submission among the applications from an id on; null when none has a date. */
+export async function loadSubmittedAt(
+  db: Queryable,
+  advertiserId: bigint | null,
+  fromId: bigint,
+): Promise<Date | null> {
+  const [row] = await db.query<{ earliest: Date | null }>(
+    `SELECT min(submitted_at) AS earliest FROM intake.applications WHERE advertiser_id = $1 AND application_id >= $2`,
+    [advertiserId, fromId],
+  );
+  return row?.earliest ?? null;
 }
 
 /** Which of these ids are not stored. */
@@ -207,6 +228,58 @@ export async function loadUnheld(
     [advertiserId, ids],
   );
   return rows.map((row) => row.id);
+}
+
+/** A few neighbouring ids at a random place, and the ids on either side of them. */
+export interface AuditPlace {
+  readonly ids: readonly bigint[];
+  readonly after: bigint;
+  readonly before: bigint;
+}
+
+/** A random place among the ids that are stored, by their values; null where nothing is. */
+export async function loadAuditPlace(
+  db: Queryable,
+  advertiserId: bigint,
+  { random, size }: { readonly random: number; readonly size: number },
+): Promise<AuditPlace | null> {
+  const rows = await db.query<{ application_id: bigint }>(
+    `WITH ends AS (
+       SELECT (SELECT application_id FROM intake.applications WHERE advertiser_id = $1 ORDER BY application_id LIMIT 1) AS low,
+         (SELECT after_id FROM intake.cursors WHERE advertiser_id = $1) AS high
+     )
+     SELECT application_id FROM intake.applications, ends
+     WHERE advertiser_id = $1 AND application_id >= ends.low + ((ends.high - ends.low) * $2::float8)::bigint AND application_id <= ends.high
+       AND missing_since IS NULL AND absent_since IS NULL AND erased_at IS NULL
+     ORDER BY application_id LIMIT $3`,
+    [advertiserId, random, size + 2],
+  );
+  const ids = rows.map((row) => row.application_id);
+  const [first, last] = [ids[0], ids.at(-1)];
+  if (first === undefined || last === undefined) return null;
+  // With fewer than three there are no neighbours: the place ends at the ids themselves.
+  if (ids.length < 3) return { ids, after: first - 1n, before: last + 1n };
+  return { ids: ids.slice(1, -1), after: first, before: last };
+}
+
+/** Which of these are not stored although a certificate covers their id and they were submitted before what it covers ends. */
+export async function findUncovered(
+  db: Queryable,
+  advertiserId: bigint | null,
+  applications: readonly { readonly id: bigint; readonly submittedAt: number | null }[],
+): Promise<bigint[]> {
+  const rows = await db.query<{ id: bigint }>(
+    `SELECT s.id FROM unnest($2::bigint[], $3::timestamptz[]) AS s (id, at)
+     WHERE NOT EXISTS (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = $1 AND a.application_id = s.id)
+       AND EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = $1 AND k.axis = 'id' AND k.certificate <> 'unproven'
+         AND k.low <= s.id AND (k.high IS NULL OR k.high >= s.id) AND s.at < k.complete_through)`,
+    [advertiserId, applications.map(({ id }) => id), applications.map(({ submittedAt }) => toTime(submittedAt))],
+  );
+  return rows.map((row) => row.id);
+}
+
+function toTime(ms: number | null): Date | null {
+  return ms === null ? null : new Date(ms);
 }
 
 /** Where a reading of the recent past begins: after the last id below those submitted within the last days. */

@@ -39,6 +39,7 @@ export function toRow(key: KeyObject, advertiserId: bigint, a: Application): str
     notes: a.notes.length > 0 ? a.notes : undefined,
     person_key: toPersonKey(key, advertiserId, a),
     hash: a.contentHash,
+    facts_hash: a.factsHash,
     info: a.jobSeekingInfo ?? undefined,
     attachments: a.attachments.map((f) => ({
       kind: f.kind,

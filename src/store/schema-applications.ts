@@ -23,6 +23,7 @@ export const applications = intake.table(
     notes: jsonb(),
     personKey: text('person_key'),
     contentHash: bytea('content_hash').notNull(),
+    factsHash: bytea('facts_hash'),
     observedSeq: id64('observed_seq').notNull(),
     firstSeenAt: at('first_seen_at').notNull().defaultNow(),
     changedAt: at('changed_at').notNull().defaultNow(),
@@ -96,8 +97,9 @@ export const attachments = intake.table(
     }),
     // Only what has bytes: a page of new attachments pays nothing for these.
     index('attachments_blob').on(t.advertiserId, t.sha256).where(sql`${t.sha256} IS NOT NULL`),
+    // Of its beginning: a Hash may be longer than an index takes.
     index('attachments_hash')
-      .on(t.advertiserId, t.sourceHash)
+      .on(t.advertiserId, sql`left(${t.sourceHash}, 100)`)
       .where(sql`${t.state} = 'stored' AND ${t.sourceHash} IS NOT NULL`),
     check('attachments_state', attachmentState(t.state)),
     check('attachments_stored', sql`${t.state} <> 'stored' OR (${t.sha256} IS NOT NULL AND ${t.storedAt} IS NOT NULL)`),

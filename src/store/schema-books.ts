@@ -25,6 +25,9 @@ export const advertisers = intake.table(
     erasedThrough: id64('erased_through'),
     createdAt: at('created_at').notNull().defaultNow(),
     haltedAt: at('halted_at'),
+    throttledUntil: at('throttled_until'),
+    throttledMs: id64('throttled_ms'),
+    answeredUrl: text('answered_url'),
   },
   (t) => [
     unique('advertisers_advertiser_id').on(t.advertiserId),
@@ -47,6 +50,23 @@ export const leases = intake.table(
   (t) => [
     primaryKey({ name: 'leases_pkey', columns: [t.name, t.lane] }),
     check('leases_lane', sql`${t.lane} IN ('live', 'backfill')`),
+  ],
+);
+
+/** What workers wait for now. A worker writes its rows when they change, and refreshes them while it waits. */
+export const waits = intake.table(
+  'waits',
+  {
+    worker: text().notNull(),
+    dependency: text().notNull(),
+    reason: text().notNull(),
+    advertisers: text().array().notNull(),
+    since: at('since').notNull(),
+    seenAt: at('seen_at').notNull(),
+  },
+  (t) => [
+    primaryKey({ name: 'waits_pkey', columns: [t.worker, t.dependency, t.reason] }),
+    check('waits_dependency', sql`${t.dependency} IN ('source', 'database', 'storage')`),
   ],
 );
 
@@ -110,6 +130,7 @@ export const sweeps = intake.table(
     high: id64('high'),
     state: text().notNull(),
     certificate: text(),
+    risk: text(),
     reason: text(),
     facts: jsonb().notNull().default({}),
     startedAt: at('started_at').notNull(),
@@ -129,6 +150,7 @@ export const sweeps = intake.table(
     check('sweeps_axis', sql`${t.axis} IN ('id', 'date')`),
     check('sweeps_state', sql`${t.state} IN ('running', 'closed', 'open', 'dropped')`),
     check('sweeps_certificate', sql`${t.certificate} IN ('proven', 'assumed', 'unproven')`),
+    check('sweeps_risk', sql`${t.risk} IN ('none', 'harmless', 'doubt')`),
   ],
 );
 
@@ -162,6 +184,7 @@ export const coverage = intake.table(
     low: id64('low').notNull(),
     high: id64('high'),
     certificate: text().notNull(),
+    risk: text().notNull(),
     reason: text().notNull(),
     asOf: at('as_of').notNull(),
     completeThrough: at('complete_through').notNull(),
@@ -171,6 +194,7 @@ export const coverage = intake.table(
     primaryKey({ name: 'coverage_pkey', columns: [t.advertiserId, t.axis, t.low] }),
     check('coverage_axis', sql`${t.axis} IN ('id', 'date')`),
     check('coverage_certificate', sql`${t.certificate} IN ('proven', 'assumed', 'unproven')`),
+    check('coverage_risk', sql`${t.risk} IN ('none', 'harmless', 'doubt')`),
   ],
 );
 

@@ -48,12 +48,20 @@ export const blobs = intake.table(
     condemnedAt: at('condemned_at'),
     emptiedAt: at('emptied_at'),
     orphanedAt: at('orphaned_at'),
+    deleteToken: uuid('delete_token'),
+    deleteUntil: at('delete_until'),
   },
   (t) => [
     primaryKey({ name: 'blobs_pkey', columns: [t.advertiserId, t.sha256] }),
-    index('blobs_condemned').on(t.advertiserId).where(sql`${t.state} = 'condemned' AND ${t.emptiedAt} IS NULL`),
+    // As store/deletions.ts asks for them.
+    index('blobs_doomed')
+      .on(t.advertiserId)
+      .where(
+        sql`${t.state} = 'condemned' AND (${t.emptiedAt} IS NULL OR ${t.emptiedAt} - ${t.intendedAt} < interval '10 minutes') OR ${t.state} = 'deleting'`,
+      ),
     index('blobs_orphaned').on(t.advertiserId, t.orphanedAt).where(sql`${t.orphanedAt} IS NOT NULL`),
-    check('blobs_state', sql`${t.state} IN ('writing', 'stored', 'damaged', 'condemned')`),
+    check('blobs_state', sql`${t.state} IN ('writing', 'stored', 'damaged', 'condemned', 'deleting')`),
+    check('blobs_deleting', sql`${t.state} <> 'deleting' OR ${t.deleteToken} IS NOT NULL`),
     check('blobs_condemned', sql`(${t.state} = 'condemned') = (${t.condemnedAt} IS NOT NULL)`),
   ],
 );

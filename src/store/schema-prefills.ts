@@ -1,6 +1,6 @@
 // The tables of the candidate side; see schema-applications.ts for how these files are used.
 import { sql } from 'drizzle-orm';
-import { check, foreignKey, index, jsonb, primaryKey, text, unique, uuid } from 'drizzle-orm/pg-core';
+import { check, date, foreignKey, index, jsonb, primaryKey, text, unique, uuid } from 'drizzle-orm/pg-core';
 import { at, bytea, id64, intake } from './schema-columns.ts';
 
 export const prefills = intake.table(
@@ -24,6 +24,7 @@ export const prefills = intake.table(
     email: text(),
     phone: text(),
     personKey: text('person_key'),
+    personKeys: text('person_keys').array(),
     resumeSha256: text('resume_sha256'),
     resumeSizeBytes: id64('resume_size_bytes'),
     resumeContentType: text('resume_content_type'),
@@ -33,6 +34,8 @@ export const prefills = intake.table(
     createdAt: at('created_at').notNull().defaultNow(),
     authorizedAt: at('authorized_at'),
     prefilledAt: at('prefilled_at'),
+    expiresAt: at('expires_at'),
+    resumePutUntil: at('resume_put_until'),
     resumeStoredAt: at('resume_stored_at'),
     redeemedAt: at('redeemed_at'),
     endedAt: at('ended_at'),
@@ -44,6 +47,8 @@ export const prefills = intake.table(
     index('prefills_person').on(t.advertiserId, t.personKey),
     // What maintenance looks for is a small part of a table that only grows.
     index('prefills_open').on(t.createdAt).where(sql`${t.outcome} IN ('started', 'prefilled')`),
+    // Starts that came to nothing: anybody can make them, so they are counted into prefill_days and deleted.
+    index('prefills_ended').on(t.endedAt).where(sql`${t.outcome} IN ('denied', 'expired', 'failed')`),
     index('prefills_leaving')
       .on(t.createdAt)
       .where(sql`${t.outcome} IN ('lapsed', 'erased') AND ${t.resumeSha256} IS NOT NULL`),
@@ -57,6 +62,20 @@ export const prefills = intake.table(
       sql`${t.resumeStoredAt} IS NULL OR ${t.resumeSha256} IS NOT NULL OR ${t.outcome} IN ('lapsed', 'erased')`,
     ),
   ],
+);
+
+export const prefillDays = intake.table(
+  'prefill_days',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    day: date().notNull(),
+    started: id64('started').notNull().default(sql`0`),
+    authorized: id64('authorized').notNull().default(sql`0`),
+    denied: id64('denied').notNull().default(sql`0`),
+    failed: id64('failed').notNull().default(sql`0`),
+    expired: id64('expired').notNull().default(sql`0`),
+  },
+  (t) => [primaryKey({ name: 'prefill_days_pkey', columns: [t.advertiserId, t.day] })],
 );
 
 export const oauthStates = intake.table(

@@ -30,6 +30,7 @@ export const erasureJobs = intake.table(
     hashes: text().array(),
     counts: jsonb().notNull(),
     looks: integer().notNull().default(0),
+    trouble: text(),
     closedAt: at('closed_at'),
   },
   (t) => [

@@ -3,12 +3,13 @@
 import type { Note } from '../domain/application.ts';
 import type { FinalState } from '../domain/attempts.ts';
 import type { BlobFacts } from '../domain/blob.ts';
+import { mostUnchanged } from '../domain/hash-trust.ts';
 import type { ScreenReading } from '../domain/screen.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { sameBytes } from './condemned.ts';
 import { type Database, type Queryable, type Row, untilSettled } from './database.ts';
 import type { Claim } from './downloads.ts';
-import { appendEvents } from './events.ts';
+import { type ApplicationEvent, appendEvents } from './events.ts';
 import type { FileDescription } from './files.ts';
 import { reopenAttachments, settleReady } from './ready.ts';
 import { replaceScreens } from './screens.ts';
@@ -60,11 +61,34 @@ async function write(tx: Queryable, endings: readonly Ending[]): Promise<Settled
   const advertiserId = endings[0]?.claim.advertiserId ?? 0n;
   const held = await takeOut(tx, advertiserId, endings);
   const won = endings.filter((_, at) => held.has(at));
-  const condemned = await takeBlobs(tx, advertiserId, won.map(({ settlement }) => settlement).filter(isStored));
-  const settledAs = ({ settlement }: Ending) =>
-    isStored(settlement) ? (condemned.has(settlement.blob.sha256) ? 'infected' : 'stored') : settlement.state;
-  const stored = won.filter((ending): ending is Kept => settledAs(ending) === 'stored');
-  const ended = won.filter((ending) => settledAs(ending) !== 'stored');
+  const [condemned, confirmations] = await Promise.all([
+    takeBlobs(tx, advertiserId, won.map(({ settlement }) => settlement).filter(isStored)),
+    loadConfirmations(tx, advertiserId, won),
+  ]);
+  const toVerdict = ({ claim, settlement }: Ending): Verdict => {
+    const state = !isStored(settlement)
+      ? settlement.state
+      : condemned.has(settlement.blob.sha256)
+        ? 'infected'
+        : 'stored';
+    const confirmed = confirmations.get(toName(claim));
+    if (!confirmed) return { state, follows: 'write' };
+    if (!isStored(settlement)) return { state: confirmed.state, follows: 'note' };
+    const isSame = confirmed.state === state && confirmed.sha256 === settlement.blob.sha256;
+    return { state, follows: isSame ? 'nothing' : 'replace' };
+  };
+  const verdicts = new Map(won.map((ending) => [ending, toVerdict(ending)]));
+  const pick = (...wanted: readonly Verdict['follows'][]) =>
+    won.filter((ending) => wanted.includes(verdicts.get(ending)?.follows ?? 'nothing'));
+  const replaced = pick('replace');
+  const changed = await openReplaced(tx, advertiserId, replaced);
+  await noteUnconfirmed(tx, advertiserId, pick('note'));
+  const written = pick('write', 'replace');
+  const isKept = (ending: Ending): ending is Kept =>
+    verdicts.get(ending)?.state === 'stored' && isStored(ending.settlement);
+  const stored = written.filter(isKept);
+  const ended = written.filter((ending) => !isKept(ending));
+  const same = pick('nothing').filter(isKept);
   const screens = stored.filter(({ claim }) => claim.kind === 'screen').map(toReplacement);
   const isContradicted = stored.some(({ settlement }) => settlement.compared === 'contradicted');
   const settle = () => settleReady(tx, advertiserId, [...new Set(won.map(({ claim }) => claim.applicationId))]);
@@ -76,9 +100,87 @@ async function write(tx: Queryable, endings: readonly Ending[]): Promise<Settled
     // A contradiction opens what was linked, and who waits for that again is not ready.
     isContradicted ? null : settle(),
   ]);
-  await learnOfHash(tx, advertiserId, stored, { unchanged, isContradicted });
-  await appendEvents(tx, advertiserId, ready ?? (await settle()));
-  return endings.map((ending, at) => (held.has(at) ? settledAs(ending) : 'lost'));
+  const opened = await learnOfHash(tx, advertiserId, [...stored, ...same], {
+    unchanged: unchanged + same.length,
+    isContradicted,
+  });
+  await appendEvents(tx, advertiserId, [...changed, ...opened, ...(ready ?? (await settle()))]);
+  return endings.map((ending) => verdicts.get(ending)?.state ?? 'lost');
+}
+
+/** What becomes of an attachment: written as usual, opened and written, only noted, or left as it is. */
+interface Verdict {
+  readonly state: Exclude<Settled, 'lost' | 'unlinkable'>;
+  readonly follows: 'write' | 'replace' | 'note' | 'nothing';
+}
+
+/** An attachment that was not pending while it was fetched: its Hash had changed, and nothing else. */
+interface Confirmation {
+  readonly state: Verdict['state'];
+  readonly sha256: string | null;
+}
+
+const toName = ({ applicationId, kind }: Claim) => `${applicationId} ${kind}`;
+
+/** Locked, since a flag on the same bytes elsewhere changes an attachment without its application. */
+async function loadConfirmations(
+  tx: Queryable,
+  advertiserId: bigint,
+  won: readonly Ending[],
+): Promise<Map<string, Confirmation>> {
+  const rows = await tx.query<{ application_id: bigint; kind: string } & Confirmation & Row>(
+    `SELECT a.application_id, a.kind, a.state, a.sha256
+     FROM unnest($2::bigint[], $3::text[]) AS c (application_id, kind) JOIN intake.attachments a
+       ON a.advertiser_id = $1 AND a.application_id = c.application_id AND a.kind = c.kind
+     WHERE a.application_id = ANY ($2::bigint[]) AND a.state <> 'pending' FOR NO KEY UPDATE OF a`,
+    toKeys(advertiserId, won),
+  );
+  return new Map(rows.map((row) => [`${row.application_id} ${row.kind}`, row]));
+}
+
+function toKeys(advertiserId: bigint, endings: readonly Ending[]): unknown[] {
+  return [advertiserId, endings.map(({ claim }) => claim.applicationId), endings.map(({ claim }) => claim.kind)];
+}
+
+/**
+ * The bytes did change with Hash: what was held becomes a version, and the attachment and its application are opened for the rest of
+ * the transaction. Which Hash the earlier bytes had is not known any more.
+ */
+async function openReplaced(
+  tx: Queryable,
+  advertiserId: bigint,
+  replaced: readonly Ending[],
+): Promise<ApplicationEvent[]> {
+  if (replaced.length === 0) return [];
+  const keys = toKeys(advertiserId, replaced);
+  await tx.query(
+    `WITH kept AS (
+       INSERT INTO intake.attachment_versions (advertiser_id, application_id, kind, version, state, reason, size_bytes, has_virus,
+         uploaded_at, sha256, content_type, detected_type, file_name, stored_at)
+       SELECT a.advertiser_id, a.application_id, a.kind, a.version, a.state, a.reason, a.size_bytes, a.has_virus,
+         a.uploaded_at, a.sha256, a.content_type, a.detected_type, a.file_name, a.stored_at
+       FROM unnest($2::bigint[], $3::text[]) AS c (application_id, kind) JOIN intake.attachments a
+         ON a.advertiser_id = $1 AND a.application_id = c.application_id AND a.kind = c.kind AND a.sha256 IS NOT NULL
+     )
+     UPDATE intake.attachments a SET state = 'pending', version = a.version + (a.sha256 IS NOT NULL)::int, sha256 = NULL, stored_at = NULL
+     FROM unnest($2::bigint[], $3::text[]) AS c (application_id, kind)
+     WHERE a.advertiser_id = $1 AND a.application_id = c.application_id AND a.kind = c.kind`,
+    keys,
+  );
+  return await settleReady(tx, advertiserId, [...new Set(replaced.map(({ claim }) => claim.applicationId))]);
+}
+
+/** The bytes could not be had once more: what is held stays, and a note says that Hash speaks of others. */
+async function noteUnconfirmed(tx: Queryable, advertiserId: bigint, endings: readonly Ending[]): Promise<void> {
+  if (endings.length === 0) return;
+  const note = { field: 'Hash', reason: 'changed, and the bytes could not be fetched again to compare them' };
+  await tx.query(
+    `UPDATE intake.attachments a SET
+       notes = coalesce(jsonb_path_query_array(a.notes, '$[*] ? (@.field != "Hash")'), '[]') || $4::jsonb
+     FROM unnest($2::bigint[], $3::text[]) AS c (application_id, kind)
+     WHERE a.advertiser_id = $1 AND a.application_id = c.application_id AND a.kind = c.kind AND a.state = 'stored'`,
+    [...toKeys(advertiserId, endings), JSON.stringify([note])],
+  );
 }
 
 type Kept = Ending & { readonly settlement: StoredFile };
@@ -139,7 +241,7 @@ async function takePut(tx: Queryable, advertiserId: bigint, put: readonly Stored
      FROM unnest($2::text[], $3::bigint[], $4::text[]) AS f (sha256, size_bytes, key) ORDER BY sha256
      ON CONFLICT (advertiser_id, sha256) DO UPDATE SET
        state = CASE WHEN b.state = 'condemned' THEN b.state ELSE 'stored' END, verified_at = now(), orphaned_at = NULL,
-       emptied_at = CASE WHEN b.state <> 'condemned' THEN b.emptied_at END
+       emptied_at = CASE WHEN b.state <> 'condemned' THEN b.emptied_at END, delete_token = NULL, delete_until = NULL
      RETURNING sha256, state`,
     [advertiserId, put.map((blob) => blob.sha256), put.map((blob) => blob.sizeBytes), put.map((blob) => blob.key)],
   );
@@ -232,24 +334,36 @@ async function learnOfHash(
   advertiserId: bigint,
   stored: readonly Kept[],
   { unchanged, isContradicted }: { readonly unchanged: number; readonly isContradicted: boolean },
-): Promise<void> {
+): Promise<ApplicationEvent[]> {
   const agreed = stored.filter(({ settlement }) => settlement.compared === 'agreed').length;
-  if (agreed === 0 && !isContradicted && unchanged === 0) return;
-  await tx.query(
+  if (agreed === 0 && !isContradicted && unchanged === 0) return [];
+  const [trust] = await tx.query<{ unchanged: number }>(
     `INSERT INTO intake.hash_trust AS h (advertiser_id, agreed, contradicted_at, unchanged)
      VALUES ($1, $2, CASE WHEN $3 THEN now() END, $4)
      ON CONFLICT (advertiser_id) DO UPDATE SET agreed = h.agreed + $2,
-       contradicted_at = coalesce(h.contradicted_at, excluded.contradicted_at), unchanged = h.unchanged + $4`,
+       contradicted_at = coalesce(h.contradicted_at, excluded.contradicted_at), unchanged = h.unchanged + $4
+     RETURNING unchanged`,
     [advertiserId, agreed, isContradicted, unchanged],
   );
-  if (!isContradicted) return;
+  if (unchanged > 0 && trust && trust.unchanged >= mostUnchanged) await dropConfirmations(tx, advertiserId);
+  if (!isContradicted) return [];
   const linked = await tx.query<{ application_id: bigint; kind: string }>(
     `SELECT application_id, kind FROM intake.attachments WHERE advertiser_id = $1 AND linked AND state = 'stored'`,
     [advertiserId],
   );
-  await reopenAttachments(
+  return await reopenAttachments(
     tx,
     advertiserId,
     linked.map((row) => ({ applicationId: row.application_id, kind: row.kind })),
+  );
+}
+
+/** Hash is no sign of change any more: what waits to be fetched once more because of it is left as it is. */
+async function dropConfirmations(tx: Queryable, advertiserId: bigint): Promise<void> {
+  await tx.query(
+    `DELETE FROM intake.downloads WHERE ctid = ANY (ARRAY(
+       SELECT d.ctid FROM intake.downloads d JOIN intake.attachments a USING (advertiser_id, application_id, kind)
+       WHERE d.advertiser_id = $1 AND d.lease_token IS NULL AND a.state <> 'pending' FOR UPDATE OF d SKIP LOCKED))`,
+    [advertiserId],
   );
 }

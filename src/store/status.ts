@@ -1,5 +1,6 @@
 // The facts behind the status, one statement per kind of fact, whatever the number of advertisers.
-import type { AdvertiserStatus, CoverageStatus, SweepFacts, SweepStatus } from '../domain/status.ts';
+import { arrivalSample } from '../domain/silence.ts';
+import type { AdvertiserStatus, CoverageStatus, SweepFacts, SweepStatus, Verdict } from '../domain/status.ts';
 import { isUnrepaired } from './blob-audit.ts';
 import type { Queryable } from './database.ts';
 
@@ -28,30 +29,41 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
     quarantined: bigint;
     retention_due: bigint | null;
     erasing_since: Date | null;
+    erasing_trouble: string | null;
     submitted_at: number[];
     late_ms: bigint | null;
     open_ranges: number;
     unreadable_ids: bigint[];
     certificate: CoverageStatus['certificate'];
+    risk: CoverageStatus['risk'];
     coverage_reason: string;
     covered_at: Date | null;
     complete_through: Date | null;
   }>(
     `SELECT v.name, v.advertiser_id, v.halt_kind, v.reason, v.halted_at, v.late_ms, v.retention_due, c.after_id, c.as_of,
-       k.open_ranges, k.certificate, k.reason AS coverage_reason, k.as_of AS covered_at, k.complete_through,
+       k.open_ranges, k.certificate, k.risk, k.reason AS coverage_reason, k.as_of AS covered_at, k.complete_through,
        ARRAY(SELECT g.low FROM intake.gaps g WHERE g.advertiser_id = v.advertiser_id AND g.axis = 'id' AND g.state = 'stuck'
          AND g.low = g.high ORDER BY g.low LIMIT 20) AS unreadable_ids,
        (SELECT count(*) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id AND a.erased_at IS NULL) AS applications,
        (SELECT max(submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS newest,
-       greatest(c.as_of, k.as_of, (SELECT s.ended_at FROM intake.sweeps s WHERE s.advertiser_id = v.advertiser_id
+       greatest(c.as_of, (SELECT s.ended_at FROM intake.sweeps s WHERE s.advertiser_id = v.advertiser_id
          AND s.lane = 'live' AND s.ended_at IS NOT NULL ORDER BY s.started_at DESC LIMIT 1)) AS read_at,
        q.waiting, q.due, q.oldest_due_at, q.not_there, q.suspects, b.blobs, b.blob_bytes, b.damaged,
        (SELECT count(*) FROM intake.attachments a WHERE a.advertiser_id = v.advertiser_id
           AND a.kind = 'screen' AND a.state = 'stored' AND a.parser_version IS NULL) AS unreadable,
        (SELECT count(*) FROM intake.quarantine q WHERE q.advertiser_id = v.advertiser_id AND resolved_at IS NULL) AS quarantined,
        (SELECT min(j.requested_at) FROM intake.erasure_jobs j WHERE j.advertiser_id = v.advertiser_id AND j.closed_at IS NULL) AS erasing_since,
-       ARRAY(SELECT extract(epoch FROM a.submitted_at)::float8 * 1000 FROM intake.applications a
-         WHERE a.advertiser_id = v.advertiser_id AND a.submitted_at IS NOT NULL ORDER BY a.submitted_at DESC LIMIT 500) AS submitted_at
+       (SELECT j.trouble FROM intake.erasure_jobs j WHERE j.advertiser_id = v.advertiser_id AND j.closed_at IS NULL
+          AND j.trouble IS NOT NULL ORDER BY j.requested_at LIMIT 1) AS erasing_trouble,
+       ARRAY(
+         -- One index lookup per arrival of the sample, however many lie between two of them.
+         WITH RECURSIVE sample (at, n) AS (
+           SELECT max(a.submitted_at), 1 FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id AND a.submitted_at <= now()
+           UNION ALL
+           SELECT (SELECT max(a.submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id
+             AND a.submitted_at <= s.at - $1 * interval '1 millisecond' AND a.submitted_at > now() - $3 * interval '1 millisecond'), s.n + 1
+           FROM sample s WHERE s.at IS NOT NULL AND s.n < $2
+         ) SELECT extract(epoch FROM at)::float8 * 1000 FROM sample WHERE at IS NOT NULL) AS submitted_at
      FROM intake.advertisers v JOIN intake_analytics.completeness k ON k.advertiser = v.name
      LEFT JOIN intake.cursors c ON c.advertiser_id = v.advertiser_id
      CROSS JOIN LATERAL (
@@ -66,6 +78,7 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
        FROM intake.blobs b WHERE b.advertiser_id = v.advertiser_id
      ) AS b
      ORDER BY v.name`,
+    [arrivalSample.apartMs, arrivalSample.count, arrivalSample.reachMs],
   );
   const attachments = await db.query<{ advertiser_id: bigint; state: string; n: bigint }>(
     `SELECT advertiser_id, state, count(*) AS n FROM intake.attachments GROUP BY 1, 2`,
@@ -97,12 +110,14 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
     quarantined: Number(row.quarantined),
     retentionDue: row.retention_due === null ? null : Number(row.retention_due),
     erasingSince: row.erasing_since,
+    erasingTrouble: row.erasing_trouble,
     submittedAt: row.submitted_at,
     latenessMs: row.late_ms === null ? null : Number(row.late_ms),
     openRanges: row.open_ranges,
     unreadable: row.unreadable_ids,
     coverage: row.covered_at && {
       certificate: row.certificate,
+      risk: row.risk,
       reason: row.coverage_reason,
       asOf: row.covered_at,
       completeThrough: row.complete_through,
@@ -112,6 +127,15 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
       .map(({ purpose, started_at, reason }) => ({ purpose, startedAt: started_at, reason })),
     lastSweep: (row.advertiser_id !== null && sweeps.get(row.advertiser_id)) || null,
   }));
+}
+
+/** What all sweeps together say of one account. */
+export async function loadVerdict(db: Queryable, name: string): Promise<Verdict> {
+  const [verdict] = await db.query<{ certificate: Verdict['certificate']; risk: Verdict['risk']; reason: string }>(
+    `SELECT certificate, risk, reason FROM intake_analytics.completeness WHERE advertiser = $1`,
+    [name],
+  );
+  return verdict ?? { certificate: 'unproven', risk: 'doubt', reason: 'nothing was read to its end yet' };
 }
 
 async function loadLastSweeps(db: Queryable): Promise<Map<bigint, SweepStatus>> {
@@ -128,6 +152,7 @@ export type SweepColumns = {
   purpose: string;
   state: string;
   certificate: SweepFacts['certificate'];
+  risk: SweepFacts['risk'];
   reason: string | null;
   started_at: Date;
   ended_at: Date | null;
@@ -141,6 +166,7 @@ export function toSweepFacts(row: SweepColumns): SweepFacts {
     purpose: row.purpose,
     state: row.state,
     certificate: row.certificate,
+    risk: row.risk,
     reason: row.reason,
     startedAt: row.started_at,
     endedAt: row.ended_at,

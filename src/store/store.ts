@@ -12,8 +12,13 @@ import {
   findAdvertisers,
   type HaltKind,
   haltAdvertiser,
+  hasAnswered,
   loadAdvertiserIds,
+  loadRetryAfter,
+  lookUpAdvertiser,
   noteAgent,
+  noteAnswered,
+  noteRetryAfter,
   pinAdvertiser,
   unhaltAdvertiser,
 } from './advertisers.ts';
@@ -21,8 +26,6 @@ import { type Deed, recordDeed } from './audit.ts';
 import { createBatch } from './batch.ts';
 import {
   adoptBlob,
-  collectOrphans,
-  dropBlobs,
   loadBlobs,
   loadUnrepaired,
   markDamaged,
@@ -30,12 +33,14 @@ import {
   markUnemptied,
   markVerified,
 } from './blob-audit.ts';
-import { type BlobIntent, emptyCondemned, type Intent, intendBlobs, loadBlobStore, pinBlobStore } from './blobs.ts';
+import { type BlobIntent, type Intent, intendBlobs, loadBlobStore, pinBlobStore } from './blobs.ts';
 import { loadSurroundings, type PageCommit } from './comparing.ts';
 import { condemnFetched, type FetchedFor } from './condemned.ts';
 import { confirmCursors } from './cursors.ts';
 import { type DatabaseOptions, openDatabase, untilSettled } from './database.ts';
+import { beginDrop, beginInfected, beginOrphans, confirmDeletion, type Deletion, hasInfected } from './deletions.ts';
 import {
+  bringForward,
   type Claim,
   type ClaimRequest,
   claimDownloads,
@@ -53,11 +58,12 @@ import {
   type ErasureRequest,
   loadOpenErasures,
   lookAgain,
+  noteErasureTrouble,
   noteRetention,
 } from './erasures.ts';
 import { pruneEvents } from './events.ts';
 import { loadExport } from './export.ts';
-import { loadFileFacts } from './files.ts';
+import { loadFileFacts, loadWitness } from './files.ts';
 import { createGathering } from './gathering.ts';
 import {
   type HeldFile,
@@ -78,11 +84,11 @@ import {
   releaseLeases,
   renewLease,
 } from './leases.ts';
-import { ensureSchema, loadServer, type SchemaRequest } from './migrations.ts';
+import { ensureSchema, loadSchema, loadServer, requireSchema, type SchemaRequest } from './migrations.ts';
 import { takeTurns } from './paces.ts';
 import { commitPage } from './pages.ts';
 import { findPerson } from './persons.ts';
-import { forgetResumes, lapsePrefills, loadLeavingResumes } from './prefill-ends.ts';
+import { findUnclaimedResumes, forgetResumes, lapsePrefills, loadLeavingResumes } from './prefill-ends.ts';
 import * as prefills from './prefills.ts';
 import {
   loadQuarantine,
@@ -93,20 +99,24 @@ import {
 } from './quarantine.ts';
 import {
   dropUnfinished,
+  findUncovered,
+  loadAuditPlace,
   loadHeld,
   loadNewest,
   loadOpenRanges,
   loadReadings,
   loadRecentFrom,
+  loadSubmittedAt,
   loadUnfinished,
   loadUnheld,
   type SweepKey,
 } from './resume.ts';
 import { type Ending, type Settled, type Settlement, settleDownloads } from './settling.ts';
 import { createStatistics } from './statistics.ts';
-import { loadAdvertiserStatus } from './status.ts';
-import { beginSweeps, noteStop, pruneSweeps, type Sweep, takeSeqs } from './sweeps.ts';
+import { loadAdvertiserStatus, loadVerdict } from './status.ts';
+import { beginSweeps, endCertificates, noteStop, pruneSweeps, type Sweep, takeTickets } from './sweeps.ts';
 import { loadKeyState } from './tombstones.ts';
+import { loadWaits, recordWaits, type ToldWait } from './waits.ts';
 
 export interface StoreOptions extends DatabaseOptions {
   /** Makes person keys; the same for as long as the data lives. */
@@ -114,6 +124,9 @@ export interface StoreOptions extends DatabaseOptions {
   /** For tests that end the process at named moments. */
   readonly crashPoint?: PassCrashPoint | undefined;
 }
+
+/** It reads every download that waits, which may be many. */
+const bringForwardEveryMs = 300_000;
 
 /** Opens the database. Nothing connects until the first use. */
 export function openStore({ crashPoint, ...options }: StoreOptions) {
@@ -131,8 +144,9 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     (intents) => untilSettled(() => intendBlobs(db, intents)),
   );
   const statistics = createStatistics(db);
+  let broughtForwardAt = Number.NEGATIVE_INFINITY;
   const beginSweep = createBatch((calls: readonly object[]) => beginSweeps(db, calls.length));
-  const takeSeq = createBatch((calls: readonly object[]) => takeSeqs(db, calls.length));
+  const takeTicket = createBatch((calls: readonly object[]) => takeTickets(db, calls.length));
   const findAdvertiser = createBatch((names: readonly string[]) => findAdvertisers(db, names));
   const lookAround = createBatch((asked: Parameters<typeof loadSurroundings>[1]) => loadSurroundings(db, asked));
   const release = createBatch(async (given: Parameters<typeof releaseLeases>[1]) => {
@@ -141,21 +155,30 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
   });
   return {
     ensureSchema: (request: SchemaRequest) => ensureSchema(db, { crashPoint, ...request }),
+    requireSchema: () => requireSchema(db),
+    loadSchema: () => loadSchema(db),
     loadServer: () => loadServer(db),
 
     ensureAdvertiser: (name: string, configuredId: bigint | null) =>
       ensureAdvertiser(db, name, configuredId, findAdvertiser),
+    lookUpAdvertiser: (name: string, configuredId: bigint | null) =>
+      lookUpAdvertiser(name, configuredId, findAdvertiser),
     pinAdvertiser: (name: string, id: bigint) => pinAdvertiser(db, name, id),
     haltAdvertiser: (name: string, kind: HaltKind, reason: string) => haltAdvertiser(db, name, kind, reason),
     unhaltAdvertiser: (name: string, kind?: HaltKind) => unhaltAdvertiser(db, name, kind),
     loadDueAdvertisers: (resting?: readonly string[]) => loadDueAdvertisers(db, resting),
     loadAdvertiserIds: () => loadAdvertiserIds(db),
+    noteRetryAfter: (name: string, retryAfterMs: number) => noteRetryAfter(db, name, retryAfterMs),
+    loadRetryAfter: createBatch((names: readonly string[]) => loadRetryAfter(db, names)),
+    noteAnswered: (name: string, url: string) => noteAnswered(db, name, url),
+    hasAnswered: (name: string, url: string) => hasAnswered(db, name, url),
     noteAgent: (name: string, agentId: string | null) => noteAgent(db, name, agentId),
 
     claimLease: createBatch((claims: readonly LeaseClaim[]) => claimLeases(own, claims)),
     renewLease: (lease: Lease, leaseMs: number) => renewLease(own, lease, leaseMs),
     releaseLease: (lease: Lease, done = false) => release({ lease, done }),
-    takeTurns: (source: string, stretchMs: number) => takeTurns(db, source, stretchMs),
+    takeTurns: (source: string, stretchMs: number, mostAheadMs: number) =>
+      takeTurns(db, source, stretchMs, mostAheadMs),
     loadHolder: (name: string, lane: Lane) => loadHolder(own, name, lane),
 
     beginSweep: () => beginSweep({}),
@@ -166,10 +189,17 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     loadReading: createBatch((asked: Parameters<typeof loadReadings>[1]) => loadReadings(db, asked)),
     loadHeld: (advertiserId: bigint, low: bigint, high: bigint | null) => loadHeld(db, advertiserId, low, high),
     loadNewest: (advertiserId: bigint | null) => loadNewest(db, advertiserId),
+    loadAuditPlace: (advertiserId: bigint, choice: Parameters<typeof loadAuditPlace>[2]) =>
+      loadAuditPlace(db, advertiserId, choice),
+    findUncovered: (advertiserId: bigint | null, applications: Parameters<typeof findUncovered>[2]) =>
+      findUncovered(db, advertiserId, applications),
+    endCertificates: (advertiserId: bigint, ids: readonly bigint[], reason: string) =>
+      endCertificates(db, advertiserId, ids, reason),
+    loadSubmittedAt: (advertiserId: bigint | null, fromId: bigint) => loadSubmittedAt(db, advertiserId, fromId),
     loadUnheld: (advertiserId: bigint | null, ids: readonly bigint[]) => loadUnheld(db, advertiserId, ids),
     loadRecentFrom: (advertiserId: bigint | null, days: number) => loadRecentFrom(db, advertiserId, days),
     confirmCursors: (advertiserIds: readonly bigint[]) => confirmCursors(db, advertiserIds),
-    takeSeq: () => takeSeq({}),
+    takeTicket: () => takeTicket({}),
     async commitPage(page: PageCommit) {
       await statistics.ensure();
       const summary = await commitPage(db, privacyKey, page, lookAround, crashPoint);
@@ -178,17 +208,26 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     },
 
     claimDownloads: (request: ClaimRequest) => claimDownloads(db, request),
+    async bringForward() {
+      if (performance.now() - broughtForwardAt < bringForwardEveryMs) return;
+      await bringForward(db);
+      broughtForwardAt = performance.now();
+    },
     renewDownloads: (claims: readonly Claim[], leaseMs: number) => renewDownloads(own, claims, leaseMs),
     postponeDownload: (claim: Claim, wait: Postponement) => postponeDownload(db, claim, wait),
     returnDownloads: (claims: readonly Claim[]) => untilSettled(() => returnDownloads(db, claims)),
     loadWaiting: (advertisers: readonly bigint[]) => loadWaiting(db, advertisers),
     loadFileFacts: (claims: readonly Claim[], setting: HashSetting) => loadFileFacts(db, claims, setting),
+    loadWitness: (advertiserId: bigint) => loadWitness(db, advertiserId),
     settleDownload: (claim: Claim, settlement: Settlement) => settle({ claim, settlement }),
 
     intendBlob: (claim: Claim, blob: BlobIntent['blob']) => intend({ claim, blob }),
     condemnFetched: (fetched: FetchedFor, sha256: string) => condemnFetched(db, fetched, sha256),
-    emptyCondemned: (advertisers: readonly bigint[], remove: (keys: readonly string[]) => Promise<void>) =>
-      emptyCondemned(db, advertisers, remove),
+    hasInfected: () => hasInfected(db),
+    beginInfected: () => beginInfected(db),
+    beginOrphans: (advertiserId: bigint, graceMs: number) => beginOrphans(db, advertiserId, graceMs),
+    beginDrop: (advertiserId: bigint, hashes: readonly string[]) => beginDrop(db, advertiserId, hashes),
+    confirmDeletion: (deletion: Deletion) => untilSettled(() => confirmDeletion(db, deletion)),
     pinBlobStore: (identity: string, location: string) => pinBlobStore(db, identity, location),
     loadBlobStore: () => loadBlobStore(db),
 
@@ -199,10 +238,6 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     markUnemptied: (advertiserId: bigint, sha256: string) => markUnemptied(db, advertiserId, sha256),
     adoptBlob: (advertiserId: bigint, blob: BlobFacts) => adoptBlob(db, advertiserId, blob),
     markOrphans: (advertiserId: bigint, restMs: number) => markOrphans(db, advertiserId, restMs),
-    collectOrphans: (advertiserId: bigint, graceMs: number, remove: (keys: readonly string[]) => Promise<void>) =>
-      collectOrphans(db, advertiserId, graceMs, remove),
-    dropBlobs: (advertiserId: bigint, hashes: readonly string[], remove: (keys: readonly string[]) => Promise<void>) =>
-      dropBlobs(db, advertiserId, hashes, remove),
 
     loadHeldFile: (advertisers: readonly bigint[], applicationId: bigint, kind: string) =>
       loadHeldFile(db, advertisers, applicationId, kind),
@@ -217,7 +252,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     findPerson: (advertiserId: bigint, sought: Sought) => findPerson(db, privacyKey, advertiserId, sought),
     beginErasure: (request: ErasureRequest) => beginErasure(db, privacyKey, request, crashPoint),
     loadOpenErasures: (advertiserId: bigint, sought?: Sought) => loadOpenErasures(db, privacyKey, advertiserId, sought),
-    awaitErasure: (job: ErasureJob, shared: number) => awaitErasure(db, job, shared),
+    awaitErasure: (job: ErasureJob, stays: Parameters<typeof awaitErasure>[2]) => awaitErasure(db, job, stays),
+    noteErasureTrouble: (job: ErasureJob, trouble: string) => noteErasureTrouble(db, job, trouble),
     lookAgain: (job: ErasureJob) => lookAgain(db, job),
     countAged: (advertiserId: bigint, before: Date) => countAged(db, advertiserId, before),
     noteRetention: (advertiserId: bigint, due: number | null) => noteRetention(db, advertiserId, due),
@@ -242,19 +278,23 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     noteAuthorized: (key: prefills.PrefillKey) => prefills.noteAuthorized(db, key),
     endPrefill: (key: prefills.PrefillKey, outcome: 'denied' | 'expired' | 'failed', reason: string) =>
       prefills.endPrefill(db, key, outcome, reason),
-    keepProfile: (kept: prefills.KeptProfile) => prefills.keepProfile(db, privacyKey, kept),
-    settleResume: (key: prefills.PrefillKey, reason: string | null) => prefills.settleResume(db, key, reason),
+    keepProfile: (kept: prefills.KeptProfile) => untilSettled(() => prefills.keepProfile(db, privacyKey, kept)),
+    completeResume: (key: prefills.PrefillKey, reason: string | null) => prefills.completeResume(db, key, reason),
     offerPrefill: (key: prefills.PrefillKey, handleHash: Buffer) => prefills.offerPrefill(db, key, handleHash),
     redeemPrefill: (handle: Parameters<typeof prefills.redeemPrefill>[1]) => prefills.redeemPrefill(db, handle),
     loadResume: (key: prefills.PrefillKey) => prefills.loadResume(db, key),
     findAdvertiserName: (advertiserId: bigint, names: readonly string[]) =>
       prefills.findAdvertiserName(db, advertiserId, names),
-    lapsePrefills: (ttlMs: number) => lapsePrefills(db, ttlMs),
+    lapsePrefills: () => lapsePrefills(db),
+    findUnclaimedResumes: (keys: readonly prefills.PrefillKey[]) => findUnclaimedResumes(db, keys),
     loadLeavingResumes: (limit: number) => loadLeavingResumes(db, limit),
     forgetResumes: (keys: readonly prefills.PrefillKey[]) => forgetResumes(db, keys),
 
     loadBusiestJobs: (limit: number) => loadBusiestJobs(db, limit),
     loadAdvertiserStatus: () => loadAdvertiserStatus(db),
+    recordWaits: (worker: string, waits: readonly ToldWait[]) => recordWaits(own, worker, waits),
+    loadWaits: () => loadWaits(db),
+    loadVerdict: (name: string) => loadVerdict(db, name),
     loadHistory: (period: Period, now: Date) => loadHistory(db, period, now),
 
     async [Symbol.asyncDispose]() {

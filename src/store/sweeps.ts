@@ -1,5 +1,6 @@
 // The books of sweeps: what was asked of which range, what is still open, what was closed with which certificate (coverage). What an
 // answer moves is written in the transaction of its page, the cursor (cursors.ts) with it.
+import { withRange } from '../domain/coverage/covered.ts';
 import { raiseCursor } from './cursors.ts';
 import type { Queryable } from './database.ts';
 import type { ApplicationEvent } from './events.ts';
@@ -7,6 +8,8 @@ import type { Reading } from './rows.ts';
 
 export type Purpose = 'live' | 'recheck' | 'backfill' | 'witness';
 export type Certificate = 'proven' | 'assumed' | 'unproven';
+/** What stands against a certificate: nothing, something harmless, or a real doubt. */
+export type Risk = 'none' | 'harmless' | 'doubt';
 
 /** One reading of a range, as it was begun. Positions are ids, or seconds since 1970 on the date axis; both ends belong to it. */
 export interface Sweep {
@@ -48,6 +51,7 @@ export interface Progress {
 
 export interface Ending {
   readonly certificate: Certificate;
+  readonly risk: Risk;
   readonly reason: string;
   /** Ids held before that the source no longer shows. */
   readonly absent: readonly bigint[];
@@ -89,11 +93,11 @@ async function saveSweep(
   counts: Counts,
 ): Promise<void> {
   await tx.query(
-    `INSERT INTO intake.sweeps AS s (advertiser_id, sweep_id, lane, purpose, axis, low, high, started_at, state, certificate, reason,
+    `INSERT INTO intake.sweeps AS s (advertiser_id, sweep_id, lane, purpose, axis, low, high, started_at, state, certificate, risk, reason,
        facts, moved_at, ended_at, requests, received, added, changed, bytes)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, now(), CASE WHEN $10::text IS NOT NULL THEN now() END, 1, $13, $14, $15, $16)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $17, $11, $12, now(), CASE WHEN $10::text IS NOT NULL THEN now() END, 1, $13, $14, $15, $16)
      ON CONFLICT (advertiser_id, sweep_id) DO UPDATE SET
-       state = excluded.state, certificate = excluded.certificate, reason = excluded.reason, facts = excluded.facts,
+       state = excluded.state, certificate = excluded.certificate, risk = excluded.risk, reason = excluded.reason, facts = excluded.facts,
        moved_at = excluded.moved_at, ended_at = excluded.ended_at, requests = s.requests + excluded.requests, received = s.received + excluded.received,
        added = s.added + excluded.added, changed = s.changed + excluded.changed, bytes = s.bytes + excluded.bytes`,
     [
@@ -113,6 +117,7 @@ async function saveSweep(
       counts.added,
       counts.changed,
       bytes,
+      ended?.risk ?? null,
     ],
   );
 }
@@ -179,21 +184,55 @@ async function healGaps(tx: Queryable, advertiserId: bigint, sweep: Sweep): Prom
   );
 }
 
-/** A later reading takes the place of what lies wholly in its range. */
+/** A later reading takes the place of what earlier ones say of its range; what they say of other ids stands. */
 async function recordCoverage(tx: Queryable, advertiserId: bigint, sweep: Sweep, ended: Ending): Promise<void> {
-  await tx.query(
-    `DELETE FROM intake.coverage WHERE advertiser_id = $1 AND axis = 'id' AND low >= $2
-     AND ($3::bigint IS NULL OR high <= $3)`,
-    [advertiserId, sweep.low, sweep.high],
+  // Two lanes may end at once: each must see what the other has recorded.
+  await tx.query(`SELECT 1 FROM intake.advertisers WHERE advertiser_id = $1 FOR NO KEY UPDATE`, [advertiserId]);
+  const before = await tx.query<CoverageRow>(
+    `SELECT low, high, certificate, risk, reason, as_of, complete_through, sweep_id FROM intake.coverage
+     WHERE advertiser_id = $1 AND axis = 'id' ORDER BY low`,
+    [advertiserId],
   );
+  const { certificate, risk, reason, lagMs } = ended;
+  const complete_through = new Date(sweep.startedAt.getTime() - lagMs);
+  const read = { certificate, risk, reason, as_of: sweep.startedAt, complete_through, sweep_id: sweep.sweepId };
+  const after = withRange(before, { low: sweep.low, high: sweep.high, ...read });
+  const kept = new Set(after);
+  const left = before.filter((row) => !kept.has(row)).map((row) => row.low);
+  const known = new Set(before);
+  const added = after.filter((row) => !known.has(row));
+  await tx.query(`DELETE FROM intake.coverage WHERE advertiser_id = $1 AND axis = 'id' AND low = ANY ($2::bigint[])`, [
+    advertiserId,
+    left,
+  ]);
   await tx.query(
-    `INSERT INTO intake.coverage (advertiser_id, axis, low, high, certificate, reason, as_of, complete_through, sweep_id)
-     VALUES ($1, 'id', $2, $3, $4, $5, $6, $6::timestamptz - $8 * interval '1 millisecond', $7)
-     ON CONFLICT (advertiser_id, axis, low) DO UPDATE SET high = excluded.high, certificate = excluded.certificate,
-       reason = excluded.reason, as_of = excluded.as_of, complete_through = excluded.complete_through, sweep_id = excluded.sweep_id`,
-    [advertiserId, sweep.low, sweep.high, ended.certificate, ended.reason, sweep.startedAt, sweep.sweepId, ended.lagMs],
+    `INSERT INTO intake.coverage (advertiser_id, axis, low, high, certificate, risk, reason, as_of, complete_through, sweep_id)
+     SELECT $1, 'id', r.* FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::timestamptz[], $8::timestamptz[],
+       $9::bigint[]) AS r`,
+    [
+      advertiserId,
+      added.map((row) => row.low),
+      added.map((row) => row.high),
+      added.map((row) => row.certificate),
+      added.map((row) => row.risk),
+      added.map((row) => row.reason),
+      added.map((row) => row.as_of),
+      added.map((row) => row.complete_through),
+      added.map((row) => row.sweep_id),
+    ],
   );
 }
+
+type CoverageRow = {
+  readonly low: bigint;
+  readonly high: bigint | null;
+  readonly certificate: Certificate;
+  readonly risk: Risk;
+  readonly reason: string;
+  readonly as_of: Date;
+  readonly complete_through: Date;
+  readonly sweep_id: bigint;
+};
 
 /** Absent when one sweep says so; missing when a proven one says it again a day later. No row is touched for being present. */
 async function markAbsent(tx: Queryable, advertiserId: bigint, ended: Ending): Promise<ApplicationEvent[]> {
@@ -208,6 +247,21 @@ async function markAbsent(tx: Queryable, advertiserId: bigint, ended: Ending): P
   return rows
     .filter((row) => row.missing)
     .map((row) => ({ applicationId: row.application_id, type: 'application.missing' }));
+}
+
+/** Ends the certificates that cover these ids: one of them was hidden. The next recheck may bring new ones. */
+export async function endCertificates(
+  db: Queryable,
+  advertiserId: bigint,
+  ids: readonly bigint[],
+  reason: string,
+): Promise<void> {
+  await db.query(
+    `UPDATE intake.coverage k SET certificate = 'unproven', risk = 'doubt', reason = $3
+     WHERE k.advertiser_id = $1 AND k.axis = 'id'
+       AND EXISTS (SELECT 1 FROM unnest($2::bigint[]) AS id WHERE k.low <= id AND (k.high IS NULL OR k.high >= id))`,
+    [advertiserId, ids, reason],
+  );
 }
 
 /** Says on a sweep's row why it is not at its end; the next answer that it books clears it. */
@@ -232,13 +286,21 @@ export async function beginSweeps(db: Queryable, count: number): Promise<{ sweep
   return rows.map((row) => ({ sweepId: row.sweep_id, startedAt: row.started_at }));
 }
 
-/** Takes numbers for requests: answers are put in the order of these. */
-export async function takeSeqs(db: Queryable, count: number): Promise<bigint[]> {
-  const rows = await db.query<{ seq: bigint }>(
-    `SELECT nextval('intake.request_seq') AS seq FROM generate_series(1, $1::int)`,
+/** Taken before a request is sent. */
+export interface Ticket {
+  /** Answers are put in the order of these numbers. */
+  readonly seq: bigint;
+  /** The database's clock: what was stored until then, the answer should know of. */
+  readonly at: Date;
+}
+
+/** Takes tickets for requests. */
+export async function takeTickets(db: Queryable, count: number): Promise<Ticket[]> {
+  const rows = await db.query<{ seq: bigint; at: Date }>(
+    `SELECT nextval('intake.request_seq') AS seq, clock_timestamp() AS at FROM generate_series(1, $1::int)`,
     [count],
   );
-  return rows.map((row) => row.seq);
+  return rows.map(({ seq, at }) => ({ seq, at }));
 }
 
 /** How long ended readings are kept, for the charts and for whoever asks what happened last month. */
@@ -250,16 +312,13 @@ const keptMs = 90 * 86_400_000;
  */
 export async function pruneSweeps(db: Queryable, { olderThanMs = keptMs, limit = 10_000 } = {}): Promise<number> {
   const rows = await db.query(
-    `WITH old AS (
-       SELECT s.advertiser_id, s.sweep_id FROM intake.sweeps s
+    `DELETE FROM intake.sweeps WHERE ctid = ANY (ARRAY(
+       SELECT s.ctid FROM intake.sweeps s
        WHERE s.state IN ('closed', 'dropped') AND s.started_at < now() - $1 * interval '1 millisecond'
          AND NOT EXISTS (SELECT 1 FROM intake.ranges r WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id)
          AND NOT EXISTS (SELECT 1 FROM intake.coverage c WHERE c.advertiser_id = s.advertiser_id AND c.sweep_id = s.sweep_id)
          AND s.sweep_id < (SELECT max(n.sweep_id) FROM intake.sweeps n WHERE n.advertiser_id = s.advertiser_id)
-       LIMIT $2
-     )
-     DELETE FROM intake.sweeps s USING old
-     WHERE s.advertiser_id = old.advertiser_id AND s.sweep_id = old.sweep_id RETURNING 1`,
+       LIMIT $2)) RETURNING 1`,
     [olderThanMs, limit],
   );
   return rows.length;

@@ -61,6 +61,22 @@ export async function setTombstones(
   );
 }
 
+/** Sets tombstones whose time counts: what began before it is kept out. */
+export async function renewTombstones(
+  tx: Queryable,
+  advertiserId: bigint,
+  jobId: string,
+  tombstones: readonly Buffer[],
+): Promise<void> {
+  if (tombstones.length === 0) return;
+  await tx.query(
+    `INSERT INTO intake.erasures (advertiser_id, tombstone, job_id)
+     SELECT DISTINCT $1::bigint, t, $2::uuid FROM unnest($3::bytea[]) AS t
+     ON CONFLICT (advertiser_id, tombstone) DO UPDATE SET job_id = excluded.job_id, erased_at = excluded.erased_at`,
+    [advertiserId, jobId, tombstones],
+  );
+}
+
 /** How PRIVACY_KEY compares with what it once made. */
 export type KeyState = 'matches' | 'differs' | 'untried';
 
