@@ -1,25 +1,43 @@
 // The composition root: opens what a command needs from its configuration, wires the edges into the passes, and closes it all again; here
 // for the database and for reading, in app/ for everything else. Nobody else opens resources, and nothing here decides what is read or kept.
 import { toOwner } from './app/actor.ts';
-import { openPlace, openStoreOf, type Place, toStoreOptions } from './app/database.ts';
+import { openMigratedStoreOf, openPlace, openStoreOf, type Place, toStoreOptions } from './app/database.ts';
 import { drainFiles, type FilesEvents } from './app/files.ts';
-import { type Account, type Chosen, openConfiguredBlobs, openSource, toChosen } from './app/opening.ts';
+import {
+  type Account,
+  type Chosen,
+  openBlobsOf,
+  openConfiguredBlobs,
+  openSource,
+  openSourceToLook,
+  toChosen,
+} from './app/opening.ts';
 import type { Config } from './config.ts';
-import type { Plan } from './domain/coverage.ts';
+import type { Plan } from './domain/coverage/coverage.ts';
+import type { Verdict } from './domain/status.ts';
+import { currentUrl } from './store/connection.ts';
 import { openDatabase } from './store/database.ts';
 import { loadGrantsSql } from './store/grants.ts';
 import type { JobRow } from './store/jobs.ts';
-import { ensureSchema } from './store/migrations.ts';
+import { ensureSchema, requireSchema } from './store/migrations.ts';
 import { openStore, type Store } from './store/store.ts';
 import { type BackfillRange, backfill, toPlans } from './sync/backfill.ts';
 import type { DrainAccount } from './sync/drain.ts';
 import type { DrainSummary } from './sync/drain-summary.ts';
 import { loadKnown } from './sync/duties.ts';
 import { type Estimate, estimate } from './sync/estimate.ts';
-import { examineBlobs, examineDatabase, examineKey, examineSource, type Finding } from './sync/examine.ts';
+import {
+  examineBlobs,
+  examineDatabase,
+  examineKey,
+  examineSource,
+  type Finding,
+  nothingRecorded,
+} from './sync/examine.ts';
 import { createPace, type TakeTurn } from './sync/pace.ts';
 import { type Patience, patiently } from './sync/patience.ts';
 import { requireKey } from './sync/privacy-key.ts';
+import { startRecall } from './sync/recall.ts';
 import { syncRound } from './sync/round.ts';
 import type { SweepDeps, SweepSummary, SweepTotals } from './sync/sweep.ts';
 
@@ -33,11 +51,11 @@ export async function migrateDatabase(config: Config<'database'>, signal: AbortS
 /** The SQL that gives every role the least it needs; run as well when asked to. */
 export async function grantRoles(
   config: Config<'database'>,
-  request: { readonly prefix: string; readonly apply: boolean; readonly signal: AbortSignal },
+  request: { readonly prefix: string; readonly apply: boolean },
 ): Promise<string> {
   await using place = await openPlace(config);
   await using db = openDatabase({ url: place.directUrl, role: 'grants', connections: 1 });
-  await ensureSchema(db, { directUrl: place.directUrl, signal: request.signal, patienceMs: 0 });
+  await requireSchema(db);
   const sql = await loadGrantsSql(db, request.prefix);
   if (request.apply) await db.query(sql);
   return sql;
@@ -56,37 +74,44 @@ export async function unhaltAdvertisers(
   return ended;
 }
 
-/** What `intake doctor` finds. The schema is looked at, not changed. */
+/** What `intake doctor` finds. The schema is looked at, not changed. No failing check hides another. */
 export async function examine(config: ReadingConfig, request: Chosen): Promise<Finding[]> {
-  let place: Place;
-  try {
-    place = await openPlace(config);
-  } catch (trouble) {
-    return [
-      {
-        check: 'database',
-        ok: false,
-        detail: trouble instanceof Error ? trouble.message : 'cannot be opened',
-        trouble,
-      },
-    ];
-  }
-  await using _place = place;
-  await using store = openStore(toStoreOptions(config, place, 'doctor'));
-  const findings = await examineDatabase(store, Date.now);
-  if (findings.some((finding) => !finding.ok)) return findings;
-  findings.push(await examineKey(store));
-  findings.push(await examineBlobs(store, () => openConfiguredBlobs(config), request.signal));
+  await using stack = new AsyncDisposableStack();
+  const { findings, store } = await examineConfigured(config, stack);
+  const recorded = store ?? nothingRecorded;
+  if (findings.every(({ check, ok }) => ok || check !== 'database')) findings.push(await examineKey(recorded));
+  else findings.push({ check: 'PRIVACY_KEY', ok: false, detail: 'not compared: the database cannot be asked' });
+  findings.push(...(await examineBlobs(recorded, () => openConfiguredBlobs(config), request.signal)));
   for (const account of toChosen(config, request.advertiser)) {
-    await using source = openSource(config, account, createPace(store, account.url, config.source.requestsPerSecond));
-    findings.push(...(await examineSource(store, source, { ...account, signal: request.signal })));
+    // The rate is shared through the database; without it the one request of this check is sent at once.
+    const pace = store === null ? async () => {} : createPace(store, account.url, config.source.requestsPerSecond);
+    await using source = openSourceToLook(config, store, account, pace);
+    findings.push(...(await examineSource(recorded, source, { ...account, signal: request.signal })));
   }
   return findings;
 }
 
+/** The findings about the database, and its store where there is a schema to ask. */
+async function examineConfigured(
+  config: ReadingConfig,
+  stack: AsyncDisposableStack,
+): Promise<{ readonly findings: Finding[]; readonly store: Store | null }> {
+  let place: Place;
+  try {
+    place = stack.use(await openPlace(config));
+  } catch (trouble) {
+    const detail = trouble instanceof Error ? trouble.message : 'cannot be opened';
+    return { findings: [{ check: 'database', ok: false, detail, trouble }], store: null };
+  }
+  const store = stack.use(openStore(toStoreOptions(config, place, 'doctor')));
+  const findings = await examineDatabase(store, Date.now);
+  const schema = await store.loadSchema().catch(() => null);
+  return { findings, store: schema === null || schema.state === 'absent' ? null : store };
+}
+
 /** The jobs with the most applications: a first look at what is stored. */
 export async function loadBusiestJobs(config: Config<'database' | 'privacy'>, signal: AbortSignal): Promise<JobRow[]> {
-  await using app = await openStoreOf(config, 'demo', signal);
+  await using app = await openMigratedStoreOf(config, 'demo', signal);
   return await app.store.loadBusiestJobs(10);
 }
 
@@ -104,8 +129,14 @@ export interface ReadingRequest extends ReadingEvents, Chosen {
 
 /** What became of one advertiser: its sweeps, or the trouble that ended them. One advertiser's trouble stops no other. */
 export type Outcome = { readonly name: string } & (
-  | { readonly advertiserId: bigint | null; readonly sweeps: readonly SweepSummary[]; readonly trouble: null }
-  | { readonly advertiserId: null; readonly sweeps: null; readonly trouble: unknown }
+  | {
+      readonly advertiserId: bigint | null;
+      readonly sweeps: readonly SweepSummary[];
+      /** What is known of the account after these sweeps and all earlier ones. */
+      readonly account: Verdict;
+      readonly trouble: null;
+    }
+  | { readonly advertiserId: null; readonly sweeps: null; readonly account: null; readonly trouble: unknown }
 );
 
 /** What became of the files of all of them; null where none was to be fetched. */
@@ -113,6 +144,8 @@ export type FilesOutcome = { readonly summary: DrainSummary } | { readonly troub
 
 /** What became of everything that a command read. */
 export interface ReadingOutcome {
+  /** What the sweeps went by. Dates cannot prove completeness, so such a sweep always ends with a doubt of its own. */
+  readonly axis: 'id' | 'date';
   readonly advertisers: readonly Outcome[];
   readonly files: FilesOutcome;
 }
@@ -127,7 +160,7 @@ export async function syncOnce(
   config: ReadingConfig,
   request: ReadingRequest & { readonly recheck: boolean },
 ): Promise<ReadingOutcome> {
-  return await overAdvertisers(config, 'sync', request, async (deps, account, owner) => {
+  return await overAdvertisers(config, { role: 'sync', axis: 'id' }, request, async (deps, account, owner) => {
     const { leaseMs, lagMs, startAt } = config.sync;
     const { recheck, signal } = request;
     return await syncRound(deps, { ...account, owner, leaseMs, lagMs, startAt, recheck, patienceMs, signal });
@@ -139,7 +172,8 @@ export async function backfillOnce(
   config: ReadingConfig,
   request: ReadingRequest & { readonly range: BackfillRange; readonly restart: boolean },
 ): Promise<ReadingOutcome> {
-  return await overAdvertisers(config, 'backfill', request, async (deps, account, owner) => {
+  const axis = request.range.kind === 'dates' ? 'date' : 'id';
+  return await overAdvertisers(config, { role: 'backfill', axis }, request, async (deps, account, owner) => {
     const { range, restart, signal } = request;
     const { leaseMs, lagMs } = config.sync;
     return await backfill(deps, {
@@ -164,15 +198,17 @@ export async function estimateBackfill(
   config: Omit<ReadingConfig, 'blobs'>,
   request: Chosen & { readonly range: BackfillRange },
 ): Promise<{ readonly name: string; readonly plan: Plan; readonly estimate: Estimate }[]> {
-  await using app = await openStoreOf(config, 'backfill', request.signal);
+  // An estimate is a look: it creates a schema where there is none, and changes none.
+  await using app = await openMigratedStoreOf(config, 'backfill', request.signal, { upgrade: false });
   const estimates = [];
   for (const account of toChosen(config, request.advertiser)) {
-    await using source = openSource(
+    await using source = openSourceToLook(
       config,
+      app.store,
       account,
       createPace(app.store, account.url, config.source.requestsPerSecond),
     );
-    const advertiser = await app.store.ensureAdvertiser(account.name, account.advertiserId);
+    const advertiser = await app.store.lookUpAdvertiser(account.name, account.advertiserId);
     for (const plan of await toPlans(app, advertiser.advertiserId, request.range)) {
       const known = await loadKnown(app, advertiser, plan);
       const asked = {
@@ -192,16 +228,21 @@ export async function estimateBackfill(
 /** Does the work for each chosen advertiser in turn, with its source and the shared store; then the files of all of them, in turns. */
 async function overAdvertisers(
   config: ReadingConfig,
-  role: string,
+  { role, axis }: Pick<ReadingOutcome, 'axis'> & { readonly role: string },
   request: ReadingRequest,
   work: (deps: SweepDeps, account: Account, owner: string) => Promise<readonly SweepSummary[]>,
 ): Promise<ReadingOutcome> {
   const { signal, crashPoint } = request;
-  const onWait: Patience['onWait'] = (trouble, waitMs) => request.onWait?.('database', trouble, waitMs);
+  const onWait: Patience['onWait'] = (trouble, waitMs, attempt) =>
+    request.onWait?.('database', trouble, waitMs, attempt);
   const patience = { patienceMs, signal, onWait };
-  await using app = await openStoreOf(config, role, signal, { ...patience, crashPoint });
+  await using app = await openMigratedStoreOf(config, role, signal, { ...patience, crashPoint });
   await patiently(patience, () => requireKey(app.store));
   await using sources = new AsyncDisposableStack();
+  await using recall = startRecall(
+    { store: app.store, openBlobs: (until) => openBlobsOf(config, app.store, until) },
+    signal,
+  );
   const owner = toOwner(role);
   const paces = new Map<string, TakeTurn>();
   const outcomes: Outcome[] = [];
@@ -210,12 +251,12 @@ async function overAdvertisers(
     const { name } = account;
     const pace = paces.get(account.url) ?? createPace(app.store, account.url, config.source.requestsPerSecond);
     paces.set(account.url, pace);
-    const source = sources.use(openSource(config, account, pace));
+    const source = sources.use(openSource(config, app.store, account, pace));
     const deps: SweepDeps = {
       store: app.store,
       source,
       onStep: (totals) => request.onStep?.(name, totals),
-      onWait: (trouble, waitMs) => request.onWait?.(name, trouble, waitMs),
+      onWait: (trouble, waitMs, attempt) => request.onWait?.(name, trouble, waitMs, attempt),
     };
     try {
       const sweeps = await work(deps, account, owner);
@@ -223,14 +264,22 @@ async function overAdvertisers(
       const { advertiserId } =
         sweeps.at(-1)?.advertiser ??
         (await patiently(patience, () => app.store.ensureAdvertiser(name, account.advertiserId)));
-      outcomes.push({ name, advertiserId, sweeps, trouble: null });
+      const verdict = await patiently(patience, () => app.store.loadVerdict(name));
+      outcomes.push({ name, advertiserId, sweeps, account: verdict, trouble: null });
       if (advertiserId !== null) accounts.push({ name, advertiserId, source });
     } catch (trouble) {
       request.signal.throwIfAborted();
-      outcomes.push({ name, advertiserId: null, sweeps: null, trouble });
+      outcomes.push({ name, advertiserId: null, sweeps: null, account: null, trouble });
     }
   }
-  return { advertisers: outcomes, files: await fetchFiles(config, app.store, accounts, request) };
+  const files = await fetchFiles(config, app.store, accounts, request);
+  try {
+    await recall.finish();
+    return { axis, advertisers: outcomes, files };
+  } catch (trouble) {
+    request.signal.throwIfAborted();
+    return { axis, advertisers: outcomes, files: files !== null && 'trouble' in files ? files : { trouble } };
+  }
 }
 
 async function fetchFiles(
@@ -252,5 +301,6 @@ async function fetchFiles(
 export async function openLocalDatabase(
   config: Config<'database'>,
 ): Promise<{ readonly url: string } & AsyncDisposable> {
-  return await openPlace(config);
+  const place = await openPlace(config);
+  return { url: currentUrl(place.url), [Symbol.asyncDispose]: () => place[Symbol.asyncDispose]() };
 }

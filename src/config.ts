@@ -7,7 +7,7 @@ import { findNearMiss } from './config/near-miss.ts';
 import { type Draft, inTheClear, isPlain, rules } from './config/rules.ts';
 import { explainUnreadable, loadSecret, Secret } from './config/secret.ts';
 import { type Section, type Setting, sections, settings, type Values } from './config/settings.ts';
-import { toStaleAfterMs } from './config/staleness.ts';
+import { toProofLimit, toStaleAfterMs } from './config/staleness.ts';
 import { toStateDir } from './config/state-dir.ts';
 
 /** A part of the configuration that a command can ask for; what it does not ask for is neither required nor read. */
@@ -85,8 +85,13 @@ function toBase(values: Values<'process'>, production: boolean, warnings: readon
 // a part with a refused (undefined) value is never handed out, since loadConfig throws.
 const load = {
   database(read: Read) {
-    const { DATABASE_URL: url, DATABASE_DIRECT_URL: directUrl } = read('database');
-    return { url: url?.reveal() === 'embedded' ? ('embedded' as const) : url, directUrl };
+    const {
+      DATABASE_URL: url,
+      DATABASE_DIRECT_URL: directUrl,
+      DATABASE_CA: rootCertificate,
+      DATABASE_AUTH: auth,
+    } = read('database');
+    return { url: url?.reveal() === 'embedded' ? ('embedded' as const) : url, directUrl, rootCertificate, auth };
   },
 
   source(read: Read, draft: Draft) {
@@ -108,8 +113,12 @@ const load = {
       schedule: values.SYNC_SCHEDULE,
       /** Null: off. */
       recheckSchedule: values.RECHECK_SCHEDULE,
+      /** Null: off. */
+      auditSchedule: values.AUDIT_SCHEDULE,
       /** What is new must have been read within this time; null: no schedule. */
       staleAfterMs: () => toStaleAfterMs(values.SYNC_SCHEDULE),
+      /** How old a proof may be. */
+      proofLimit: () => toProofLimit(values.RECHECK_SCHEDULE),
       lagMs: values.SYNC_LAG,
       /** Null: everything. */
       startAt: values.SYNC_START,
@@ -129,6 +138,7 @@ const load = {
         forcePathStyle: values.S3_FORCE_PATH_STYLE,
         checksums: values.S3_CHECKSUMS,
         sse: values.S3_SSE,
+        kmsKeyId: values.S3_KMS_KEY_ID,
       },
     };
   },

@@ -93,12 +93,26 @@ function toOwnWords(error: Error): string {
 /** Fields of a line: scalars and errors only. An object may hold anything, so it is named and left out. */
 function toFlat(fields: object): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [name, name === 'err' ? toSafeError(value) : toScalar(value)]),
+    Object.entries(fields).map(([name, value]) => [name, name === 'err' ? toLogged(value) : toScalar(value)]),
   );
 }
 
+/** An error for a line. Trouble is ordinary: a refused connection needs no stack, which an outage would repeat for hours. */
+function toLogged(thrown: unknown): SafeError | LoggedTrouble {
+  const safe = toSafeError(thrown);
+  return safe.kind === undefined ? safe : withoutStack(safe);
+}
+
+type LoggedTrouble = Omit<SafeError, 'stack' | 'cause'> & { readonly cause?: SafeError | LoggedTrouble };
+
+/** What neither an edge nor the system named is a mistake of ours, wherever in the chain it stands: it keeps its stack. */
+function withoutStack({ stack: _, cause, ...rest }: SafeError): LoggedTrouble {
+  if (cause === undefined) return rest;
+  return { ...rest, cause: (cause.kind ?? cause.code) ? withoutStack(cause) : cause };
+}
+
 function toScalar(value: unknown): unknown {
-  if (value instanceof Error) return toSafeError(value);
+  if (value instanceof Error) return toLogged(value);
   if (typeof value === 'bigint') return value.toString();
   if (typeof value === 'string') return value.slice(0, longest);
   return typeof value === 'object' && value !== null ? '[left out]' : value;

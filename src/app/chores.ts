@@ -3,22 +3,20 @@
 import type { Config } from '../config.ts';
 import type { Store } from '../store/store.ts';
 import type { Chore } from '../sync/chores.ts';
+import { lapsePrefills } from '../sync/prefill.ts';
 import { verify } from '../sync/verify.ts';
 import { orphanGraceMs } from './files.ts';
 import { loadUsableIds, openBlobsOf } from './opening.ts';
-import type { PrefillServer } from './prefill.ts';
 
 interface ChoreParts {
   readonly config: Config<'source' | 'blobs'>;
   readonly store: Store;
-  /** Null while the public port is off, or not open yet. */
-  readonly prefill: () => PrefillServer | null;
 }
 
 /** The share of stored files whose bytes are read and hashed every night; all of them are looked up. */
 const verifiedShare = 0.01;
 
-export function createChores({ config, store, prefill }: ChoreParts): Chore[] {
+export function createChores({ config, store }: ChoreParts): Chore[] {
   return [
     {
       name: 'prune',
@@ -38,14 +36,18 @@ export function createChores({ config, store, prefill }: ChoreParts): Chore[] {
       async run(signal, onStep) {
         await using blobs = await openBlobsOf(config, store, signal);
         const advertisers = await loadUsableIds(config, store);
-        await verify({ store, blobs, onStep }, { advertisers, share: verifiedShare, graceMs: orphanGraceMs, signal });
+        await verify(
+          { store, blobs, onStep },
+          { advertisers, share: verifiedShare, graceMs: orphanGraceMs, parallel: config.source.concurrency, signal },
+        );
       },
     },
     {
       name: 'prefills',
       schedule: '*/10 * * * *',
+      // Also where prefill is not configured: of several workers one does it for all, and people's data leaves by what the rows say.
       async run(signal) {
-        await prefill()?.lapse(signal);
+        await lapsePrefills({ store, openBlobs: () => openBlobsOf(config, store, signal) }, signal);
       },
     },
   ];

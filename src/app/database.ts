@@ -3,15 +3,17 @@
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
+import type { DatabaseUrl } from '../store/connection.ts';
 import { openEmbedded } from '../store/embedded.ts';
+import { createRdsToken } from '../store/rds-token.ts';
 import { openStore, type Store, type StoreOptions } from '../store/store.ts';
 import { type Patience, patiently } from '../sync/patience.ts';
 
 const root = join(import.meta.dirname, '../..');
 
 export interface Place extends AsyncDisposable {
-  readonly url: string;
-  readonly directUrl: string;
+  readonly url: DatabaseUrl;
+  readonly directUrl: DatabaseUrl;
 }
 
 /** The database of the configuration, started if it is the embedded one. */
@@ -20,27 +22,64 @@ export async function openPlace({ database }: Config<'database'>): Promise<Place
     const embedded = await openEmbedded({ root });
     return { url: embedded.url, directUrl: embedded.url, [Symbol.asyncDispose]: () => embedded[Symbol.asyncDispose]() };
   }
-  const url = database.url.reveal();
-  return { url, directUrl: database.directUrl?.reveal() ?? url, [Symbol.asyncDispose]: async () => {} };
+  const changing = (secret: { current(): string }): DatabaseUrl => ({
+    url: () => withRootCertificate(secret.current(), database.rootCertificate),
+    ...(database.auth === 'rds-iam' && { password: createRdsToken }),
+  });
+  const url = changing(database.url);
+  const directUrl = database.directUrl === null ? url : changing(database.directUrl);
+  return { url, directUrl, [Symbol.asyncDispose]: async () => {} };
+}
+
+/** The URL, with the root certificate that it does not name itself. */
+function withRootCertificate(url: string, root: string | null): string {
+  if (root === null || /[?&]sslrootcert=/.test(url)) return url;
+  return `${url}${url.includes('?') ? '&' : '?'}sslrootcert=${encodeURIComponent(root)}`;
 }
 
 interface StoreRequest extends Partial<Pick<Patience, 'patienceMs' | 'onWait'>> {
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
-/** The store on an up-to-date schema. */
+interface OpenedStore extends AsyncDisposable {
+  readonly store: Store;
+}
+
+/** The store on this version's schema; refused on any other, which stays as it is. For commands that act on stored rows. */
 export async function openStoreOf(
   config: Config<'database' | 'privacy'> & Partial<Config<'sync'>>,
   role: string,
   signal: AbortSignal,
-  { patienceMs = 0, onWait, crashPoint }: StoreRequest = {},
-): Promise<{ readonly store: Store } & AsyncDisposable> {
+  request: StoreRequest = {},
+): Promise<OpenedStore> {
+  return await openReady(config, role, signal, request, (store) => store.requireSchema());
+}
+
+/** The store on a schema that was created or migrated where it had to be. For what reads the source. */
+export async function openMigratedStoreOf(
+  config: Config<'database' | 'privacy'> & Partial<Config<'sync'>>,
+  role: string,
+  signal: AbortSignal,
+  { upgrade = true, ...request }: StoreRequest & { readonly upgrade?: boolean } = {},
+): Promise<OpenedStore> {
+  return await openReady(config, role, signal, request, (store, { directUrl }) =>
+    store.ensureSchema({ directUrl, signal, upgrade }),
+  );
+}
+
+async function openReady(
+  config: Config<'database' | 'privacy'> & Partial<Config<'sync'>>,
+  role: string,
+  signal: AbortSignal,
+  { patienceMs = 0, onWait, crashPoint }: StoreRequest,
+  prepare: (store: Store, place: Place) => Promise<void>,
+): Promise<OpenedStore> {
   const stack = new AsyncDisposableStack();
   try {
     const place = stack.use(await openPlace(config));
     const store = stack.use(openStore({ ...toStoreOptions(config, place, role), crashPoint }));
     // A database that is not there yet is waited for, like one that goes away later.
-    await patiently({ patienceMs, signal, onWait }, () => store.ensureSchema({ directUrl: place.directUrl, signal }));
+    await patiently({ patienceMs, signal, onWait }, () => prepare(store, place));
     return { store, [Symbol.asyncDispose]: () => stack.disposeAsync() };
   } catch (error) {
     await stack.disposeAsync();

@@ -3,7 +3,7 @@
 import type { Config } from '../config.ts';
 import type { BlobStore } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
-import type { Trouble } from '../domain/trouble.ts';
+import { Trouble } from '../domain/trouble.ts';
 import { describeFile } from '../source/file-description.ts';
 import { parseScreens, screenParserVersion } from '../source/screen.ts';
 import type { RetryChoice } from '../store/held-files.ts';
@@ -24,10 +24,16 @@ export type FilesConfig = Config<'database' | 'source' | 'privacy' | 'blobs'>;
 /** What a drain of a command tells while it runs. */
 export interface FilesEvents {
   readonly onFiles?: ((totals: DrainTotals, queued: number) => void) | undefined;
-  readonly onWait?: ((name: string, trouble: Trouble, waitMs: number) => void) | undefined;
+  readonly onWait?: ((name: string, trouble: Trouble, waitMs: number, attempt?: number) => void) | undefined;
   readonly onBytes?: (() => void) | undefined;
+  /** Told for each download that was claimed how long it was due. */
+  readonly onClaimed?: ((waitedMs: readonly number[]) => void) | undefined;
   /** Until when accounts rest, for a drain after this one. */
   readonly rests?: Map<string, number> | undefined;
+  /** Told when no connection to an account's source could be had. */
+  readonly onUnreachable?: ((name: string) => void) | undefined;
+  /** Told when the storage has not answered for long; what was asked of it goes on. */
+  readonly onSilentStorage?: ((trouble: Trouble) => void) | undefined;
   /** Waits for the store, which ends a put in which nothing moves by itself. */
   readonly rest?: (<T>(waiting: Promise<T>) => Promise<T>) | undefined;
   /** For tests that end the process at named moments. */
@@ -50,21 +56,25 @@ export async function drainFiles(
   request: FilesRequest,
 ): Promise<DrainSummary> {
   const { patienceMs, signal, onFiles, onWait, onBytes, rest = (waiting) => waiting } = request;
-  const tellWait = (trouble: Trouble, waitMs: number) => onWait?.('files', trouble, waitMs);
+  const tellWait = (trouble: Trouble, waitMs: number, attempt?: number) => onWait?.('files', trouble, waitMs, attempt);
+  const watched = <T>(answer: Promise<T>, bytes: number) => rest(watchSilence(answer, bytes, request.onSilentStorage));
   await using blobs = await patiently({ patienceMs, signal, onWait: tellWait }, () =>
-    rest(openBlobsOf(config, store, signal)),
+    watched(openBlobsOf(config, store, signal), 0),
   );
   const spool = await openSpoolOf();
+  await store.bringForward();
   const { waiting } = await store.loadWaiting(accounts.map((one) => one.advertiserId));
   return await drain(
     {
       ...{ store, accounts, spool, describeFile, parseScreens, onBytes },
-      blobs: { ...blobs, put: (...args) => rest(blobs.put(...args)) },
+      blobs: { ...blobs, put: (...args) => watched(blobs.put(...args), args[2].sizeBytes) },
       loadSpoolBytes: spool.loadBytes,
       rests: request.rests,
       crashPoint: request.crashPoint,
       onStep: (totals) => onFiles?.(totals, waiting),
       onWait: tellWait,
+      onUnreachable: request.onUnreachable,
+      onClaimed: request.onClaimed,
     },
     {
       concurrency: config.source.concurrency,
@@ -76,6 +86,25 @@ export async function drainFiles(
       signal,
     },
   );
+}
+
+/** A storage that takes longer, at a megabyte a second, is silent. Its client gives up much later: it tries several times. */
+const silentMs = 10_000;
+const slowestBytesPerMs = 1_000;
+
+async function watchSilence<T>(
+  answer: Promise<T>,
+  bytes: number,
+  onSilent: FilesEvents['onSilentStorage'],
+): Promise<T> {
+  const afterMs = silentMs + bytes / slowestBytesPerMs;
+  const what = `The storage has not answered for ${Math.round(afterMs / 1_000)} s.`;
+  const timer = setTimeout(() => onSilent?.(new Trouble('ours', what, { at: 'storage' })), afterMs);
+  try {
+    return await answer;
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** Bytes that nothing refers to are kept this long. */
@@ -90,7 +119,10 @@ export async function verifyOnce(
   await using held = await openHeld(config, 'verify', request);
   const { share, onStep, crashPoint, signal } = request;
   const { store, blobs, advertisers } = held;
-  return await verify({ store, blobs, onStep, crashPoint }, { advertisers, share, graceMs: orphanGraceMs, signal });
+  return await verify(
+    { store, blobs, onStep, crashPoint },
+    { advertisers, share, graceMs: orphanGraceMs, parallel: config.source.concurrency, signal },
+  );
 }
 
 /** Reads stored screens again; all of them, or those that this version has not read. */

@@ -9,6 +9,7 @@ import { Trouble } from '../domain/trouble.ts';
 import { createSource, type Source, type SourceOptions } from '../source/client.ts';
 import type { Advertiser } from '../store/advertisers.ts';
 import type { Store } from '../store/store.ts';
+import { honourRetryAfter } from '../sync/pace.ts';
 import { openSpool, type Spool } from '../sync/spool.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -46,18 +47,31 @@ export async function loadKnownIds(
 ): Promise<bigint[]> {
   const ids: bigint[] = [];
   for (const account of toChosen(config, name)) {
-    const { advertiserId } = await store.ensureAdvertiser(account.name, account.advertiserId);
+    const { advertiserId } = await store.lookUpAdvertiser(account.name, account.advertiserId);
     if (advertiserId !== null) ids.push(advertiserId);
   }
   return ids;
 }
 
+/** The client of one account for a look: it writes nothing but the shared request rate. */
+export function openSourceToLook(
+  config: Config<'source'>,
+  store: Store | null,
+  account: Account,
+  takeTurn: (signal: AbortSignal) => Promise<void>,
+): Source {
+  const { name, url } = account;
+  const memory = store && { hasAnswered: () => store.hasAnswered(name, url), noteAnswered: async () => {} };
+  return openSource(config, store, account, takeTurn, memory === null ? {} : { memory });
+}
+
 /** The client of one account; nothing is sent yet. */
 export function openSource(
   config: Config<'source'>,
-  { url, credential }: Account,
+  store: Store | null,
+  { name, url, credential }: Account,
   takeTurn: (signal: AbortSignal) => Promise<void>,
-  more: Partial<Pick<SourceOptions, 'connections' | 'onListBytes'>> = {},
+  more: Partial<Pick<SourceOptions, 'connections' | 'onListBytes' | 'memory'>> = {},
 ): Source {
   return createSource({
     url,
@@ -70,6 +84,16 @@ export function openSource(
     applicationMaxBytes,
     userAgent: `intake/${version}`,
     takeTurn,
+    // Without a database nothing is shared with other processes, and nothing remembered.
+    ...(store !== null && {
+      takeTurn: honourRetryAfter(store, name, takeTurn),
+      // A worker that cannot tell the others still honours it, and they hear it from the source themselves.
+      onRetryAfter: (retryAfterMs) => store.noteRetryAfter(name, retryAfterMs).catch(() => {}),
+      memory: {
+        hasAnswered: () => store.hasAnswered(name, url),
+        noteAnswered: () => store.noteAnswered(name, url),
+      },
+    }),
     ...more,
   });
 }
@@ -128,6 +152,7 @@ export async function openConfiguredBlobs({
     forcePathStyle: s3.forcePathStyle,
     checksums: checksums[s3.checksums],
     sse: s3.sse === 'off' ? undefined : s3.sse,
+    kmsKeyId: s3.kmsKeyId ?? undefined,
     connections: source.concurrency,
     timeoutMs: source.idleTimeoutMs,
   });

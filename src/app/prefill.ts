@@ -4,16 +4,10 @@ import type { Config } from '../config.ts';
 import type { Log } from '../log.ts';
 import { createPrefillSource, type PrefillSource } from '../source/prefill.ts';
 import type { Store } from '../store/store.ts';
-import { lapsePrefills, type PrefillDeps, type PrefillEnd } from '../sync/prefill.ts';
+import type { PrefillDeps, PrefillEnd } from '../sync/prefill.ts';
 import { createPrefillRoutes } from '../web/prefill.ts';
 import { openServer, type Server } from '../web/server.ts';
 import { findConfigured, openBlobsOf, version } from './opening.ts';
-
-/** The public port. Closing it ends what it opened; the store stays with its owner. */
-export interface PrefillServer extends Server {
-  /** One maintenance pass: lets go what was never redeemed in time. */
-  lapse(signal: AbortSignal): Promise<{ readonly lapsed: number }>;
-}
 
 /** No resume is as large; it is held in memory while a browser waits. */
 const resumeMaxBytes = 20_000_000;
@@ -22,7 +16,7 @@ const longestRequestMs = 30_000;
 /** For candidates who are on their way through when the worker ends. */
 const closingMs = 5_000;
 
-/** The public port with blobs of its own; null when prefill is off. */
+/** The public port with blobs of its own; null when prefill is off. Closing it ends what it opened; the store stays with its owner. */
 export async function openPrefillServer(
   config: Config<'source' | 'blobs' | 'prefill'>,
   request: {
@@ -31,7 +25,7 @@ export async function openPrefillServer(
     readonly signal: AbortSignal;
     readonly now?: () => number;
   },
-): Promise<PrefillServer | null> {
+): Promise<Server | null> {
   const { store, log, signal, now = Date.now } = request;
   const { source, prefill } = config;
   if (prefill === null) return null;
@@ -70,7 +64,6 @@ export async function openPrefillServer(
   const owned = stack.move();
   return {
     url: server.url,
-    lapse: (until) => lapsePrefills(deps, until),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

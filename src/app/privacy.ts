@@ -12,7 +12,7 @@ import { type ExportSummary, exportPerson } from '../sync/export.ts';
 import { toActor } from './actor.ts';
 import { openStoreOf } from './database.ts';
 import { type FilesConfig, openHeld } from './files.ts';
-import { type Chosen, loadKnownIds, loadUsableIds, openBlobsOf } from './opening.ts';
+import { type Chosen, loadKnownIds, openBlobsOf } from './opening.ts';
 
 export type { ErasureCounts, ErasureJob, Sought } from '../domain/erasure.ts';
 
@@ -29,17 +29,18 @@ export async function previewErasure(
 ): Promise<(Pick<Person, 'applicationIds' | 'counts'> & { readonly advertiserId: bigint })[]> {
   await using app = await openStoreOf(config, 'erase', request.signal);
   const { sought } = request;
-  // RETENTION is a setting of the configured accounts, and is carried out for these alone.
-  const loadIds = sought.by === 'retention' ? loadKnownIds : loadHolders;
   const found = [];
-  for (const advertiserId of await loadIds(config, app.store, request.advertiser)) {
+  for (const advertiserId of await loadHolders(config, app.store, request.advertiser)) {
     const { applicationIds, counts } = await app.store.findPerson(advertiserId, sought);
     found.push({ advertiserId, applicationIds, counts });
   }
   return found;
 }
 
-/** Erases and waits for the receipts. An address is one person everywhere; an id must fit one advertiser only. */
+/**
+ * Erases and waits for the receipts. An address is one person everywhere; an id must fit one advertiser only. Where nobody fits, every
+ * advertiser that was searched has a receipt of that.
+ */
 export async function eraseOnce(
   config: FilesConfig,
   request: Chosen & Pick<EraseDeps, 'onStep' | 'crashPoint'> & { readonly sought: Sought },
@@ -48,7 +49,8 @@ export async function eraseOnce(
   const { sought, signal, onStep, crashPoint } = request;
   const receipts: ErasureJob[] = [];
   const holders = await loadHolders(config, held.store, request.advertiser);
-  const advertisers = sought.by === 'address' ? holders : await findHolder(held.store, holders, sought);
+  const fitting = sought.by === 'address' ? [] : await findHolder(held.store, holders, sought);
+  const advertisers = fitting.length === 0 ? holders : fitting;
   for (const advertiserId of advertisers) {
     receipts.push(...(await erase({ ...held, onStep, crashPoint }, { advertiserId, sought, by: toActor(), signal })));
   }
@@ -81,7 +83,7 @@ async function findHolder(store: Store, advertisers: readonly bigint[], sought: 
   return fitting;
 }
 
-/** The moment before which applications are older than RETENTION; null when it is off. */
+/** The moment before which everything is older than RETENTION; null when it is off. */
 export function toRetentionStart({ privacy }: Config<'privacy'>, now: number): Date | null {
   return privacy.retentionMs === null ? null : new Date(now - privacy.retentionMs);
 }
@@ -93,7 +95,8 @@ export async function releaseRetention(
 ): Promise<ErasureJob[]> {
   await using held = await openHeld(config, 'erase', request);
   const { before, signal, onStep } = request;
-  const { advertisers, store } = held;
+  const { store } = held;
+  const advertisers = await loadHolders(config, store, request.advertiser);
   await retain(held, { advertisers, before, released: true, by: toActor(), signal });
   const receipts: ErasureJob[] = [];
   for (const id of advertisers) {
@@ -110,9 +113,12 @@ async function runRetention(
   store: Store,
   signal: AbortSignal,
   onStep: () => void,
+  now: () => number,
 ): Promise<RetentionSummary> {
-  const before = toRetentionStart(config, Date.now());
-  const advertisers = await loadUsableIds(config, store);
+  // The earlier of both clocks: one that is ahead would erase people who came yesterday.
+  const { now: databaseNow } = await store.loadServer();
+  const before = toRetentionStart(config, Math.min(now(), databaseNow.getTime()));
+  const advertisers = await store.loadAdvertiserIds();
   if (before === null) {
     for (const id of advertisers) await store.noteRetention(id, null);
     return { erased: 0, braked: 0 };
@@ -135,7 +141,7 @@ async function runErasures(
 }
 
 /** What a worker does by the clock for people's protection. */
-export function createPrivacyChores(config: FilesConfig, store: Store, log: Log): Chore[] {
+export function createPrivacyChores(config: FilesConfig, store: Store, log: Log, now = Date.now): Chore[] {
   return [
     {
       name: 'erasures',
@@ -150,7 +156,7 @@ export function createPrivacyChores(config: FilesConfig, store: Store, log: Log)
       name: 'retention',
       schedule: '23 * * * *',
       run: async (signal, onStep) => {
-        const { erased, braked } = await runRetention(config, store, signal, onStep);
+        const { erased, braked } = await runRetention(config, store, signal, onStep, now);
         if (erased > 0) log.info({ erased }, 'applications older than RETENTION were erased');
         if (braked > 0) log.warn({ braked }, 'RETENTION would erase too many at once; a person has to say so');
       },

@@ -4,7 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { toStatus } from '../domain/status.ts';
-import { SettingTrouble } from '../domain/trouble.ts';
+import { SettingTrouble, type Trouble } from '../domain/trouble.ts';
+import type { Wait } from '../domain/wait.ts';
 import type { Log } from '../log.ts';
 import type { Source } from '../source/client.ts';
 import { type Connections, openConnections } from '../source/http.ts';
@@ -15,18 +16,20 @@ import type { DrainWatch } from '../sync/draining.ts';
 import { examineDatabase, examineWork } from '../sync/examine.ts';
 import { createPace, type TakeTurn } from '../sync/pace.ts';
 import type { Pass } from '../sync/pass.ts';
-import { patiently } from '../sync/patience.ts';
+import { patiently, toTrouble } from '../sync/patience.ts';
 import { requireKey } from '../sync/privacy-key.ts';
 import { type Beat, createPulse } from '../sync/pulse.ts';
+import { startRecall } from '../sync/recall.ts';
 import { startWorker, type Worker } from '../sync/worker.ts';
 import { type AdminOptions, openAdmin } from '../web/admin-server.ts';
 import { createMetrics } from '../web/metrics.ts';
+import type { Server } from '../web/server.ts';
 import { toOwner } from './actor.ts';
 import { createChores } from './chores.ts';
 import { openPlace, toStoreOptions } from './database.ts';
 import { drainFiles } from './files.ts';
-import { openSource, version } from './opening.ts';
-import { openPrefillServer, type PrefillServer } from './prefill.ts';
+import { openBlobsOf, openSource, version } from './opening.ts';
+import { openPrefillServer } from './prefill.ts';
 import { createPrivacyChores } from './privacy.ts';
 
 export type WorkerConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'admin' | 'prefill'>;
@@ -44,6 +47,10 @@ export interface WorkerRun {
   readonly probeEveryMs?: number;
   /** Silence of so long is death. */
   readonly stuckMs?: number;
+  /** By which clock silence is measured. Not the clock of the day: one that is set would look like silence. */
+  readonly elapsed?: () => number;
+  /** How often due downloads are looked for without a notification. */
+  readonly lookEveryMs?: number;
   /** For tests that end the process at named moments. */
   readonly crashPoint?: PassCrashPoint | undefined;
 }
@@ -61,18 +68,19 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   await using stack = new AsyncDisposableStack();
   const place = stack.use(await openPlace(config));
   const store = stack.use(openStore({ ...toStoreOptions(config, place, 'worker'), crashPoint }));
-  // Not the clock of the day: one that is set would look like silence.
-  const pulse = createPulse(() => performance.now());
+  const pulse = createPulse(run.elapsed ?? (() => performance.now()));
   const metrics = createMetrics({ version });
   const onPass = (pass: Pass) => {
     metrics.observePass(pass);
     run.onPass?.(pass);
   };
   let worker: Worker | null = null;
+  let recallTrouble: Trouble | null = null;
+  const owner = toOwner('worker');
 
   const admin = stack.use(
     await openAdmin({
-      ...toAdminOptions(config, store),
+      ...toAdminOptions(config, store, owner, () => worker?.facts().waits ?? []),
       metrics,
       onError: (route, err) => log.error({ route, err }, 'an admin request failed'),
       loadLiveness: () => {
@@ -97,7 +105,8 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
     {
       patienceMs: Number.POSITIVE_INFINITY,
       signal,
-      onWait: (err, waitMs) => log.warn({ waitMs: Math.round(waitMs), err }, 'the database is waited for'),
+      onWait: (err, waitMs, attempt) =>
+        log.warn({ attempt, waitMs: Math.round(waitMs), err }, 'the database is waited for'),
     },
     async () => {
       await store.ensureSchema({ directUrl: place.directUrl, signal });
@@ -105,6 +114,19 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
     },
   );
   const accounts = openAccounts(config, store, stack);
+  stack.use(
+    startRecall(
+      {
+        store,
+        openBlobs: (until) => openBlobsOf(config, store, until),
+        onRun: (err) => {
+          recallTrouble = err === null ? null : toTrouble(err);
+          if (err !== null) log.warn({ err }, 'infected bytes not deleted; trying again');
+        },
+      },
+      signal,
+    ),
+  );
   const rests = new Map<string, number>();
   let wake = () => {};
   stack.use(await openQueueListener({ url: place.directUrl, onQueued: () => wake() }));
@@ -115,23 +137,21 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   worker = startWorker(
     {
       ...{ store, accounts, log, pulse, onPass },
+      loadRecallTrouble: () => recallTrouble,
       now: Date.now,
-      drain: (watch) => drainDue(config, store, accounts, { ...watch, rests, crashPoint }),
+      drain: (watch) =>
+        drainDue(config, store, accounts, { ...watch, rests, crashPoint, onClaimed: metrics.observeWaits }),
       untilQueued: (timeoutMs, until) => {
         const woken = new Promise<void>((resolve) => {
           wake = resolve;
         });
-        return Promise.race([woken, sleep(timeoutMs, undefined, { signal: until })]);
+        return Promise.race([woken, sleep(run.lookEveryMs ?? timeoutMs, undefined, { signal: until })]);
       },
-      chores: [
-        ...createChores({ config, store, prefill: () => prefill.server }),
-        ...createPrivacyChores(config, store, log),
-      ],
+      chores: [...createChores({ config, store }), ...createPrivacyChores(config, store, log)],
     },
     {
       ...config.sync,
-      owner: toOwner('worker'),
-      ...{ desksAtOnce, longAtOnce, signal },
+      ...{ owner, desksAtOnce, longAtOnce, signal },
       probeEveryMs,
     },
   );
@@ -140,13 +160,28 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   log.info({}, 'the worker has ended');
 }
 
-function toAdminOptions({ admin, sync }: WorkerConfig, store: Store) {
+function toAdminOptions(
+  { admin, sync }: WorkerConfig,
+  store: Store,
+  owner: string,
+  loadOwnWaits: () => readonly Wait[],
+) {
   const { host, port, login } = admin;
   const staleAfterMs = sync.staleAfterMs();
+  const proofLimit = sync.proofLimit();
   return {
     ...{ host, port, version },
     login: login && { user: login.user, password: () => login.password.current() },
-    loadStatus: async () => toStatus(new Date(), await store.loadAdvertiserStatus(), staleAfterMs),
+    loadStatus: async () => {
+      const advertisers = await store.loadAdvertiserStatus();
+      // What this worker waits for is known here before the database has it.
+      const others = (await store.loadWaits()).filter(({ worker }) => worker !== owner);
+      return toStatus(new Date(), advertisers, staleAfterMs, {
+        waits: [...loadOwnWaits(), ...others],
+        proofLimit,
+      });
+    },
+    loadOwnWaits,
     loadHistory: (period) => store.loadHistory(period, new Date()),
   } satisfies Partial<AdminOptions>;
 }
@@ -169,7 +204,7 @@ function openAccounts(config: WorkerConfig, store: Store, stack: AsyncDisposable
     const takeTurn: TakeTurn = (signal) => (beat === null ? pace(signal) : beat.rest(pace(signal)));
     return {
       ...{ name, advertiserId },
-      source: stack.use(openSource(config, account, takeTurn, { connections, onListBytes: () => beat?.move() })),
+      source: stack.use(openSource(config, store, account, takeTurn, { connections, onListBytes: () => beat?.move() })),
       watch: (next) => {
         beat = next;
       },
@@ -184,9 +219,9 @@ function openPrefillInTime(
   config: WorkerConfig,
   request: { readonly log: Log; readonly signal: AbortSignal; readonly store: Store },
   onWrong: (error: unknown) => void,
-): { readonly server: PrefillServer | null; close(): Promise<void> } {
+): { close(): Promise<void> } {
   const { log, signal } = request;
-  let server: PrefillServer | null = null;
+  let server: Server | null = null;
   const opening = (async () => {
     while (!signal.aborted) {
       try {
@@ -202,9 +237,6 @@ function openPrefillInTime(
     }
   })();
   return {
-    get server() {
-      return server;
-    },
     async close() {
       await opening;
       await server?.[Symbol.asyncDispose]();
@@ -217,9 +249,14 @@ async function drainDue(
   config: WorkerConfig,
   store: Store,
   accounts: readonly WorkerAccount[],
-  watch: DrainWatch & Pick<WorkerRun, 'crashPoint'> & { readonly rests: Map<string, number> },
+  watch: DrainWatch &
+    Pick<WorkerRun, 'crashPoint'> & {
+      readonly rests: Map<string, number>;
+      readonly onClaimed: (waitedMs: readonly number[]) => void;
+    },
 ) {
   const resting = [...watch.rests].flatMap(([name, until]) => (until > performance.now() ? [name] : []));
+  await store.bringForward();
   const due = await store.loadDueAdvertisers(resting);
   const ready = accounts.flatMap((account) => {
     const advertiserId = due.get(account.name);
@@ -228,21 +265,30 @@ async function drainDue(
     // However slow the pace, its turn comes, and whoever opens an answer waits for a limited time.
     const resting = {
       ...source,
+      list: (...args) => watch.rest(source.list(...args)),
       openAttachment: (...args) => watch.rest(source.openAttachment(...args)),
     } satisfies Source;
     return [{ ...account, advertiserId, source: resting }];
   });
   if (ready.length === 0) return null;
-  const { signal, onStep, onWait, rest, rests, crashPoint } = watch;
+  const { signal, onStep, onStored, onWait, onUnreachable, onClaimed, rest, rests, crashPoint } = watch;
+  let stored = 0;
   const tellWait = (_name: string, trouble: Parameters<typeof onWait>[0]) => onWait(trouble);
   return await drainFiles(config, store, ready, {
     patienceMs: 0,
     signal,
-    onFiles: onStep,
+    onFiles(totals) {
+      onStep();
+      if (totals.stored > stored) onStored();
+      stored = totals.stored;
+    },
     onBytes: onStep,
     rest,
     rests,
     onWait: tellWait,
+    onSilentStorage: onWait,
+    onUnreachable,
+    onClaimed,
     crashPoint,
   });
 }

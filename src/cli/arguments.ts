@@ -1,7 +1,7 @@
 // What people type, read the same way by every command: ids, kinds, counts, accounts. A wrong one is a Misuse: nothing has been started.
 
 import { attachmentKinds } from '../domain/application.ts';
-import { largestId } from '../domain/range.ts';
+import { largestId } from '../domain/coverage/range.ts';
 import { Misuse } from './failure.ts';
 
 /** An application id. `what` begins the sentence that a wrong one is answered with. */

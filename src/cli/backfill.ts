@@ -1,6 +1,6 @@
 // `intake backfill`: one reading of a chosen range, beside a live worker. Stopped at any moment, it goes on when it is run again.
 import type { BackfillRange } from '../app.ts';
-import { largestId } from '../domain/range.ts';
+import { largestId } from '../domain/coverage/range.ts';
 import { requireAdvertiser, toId } from './arguments.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';

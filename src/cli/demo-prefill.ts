@@ -45,6 +45,7 @@ export function openDemoSite(board: Sandbox, { env, siteUrl }: DemoPrefill): Asy
         INTAKE_URL: `http://127.0.0.1:${env.PORT}`,
         PREFILL_KEY: env.PREFILL_KEY,
         ADVERTISER_ID: String(board.advertiserId),
+        EMPLOYER: board.employer,
       },
       // The channel ends with us, and the site with it, however we end.
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],

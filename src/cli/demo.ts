@@ -8,6 +8,7 @@ import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { Failure } from './failure.ts';
 import { reportOutcomes, showReading } from './reading.ts';
+import { loadSandbox } from './sandbox.ts';
 
 interface DemoOptions {
   readonly once: boolean;
@@ -40,6 +41,7 @@ export const demo = command<DemoOptions>({
         next: 'Use the commands beside it, or end it with Ctrl-C; another checkout can run its own.',
       });
     }
+    await loadSandbox('demo');
     const { loadConfig } = await import('../config.ts');
     terminal.note('Starting a sandbox job board and an embedded Postgres (kept in .intake/).');
     await using board = await openBoard(checkoutStateDir, wanted ?? newBoardSize);
@@ -86,7 +88,7 @@ export const demo = command<DemoOptions>({
 /** The board of this checkout: the same people and times as in the demo before, those who applied meanwhile included. */
 async function openBoard(stateDir: string, applications: number): Promise<Board> {
   const boardFile = join(stateDir, 'demo-board.json');
-  const { openSandbox } = await import('../sandbox/server.ts');
+  const { openSandbox } = await loadSandbox('demo');
   const kept = loadBoard(boardFile) ?? { startedAt: Date.now(), applications, added: [] };
   const added = [...kept.added];
   const save = () => {

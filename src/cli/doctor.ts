@@ -1,7 +1,7 @@
 // `intake doctor`: looks at everything Intake needs and says what is wrong and what the source was learned to do.
 import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
-import { type ExitCode, exitCodes } from './exit-codes.ts';
+import { exitCodes } from './exit-codes.ts';
 import { toFailure } from './failure.ts';
 
 interface DoctorOptions {
@@ -39,7 +39,6 @@ export const doctor = command<DoctorOptions>({
     if (bad.length === 0) return exitCodes.done;
     const causes = bad.flatMap((finding) => ('trouble' in finding && finding.trouble ? [finding.trouble] : []));
     const [first] = await Promise.all(causes.map((cause) => toFailure(cause, signal)));
-    return (first?.exitCode ??
-      (bad.some(({ check }) => check === 'schema') ? exitCodes.schema : exitCodes.incomplete)) as ExitCode;
+    return first?.exitCode ?? exitCodes.incomplete;
   },
 });

@@ -1,5 +1,6 @@
 // `intake erase`: takes a person out of the database and the file store, for good. Shows first what would go; erases only when told twice.
 import type { ErasureCounts, ErasureJob, Sought } from '../app/privacy.ts';
+import { isNothing, toBareAddress } from '../domain/erasure.ts';
 import { requireAdvertiser, toId } from './arguments.ts';
 import { command } from './command.ts';
 import { createCrashPoint } from './crash-point.ts';
@@ -35,7 +36,7 @@ export const erase = command<EraseOptions>({
       .option('--application <id>', 'the application with this id')
       .option('--job-seeker <id>', 'every application of this jobseeker account')
       .option('--email <address>', 'every application and prefill with this address')
-      .option('--retention', 'every application older than RETENTION', false)
+      .option('--retention', 'everything older than RETENTION', false)
       .option('--dry-run', 'only show what would go', false)
       .option('--yes', 'erase; it cannot be undone', false)
       .option('--advertiser <name>', 'only this one of several configured accounts'),
@@ -68,16 +69,7 @@ export const erase = command<EraseOptions>({
             crashPoint: createCrashPoint(env.INTAKE_CRASH_AT),
           }),
     );
-    terminal.result({ erased: true, receipts: receipts.map(toReceipt) }, () =>
-      receipts.length === 0
-        ? 'Nothing is held that fits. Nothing was erased.'
-        : receipts
-            .map(
-              ({ jobId, closedAt, counts }) =>
-                `Receipt ${jobId}, closed ${closedAt?.toISOString()}: ${toWords(counts)}.`,
-            )
-            .join('\n'),
-    );
+    terminal.result({ erased: true, receipts: receipts.map(toReceipt) }, () => toReceiptLines(receipts).join('\n'));
     return exitCodes.done;
   },
 });
@@ -93,7 +85,7 @@ function toSought(options: EraseOptions, toRetentionStart: () => Date | null): S
     return { by: 'jobseeker', jobSeekerId: jobSeeker };
   }
   if (email !== undefined) {
-    if (!/^\S+@\S+$/.test(email.trim())) throw new Misuse('--email must be a whole address.');
+    if (!/^\S+@\S+$/.test(toBareAddress(email))) throw new Misuse('--email must be a whole address.');
     return { by: 'address', email };
   }
   const before = toRetentionStart();
@@ -113,6 +105,20 @@ async function showErasing(
     const left = `rows and files are gone; ${Math.ceil(job.quietInMs / 1_000)} s until everything that was running has lapsed`;
     progress.update(closed.size, null, waits ? left : job.step === 'bytes' ? 'rows are gone, deleting files' : '');
   });
+}
+
+/** A line for each receipt of something; one for all that found nothing. */
+function toReceiptLines(receipts: readonly ErasureJob[]): string[] {
+  const found = receipts.filter(({ counts }) => !isNothing(counts));
+  const lines = found.map(
+    ({ jobId, closedAt, counts }) => `Receipt ${jobId}, closed ${closedAt?.toISOString()}: ${toWords(counts)}.`,
+  );
+  const empty = receipts.filter(({ counts }) => isNothing(counts));
+  const [first] = empty;
+  if (first === undefined) return lines.length > 0 ? lines : ['Nothing is held that fits. Nothing was erased.'];
+  const where = receipts.length === 1 ? '' : ` at ${empty.length} of ${receipts.length} advertisers`;
+  const names = empty.length === 1 ? `Receipt ${first.jobId}, closed` : `${empty.length} receipts, the first closed`;
+  return [...lines, `Nothing is held that fits${where}. ${names} ${first.closedAt?.toISOString()}.`];
 }
 
 /** A receipt for programs: what was sought stands nowhere in it. */
@@ -137,8 +143,10 @@ function toWords(counts: ErasureCounts): string {
     counts[name] === 0 ? [] : [`${counts[name]} ${counts[name] === 1 ? one : many}`],
   );
   if (parts.length === 0) return 'nothing';
-  const { shared } = counts;
-  return parts.join(', ') + (shared > 0 ? ` (${shared} of them held for others too, and kept for them)` : '');
+  const { shared, keptVersions } = counts;
+  const others = shared > 0 ? ` (${shared} of them held for others too, and kept for them)` : '';
+  const kept = keptVersions === 1 ? '1 version' : `${keptVersions} versions`;
+  return `${parts.join(', ')}${others}${keptVersions > 0 ? `; ${kept} of deleted files stay in the storage, which does not let Intake delete them` : ''}`;
 }
 
 const mostShown = 20;

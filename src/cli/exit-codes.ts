@@ -6,7 +6,7 @@ export const exitCodes = {
   unexpected: 1,
   /** Usage or configuration. */
   usage: 2,
-  /** Finished, but some items failed or coverage is unproven. */
+  /** Finished, but some items failed, or coverage of the account is unproven or in doubt. */
   incomplete: 3,
   /** Credentials refused, or of another advertiser. */
   refused: 4,

@@ -2,6 +2,7 @@
 // Turns what the rooms below throw into that form. A stack is shown for our own mistakes only.
 
 import {
+  CertificateTrouble,
   LaneHeld,
   LeaseLost,
   SchemaTrouble,
@@ -74,6 +75,13 @@ export async function toFailure(error: unknown, signal: AbortSignal): Promise<Fa
     return new Failure(exitCodes.usage, error.message, {
       kept: 'Nothing was started or changed.',
       next: 'Correct the setting; intake doctor checks all of them.',
+      cause: error,
+    });
+  }
+  if (error instanceof CertificateTrouble) {
+    return new Failure(exitCodes.usage, error.message, {
+      kept: committed,
+      next: 'Correct the setting or the certificate, then run the same command again.',
       cause: error,
     });
   }

@@ -20,14 +20,14 @@ export const grants = command<GrantsOptions>({
     shaped
       .option('--apply', 'run the SQL instead of printing it', false)
       .option('--prefix <name>', 'what the names of the roles begin with', 'intake'),
-  async run({ env, signal, terminal }, { apply, prefix }) {
+  async run({ env, terminal }, { apply, prefix }) {
     if (!/^[a-z_][a-z0-9_]{0,30}$/.test(prefix)) {
       throw new Misuse('--prefix must be lower-case letters, digits and _, at most 31.');
     }
     const { loadConfig } = await import('../config.ts');
     const config = loadConfig(env, { needs: ['database'] });
     const { grantRoles } = await import('../app.ts');
-    const sql = await grantRoles(config, { prefix, apply, signal });
+    const sql = await grantRoles(config, { prefix, apply });
     terminal.result({ applied: apply, sql }, () => (apply ? `The roles ${prefix}_* are as they should be.` : sql));
     return exitCodes.done;
   },

@@ -1,5 +1,6 @@
 // What `sync`, `backfill` and the demo have in common: progress while advertisers are read, and one report at the end.
 import type { FilesOutcome, Outcome, ReadingEvents, ReadingOutcome } from '../app.ts';
+import { assumptions } from '../domain/coverage/certificate.ts';
 import type { Context } from './command.ts';
 import { createCrashPoint } from './crash-point.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
@@ -38,15 +39,17 @@ export async function showReading<T>(
       const done = stored + infected + missing + rejected + givenUp;
       void files.then((progress) => progress.update(done, Math.max(done, queued), prettyBytes(bytes)));
     },
-    onWait: (name, trouble, waitMs) =>
-      terminal.note(`${name}: ${trouble.message} Trying again in ${Math.ceil(waitMs / 1_000)} s.`),
+    onWait: (name, trouble, waitMs, attempt) =>
+      terminal.note(
+        `${name}: ${trouble.message}${attempt === undefined ? '' : ` Attempt ${attempt} failed.`} Trying again in ${Math.ceil(waitMs / 1_000)} s.`,
+      ),
   });
 }
 
 /** Prints what became of each advertiser and of the files, and gives the exit code of the worst. */
 export async function reportOutcomes(
   { signal, terminal }: Context,
-  { advertisers: outcomes, files }: ReadingOutcome,
+  { axis, advertisers: outcomes, files }: ReadingOutcome,
 ): Promise<ExitCode> {
   const troubles = [
     ...outcomes.flatMap((outcome) => (outcome.trouble === null ? [] : [outcome.trouble])),
@@ -61,9 +64,14 @@ export async function reportOutcomes(
     [...outcomes.map((outcome) => renderOutcome(outcome, prettyBytes)), ...renderFiles(files, prettyBytes)].join('\n'),
   );
   for (const failure of failures) terminal.note(`${failure.message}\n  Next: ${failure.next}`);
-  const isUnproven = outcomes.some((outcome) => outcome.sweeps?.some((sweep) => sweep.certificate === 'unproven'));
-  const code: ExitCode = isUnproven || isUnfinished(files) ? exitCodes.incomplete : exitCodes.done;
+  const isInDoubt = outcomes.some((outcome) => outcome.account?.risk === 'doubt' || isDoubtfulReading(outcome, axis));
+  const code: ExitCode = isInDoubt || isUnfinished(files) ? exitCodes.incomplete : exitCodes.done;
   return failures.reduce<ExitCode>((worst, failure) => toWorse(worst, failure.exitCode), code);
+}
+
+/** A reading that speaks against completeness counts also where the account was proven before it. */
+function isDoubtfulReading({ sweeps }: Outcome, axis: ReadingOutcome['axis']): boolean {
+  return sweeps?.some((one) => (axis === 'date' ? one.certificate === 'unproven' : one.risk === 'doubt')) ?? false;
 }
 
 /** Files that the source does not have yet are counted and no failure; what else waits or ended without its bytes is one. */
@@ -107,10 +115,6 @@ const worstFirst = (
 function toTotals({ sweeps }: Outcome) {
   const sum = (pick: (one: NonNullable<typeof sweeps>[number]) => number) =>
     sweeps?.reduce((total, one) => total + pick(one), 0) ?? 0;
-  const worst =
-    sweeps?.find((one) => one.certificate === 'unproven') ??
-    sweeps?.find((one) => one.certificate === 'assumed') ??
-    sweeps?.at(-1);
   return {
     requests: sum((s) => s.requests),
     received: sum((s) => s.received),
@@ -119,20 +123,51 @@ function toTotals({ sweeps }: Outcome) {
     quarantined: sum((s) => s.quarantined),
     openRanges: sum((s) => s.openRanges),
     bytes: sum((s) => s.bytes),
-    certificate: worst?.certificate ?? null,
-    reason: worst?.reason ?? null,
   };
+}
+
+/** The weakest of the sweeps of this command; null where none was needed. */
+function toReading({ sweeps }: Outcome) {
+  const worst =
+    sweeps?.find((one) => one.certificate === 'unproven') ??
+    sweeps?.find((one) => one.risk === 'doubt') ??
+    sweeps?.find((one) => one.certificate === 'assumed') ??
+    sweeps?.at(-1);
+  return worst ? { certificate: worst.certificate, risk: worst.risk, reason: worst.reason } : null;
 }
 
 function toJsonOutcome(outcome: Outcome) {
   const trouble = outcome.trouble instanceof Error ? outcome.trouble.message : null;
-  return { name: outcome.name, advertiserId: outcome.advertiserId, ...toTotals(outcome), trouble };
+  const { certificate = null, risk = null, reason = null } = outcome.account ?? {};
+  return {
+    name: outcome.name,
+    advertiserId: outcome.advertiserId,
+    ...toTotals(outcome),
+    ...{ certificate, risk, reason },
+    reading: toReading(outcome),
+    trouble,
+  };
 }
 
 function renderOutcome(outcome: Outcome, toSize: (bytes: number) => string): string {
   if (outcome.sweeps === null) return `${outcome.name}: not read`;
-  if (outcome.sweeps.length === 0) return `${outcome.name}: nothing to read, every range is closed`;
-  const { added, changed, received, quarantined, requests, bytes, certificate, reason } = toTotals(outcome);
+  const { account } = outcome;
+  const reading = toReading(outcome);
+  const { added, changed, received, quarantined, requests, bytes } = toTotals(outcome);
   const kept = `${added} new, ${changed} changed${quarantined > 0 ? `, ${quarantined} in quarantine` : ''}`;
-  return `${outcome.name}: ${kept}; ${received} read in ${requests} requests (${toSize(bytes)})\n  coverage ${certificate}: ${reason}`;
+  return [
+    reading === null
+      ? `${outcome.name}: nothing to read, every range is closed`
+      : `${outcome.name}: ${kept}; ${received} read in ${requests} requests (${toSize(bytes)})`,
+    ...(reading?.risk === 'doubt' && reading.reason !== account.reason
+      ? [`this reading ${reading.certificate}: ${reading.reason}`]
+      : []),
+    `coverage ${account.certificate}: ${account.reason}`,
+    ...(account.certificate === 'unproven' ? [] : [`assuming: ${shortAssumptions}`]),
+  ].join('\n  ');
 }
+
+/** Each assumption up to its examples. */
+const shortAssumptions = assumptions
+  .map((text) => text.replace(/:.*|\.$/s, '').replace(/^[A-Z]/, (letter) => letter.toLowerCase()))
+  .join('; ');

@@ -2,13 +2,13 @@
 import Table from 'cli-table3';
 import prettyBytes from 'pretty-bytes';
 import prettyMilliseconds from 'pretty-ms';
-import type { AdvertiserStatus, Status } from '../domain/status.ts';
+import type { AdvertiserStatus, CoverageStatus, Status } from '../domain/status.ts';
 import { toPrintable } from './terminal.ts';
 
 export function renderStatus(status: Status): string {
   const problems = status.problems.map(
     ({ advertiser, what, command, urgent }) =>
-      `  ${urgent ? '!' : '-'} ${advertiser}: ${toPrintable(what)}\n    ${command}`,
+      `  ${urgent ? '!' : '-'} ${advertiser === null ? '' : `${advertiser}: `}${toPrintable(what)}\n    ${command}`,
   );
   const advertisers = status.advertisers.map((one) => {
     const table = new Table({ style: { head: [], border: [] } });
@@ -28,7 +28,8 @@ function toFacts(one: AdvertiserStatus, now: Date): [string, string][] {
     ['newest', one.newestSubmittedAt?.toISOString() ?? 'none'],
     ['read up to', cursor === null ? 'nothing yet' : `id ${cursor.afterId}`],
     ['what is new', one.readAt === null ? 'never read' : `read ${toAgo(one.readAt, now)}`],
-    ['coverage', coverage === null ? 'nothing is proven: nothing was read to its end yet' : toCovered(coverage)],
+    ['coverage', coverage === null ? 'unproven: nothing was read to its end yet' : toCovered(coverage)],
+    ['last proof', toProof(coverage, now)],
     ['open ranges', String(one.openRanges)],
     ['lateness', one.latenessMs === null ? 'none seen' : `up to ${toSpan(one.latenessMs)} after a higher id`],
     [
@@ -52,9 +53,14 @@ function toWaiting({ waiting, due, notThere }: AdvertiserStatus): string {
   return `${waiting}, ${due} of them due${absent}`;
 }
 
-function toCovered({ certificate, reason, completeThrough }: NonNullable<AdvertiserStatus['coverage']>): string {
-  if (certificate === 'unproven' || completeThrough === null) return `nothing is proven: ${reason}`;
-  return `${certificate} through ${completeThrough.toISOString()}: ${reason}`;
+function toCovered({ certificate, risk, reason, completeThrough }: CoverageStatus): string {
+  if (certificate === 'unproven' || completeThrough === null) return `unproven: ${reason}`;
+  return `${certificate}${risk === 'doubt' ? ', in doubt,' : ''} through ${completeThrough.toISOString()}: ${reason}`;
+}
+
+/** How old the proof is, counted from its oldest part. */
+function toProof(coverage: CoverageStatus | null, now: Date): string {
+  return coverage === null || coverage.certificate === 'unproven' ? 'none' : toAgo(coverage.asOf, now);
 }
 
 function toAgo(at: Date, now: Date): string {

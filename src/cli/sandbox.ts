@@ -41,7 +41,7 @@ export const sandbox = command<SandboxOptions>({
       )
       .option('--live <per-minute>', 'new applications per minute', '0'),
   async run({ signal, terminal }, options) {
-    const { openSandbox } = await import('../sandbox/server.ts');
+    const { openSandbox } = await loadSandbox('sandbox');
     await using board = await openSandbox({
       ...(options.now !== undefined && { now: toClock(options.now) }),
       applications: toCount('--applications', options.applications),
@@ -63,6 +63,20 @@ export const sandbox = command<SandboxOptions>({
     return exitCodes.done;
   },
 });
+
+/** The sandbox, for the command that needs it. It is made with packages of development, which the production image does not have. */
+export async function loadSandbox(command: 'sandbox' | 'demo'): Promise<typeof import('../sandbox/server.ts')> {
+  try {
+    return await import('../sandbox/server.ts');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new Failure(exitCodes.usage, `intake ${command} is not part of the production image.`, {
+      kept: 'Nothing was started or changed.',
+      next: 'Run it from a checkout after npm ci; docker build --target sandbox makes an image of the sandbox.',
+      cause: error,
+    });
+  }
+}
 
 /** An address that is taken, or is none; null where something else failed. */
 function toListenFailure(error: unknown, { host, port }: SandboxOptions): Failure | null {

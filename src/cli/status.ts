@@ -17,7 +17,10 @@ export const status = command<StatusOptions>({
   summary: 'show advertisers, coverage, cursor, queue and problems',
   examples: [
     ['intake status', 'what is stored, how far it is read, and what needs a look'],
-    ['intake status --check', 'for cron jobs: ends with 8 when reading has stopped or never began'],
+    [
+      'intake status --check',
+      'for cron jobs: ends with 8 when reading has stopped, or completeness is not proven or was long ago',
+    ],
     ['intake status --watch', 'the same, drawn anew every two seconds until Ctrl-C'],
     ['intake status --json', 'for a program; with --watch one object per line'],
   ],
@@ -31,9 +34,9 @@ export const status = command<StatusOptions>({
     const { openStatus } = await import('../app/status.ts');
     const { isHealthy, toReport } = await import('../domain/status.ts');
     const { renderStatus } = await import('./render-status.ts');
-    await using source = await openStatus(config, signal);
+    await using source = await openStatus(config);
     for (;;) {
-      const value = await source.load();
+      const value = await (watch ? source.watch() : source.load());
       terminal.result(toReport(value), () => `${watch && terminal.isScreen ? clear : ''}${renderStatus(value)}`);
       if (!watch) return check && !isHealthy(value) ? exitCodes.unhealthy : exitCodes.done;
       await sleep(betweenLooksMs, undefined, { signal }).catch(() => {});

@@ -2,7 +2,7 @@
 // Each rule sees what could be read (null is absent, undefined was refused and has its own problem) and reports by variable.
 
 import type { Section, Values } from './settings.ts';
-import { isLoopback } from './values.ts';
+import { isLoopback, toPostgresFacts } from './values.ts';
 
 /** Says what is wrong with a variable. */
 export type Report = (name: string, text: string) => void;
@@ -20,9 +20,29 @@ type Partly<S extends Section> = { [N in keyof Values<S>]: Values<S>[N] | undefi
 export const rules: { [S in Section]: (values: Partly<S>, draft: Draft) => void } = {
   process() {},
 
-  database({ DATABASE_URL }, { production, report }) {
+  database({ DATABASE_URL, DATABASE_DIRECT_URL, DATABASE_CA }, { production, report, warn }) {
     if (production && DATABASE_URL?.reveal() === 'embedded') {
       report('DATABASE_URL', 'is embedded, which is for development: production needs a database of its own');
+    }
+    for (const [name, url] of Object.entries({ DATABASE_URL, DATABASE_DIRECT_URL })) {
+      const text = url?.reveal() ?? 'embedded';
+      if (text === 'embedded') continue;
+      const { host, mode, root } = toPostgresFacts(text);
+      const authority = root ?? DATABASE_CA ?? null;
+      if (mode === 'verify-ca' && (authority === null || authority === 'system')) {
+        report(name, `has sslmode=verify-ca, which needs a root certificate of your own: ${wayToVerify}`);
+      }
+      if (mode === 'require' && root === 'system') {
+        report(name, 'has sslrootcert=system, which proves the server only with sslmode=verify-full');
+      }
+      const isNear = host === '' || host.startsWith('/') || isLoopback(host);
+      const isEncrypted = mode === null ? authority !== null : mode !== 'disable' && mode !== 'prefer';
+      if (production && !isNear && !isEncrypted) {
+        warn(
+          name,
+          'does not ask for TLS: the password and every application may cross the network in the clear; add sslmode=verify-full',
+        );
+      }
     }
   },
 
@@ -43,7 +63,11 @@ export const rules: { [S in Section]: (values: Partly<S>, draft: Draft) => void 
 
   sync() {},
 
-  blobs() {},
+  blobs({ S3_SSE, S3_KMS_KEY_ID }, { report }) {
+    if (S3_KMS_KEY_ID && S3_SSE !== undefined && S3_SSE !== 'aws:kms') {
+      report('S3_KMS_KEY_ID', 'is used only with S3_SSE=aws:kms');
+    }
+  },
 
   admin({ ADMIN_HOST, ADMIN_USER, ADMIN_PASSWORD }, { report }) {
     const open = ADMIN_HOST !== undefined && !isLoopback(ADMIN_HOST);
@@ -69,6 +93,8 @@ export const rules: { [S in Section]: (values: Partly<S>, draft: Draft) => void 
     if (production && PRIVACY_KEY === null) report('PRIVACY_KEY', 'is required in production');
   },
 };
+
+const wayToVerify = 'name it with sslrootcert or DATABASE_CA, or use sslmode=verify-full';
 
 /** What plain http to a source means. */
 export const inTheClear = 'the credential and every application cross the network in the clear';

@@ -37,6 +37,19 @@ export const sections = {
       read: read.directUrl,
       absent: 'DATABASE_URL',
     },
+    DATABASE_CA: {
+      meaning:
+        "the root certificate of the database's authority: a path, `system`, or the certificate itself; `sslrootcert` in the URL wins",
+      example: '/etc/intake/database-root.crt',
+      read: read.rootCertificate,
+      absent: 'the authorities that Node knows',
+    },
+    DATABASE_AUTH: {
+      meaning:
+        "`password`: the one in the URL; `rds-iam`: a token of Amazon RDS for every connection, by the platform's role (needs the package @aws-sdk/rds-signer)",
+      read: read.word('password', 'rds-iam'),
+      default: 'password',
+    },
   },
   source: {
     SOURCE_URL: {
@@ -92,9 +105,16 @@ export const sections = {
       default: '*/5 * * * *',
     },
     RECHECK_SCHEDULE: {
-      meaning: 'when everything is read again: cron, or `off`; recent days are re-read by themselves',
+      meaning:
+        'when everything is read again, which renews the proof: cron, or `off`; recent days are re-read by themselves',
       read: read.schedule,
       default: '17 3 * * *',
+    },
+    AUDIT_SCHEDULE: {
+      meaning:
+        'when a worker asks a random place of the list again, with two to five requests an account: cron, or `off`',
+      read: read.schedule,
+      default: '*/10 * * * *',
     },
     SYNC_LAG: {
       meaning: "window re-read by every poll, counted from when an id was first seen, by the database's clock",
@@ -108,8 +128,9 @@ export const sections = {
       default: 'all',
     },
     LEASE: {
-      meaning: 'how long a dead process holds its lane; one-shot commands wait that long for a lapsed holder',
-      read: read.duration,
+      meaning:
+        'how long a dead process holds its lane; one-shot commands wait that long for a lapsed holder; at most `10m`',
+      read: read.lease,
       default: '30s',
     },
     ATTACHMENT_MAX_BYTES: {
@@ -154,9 +175,15 @@ export const sections = {
     },
     S3_SSE: {
       meaning: "encryption at rest to ask for: `AES256` or `aws:kms`; `off` leaves it to the bucket's own setting",
-      example: 'AES256',
+      example: 'aws:kms',
       read: read.word('off', 'AES256', 'aws:kms'),
       default: 'off',
+    },
+    S3_KMS_KEY_ID: {
+      meaning: 'the key of `aws:kms`: its id, ARN or alias',
+      example: 'arn:aws:kms:ap-southeast-2:123456789012:key/0f4e1c2a',
+      read: read.line,
+      absent: "the account's default key",
     },
   },
   admin: {
@@ -230,7 +257,7 @@ export const sections = {
       secret: true,
       meaning: 'what the careers site sends as `Authorization: Bearer` to redeem a handle',
       example: 'a-long-random-text',
-      read: read.credential,
+      read: read.bearerToken,
       absent: 'prefill is off',
     },
     SESSION_SECRET: {
@@ -255,7 +282,7 @@ export const sections = {
       absent: 'kept in .intake/ outside production, required in production',
     },
     RETENTION: {
-      meaning: 'applications older than this are erased, with a brake (docs/privacy.md); `off` keeps them',
+      meaning: 'what was stored longer ago than this is erased, with a brake (docs/privacy.md); `off` keeps them',
       example: '365d',
       read: read.durationOrOff,
       default: 'off',

@@ -14,3 +14,11 @@ export function toStaleAfterMs(schedule: string | null): number | null {
   const longestMs = times.reduce((longest, at, index) => Math.max(longest, at - (times[index - 1] ?? at)), 0);
   return 2 * longestMs + graceMs;
 }
+
+/** For rechecks that a person starts. */
+const unscheduledProofMs = 14 * 86_400_000;
+
+/** How old a proof may be: as late as a poll may be, by the schedule of rechecks; two weeks where that is off. */
+export function toProofLimit(schedule: string | null): { readonly ms: number; readonly isScheduled: boolean } {
+  return { ms: toStaleAfterMs(schedule) ?? unscheduledProofMs, isScheduled: schedule !== null };
+}

@@ -7,6 +7,12 @@ import { z } from 'zod';
 /** A length of time such as `15m`, in milliseconds. */
 export const duration = value('must be a time: a number and ms, s, m, h or d', toDurationMs);
 
+/** How long a lease is: at most ten minutes. A longer one in the database was given by a clock that was set back. */
+export const lease = value('must be a time of at most 10m', (text) => {
+  const ms = toDurationMs(text);
+  return ms !== undefined && ms <= 600_000 ? ms : undefined;
+});
+
 /** A length of time, or null for `off`. */
 export const durationOrOff = value('must be a time (a number and ms, s, m, h or d) or off', (text) =>
   text === 'off' ? null : toDurationMs(text),
@@ -82,14 +88,72 @@ export const credential = value(
   (text) => (/^[!-~](?:[ -~]*[!-~])?$/.test(text) && !/^SWS\s/i.test(text) ? text : undefined),
 );
 
+/** What goes into `Authorization: Bearer <value>`. RFC 6750 knows no other characters, and a server refuses a token that has them. */
+export const bearerToken = value(
+  'must be letters, digits and - . _ ~ + / only (= at its end): it is sent as a bearer token, which cannot carry spaces or other characters',
+  (text) => (/^[A-Za-z0-9._~+/-]+=*$/.test(text) ? text : undefined),
+);
+
+const sslModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'] as const;
+const sslParameters = ['ssl', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslpassword', 'sslnegotiation'];
+
 /** A Postgres address, or `embedded`. */
-export const databaseUrl = value(
+export const databaseUrl = postgresUrl(
   'must be a postgres:// address or embedded; special characters in its password are percent-encoded (# as %23, / as %2F)',
-  (text) => (text === 'embedded' || isPostgres(text) ? text : undefined),
+  (text) => text === 'embedded' || isPostgres(text),
 );
 
 /** A Postgres address. */
-export const directUrl = value('must be a postgres:// address', (text) => (isPostgres(text) ? text : undefined));
+export const directUrl = postgresUrl('must be a postgres:// address', isPostgres);
+
+function postgresUrl(refusal: string, isRead: (text: string) => boolean) {
+  return (
+    z
+      .string()
+      .refine(
+        (text) => !toPostgresFacts(text).host.includes(','),
+        'names several hosts; name one address that leads to the primary: the writer endpoint of the service, or a proxy in front',
+      )
+      .refine(isRead, refusal)
+      .refine(
+        (text) => toPostgresFacts(text).parameters.every((name) => sslParameters.includes(name)),
+        `has a parameter that does not exist; there are ${sslParameters.join(', ')}`,
+      )
+      // The driver takes an unknown mode for none, and then verifies or not by other rules.
+      .refine(
+        (text) => {
+          const { mode } = toPostgresFacts(text);
+          return mode === null || sslModes.some((known) => known === mode);
+        },
+        `must have an sslmode that exists: ${sslModes.join(', ')}`,
+      )
+  );
+}
+
+/** What rules look at in a Postgres address. */
+export interface PostgresFacts {
+  /** Decoded; a folder where it is a Unix socket, empty where none is named. */
+  readonly host: string;
+  readonly mode: string | null;
+  readonly root: string | null;
+  /** Those about TLS, known or not. */
+  readonly parameters: readonly string[];
+}
+
+export function toPostgresFacts(text: string): PostgresFacts {
+  const [, authority = '', query = ''] = postgresPattern.exec(text) ?? [];
+  const parameters = new URLSearchParams(query);
+  const host = parameters.get('host') ?? authority.replace(/:\d*$/, '');
+  return {
+    host: URL.canParse(`file:///${host}`) ? decodeURIComponent(host.replace(/%(?![0-9a-f]{2})/gi, '%25')) : host,
+    mode: parameters.get('sslmode') ?? (parameters.get('ssl') === 'true' ? 'require' : null),
+    root: parameters.get('sslrootcert'),
+    parameters: [...parameters.keys()].filter((name) => /^ssl/i.test(name)),
+  };
+}
+
+/** What stands between the user and the path, and the parameters. */
+const postgresPattern = /^postgres(?:ql)?:\/\/(?:[^/?]*@)?([^/?]*)[^?]*\??(.*)$/s;
 
 /** The address of a web service, without credentials, query or trailing slash. */
 export const serviceUrl = value('must be an http(s) address without user, password, query or #', toServiceUrl);
@@ -108,6 +172,11 @@ export const prefixes = value('must be http(s) addresses separated by commas', (
   const urls = text.split(',').map((part) => toServiceUrl(part.trim()) && new URL(part.trim()).href);
   return urls.every((url) => url !== undefined && url !== '') ? (urls as string[]) : undefined;
 });
+
+/** A root certificate: a path, `system`, or the certificate itself. */
+export const rootCertificate = value('must be a path, system, or a certificate that begins with -----BEGIN', (text) =>
+  text.includes('-----BEGIN CERTIFICATE-----') || !hasControl(text) ? text : undefined,
+);
 
 /** Where bytes rest: a folder or a bucket with an optional prefix. */
 export type BlobsPlace = { readonly kind: 'disk'; readonly path: string } | S3Place;
@@ -158,7 +227,8 @@ function toServiceUrl(text: string): string | undefined {
 }
 
 function isPostgres(text: string): boolean {
-  const url = URL.parse(text);
+  // psql leaves the host out where a parameter names it.
+  const url = URL.parse(text.replace('@/', '@host/'));
   return url !== null && /^postgres(?:ql)?:$/.test(url.protocol) && url.hash === '' && text.includes('://');
 }
 

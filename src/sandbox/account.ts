@@ -14,7 +14,7 @@ import { type Choices, choicesForm, defaultChoices } from './choices.ts';
 import { createFaults, type FaultPlan, type Faults } from './faults.ts';
 import type { Stock } from './people.ts';
 import { type ApplicationPlan, type Plan, planForm } from './plan.ts';
-import { mix } from './random.ts';
+import { createDraw, mix } from './random.ts';
 import type { Templates } from './templates.ts';
 import { type TruthRow, toTruth } from './truth.ts';
 
@@ -22,6 +22,8 @@ import { type TruthRow, toTruth } from './truth.ts';
 export interface Advertiser {
   readonly credential: string;
   readonly advertiserId: bigint;
+  /** The name that candidates know the advertiser by. */
+  readonly employer: string;
   readonly choices: Choices;
   choose(some: Partial<Choices>): void;
   /** Arms a fault; the number ends it again. */
@@ -36,6 +38,8 @@ export interface Advertiser {
   release(ids?: readonly bigint[]): bigint[];
   change(id: bigint, plan: ApplicationPlan): void;
   remove(id: bigint): void;
+  /** Shows a removed application again, as it was. */
+  restore(id: bigint): void;
   /** Adds so many applications a minute from now on; 0 stops. */
   live(perMinute: number): void;
   /** How many applications show. */
@@ -64,6 +68,7 @@ export interface AccountOptions {
 export class Account implements Advertiser {
   readonly credential: string;
   readonly advertiserId: bigint;
+  readonly employer: string;
   readonly seed: number;
   readonly armed: Faults;
   readonly now: () => number;
@@ -86,6 +91,7 @@ export class Account implements Advertiser {
     this.credential = options.credential;
     this.advertiserId = options.advertiserId;
     this.seed = mix(options.seed, Number(options.advertiserId % 0x1_0000_0000n));
+    this.employer = createDraw(this.seed, 30).pick(options.stock.companies);
     this.armed = createFaults(this.seed);
     this.now = options.now;
     this.host = options.host;
@@ -164,6 +170,13 @@ export class Account implements Advertiser {
     if (row?.id !== id) throw new RangeError(`No application ${id} to remove.`);
     this.rows.splice(at, 1);
     this.removed.set(id, row);
+  }
+
+  restore(id: bigint): void {
+    const row = this.removed.get(id);
+    if (!row) throw new RangeError(`No application ${id} to show again.`);
+    this.removed.delete(id);
+    this.rows.splice(countBelow(this.rows, id), 0, row);
   }
 
   live(perMinute: number): void {

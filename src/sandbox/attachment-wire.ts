@@ -79,6 +79,9 @@ function toHash(digest: (algorithm: 'md5' | 'sha1' | 'sha256') => string, choice
       return digest('md5').slice(0, 1);
     case 'upperCase':
       return digest('md5').toUpperCase();
+    case 'long':
+      // 4,032 characters that no compression makes shorter.
+      return Array.from({ length: 63 }, (_, nth) => hash('sha256', `${nth} ${digest('sha256')}`, 'hex')).join('');
     default:
       return digest(choices.hash);
   }
@@ -138,4 +141,5 @@ const hrefs: Readonly<Record<Choices['href'], (kind: string, id: bigint, host: s
   missing: () => undefined,
   null: () => null,
   otherId: (kind, id) => toPath(kind, id + 1n),
+  signed: (kind, id) => `${toPath(kind, id)}?signature=${randomUUID()}`,
 };

@@ -6,12 +6,12 @@ import type { Person } from './people.ts';
 
 type Page = HtmlEscapedString | Promise<HtmlEscapedString>;
 
-/** Asks the candidate who is signed in; `number` names the question. */
-export function renderConsent(person: Person, clientId: string, number: string): Page {
+/** Asks the candidate who is signed in, in the employer's name; `number` names the question. */
+export function renderConsent(person: Person, employer: string, number: string): Page {
   return toPage(
     'Share your profile?',
     html`<p>You are signed in as <strong>${person.firstName} ${person.lastName}</strong>.</p>
-<p><strong>${clientId}</strong> would like to see your profile and your resume, to fill in an application for you.</p>
+<p><strong>${employer}</strong> would like to see your profile and your resume, to fill in an application for you.</p>
 <form method="post" action="consent">
 <input type="hidden" name="number" value="${number}">
 <button name="decision" value="allow">Allow</button>
@@ -33,7 +33,7 @@ function toPage(title: string, body: Page): Page {
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
 <title>${title}</title>
 <style>${raw(style)}</style>
@@ -51,7 +51,7 @@ ${body}
 const style = `
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; display: grid; place-items: center; min-height: 90vh; margin: 0; }
-main { max-width: 26rem; padding: 2rem; border: 1px solid #8886; border-radius: 12px; }
+main { box-sizing: border-box; max-width: 26rem; width: calc(100% - 2rem); padding: 2rem; border: 1px solid #8886; border-radius: 12px; }
 h1 { font-size: 1.4rem; margin-top: 0; }
 .board { color: GrayText; margin: 0; }
 button { font: inherit; padding: .5rem 1.4rem; border-radius: 8px; border: 1px solid #8886; cursor: pointer; }

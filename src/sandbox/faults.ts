@@ -68,11 +68,15 @@ export const faultForm = z.discriminatedUnion('kind', [
   fault('flood', 'A body of so many bytes of nothing.', { sizeBytes: z.int().positive().default(10_000_000_000) }),
   fault('closeAfter', 'The connection is closed after the answer, though keeping it was promised.', {}),
   fault('otherAdvertiser', "The list carries another advertiser's id.", { advertiserId: idForm.default(99_999_999n) }),
-  fault('poison', 'An element of the given text stands among the others.', {
-    json: z.string(),
-    xml: z.string().default(''),
-    position: z.int().nonnegative().default(0),
-  }),
+  fault(
+    'poison',
+    'An element of the given text stands among the others; {{volatile}} in it is another text every time.',
+    {
+      json: z.string(),
+      xml: z.string().default(''),
+      position: z.int().nonnegative().default(0),
+    },
+  ),
   fault('duplicate', 'The first application of the page comes twice, equal or different.', {
     differing: z.boolean().default(false),
   }),

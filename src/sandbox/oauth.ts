@@ -80,7 +80,7 @@ export function createOAuth(options: OAuthOptions): Hono<{ Bindings: HttpBinding
       if (account.choices.consent !== 'ask') return toDecided(consent, account.choices.consent, grants);
       const number = randomUUID();
       asked.set(number, consent);
-      return toPage(200, renderConsent(consent.candidate.person, client.clientId, number));
+      return toPage(200, renderConsent(consent.candidate.person, account.employer, number));
     });
   });
 

@@ -141,6 +141,7 @@ export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox
     grants: grants.issued,
     credential: first.credential,
     advertiserId: first.advertiserId,
+    employer: first.employer,
     get choices() {
       return first.choices;
     },
@@ -156,6 +157,7 @@ export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox
     release: (ids) => first.release(ids),
     change: (id, plan) => first.change(id, plan),
     remove: (id) => first.remove(id),
+    restore: (id) => first.restore(id),
     live: (perMinute) => first.live(perMinute),
     truth: () => first.truth(),
     advertisers: accounts,

@@ -1,7 +1,7 @@
 // The advertiser side of the API: five GET routes behind an SWS credential. Reads the request, asks the account, and
 // lets faults have their say; the rest of the room does not know HTTP requests.
 
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
 import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { type Context, Hono } from 'hono';
@@ -184,7 +184,10 @@ function spoil(rows: Row[], faults: readonly Fault[]): (Row | Verbatim)[] {
   let elements: (Row | Verbatim)[] = rows;
   for (const fault of faults) {
     const [first] = rows;
-    if (fault.kind === 'poison') elements = elements.toSpliced(fault.position, 0, { json: fault.json, xml: fault.xml });
+    if (fault.kind === 'poison') {
+      const element = { json: fillIn(fault.json), xml: fillIn(fault.xml) };
+      elements = elements.toSpliced(fault.position, 0, element);
+    }
     if (fault.kind === 'duplicate' && first) {
       elements = [
         ...elements,
@@ -193,4 +196,9 @@ function spoil(rows: Row[], faults: readonly Fault[]): (Row | Verbatim)[] {
     }
   }
   return elements;
+}
+
+/** A member that is another one in every answer. */
+function fillIn(text: string): string {
+  return text.replaceAll('{{volatile}}', () => randomUUID());
 }

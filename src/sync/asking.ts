@@ -1,8 +1,8 @@
 // Carries one question of a sweep to the source and brings the answer back in the sweep's own words, with whether the source has
 // understood it: the filters that an answer repeats, and mixtures of them that are refused.
 import type { Page } from '../domain/application.ts';
-import { dateSlackSeconds } from '../domain/next-question.ts';
-import type { Answer, Question, Row } from '../domain/question.ts';
+import type { Answer, Question, Row } from '../domain/coverage/question.ts';
+import { dateSlackSeconds } from '../domain/coverage/sweep-state.ts';
 import { Trouble } from '../domain/trouble.ts';
 import type { ListFilters, Source } from '../source/client.ts';
 
@@ -15,37 +15,55 @@ export type Heard =
     }
   | { readonly kind: 'overflow' | 'refused'; readonly answer: Exclude<Answer, { kind: 'page' }> };
 
-/** Asks. A mixture of filters that is refused, while one filter alone is answered, is an answer too. */
+/** Asks. A mixture of filters or a date filter that is refused, while one id filter alone is answered, is an answer too. */
 export async function hear(source: Source, question: Question, signal: AbortSignal): Promise<Heard> {
   const filters = toFilters(question);
   try {
     const isOne = question.from !== null && question.from === question.to && question.axis === 'id';
     const listed = await source.list(filters, signal, isOne ? 'one' : 'many');
     if (listed.kind === 'overflow') {
-      return { kind: 'overflow', answer: { kind: 'overflow', rows: listed.ids.map((id) => ({ id, at: null })) } };
+      return {
+        kind: 'overflow',
+        answer: { kind: 'overflow', rows: listed.ids.map((id) => ({ id, at: null, bytes: 0 })) },
+      };
     }
     const { page } = listed;
-    const { bytes, weakEmpty } = page;
+    const { bytes, weakEmpty, cached } = page;
     return {
       kind: 'page',
       page,
-      answer: { kind: 'page', rows: toRows(page), bytes, weakEmpty, echo: toEcho(filters, page.echo) },
+      answer: { kind: 'page', rows: toRows(page), bytes, weakEmpty, cached, echo: toEcho(filters, page.echo) },
     };
   } catch (error) {
-    if (question.after === null || question.before === null || !isRefusal(error)) throw error;
-    // Refused for its mixture, or refused as a whole? One filter alone tells.
-    await source.list(toFilters({ ...question, before: null }), signal);
+    if (isOneIdFilter(question) || !isRefusal(error, question)) throw error;
+    // Refused for its filters, or refused as a whole? One id filter alone tells.
+    await source.list(toOneIdFilter(question), signal);
     return { kind: 'refused', answer: { kind: 'refused' } };
   }
 }
 
-function isRefusal(error: unknown): boolean {
-  return error instanceof Trouble && (error.status === 400 || error.status === 403 || error.status === 422);
+function isOneIdFilter({ axis, after, before, since }: Question): boolean {
+  return axis === 'id' && since === null && (after === null || before === null);
 }
 
-function toFilters({ axis, after, before }: Question): ListFilters {
+function toOneIdFilter({ axis, after, before }: Question): ListFilters {
+  if (axis === 'date') return { afterId: 0n };
+  return after === null ? { ...(before !== null && { beforeId: before }) } : { afterId: after };
+}
+
+/** A 401 is believed to be about the filters only where no proof rests on them: by dates. */
+function isRefusal(error: unknown, { axis }: Question): boolean {
+  if (!(error instanceof Trouble)) return false;
+  return [400, 403, 422].includes(error.status ?? 0) || (axis === 'date' && error.status === 401);
+}
+
+function toFilters({ axis, after, before, since }: Question): ListFilters {
   if (axis === 'id') {
-    return { ...(after !== null && { afterId: after }), ...(before !== null && { beforeId: before }) };
+    return {
+      ...(after !== null && { afterId: after }),
+      ...(before !== null && { beforeId: before }),
+      ...(since !== null && { afterDate: Number(since) * 1_000 }),
+    };
   }
   return {
     ...(after !== null && { afterDate: Number(after) * 1_000 }),
@@ -53,11 +71,15 @@ function toFilters({ axis, after, before }: Question): ListFilters {
   };
 }
 
+/** The rows of a page. How many bytes each took is shared out by the length of what is kept of it. */
 function toRows(page: Page): Row[] {
-  const submitted = new Map(page.applications.map((a) => [a.id, a.submittedAt]));
+  const byId = new Map(page.applications.map((a) => [a.id, a]));
+  const kept = page.ids.reduce((sum, id) => sum + (byId.get(id)?.raw.length ?? 0), 0);
+  const perKept = kept === 0 ? 0 : page.bytes / kept;
   return page.ids.map((id) => {
-    const ms = submitted.get(id) ?? null;
-    return { id, at: ms === null ? null : BigInt(Math.floor(ms / 1_000)) };
+    const { submittedAt = null, raw = '' } = byId.get(id) ?? {};
+    const at = submittedAt === null ? null : BigInt(Math.floor(submittedAt / 1_000));
+    return { id, at, bytes: Math.ceil(raw.length * perKept) };
   });
 }
 

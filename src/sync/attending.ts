@@ -3,6 +3,7 @@
 import { Trouble } from '../domain/trouble.ts';
 import type { ReadingState } from '../store/resume.ts';
 import type { Store } from '../store/store.ts';
+import { audit } from './audit.ts';
 import type { Desk, DutyName } from './desks.ts';
 import { type Duty, readAgain, readNew, readRound, witnessByDate } from './duties.ts';
 import { type HeldLane, tryHoldLane } from './lane.ts';
@@ -31,7 +32,7 @@ export interface Attended {
   /** Whose list was read up to its newest end. */
   readonly polled: bigint | null;
   readonly sweeps: readonly SweepSummary[];
-  /** What the date filter shows and the id filters never did. */
+  /** Applications that a date witness or a random audit shows and the id filters did not. */
   readonly hidden: number;
 }
 
@@ -111,6 +112,11 @@ async function carryOut(deps: AttendDeps, sweepDeps: SweepDeps, duty: Duty, name
     const hidden = await witnessByDate(sweepDeps, duty, deps.now());
     if (hidden > 0) deps.demand('everything');
     return { ...nothing, hidden };
+  }
+  if (name === 'audit') {
+    const { contradictions } = await audit(sweepDeps, duty, Math.random);
+    if (contradictions > 0) deps.demand('everything');
+    return { ...nothing, hidden: contradictions };
   }
   const days = name === 'day' ? 1 : name === 'fortnight' ? 14 : null;
   const from = days === null ? 1n : await deps.store.loadRecentFrom(advertiserId, days);

@@ -1,6 +1,6 @@
 // A backfill: one reading of a chosen range, in its own lane, beside a live worker. The same sweep as ever, over another range;
 // an unfinished one of the same range goes on where it stopped.
-import type { Plan } from '../domain/coverage.ts';
+import type { Plan } from '../domain/coverage/coverage.ts';
 import { loadKnown } from './duties.ts';
 import { holdLane } from './lane.ts';
 import { patiently } from './patience.ts';

@@ -14,7 +14,7 @@ export interface WorkerAccount {
 }
 
 /** In the order in which they are done at one desk. */
-const duties = ['poll', 'round', 'witness', 'day', 'fortnight', 'everything'] as const;
+const duties = ['poll', 'round', 'witness', 'audit', 'day', 'fortnight', 'everything'] as const;
 export type DutyName = (typeof duties)[number];
 
 export interface Desk {

@@ -9,6 +9,7 @@ import { Trouble } from '../domain/trouble.ts';
 import type { FileFacts } from '../store/files.ts';
 import type { Settled, StoredFile } from '../store/settling.ts';
 import type { Store } from '../store/store.ts';
+import { deleteUnneeded } from './deleting.ts';
 import { type FetchDeps, type FetchedFile, fetchFile } from './fetch.ts';
 
 export interface DownloadDeps extends FetchDeps {
@@ -53,6 +54,9 @@ export async function download(deps: DownloadDeps, request: DownloadRequest): Pr
   return await settle(deps, () => book(deps, request, stored), { bytes: stored.blob.sizeBytes, signal });
 }
 
+/** Most deletes take less; one whose process died is waited for a few times. */
+const deletingDelayMs = 2_000;
+
 /** Fetches the bytes, announces and puts them, and lets go of them. Condemned ones are not put. */
 async function store(
   deps: DownloadDeps,
@@ -84,6 +88,11 @@ async function store(
       await deps.store.condemnFetched(file, blob.sha256);
       return { kind: 'settled', state: intent, bytes: 0, fetched: true };
     }
+    if (intent === 'deleting') {
+      // The object of equal bytes is on its way out; what is put now would go with it. Unspent, and asked for again.
+      await deps.store.postponeDownload(claim, { delayMs: deletingDelayMs, spend: false, trouble: null });
+      return { kind: 'settled', state: 'lost', bytes: 0, fetched: true };
+    }
     if (intent === 'put') {
       deps.crashPoint?.('intended');
       await deps.blobs.put(blob.key, owned.body, facts, signal);
@@ -105,7 +114,7 @@ async function book(deps: DownloadDeps, { file, signal }: DownloadRequest, store
   const state = await deps.store.settleDownload(file.claim, stored);
   if (state === 'lost') {
     await deps.store.condemnFetched(file, sha256);
-    await deps.store.dropBlobs(advertiserId, [sha256], (keys) => deps.blobs.delete(keys, signal));
+    await deleteUnneeded(deps, advertiserId, [sha256], signal);
   }
   return state;
 }

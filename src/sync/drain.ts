@@ -2,6 +2,7 @@
 // carries out the verdict on every failure, and gives back what it cannot finish. What one file needs is written in download.ts.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { dependsOnOthers, type Others } from '../domain/attempts.ts';
 import type { HashSetting } from '../domain/hash-trust.ts';
 import { Trouble } from '../domain/trouble.ts';
 import type { Source } from '../source/client.ts';
@@ -9,8 +10,9 @@ import type { Claim } from '../store/downloads.ts';
 import type { FileFacts } from '../store/files.ts';
 import { type DownloadDeps, type DownloadEnd, download } from './download.ts';
 import { type DrainSummary, type DrainTotals, nothingDrained } from './drain-summary.ts';
-import { failDownload, type Standing } from './failing.ts';
+import { askWitness, type FailedDownload, failDownload, outageRestMs, outageStreak, type Standing } from './failing.ts';
 import { createFlights, type Flights, type Signs } from './flights.ts';
+import { canPass } from './patience.ts';
 import { requireRoom } from './room.ts';
 
 /** An account whose files can be fetched. */
@@ -27,7 +29,11 @@ export interface DrainDeps extends Omit<DownloadDeps, 'source'> {
   /** Until when accounts rest, by name and on the process's own clock; kept by whoever drains again and again. */
   readonly rests?: Map<string, number> | undefined;
   readonly onStep?: ((totals: DrainTotals) => void) | undefined;
+  /** Told for each download that was claimed how long it was due. */
+  readonly onClaimed?: ((waitedMs: readonly number[]) => void) | undefined;
   readonly onWait?: ((trouble: Trouble, waitMs: number) => void) | undefined;
+  /** Told when no connection to an account's source could be had, by the account's name. */
+  readonly onUnreachable?: ((name: string) => void) | undefined;
 }
 
 export interface DrainRequest {
@@ -46,7 +52,7 @@ export interface DrainRequest {
 const suspectsEveryMs = 60_000;
 
 type Ended = Omit<DownloadEnd & { kind: 'settled' }, 'kind'>;
-type Failure = Omit<DownloadEnd & { kind: 'failed' }, 'kind'>;
+type DrainedAccount = DrainAccount & Standing;
 
 /** Fetches what is due, until nothing is, or nothing will be within the patience. */
 export async function drain(deps: DrainDeps, request: DrainRequest): Promise<DrainSummary> {
@@ -58,7 +64,7 @@ export async function drain(deps: DrainDeps, request: DrainRequest): Promise<Dra
 class Run {
   readonly #deps: DrainDeps;
   readonly #request: DrainRequest;
-  readonly #accounts: Map<bigint, DrainAccount & Standing>;
+  readonly #accounts: Map<bigint, DrainedAccount>;
   readonly #flights: Flights;
   readonly #landing: AbortController = new AbortController();
   #ready: FileFacts[] = [];
@@ -76,14 +82,16 @@ class Run {
     this.#deps = deps;
     this.#request = request;
     this.#flights = createFlights(request.concurrency);
-    const begin = (name: string) => ({ restsUntil: deps.rests?.get(name) ?? 0, streak: 0, isAlive: false });
+    const begin = (name: string): Standing => ({
+      ...{ restsUntil: deps.rests?.get(name) ?? 0, streak: 0, undecided: [], isAsking: false },
+    });
     this.#accounts = new Map(deps.accounts.map((one) => [one.advertiserId, { ...one, ...begin(one.name) }]));
   }
 
   /** Prolongs the claims of everything in hand, on a connection of its own, while the run lasts. */
   keepClaims(): Disposable {
     const timer = setInterval(() => {
-      const claims = [...this.#flights.claims(), ...this.#ready.map((file) => file.claim)];
+      const claims = [...this.#flights.claims(), ...[...this.#ready, ...this.#undecided()].map((one) => one.claim)];
       // A database that does not answer is met by the downloads themselves.
       if (claims.length > 0) this.#deps.store.renewDownloads(claims, this.#request.leaseMs).catch(() => {});
     }, this.#request.leaseMs / 3);
@@ -92,7 +100,7 @@ class Run {
 
   async untilDry(): Promise<DrainSummary> {
     const { signal, graceMs } = this.#request;
-    const { store, blobs } = this.#deps;
+    const { store } = this.#deps;
     const stop = () => void setTimeout(() => this.#landing.abort(signal.reason), graceMs).unref();
     signal.addEventListener('abort', stop, { once: true });
     try {
@@ -101,7 +109,6 @@ class Run {
       signal.throwIfAborted();
       if (this.#fatal) throw this.#fatal.error;
       if (this.#broken) throw this.#broken.trouble;
-      await store.emptyCondemned(this.#ids(), (keys) => blobs.delete(keys, signal));
       const { waiting, notThere } = await store.loadWaiting(this.#ids());
       return { ...this.#totals, waiting, notThere, halted: this.#halted };
     } finally {
@@ -124,6 +131,7 @@ class Run {
     const isSuspectsTurn = performance.now() > this.#suspectsAt;
     if (isSuspectsTurn && this.#flights.size > 0) return await this.#flights.move();
     if (!isSuspectsTurn && (await this.#claim('usual', 2 * this.#request.concurrency))) return true;
+    this.#askAboutIdle();
     if (this.#flights.size > 0) return await this.#flights.move();
     if (await this.#fetchSuspect()) return true;
     if (this.#restsUntil > performance.now()) return true;
@@ -136,10 +144,10 @@ class Run {
     if (advertisers.length === 0) return false;
     try {
       await requireRoom(this.#deps, 2 * this.#request.concurrency * this.#request.maxBytes);
-      const { store } = this.#deps;
+      const { store, onClaimed } = this.#deps;
       const { leaseMs, hash } = this.#request;
       const token = randomUUID();
-      const { claims, lapsed } = await store.claimDownloads({ advertisers, lane, limit, token, leaseMs });
+      const { claims, lapsed } = await store.claimDownloads({ advertisers, lane, limit, token, leaseMs, onClaimed });
       if (claims.length > 0) this.#ready.push(...(await store.loadFileFacts(claims, hash)));
       // A claim shows that the database is back; of the storage it shows nothing.
       if (!this.#broken?.isStorage) this.#broken = null;
@@ -161,15 +169,18 @@ class Run {
   }
 
   #start(file: FileFacts | undefined): void {
-    if (!file) return;
-    this.#flights.start(file.claim, (signs) =>
-      this.#fly(file, signs).catch((error: unknown) => {
+    if (file) this.#fly(file.claim, (signs) => this.#fetch(file, signs));
+  }
+
+  #fly(claim: Claim, work: (signs: Signs) => Promise<void>): void {
+    this.#flights.start(claim, (signs) =>
+      work(signs).catch((error: unknown) => {
         this.#fatal ??= { error };
       }),
     );
   }
 
-  async #fly(file: FileFacts, signs: Signs): Promise<void> {
+  async #fetch(file: FileFacts, signs: Signs): Promise<void> {
     const account = this.#accounts.get(file.claim.advertiserId);
     if (!account) return;
     const { hash, maxBytes } = this.#request;
@@ -177,20 +188,21 @@ class Run {
     try {
       const deps = { ...this.#deps, source: account.source };
       const ended = await download(deps, { file, hash, maxBytes, signal, ...signs });
-      if (ended.kind === 'settled') this.#count(ended, account);
-      else await this.#fail(file.claim, ended, account);
+      if (ended.kind === 'settled') {
+        this.#count(ended);
+        if (ended.fetched) await this.#decide(account, 'served');
+      } else await this.#note({ ...ended, claim: file.claim }, account);
     } catch (error) {
-      if (signal.aborted) return await this.#return([file]);
+      if (signal.aborted) return await this.#return([file.claim]);
       // A mistake of ours that one file brings out costs that file its tries, and no other.
       const name = error instanceof Error ? error.name : 'no error';
       const trouble = new Trouble('mismatch', `Unexpected while fetching (${name}).`, { cause: error });
-      await this.#fail(file.claim, { at: 'source', trouble }, { ...account, isAlive: true });
+      await this.#note({ at: 'source', trouble, claim: file.claim }, account);
     }
     this.#deps.onStep?.(this.#totals);
   }
 
-  #count({ state, bytes, fetched }: Ended, account: Standing): void {
-    if (fetched) Object.assign(account, { isAlive: true, streak: 0 });
+  #count({ state, bytes, fetched }: Ended): void {
     if (state === 'stored') this.#add({ stored: 1, bytes, linked: fetched ? 0 : 1 });
     else if (state === 'infected') this.#add({ infected: 1 });
     else if (state === 'missing') this.#add({ missing: 1 });
@@ -207,13 +219,66 @@ class Run {
     }
   }
 
-  async #fail(claim: Claim, failure: Failure, account: DrainAccount & Standing): Promise<void> {
+  /** Commits a failure, or keeps it until it is known whether the source serves the account's other files. */
+  async #note(failed: FailedDownload, account: DrainedAccount): Promise<void> {
     this.#add({ failures: 1 });
+    const { at, trouble } = failed;
+    // With a status it was an answer, and may be about this file alone.
+    if (at === 'source' && trouble.kind === 'unreachable' && trouble.status === undefined) {
+      this.#deps.onUnreachable?.(account.name);
+    }
+    if (!dependsOnOthers(failed)) return await this.#fail(failed, 'served', account);
+    account.undecided.push(failed);
+    if (++account.streak >= outageStreak) await this.#ask(account);
+  }
+
+  /** An account that has nothing else to fetch learns nothing more by itself about its failures, so the source is asked. */
+  #askAboutIdle(): void {
+    const busy = new Set(
+      [...this.#flights.claims(), ...this.#ready.map((file) => file.claim)].map((one) => one.advertiserId),
+    );
+    for (const account of this.#accounts.values()) {
+      const [failed] = account.undecided;
+      if (failed === undefined || busy.has(account.advertiserId)) continue;
+      this.#fly(failed.claim, () => this.#ask(account));
+    }
+  }
+
+  async #ask(account: DrainedAccount): Promise<void> {
+    if (account.isAsking) return;
+    account.isAsking = true;
+    const { maxBytes } = this.#request;
+    const { signal } = this.#landing;
     try {
-      const consequence = await failDownload(this.#deps.store, claim, failure, account);
-      if (consequence.kind === 'settled') this.#count({ ...consequence, bytes: 0, fetched: false }, account);
-      if (consequence.kind === 'rest') this.#rest(failure.trouble, true);
-      if (consequence.kind === 'halt') await this.#halt(account, failure.trouble);
+      const isResting = account.restsUntil > performance.now();
+      const deps = { ...this.#deps, source: account.source };
+      const witness = isResting
+        ? ({ others: 'failing' } as const)
+        : await askWitness(deps, account, { maxBytes, signal });
+      if (witness.others === 'refused') await this.#halt(account, witness.trouble);
+      if (witness.others === 'failing' && !isResting) account.restsUntil = performance.now() + outageRestMs;
+      await this.#decide(account, witness.others);
+    } catch (error) {
+      // Stopped, or the database cannot be asked: the claims are given back unspent at the end, or lapse.
+      if (signal.aborted) return;
+      if (!(error instanceof Trouble)) throw error;
+      this.#rest(error);
+    } finally {
+      account.isAsking = false;
+    }
+  }
+
+  /** Commits the failures that waited for this answer. */
+  async #decide(account: DrainedAccount, others: Others): Promise<void> {
+    account.streak = 0;
+    for (const failed of account.undecided.splice(0)) await this.#fail(failed, others, account);
+  }
+
+  async #fail(failed: FailedDownload, others: Others, account: DrainedAccount): Promise<void> {
+    try {
+      const consequence = await failDownload(this.#deps.store, failed, others, account);
+      if (consequence.kind === 'settled') this.#count({ ...consequence, bytes: 0, fetched: false });
+      if (consequence.kind === 'rest') this.#rest(failed.trouble, true);
     } catch (error) {
       // The claim lapses by itself where the database cannot be told.
       if (!(error instanceof Trouble)) throw error;
@@ -221,7 +286,7 @@ class Run {
     }
   }
 
-  async #halt(account: DrainAccount & Standing, trouble: Trouble): Promise<void> {
+  async #halt(account: DrainedAccount, trouble: Trouble): Promise<void> {
     account.restsUntil = Number.POSITIVE_INFINITY;
     const { name } = account;
     if (this.#halted.some((one) => one.name === name)) return;
@@ -237,12 +302,12 @@ class Run {
     const resting = this.#ready.filter(rests);
     if (resting.length === 0) return;
     this.#ready = this.#ready.filter((file) => !resting.includes(file));
-    await this.#return(resting);
+    await this.#return(resting.map((file) => file.claim));
   }
 
   /** Gives claims back unspent; those that cannot be given back lapse. */
-  async #return(files: readonly FileFacts[]): Promise<void> {
-    await this.#deps.store.returnDownloads(files.map((file) => file.claim)).catch(() => {});
+  async #return(claims: readonly Claim[]): Promise<void> {
+    await this.#deps.store.returnDownloads(claims).catch(() => {});
   }
 
   /** Storage or database cannot take work: nothing is claimed for a while, longer each time until something succeeds. */
@@ -260,7 +325,7 @@ class Run {
   async #wait(ms: number): Promise<boolean> {
     const { patienceMs, signal } = this.#request;
     const brokenMs = this.#broken ? performance.now() + ms - this.#broken.since : 0;
-    if (this.#broken && brokenMs > patienceMs) throw this.#broken.trouble;
+    if (this.#broken && (brokenMs > patienceMs || !canPass(this.#broken.trouble))) throw this.#broken.trouble;
     await sleep(ms, undefined, { signal }).catch(() => {});
     return true;
   }
@@ -291,7 +356,11 @@ class Run {
   async #giveBack(): Promise<void> {
     this.#landing.abort();
     await this.#flights.landAll();
-    await this.#return(this.#ready);
+    await this.#return([...this.#ready, ...this.#undecided()].map((one) => one.claim));
+  }
+
+  #undecided(): FailedDownload[] {
+    return [...this.#accounts.values()].flatMap((account) => account.undecided);
   }
 
   #ids(): bigint[] {

@@ -11,8 +11,12 @@ import type { Pulse } from './pulse.ts';
 export interface DrainWatch {
   readonly signal: AbortSignal;
   readonly onStep: () => void;
+  /** A file was stored: nothing is in the way any more. */
+  readonly onStored: () => void;
   /** Storage, database or source make it wait. */
   readonly onWait: (trouble: Trouble) => void;
+  /** No connection to an account's source could be had, by the account's name. */
+  readonly onUnreachable: (name: string) => void;
   /** Waits for something that ends by itself, however long it takes. */
   readonly rest: <T>(waiting: Promise<T>) => Promise<T>;
 }
@@ -43,17 +47,27 @@ export interface Draining {
 const longestBackoffMs = 60_000;
 /** Where no notification comes through. */
 const drainEveryMs = 2_000;
+/** Files that failed are postponed. While none of them is due again, nothing is known of what they failed at. */
+const knownForMs = 60_000;
 
 /** Drains until the signal. */
-export function startDraining(deps: DrainingDeps, signal: AbortSignal): Draining {
+export function startDraining(deps: DrainingDeps & Pick<DrainWatch, 'onUnreachable'>, signal: AbortSignal): Draining {
   const { log, pulse } = deps;
   let trouble: Trouble | null = null;
+  let metAt = 0;
+  const meet = (met: Trouble) => {
+    trouble = met;
+    metAt = performance.now();
+  };
 
   async function drainOn(): Promise<void> {
     using beat = pulse.begin();
     const onWait = (met: Trouble) => {
       beat.move();
-      trouble = met;
+      meet(met);
+    };
+    const onStored = () => {
+      trouble = null;
     };
     for (let failures = 0; !signal.aborted; ) {
       const tell = createTeller(deps, 'drain');
@@ -61,11 +75,13 @@ export function startDraining(deps: DrainingDeps, signal: AbortSignal): Draining
         const summary = await deps.drain({
           signal,
           onStep: () => beat.move(),
+          onStored,
+          onUnreachable: deps.onUnreachable,
           onWait,
           rest: (waiting) => beat.rest(waiting),
         });
         failures = 0;
-        trouble = null;
+        if (summary !== null || performance.now() - metAt > knownForMs) trouble = null;
         if (summary !== null) {
           tell('done', toFileCounts(summary));
           log.info({ ...summary, halted: summary.halted.length }, 'files fetched');
@@ -73,9 +89,13 @@ export function startDraining(deps: DrainingDeps, signal: AbortSignal): Draining
       } catch (error) {
         if (signal.aborted) return;
         tell('failed', { kind: toKind(error) });
-        trouble = toTrouble(error);
-        const waitMs = toBackoffMs(trouble, ++failures, longestBackoffMs);
-        log.warn({ kind: toKind(error), waitMs: Math.round(waitMs), err: error }, 'fetching files waits');
+        const met = toTrouble(error);
+        meet(met);
+        const waitMs = toBackoffMs(met, ++failures, longestBackoffMs);
+        log.warn(
+          { kind: toKind(error), attempt: failures, waitMs: Math.round(waitMs), err: error },
+          'fetching files waits',
+        );
         await beat.rest(sleep(waitMs, undefined, { signal }).catch(() => {}));
       }
       beat.move();

@@ -1,8 +1,8 @@
 // What an advertiser's live lane has to do: read what is new, read again what was read, and ask the date filter as a second witness.
 // Rounds (`intake sync`) and the worker call the same duties; they differ in when, not in what.
-import type { Plan } from '../domain/coverage.ts';
-import { dateSlackSeconds } from '../domain/next-question.ts';
-import type { Question } from '../domain/question.ts';
+import type { Plan } from '../domain/coverage/coverage.ts';
+import type { Question } from '../domain/coverage/question.ts';
+import { dateSlackSeconds } from '../domain/coverage/sweep-state.ts';
 import type { Advertiser } from '../store/advertisers.ts';
 import type { ReadingState } from '../store/resume.ts';
 import { hear } from './asking.ts';
@@ -75,13 +75,50 @@ export async function readRound(
 /** Reads a range again, or for the first time, up to a proof. The ids already held are where its questions are cut. */
 export async function readAgain(deps: SweepDeps, duty: Duty, plan: Plan): Promise<SweepSummary> {
   const known = await patiently(toPatience(deps, duty), () => loadKnown(deps, duty.advertiser, plan));
-  return await sweep(deps, {
+  const byIds = await sweep(deps, {
     ...duty,
     purpose: 'recheck',
     plan: { ...plan, rigor: 'proof', heldBefore: known?.held ?? 0 },
     known,
     parallel: 2,
   });
+  if (!byIds.tryDates || byIds.stopped !== null || plan.axis === 'date') return byIds;
+  const byDates = await readByDates(deps, { ...duty, advertiser: byIds.advertiser }, plan);
+  return { ...addUp(byIds, byDates), certificate: byIds.certificate, risk: byIds.risk, reason: byIds.reason };
+}
+
+/**
+ * Where the id filters hide applications, or may do so, the date filters are tried: a source may honour these. What comes is stored; the
+ * certificate stays that of the ids, since dates cannot prove completeness.
+ */
+async function readByDates(deps: SweepDeps, duty: Duty, plan: Plan): Promise<SweepSummary> {
+  const { advertiserId } = duty.advertiser;
+  const isWhole = (plan.from ?? 1n) <= 1n;
+  const lowest = isWhole ? null : await deps.store.loadSubmittedAt(advertiserId, plan.from ?? 1n);
+  const from = lowest === null ? 0n : BigInt(Math.floor(lowest.getTime() / 1_000)) - dateSlackSeconds;
+  return await sweep(deps, {
+    ...duty,
+    purpose: 'recheck',
+    plan: { axis: 'date', from, rigor: 'proof' },
+    parallel: 2,
+  });
+}
+
+/** The counts of two sweeps over the same applications; what the second says of itself is dropped. */
+function addUp(first: SweepSummary, second: SweepSummary): SweepSummary {
+  const sum = (name: 'requests' | 'received' | 'added' | 'changed' | 'quarantined' | 'bytes') =>
+    first[name] + second[name];
+  return {
+    ...first,
+    found: Math.max(first.found, second.found),
+    requests: sum('requests'),
+    received: sum('received'),
+    added: sum('added'),
+    changed: sum('changed'),
+    quarantined: sum('quarantined'),
+    bytes: sum('bytes'),
+    readByDates: second.added,
+  };
 }
 
 /** Everything, or from a date on; the latter goes by the date filter, since no id is known yet. */
@@ -119,7 +156,7 @@ export async function witnessByDate(deps: SweepDeps, duty: Duty, now: number): P
     to: null,
     after,
     before: null,
-    expects: null,
+    since: null,
   };
   const request = {
     ...duty,
@@ -128,7 +165,7 @@ export async function witnessByDate(deps: SweepDeps, duty: Duty, now: number): P
     parallel: 1,
   } as const;
   const run = await loadRun(store, request, duty.advertiser);
-  const seq = await store.takeSeq();
+  const ticket = await store.takeTicket();
   const heard = await hear(deps.source, question, duty.lane.signal);
   if (heard.kind !== 'page') return 0;
   const advertiser = await recogniseAdvertiser(store, duty.advertiser, heard.page);
@@ -137,6 +174,6 @@ export async function witnessByDate(deps: SweepDeps, duty: Duty, now: number): P
     .filter((one) => cursor.pollFrom !== null && one.id < cursor.pollFrom)
     .map((one) => one.id);
   const unheld = await store.loadUnheld(advertiser.advertiserId, due);
-  await commitLanding(store, request, advertiser, run, { question, seq, heard }, outside(run));
+  await commitLanding(store, request, advertiser, run, { question, ticket, heard }, outside(run));
   return unheld.length;
 }

@@ -4,7 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { BlobStore } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { type ErasureJob, isBraked, type Sought } from '../domain/erasure.ts';
+import { Trouble } from '../domain/trouble.ts';
 import type { Store } from '../store/store.ts';
+import { deleteUnneeded } from './deleting.ts';
 import { deleteLeavingResumes } from './prefill.ts';
 import { requireKey } from './privacy-key.ts';
 
@@ -24,14 +26,17 @@ export interface EraseRequest {
   readonly signal: AbortSignal;
 }
 
-/** Erases and waits for the receipts: of this request, and of earlier ones of the same words that were interrupted. */
+/**
+ * Erases and waits for the receipts: of this request, and of earlier ones of the same words that were interrupted. A request that finds
+ * nothing has a receipt as well.
+ */
 export async function erase(deps: EraseDeps, request: EraseRequest): Promise<ErasureJob[]> {
   const { store } = deps;
   const { advertiserId, sought, signal } = request;
   await requireKey(store);
-  await store.beginErasure(request);
+  const begun = await store.beginErasure(request);
   deps.crashPoint?.('erasureBegun');
-  const receipts: ErasureJob[] = [];
+  const receipts: ErasureJob[] = begun?.step === 'closed' ? [begun] : [];
   for (const job of await store.loadOpenErasures(advertiserId, sought)) {
     receipts.push(await finishErasure(deps, job, signal));
   }
@@ -57,12 +62,19 @@ export async function finishErasure(deps: EraseDeps, job: ErasureJob, signal: Ab
 
 async function deleteFiles(deps: EraseDeps, job: ErasureJob, signal: AbortSignal): Promise<ErasureJob> {
   const { store, blobs } = deps;
-  const needed = await store.dropBlobs(job.advertiserId, job.hashes ?? [], async (keys) => {
-    await blobs.delete(keys, signal);
-    deps.crashPoint?.('erasureDeleted');
-  });
-  await deleteLeavingResumes({ store, blobs }, signal);
-  return await store.awaitErasure(job, needed.length);
+  const onDeleted = () => deps.crashPoint?.('erasureDeleted');
+  try {
+    const dropped = await deleteUnneeded({ store, blobs, onDeleted }, job.advertiserId, job.hashes ?? [], signal);
+    const keptResumes = await deleteLeavingResumes({ store, blobs }, signal);
+    const { needed, keptVersions } = dropped;
+    return await store.awaitErasure(job, { shared: needed.length, keptVersions: keptVersions + keptResumes });
+  } catch (error) {
+    // The status tells from the first failure on; a database that is away is told by others.
+    if (error instanceof Trouble && error.at !== 'database') {
+      await store.noteErasureTrouble(job, error.message).catch(() => {});
+    }
+    throw error;
+  }
 }
 
 async function untilQuiet({ onStep }: EraseDeps, job: ErasureJob, signal: AbortSignal): Promise<void> {
@@ -89,7 +101,7 @@ export async function finishErasures(
 
 export interface RetentionRequest {
   readonly advertisers: readonly bigint[];
-  /** Applications made before this are erased. */
+  /** What was stored before this is erased. */
   readonly before: Date;
   /** A person said so: the brake lets everything through. */
   readonly released: boolean;

@@ -1,5 +1,5 @@
 // What a backfill would cost, from a few probing questions: nothing is stored, nothing is booked.
-import type { Plan } from '../domain/coverage.ts';
+import type { Plan } from '../domain/coverage/coverage.ts';
 import type { Source } from '../source/client.ts';
 
 export interface Estimate {

@@ -1,10 +1,12 @@
 // What `intake doctor` and a worker's readiness look at, one finding per check: can the database, the storage and the source be used, and
 // what is the source like? Asks one harmless question of each source, and leaves nothing in the storage.
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { type BlobStore, hasRoom } from '../domain/blob.ts';
-import { assumptions } from '../domain/certificate.ts';
+import { type BlobStore, type Deleted, hasRoom, type Keeping } from '../domain/blob.ts';
+import { assumptions } from '../domain/coverage/certificate.ts';
+import { describeSchema, toSchemaTrouble } from '../domain/schema.ts';
 import { SettingTrouble, Trouble, WrongStore } from '../domain/trouble.ts';
 import type { Source } from '../source/client.ts';
+import type { Advertiser } from '../store/advertisers.ts';
 import type { Learned } from '../store/resume.ts';
 import type { Store } from '../store/store.ts';
 import type { WorkerFacts } from './worker.ts';
@@ -18,22 +20,19 @@ export interface Finding {
 }
 
 /** The database: reachable, of this version's schema, its clock near ours. */
-export async function examineDatabase(store: Store, now: () => number): Promise<Finding[]> {
+export async function examineDatabase(store: Pick<Store, 'loadServer'>, now: () => number): Promise<Finding[]> {
   const askedAt = now();
   try {
     const server = await store.loadServer();
+    const jit = server.jit ? '; jit is on here; Intake turns it off in its own transactions' : '';
     const skewMs = Math.abs(server.now.getTime() - (askedAt + now()) / 2);
     return [
       {
         check: 'database',
         ok: true,
-        detail: `Postgres ${server.version}, answers in ${Math.round(now() - askedAt)} ms`,
+        detail: `Postgres ${server.version}, answers in ${Math.round(now() - askedAt)} ms${jit}`,
       },
-      {
-        check: 'schema',
-        ok: server.schema === 'current',
-        detail: server.schema === 'current' ? 'current' : `${server.schema}: run intake migrate`,
-      },
+      toSchemaFinding(server),
       {
         check: 'clock',
         ok: skewMs < 60_000,
@@ -45,45 +44,87 @@ export async function examineDatabase(store: Store, now: () => number): Promise<
   }
 }
 
+function toSchemaFinding({ schema, mayCreate }: Awaited<ReturnType<Store['loadServer']>>): Finding {
+  const check = 'schema';
+  if (schema.state === 'current') return { check, ok: true, detail: describeSchema(schema) };
+  if (schema.state === 'absent' && mayCreate) return { check, ok: true, detail: describeSchema(schema) };
+  const detail =
+    schema.state === 'absent'
+      ? 'absent, and this role may not create it: run intake migrate as the role that will own it'
+      : describeSchema(schema);
+  return { check, ok: false, detail, trouble: toSchemaTrouble(schema) };
+}
+
+/** What the other checks ask of the database. */
+export type Recorded = Pick<Store, 'loadKeyState' | 'loadBlobStore' | 'lookUpAdvertiser' | 'loadReading'>;
+
+/** A database in which nothing is recorded, or that cannot be asked: storage and source are checked all the same. */
+export const nothingRecorded: Recorded = {
+  loadKeyState: async () => 'untried',
+  loadBlobStore: async () => null,
+  lookUpAdvertiser: async (name, advertiserId) => ({ name, advertiserId, halt: null, agentId: null }),
+  loadReading: async () => ({ unfinished: [], pollFrom: null, covered: false, learned: null }),
+};
+
 /** The storage: the one that this database's files lie in, and one that takes, gives back and deletes. Nothing stays in it. */
 export async function examineBlobs(
-  store: Store,
+  store: Pick<Recorded, 'loadBlobStore'>,
   open: () => Promise<BlobStore>,
   signal: AbortSignal,
-): Promise<Finding> {
+): Promise<Finding[]> {
   const check = 'storage';
   try {
     await using blobs = await open();
     const pinned = await store.loadBlobStore();
     if (pinned !== null && pinned.identity !== (await blobs.loadIdentity(signal))) {
       const detail = `${blobs.location} is not where the files of this database lie: that is ${pinned.location}`;
-      return { check, ok: false, detail, trouble: new WrongStore(`${detail}.`) };
+      return [{ check, ok: false, detail, trouble: new WrongStore(`${detail}.`) }];
     }
     const startedAt = performance.now();
-    await probe(blobs, signal);
+    const { keptVersions } = await probe(blobs, signal);
     const freeBytes = await blobs.freeBytes();
     const isRoomy = hasRoom(freeBytes, 0);
     const took = `${blobs.location}: put, get and delete in ${Math.round(performance.now() - startedAt)} ms`;
-    return { check, ok: isRoomy, detail: isRoomy ? took : `${took}; the disk is nearly full, so no file is fetched` };
+    const detail = isRoomy ? took : `${took}; the disk is nearly full, so no file is fetched`;
+    return [{ check, ok: isRoomy, detail }, ...toKeepingFindings(await blobs.loadKeeping(signal), keptVersions)];
   } catch (trouble) {
     signal.throwIfAborted();
-    return { check, ok: false, detail: toWords(trouble), trouble };
+    return [{ check, ok: false, detail: toWords(trouble), trouble }];
   }
 }
 
-async function probe(blobs: BlobStore, signal: AbortSignal): Promise<void> {
+/** What stands against erasure in a storage that takes, gives back and deletes. Nothing is said of one that keeps nothing. */
+function toKeepingFindings({ versions, locks }: Keeping, keptVersions: number): Finding[] {
+  const check = 'erasure';
+  if (locks) {
+    const detail =
+      'the bucket has object lock: what is locked cannot be erased before its time. Use a bucket without it';
+    return [{ check, ok: false, detail, trouble: new SettingTrouble(`BLOBS_URL: ${detail}.`, undefined, 'storage') }];
+  }
+  if (keptVersions > 0) {
+    const detail =
+      'the bucket keeps versions and does not let Intake delete them, so erased files stay in it: allow s3:ListBucketVersions and s3:DeleteObjectVersion';
+    return [{ check, ok: false, detail, trouble: new SettingTrouble(`BLOBS_URL: ${detail}.`, undefined, 'storage') }];
+  }
+  return versions
+    ? [{ check, ok: true, detail: 'the bucket keeps versions; Intake deletes them with their files' }]
+    : [];
+}
+
+async function probe(blobs: BlobStore, signal: AbortSignal): Promise<Deleted> {
   const bytes = randomBytes(64);
   const facts = { sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
   // Without a slash: on a disk the folder would stay.
   const key = `doctor-${randomUUID()}`;
+  let deleted: Deleted;
   try {
     await blobs.put(key, bytes, facts, signal);
     const got = Buffer.concat(await Array.fromAsync(blobs.get(key, signal)));
     if (!got.equals(bytes)) throw new Trouble('ours', 'The storage gives back other bytes than it took.');
   } finally {
-    await blobs.delete([key], signal);
+    deleted = await blobs.delete([key], signal);
   }
-  if ((await blobs.verify(key, facts, 'record', signal)) === 'missing') return;
+  if ((await blobs.verify(key, facts, 'record', signal)) === 'missing') return deleted;
   throw new Trouble('ours', 'The storage still holds what was deleted: nothing could be erased.');
 }
 
@@ -117,14 +158,16 @@ const keyWords = {
 };
 
 /** Whether PRIVACY_KEY is the one that this database was filled with. */
-export async function examineKey(store: Store): Promise<Finding> {
-  const state = await store.loadKeyState();
-  return {
-    check: 'PRIVACY_KEY',
-    ok: state !== 'differs',
-    detail: keyWords[state],
-    ...(state === 'differs' && { trouble: new SettingTrouble('PRIVACY_KEY is not the key of this database.') }),
-  };
+export async function examineKey(store: Pick<Recorded, 'loadKeyState'>): Promise<Finding> {
+  const check = 'PRIVACY_KEY';
+  try {
+    const state = await store.loadKeyState();
+    if (state !== 'differs') return { check, ok: true, detail: keyWords[state] };
+    const trouble = new SettingTrouble('PRIVACY_KEY is not the key of this database.');
+    return { check, ok: false, detail: keyWords[state], trouble };
+  } catch (trouble) {
+    return { check, ok: false, detail: `could not be compared: ${toWords(trouble)}`, trouble };
+  }
 }
 
 export interface SourceExamination {
@@ -133,12 +176,17 @@ export interface SourceExamination {
   readonly signal: AbortSignal;
 }
 
-/** One account: the credential opens the door, the answer is ours, and what earlier sweeps have learned. */
-export async function examineSource(store: Store, source: Source, request: SourceExamination): Promise<Finding[]> {
+/** One account: its halt, the credential, whose data the source answers with, and what earlier sweeps have seen of the source. */
+export async function examineSource(
+  store: Pick<Recorded, 'lookUpAdvertiser' | 'loadReading'>,
+  source: Pick<Source, 'list'>,
+  request: SourceExamination,
+): Promise<Finding[]> {
   const { name, signal } = request;
   const findings: Finding[] = [];
   try {
-    const { advertiserId } = await store.ensureAdvertiser(name, request.advertiserId);
+    const { advertiserId, halt } = await store.lookUpAdvertiser(name, request.advertiserId);
+    if (halt !== null) findings.push(toHaltFinding(name, halt));
     const { learned, pollFrom } = await store.loadReading({ advertiserId, lagMs: 0 });
     const answer = await source.list({ afterId: pollFrom === null ? 0n : pollFrom - 1n }, signal);
     const told = answer.kind === 'page' ? answer.page.advertiserId : null;
@@ -170,20 +218,36 @@ export async function examineSource(store: Store, source: Source, request: Sourc
   return findings;
 }
 
+/** A refused credential recovers by itself, and its own check says whether it is accepted now. Another's data waits for a person. */
+function toHaltFinding(name: string, { kind, reason }: NonNullable<Advertiser['halt']>): Finding {
+  const check = `${name}: halt`;
+  if (kind === 'refused')
+    return { check, ok: true, detail: `halted: ${reason} The worker tries again every few minutes.` };
+  const detail = `halted: ${reason} Run intake unhalt --advertiser ${name} once the cause is gone.`;
+  return { check, ok: false, detail, trouble: new Trouble('mismatch', `${name} is halted: ${reason}`) };
+}
+
+/** Only what answers have shown: an account without applications has shown nothing. */
 function toLearnedWords({ order, capacity, together, inclusiveAfter, inclusiveBefore }: Learned): string {
+  if (capacity.count === 0) return 'nothing yet: no application was listed so far';
   return [
-    order === 'mixed' ? 'lists in no order' : `lists in ${order} order`,
-    `largest page seen ${capacity.count} applications`,
+    // Two rows may stand in either order by chance.
+    capacity.count <= 2 ? '' : order === 'mixed' ? 'lists in no order' : `lists in ${order} order`,
+    `returned ${capacity.count} applications or more in one page`,
     together
-      ? 'honours afterid and beforeid together'
+      ? 'no answer contradicted afterid and beforeid together'
       : 'does not honour afterid and beforeid together: nothing can be proven by them',
-    `afterid ${inclusiveAfter ? 'includes' : 'excludes'} the id itself, beforeid ${inclusiveBefore ? 'includes' : 'excludes'} it`,
+    inclusiveAfter ? 'afterid includes the id itself' : '',
+    inclusiveBefore ? 'beforeid includes the id itself' : '',
     together ? `proven rests on: ${assumptions.join(' ')}` : '',
   ]
     .filter(Boolean)
     .join('; ');
 }
 
+/** What is no Trouble may quote a value in its message: its name and code are told. */
 function toWords(trouble: unknown): string {
-  return trouble instanceof Trouble ? trouble.message : 'failed in a way that was not foreseen';
+  if (trouble instanceof Trouble) return trouble.message;
+  const { name = 'no error', code } = (trouble ?? {}) as { readonly name?: string; readonly code?: unknown };
+  return `failed unexpectedly (${name}${typeof code === 'string' ? ` ${code}` : ''})`;
 }

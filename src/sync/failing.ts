@@ -1,17 +1,27 @@
-// Carries out the verdict on a failed download: it waits, ends, or shows that its account or our storage needs a rest.
-// What counts against a file is decided here by what else was heard of its source.
-import { toVerdict } from '../domain/attempts.ts';
-import type { Trouble } from '../domain/trouble.ts';
+// Handles the failure of a download: finds out whether the file or the whole source is at fault, and carries out the verdict.
+import { isAttachmentKind } from '../domain/application.ts';
+import { type Others, toVerdict } from '../domain/attempts.ts';
+import { Trouble } from '../domain/trouble.ts';
 import type { Claim } from '../store/downloads.ts';
 import type { Settled } from '../store/settling.ts';
 import type { Store } from '../store/store.ts';
+import { type FetchDeps, fetchFile } from './fetch.ts';
+
+/** A download that failed, and where. */
+export interface FailedDownload {
+  readonly claim: Claim;
+  readonly at: 'source' | 'storage';
+  readonly trouble: Trouble;
+}
 
 /** How an account has fared in this run. */
 export interface Standing {
-  /** It has served a file. */
-  isAlive: boolean;
   /** Failures in a row. */
   streak: number;
+  /** Failures that count against their files only if the account's other requests are served. Their claims are still held. */
+  undecided: FailedDownload[];
+  /** The source is being asked about the undecided ones. */
+  isAsking: boolean;
   /** Nothing is claimed of it before this, on the process's own clock. */
   restsUntil: number;
 }
@@ -20,28 +30,22 @@ export interface Standing {
 export type Consequence =
   | { readonly kind: 'none' }
   | { readonly kind: 'settled'; readonly state: Settled }
-  | { readonly kind: 'rest' }
-  | { readonly kind: 'halt' };
+  | { readonly kind: 'rest' };
 
-/** So many failures in a row, and no success between: it is the source that is down, not the files. */
-const outageStreak = 8;
-const outageRestMs = 5_000;
+/** After so many failures in a row the list no longer speaks for the files: only a file that is served does. */
+export const outageStreak = 8;
+export const outageRestMs = 5_000;
 
-/** Books the failure of one download. */
+/** Commits the failure of one download. */
 export async function failDownload(
   store: Store,
-  claim: Claim,
-  { at, trouble }: { readonly at: 'source' | 'storage'; readonly trouble: Trouble },
+  { claim, at, ...failed }: FailedDownload,
+  others: Others,
   standing: Standing,
 ): Promise<Consequence> {
-  const { kind, message, status } = trouble;
-  const isUseless = kind === 'unreachable' || kind === 'malformed';
-  const isOutage = at === 'source' && isUseless && ++standing.streak >= outageStreak;
-  // An answer, even a useless one, shows that the source lives; many useless ones in a row show that it does not.
-  const hasAnswered = kind === 'malformed' || (kind !== 'refused' && status !== undefined);
-  const sourceAlive = !isOutage && (standing.isAlive || hasAnswered);
-  const verdict = toVerdict({ trouble, at, attempts: claim.attempts, sourceAlive, random: Math.random() });
-  if (isOutage) standing.restsUntil = performance.now() + outageRestMs;
+  const trouble = others === 'served' ? toFileTrouble(failed.trouble) : failed.trouble;
+  const { kind, message } = trouble;
+  const verdict = toVerdict({ trouble, at, attempts: claim.attempts, others, random: Math.random() });
   switch (verdict.kind) {
     case 'settle': {
       const { state, reason } = verdict;
@@ -57,6 +61,51 @@ export async function failDownload(
       return { kind: 'none' };
     case 'halt':
       await store.postponeDownload(claim, { delayMs: 0, spend: false, trouble: { kind, message } });
-      return { kind: 'halt' };
+      return { kind: 'none' };
+  }
+}
+
+/** A refusal names the credential, which is proven where others are served. */
+function toFileTrouble(trouble: Trouble): Trouble {
+  if (trouble.kind !== 'refused' || trouble.status === undefined) return trouble;
+  const { status } = trouble;
+  return new Trouble('refused', `The source refuses this file (${status}) and accepts the credential.`, { status });
+}
+
+/** What the source answers when it is asked whether it serves the account; `trouble` is why the list is refused. */
+export type Witness =
+  | { readonly others: 'served' | 'failing' }
+  | { readonly others: 'refused'; readonly trouble: Trouble };
+
+/**
+ * Asks the list and then a file that is stored: a list that is served proves the credential, a file that comes again proves that files
+ * are served. An account without a stored file has only its list, which is not enough once many files have failed.
+ */
+export async function askWitness(
+  deps: FetchDeps & { readonly store: Store },
+  { advertiserId, streak }: { readonly advertiserId: bigint } & Pick<Standing, 'streak'>,
+  { maxBytes, signal }: { readonly maxBytes: number; readonly signal: AbortSignal },
+): Promise<Witness> {
+  const { newestId, stored } = await deps.store.loadWitness(advertiserId);
+  try {
+    await deps.source.list(newestId === null ? {} : { afterId: newestId }, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof Trouble)) throw error;
+    return error.kind === 'refused' ? { others: 'refused', trouble: error } : { others: 'failing' };
+  }
+  if (stored === null || !isAttachmentKind(stored.kind)) {
+    return { others: streak < outageStreak ? 'served' : 'failing' };
+  }
+  try {
+    const { applicationId, kind, sizeBytes } = stored;
+    const fetched = await fetchFile(deps, { applicationId, kind, sizeBytes, maxBytes, signal });
+    if (fetched !== 'tooLarge') await fetched[Symbol.asyncDispose]();
+    return { others: 'served' };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof Trouble)) throw error;
+    // The source may have deleted the file since. That is an answer about a file, so files are served.
+    return { others: error.kind === 'missing' ? 'served' : 'failing' };
   }
 }

@@ -1,22 +1,23 @@
 // Where an answer lands: it is kept with what it teaches in one transaction, and a sweep is taken up again from its rows. Whose answer it
 // is has been asked before (recognising.ts).
-import { toMostMissing } from '../domain/certificate.ts';
-import { ask, begin, type Done, learn, renew } from '../domain/coverage.ts';
-import type { Question } from '../domain/question.ts';
-import { decodeFacts, decodeRange, encode, type State, toChanges, toDirection } from '../domain/sweep-state.ts';
+import { ask, begin, type Done, learn, renew } from '../domain/coverage/coverage.ts';
+import type { Known } from '../domain/coverage/next-question.ts';
+import type { Question } from '../domain/coverage/question.ts';
+import { toAsked } from '../domain/coverage/seen.ts';
+import { decodeFacts, decodeRange, encode, findChanges, type State } from '../domain/coverage/sweep-state.ts';
 import type { Advertiser } from '../store/advertisers.ts';
 import type { Seen } from '../store/comparing.ts';
 import type { PageSummary } from '../store/pages.ts';
 import type { Learned } from '../store/resume.ts';
 import type { Store } from '../store/store.ts';
-import type { Progress, Sweep } from '../store/sweeps.ts';
+import type { Progress, Sweep, Ticket } from '../store/sweeps.ts';
 import type { Heard } from './asking.ts';
 import type { SweepRequest } from './sweep-request.ts';
 
 /** An answer that came, with its question and its number. */
 export interface Landing {
   readonly question: Question;
-  readonly seq: bigint;
+  readonly ticket: Ticket;
   readonly heard: Heard;
 }
 
@@ -52,7 +53,9 @@ export async function loadRun(
   }
   if (fallback) return fallback;
   const { sweepId, startedAt } = await store.beginSweep();
-  return { sweep: { sweepId, purpose, axis, low, high, startedAt }, state: begin(plan), booked: false };
+  const startedSeconds = BigInt(Math.floor((startedAt.getTime() - request.lagMs) / 1_000));
+  const state = begin({ ...plan, recentFrom: startedSeconds, seed: Number(sweepId % 4_294_967_296n) });
+  return { sweep: { sweepId, purpose, axis, low, high, startedAt }, state, booked: false };
 }
 
 /** Where the reasoning stands when it is an answer's turn; `others` are under way. */
@@ -75,7 +78,7 @@ export async function commitLanding(
   request: SweepRequest,
   advertiser: Advertiser,
   { sweep, state: { facts } }: Run,
-  { question, seq, heard }: Landing,
+  { question, ticket, heard }: Landing,
   { turn, isApart, isOutside }: Queueing,
 ): Promise<{ run: Run; summary: PageSummary }> {
   const page = heard.kind === 'page' ? heard.page : null;
@@ -89,13 +92,12 @@ export async function commitLanding(
     const next = ask(state, others, request.known);
     const done = !isOutside && next !== null && 'kind' in next ? next : null;
     const before = run.booked ? run.state : { ...run.state, ranges: [] };
-    const { dropped, added } = toChanges(before, state);
+    const { dropped, added } = findChanges(before, state);
     return {
       sweep: run.sweep,
       outside: isOutside,
       // A poll that brought nothing leaves no trace; any other reading is booked, also when one empty answer ends it.
-      quiet:
-        isOutside || (run.sweep.purpose === 'live' && !run.booked && done !== null && done.certificate !== 'unproven'),
+      quiet: isOutside || (run.sweep.purpose === 'live' && !run.booked && done !== null && done.risk !== 'doubt'),
       facts: encode(state.facts),
       dropped: dropped.map((range) => range.from),
       added: added.map((range) => ({ low: range.from, high: range.to, state: range.state, evidence: encode(range) })),
@@ -103,10 +105,11 @@ export async function commitLanding(
       cursor: request.lane.lease.lane === 'live' && run.sweep.high === null ? toReadThrough(state, done) : null,
       ended: done && {
         certificate: done.certificate,
+        risk: done.risk,
         reason: done.reason,
         absent: done.absent,
         lagMs: request.lagMs,
-        learned: state.facts.rigor === 'proof' ? JSON.stringify(toLearned(state, done)) : null,
+        learned: state.facts.rigor === 'proof' ? JSON.stringify(toLearned(state, done, request.known)) : null,
       },
     };
   };
@@ -118,11 +121,12 @@ export async function commitLanding(
   const summary = await store.commitPage({
     lease: request.lane.lease,
     advertiserId: advertiser.advertiserId,
-    seq,
+    seq: ticket.seq,
     applications: page?.applications ?? [],
     rejects: page?.rejects ?? [],
     startedAt: sweep.startedAt,
-    asked: page && !isOutside ? toAsked(question, page, facts.heldBefore) : null,
+    askedAt: ticket.at,
+    asked: page && !isOutside ? toAsked(question, facts.heldBefore) : null,
     learn: toProgress,
     isApart,
   });
@@ -140,13 +144,6 @@ export function outside(run: Run): Queueing {
   return { turn: async () => ({ run, others: [] }), isApart: false, isOutside: true };
 }
 
-/** Which held ids should have come: a walk knows no end of its page, and one id asked alone tells by itself. */
-function toAsked({ axis, purpose, from, to }: Question, { ids }: { readonly ids: readonly bigint[] }, held: number) {
-  if (axis === 'date' || from === null || purpose === 'walk' || purpose === 'alone') return null;
-  const [first = 0n, last = 0n] = [ids[0], ids.at(-1)];
-  return { low: from, high: to, mostMissing: toMostMissing(held), fromTop: first > last };
-}
-
 /** Up to where everything was read: below the lowest range that is still open, or all of it at the end. */
 function toReadThrough({ facts, ranges }: State, done: Done | null): bigint | null {
   if (facts.axis === 'date' || facts.walk !== null)
@@ -156,12 +153,13 @@ function toReadThrough({ facts, ranges }: State, done: Done | null): bigint | nu
   return open.from > 1n ? open.from - 1n : null;
 }
 
-function toLearned({ facts }: State, done: Done): Learned {
+function toLearned({ facts }: State, done: Done, known: Known | undefined): Learned {
   return {
-    order: toDirection(facts),
-    capacity: done.capacity,
+    order: done.capacity.order,
+    // Questions that are small because of it show no more that pages end at different lengths.
+    capacity: { ...done.capacity, uneven: done.capacity.uneven || known?.uneven === true },
     together: facts.walk === null,
-    inclusiveAfter: facts.inclusiveAfter,
-    inclusiveBefore: facts.inclusiveBefore,
+    inclusiveAfter: facts.inclusive.after.after || facts.inclusive.both.after,
+    inclusiveBefore: facts.inclusive.before.before || facts.inclusive.both.before,
   };
 }

@@ -1,5 +1,6 @@
 // Pace: requests of one source evenly spaced over all workers, so that in no second more are sent than the configured rate (P14).
 // Turns are reserved in the database; a few at once when many wait, so that a busy backfill does not ask for every single one.
+import { Trouble } from '../domain/trouble.ts';
 import type { Store } from '../store/store.ts';
 import { rest } from './patience.ts';
 
@@ -11,6 +12,9 @@ const mostAtOnce = 8;
 /** A turn that is used later than this is not used: with others that were late as well, it could make one too many in a second. */
 const lateMs = 25;
 const missesInARow = 3;
+
+/** More turns than all workers together ever reserve ahead: each reserves no more than it has requests waiting. */
+const mostAhead = 1_000;
 
 /** From when until when a request may be sent, by `performance.now()`. */
 interface Turn {
@@ -29,7 +33,8 @@ export function createPace(store: Store, source: string, requestsPerSecond: numb
   let reserving: Promise<void> | null = null;
 
   async function reserve(count: number, widthMs: number): Promise<Turn[]> {
-    const { now, firstAt } = await store.takeTurns(source, count * spacingMs + widthMs - lateMs);
+    const stretchMs = count * spacingMs + widthMs - lateMs;
+    const { now, firstAt } = await store.takeTurns(source, stretchMs, mostAhead * spacingMs);
     const from = firstAt - clock.look(now);
     return Array.from({ length: count }, (_, nth) => ({
       from: from + nth * spacingMs,
@@ -68,6 +73,25 @@ export function createPace(store: Store, source: string, requestsPerSecond: numb
       }
     } finally {
       waiting--;
+    }
+  };
+}
+
+/** A longer Retry-After is told to the caller: queue and schedule wait without holding a lane or a claim. */
+const longestWaitMs = 10_000;
+
+/** Waits for the turn, and for the Retry-After that any worker has heard for the account. */
+export function honourRetryAfter(store: Pick<Store, 'loadRetryAfter'>, name: string, takeTurn: TakeTurn): TakeTurn {
+  return async (signal) => {
+    for (;;) {
+      await takeTurn(signal);
+      const leftMs = await store.loadRetryAfter(name);
+      if (leftMs <= 0) return;
+      if (leftMs > longestWaitMs) {
+        const message = 'The source has asked to be left alone for a time that is not over (Retry-After).';
+        throw new Trouble('throttled', message, { retryAfterMs: leftMs });
+      }
+      await rest(leftMs, signal);
     }
   };
 }

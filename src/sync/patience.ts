@@ -1,14 +1,14 @@
 // Waiting out what passes by itself: a source or database that is gone for a while. One-shot commands wait two minutes, a worker for ever.
 // This serves minutes; seconds inside one request are the source client's, and hours are the schedule's.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LaneHeld, LeaseLost, SchemaTrouble, SettingTrouble, Trouble } from '../domain/trouble.ts';
+import { CertificateTrouble, LaneHeld, LeaseLost, SchemaTrouble, SettingTrouble, Trouble } from '../domain/trouble.ts';
 
 export interface Patience {
   /** How long one thing may stay broken before it is thrown; Infinity waits for ever. */
   readonly patienceMs: number;
   readonly signal: AbortSignal;
-  /** Told before each wait. */
-  readonly onWait?: ((trouble: Trouble, waitMs: number) => void) | undefined;
+  /** Told before each wait, with the number of the attempt that failed. */
+  readonly onWait?: ((trouble: Trouble, waitMs: number, attempt: number) => void) | undefined;
 }
 
 /** Does the work until it succeeds, or until trouble that could pass has lasted too long. Other trouble is thrown at once. */
@@ -22,7 +22,7 @@ export async function patiently<T>(patience: Patience, work: () => Promise<T>): 
       if (!canPass(error)) throw error;
       const waitMs = error.retryAfterMs ?? Math.random() * Math.min(15_000, 250 * 2 ** tries);
       if (performance.now() - startedAt + waitMs > patience.patienceMs) throw error;
-      patience.onWait?.(error, waitMs);
+      patience.onWait?.(error, waitMs, tries);
       await rest(waitMs, patience.signal);
     }
   }
@@ -34,7 +34,7 @@ export async function rest(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /** What stays as it is until someone acts. */
-const lasting = [LaneHeld, LeaseLost, SchemaTrouble, SettingTrouble];
+const lasting = [CertificateTrouble, LaneHeld, LeaseLost, SchemaTrouble, SettingTrouble];
 
 /** Trouble that may be gone a little later without anyone doing anything. */
 export function canPass(error: unknown): error is Trouble {

@@ -80,7 +80,7 @@ export async function finishPrefill(deps: PrefillDeps, callback: Callback): Prom
   const advertiserId = parseTicket(callback.state);
   if (advertiserId === null) return null;
   const hashes = { stateHash: toHash(callback.state), bindingHash: toHash(callback.binding) };
-  const found = await deps.store.takeState({ advertiserId, ...hashes });
+  const found = await deps.store.takeState({ advertiserId, ...hashes, lifetimeMs: stateLifetimeMs });
   if (found === null) return null;
   const { returnUrl } = found.request;
   if (found.condition === 'used') return toReturnUrl(returnUrl, { error: 'expired' });
@@ -120,7 +120,9 @@ async function keep(deps: PrefillDeps, found: FoundState, code: string, signal: 
   const session = await source.openSession(code, signal);
   const profile = await session.loadProfile(found.request, signal);
   const { resume, trouble: notFetched } = await fetchResume(session, profile.resumeId, signal);
-  await store.keepProfile({ ...key, profile, resume: 'bytes' in resume ? withoutBytes(resume) : resume });
+  const facts = 'bytes' in resume ? withoutBytes(resume) : resume;
+  const isKept = await store.keepProfile({ ...key, profile, resume: facts, ttlMs: deps.ttlMs });
+  if (!isKept) throw new Trouble('missing', 'The person was erased while the profile was on its way.');
   const { reason, trouble } =
     'bytes' in resume ? await storeResume(deps, key, resume, signal) : { reason: resume.reason, trouble: notFetched };
   const handle = toTicket(key.advertiserId, createSecret());
@@ -144,23 +146,25 @@ async function fetchResume(
 
 async function storeResume({ store, blobs }: PrefillDeps, key: PrefillKey, resume: Resume, signal: AbortSignal) {
   const blobKey = toResumeKey(key.advertiserId, key.prefillId);
-  try {
-    await blobs.put(blobKey, resume.bytes, resume, signal);
-  } catch (trouble) {
-    const reason = 'the blob store did not take it';
-    await store.settleResume(key, reason);
-    return { reason, trouble };
-  }
-  // Erased while the bytes were on their way: they must not stay behind.
-  if (!(await store.settleResume(key, null))) await blobs.delete([blobKey], signal);
-  return { reason: null, trouble: null };
+  const trouble = await blobs.put(blobKey, resume.bytes, resume, signal).then(
+    () => null,
+    (error: unknown) => error,
+  );
+  const reason = trouble === null ? null : 'the blob store did not take it';
+  const isKept = await store.completeResume(key, reason);
+  // A put that failed may have stored the bytes, and a prefill that was erased meanwhile must leave none. What cannot be deleted now is
+  // deleted with the profile, by its row. The callback's own time may be over: deleting has a time of its own.
+  if (trouble !== null || !isKept) await blobs.delete([blobKey], AbortSignal.timeout(deletingMs)).catch(() => {});
+  return { reason, trouble };
 }
 
+const deletingMs = 10_000;
+
 /** Hands a profile out for its handle, once; null for a handle that is unknown, used or old. */
-export async function redeemPrefill({ store, ttlMs }: PrefillDeps, handle: string): Promise<RedeemedPrefill | null> {
+export async function redeemPrefill({ store }: PrefillDeps, handle: string): Promise<RedeemedPrefill | null> {
   const advertiserId = parseTicket(handle);
   if (advertiserId === null) return null;
-  return await store.redeemPrefill({ advertiserId, handleHash: toHash(handle), ttlMs });
+  return await store.redeemPrefill({ advertiserId, handleHash: toHash(handle) });
 }
 
 /** The resume of a redeemed prefill, to be read once asked for; null when there is none any more. */
@@ -173,27 +177,33 @@ export async function openResume(
   return facts && { ...facts, bytes: blobs.get(toResumeKey(key.advertiserId, key.prefillId), signal) };
 }
 
-/** Lets go what was never redeemed in time, with its resumes. */
-export async function lapsePrefills(deps: PrefillDeps, signal: AbortSignal): Promise<{ readonly lapsed: number }> {
-  const lapsed = await deps.store.lapsePrefills(deps.ttlMs);
-  await deleteLeavingResumes(deps, signal);
+/** Lets go what was never redeemed in time, with its resumes. Opens the blob store only when there are any. */
+export async function lapsePrefills(
+  { store, openBlobs }: { readonly store: Store; readonly openBlobs: () => Promise<BlobStore> },
+  signal: AbortSignal,
+): Promise<{ readonly lapsed: number }> {
+  const lapsed = await store.lapsePrefills();
+  if ((await store.loadLeavingResumes(1)).length === 0) return { lapsed };
+  await using blobs = await openBlobs();
+  await deleteLeavingResumes({ store, blobs }, signal);
   return { lapsed };
 }
 
 const deletedAtOnce = 500;
 
-/** Deletes the resumes of prefills that have left. */
+/** Deletes the resumes of prefills that have left; gives how many versions of them the blob store keeps. */
 export async function deleteLeavingResumes(
   { store, blobs }: Pick<PrefillDeps, 'store' | 'blobs'>,
   signal: AbortSignal,
-): Promise<void> {
-  for (;;) {
+): Promise<number> {
+  for (let keptVersions = 0; ; ) {
     const keys = await store.loadLeavingResumes(deletedAtOnce);
-    if (keys.length === 0) return;
-    await blobs.delete(
+    if (keys.length === 0) return keptVersions;
+    const deleted = await blobs.delete(
       keys.map((key) => toResumeKey(key.advertiserId, key.prefillId)),
       signal,
     );
+    keptVersions += deleted.keptVersions;
     await store.forgetResumes(keys);
   }
 }

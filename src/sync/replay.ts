@@ -50,11 +50,12 @@ export async function replay({ store, parseElement }: ReplayDeps, request: Repla
       const { added } = await store.commitPage({
         lease: lane.lease,
         advertiserId,
-        seq: -(await store.takeSeq()),
+        seq: -(await store.takeTicket()).seq,
         applications: chosen.map(({ application }) => application),
         rejects: [],
         replayed: chosen.map(toReplayed),
         startedAt,
+        askedAt: startedAt,
         asked: null,
         learn: () => ({ ...outside, sweep: { ...outside.sweep, startedAt } }),
       });

@@ -2,10 +2,10 @@
 // file that is unlinked as soon as it is open, so that nothing of a person stays on the disk when the process dies.
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
+import { lstat, mkdir, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BlobBody, BlobFacts } from '../domain/blob.ts';
-import { Trouble } from '../domain/trouble.ts';
+import { SettingTrouble, Trouble } from '../domain/trouble.ts';
 
 /** Takes one download's bytes after the other. Disposing it frees the memory, or the file. */
 export interface Spooled extends AsyncDisposable {
@@ -29,7 +29,7 @@ const leftoverAgeMs = 3_600_000;
 
 /** Prepares the folder. `budgetBytes` bounds what all downloads together hold in memory; what exceeds it goes to files. */
 export async function openSpool(folder: string, budgetBytes: number): Promise<Spool> {
-  await guard(() => mkdir(folder, { recursive: true, mode: 0o700 }));
+  await guard(() => openFolder(folder));
   await guard(() => removeLeftovers(folder));
   let usedBytes = 0;
 
@@ -131,10 +131,34 @@ async function openSpoolFile(folder: string): Promise<SpoolFile> {
   };
 }
 
+/**
+ * Makes the folder, or uses one that this user made. It lies where every user may write: another's folder could be read, and a link would
+ * lead the removal of leftovers elsewhere.
+ */
+async function openFolder(folder: string): Promise<void> {
+  await mkdir(folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
+  const found = await lstat(folder);
+  const uid = process.getuid?.();
+  const wrong = found.isSymbolicLink()
+    ? 'is a link'
+    : !found.isDirectory()
+      ? 'is not a folder'
+      : uid !== undefined && found.uid !== uid
+        ? 'belongs to another user'
+        : (found.mode & 0o077) !== 0
+          ? 'is open to other users'
+          : null;
+  if (wrong === null) return;
+  const message = `The spool folder ${folder} ${wrong}: remove it, or set TMPDIR to a folder of your own.`;
+  throw new SettingTrouble(message, undefined, 'storage');
+}
+
 async function removeLeftovers(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const path = join(folder, name);
-    const found = await stat(path).catch(() => null);
+    const found = await lstat(path).catch(() => null);
     if (found?.isFile() && Date.now() - found.mtimeMs > leftoverAgeMs) await rm(path, { force: true });
   }
 }
@@ -144,6 +168,6 @@ async function guard<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error;
-    throw new Trouble('ours', `The spool folder cannot be used (${error.code}).`, { cause: error });
+    throw new Trouble('ours', `The spool folder cannot be used (${error.code}).`, { at: 'storage', cause: error });
   }
 }

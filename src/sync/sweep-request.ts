@@ -1,6 +1,6 @@
 // What a sweep is asked to do.
-import type { Plan } from '../domain/coverage.ts';
-import type { Known } from '../domain/next-question.ts';
+import type { Plan } from '../domain/coverage/coverage.ts';
+import type { Known } from '../domain/coverage/next-question.ts';
 import type { Advertiser } from '../store/advertisers.ts';
 import type { Purpose } from '../store/sweeps.ts';
 import type { HeldLane } from './lane.ts';

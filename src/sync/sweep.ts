@@ -1,9 +1,10 @@
 // A sweep: one reading of a range of the list until it is closed. It carries questions to the source and answers to the store;
-// what to ask and what an answer proves is decided in domain/coverage.ts, and every step is booked with the page it follows from.
+// what to ask and what an answer proves is decided in domain/coverage, and every step is booked with the page it follows from.
 import type { Page } from '../domain/application.ts';
-import { ask, type Done } from '../domain/coverage.ts';
-import type { Question } from '../domain/question.ts';
-import { toShare } from '../domain/sweep-state.ts';
+import { ask, type Done } from '../domain/coverage/coverage.ts';
+import { aloneQuestion } from '../domain/coverage/next-question.ts';
+import type { Question } from '../domain/coverage/question.ts';
+import { shareRead } from '../domain/coverage/sweep-state.ts';
 import type { Source } from '../source/client.ts';
 import type { Advertiser } from '../store/advertisers.ts';
 import type { Store } from '../store/store.ts';
@@ -38,7 +39,12 @@ export interface SweepSummary extends SweepTotals {
   /** Why it is not at its end: it was asked to pause, or its time is used up. */
   readonly stopped: 'paused' | 'outOfTime' | null;
   readonly certificate: Done['certificate'];
+  readonly risk: Done['risk'];
   readonly reason: string;
+  /** The id filters hide applications, or may do so. */
+  readonly tryDates: boolean;
+  /** Applications that only the date filters showed; absent where these were not tried. */
+  readonly readByDates?: number;
   readonly openRanges: number;
   readonly absent: number;
 }
@@ -72,8 +78,8 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
 
   async function fly(question: Question): Promise<Landing> {
     return await patiently(patience, async () => {
-      const seq = await store.takeSeq();
-      return { question, seq, heard: await hear(deps.source, question, signal) };
+      const ticket = await store.takeTicket();
+      return { question, ticket, heard: await hear(deps.source, question, signal) };
     });
   }
 
@@ -107,7 +113,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
     });
     totals = {
       found: run.state.facts.found,
-      share: toShare(run.state),
+      share: shareRead(run.state),
       requests: totals.requests + 1,
       received: totals.received + (page?.applications.length ?? 0),
       added: totals.added + (summary?.added ?? 0),
@@ -122,16 +128,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
   /** A change that came too late to be believed is asked for alone, with a number of its own. */
   async function askAgain(id: bigint): Promise<void> {
     for (let tries = 0; tries < 5; tries++) {
-      const alone = {
-        axis: 'id',
-        purpose: 'alone',
-        from: id,
-        to: id,
-        after: id - 1n,
-        before: id + 1n,
-        expects: id,
-      } as const;
-      const landing = await fly(alone);
+      const landing = await fly(aloneQuestion(id));
       const { summary } = await patiently(patience, () =>
         commitLanding(store, request, advertiser, run, landing, outside(run)),
       );
@@ -196,8 +193,8 @@ function areApart(page: Page, other: Page | null): boolean {
   return high < otherLow || otherHigh < low;
 }
 
-function toEnd({ certificate, reason, open, absent }: Done) {
-  return { certificate, reason, openRanges: open.length, absent: absent.length };
+function toEnd({ certificate, risk, reason, open, absent, tryDates }: Done) {
+  return { certificate, risk, reason, tryDates, openRanges: open.length, absent: absent.length };
 }
 
 const reasons = {
@@ -206,4 +203,4 @@ const reasons = {
 } as const;
 
 /** What a sweep is worth that has not ended. */
-const inBetween = { certificate: 'unproven', openRanges: 1, absent: 0 } as const;
+const inBetween = { certificate: 'unproven', risk: 'doubt', tryDates: false, openRanges: 1, absent: 0 } as const;

@@ -3,8 +3,10 @@
 // sides move while they are compared.
 import { type BlobCondition, type BlobStore, type ListedBlob, toBlobFolder, toSha256 } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
+import { parseResumeKey, resumeFolder, toResumeKey } from '../domain/prefill.ts';
 import type { BookedBlob } from '../store/blob-audit.ts';
 import type { Store } from '../store/store.ts';
+import { deleteInfected, deleteOrphans } from './deleting.ts';
 
 export interface VerifyDeps {
   readonly store: Store;
@@ -20,6 +22,8 @@ export interface VerifyRequest {
   readonly share: number;
   /** How long bytes that nothing refers to are kept. */
   readonly graceMs: number;
+  /** Objects asked for at once; 8 where nobody says. */
+  readonly parallel?: number;
   readonly signal: AbortSignal;
 }
 
@@ -72,7 +76,8 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     await compare(deps, request, advertiserId, counts);
     await collect(deps, request, advertiserId, counts);
   }
-  await deps.store.emptyCondemned(request.advertisers, (keys) => deps.blobs.delete(keys, request.signal));
+  await collectResumes(deps, request, counts);
+  await deleteInfected(deps, request.signal);
   return counts;
 }
 
@@ -83,19 +88,33 @@ async function compare(deps: VerifyDeps, request: VerifyRequest, advertiserId: b
   const rows = store.loadBlobs(advertiserId);
   const objects = blobs.list(toBlobFolder(advertiserId), request.signal)[Symbol.asyncIterator]();
   const verified: string[] = [];
-  let object = await objects.next();
-  for await (const row of rows) {
-    request.signal.throwIfAborted();
-    while (!object.done && object.value.key < row.key) {
-      await meetStranger(store, advertiserId, object.value, counts);
-      onStep();
-      object = await objects.next();
-    }
-    const found = !object.done && object.value.key === row.key ? object.value : null;
-    if (found) object = await objects.next();
+  const asking = new Set<Promise<void>>();
+  const ask = async (row: BookedBlob, found: ListedBlob | null) => {
     if (await judge(deps, request, advertiserId, row, found, counts)) verified.push(row.sha256);
-    if (verified.length >= 500) await store.markVerified(advertiserId, verified.splice(0));
     onStep();
+  };
+  let object = await objects.next();
+  try {
+    for await (const row of rows) {
+      request.signal.throwIfAborted();
+      while (!object.done && object.value.key < row.key) {
+        await meetStranger(store, advertiserId, object.value, counts);
+        onStep();
+        object = await objects.next();
+      }
+      const found = !object.done && object.value.key === row.key ? object.value : null;
+      if (found) object = await objects.next();
+      const asked = ask(row, found).finally(() => asking.delete(asked));
+      asking.add(asked);
+      // What fails is met here, or below by the last of them.
+      asked.catch(() => {});
+      if (asking.size >= (request.parallel ?? 8)) await Promise.race(asking);
+      if (verified.length >= 500) await store.markVerified(advertiserId, verified.splice(0));
+    }
+    await Promise.all(asking);
+  } finally {
+    // Whoever is still asking uses what the caller closes.
+    await Promise.allSettled(asking);
   }
   await store.markVerified(advertiserId, verified);
   for (; !object.done; object = await objects.next()) {
@@ -162,10 +181,45 @@ async function collect(
     counts.braked = true;
     return;
   }
-  const collected = await store.collectOrphans(advertiserId, graceMs, async (keys) => {
-    await blobs.delete(keys, signal);
-    crashPoint?.('orphansDeleted');
-  });
+  const onDeleted = () => crashPoint?.('orphansDeleted');
+  const collected = await deleteOrphans({ store, blobs, onDeleted }, { advertiserId, graceMs, signal });
   if (collected > 0) crashPoint?.('orphansCollected');
   counts.collected += collected;
+}
+
+/**
+ * Deletes resumes of prefills that no row claims: a put that landed after its person was erased, say. Their row is written before their bytes,
+ * so what has lain there for the grace without one is nobody's. Looks at all accounts: one that was given up has no other visitor.
+ */
+async function collectResumes(
+  { store, blobs, onStep }: VerifyDeps,
+  request: VerifyRequest,
+  counts: Counts,
+): Promise<void> {
+  const { graceMs, signal } = request;
+  const oldest = Date.now() - graceMs;
+  const unclaimed: string[] = [];
+  let listed = 0;
+  let some: NonNullable<ReturnType<typeof parseResumeKey>>[] = [];
+  const look = async () => {
+    const found = await store.findUnclaimedResumes(some);
+    unclaimed.push(...found.map((key) => toResumeKey(key.advertiserId, key.prefillId)));
+    some = [];
+    onStep?.(counts);
+  };
+  for await (const { key, modifiedAt } of blobs.list(resumeFolder, signal)) {
+    listed += 1;
+    const parsed = parseResumeKey(key);
+    if (parsed === null) counts.foreign += 1;
+    else if (modifiedAt.getTime() <= oldest) some.push(parsed);
+    if (some.length >= 500) await look();
+  }
+  if (some.length > 0) await look();
+  counts.orphans += unclaimed.length;
+  if (unclaimed.length > Math.max(fewOrphans, orphanShare * listed)) {
+    counts.braked = true;
+    return;
+  }
+  if (unclaimed.length > 0) await blobs.delete(unclaimed, signal);
+  counts.collected += unclaimed.length;
 }

@@ -2,6 +2,7 @@
 // It only schedules; what a duty does is written in attending.ts and drain.ts. Nothing here ever gives up, and nothing waits for another.
 import { createTask } from 'node-cron';
 import { LeaseLost, type Trouble } from '../domain/trouble.ts';
+import { undeleted, type Wait } from '../domain/wait.ts';
 import type { Store } from '../store/store.ts';
 import { type Attended, type AttendRequest, attend } from './attending.ts';
 import { type Chore, runChore } from './chores.ts';
@@ -11,11 +12,14 @@ import { createTeller, type Pass, type PassName, toKind } from './pass.ts';
 import { toBackoffMs, toTrouble } from './patience.ts';
 import { startSchedules, type Turn } from './schedules.ts';
 import type { SweepSummary } from './sweep.ts';
+import { createWaits, keepWaits, type Waiting } from './waits.ts';
 
 export interface WorkerDeps extends DrainingDeps {
   readonly store: Store;
   readonly accounts: readonly WorkerAccount[];
   readonly chores: readonly Chore[];
+  /** What keeps infected bytes from being deleted at this moment. */
+  readonly loadRecallTrouble: () => Trouble | null;
   readonly now: () => number;
 }
 
@@ -24,6 +28,8 @@ export interface WorkerRequest extends Omit<AttendRequest, 'notWithinMs'> {
   readonly schedule: string | null;
   /** Cron text of reading everything again; null is off. */
   readonly recheckSchedule: string | null;
+  /** Cron text of random audits; null is off. */
+  readonly auditSchedule: string | null;
   /** Advertisers read at once, and how many of these may be at something longer than a poll. */
   readonly desksAtOnce: number;
   readonly longAtOnce: number;
@@ -39,6 +45,7 @@ export interface WorkerFacts {
   readonly trouble: Trouble | null;
   /** What keeps files from being fetched or stored. */
   readonly filesTrouble: Trouble | null;
+  readonly waits: readonly Wait[];
 }
 
 export interface Worker {
@@ -48,6 +55,8 @@ export interface Worker {
 }
 
 const longestBackoffMs = 300_000;
+/** However many files fail, the list is asked so often at most. */
+const askAgainMs = 10_000;
 /** Quiet polls of many advertisers are booked together. */
 const confirmEveryMs = 5_000;
 
@@ -55,6 +64,7 @@ const passNames: Record<DutyName, PassName> = {
   poll: 'live',
   round: 'recheck',
   witness: 'witness',
+  audit: 'witness',
   day: 'recheck',
   fortnight: 'recheck',
   everything: 'recheck',
@@ -121,13 +131,16 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     const waitMs = isHalted ? request.probeEveryMs : toBackoffMs(trouble, desk.failures, longestBackoffMs);
     desks.rest(desk, name, waitMs);
     log.warn(
-      { ...facts, kind: toKind(error), waitMs: Math.round(waitMs), err: error },
+      { ...facts, kind: toKind(error), attempt: desk.failures, waitMs: Math.round(waitMs), err: error },
       'a duty failed and is tried again',
     );
   }
 
   function logAttended(advertiser: string, duty: DutyName, { sweeps, hidden }: Attended): void {
-    if (hidden > 0) log.warn({ advertiser, hidden }, 'the date filter shows applications that the id filters did not');
+    if (hidden > 0 && duty === 'audit') log.warn({ advertiser, hidden }, 'random audit contradicts the proof');
+    else if (hidden > 0) {
+      log.warn({ advertiser, hidden }, 'the date filter shows applications that the id filters did not');
+    }
     for (const sweep of sweeps) {
       const isQuiet = duty === 'poll' && sweep.added + sweep.changed + sweep.quarantined === 0;
       log[isQuiet && sweep.certificate !== 'unproven' ? 'debug' : 'info'](
@@ -135,6 +148,15 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
         'read',
       );
     }
+  }
+
+  /** A file met no source. The list is asked at once and not at the next poll, which may be minutes away: it tells whether the source is down. */
+  const polledAt = new Map<string, number>();
+  function pollUnreachable(name: string): void {
+    const desk = desks.all.find(({ account }) => account.name === name);
+    if (desk === undefined || performance.now() - (polledAt.get(name) ?? Number.NEGATIVE_INFINITY) < askAgainMs) return;
+    polledAt.set(name, performance.now());
+    desks.demandOf(desk, 'poll');
   }
 
   async function runByTheClock(chore: Chore): Promise<void> {
@@ -172,18 +194,26 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
       ['7 * * * *', () => desks.demand('day', 'witness')],
       ['41 */6 * * *', () => desks.demand('fortnight')],
       [request.recheckSchedule, () => desks.demand('everything')],
+      [request.auditSchedule, () => desks.demand('audit')],
       ...deps.chores.map((chore): Turn => [chore.schedule, () => startChore(chore)]),
     ],
     log,
   );
   const confirming = setInterval(() => void confirm(), confirmEveryMs);
   desks.demand('poll');
-  const draining = startDraining(deps, signal);
+  const draining = startDraining({ ...deps, onUnreachable: pollUnreachable }, signal);
+  const waits = createWaits({
+    store,
+    worker: request.owner,
+    loadWaiting: () => toWaiting(desks.all, draining.trouble(), deps.loadRecallTrouble()),
+    now: () => performance.now(),
+  });
+  const telling = keepWaits(waits, signal);
 
   async function end(): Promise<void> {
     clearInterval(confirming);
     await schedules.stop();
-    await Promise.allSettled([draining.ended, desks.whenEmpty(), ...chores]);
+    await Promise.allSettled([draining.ended, desks.whenEmpty(), telling, ...chores]);
     await confirm();
   }
   const ended = new Promise<void>((resolve) => {
@@ -199,9 +229,29 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
         troubled: troubled.length,
         trouble: troubled[0]?.trouble ?? null,
         filesTrouble: draining.trouble(),
+        waits: waits.current(),
       };
     },
   };
+}
+
+/** What cannot be used at this moment. A halt is in the status by itself; an error that nobody foresaw is no wait for anyone. */
+function toWaiting(desks: readonly Desk[], filesTrouble: Trouble | null, recallTrouble: Trouble | null): Waiting[] {
+  const reading = desks.flatMap(({ account, trouble }): Waiting[] => {
+    if (trouble === null || trouble.kind === 'refused' || trouble.kind === 'mismatch') return [];
+    const dependency = trouble.at ?? (trouble.kind === 'ours' ? null : 'source');
+    return dependency === null ? [] : [{ advertiser: account.name, dependency, reason: trouble.message }];
+  });
+  const files: Waiting[] =
+    filesTrouble?.at === undefined
+      ? []
+      : [{ advertiser: null, dependency: filesTrouble.at, reason: filesTrouble.message }];
+  // A database that is away is told by the polls.
+  const recall: Waiting[] =
+    recallTrouble === null || recallTrouble.at === 'database'
+      ? []
+      : [{ advertiser: null, dependency: 'storage', reason: `${undeleted} ${recallTrouble.message}` }];
+  return [...reading, ...files, ...recall];
 }
 
 /** Workers whose clocks tick together must not poll an account twice; half of the time between two polls is theirs. */

@@ -11,6 +11,8 @@ import { auth } from 'hono/utils/basic-auth';
 import { timingSafeEqual } from 'hono/utils/buffer';
 import type { History, Period } from '../domain/history.ts';
 import { type Status, toReport } from '../domain/status.ts';
+import { Trouble } from '../domain/trouble.ts';
+import type { Wait } from '../domain/wait.ts';
 import type { Finding } from '../sync/examine.ts';
 import { createMemory } from './memory.ts';
 import type { Metrics } from './metrics.ts';
@@ -21,6 +23,8 @@ export interface AdminDeps {
   readonly version: string;
   readonly loadStatus: () => Promise<Status>;
   readonly loadHistory: (period: Period) => Promise<History>;
+  /** What this process itself waits for: known also while the database is away. */
+  readonly loadOwnWaits: () => readonly Wait[];
   /** Of the process alone: does anything still run in it? Never asks a database. */
   readonly loadLiveness: () => readonly Finding[];
   /** Database, schema, progress: could it do its work now? */
@@ -77,14 +81,19 @@ export function createAdmin(deps: AdminDeps): Hono {
     return context.body(await metrics.render(status), 200, { 'Content-Type': metrics.contentType });
   });
   app.get('/api/status', async (context) => {
-    const status = await loadStatus().catch(() => null);
-    return status ? context.json(toReport(status)) : context.json({ error: 'The database does not answer.' }, 503);
+    const status = await loadStatus().catch((error: unknown) => toNoAnswer(error));
+    if (!(status instanceof NoAnswer)) return context.json(toReport(status));
+    const { reason } = status;
+    return context.json({ error: 'The database does not answer.', reason, waits: deps.loadOwnWaits() }, 503);
   });
   app.get('/', async (context) => {
     const period: Period = context.req.query('period') === '30d' ? '30d' : '24h';
     const refreshSeconds = context.req.query('refresh') === undefined ? null : 30;
-    const loaded = await Promise.all([loadStatus(), histories[period]()]).catch(() => null);
-    if (loaded === null) return context.html(renderUnknownPage({ version, at: new Date() }), 503);
+    const loaded = await Promise.all([loadStatus(), histories[period]()]).catch((error: unknown) => toNoAnswer(error));
+    if (loaded instanceof NoAnswer) {
+      const since = deps.loadOwnWaits().find(({ dependency }) => dependency === 'database')?.since ?? null;
+      return context.html(renderUnknownPage({ version, at: new Date(), reason: loaded.reason, since }), 503);
+    }
     const [status, history] = loaded;
     return context.html(renderStatusPage({ status, history, version, refreshSeconds }));
   });
@@ -123,6 +132,19 @@ function onlyHosts(hosts: readonly string[]): MiddlewareHandler {
     if (hosts.includes(asked)) return await next();
     return context.text('This name is not served here.', 421);
   };
+}
+
+/** The database did not answer. What its edge said, host and port included; null for anything else, which may quote a value. */
+class NoAnswer {
+  readonly reason: string | null;
+
+  constructor(reason: string | null) {
+    this.reason = reason;
+  }
+}
+
+function toNoAnswer(error: unknown): NoAnswer {
+  return new NoAnswer(error instanceof Trouble ? error.message : null);
 }
 
 /** JSON per check. Why a check failed may name hosts: that is for those who may see the rest as well. */

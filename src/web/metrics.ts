@@ -2,6 +2,7 @@
 // number is bounded whatever the source sends. docs/metrics.md lists every name; a test compares the two, and deploy/ with both.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { toUnusualSilence } from '../domain/silence.ts';
 import { type AdvertiserStatus, isHealthy, type Status } from '../domain/status.ts';
 import { fileOutcomes, type Pass } from '../sync/pass.ts';
 
@@ -12,6 +13,8 @@ export interface Metrics {
   render(status: Status | null): Promise<string>;
   /** Counts a pass that ended. */
   observePass(pass: Pass): void;
+  /** Counts downloads that were claimed, by how long they were due. */
+  observeWaits(waitedMs: readonly number[]): void;
 }
 
 export function createMetrics({ version }: { readonly version: string }): Metrics {
@@ -40,6 +43,12 @@ export function createMetrics({ version }: { readonly version: string }): Metric
     name: 'intake_problems',
     help: 'Problems that status lists, by whether they are urgent.',
     labelNames: ['urgent'],
+    registers,
+  });
+  const waiting = new Gauge({
+    name: 'intake_waiting',
+    help: '1 while a worker waits for this dependency because it cannot be used.',
+    labelNames: ['dependency'],
     registers,
   });
   const each = Object.entries(advertiserGauges).map(([name, { help, value }]) => ({
@@ -101,20 +110,30 @@ export function createMetrics({ version }: { readonly version: string }): Metric
     registers,
   });
 
+  const downloadWaits = new Histogram({
+    name: 'intake_download_wait_seconds',
+    help: 'How long downloads were due before this process claimed them.',
+    buckets: [0.1, 1, 5, 15, 60, 300, 1800, 7200],
+    registers,
+  });
+
   /** Without an await: what one scrape has set, no other sees half of. */
   function show(status: Status | null): void {
     // reset() forgets what has labels, but sets what has none to 0: that is removed instead.
     for (const { gauge } of wholes) gauge.remove();
-    for (const gauge of [problems, coverage, attachments, ...each.map((one) => one.gauge)]) gauge.reset();
+    for (const gauge of [problems, waiting, coverage, attachments, ...each.map((one) => one.gauge)]) gauge.reset();
     databaseUp.set(status === null ? 0 : 1);
     if (status === null) return;
     for (const { gauge, value } of wholes) setKnown(value(status), (known) => gauge.set(known));
     for (const urgent of [true, false]) {
       problems.set({ urgent: String(urgent) }, status.problems.filter((one) => one.urgent === urgent).length);
     }
+    for (const dependency of ['source', 'database', 'storage']) {
+      waiting.set({ dependency }, status.waits.some((wait) => wait.dependency === dependency) ? 1 : 0);
+    }
     for (const one of status.advertisers) {
       const advertiser = one.name;
-      for (const { gauge, value } of each) setKnown(value(one), (known) => gauge.set({ advertiser }, known));
+      for (const { gauge, value } of each) setKnown(value(one, status.at), (known) => gauge.set({ advertiser }, known));
       const held = one.coverage?.certificate ?? 'unproven';
       for (const certificate of ['proven', 'assumed', 'unproven']) {
         coverage.set({ advertiser, certificate }, certificate === held ? 1 : 0);
@@ -128,6 +147,9 @@ export function createMetrics({ version }: { readonly version: string }): Metric
     async render(status) {
       show(status);
       return await register.metrics();
+    },
+    observeWaits(waitedMs) {
+      for (const each of waitedMs) downloadWaits.observe(each / 1_000);
     },
     observePass(ended) {
       const { pass, outcome, durationMs, kind } = ended;
@@ -154,9 +176,13 @@ const wholeGauges: Record<string, { help: string; value: (status: Status) => num
     help: 'What is new must have been read within this time, by SYNC_SCHEDULE; absent where nothing reads by schedule.',
     value: ({ staleAfterMs }) => staleAfterMs && staleAfterMs / 1_000,
   },
+  intake_proof_limit_seconds: {
+    help: 'A proof may be this old: twice the longest pause of RECHECK_SCHEDULE, two weeks where that is off.',
+    value: ({ proofLimitMs }) => proofLimitMs && proofLimitMs / 1_000,
+  },
 };
 
-const advertiserGauges: Record<string, { help: string; value: (one: AdvertiserStatus) => number | null }> = {
+const advertiserGauges: Record<string, { help: string; value: (one: AdvertiserStatus, at: Date) => number | null }> = {
   intake_advertiser_halted: {
     help: '1 while the advertiser rests: its credential is refused, or answers were of another account.',
     value: ({ halt }) => (halt === null ? 0 : 1),
@@ -174,10 +200,25 @@ const advertiserGauges: Record<string, { help: string; value: (one: AdvertiserSt
     help: 'Applications submitted up to here are all stored, under the certificate; absent while nothing is complete.',
     value: ({ coverage }) => toSeconds(coverage?.completeThrough ?? null),
   },
+  intake_coverage_doubt: {
+    help: '1 while something speaks against completeness, or nothing is proven.',
+    value: ({ coverage }) => (coverage === null || coverage.risk === 'doubt' ? 1 : 0),
+  },
+  intake_proof_age_seconds: {
+    help: 'Age of the proof over all ids, counted from its oldest part; absent while nothing is proven.',
+    value: ({ coverage }, at) =>
+      coverage === null || coverage.certificate === 'unproven'
+        ? null
+        : Math.max(0, at.getTime() - coverage.asOf.getTime()) / 1_000,
+  },
   intake_open_ranges: { help: 'Ranges of ids that nothing vouches for.', value: ({ openRanges }) => openRanges },
   intake_lateness_seconds: {
     help: 'How long after a higher id an application showed at the source, at most; absent when none came late.',
     value: ({ latenessMs }) => latenessMs && latenessMs / 1_000,
+  },
+  intake_unusual_silence_seconds: {
+    help: 'Time since the last application where that is out of habit for the account; 0 where it is usual.',
+    value: ({ submittedAt }, at) => (toUnusualSilence(submittedAt, at.getTime())?.silentForMs ?? 0) / 1_000,
   },
   intake_quarantined: {
     help: 'Elements of the list without a usable id that wait in quarantine.',

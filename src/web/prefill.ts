@@ -12,7 +12,7 @@ import { HTTPException } from 'hono/http-exception';
 import { NONCE, type SecureHeadersVariables, secureHeaders } from 'hono/secure-headers';
 import { stream } from 'hono/streaming';
 import { z } from 'zod';
-import { stateLifetimeMs } from '../domain/prefill.ts';
+import { callbackTimeoutMs, stateLifetimeMs } from '../domain/prefill.ts';
 import {
   beginPrefill,
   createSecret,
@@ -41,9 +41,6 @@ export interface PrefillRoutesOptions {
 }
 
 type Env = { Bindings: HttpBindings; Variables: SecureHeadersVariables };
-
-/** From click to return, the whole of it: the browser waits meanwhile. */
-const callbackTimeoutMs = 60_000;
 
 /** The routes under /prefill. */
 export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {

@@ -3,7 +3,7 @@
 
 import { html } from 'hono/html';
 import { type History, type Period, periods } from '../domain/history.ts';
-import { type AdvertiserStatus, isHealthy, type Problem, type Status } from '../domain/status.ts';
+import { type AdvertiserStatus, isHealthy, type Problem, type Status, type Verdict } from '../domain/status.ts';
 import type { Html } from './chart.ts';
 import { renderCharts } from './status-charts.ts';
 import { renderAgo, toCount, toSpan, toUtc } from './wording.ts';
@@ -37,17 +37,26 @@ ${renderSweeps(history, status.at)}
 }
 
 /** Shown where the status cannot be loaded: the page must not be blank when it is needed most. */
-export function renderUnknownPage({ version, at }: { readonly version: string; readonly at: Date }): Html {
+export function renderUnknownPage({ version, at, reason, since }: UnknownPage): Html {
   const body = html`<main>
 <section class="headline bad" aria-labelledby="headline">
 <p class="mood"><span class="sign" aria-hidden="true">!</span>Not known</p>
 <h1 id="headline">The database does not answer, so nothing can be said.</h1>
+${reason === null ? '' : html`<p>${reason}${since === null ? '' : ` Since ${toUtc(since)}.`}</p>`}
 </section>
 <section aria-labelledby="problems"><h2 id="problems">What to do</h2>
 <ol class="problems"><li class="problem urgent"><p><strong class="badge bad">urgent</strong> The process waits and goes on by itself once the database is back. This says what it needs:</p>
 <p class="command"><code>intake doctor</code></p></li></ol></section>
 </main>`;
   return renderDocument({ title: 'Not known · Intake', body, version, at, refreshSeconds: 30 });
+}
+
+export interface UnknownPage {
+  readonly version: string;
+  readonly at: Date;
+  /** What was met, and since when, as far as it is known. */
+  readonly reason: string | null;
+  readonly since: Date | null;
 }
 
 interface Frame {
@@ -89,7 +98,7 @@ function renderProblems(problems: readonly Problem[]): Html {
   return html`<section aria-labelledby="problems"><h2 id="problems">What to do</h2>
 <ol class="problems">${problems.slice(0, mostRows).map(
     ({ advertiser, what, command, urgent }) => html`<li class="problem ${urgent ? 'urgent' : ''}">
-<p><strong class="badge ${urgent ? 'bad' : 'fair'}">${urgent ? 'urgent' : 'look'}</strong> <span class="name">${advertiser}</span> ${what}</p>
+<p><strong class="badge ${urgent ? 'bad' : 'fair'}">${urgent ? 'urgent' : 'look'}</strong> ${advertiser === null ? '' : html`<span class="name">${advertiser}</span> `}${what}</p>
 <p class="command"><code>${command}</code></p></li>
 `,
   )}</ol>
@@ -154,11 +163,18 @@ ${renderRest(advertisers.length, 'advertisers')}</section>`;
 
 function renderCoverage({ coverage }: AdvertiserStatus, now: Date): Html {
   const certificate = coverage?.certificate ?? 'unproven';
-  const mood = { proven: 'good', assumed: 'fair', unproven: 'fair' }[certificate];
   const through = coverage?.completeThrough;
-  return html`<span class="badge ${mood}">${certificate}</span> <span class="aside">${
-    through ? html`through ${renderAgo(through, now)}` : (coverage?.reason ?? 'nothing was read to its end yet')
+  return html`<span class="badge ${toBadge(certificate, coverage?.risk ?? 'doubt')}">${certificate}</span> <span class="aside">${
+    coverage && through
+      ? html`through ${renderAgo(through, now)}, proof from ${renderAgo(coverage.asOf, now)}${coverage.risk === 'doubt' ? `; in doubt: ${coverage.reason}` : ''}`
+      : (coverage?.reason ?? 'nothing was read to its end yet')
   }</span>`;
+}
+
+/** A harmless assumption is the normal outcome of a poll and of a small account. */
+function toBadge(certificate: Verdict['certificate'], risk: Verdict['risk']): 'good' | 'fair' | 'bad' {
+  if (certificate === 'unproven') return 'bad';
+  return risk === 'doubt' ? 'fair' : 'good';
 }
 
 function renderHistory(history: History, refreshSeconds: number | null): Html {
@@ -191,9 +207,9 @@ function renderSweeps({ recentSweeps }: History, now: Date): Html {
   )}</tbody></table></div></section>`;
 }
 
-function renderOutcome({ state, certificate, reason }: History['recentSweeps'][number]): Html {
-  if (state !== 'closed') return html`<span class="badge fair">${state}</span>`;
-  return html`<span class="badge ${certificate === 'proven' ? 'good' : 'fair'}">${certificate}</span> <span class="aside">${reason ?? ''}</span>`;
+function renderOutcome({ state, certificate, risk, reason }: History['recentSweeps'][number]): Html {
+  if (state !== 'closed' || certificate === null) return html`<span class="badge fair">${state}</span>`;
+  return html`<span class="badge ${toBadge(certificate, risk ?? 'doubt')}">${certificate}</span> <span class="aside">${reason ?? ''}</span>`;
 }
 
 function renderRest(count: number, what: string): Html {

@@ -1,0 +1,89 @@
+// Random audits: a place of the list is chosen at random, not at ids, and asked in two shapes. A source that hides someone from the
+// questions of a sweep need not hide them from these. One person who was hidden ends every certificate that covers them.
+import { aloneQuestion } from '../domain/coverage/next-question.ts';
+import type { Question } from '../domain/coverage/question.ts';
+import type { Advertiser } from '../store/advertisers.ts';
+import { type Heard, hear } from './asking.ts';
+import type { Duty } from './duties.ts';
+import { commitLanding, loadRun, outside } from './landing.ts';
+import { recogniseAdvertiser } from './recognising.ts';
+import type { SweepDeps } from './sweep.ts';
+
+/** What an audit asked and found. */
+export interface AuditSummary {
+  readonly requests: number;
+  /** Applications that the certificate should have known of, and stored ones that an answer left out. */
+  readonly contradictions: number;
+}
+
+const nothing: AuditSummary = { requests: 0, contradictions: 0 };
+
+/** An audit asks for this share of a page, so that its answer is not cut off. */
+const shareOfPage = 1 / 3;
+
+/** Audits one place of what is covered; `random` is a number from 0 to 1. */
+export async function audit(deps: SweepDeps, task: Duty, random: () => number): Promise<AuditSummary> {
+  const { store } = deps;
+  const { advertiserId } = task.advertiser;
+  if (advertiserId === null) return nothing;
+  const { learned } = await store.loadReading({ advertiserId, lagMs: task.lagMs });
+  const size = Math.max(1, Math.min(200, Math.floor((learned?.capacity.count ?? 0) * shareOfPage)));
+  const place = await store.loadAuditPlace(advertiserId, { random: random(), size });
+  if (place === null) return nothing;
+  const within = (low: bigint, high: bigint) => low + BigInt(Math.floor(random() * Number(high - low + 1n)));
+  const from = within(place.after + 1n, place.ids[0] as bigint);
+  const to = within(place.ids.at(-1) as bigint, place.before - 1n);
+  const both: Question = { axis: 'id', purpose: 'witness', from, to, after: from - 1n, before: to + 1n, since: null };
+  const narrow = await ask(deps, task, both);
+  const wide = await ask(deps, task, { ...both, before: null, to: null });
+  const hidden = [...new Set([...narrow.hidden, ...wide.hidden])];
+  const shown = new Set(narrow.shown);
+  // Too many at once are a page that was cut off, or a source that deletes: the next recheck tells.
+  const lacking = narrow.isPage ? place.ids.filter((id) => !shown.has(id)).slice(0, 3) : [];
+  const leftOut: bigint[] = [];
+  for (const id of shown.size * 2 < (learned?.capacity.count ?? 0) ? lacking : []) {
+    const alone = await ask(deps, task, aloneQuestion(id));
+    if (alone.shown.includes(id)) leftOut.push(id);
+  }
+  if (hidden.length > 0) {
+    await store.endCertificates(
+      advertiserId,
+      hidden,
+      `a random audit found application ${hidden[0]}, which the proof did not show`,
+    );
+  } else if (leftOut.length > 0) {
+    await store.endCertificates(
+      advertiserId,
+      leftOut,
+      `a random audit was answered without application ${leftOut[0]}, which is there`,
+    );
+  }
+  return { requests: 2 + lacking.length, contradictions: hidden.length + leftOut.length };
+}
+
+interface Asked {
+  readonly isPage: boolean;
+  readonly shown: readonly bigint[];
+  /** Ids that are covered by a certificate, were submitted before it and are not stored. */
+  readonly hidden: readonly bigint[];
+}
+
+async function ask(deps: SweepDeps, task: Duty, question: Question): Promise<Asked> {
+  const { store } = deps;
+  const request = {
+    ...task,
+    purpose: 'witness',
+    plan: { from: question.from ?? 1n, to: question.to, rigor: 'poll' },
+    parallel: 1,
+    isNew: true,
+  } as const;
+  const run = await loadRun(store, request, task.advertiser);
+  const ticket = await store.takeTicket();
+  const heard: Heard = await hear(deps.source, question, task.lane.signal);
+  if (heard.kind !== 'page') return { isPage: false, shown: [], hidden: [] };
+  const advertiser: Advertiser = await recogniseAdvertiser(store, task.advertiser, heard.page);
+  const submitted = heard.page.applications.map(({ id, submittedAt }) => ({ id, submittedAt }));
+  const hidden = await store.findUncovered(advertiser.advertiserId, submitted);
+  await commitLanding(store, request, advertiser, run, { question, ticket, heard }, outside(run));
+  return { isPage: true, shown: heard.page.ids, hidden };
+}
