@@ -1,0 +1,68 @@
+// Which statements of two clients may change places without a difference. Two schedules that differ only in the order of such statements
+// end in the same state, so one of them is enough. Every statement runs under READ COMMITTED, so
+//
+// - a plain read depends on what another client commits in the tables that it names, and on nothing that is not committed;
+// - a write, or a read that locks, depends on writes and locks of others in the same tables (they may wait for each other), and on
+//   what is committed in the tables that it names;
+// - COMMIT and ROLLBACK free what the transaction wrote and locked.
+//
+// Tables are told apart by their names in the text, rows are not. Tables that a foreign key joins count as one another's. What is not
+// understood depends on everything.
+
+/** What a step reads and writes (or locks): names of tables, 'advisory', 'objects'. '*' is everything. */
+export interface Footprint {
+  readonly reads: ReadonlySet<string>;
+  readonly writes: ReadonlySet<string>;
+  /** Others see what it writes at once, or are freed by it. */
+  readonly isVisible: boolean;
+}
+
+/** Tables and the tables that a foreign key joins them with. */
+export type Neighbours = ReadonlyMap<string, readonly string[]>;
+
+const everything: ReadonlySet<string> = new Set(['*']);
+const nothing: ReadonlySet<string> = new Set();
+
+/** The footprint of something that is no statement. */
+export const onEverything: Footprint = { reads: everything, writes: everything, isVisible: true };
+export const onObjects: Footprint = { reads: new Set(['objects']), writes: new Set(['objects']), isVisible: true };
+
+const isLocking = /\bFOR (NO KEY )?UPDATE\b|\bFOR (KEY )?SHARE\b/;
+
+/** Reads the footprint of a statement. `open` collects what the client's open transaction has written. */
+export function toFootprint(sql: string, isAlone: boolean, open: Set<string>, neighbours: Neighbours): Footprint {
+  if (/^\s*(COMMIT|ROLLBACK)\b/.test(sql)) {
+    const writes = new Set(open);
+    open.clear();
+    return { reads: nothing, writes, isVisible: true };
+  }
+  const writes = new Set<string>();
+  const reads = new Set<string>();
+  for (const [, name = ''] of sql.matchAll(/\bintake\.(\w+)/g)) reads.add(neighbours.has(name) ? name : '*');
+  if (/pg_advisory/.test(sql)) writes.add('advisory');
+  if (/\bnextval\(/.test(sql)) writes.add('sequences');
+  for (const [, name = ''] of sql.matchAll(/\b(?:INTO|UPDATE|FROM|COPY)\s+intake\.(\w+)/g)) {
+    const isWritten = new RegExp(`\\b(INSERT INTO|UPDATE|DELETE FROM|COPY)\\s+intake\\.${name}\\b`).test(sql);
+    if (isWritten) for (const one of [name, ...(neighbours.get(name) ?? ['*'])]) writes.add(one);
+  }
+  if (isLocking.test(sql)) for (const name of reads) writes.add(name);
+  if (reads.size + writes.size === 0 && !/^\s*BEGIN\b|^\s*SELECT pg_notify\(/.test(sql)) return onEverything;
+  if (!isAlone) for (const name of writes) open.add(name);
+  return { reads, writes, isVisible: isAlone };
+}
+
+function meets(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
+  if (one.size === 0 || other.size === 0) return false;
+  if (one.has('*') || other.has('*')) return true;
+  for (const name of one) if (other.has(name)) return true;
+  return false;
+}
+
+/** True where the order of the two may matter. */
+export function areDependent(one: Footprint, other: Footprint): boolean {
+  return (
+    meets(one.writes, other.writes) ||
+    (one.isVisible && meets(one.writes, other.reads)) ||
+    (other.isVisible && meets(other.writes, one.reads))
+  );
+}

@@ -1,0 +1,300 @@
+// A proxy in front of Postgres that lets statements through one at a time. Every client of a schedule connects through it, under an
+// application_name of its own, so the product's pool, transactions and pipelined statements run as they are. A statement waits here
+// until it is released. Statements can be rewritten on the way: a guard is taken out, or the time is moved.
+import { createServer, connect as dial, type Server, type Socket } from 'node:net';
+import { createSplitter, type Message, readSql, readStartup, toQuery, withCode, withSql } from './wire.ts';
+
+/** A statement (or something else that a client does, such as a put of an object) that waits to be released. */
+export interface Step {
+  readonly text: string;
+  /** What is sent to the server; equal to `text` unless it was rewritten. */
+  sent: string;
+  /** Null for what is no statement. */
+  readonly connection: Connection | null;
+  /** True where the statement is a transaction of its own. */
+  isAlone: boolean;
+  /** Set when the answer is there. */
+  isAnswered: boolean;
+  readonly release: () => void;
+}
+
+/** A client's connection, as the proxy sees it. */
+export interface Connection {
+  readonly pid: number;
+  /** I: no transaction is open. T: one is. E: one has failed. */
+  readonly status: string;
+}
+
+/** What a client does, as far as it can be seen from outside. */
+export interface Traffic {
+  /** In the order in which they came. */
+  readonly waiting: Step[];
+  /** Released, and not answered yet. */
+  pending: Step | null;
+  /** A dead client reaches nothing any more. */
+  isDead: boolean;
+  /** Another one after each death. */
+  life: object;
+  /** Called whenever one of these changes. */
+  onChange: () => void;
+}
+
+export interface Gate extends AsyncDisposable {
+  /** The URL of the database for the client of this name. */
+  toUrl(name: string): string;
+  traffic(name: string): Traffic;
+  /** Connections of a client. */
+  connections(name: string): Connection[];
+  /** Closes the connections of a client once the server has ended their sessions. */
+  cut(name: string): Promise<void>;
+  /** The next answer of this session with SQLSTATE 57014 says 40P01: the explorer ends deadlocks itself. */
+  nameDeadlock(pid: number): void;
+  /** How every statement is changed on its way. */
+  rewrite: (sql: string) => string;
+  /** How far the time of the database has been moved, in milliseconds. */
+  clockMs: number;
+  /** A write outside a transaction is carried out in one step and committed in the next. */
+  commitsApart: boolean;
+}
+
+/** Opens the proxy in front of the database at this URL. `terminate` ends a session of the server. */
+export async function openGate(url: string, terminate: (pid: number) => Promise<void>): Promise<Gate> {
+  const target = new URL(url);
+  const clients = new Map<string, Traffic>();
+  const links = new Set<Link>();
+  const sockets = new Set<Socket>();
+  const deadlocked = new Set<number>();
+
+  const traffic = (name: string): Traffic => {
+    const known = clients.get(name);
+    if (known) return known;
+    const made: Traffic = { waiting: [], pending: null, isDead: false, life: {}, onChange: () => {} };
+    clients.set(name, made);
+    return made;
+  };
+
+  const gate: Gate = {
+    toUrl(name) {
+      const own = new URL(url);
+      own.hostname = '127.0.0.1';
+      own.port = String((server.address() as { port: number }).port);
+      own.searchParams.set('application_name', name);
+      return own.href;
+    },
+    traffic,
+    connections: (name) => [...links].filter((link) => link.name === name),
+    async cut(name) {
+      const own = [...links].filter((link) => link.name === name);
+      await Promise.all(
+        own.map(async (link) => {
+          // The server's own end is waited for: it closes the socket when the transaction is rolled back and its locks are free.
+          link.isCut = true;
+          await terminate(link.pid);
+          await link.closed;
+        }),
+      );
+    },
+    nameDeadlock: (pid) => void deadlocked.add(pid),
+    rewrite: (sql) => sql,
+    clockMs: 0,
+    commitsApart: false,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+
+  function accept(front: Socket): void {
+    const back = dial(Number(target.port || 5432), target.hostname);
+    for (const socket of [front, back]) {
+      sockets.add(socket);
+      socket.setNoDelay(true);
+      socket.on('error', () => {});
+      socket.on('close', () => sockets.delete(socket));
+    }
+    const link = new Link(front, back, gate, deadlocked);
+    back.on('close', () => {
+      links.delete(link);
+      link.drop();
+      front.destroy();
+    });
+    front.on('close', () => !link.isCut && back.destroy());
+    const split = createSplitter(true);
+    front.on('data', (chunk) => {
+      for (const message of split(chunk)) {
+        if (message.type === '') {
+          link.name = readStartup(message).get('application_name') ?? '';
+          if (traffic(link.name).isDead) {
+            front.destroy();
+            return;
+          }
+          links.add(link);
+        }
+        link.take(message);
+      }
+    });
+  }
+
+  const server: Server = createServer(accept);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return gate;
+}
+
+const isWrite = /\b(INSERT INTO|UPDATE|DELETE FROM)\b/;
+
+/** The two sockets of one connection. */
+class Link implements Connection {
+  name = '';
+  isCut: boolean = false;
+  pid = 0;
+  status = '';
+  readonly closed: Promise<void>;
+  readonly #back: Socket;
+  readonly #gate: Gate;
+  /** Messages of a statement that is not whole yet. */
+  #parts: Message[] = [];
+  #running: Step | null = null;
+  /** A statement that is committed apart, and what the client has not been told yet. */
+  #apart: { phase: 'begin' | 'work' | 'end'; readonly work: Buffer; readonly held: Buffer[] } | null = null;
+  /** How far the time was moved when the open transaction began. */
+  #begunAt = 0;
+
+  constructor(front: Socket, back: Socket, gate: Gate, deadlocked: Set<number>) {
+    this.#back = back;
+    this.#gate = gate;
+    this.closed = new Promise((resolve) => back.once('close', () => resolve()));
+    const split = createSplitter(false);
+    back.on('data', (chunk) => {
+      for (const message of split(chunk)) {
+        if (message.type === 'K') this.pid = message.bytes.readInt32BE(5);
+        const isNamed = message.type === 'E' && deadlocked.delete(this.pid);
+        this.#pass(isNamed ? withCode(message, '57014', '40P01') : message, front);
+      }
+    });
+  }
+
+  /** A message of the server. */
+  #pass(message: Message, front: Socket): void {
+    const status = message.type === 'Z' ? String.fromCharCode(message.bytes[5] ?? 0) : null;
+    const apart = this.#apart;
+    if (apart === null) {
+      front.write(message.bytes);
+      if (status !== null) this.#answer(status);
+      return;
+    }
+    if (apart.phase === 'work') apart.held.push(message.bytes);
+    if (status === null) return;
+    if (apart.phase === 'begin') {
+      apart.phase = 'work';
+      this.#back.write(apart.work);
+    } else if (apart.phase === 'work') {
+      apart.phase = 'end';
+      this.#answer(status);
+      this.#offerEnd(status === 'E' ? 'ROLLBACK' : 'COMMIT');
+    } else {
+      this.#apart = null;
+      // The client has seen no transaction: what it reads last is that none is open.
+      apart.held.pop();
+      for (const bytes of [...apart.held, message.bytes]) front.write(bytes);
+      this.#answer(status);
+    }
+  }
+
+  /** The end of a statement that is committed apart is the next step of its client. */
+  #offerEnd(text: string): void {
+    const traffic = this.#gate.traffic(this.name);
+    const step: Step = {
+      ...{ text, sent: text, connection: this, isAlone: false, isAnswered: false },
+      release: () => {
+        traffic.waiting.splice(traffic.waiting.indexOf(step), 1);
+        traffic.pending = step;
+        this.#running = step;
+        this.#back.write(toQuery(text).bytes);
+      },
+    };
+    traffic.waiting.unshift(step);
+    traffic.onChange();
+  }
+
+  /** A message of the client. Until the server has let it in, it goes straight on. */
+  take(message: Message): void {
+    if (this.status === '' || message.type === 'X') {
+      this.#back.write(message.bytes);
+      return;
+    }
+    this.#parts.push(message);
+    if (this.#isWhole(message.type)) this.#offer();
+  }
+
+  /** A statement ends with Sync, a simple query with itself, a COPY with the end of the rows of its last table. */
+  #isWhole(type: string): boolean {
+    if (type === 'S' || type === 'f') return true;
+    const [first] = this.#parts;
+    if (first?.type !== 'Q') return false;
+    const tables = readSql(first)?.match(/\bCOPY \S+[^;]* FROM STDIN/g)?.length ?? 0;
+    return this.#parts.filter((part) => part.type === 'c').length === tables;
+  }
+
+  #offer(): void {
+    const parts = this.#parts;
+    this.#parts = [];
+    const text = parts.map(readSql).find((sql) => sql !== null) ?? '';
+    const traffic = this.#gate.traffic(this.name);
+    const step: Step = {
+      text,
+      sent: text,
+      connection: this,
+      isAlone: false,
+      isAnswered: false,
+      release: () => {
+        traffic.waiting.splice(traffic.waiting.indexOf(step), 1);
+        traffic.pending = step;
+        this.#running = step;
+        step.isAlone = this.status === 'I' && !text.startsWith('BEGIN');
+        if (this.status === 'I') this.#begunAt = this.#gate.clockMs;
+        step.sent = this.#gate.rewrite(text);
+        const moved = this.#withTime(step.sent);
+        const work = Buffer.concat(
+          parts.map((part) => (moved !== text && readSql(part) === text ? withSql(part, moved) : part).bytes),
+        );
+        if (step.isAlone && this.#gate.commitsApart && isWrite.test(text)) {
+          step.isAlone = false;
+          this.#apart = { phase: 'begin', work, held: [] };
+          this.#back.write(toQuery('BEGIN').bytes);
+        } else this.#back.write(work);
+      },
+    };
+    traffic.waiting.push(step);
+    traffic.onChange();
+  }
+
+  /** The connection is gone, and with it what waits to be sent over it. */
+  drop(): void {
+    const traffic = this.#gate.traffic(this.name);
+    if (traffic.pending?.connection === this) traffic.pending = null;
+    for (const step of traffic.waiting.filter((one) => one.connection === this)) {
+      traffic.waiting.splice(traffic.waiting.indexOf(step), 1);
+    }
+    traffic.onChange();
+  }
+
+  /** now() is the time at which the transaction began. */
+  #withTime(sql: string): string {
+    const { clockMs } = this.#gate;
+    if (clockMs === 0) return sql;
+    return sql
+      .replaceAll('clock_timestamp()', `(clock_timestamp() + interval '${clockMs} milliseconds')`)
+      .replaceAll(/\bnow\(\)/g, `(now() + interval '${this.#begunAt} milliseconds')`);
+  }
+
+  #answer(status: string): void {
+    this.status = status;
+    const step = this.#running;
+    if (step === null) return;
+    this.#running = null;
+    step.isAnswered = true;
+    const traffic = this.#gate.traffic(this.name);
+    if (traffic.pending === step) traffic.pending = null;
+    traffic.onChange();
+  }
+}

@@ -1,0 +1,247 @@
+// Every guard that exists for concurrency, and a scenario that breaks when it is taken out. A guard is taken out of the statements on
+// their way to the server: what is found there is what the product would do without it.
+import { type Bounds, type Explored, explore, fromText, play, type Scenario } from './explorer.ts';
+import { type ScenarioName, scenarios } from './scenarios/all.ts';
+import { Unplayable } from './schedule.ts';
+import type { Stage } from './stage.ts';
+
+export interface Guard {
+  readonly name: string;
+  /** The module of src/store that has it. */
+  readonly from: string;
+  readonly scenario: ScenarioName;
+  /** What is replaced in the statements, and by what. */
+  readonly out: RegExp;
+  readonly by: string;
+  /** Its absence shows among the first schedules, so it is part of `npm test`. */
+  readonly isQuick: boolean;
+  /** The beginning of a schedule that shows its absence, where a search for one takes minutes. It is searched for when this one shows nothing. */
+  readonly at?: string;
+}
+
+const guard = (name: string, from: string, scenario: ScenarioName, out: RegExp, by = ''): Guard => ({
+  ...{ name, from, scenario, out, by, isQuick: false },
+});
+const known = (at: string, one: Guard): Guard => ({ ...one, at });
+const quick = (...of: Parameters<typeof guard>): Guard => ({ ...guard(...of), isQuick: true });
+
+export const guards: readonly Guard[] = [
+  quick('FOR SHARE of the fence', 'leases', 'two-writers', /(?<=AND owner = \$4) FOR SHARE/),
+  guard(
+    'epoch in the fence',
+    'leases',
+    'same-owner',
+    /AND epoch = \$3 (?=AND owner = \$4 FOR SHARE)/,
+    'AND $3::bigint > 0 ',
+  ),
+  guard('owner in the fence', 'leases', 'epoch-twice', /AND owner = \$4(?= FOR SHARE)/, "AND $4::text <> ''"),
+  known(
+    'beat1.a12.time1.b1',
+    guard('SKIP LOCKED of a claim of a lane', 'leases', 'heartbeat', /(?<=FOR UPDATE OF l) SKIP LOCKED/),
+  ),
+  guard('SKIP LOCKED of a heartbeat', 'leases', 'heartbeat', /(?<=owner = \$5 FOR UPDATE) SKIP LOCKED/),
+  guard('ON CONFLICT of a new lease', 'leases', 'maintenance', /ON CONFLICT \(name, lane\) DO NOTHING/),
+  guard('the rest after a task', 'leases', 'maintenance', /\(l\.done_at IS NULL OR.*'1 minute'\)/, 'true'),
+  known(
+    'source1.a25.source1.b10.a1.b21',
+    guard(
+      'the lock of the lanes',
+      'leases',
+      'two-lanes',
+      /SELECT pg_advisory_xact_lock(_shared)?\(1, [^;]+/,
+      'SELECT 1',
+    ),
+  ),
+  known(
+    'source1.b4.source1.a11',
+    guard(
+      'the readings of the other lane',
+      'changes',
+      'two-lanes',
+      /(?<=SELECT 1 FROM intake\.readings r\s+WHERE) /,
+      ' false AND ',
+    ),
+  ),
+  guard('the number of the last change', 'changes', 'one-lane', /observed_seq > \$3 OR/, 'false OR'),
+  known(
+    'delete1.fetch12.delete14.delete!',
+    guard('the token of a delete', 'blobs', 'orphan', /delete_token IS NOT NULL AS deleting/, 'false AS deleting'),
+  ),
+  guard(
+    'the lock of the application of a completed file',
+    'settling',
+    'ready',
+    /(?<=ORDER BY application_id) FOR NO KEY UPDATE(?=\s+\)\s+DELETE FROM intake\.downloads)/,
+  ),
+  guard(
+    'ON CONFLICT of a stored blob',
+    'settling',
+    'ready-equal',
+    /ON CONFLICT \(advertiser_id, sha256\) DO UPDATE SET\s+state = CASE WHEN b\.state = 'condemned'.*delete_until = NULL/s,
+    '',
+  ),
+  guard(
+    'the token of a completed download',
+    'settling',
+    'replaced',
+    /AND d\.lease_token = ended\.token/,
+    'AND ended.token IS NOT NULL',
+  ),
+  guard(
+    'SKIP LOCKED of a claim of downloads',
+    'downloads',
+    'batch',
+    /(?<=\(SELECT size FROM share\) FOR UPDATE) SKIP LOCKED/,
+  ),
+  guard('SKIP LOCKED of the heartbeat of downloads', 'downloads', 'batch', /(?<=FOR UPDATE OF d) SKIP LOCKED/),
+  guard(
+    'a claim is taken back when its file changes',
+    'changes',
+    'replaced',
+    /UPDATE intake\.downloads d SET lease_token = NULL/,
+    'UPDATE intake.downloads d SET lease_token = d.lease_token',
+  ),
+  guard(
+    'condemned bytes are known when they come again',
+    'settling',
+    'infected',
+    /state = CASE WHEN b\.state = 'condemned' THEN b\.state ELSE 'stored' END/,
+    "state = 'stored'",
+  ),
+  guard(
+    'an erased application stays so',
+    'changes',
+    'erase-page',
+    /erased_at IS NOT NULL AS erased/,
+    'false AS erased',
+  ),
+  guard(
+    'the lock of the lanes, for an erasure',
+    'leases',
+    'erase-quarantine',
+    /SELECT pg_advisory_xact_lock(_shared)?\(1, [^;]+/,
+    'SELECT 1',
+  ),
+  guard('tombstones of elements', 'tombstones', 'erase-quarantine', /(?<=JOIN intake\.erasures e ON) /, ' false AND '),
+  guard(
+    'a profile is kept only if nobody erased its person',
+    'prefills',
+    'erase-prefill',
+    /AND NOT EXISTS \(\s+SELECT 1 FROM intake\.erasure_jobs j\s+WHERE/,
+    '$& false AND',
+  ),
+  guard(
+    'the lock of the lanes, for a profile',
+    'leases',
+    'erase-prefill',
+    /SELECT pg_advisory_xact_lock(_shared)?\(1, [^;]+/,
+    'SELECT 1',
+  ),
+  guard(
+    'a profile is redeemed once',
+    'prefills',
+    'erase-prefill',
+    /AND outcome = 'prefilled' (?=AND coalesce\(expires_at)/,
+    '',
+  ),
+  known(
+    'c4.b3.a4.reader3',
+    quick('the lock of the events', 'events', 'events', /pg_advisory_xact_lock\(2, [^)]+\)\)/, '1'),
+  ),
+  guard(
+    'a slot begins where the last one ends',
+    'paces',
+    'slots',
+    /WHEN p\.next_at BETWEEN/,
+    'WHEN false AND p.next_at BETWEEN',
+  ),
+  quick('a longer Retry-After stays', 'advertisers', 'slots', /AND NOT coalesce\(.*, false\)/s, ''),
+  known(
+    'fetch3.delete6.page1',
+    guard(
+      'claims that announced freed bytes are taken back',
+      'downloads',
+      'infected',
+      /(?<=AND sha256 = ANY \(\$2::text\[\]\) AND lease_token IS NOT NULL)/,
+      ' AND false',
+    ),
+  ),
+  known(
+    'fetch3.page23.delete1',
+    guard(
+      'a condemned blob that came again is deleted again',
+      'settling',
+      'flagged',
+      /emptied_at = CASE WHEN b\.state <> 'condemned' THEN b\.emptied_at END, delete_token = NULL, delete_until = NULL/,
+      'emptied_at = b.emptied_at',
+    ),
+  ),
+  known(
+    'delete1.time1.fetch12.delete1',
+    guard(
+      'the confirmation asks for its token',
+      'deletions',
+      'orphan-late',
+      /WHERE b\.delete_token = \$3/,
+      'WHERE $3::uuid IS NOT NULL',
+    ),
+  ),
+  known(
+    'page11.run1',
+    guard(
+      'applications are locked before a lost claim condemns its bytes',
+      'condemned',
+      'lifted',
+      /SELECT 1 FROM intake\.applications WHERE advertiser_id = \$1 AND application_id = \$2 FOR NO KEY UPDATE/,
+      'SELECT $1::bigint, $2::bigint',
+    ),
+  ),
+  known(
+    'b100.a1',
+    guard('the lock of migrations', 'migrations', 'migrations', /SELECT pg_advisory_lock\(\$1\)/, 'SELECT $1::bigint'),
+  ),
+];
+
+/** Looks for a schedule that breaks without the guard: the one that is known, then all. */
+export async function exploreWithout(
+  stage: Stage,
+  guard: Guard,
+  bounds: Bounds,
+): Promise<Explored & { readonly taken: number }> {
+  const scenario = scenarios[guard.scenario](stage);
+  const without = takeOut(guard);
+  stage.gate.rewrite = without.rewrite;
+  try {
+    const found = guard.at === undefined ? null : await replay(stage, scenario, guard.at);
+    if (found) return { ...found, taken: without.count };
+    return { ...(await explore(stage, scenario, bounds)), taken: without.count };
+  } finally {
+    stage.gate.rewrite = (sql) => sql;
+  }
+}
+
+/** Plays one schedule; null where it cannot be played any more, or breaks nothing. */
+async function replay(stage: Stage, scenario: Scenario, at: string): Promise<Explored | null> {
+  const startedAt = performance.now();
+  const played = await play(stage, scenario, fromText(at)).catch((error: unknown) => {
+    if (!(error instanceof Unplayable)) throw error;
+    return null;
+  });
+  if (!played?.error) return null;
+  const choices = played.outcome.decisions.map(({ chosen }) => chosen);
+  const found = { number: 1, choices, outcome: played.outcome, error: played.error };
+  return { found, schedules: [1], isComplete: false, deadlocks: 0, diverged: 0, ms: performance.now() - startedAt };
+}
+
+/** A rewriting that takes the guard out, and how often it did. */
+export function takeOut({ out, by }: Guard): { readonly rewrite: (sql: string) => string; count: number } {
+  const taken = {
+    count: 0,
+    rewrite(sql: string): string {
+      const without = sql.replace(out, by);
+      if (without !== sql) taken.count++;
+      return without;
+    },
+  };
+  return taken;
+}

@@ -1,0 +1,204 @@
+// Inside one process: the parts that interleave promises, under every order that fast-check's scheduler tries. A failing order is
+// printed with the seed that plays it again.
+import { setImmediate as turn } from 'node:timers/promises';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Source } from '../../src/source/client.ts';
+import { createBatch } from '../../src/store/batch.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import type { Claim } from '../../src/store/downloads.ts';
+import { createGathering } from '../../src/store/gathering.ts';
+import { createDesks, type DutyName } from '../../src/sync/desks.ts';
+import { createFlights } from '../../src/sync/flights.ts';
+import { test as onDatabase } from '../support/test-database.ts';
+
+const runs = { numRuns: 200 };
+
+/** A batch is gathered for a turn of the event loop, so a turn lies between any two steps. */
+const act = async (step: () => Promise<unknown>) => {
+  await step();
+  await turn();
+};
+
+describe('coalesced calls', () => {
+  test('of one group run one after the other, each call gets its own answer, and a failure costs its batch alone', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.scheduler(),
+        fc.array(fc.record({ group: fc.nat(1), fails: fc.boolean() }), { minLength: 1, maxLength: 12 }),
+        async (s, calls) => {
+          const running = new Map<number, number>();
+          const call = createGathering<number, string>(
+            (at) => calls[at]?.group,
+            async (batch) => {
+              const group = calls[batch[0] ?? 0]?.group ?? 0;
+              expect(running.get(group) ?? 0).toBe(0);
+              running.set(group, 1);
+              await s.schedule(Promise.resolve(), `batch of group ${group}`);
+              running.set(group, 0);
+              return batch.map((at) =>
+                calls[at]?.fails
+                  ? { status: 'rejected', reason: `no ${at}` }
+                  : { status: 'fulfilled', value: `yes ${at}` },
+              );
+            },
+          );
+          const answers = calls.map((_, at) =>
+            s.schedule(Promise.resolve(), `call ${at}`).then(() => call(at).catch((reason: unknown) => String(reason))),
+          );
+          await s.waitFor(Promise.all(answers));
+          expect(await Promise.all(answers)).toEqual(calls.map(({ fails }, at) => `${fails ? 'no' : 'yes'} ${at}`));
+        },
+      ),
+      runs,
+    );
+  });
+
+  test('of a batch get the answers of their own items, whatever comes while one runs', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.scheduler({ act }),
+        fc.array(fc.boolean(), { minLength: 1, maxLength: 12 }),
+        async (s, fails) => {
+          let isRunning = false;
+          const call = createBatch<number, string>(async (items) => {
+            expect(isRunning).toBe(false);
+            isRunning = true;
+            await s.schedule(Promise.resolve(), 'statement');
+            isRunning = false;
+            if (items.some((at) => fails[at])) throw new Error('no database');
+            return items.map((at) => `yes ${at}`);
+          }, 3);
+          const answers = fails.map((_, at) =>
+            s.schedule(Promise.resolve(), `call ${at}`).then(() => call(at).catch((error: Error) => error.message)),
+          );
+          await s.waitFor(Promise.all(answers));
+          for (const [at, answer] of (await Promise.all(answers)).entries()) {
+            expect(answer === `yes ${at}` || answer === 'no database').toBe(true);
+            if (fails[at]) expect(answer).toBe('no database');
+          }
+        },
+      ),
+      runs,
+    );
+  });
+});
+
+test('downloads in flight never exceed their limits, and none is forgotten', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.scheduler(),
+      fc.integer({ min: 1, max: 3 }),
+      fc.integer({ min: 1, max: 12 }),
+      async (s, concurrency, count) => {
+        const flights = createFlights(concurrency);
+        const stages = { fetching: 0, holding: 0, landed: 0 };
+        const work = async () => {
+          for (let at = 0; at < count; at++) {
+            while (flights.isBusy()) await flights.move();
+            const claim: Claim = {
+              advertiserId: 1n,
+              applicationId: BigInt(at),
+              kind: 'resume',
+              token: '',
+              attempts: 1,
+              lapses: 0,
+            };
+            flights.start(claim, async ({ onFetched, onStored }) => {
+              expect(++stages.fetching).toBeLessThanOrEqual(concurrency);
+              expect(++stages.holding).toBeLessThanOrEqual(2 * concurrency);
+              await s.schedule(Promise.resolve(), `fetch ${at}`);
+              stages.fetching--;
+              onFetched();
+              await s.schedule(Promise.resolve(), `store ${at}`);
+              stages.holding--;
+              onStored();
+              await s.schedule(Promise.resolve(), `complete ${at}`);
+              stages.landed++;
+            });
+          }
+          await flights.landAll();
+        };
+        await s.waitFor(work());
+        expect([stages.landed, flights.size, flights.isBusy()]).toEqual([count, 0, false]);
+      },
+    ),
+    runs,
+  );
+});
+
+test('every task of every account runs, one at a time for an account, few long ones at once', async () => {
+  const names: readonly DutyName[] = ['poll', 'round', 'witness', 'everything'];
+  await fc.assert(
+    fc.asyncProperty(
+      fc.scheduler(),
+      fc.array(fc.tuple(fc.nat(2), fc.constantFrom(...names)), { minLength: 1, maxLength: 12 }),
+      async (s, demands) => {
+        const accounts = ['a', 'b', 'c'].map((name) => ({
+          name,
+          advertiserId: null,
+          source: {} as Source,
+          watch: () => {},
+        }));
+        const running: string[] = [];
+        const done = new Set<string>();
+        const desks = createDesks({
+          ...{ accounts, atOnce: 2, longAtOnce: 1, signal: new AbortController().signal },
+          async work({ account }, duty) {
+            expect(running.some((one) => one.startsWith(account.name))).toBe(false);
+            running.push(`${account.name} ${duty}`);
+            expect(running.length).toBeLessThanOrEqual(2);
+            expect(running.filter((one) => !one.endsWith('poll')).length).toBeLessThanOrEqual(1);
+            await s.schedule(Promise.resolve(), `${account.name} ${duty}`);
+            running.splice(running.indexOf(`${account.name} ${duty}`), 1);
+            done.add(`${account.name} ${duty}`);
+          },
+        });
+        const asked = demands.map(([at, duty]) =>
+          s.schedule(Promise.resolve(), `demand ${at} ${duty}`).then(() => {
+            const desk = desks.all[at];
+            if (desk) desks.demandOf(desk, duty);
+          }),
+        );
+        await s.waitFor(Promise.all(asked).then(() => desks.whenEmpty()));
+        expect(done).toEqual(new Set(demands.map(([at, duty]) => `${'abc'[at]} ${duty}`)));
+      },
+    ),
+    runs,
+  );
+});
+
+onDatabase(
+  'statements sent at once in one transaction run in the order asked; one that fails takes all back',
+  async ({ database }) => {
+    await using db = openDatabase({ url: database.url, role: 'pipeline', connections: 2 });
+    await db.query(`CREATE TABLE public.steps (run int, at int)`);
+    let nextRun = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.scheduler(), fc.array(fc.boolean(), { minLength: 1, maxLength: 6 }), async (s, waits) => {
+        const run = ++nextRun;
+        const fails = run % 3 === 0;
+        const work = db.transaction(async (tx) => {
+          const sent: Promise<unknown>[] = [];
+          for (const [at, isWaited] of waits.entries()) {
+            const isBad = fails && at === waits.length - 1;
+            sent.push(tx.query(isBad ? 'SELECT 1 / 0' : `INSERT INTO public.steps VALUES (${run}, ${at})`));
+            if (isWaited) await s.schedule(Promise.resolve(), `statement ${at}`);
+          }
+          await Promise.all(sent);
+        });
+        const end = await s.waitFor(
+          work.then(
+            () => 'kept',
+            () => 'undone',
+          ),
+        );
+        expect(end).toBe(fails ? 'undone' : 'kept');
+        // On the same connections, right behind it: no statement of the transaction comes later.
+        const rows = await db.query<{ at: number }>(`SELECT at FROM public.steps WHERE run = $1 ORDER BY ctid`, [run]);
+        expect(rows.map(({ at }) => at)).toEqual(fails ? [] : waits.map((_, at) => at));
+      }),
+      { numRuns: 40 },
+    );
+  },
+);

@@ -1,0 +1,84 @@
+// Explores every scenario, and every guard taken out: `npm run interleave`.
+//   --scenario NAME   only this one (may be repeated)      --preemptions N   2 unless told otherwise
+//   --most N          so many schedules of each at most    --guards          only the guards
+//   --scenarios       only the scenarios                   --guard TEXT      only the guards whose names have this text
+//   --replay SCHEDULE one schedule of one scenario, statement by statement
+import { parseArgs } from 'node:util';
+import { migrate } from '../../src/store/migrations.ts';
+import { openTestRun, toDatabaseUrl } from '../support/test-run.ts';
+import { openTestServer } from '../support/test-server.ts';
+import { describe, type Explored, explore, fromText, play, toText } from './explorer.ts';
+import { exploreWithout, guards, takeOut } from './guards.ts';
+import { type ScenarioName, scenarioNames, scenarios } from './scenarios/all.ts';
+import { openStage } from './stage.ts';
+
+const { values } = parseArgs({
+  options: {
+    scenario: { type: 'string', multiple: true },
+    preemptions: { type: 'string', default: '2' },
+    most: { type: 'string' },
+    guards: { type: 'boolean', default: false },
+    scenarios: { type: 'boolean', default: false },
+    guard: { type: 'string' },
+    replay: { type: 'string' },
+  },
+});
+
+const chosen = scenarioNames.filter((name) => values.scenario?.includes(name) ?? true);
+const unknown = values.scenario?.filter((name) => !scenarioNames.includes(name as ScenarioName)) ?? [];
+if (unknown.length > 0) throw new Error(`There is no scenario ${unknown.join()}; there are ${scenarioNames.join()}.`);
+const bounds = {
+  preemptions: Number(values.preemptions),
+  ...(values.most !== undefined && { most: Number(values.most) }),
+};
+
+await using server = await openTestServer({
+  ...{ testDatabaseUrl: process.env.TEST_DATABASE_URL, dockerHost: process.env.DOCKER_HOST },
+  ...{ root: new URL('../..', import.meta.url).pathname, say: (line) => console.error(line) },
+});
+await using run = await openTestRun(server.url, migrate);
+await using stage = await openStage(toDatabaseUrl(server.url, run.template.name));
+let isRed = false;
+
+function toCounts({ schedules, isComplete, deadlocks, diverged, ms }: Explored): string {
+  const counts = `${schedules.join(' + ')} schedules${isComplete ? '' : ' (not all)'}, ${Math.round(ms / 100) / 10} s`;
+  const more = [
+    ...(deadlocks > 0 ? [`${deadlocks} deadlocks, each tried again`] : []),
+    ...(diverged > 0 ? [`${diverged} left out`] : []),
+  ];
+  return [counts, ...more].join(', ');
+}
+
+if (values.replay !== undefined) {
+  const [name] = chosen;
+  if (chosen.length !== 1 || !name) throw new Error('--replay needs one --scenario.');
+  const scenario = scenarios[name](stage);
+  const [without] = values.guard === undefined ? [] : guards.filter((one) => one.name.includes(values.guard ?? ''));
+  if (without) stage.gate.rewrite = takeOut(without).rewrite;
+  const choices = fromText(values.replay);
+  const { outcome, error } = await play(stage, scenario, choices);
+  const made = outcome.decisions.map((decision) => decision.chosen);
+  isRed = error !== null;
+  console.log(describe(scenario, { number: 1, choices: made, outcome, error: error ?? new Error('kept') }));
+} else {
+  if (!values.guards && values.guard === undefined) {
+    for (const name of chosen) {
+      const scenario = scenarios[name](stage);
+      const explored = await explore(stage, scenario, bounds);
+      console.log(`${explored.found ? 'BROKEN' : 'kept  '} ${name}: ${toCounts(explored)}`);
+      if (explored.found) console.log(describe(scenario, explored.found));
+      isRed ||= explored.found !== null;
+    }
+  }
+  for (const one of values.scenarios ? [] : guards) {
+    if (!chosen.includes(one.scenario) || !one.name.includes(values.guard ?? '')) continue;
+    const explored = await exploreWithout(stage, one, bounds);
+    const { found } = explored;
+    const verdict = found ? `found: ${found.error.message.split('\n')[0]} [${toText(found.choices)}]` : 'NOT FOUND';
+    console.log(`${one.from}: without ${one.name}: ${verdict}, ${toCounts(explored)}`);
+    if (explored.taken === 0) console.log('  No statement had this guard.');
+    if (found && values.guard !== undefined) console.log(describe(scenarios[one.scenario](stage), found));
+    isRed ||= found === null;
+  }
+}
+process.exitCode = isRed ? 1 : 0;

@@ -1,0 +1,235 @@
+// Equal bytes that come while an object is deleted, for each reason to delete one.
+import { Trouble } from '../../../src/domain/trouble.ts';
+import { claimLease } from '../../../src/store/leases.ts';
+import { commitPage } from '../../../src/store/pages.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { type DeletingDeps, deleteInfected, deleteOrphans } from '../../../src/sync/deleting.ts';
+import { anApplication, anAttachment, aPage } from '../../support/applications.ts';
+import type { Scenario } from '../explorer.ts';
+import type { Actor, Program } from '../schedule.ts';
+import type { Stage } from '../stage.ts';
+import { leaseMs, privacyKey } from './lanes.ts';
+import {
+  addBlob,
+  addFiles,
+  checkObjects,
+  claim,
+  content,
+  dropBlobs,
+  type FilesOf,
+  fetchClaimed,
+  never,
+  sha256,
+  toBlobs,
+} from './objects.ts';
+
+const dayMs = 86_400_000;
+
+/**
+ * An orphan is deleted while another person's equal bytes arrive; both may stand still for longer than a token holds. `isLate`: the
+ * delete leaves the process in time, and is carried out whenever its step comes.
+ */
+function createOrphanOf(stage: Stage, isLate: boolean): Scenario {
+  return {
+    name: `equal bytes while an orphan is deleted${isLate ? ', late deletes' : ''}`,
+    promise: 'a file that is called stored has its object (P6)',
+    // Repairing what a late delete took locks the blob before the application.
+    allowsDeadlocks: isLate,
+    async open() {
+      const { advertiserId } = await stage.openAdvertiser();
+      const files: FilesOf = { stage, advertiserId, objects: new Set() };
+      await addBlob(files, `orphaned_at = now() - interval '2 days', intended_at = now() - interval '2 days'`);
+      await addFiles(files, [1]);
+      return {
+        programs: new Map<string, Program>([
+          [
+            'delete',
+            (actor) =>
+              giveUp(
+                deleteOrphans(toDeleting(files, actor, isLate), { ...{ advertiserId, graceMs: dayMs, signal: never } }),
+              ),
+          ],
+          ['fetch', async (actor) => void (await fetchClaimed(files, actor, await claim(files, actor, leaseMs)))],
+        ]),
+        // A process that stood still, deletes late and dies before it has looked leaves a loss to the nightly verify.
+        mortal: isLate ? ['fetch'] : ['delete', 'fetch'],
+        lapses: [leaseMs + 1_000],
+        async check() {
+          await checkObjects(files);
+          await dropBlobs(files);
+        },
+      };
+    },
+  };
+}
+
+export const createOrphan = (stage: Stage) => createOrphanOf(stage, false);
+export const createLateOrphan = (stage: Stage) => createOrphanOf(stage, true);
+
+/** Infected bytes are deleted while another person's equal bytes arrive and the flag is lifted. */
+export function createInfected(stage: Stage): Scenario {
+  return {
+    name: 'equal bytes while infected ones are deleted and their flag is lifted',
+    promise: 'a file that is called stored has its object; infected bytes that are called deleted have none (P6, P8)',
+    allowsDeadlocks: true,
+    async open() {
+      const { advertiserId, name } = await stage.openAdvertiser();
+      const files: FilesOf = { stage, advertiserId, objects: new Set() };
+      const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'page', leaseMs: 600_000 });
+      if (!lease) throw new Error('The lane is free.');
+      const shown = (id: number, hasVirus: boolean) =>
+        anApplication(id, { attachments: [anAttachment('resume', { hasVirus, sizeBytes: content.length })] });
+      await commitPage(stage.direct, privacyKey, aPage(lease, [shown(1, true), shown(2, false)], { advertiserId }));
+      await addBlob(files, `state = 'condemned', condemned_at = now()`);
+      await stage.query(`UPDATE intake.attachments SET sha256 = $2 WHERE advertiser_id = $1 AND state = 'infected'`, [
+        advertiserId,
+        sha256,
+      ]);
+      const page = aPage(lease, [shown(1, false)], { advertiserId });
+      const deleting = (actor: Actor) => giveUp(deleteInfected(toDeleting(files, actor, false), never));
+      return {
+        programs: new Map<string, Program>([
+          ['delete', deleting],
+          ['fetch', async (actor) => void (await fetchClaimed(files, actor, await claim(files, actor, leaseMs)))],
+          ['page', async (actor) => void (await commitPage(stage.database(actor.name), privacyKey, page))],
+        ]),
+        mortal: ['delete'],
+        lapses: [leaseMs + 1_000],
+        async check() {
+          await checkObjects(files);
+          const emptied = await stage.query(
+            `SELECT 1 FROM intake.blobs WHERE advertiser_id = $1 AND state = 'condemned' AND emptied_at IS NOT NULL`,
+            [advertiserId],
+          );
+          if (emptied.length > 0 && files.objects.size > 0)
+            throw new Error('P8: infected bytes are called deleted and are there.');
+          await dropBlobs(files);
+        },
+      };
+    },
+  };
+}
+
+/** A stored file is flagged and its object deleted while another person's equal bytes are on their way. */
+export function createFlagged(stage: Stage): Scenario {
+  return {
+    name: 'equal bytes while stored ones are flagged and deleted',
+    promise: 'no byte of a flagged file can be read, however it came (P8)',
+    allowsDeadlocks: true,
+    async open() {
+      const { advertiserId, name } = await stage.openAdvertiser();
+      const files: FilesOf = { stage, advertiserId, objects: new Set() };
+      const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'page', leaseMs: 600_000 });
+      if (!lease) throw new Error('The lane is free.');
+      const shown = (id: number, hasVirus: boolean) =>
+        anApplication(id, { attachments: [anAttachment('resume', { hasVirus, sizeBytes: content.length })] });
+      await commitPage(stage.direct, privacyKey, aPage(lease, [shown(1, false), shown(2, false)], { advertiserId }));
+      await addBlob(files, `verified_at = now()`);
+      await stage.query(`DELETE FROM intake.downloads WHERE advertiser_id = $1 AND application_id = 1`, [advertiserId]);
+      await stage.query(
+        `UPDATE intake.attachments SET state = 'stored', stored_at = now(), sha256 = $2 WHERE advertiser_id = $1 AND application_id = 1`,
+        [advertiserId, sha256],
+      );
+      const page = aPage(lease, [shown(1, true)], { advertiserId });
+      return {
+        programs: new Map<string, Program>([
+          ['fetch', async (actor) => void (await fetchClaimed(files, actor, await claim(files, actor, leaseMs)))],
+          ['page', async (actor) => void (await commitPage(stage.database(actor.name), privacyKey, page))],
+          ['delete', (actor) => giveUp(deleteInfected(toDeleting(files, actor, false), never))],
+        ]),
+        mortal: ['delete'],
+        lapses: [],
+        async check() {
+          // The next run, when the tokens of dead ones have lapsed.
+          await stage.query(`UPDATE intake.blobs SET delete_until = NULL WHERE advertiser_id = $1`, [advertiserId]);
+          const next: Actor = { name: 'next', act: async (_, work) => work() };
+          await deleteInfected({ store: stage.directStore, blobs: toBlobs(next, files.objects) }, never);
+          if (files.objects.size > 0) throw new Error('P8: flagged bytes are in the store, and no run deletes them.');
+          const rows = await stage.query(
+            `SELECT 1 FROM intake.attachments WHERE advertiser_id = $1 AND state = 'stored'`,
+            [advertiserId],
+          );
+          if (rows.length > 0) throw new Error('P8: flagged bytes are called stored.');
+          await dropBlobs(files);
+        },
+      };
+    },
+  };
+}
+
+/** A flag is lifted while a run whose claim the flag took back names the bytes that it has fetched. */
+export function createLifted(stage: Stage): Scenario {
+  return {
+    name: 'a flag is lifted while its bytes become known',
+    promise: 'bytes that no flag names are not held to be infected (P6)',
+    async open() {
+      const { advertiserId, name } = await stage.openAdvertiser();
+      const files: FilesOf = { stage, advertiserId, objects: new Set() };
+      const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'page', leaseMs: 600_000 });
+      if (!lease) throw new Error('The lane is free.');
+      const uploadedAt = new Date(Date.UTC(2026, 0, 1));
+      const shown = (hasVirus: boolean) =>
+        anApplication(1, { attachments: [anAttachment('resume', { hasVirus, sizeBytes: content.length })] });
+      await commitPage(stage.direct, privacyKey, aPage(lease, [shown(true)], { advertiserId }));
+      await addBlob(files, `verified_at = now()`);
+      const lost = {
+        advertiserId,
+        applicationId: 1n,
+        kind: 'resume',
+        token: crypto.randomUUID(),
+        attempts: 1,
+        lapses: 0,
+      };
+      const page = aPage(lease, [shown(false)], { advertiserId });
+      return {
+        programs: new Map<string, Program>([
+          ['run', (actor) => stage.store(actor.name).condemnFetched({ claim: lost, uploadedAt }, sha256)],
+          ['page', async (actor) => void (await commitPage(stage.database(actor.name), privacyKey, page))],
+        ]),
+        mortal: ['run'],
+        lapses: [],
+        async check() {
+          const rows = await stage.query(
+            `SELECT 1 FROM intake.blobs b WHERE advertiser_id = $1 AND state = 'condemned' AND NOT EXISTS (
+               SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.has_virus)`,
+            [advertiserId],
+          );
+          if (rows.length > 0) throw new Error('P6: bytes are held to be infected, and no flag names them.');
+          await dropBlobs(files);
+        },
+      };
+    },
+  };
+}
+
+/** What a deleting client works with. */
+function toDeleting(files: FilesOf, actor: Actor, isLate: boolean): DeletingDeps {
+  const { stage, objects } = files;
+  const now = () => performance.now() + (isLate ? 0 : stage.gate.clockMs);
+  return {
+    store: toPausing(stage.store(actor.name), actor),
+    blobs: toBlobs(actor, objects, isLate ? undefined : now),
+    now,
+  };
+}
+
+/** The process may also stand still when it has its token and before it does anything with it. */
+function toPausing(store: Store, actor: Actor): Store {
+  const pause = async <T>(answer: Promise<T>): Promise<T> => {
+    const value = await answer;
+    await actor.act('has its token', () => {});
+    return value;
+  };
+  return {
+    ...store,
+    beginOrphans: (...of) => pause(store.beginOrphans(...of)),
+    beginInfected: () => pause(store.beginInfected()),
+  };
+}
+
+/** A run that was too slow ends with trouble; the next one deletes. */
+async function giveUp(work: Promise<unknown>): Promise<void> {
+  await work.catch((error: unknown) => {
+    if (!(error instanceof Trouble)) throw error;
+  });
+}

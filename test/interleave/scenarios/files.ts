@@ -1,0 +1,258 @@
+// Downloads of files: who completes one, when an application is ready, and what a flag does meanwhile.
+import assert from 'node:assert/strict';
+import { toBlobKey } from '../../../src/domain/blob.ts';
+import { claimLease } from '../../../src/store/leases.ts';
+import { commitPage } from '../../../src/store/pages.ts';
+import { deleteInfected } from '../../../src/sync/deleting.ts';
+import { anApplication, anAttachment, aPage } from '../../support/applications.ts';
+import type { Scenario } from '../explorer.ts';
+import type { Actor, Outcome, Program } from '../schedule.ts';
+import type { Stage } from '../stage.ts';
+import { leaseMs, privacyKey } from './lanes.ts';
+import {
+  addFiles,
+  checkObjects,
+  claim,
+  content,
+  dropBlobs,
+  type FilesOf,
+  fetchClaimed,
+  never,
+  sha256,
+  toBlobs,
+} from './objects.ts';
+
+/** The last event of each application agrees with its state (P26). */
+export async function checkEvents(stage: Stage, advertiserId: bigint): Promise<void> {
+  const rows = await stage.query<{
+    application_id: string;
+    last: string | null;
+    ready: boolean;
+    erased: boolean;
+    count: number;
+  }>(
+    `SELECT a.application_id, a.ready_at IS NOT NULL AS ready, a.erased_at IS NOT NULL AS erased, e.type AS last,
+       (SELECT count(*)::int FROM intake.events n WHERE n.advertiser_id = $1 AND n.application_id = a.application_id
+          AND n.type = 'application.ready') AS count
+     FROM intake.applications a LEFT JOIN LATERAL (
+       SELECT type FROM intake.events e WHERE e.advertiser_id = $1 AND e.application_id = a.application_id
+       ORDER BY event_id DESC LIMIT 1) AS e ON true WHERE a.advertiser_id = $1`,
+    [advertiserId],
+  );
+  for (const { application_id: id, last, ready, erased } of rows) {
+    const isTold = erased
+      ? last === 'application.erased'
+      : !ready || last === 'application.ready' || last === 'application.changed';
+    if (!isTold) throw new Error(`P26: the last event of ${id} is ${last}, and it is ${erased ? 'erased' : 'ready'}.`);
+  }
+}
+
+/** Ready says what the attachments say; a pending file is in the queue, and no other one is (P4). */
+async function checkQueue(stage: Stage, advertiserId: bigint): Promise<void> {
+  const rows = await stage.query<{ wrong: string }>(
+    `SELECT format('application %s is %s', a.application_id, CASE WHEN ready_at IS NULL THEN 'not ready' ELSE 'ready' END) AS wrong
+     FROM intake.applications a WHERE a.advertiser_id = $1 AND a.erased_at IS NULL AND (a.ready_at IS NULL) <> EXISTS (
+       SELECT 1 FROM intake.attachments f WHERE f.advertiser_id = $1 AND f.application_id = a.application_id AND f.state = 'pending')
+     UNION ALL
+     SELECT format('%s of %s is %s and %s', f.kind, f.application_id, f.state, CASE WHEN d.kind IS NULL THEN 'not queued' ELSE 'queued' END)
+     FROM intake.attachments f LEFT JOIN intake.downloads d USING (advertiser_id, application_id, kind)
+     WHERE f.advertiser_id = $1 AND (f.state = 'pending') <> (d.kind IS NOT NULL)`,
+    [advertiserId],
+  );
+  if (rows[0]) throw new Error(`P4: ${rows[0].wrong}.`);
+}
+
+/** Two runs, each with one file of the same application; the bytes may be equal. */
+function createReadyOf(stage: Stage, areEqual: boolean): Scenario {
+  return {
+    name: `two files of one application complete at once${areEqual ? ', with equal bytes' : ''}`,
+    promise: 'the application becomes ready, once, and equal bytes are stored once (P4, P7, P26)',
+    async open() {
+      const { advertiserId } = await stage.openAdvertiser();
+      const bytes = (kind: string) => (areEqual || kind === 'resume' ? content : Buffer.from('the bytes of a  letter'));
+      const files: FilesOf = { stage, advertiserId, objects: new Set(), bytes };
+      await addFiles(files, [1], ['coverLetter', 'resume']);
+      const { claims } = await stage.directStore.claimDownloads({
+        ...{ advertisers: [advertiserId], lane: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
+      });
+      const complete = (kind: string) => async (actor: Actor) =>
+        void (await fetchClaimed(
+          files,
+          actor,
+          claims.filter((one) => one.kind === kind),
+        ));
+      return {
+        programs: new Map<string, Program>([
+          ['letter', complete('coverLetter')],
+          ['resume', complete('resume')],
+        ]),
+        mortal: ['letter'],
+        lapses: [],
+        async check({ lines }) {
+          await checkObjects(files);
+          await checkQueue(stage, advertiserId);
+          await checkEvents(stage, advertiserId);
+          const [row] = await stage.query<{ ready: number; stored: number }>(
+            `SELECT (SELECT count(*)::int FROM intake.events WHERE advertiser_id = $1 AND type = 'application.ready') AS ready,
+               (SELECT count(*)::int FROM intake.blobs WHERE advertiser_id = $1) AS stored`,
+            [advertiserId],
+          );
+          const isWhole = !lines.some(({ text }) => text === 'dies');
+          if (isWhole) assert.deepEqual(row, { ready: 1, stored: areEqual ? 1 : 2 }, 'ready once, stored once');
+          await dropBlobs(files);
+        },
+      };
+    },
+  };
+}
+
+export const createReady = (stage: Stage) => createReadyOf(stage, false);
+export const createReadyEqual = (stage: Stage) => createReadyOf(stage, true);
+
+/** One file, two runs, and a page that brings its flag; the first run may stand still for longer than its claim. */
+export function createFlag(stage: Stage): Scenario {
+  return {
+    name: 'one file, two runs, and a flag',
+    promise: 'one run completes it; once the flag is read no byte of it can be read (P6, P8)',
+    allowsDeadlocks: true,
+    async open() {
+      const { advertiserId, name } = await stage.openAdvertiser();
+      const files: FilesOf = { stage, advertiserId, objects: new Set() };
+      const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'page', leaseMs: 600_000 });
+      if (!lease) throw new Error('The lane is free.');
+      const shown = (hasVirus: boolean) =>
+        anApplication(1, { attachments: [anAttachment('resume', { hasVirus, sizeBytes: content.length })] });
+      await commitPage(stage.direct, privacyKey, aPage(lease, [shown(false)], { advertiserId }));
+      const page = aPage(lease, [shown(true)], { advertiserId });
+      let ends = 0;
+      const run = async (actor: Actor) => {
+        for (const lane of ['usual', 'suspects'] as const) {
+          const claims = await claim(files, actor, leaseMs, lane);
+          if (claims.length === 0) continue;
+          for (const end of await fetchClaimed(files, actor, claims)) {
+            if (end.kind === 'settled' && end.state === 'stored') ends++;
+          }
+        }
+      };
+      return {
+        programs: new Map<string, Program>([
+          ['run1', run],
+          ['run2', run],
+          ['page', async (actor) => void (await commitPage(stage.database(actor.name), privacyKey, page))],
+        ]),
+        mortal: [],
+        lapses: [leaseMs + 1_000],
+        async check(outcome) {
+          if (ends > 1) throw new Error('P6: two runs completed one download.');
+          failOnWaiting(outcome, /^WITH active AS/, 'a claim of downloads');
+          const [row] = await stage.query<{ state: string }>(
+            `SELECT state FROM intake.attachments WHERE advertiser_id = $1`,
+            [advertiserId],
+          );
+          if (row?.state !== 'infected') throw new Error(`P8: the flagged file is ${row?.state}.`);
+          const cleaner: Actor = { name: 'cleaner', act: async (_, work) => work() };
+          await deleteInfected({ store: stage.directStore, blobs: toBlobs(cleaner, files.objects) }, never);
+          if (files.objects.has(toBlobKey(advertiserId, sha256)))
+            throw new Error('P8: the flagged bytes are still there.');
+          await checkQueue(stage, advertiserId);
+          await dropBlobs(files);
+        },
+      };
+    },
+  };
+}
+
+/** One file, two runs: the first may stand still for longer than its claim. The file is replaced at the source meanwhile. */
+export function createReplaced(stage: Stage): Scenario {
+  return {
+    name: 'a file is replaced while it is fetched',
+    promise: 'a stored file has the bytes of its newest upload (P6)',
+    allowsDeadlocks: true,
+    async open() {
+      const { advertiserId, name } = await stage.openAdvertiser();
+      const replaced = Buffer.from('other bytes of one person');
+      let bytes = content;
+      const files: FilesOf = { stage, advertiserId, objects: new Set(), bytes: () => bytes };
+      const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'page', leaseMs: 600_000 });
+      if (!lease) throw new Error('The lane is free.');
+      const shown = (upload: number, sizeBytes: number) =>
+        anApplication(1, {
+          attachments: [anAttachment('resume', { sizeBytes, uploadedAt: Date.UTC(2026, 0, upload) })],
+        });
+      await commitPage(stage.direct, privacyKey, aPage(lease, [shown(1, content.length)], { advertiserId }));
+      const page = aPage(lease, [shown(2, replaced.length)], { advertiserId });
+      return {
+        programs: new Map<string, Program>([
+          ['run', async (actor) => void (await fetchClaimed(files, actor, await claim(files, actor, leaseMs)))],
+          [
+            'page',
+            async (actor) => {
+              await actor.act('the file is replaced', () => {
+                bytes = replaced;
+              });
+              await commitPage(stage.database(actor.name), privacyKey, page);
+            },
+          ],
+        ]),
+        mortal: ['run'],
+        lapses: [leaseMs + 1_000],
+        async check() {
+          await checkObjects(files);
+          await checkQueue(stage, advertiserId);
+          const rows = await stage.query<{ sha256: string }>(
+            `SELECT sha256 FROM intake.attachments WHERE advertiser_id = $1 AND state = 'stored'`,
+            [advertiserId],
+          );
+          if (rows.some((row) => row.sha256 === sha256))
+            throw new Error('P6: stored with the bytes of an earlier upload.');
+          await dropBlobs(files);
+        },
+      };
+    },
+  };
+}
+
+function failOnWaiting({ lines }: Outcome, text: RegExp, what: string): void {
+  const waiting = lines.find((line) => line.waited && text.test(line.text));
+  if (waiting) throw new Error(`${waiting.client} waits with ${what}.`);
+}
+
+/** A run completes a batch while its heartbeat prolongs the same claims, in the other order. */
+export function createBatch(stage: Stage): Scenario {
+  return {
+    name: 'a batch completes beside its heartbeat and another claim',
+    promise: 'neither the heartbeat nor another claim waits, and nobody waits in a circle',
+    async open() {
+      const { advertiserId } = await stage.openAdvertiser();
+      const files: FilesOf = { stage, advertiserId, objects: new Set() };
+      await addFiles(files, [1, 2]);
+      const { claims } = await stage.directStore.claimDownloads({
+        ...{ advertisers: [advertiserId], lane: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
+      });
+      return {
+        programs: new Map<string, Program>([
+          [
+            'run',
+            async (actor) => {
+              const store = stage.store(actor.name);
+              const reason = 'the source does not have it';
+              await Promise.all(
+                claims.map((one) => store.settleDownload(one, { kind: 'final', state: 'missing', reason })),
+              );
+            },
+          ],
+          ['beat', async (actor) => await stage.store(actor.name).renewDownloads(claims.toReversed(), leaseMs)],
+          ['other', async (actor) => void (await claim(files, actor, leaseMs))],
+        ]),
+        mortal: ['run'],
+        lapses: [leaseMs + 1_000],
+        async check(outcome) {
+          failOnWaiting(outcome, /^WITH active AS/, 'a claim of downloads');
+          failOnWaiting(outcome, /^UPDATE intake\.downloads SET leased_until/, 'a heartbeat');
+          await checkQueue(stage, advertiserId);
+          await checkEvents(stage, advertiserId);
+        },
+      };
+    },
+  };
+}

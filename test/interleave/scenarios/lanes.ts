@@ -1,0 +1,320 @@
+// Writers of pages: who may write under a lease, and in which order answers count.
+import assert from 'node:assert/strict';
+import { createSecretKey } from 'node:crypto';
+import { LeaseLost } from '../../../src/domain/trouble.ts';
+import type { Database } from '../../../src/store/database.ts';
+import {
+  claimLease,
+  claimLeases,
+  type Lane,
+  type Lease,
+  releaseLeases,
+  renewLease,
+} from '../../../src/store/leases.ts';
+import { commitPage } from '../../../src/store/pages.ts';
+import { loadUnfinished } from '../../../src/store/resume.ts';
+import { takeTickets } from '../../../src/store/sweeps.ts';
+import { anApplication, aPage } from '../../support/applications.ts';
+import { testPrivacyKey } from '../../support/syncing.ts';
+import type { Scenario } from '../explorer.ts';
+import type { Actor, Program } from '../schedule.ts';
+import type { Stage } from '../stage.ts';
+
+export const privacyKey = createSecretKey(Buffer.from(testPrivacyKey));
+export const leaseMs = 30_000;
+
+/** Reads on where the sweep was left, and writes the next page. */
+async function writeNext(db: Database, lease: Lease, advertiserId: bigint): Promise<void> {
+  const range = { purpose: 'live', axis: 'id', low: 1n, high: null } as const;
+  const unfinished = await loadUnfinished(db, { ...range, advertiserId, lane: lease.lane });
+  const { pages: before } = JSON.parse(unfinished?.facts ?? '{"pages":0}') as { pages: number };
+  const pages = before + 1;
+  const progress = { facts: JSON.stringify({ pages }), cursor: BigInt(pages) };
+  const application = anApplication(pages, { attachments: [] });
+  await commitPage(db, privacyKey, aPage(lease, [application], { advertiserId, progress, seq: BigInt(pages) }));
+}
+
+async function ignoreLost(work: Promise<unknown>): Promise<void> {
+  await work.catch((error: unknown) => {
+    if (!(error instanceof LeaseLost)) throw error;
+  });
+}
+
+/** Two writers of one lane: the first may stand still while its lease lapses. */
+export function createTwoWriters(stage: Stage): Scenario {
+  return {
+    name: 'two writers of one lane',
+    promise:
+      'each page continues the sweep from the page committed before it, and the cursor names a stored application (P4, P5)',
+    async open() {
+      const { advertiserId, name } = await stage.openAdvertiser();
+      const write = async (actor: Actor) => {
+        const db = stage.database(actor.name);
+        const lease = await claimLease(db, { name, lane: 'live', owner: actor.name, leaseMs });
+        if (lease) await ignoreLost(writeNext(db, lease, advertiserId));
+      };
+      return {
+        programs: new Map<string, Program>([
+          ['a', write],
+          ['b', write],
+        ]),
+        mortal: ['a'],
+        lapses: [leaseMs + 1_000],
+        check: () => checkPages(stage, advertiserId),
+      };
+    },
+  };
+}
+
+/** Two tasks of one process: the first stands still, the second takes the lane anew. Owners are equal, epochs are not. */
+export function createSameOwner(stage: Stage): Scenario {
+  return {
+    name: 'two tasks of one owner',
+    promise: 'an older claim of the same owner writes nothing more (P4, P5)',
+    async open() {
+      const { advertiserId, name } = await stage.openAdvertiser();
+      const write = async (actor: Actor) => {
+        const db = stage.database(actor.name);
+        const lease = await claimLease(db, { name, lane: 'live', owner: 'worker', leaseMs });
+        if (lease) await ignoreLost(writeNext(db, lease, advertiserId));
+      };
+      const programs = new Map<string, Program>([
+        ['a', write],
+        ['b', write],
+      ]);
+      return { programs, mortal: [], lapses: [], check: () => checkPages(stage, advertiserId) };
+    },
+  };
+}
+
+/** After a failover that lost the last commits: a believes in epoch 1, which was given to b as well. Owners differ, epochs do not. */
+export function createEpochTwice(stage: Stage): Scenario {
+  return {
+    name: 'an epoch that was given twice',
+    promise: 'of two owners of one epoch only the one in the row writes (P5)',
+    async open() {
+      const { advertiserId, name } = await stage.openAdvertiser();
+      const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'b', leaseMs });
+      if (!lease) throw new Error('The lane is free.');
+      const write = (owner: string) => async (actor: Actor) =>
+        await ignoreLost(writeNext(stage.database(actor.name), { ...lease, owner }, advertiserId));
+      const programs = new Map<string, Program>([
+        ['a', write('a')],
+        ['b', write('b')],
+      ]);
+      return { programs, mortal: [], lapses: [], check: () => checkPages(stage, advertiserId) };
+    },
+  };
+}
+
+/** A writer, its heartbeat on another connection, and another worker that wants the lane. */
+export function createHeartbeat(stage: Stage): Scenario {
+  return {
+    name: 'a writer, its heartbeat and another worker',
+    promise:
+      'neither the heartbeat nor another worker waits for a transaction that writes; the lane does not change hands under it',
+    async open() {
+      const { advertiserId, name } = await stage.openAdvertiser();
+      const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'a', leaseMs });
+      if (!lease) throw new Error('The lane is free.');
+      const write = async ({ name: own }: Actor) => {
+        const db = stage.database(own);
+        const held = own === 'a' ? lease : await claimLease(db, { name, lane: 'live', owner: own, leaseMs });
+        if (held) await ignoreLost(writeNext(db, held, advertiserId));
+      };
+      const renew = async (actor: Actor) => void (await renewLease(stage.database(actor.name), lease, leaseMs));
+      return {
+        programs: new Map<string, Program>([
+          ['a', write],
+          ['beat', renew],
+          ['b', write],
+        ]),
+        mortal: ['a'],
+        lapses: [leaseMs + 1_000],
+        async check({ lines }) {
+          const waiting = lines.find(
+            ({ text, waited }) => waited && /FROM intake.leases|^WITH (wanted|free) AS/.test(text),
+          );
+          if (waiting && waiting.client !== 'a') throw new Error(`${waiting.client} waits: ${waiting.text}`);
+          await checkPages(stage, advertiserId);
+        },
+      };
+    },
+  };
+}
+
+/** Maintenance: of three workers one does it, and nobody does it again within a minute. */
+export function createMaintenance(stage: Stage): Scenario {
+  return {
+    name: 'three workers and one maintenance task',
+    promise: 'while its lease holds, one worker runs the task, and no other runs it again within a minute',
+    async open() {
+      const { name: account } = await stage.openAdvertiser();
+      const name = `chore ${account}`;
+      let runs = 0;
+      const work = async (actor: Actor) => {
+        const db = stage.database(actor.name);
+        const lease = await claimLease(db, { name, lane: 'live', owner: actor.name, leaseMs, notWithinMs: 60_000 });
+        if (!lease) return;
+        await actor.act('runs the task', () => void runs++);
+        await releaseLeases(db, [{ lease, done: true }]);
+      };
+      return {
+        programs: new Map<string, Program>([
+          ['a', work],
+          ['b', work],
+          ['c', work],
+        ]),
+        mortal: [],
+        lapses: [leaseMs + 1_000],
+        commitsApart: true,
+        async check({ lines }) {
+          const at = (text: RegExp) => lines.findIndex((line) => text.test(line.text));
+          // A worker that stands still for longer than its lease is taken over, once.
+          const isLapsed = at(/ s pass/) >= 0;
+          if (runs > (isLapsed ? 2 : 1)) throw new Error(`The task ran ${runs} times.`);
+          if (runs === 0) throw new Error('Nobody ran the task.');
+        },
+      };
+    },
+  };
+}
+
+/** Two readers of one application whose value changes at the source meanwhile. */
+function createReaders(stage: Stage, name: string, lanes: readonly [Lane, Lane], values: readonly string[]): Scenario {
+  return {
+    name,
+    promise: 'an older answer never overwrites a newer one, or says that it was too old (P5)',
+    async open() {
+      const { advertiserId, name: account } = await stage.openAdvertiser();
+      const leases = await claimLeases(
+        stage.direct,
+        (['live', 'backfill'] as const).map((lane) => ({ name: account, lane, owner: lane, leaseMs })),
+      );
+      const shown = (value: string) => anApplication(1, { lastName: value, attachments: [] });
+      let current = 'first';
+      const [live, backfill] = leases;
+      if (live) await commitPage(stage.direct, privacyKey, aPage(live, [shown(current)], { advertiserId, seq: 0n }));
+      const answers: {
+        readonly seq: bigint;
+        readonly value: string;
+        readonly isStale: boolean;
+        readonly readAt: number;
+      }[] = [];
+      let reads = 0;
+      const read = (lease: Lease | null | undefined) => async (actor: Actor) => {
+        if (!lease) throw new Error('The lane is free.');
+        const db = stage.database(actor.name);
+        const [ticket] = await takeTickets(db, 1);
+        const seq = ticket?.seq ?? 0n;
+        const { value, readAt } = await actor.act('reads the list', () => ({ value: current, readAt: ++reads }));
+        const page = aPage(lease, [shown(value)], { advertiserId, seq, progress: { quiet: true } });
+        const { stale } = await commitPage(db, privacyKey, page);
+        answers.push({ seq, value, isStale: stale.length > 0, readAt });
+      };
+      return {
+        programs: new Map<string, Program>([
+          ['a', read(lanes[0] === 'live' ? live : backfill)],
+          ['b', read(lanes[1] === 'live' ? live : backfill)],
+          [
+            'source',
+            async (actor) => {
+              for (const next of values) {
+                await actor.act(`the source shows the ${next} value`, () => {
+                  current = next;
+                });
+              }
+            },
+          ],
+        ]),
+        mortal: [],
+        lapses: [],
+        async check() {
+          const [row] = await stage.query<{ last_name: string }>(
+            `SELECT last_name FROM intake.applications WHERE advertiser_id = $1`,
+            [advertiserId],
+          );
+          const asked = answers.toSorted((one, other) => Number(other.seq - one.seq))[0];
+          const read = answers.toSorted((one, other) => other.readAt - one.readAt)[0];
+          if (asked?.isStale) throw new Error('P5: the answer to the last request was called too old.');
+          // Of two requests under way at once either may be the newer one.
+          if (row?.last_name !== asked?.value && row?.last_name !== read?.value)
+            throw new Error(`P5: stored is the ${row?.last_name} value, and the last request said ${asked?.value}.`);
+        },
+      };
+    },
+  };
+}
+
+/** The value changes and changes back: one reader may see no change at all, and the other an older one. */
+export const createTwoLanes = (stage: Stage) =>
+  createReaders(stage, 'live beside backfill over one application', ['backfill', 'live'], ['second', 'first']);
+
+/** Parallel readers of a backfill, of which one is slow. */
+export const createOneLane = (stage: Stage) =>
+  createReaders(stage, 'two readers of one backfill over one application', ['backfill', 'backfill'], ['second']);
+
+/** Live and backfill meet the same new application. */
+export function createNewTwice(stage: Stage): Scenario {
+  return {
+    name: 'live and backfill meet one new application',
+    promise: 'one row, one event, and both pages are committed (P2, P4)',
+    async open() {
+      const { advertiserId, name } = await stage.openAdvertiser();
+      const leases = await claimLeases(
+        stage.direct,
+        (['live', 'backfill'] as const).map((lane) => ({ name, lane, owner: lane, leaseMs })),
+      );
+      const programs = new Map<string, Program>();
+      for (const [at, lease] of leases.entries()) {
+        if (!lease) throw new Error('The lane is free.');
+        programs.set(lease.lane, async (actor) => {
+          const application = anApplication(1, { attachments: [] });
+          const page = aPage(lease, [application], { advertiserId, seq: BigInt(at + 1), sweepId: BigInt(at + 1) });
+          await commitPage(stage.database(actor.name), privacyKey, page);
+        });
+      }
+      return {
+        programs,
+        mortal: ['live'],
+        lapses: [],
+        async check({ lines }) {
+          const [row] = await stage.query<{ stored: number; received: number; sweeps: number }>(
+            `SELECT (SELECT count(*)::int FROM intake.applications WHERE advertiser_id = $1) AS stored,
+               (SELECT count(*)::int FROM intake.events WHERE advertiser_id = $1 AND type = 'application.received') AS received,
+               (SELECT count(*)::int FROM intake.sweeps WHERE advertiser_id = $1) AS sweeps`,
+            [advertiserId],
+          );
+          assert.deepEqual([row?.stored, row?.received], [1, 1], 'P2: one application, received once');
+          if (!lines.some(({ text }) => text === 'dies')) assert.equal(row?.sweeps, 2, 'P4: both pages are committed');
+        },
+      };
+    },
+  };
+}
+
+/** As many pages as were committed, each with its application, and nothing written twice. */
+async function checkPages(stage: Stage, advertiserId: bigint): Promise<void> {
+  const [row] = await stage.query<{
+    pages: number;
+    requests: number;
+    stored: number;
+    cursor: number;
+    received: number;
+  }>(
+    `SELECT coalesce((SELECT (facts->>'pages')::int FROM intake.sweeps WHERE advertiser_id = $1), 0) AS pages,
+       coalesce((SELECT requests::int FROM intake.sweeps WHERE advertiser_id = $1), 0) AS requests,
+       (SELECT count(*)::int FROM intake.applications WHERE advertiser_id = $1) AS stored,
+       coalesce((SELECT after_id::int FROM intake.cursors WHERE advertiser_id = $1), 0) AS cursor,
+       (SELECT count(*)::int FROM intake.events WHERE advertiser_id = $1 AND type = 'application.received') AS received`,
+    [advertiserId],
+  );
+  assert.ok(row);
+  const { pages, requests, stored, cursor, received } = row;
+  assert.deepEqual(
+    { pages, stored, received },
+    { pages: requests, stored: requests, received: requests },
+    `${requests} pages were committed`,
+  );
+  assert.ok(cursor <= stored, 'the cursor is beyond what is stored');
+}

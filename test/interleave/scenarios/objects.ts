@@ -1,0 +1,190 @@
+// Files of a scenario: an object store in memory whose every call is a step of its client, and the product's download of one file.
+import { createHash } from 'node:crypto';
+import type { BlobStore } from '../../../src/domain/blob.ts';
+import { toBlobKey } from '../../../src/domain/blob.ts';
+import { Trouble } from '../../../src/domain/trouble.ts';
+import type { Source } from '../../../src/source/client.ts';
+import type { Claim } from '../../../src/store/downloads.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { type DownloadEnd, download } from '../../../src/sync/download.ts';
+import type { Spool } from '../../../src/sync/spool.ts';
+import type { Actor } from '../schedule.ts';
+import type { Stage } from '../stage.ts';
+
+export const content = Buffer.from('the bytes of two people');
+export const sha256 = createHash('sha256').update(content).digest('hex');
+export const never = new AbortController().signal;
+
+/** The objects of one schedule, by their keys. */
+export type Objects = Set<string>;
+
+/** A delete that has no answer by then is given up, and not carried out after that. */
+const longestDeleteMs = 20_000;
+
+/** The store as one client reaches it. Without a clock a delete is carried out however late its step comes. */
+export function toBlobs(actor: Actor, objects: Objects, now?: () => number): BlobStore {
+  const blobs: Pick<BlobStore, 'location' | 'put' | 'delete' | 'verify'> = {
+    location: 'memory',
+    put: (key) =>
+      actor.act(`put ${toShort(key)}`, () => {
+        const before = objects.has(key);
+        objects.add(key);
+        return before ? 'present' : 'stored';
+      }),
+    delete: (keys) => {
+      const askedAt = now?.() ?? 0;
+      return actor.act(`delete ${keys.map(toShort).join()}`, () => {
+        if ((now?.() ?? 0) - askedAt > longestDeleteMs) throw new Trouble('ours', 'The store did not answer.');
+        for (const key of keys) objects.delete(key);
+        return { keptVersions: 0 };
+      });
+    },
+    verify: (key) => actor.act(`look for ${toShort(key)}`, () => (objects.has(key) ? 'intact' : 'missing')),
+  };
+  return blobs as BlobStore;
+}
+
+function toShort(key: string): string {
+  return key.slice(0, 12);
+}
+
+/** A download's bytes in memory. */
+const spool: Spool = {
+  folder: '',
+  open() {
+    const chunks: Uint8Array[] = [];
+    return {
+      sizeBytes: 0,
+      async write(chunk) {
+        chunks.push(chunk);
+      },
+      async finish() {
+        const body = Buffer.concat(chunks);
+        const hash = createHash('sha256').update(body).digest('hex');
+        return { body, facts: { sizeBytes: body.length, sha256: hash }, head: body };
+      },
+      async [Symbol.asyncDispose]() {},
+    };
+  },
+};
+
+const description = {
+  contentType: 'text/plain',
+  detectedType: null,
+  fileName: 'cv.txt',
+  looksLikePage: false,
+  encoding: null,
+};
+
+export interface FilesOf {
+  readonly stage: Stage;
+  readonly advertiserId: bigint;
+  readonly objects: Objects;
+  /** The bytes of a file of this kind. */
+  readonly bytes?: (kind: string) => Buffer;
+}
+
+/** Claims what is due of the advertiser. */
+export async function claim(
+  { stage, advertiserId }: FilesOf,
+  actor: Actor,
+  leaseMs: number,
+  lane: 'usual' | 'suspects' = 'usual',
+): Promise<Claim[]> {
+  const { claims } = await stage.store(actor.name).claimDownloads({
+    ...{ advertisers: [advertiserId], lane, limit: 10, token: crypto.randomUUID(), leaseMs },
+  });
+  return claims.toSorted((a, b) => Number(a.applicationId - b.applicationId) || (a.kind < b.kind ? -1 : 1));
+}
+
+/** The product's download of a claimed file. Where another run is deleting the same bytes it ends, instead of asking every second. */
+export async function fetchClaimed(of: FilesOf, actor: Actor, claims: readonly Claim[]): Promise<DownloadEnd[]> {
+  const store = stopWhenBusy(of.stage.store(actor.name));
+  const source: Pick<Source, 'openAttachment'> = {
+    async openAttachment(kind) {
+      const body = of.bytes?.(kind) ?? content;
+      return {
+        ...{ status: 200, headers: { 'content-length': String(body.length) } },
+        body: (async function* () {
+          yield body;
+        })(),
+        async [Symbol.asyncDispose]() {},
+      };
+    },
+  };
+  const deps = {
+    ...{ store, blobs: toBlobs(actor, of.objects), spool, source: source as Source },
+    describeFile: async () => description,
+    parseScreens: () => ({ screens: [], parserVersion: 1 }),
+  };
+  const ends: DownloadEnd[] = [];
+  for (const file of await store.loadFileFacts(claims, 'never')) {
+    try {
+      ends.push(await download(deps, { file, hash: 'never', maxBytes: 1_000_000, signal: never }));
+    } catch (error) {
+      if (!(error instanceof Busy)) throw error;
+    }
+  }
+  return ends;
+}
+
+/** Bytes that another run is deleting at this moment are asked for again every second; here a client ends instead. */
+export class Busy extends Error {}
+
+export function stopWhenBusy(store: Store): Store {
+  return {
+    ...store,
+    async beginDrop(advertiserId, hashes) {
+      const begun = await store.beginDrop(advertiserId, hashes);
+      if (begun.busy.length > 0) throw new Busy();
+      return begun;
+    },
+  };
+}
+
+/** Applications with files that wait to be fetched. */
+export async function addFiles(
+  { stage, advertiserId }: FilesOf,
+  ids: readonly number[],
+  kinds: readonly string[] = ['resume'],
+): Promise<void> {
+  await stage.query(
+    `WITH a AS (INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq)
+       SELECT $1, id, '', 1 FROM unnest($2::bigint[]) AS id RETURNING application_id),
+     f AS (INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, size_bytes, uploaded_at)
+       SELECT $1, application_id, kind, 'pending', $4, '2026-01-01Z' FROM a, unnest($3::text[]) AS kind RETURNING application_id, kind)
+     INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority) SELECT $1, application_id, kind, 0 FROM f`,
+    [advertiserId, ids, kinds, content.length],
+  );
+}
+
+/** A blob that is held, with its object, and with these columns of its row set. */
+export async function addBlob({ stage, advertiserId, objects }: FilesOf, set: string): Promise<void> {
+  const key = toBlobKey(advertiserId, sha256);
+  objects.add(key);
+  await stage.query(
+    `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state) VALUES ($1, $2, $3, $4, 'stored')`,
+    [advertiserId, sha256, content.length, key],
+  );
+  await stage.query(`UPDATE intake.blobs SET ${set} WHERE advertiser_id = $1`, [advertiserId]);
+}
+
+/** Every file that is called stored has its object (P6). What is infected has none that could be read (P8). */
+export async function checkObjects({ stage, advertiserId, objects }: FilesOf): Promise<void> {
+  const rows = await stage.query<{ kind: string; application_id: string; state: string; key: string; blob: string }>(
+    `SELECT a.application_id, a.kind, a.state, b.key, b.state AS blob
+     FROM intake.attachments a LEFT JOIN intake.blobs b USING (advertiser_id, sha256) WHERE a.advertiser_id = $1`,
+    [advertiserId],
+  );
+  for (const { application_id: id, kind, state, key, blob } of rows) {
+    if (state !== 'stored') continue;
+    if (blob !== 'stored')
+      throw new Error(`P6: ${kind} of ${id} is called stored, and its blob is ${blob ?? 'not there'}.`);
+    if (!objects.has(key)) throw new Error(`P6: ${kind} of ${id} is called stored, and its object is not there.`);
+  }
+}
+
+/** What this advertiser leaves to be deleted is not the next schedule's. */
+export async function dropBlobs({ stage, advertiserId }: FilesOf): Promise<void> {
+  await stage.query(`DELETE FROM intake.blobs WHERE advertiser_id = $1`, [advertiserId]);
+}

@@ -1,0 +1,231 @@
+// Erasure beside everything that could bring a person back (P17).
+import { hash, randomUUID } from 'node:crypto';
+import type { Sought } from '../../../src/domain/erasure.ts';
+import { beginErasure, lookAgain } from '../../../src/store/erasures.ts';
+import { claimLease } from '../../../src/store/leases.ts';
+import { commitPage } from '../../../src/store/pages.ts';
+import { beginPrefill, keepProfile, offerPrefill, redeemPrefill } from '../../../src/store/prefills.ts';
+import { deleteUnneeded } from '../../../src/sync/deleting.ts';
+import { anApplication, anAttachment, aPage } from '../../support/applications.ts';
+import type { Scenario } from '../explorer.ts';
+import type { Actor, Program } from '../schedule.ts';
+import type { Stage } from '../stage.ts';
+import { checkEvents } from './files.ts';
+import { leaseMs, privacyKey } from './lanes.ts';
+import {
+  Busy,
+  claim,
+  content,
+  dropBlobs,
+  type FilesOf,
+  fetchClaimed,
+  never,
+  stopWhenBusy,
+  toBlobs,
+} from './objects.ts';
+
+const email = 'person1@example.com';
+const byAddress: Sought = { by: 'address', email };
+const byId: Sought = { by: 'application', applicationId: 1n };
+
+/** An advertiser with one stored application, and its lane. */
+async function openPerson(stage: Stage, facts: Parameters<typeof anApplication>[1] = { attachments: [] }) {
+  const { advertiserId, name } = await stage.openAdvertiser();
+  const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'page', leaseMs: 600_000 });
+  if (!lease) throw new Error('The lane is free.');
+  await commitPage(stage.direct, privacyKey, aPage(lease, [anApplication(1, { email, ...facts })], { advertiserId }));
+  return { advertiserId, lease };
+}
+
+/** Nothing of the person is in any table that names people. */
+async function checkErased(stage: Stage, advertiserId: bigint): Promise<void> {
+  const [row] = await stage.query<{ found: string | null }>(
+    `SELECT concat_ws(', ',
+       (SELECT 'applications' FROM intake.applications WHERE advertiser_id = $1 AND (raw IS NOT NULL OR email IS NOT NULL OR erased_at IS NULL) LIMIT 1),
+       (SELECT 'attachments' FROM intake.attachments WHERE advertiser_id = $1 LIMIT 1),
+       (SELECT 'downloads' FROM intake.downloads WHERE advertiser_id = $1 LIMIT 1),
+       (SELECT 'info' FROM intake.primary_job_seeking_info WHERE advertiser_id = $1 LIMIT 1),
+       (SELECT 'quarantine' FROM intake.quarantine WHERE advertiser_id = $1 LIMIT 1),
+       (SELECT 'prefills' FROM intake.prefills WHERE advertiser_id = $1 AND (profile IS NOT NULL OR email IS NOT NULL) LIMIT 1)) AS found`,
+    [advertiserId],
+  );
+  if (row?.found) throw new Error(`P17: an erased person is in ${row.found}.`);
+  await checkEvents(stage, advertiserId);
+}
+
+const erase = (stage: Stage, advertiserId: bigint, sought: Sought) => async (actor: Actor) => {
+  const job = await beginErasure(stage.database(actor.name), privacyKey, { advertiserId, sought, by: 'test' });
+  if (job === null) throw new Error('Nobody was found to erase.');
+};
+
+/** A page that was read before the erasure, and brings the person in another form. */
+export function createErasePage(stage: Stage): Scenario {
+  return {
+    name: 'erasure beside a page',
+    promise: 'an erased person does not come back with a page (P17)',
+    async open() {
+      const { advertiserId, lease } = await openPerson(stage);
+      const page = aPage(lease, [anApplication(1, { email, lastName: 'Other' })], { advertiserId });
+      return {
+        programs: new Map<string, Program>([
+          ['page', async (actor) => void (await commitPage(stage.database(actor.name), privacyKey, page))],
+          ['erase', erase(stage, advertiserId, byId)],
+        ]),
+        mortal: ['page'],
+        lapses: [],
+        check: () => checkErased(stage, advertiserId),
+      };
+    },
+  };
+}
+
+/** A page that brings an element without an id, in which the person is named, and a replay of the same element. */
+export function createEraseQuarantine(stage: Stage): Scenario {
+  return {
+    name: 'erasure beside an element in quarantine and its replay',
+    promise: 'an erased person comes back neither with an element that cannot be read nor with its replay (P17)',
+    allowsDeadlocks: true,
+    async open() {
+      const { advertiserId, lease } = await openPerson(stage);
+      const raw = JSON.stringify({ Email: email });
+      const reject = { reason: 'no id', raw, rawText: null, identity: 'element' };
+      const seen = (sweepId: bigint) => aPage(lease, [], { advertiserId, rejects: [reject], sweepId });
+      await commitPage(stage.direct, privacyKey, seen(1n));
+      const [element] = await stage.directStore.loadQuarantine(advertiserId, { resolved: false, limit: 1 });
+      if (!element) throw new Error('Nothing is in quarantine.');
+      const read = { ...aPage(lease, [anApplication(2, { email, attachments: [] })], { advertiserId, seq: -1n }) };
+      const replayed = [{ id: element.id, applicationId: 2n }];
+      return {
+        programs: new Map<string, Program>([
+          ['page', async (actor) => void (await commitPage(stage.database(actor.name), privacyKey, seen(2n)))],
+          [
+            'replay',
+            async (actor) => void (await commitPage(stage.database(actor.name), privacyKey, { ...read, replayed })),
+          ],
+          ['erase', erase(stage, advertiserId, byAddress)],
+        ]),
+        mortal: [],
+        lapses: [],
+        check: () => checkErased(stage, advertiserId),
+      };
+    },
+  };
+}
+
+/** A download of the person's file completes while the person is erased. */
+export function createEraseFile(stage: Stage): Scenario {
+  return {
+    name: 'erasure beside a completion',
+    promise: 'after the second look nothing of an erased person is left, neither rows nor bytes (P17)',
+    async open() {
+      const attachments = [anAttachment('resume', { sizeBytes: content.length })];
+      const { advertiserId } = await openPerson(stage, { attachments });
+      const files: FilesOf = { stage, advertiserId, objects: new Set() };
+      return {
+        programs: new Map<string, Program>([
+          ['run', async (actor) => void (await fetchClaimed(files, actor, await claim(files, actor, leaseMs)))],
+          [
+            'erase',
+            async (actor) => {
+              const job = await beginErasure(stage.database(actor.name), privacyKey, {
+                advertiserId,
+                sought: byId,
+                by: 'test',
+              });
+              const deps = { store: stopWhenBusy(stage.store(actor.name)), blobs: toBlobs(actor, files.objects) };
+              await deleteUnneeded(deps, advertiserId, job?.hashes ?? [], never).catch((error: unknown) => {
+                if (!(error instanceof Busy)) throw error;
+              });
+            },
+          ],
+        ]),
+        mortal: ['run', 'erase'],
+        lapses: [leaseMs + 1_000],
+        async check({ lines }) {
+          if (lines.some(({ client, text }) => client === 'erase' && text === 'dies')) return await dropBlobs(files);
+          // What any process goes on with: the tokens of dead ones have lapsed by then.
+          await stage.query(
+            `UPDATE intake.blobs SET delete_until = now() - interval '1 second' WHERE advertiser_id = $1`,
+            [advertiserId],
+          );
+          const store = stage.directStore;
+          const last: Actor = { name: 'last', act: async (_, work) => work() };
+          for (const job of await store.loadOpenErasures(advertiserId)) {
+            await deleteUnneeded({ store, blobs: toBlobs(last, files.objects) }, advertiserId, job.hashes ?? [], never);
+            const { step } = await lookAgain(stage.direct, job);
+            if (step !== 'closed') throw new Error('P17: the second look found something.');
+          }
+          await checkErased(stage, advertiserId);
+          if (files.objects.size > 0 && !lines.some(({ text }) => text === 'dies'))
+            throw new Error('P17: bytes of an erased person are left.');
+          await dropBlobs(files);
+        },
+      };
+    },
+  };
+}
+
+/** A candidate comes back with a profile while an erasure of the same address runs; two clients try to redeem it. */
+export function createErasePrefill(stage: Stage): Scenario {
+  return {
+    name: 'erasure beside a prefill that is kept and redeemed',
+    promise: 'an erased person is in no prefill, and a profile is handed out once (P17, P20)',
+    async open() {
+      const { advertiserId } = await openPerson(stage);
+      const key = { advertiserId, prefillId: randomUUID() };
+      const site = 'https://careers.example.com/apply';
+      const request = {
+        ...{ advertiserId, formUrl: site, returnUrl: site },
+        ...{ positionTitle: null, positionUri: null, countryCode: null, postalCode: null },
+      };
+      const secret = (text: string) => hash('sha256', `${text} ${key.prefillId}`, 'buffer');
+      const handleHash = secret('handle');
+      const start = {
+        ...key,
+        request,
+        stateHash: secret('state'),
+        bindingHash: secret('browser'),
+        lifetimeMs: 600_000,
+      };
+      await beginPrefill(stage.direct, start);
+      const profile = {
+        ...{
+          raw: JSON.stringify({ email }),
+          rawText: null,
+          notes: [],
+          firstName: 'Ada',
+          lastName: 'One',
+          email,
+          phone: null,
+        },
+        ...{ emails: [email], accountIds: [], resumeId: null },
+      };
+      let redeemed = 0;
+      const redeem = async (actor: Actor) => {
+        if (await redeemPrefill(stage.database(actor.name), { advertiserId, handleHash })) redeemed++;
+      };
+      return {
+        programs: new Map<string, Program>([
+          [
+            'visit',
+            async (actor) => {
+              const db = stage.database(actor.name);
+              const kept = { ...key, profile, resume: { reason: 'none' }, ttlMs: 86_400_000 };
+              if (!(await keepProfile(db, privacyKey, kept))) return;
+              await offerPrefill(db, key, handleHash);
+              await redeem(actor);
+            },
+          ],
+          ['site', redeem],
+          ['erase', erase(stage, advertiserId, byAddress)],
+        ]),
+        mortal: ['visit'],
+        lapses: [],
+        async check() {
+          if (redeemed > 1) throw new Error('P20: a profile was handed out twice.');
+          await checkErased(stage, advertiserId);
+        },
+      };
+    },
+  };
+}

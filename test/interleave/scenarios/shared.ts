@@ -1,0 +1,139 @@
+// What all workers share: the outbox and the budget of requests.
+import assert from 'node:assert/strict';
+import { loadRetryAfter, noteRetryAfter } from '../../../src/store/advertisers.ts';
+import { openDatabase } from '../../../src/store/database.ts';
+import { appendEvents } from '../../../src/store/events.ts';
+import { migrate } from '../../../src/store/migrations.ts';
+import { takeTurns } from '../../../src/store/paces.ts';
+import type { Scenario } from '../explorer.ts';
+import type { Actor, Program } from '../schedule.ts';
+import type { Stage } from '../stage.ts';
+
+/** Three writers of one advertiser, and a consumer that reads on from the last number it has seen. */
+export function createEvents(stage: Stage): Scenario {
+  return {
+    name: 'events of three writers and a consumer',
+    promise: 'nothing ever appears behind a reader (P26)',
+    async open() {
+      const { advertiserId } = await stage.openAdvertiser();
+      const taken: string[] = [];
+      const read = async (query: Stage['query']) => {
+        const rows = await query<{ event_id: bigint | string }>(
+          `SELECT event_id FROM intake.events WHERE advertiser_id = $1 AND event_id > $2 ORDER BY event_id`,
+          [advertiserId, taken.at(-1) ?? 0],
+        );
+        taken.push(...rows.map((row) => String(row.event_id)));
+      };
+      const write = (applicationId: bigint) => async (actor: Actor) =>
+        await stage.database(actor.name).transaction(async (tx) => {
+          await tx.query(`SELECT 1 FROM intake.applications WHERE advertiser_id = $1`, [advertiserId]);
+          await appendEvents(tx, advertiserId, [{ applicationId, type: 'application.received' }]);
+        });
+      return {
+        programs: new Map<string, Program>([
+          ['a', write(1n)],
+          ['b', write(2n)],
+          ['c', write(3n)],
+          [
+            'reader',
+            async (actor) => {
+              const db = stage.database(actor.name);
+              for (let times = 0; times < 3; times++) await read((sql, values) => db.query(sql, values) as never);
+            },
+          ],
+        ]),
+        mortal: ['a'],
+        lapses: [],
+        async check() {
+          await read(stage.query);
+          const rows = await stage.query<{ event_id: string }>(
+            `SELECT event_id FROM intake.events WHERE advertiser_id = $1 ORDER BY event_id`,
+            [advertiserId],
+          );
+          assert.deepEqual(
+            taken,
+            rows.map((row) => row.event_id),
+            'P26: an event appeared behind the reader',
+          );
+        },
+      };
+    },
+  };
+}
+
+/** Three workers take slots of one source; two of them hear a Retry-After of different lengths. */
+export function createSlots(stage: Stage): Scenario {
+  return {
+    name: 'rate slots of three workers with a Retry-After',
+    promise: 'no slot belongs to two workers, and the longest Retry-After holds for all (P14)',
+    async open() {
+      const { name } = await stage.openAdvertiser();
+      const stretchMs = 1_000;
+      const slots: number[] = [];
+      let isHeard = false;
+      const work = (retryAfterMs: number | null) => async (actor: Actor) => {
+        const db = stage.database(actor.name);
+        slots.push((await takeTurns(db, name, stretchMs, 60_000)).firstAt);
+        if (retryAfterMs !== null) await noteRetryAfter(db, name, retryAfterMs);
+        if (actor.name === 'a') isHeard = true;
+        slots.push((await takeTurns(db, name, stretchMs, 60_000)).firstAt);
+      };
+      return {
+        programs: new Map<string, Program>([
+          ['a', work(600_000)],
+          ['b', work(20_000)],
+          ['c', work(null)],
+        ]),
+        mortal: ['a'],
+        lapses: [],
+        commitsApart: true,
+        async check() {
+          const inOrder = slots.toSorted((one, other) => one - other);
+          for (const [at, slot] of inOrder.entries()) {
+            if (at > 0 && slot - (inOrder[at - 1] ?? 0) < stretchMs - 1) throw new Error('P14: two slots overlap.');
+          }
+          const [leftMs = 0] = await loadRetryAfter(stage.direct, [name]);
+          if (isHeard && leftMs < 300_000)
+            throw new Error(`P14: ${Math.round(leftMs)} ms are left of a Retry-After of 600 s.`);
+        },
+      };
+    },
+  };
+}
+
+/** Two processes that start at once on an empty database. A schedule takes a second or more, so not all are tried. */
+export function createMigrations(stage: Stage): Scenario {
+  return {
+    name: 'two processes migrate an empty database',
+    promise: 'every migration is applied once, whoever dies meanwhile; nobody fails (P22)',
+    most: 40,
+    async open() {
+      const database = `${new URL(stage.url).pathname.slice(1)}_empty`;
+      await stage.query(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`);
+      await stage.query(`CREATE DATABASE ${database} TEMPLATE template0`);
+      const toUrl = (url: string) => Object.assign(new URL(url), { pathname: `/${database}` }).href;
+      const start = (actor: Actor) => migrate(toUrl(stage.gate.toUrl(actor.name)));
+      return {
+        programs: new Map<string, Program>([
+          ['a', start],
+          ['b', start],
+        ]),
+        mortal: ['a'],
+        lapses: [],
+        async check() {
+          const applied = async (url: string) => {
+            await using db = openDatabase({ url, role: 'check', connections: 1 });
+            return (await db.query(`SELECT hash FROM intake.migrations ORDER BY created_at, id`)).map(
+              ({ hash }) => hash,
+            );
+          };
+          assert.deepEqual(
+            await applied(toUrl(stage.url)),
+            await applied(stage.url),
+            'P22: other migrations were applied',
+          );
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,83 @@
+// Where scenarios are played: a database of its own, the proxy in front of it, and the product's store opened once per client. Every
+// schedule uses an advertiser of its own, so nothing has to be reset between two of them.
+import pg from 'pg';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { testPrivacyKey } from '../support/syncing.ts';
+import { openGate } from './gate.ts';
+import type { Query, Stage as ScheduleStage } from './schedule.ts';
+
+export interface Stage extends ScheduleStage, AsyncDisposable {
+  readonly url: string;
+  /** The product's connection of a client: one, so that its statements have one order. */
+  database(client: string): Database;
+  store(client: string): Store;
+  /** The same without the proxy, to make situations. */
+  readonly direct: Database;
+  readonly directStore: Store;
+  /** An advertiser that no other schedule knows. */
+  openAdvertiser(): Promise<{ readonly advertiserId: bigint; readonly name: string }>;
+}
+
+const privacyKey = Buffer.from(testPrivacyKey);
+
+/** Opens the stage on a database that has the product's schema. */
+export async function openStage(url: string): Promise<Stage> {
+  await using stack = new AsyncDisposableStack();
+  const own = new pg.Client({ connectionString: url, application_name: 'explorer' });
+  own.on('error', () => {});
+  await own.connect();
+  stack.defer(() => own.end());
+  const query: Query = async (sql, values = []) => (await own.query(sql, [...values])).rows;
+  const gate = stack.use(
+    await openGate(url, async (pid) => void (await query('SELECT pg_terminate_backend($1)', [pid]))),
+  );
+  const direct = stack.use(openDatabase({ url, role: 'direct', connections: 2 }));
+  const directStore = stack.use(openStore({ url, role: 'direct', connections: 1, privacyKey }));
+  const opened = new Map<string, { readonly database: Database; readonly store: Store; readonly life: object }>();
+  const dead: AsyncDisposable[] = [];
+  stack.defer(async () => {
+    const all = [...opened.values()].flatMap(({ database, store }) => [database, store]);
+    await Promise.all([...all, ...dead].map((one) => one[Symbol.asyncDispose]()));
+  });
+  const open = (client: string) => {
+    const traffic = gate.traffic(client);
+    const known = opened.get(client);
+    if (known?.life === traffic.life) return known;
+    if (known) dead.push(known.database, known.store);
+    const options = { url: gate.toUrl(client), role: client, connections: 1 };
+    const made = { database: openDatabase(options), store: openStore({ ...options, privacyKey }), life: traffic.life };
+    opened.set(client, made);
+    return made;
+  };
+  const neighbours = await loadNeighbours(query);
+  let count = 0;
+  const owned = stack.move();
+  return {
+    url,
+    gate,
+    query,
+    neighbours,
+    direct,
+    directStore,
+    database: (client) => open(client).database,
+    store: (client) => open(client).store,
+    async openAdvertiser() {
+      const advertiserId = BigInt(1_000 + ++count);
+      const name = `account-${count}`;
+      await query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ($1, $2)`, [name, advertiserId]);
+      return { advertiserId, name };
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+async function loadNeighbours(query: Query): Promise<Map<string, string[]>> {
+  const tables = await query<{ name: string; joined: string[] }>(
+    `SELECT c.relname AS name, ARRAY(
+       SELECT p.relname::text FROM pg_constraint k JOIN pg_class p ON p.oid = k.confrelid WHERE k.conrelid = c.oid AND k.contype = 'f'
+       UNION SELECT p.relname::text FROM pg_constraint k JOIN pg_class p ON p.oid = k.conrelid WHERE k.confrelid = c.oid AND k.contype = 'f') AS joined
+     FROM pg_class c WHERE c.relnamespace = 'intake'::regnamespace AND c.relkind IN ('r', 'S')`,
+  );
+  return new Map(tables.map(({ name, joined }) => [name, joined]));
+}

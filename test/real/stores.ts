@@ -1,0 +1,140 @@
+// Real servers that speak S3, as a distribution ships them: started in a folder of their own, with one bucket. One that cannot be had says why.
+
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
+import { findFreePort } from '../support/prefill-stage.ts';
+
+export interface RealStore extends AsyncDisposable {
+  readonly endpoint: string;
+  readonly bucket: string;
+  readonly region: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
+export interface StoreChoice {
+  readonly name: string;
+  /** Why there is none. */
+  readonly absent: string | null;
+  /** What it makes of If-None-Match. */
+  readonly conditionalPut: 'honoured' | 'ignored';
+  readonly open: () => Promise<RealStore>;
+}
+
+export function findStores(env: NodeJS.ProcessEnv): StoreChoice[] {
+  const { S3_TEST_ENDPOINT: endpoint } = env;
+  return [
+    {
+      name: toName('Ceph radosgw', 'radosgw'),
+      absent: lacking('radosgw', 'ceph-mon', 'ceph-osd', 'ceph-mgr', 'ceph', 'curl'),
+      conditionalPut: 'honoured',
+      open: () => openScripted('radosgw.sh', 2, 'intake', (user) => user),
+    },
+    {
+      name: toName('OpenStack Swift', 'swift-proxy-server'),
+      absent: lacking(
+        'swift-proxy-server',
+        'swift-account-server',
+        'swift-container-server',
+        'swift-object-server',
+        'memcached',
+        'curl',
+      ),
+      conditionalPut: 'ignored',
+      open: () => openScripted('swift.sh', 5, 'intake', (user) => `intake:${user}`),
+    },
+    {
+      name: 'S3_TEST_ENDPOINT',
+      absent: endpoint === undefined ? 'S3_TEST_ENDPOINT is not set' : null,
+      conditionalPut: env.S3_TEST_CONDITIONAL_PUT === 'ignored' ? 'ignored' : 'honoured',
+      open: async () => ({
+        endpoint: endpoint ?? '',
+        bucket: env.S3_TEST_BUCKET ?? 'intake-test',
+        region: env.S3_TEST_REGION ?? 'us-east-1',
+        accessKeyId: env.AWS_ACCESS_KEY_ID ?? '',
+        secretAccessKey: env.AWS_SECRET_ACCESS_KEY ?? '',
+        async [Symbol.asyncDispose]() {},
+      }),
+    },
+  ];
+}
+
+/** The version where the package database knows it. */
+function toName(name: string, program: string): string {
+  try {
+    const owner = execFileSync('dpkg', ['-S', `/usr/bin/${program}`], { encoding: 'utf8', stdio: 'pipe' }).split(
+      ':',
+    )[0];
+    const version = execFileSync('dpkg-query', ['-W', '-f', `\${Version}`, owner ?? ''], { encoding: 'utf8' });
+    return `${name} ${version}`;
+  } catch {
+    return name;
+  }
+}
+
+function lacking(...programs: string[]): string | null {
+  const absent = programs.filter((program) => {
+    try {
+      execFileSync('which', [program], { stdio: 'pipe' });
+      return false;
+    } catch {
+      return true;
+    }
+  });
+  return absent.length === 0 ? null : `not installed: ${absent.join(', ')}`;
+}
+
+const startsWithinMs = 300_000;
+
+async function openScripted(
+  script: string,
+  portCount: number,
+  user: string,
+  toAccessKey: (user: string) => string,
+): Promise<RealStore> {
+  const folder = mkdtempSync('/var/tmp/intake-store-');
+  const ports: number[] = [];
+  while (ports.length < portCount) ports.push(await findFreePort());
+  const secretAccessKey = 'intake-secret';
+  const child = spawn('sh', [join(import.meta.dirname, script), folder, ...ports.map(String), user, secretAccessKey], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const ended = once(child, 'exit');
+  const ready = new Promise<boolean>((resolve) => {
+    createInterface({ input: child.stdout }).on('line', (line) => line === 'ready' && resolve(true));
+    void ended.then(() => resolve(false));
+    AbortSignal.timeout(startsWithinMs).addEventListener('abort', () => resolve(false));
+  });
+  const close = async () => {
+    child.kill('SIGTERM');
+    await ended;
+    rmSync(folder, { recursive: true, force: true });
+  };
+  if (!(await ready)) {
+    child.kill('SIGTERM');
+    await ended;
+    throw new Error(`${script} did not become ready; ${join(folder, 'errors')} says why.`);
+  }
+  const store = {
+    endpoint: `http://127.0.0.1:${ports.at(-1)}`,
+    bucket: 'intake-test',
+    region: 'us-east-1',
+    accessKeyId: toAccessKey(user),
+    secretAccessKey,
+    [Symbol.asyncDispose]: close,
+  };
+  const { endpoint, region, accessKeyId } = store;
+  const client = new S3Client({
+    endpoint,
+    region,
+    forcePathStyle: true,
+    credentials: { accessKeyId, secretAccessKey },
+  });
+  await client.send(new CreateBucketCommand({ Bucket: store.bucket }));
+  client.destroy();
+  return store;
+}

@@ -1,0 +1,103 @@
+// Serves a hidden server over HTTP in the shape of the list endpoint: `GET /v1/advertiser/applications`, JSON only.
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { HiddenServer, ListedRow, ListReply, ListRequest } from './hidden-server.ts';
+
+export interface FaceOptions {
+  readonly advertiserId?: number;
+  /** Milliseconds of virtual time; the machine's clock when left out. Must not go back. */
+  readonly clock?: () => number;
+  /** Minutes ahead of UTC in which a reader writes its date filters. */
+  readonly readerOffsetMinutes?: number;
+}
+
+export interface ServedHidden {
+  readonly url: string;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export async function serveHidden(server: HiddenServer, options: FaceOptions = {}): Promise<ServedHidden> {
+  const http = createServer((request, response) => answer(server, options, request, response));
+  await new Promise<void>((resolve, reject) => {
+    http.once('error', reject);
+    http.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = http.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async [Symbol.asyncDispose]() {
+      await new Promise<void>((resolve) => {
+        http.close(() => resolve());
+        http.closeAllConnections();
+      });
+    },
+  };
+}
+
+function answer(server: HiddenServer, options: FaceOptions, request: IncomingMessage, response: ServerResponse): void {
+  const url = new URL(request.url ?? '/', 'http://127.0.0.1');
+  if (request.method !== 'GET' || url.pathname !== '/v1/advertiser/applications') {
+    response.writeHead(404).end();
+    return;
+  }
+  const asked = toRequest(url.searchParams, options.readerOffsetMinutes ?? 600);
+  if (asked === null) {
+    response.writeHead(400).end();
+    return;
+  }
+  const clock = options.clock ?? Date.now;
+  const reply = server.list(asked, clock());
+  const headers: Record<string, string> = reply.age === null ? {} : { Age: String(reply.age) };
+  if (reply.status !== 200) {
+    response.writeHead(reply.status, headers).end();
+    return;
+  }
+  const body = toBody(reply, url.searchParams, asked, options.advertiserId ?? 1);
+  response.writeHead(200, { ...headers, 'Content-Type': 'application/json; charset=utf-8' }).end(body);
+}
+
+function toRequest(query: URLSearchParams, offsetMinutes: number): ListRequest | null {
+  const ids = ['afterid', 'beforeid'].map((name) => query.get(name));
+  const dates = ['afterdate', 'beforedate'].map((name) => query.get(name));
+  if (ids.some((text) => text !== null && !/^-?\d{1,40}$/.test(text))) return null;
+  if (dates.some((text) => text !== null && !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/.test(text))) return null;
+  const [afterId = null, beforeId = null] = ids.map((text) => (text === null ? null : BigInt(text)));
+  const [afterDate = null, beforeDate = null] = dates.map((text) =>
+    text === null ? null : Date.parse(`${text}Z`) / 1000 - offsetMinutes * 60,
+  );
+  if (Number.isNaN(afterDate) || Number.isNaN(beforeDate)) return null;
+  return { afterId, beforeId, afterDate, beforeDate };
+}
+
+/** The body is written by hand: ids may be larger than a number holds exactly. */
+function toBody(reply: ListReply, query: URLSearchParams, asked: ListRequest, advertiserId: number): string {
+  const echoes = reply.echo === 'absent' ? '' : toEchoes(asked, query, reply.echo === 'differs');
+  const rows = reply.rows.map(toElement).join(',');
+  const body = `{"JobApplications":{"AdvertiserID":${advertiserId},${echoes}"AgentID":null,"JobApplicationsList":[${rows}]}}`;
+  // White space after the object brings the body to the size that the reply tells.
+  return body.padEnd(reply.bytes, ' ');
+}
+
+function toEchoes(asked: ListRequest, query: URLSearchParams, wrong: boolean): string {
+  const id = (name: string) => {
+    const sent = query.get(name);
+    if (sent === null) return wrong ? '"1"' : 'null';
+    return `"${wrong ? BigInt(sent) + 1n : sent}"`;
+  };
+  const date = (seconds: number | null) => (seconds === null ? 'null' : toDateText(seconds + (wrong ? 86_400 : 0)));
+  const dates = [date(asked.afterDate), date(asked.beforeDate)] as const;
+  return `"AfterDate":${dates[0]},"AfterID":${id('afterid')},"BeforeDate":${dates[1]},"BeforeID":${id('beforeid')},`;
+}
+
+function toElement(row: ListedRow): string {
+  const person = `${row.id % 1_000_003n}`;
+  const date = row.submittedAt === null ? '"unknown"' : toDateText(row.submittedAt);
+  const toText = (padding: number) =>
+    `{"ID":${row.id},"DateSubmitted":${date},"Email":"p${person}@example.test","FirstName":"First","LastName":"Last ${person}",` +
+    `"Phone":"0400000000","JobSeekerID":"S${person}","JobReference":"R${'x'.repeat(padding)}","Attachments":[]}`;
+  return toText(Math.max(0, row.bytes - toText(0).length));
+}
+
+function toDateText(seconds: number): string {
+  return `"/Date(${seconds * 1000}+1000)/"`;
+}

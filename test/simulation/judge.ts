@@ -1,0 +1,96 @@
+// One seed of the coverage simulation: a hidden server, a first sweep, polls, a night, a recheck, and what a judge who knows the truth
+// says of each. The tests, the long runs and the published tables all come from here.
+
+import type { Done } from '../../src/domain/coverage/coverage.ts';
+import { createRandom } from '../support/random.ts';
+import type { Kind } from './hidden-server.ts';
+import { createMemory, knownOf, type Memory, runSweep, type SweepResult } from './simulated-reader.ts';
+
+/** What became of one reading. */
+export interface Reading {
+  readonly name: 'first sweep' | 'poll' | 'recheck';
+  readonly certificate: Done['certificate'];
+  readonly risk: Done['risk'];
+  readonly reason: string;
+  readonly requests: number;
+  readonly lost: number;
+  /** Called proven, and someone is missing. */
+  readonly isFalseProof: boolean;
+  /** Ended as success (exit code 0), and someone is missing. */
+  readonly isSilentLoss: boolean;
+}
+
+export interface Verdict {
+  readonly kind: string;
+  readonly seed: number;
+  readonly readings: readonly Reading[];
+  readonly applications: number;
+}
+
+const lagMs = 15 * 60_000;
+const startMs = 1_790_000_000_000;
+
+/** Reads the server of a seed for two days: a first sweep, polls, a night, a recheck. */
+export function judgeSeed(kind: Kind, seed: number): Verdict {
+  const random = createRandom(seed ^ 0x5eed);
+  const server = kind.create(seed, { startMs, still: random.chance(0.4) });
+  const memory = createMemory(startMs);
+  const crashes = random.chance(0.2) ? 0.05 : 0;
+  const lanes = random.pick([1, 1, 2, 4]);
+  const pauseMs = random.pick([100, 100, 20, 1_000]);
+  const byteBudget = random.chance(0.05) ? 60_000 : Number.POSITIVE_INFINITY;
+  const shared = { seed, crashes, lanes, pauseMs, byteBudget };
+  const readings: Reading[] = [];
+  const first = runSweep(server, memory, shared);
+  readings.push(toReading('first sweep', first));
+  let account = first.done;
+  let { capacity } = account;
+  for (let poll = 0; poll < 3; poll++) readings.push(runPoll());
+  memory.now += 20 * 3_600_000;
+  server.passNight(memory.now);
+  const again = runSweep(server, memory, { ...shared, seed: seed + 1, known: knownOf(memory, random.pick([1, 5])) });
+  readings.push(toReading('recheck', again));
+  account = again.done;
+  capacity = account.capacity;
+  for (let poll = 0; poll < 2; poll++) readings.push(runPoll());
+  return { kind: kind.name, seed, readings, applications: server.presentAt(memory.now).length };
+
+  function runPoll(): Reading {
+    memory.now += 300_000;
+    server.passMinutes(memory.now);
+    const from = pollFrom(memory);
+    // What the account is worth as a whole decides the exit code, not the poll alone.
+    const isTrusted = account.certificate !== 'unproven' && account.risk !== 'doubt';
+    const poll = toReading('poll', runSweep(server, memory, { seed, plan: { from, rigor: 'poll', capacity } }));
+    return { ...poll, isSilentLoss: poll.isSilentLoss && isTrusted };
+  }
+}
+
+/** Where a poll begins: after the highest id that was seen one lag ago; when every id is young, at the lowest of the last 26 hours. */
+function pollFrom({ held, now }: Memory): bigint {
+  let settled = 0n;
+  let highest = 0n;
+  let recent: bigint | null = null;
+  const dayAgo = BigInt(Math.floor(now / 1_000)) - 26n * 3_600n;
+  for (const { id, firstSeenAt, submittedAt } of held.values()) {
+    if (id > highest) highest = id;
+    if (firstSeenAt <= now - lagMs && id > settled) settled = id;
+    if (submittedAt !== null && submittedAt > dayAgo && (recent === null || id < recent)) recent = id;
+  }
+  if (settled > 0n) return settled + 1n;
+  return recent ?? highest + 1n;
+}
+
+function toReading(name: Reading['name'], { done, requests, lost }: SweepResult): Reading {
+  const { certificate, risk, reason } = done;
+  return {
+    name,
+    certificate,
+    risk,
+    reason,
+    requests,
+    lost: lost.length,
+    isFalseProof: certificate === 'proven' && lost.length > 0,
+    isSilentLoss: certificate !== 'unproven' && risk !== 'doubt' && lost.length > 0,
+  };
+}

@@ -1,0 +1,176 @@
+// Reads a hidden server with the product's own reasoning and a store that is only a map of ids, as the worker reads it over HTTP and
+// Postgres: a page is committed before it is learned from, the state is stored after each answer, and a crash may come anywhere. What
+// the store tells the reasoning comes from `findMissing`, the function that the real store is held to.
+
+import { ask, begin, type Done, learn, type Plan } from '../../src/domain/coverage/coverage.ts';
+import type { Known } from '../../src/domain/coverage/next-question.ts';
+import type { Answer, Page, Question } from '../../src/domain/coverage/question.ts';
+import { findMissing, type Held, toAsked } from '../../src/domain/coverage/seen.ts';
+import { decodeFacts, decodeRange, encode, type State } from '../../src/domain/coverage/sweep-state.ts';
+import { createRandom } from '../support/random.ts';
+import type { HiddenServer, ListReply, ListRequest } from './hidden-server.ts';
+
+/** What a reader remembers between sweeps: when it first saw each id, and what is gone at the source. */
+export interface Memory {
+  /** Virtual time in milliseconds. */
+  now: number;
+  readonly held: Map<bigint, Held & { readonly submittedAt: bigint | null }>;
+  /** Ids that two proven sweeps a day apart did not see. */
+  readonly gone: Set<bigint>;
+  readonly absentSince: Map<bigint, number>;
+  /** A sweep saw pages end at different lengths. */
+  uneven: boolean;
+}
+
+export function createMemory(startMs: number): Memory {
+  return { now: startMs, held: new Map(), gone: new Set(), absentSince: new Map(), uneven: false };
+}
+
+export interface SweepOptions {
+  readonly plan?: Plan;
+  readonly known?: Known | undefined;
+  /** Questions in flight at once. */
+  readonly lanes?: number;
+  /** Chance that the process dies before an answer is committed; the state is read back from its stored text. */
+  readonly crashes?: number;
+  readonly seed?: number;
+  /** Milliseconds from one request to the next. */
+  readonly pauseMs?: number;
+  /** Bodies over this many bytes are abandoned; the first rows are seen. */
+  readonly byteBudget?: number;
+  readonly onStep?: (before: State, question: Question, answer: Answer, after: State) => void;
+}
+
+export interface SweepResult {
+  readonly done: Done;
+  /** Every list request, also those whose answer a crash took. */
+  readonly requests: number;
+  /** Ids that were in the list during the whole sweep and are not held after it. */
+  readonly lost: readonly bigint[];
+  readonly state: State;
+}
+
+interface InFlight {
+  readonly question: Question;
+  readonly answer: Answer;
+  readonly sentAt: number;
+}
+
+/** Sweeps until the reasoning says that it is done. */
+export function runSweep(server: HiddenServer, memory: Memory, options: SweepOptions = {}): SweepResult {
+  const random = createRandom(options.seed ?? 1);
+  const startedAt = memory.now;
+  const plan: Plan = {
+    heldBefore: memory.held.size,
+    recentFrom: BigInt(Math.floor(startedAt / 1_000)) - 900n,
+    seed: options.seed ?? 1,
+    ...options.plan,
+  };
+  let requests = 0;
+  let state = begin(plan);
+  let inFlight: InFlight[] = [];
+  for (;;) {
+    const asked = inFlight.map(({ question }) => question);
+    const next = inFlight.length < (options.lanes ?? 1) ? ask(state, asked, options.known) : null;
+    if (next !== null && 'kind' in next) {
+      const present = server.presentThroughout(startedAt, memory.now);
+      const lost = present.filter((id) => isIn(plan, id) && !memory.held.has(id));
+      if (next.certificate !== 'unproven') markAbsent(memory, next);
+      if (plan.rigor !== 'poll') memory.uneven ||= next.capacity.uneven;
+      return { done: next, requests, lost, state };
+    }
+    if (next !== null) {
+      memory.now += options.pauseMs ?? 100;
+      requests++;
+      const reply = server.list(toRequest(next), memory.now);
+      inFlight.push({ question: next, answer: toAnswer(reply, options.byteBudget), sentAt: memory.now });
+      continue;
+    }
+    if (random.chance(options.crashes ?? 0)) {
+      inFlight = [];
+      state = restore(state);
+      continue;
+    }
+    const [came] = inFlight.splice(random.between(0, inFlight.length - 1), 1);
+    if (came === undefined) throw new Error('the reasoning waits for nothing');
+    const before = state;
+    const answer = commit(memory, came, startedAt, plan.heldBefore ?? 0);
+    state = learn(state, came.question, answer);
+    options.onStep?.(before, came.question, answer, state);
+  }
+}
+
+/** What a process finds again after a crash: the stored text of the state. */
+export function restore(state: State): State {
+  return {
+    facts: decodeFacts(encode(state.facts)),
+    ranges: state.ranges.map((range) => decodeRange(encode(range))),
+  };
+}
+
+/** Some of the ids held, for cutting the questions of a recheck. */
+export function knownOf({ held, gone, uneven }: Memory, stride = 1): Known {
+  const sorted = [...held.keys()].filter((id) => !gone.has(id)).sort((a, b) => (a < b ? -1 : 1));
+  return { positions: sorted.filter((_, index) => index % stride === stride - 1), stride, uneven };
+}
+
+function toRequest({ axis, after, before, since }: Question): ListRequest {
+  const seconds = (bound: bigint | null) => (bound === null ? null : Number(bound));
+  if (axis === 'date') return { afterId: null, beforeId: null, afterDate: seconds(after), beforeDate: seconds(before) };
+  return { afterId: after, beforeId: before, afterDate: seconds(since), beforeDate: null };
+}
+
+function toAnswer(reply: ListReply, byteBudget = Number.POSITIVE_INFINITY): Answer {
+  if (reply.status === 400 || reply.status === 403) return { kind: 'refused' };
+  // As the product does it: the bytes of the body, its frame included, are shared out by the length of the rows.
+  const perByte = reply.bytes / reply.rows.reduce((sum, { bytes }) => sum + bytes, 0);
+  const rows = reply.rows.map(({ id, submittedAt, bytes }) => ({
+    id,
+    at: submittedAt === null ? null : BigInt(Math.floor(submittedAt)),
+    bytes: Math.ceil(bytes * perByte),
+  }));
+  if (reply.bytes > byteBudget) {
+    // Of an abandoned body only the ids are known.
+    const beginning = rows.slice(0, Math.floor((rows.length * byteBudget) / reply.bytes));
+    return { kind: 'overflow', rows: beginning.map(({ id }) => ({ id, at: null, bytes: 0 })) };
+  }
+  const { bytes, echo } = reply;
+  const weakEmpty = reply.status !== 200;
+  return { kind: 'page', rows, bytes, echo, weakEmpty, cached: (reply.age ?? 0) > 0, unheld: [], missing: [] };
+}
+
+/** Stores the page, and tells what was known before it. */
+function commit(
+  memory: Memory,
+  { question, answer, sentAt }: InFlight,
+  sweepStartedAt: number,
+  heldBefore: number,
+): Answer {
+  if (answer.kind !== 'page') return answer;
+  const unheld = [...new Set(answer.rows.map((row) => row.id))].filter((id) => !memory.held.has(id));
+  const asked = toAsked(question, heldBefore);
+  const known =
+    memory.gone.size === 0 ? memory.held.values() : memory.held.values().filter(({ id }) => !memory.gone.has(id));
+  const missing = asked === null ? [] : findMissing(asked, answer.rows, known, { sentAt, sweepStartedAt });
+  const fresh = new Set(unheld);
+  for (const { id, at } of answer.rows) {
+    if (fresh.has(id)) memory.held.set(id, { id, firstSeenAt: memory.now, submittedAt: at });
+  }
+  for (const { id } of answer.rows) {
+    memory.gone.delete(id);
+    memory.absentSince.delete(id);
+  }
+  return { ...answer, unheld, missing } satisfies Page;
+}
+
+function markAbsent(memory: Memory, { absent, certificate }: Done): void {
+  for (const id of absent) {
+    const since = memory.absentSince.get(id);
+    if (since === undefined) memory.absentSince.set(id, memory.now);
+    else if (certificate === 'proven' && memory.now - since > 86_400_000) memory.gone.add(id);
+  }
+}
+
+function isIn(plan: Plan, id: bigint): boolean {
+  return id >= (plan.from ?? 1n) && (plan.to == null || id <= plan.to);
+}
