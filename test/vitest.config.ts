@@ -12,13 +12,16 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+/** `npm run test:stress` puts the files in any order. */
+const shuffleSeed = process.env.TEST_SHUFFLE_SEED;
+
 export default defineConfig({
   test: {
     root: join(import.meta.dirname, '..'),
     include: ['test/**/*.test.ts'],
     exclude: ['test/browser/**', 'test/chaos/**'],
     globalSetup: ['test/support/global-setup.ts'],
-    setupFiles: ['test/support/leak-guard.ts'],
+    setupFiles: ['test/support/leak-guard.ts', ...(process.env.TEST_STALLS ? ['test/stress/stalls.ts'] : [])],
     // A process serves one file after the other, so that the product is loaded once: 60 s of CPU less. What a file leaves open is noticed
     // by the guard; what it sets in `process` it must put back.
     pool: 'forks',
@@ -28,8 +31,10 @@ export default defineConfig({
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, '../node_modules/.cache/intake') },
     // Files wait for the database and for timers more than for a core; the bound keeps their pools within the server's connections.
     maxWorkers: Math.min(8, availableParallelism() + 3),
-    sequence: { sequencer: LongestFirst },
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    sequence: shuffleSeed ? { shuffle: { files: true }, seed: Number(shuffleSeed) } : { sequencer: LongestFirst },
+    // Only against hanging: on a machine that is busy with other work, a test may take ten times as long.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 150_000, interval: 10 } },
   },
 });

@@ -4,6 +4,7 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { createCareersSite } from '../../examples/careers-site/site.ts';
 import {
+  createBrowser,
   findFreePort,
   openPrefillStage,
   type PrefillStage,
@@ -44,6 +45,7 @@ async function openScene(database: TestDatabase): Promise<Scene> {
     intakeUrl: stage.urls[0] ?? '',
     prefillKey,
     advertiserId: String(stage.sandbox.advertiserId),
+    employer: 'Harbour Health',
   });
   const server = createAdaptorServer({ fetch: site.fetch });
   await new Promise<void>((resolve) => {
@@ -64,6 +66,9 @@ async function openScene(database: TestDatabase): Promise<Scene> {
   const page = await context.newPage();
   return { stage, siteUrl, context, page, asked, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
+
+/** The browser leaves the checking to the server. */
+const unchecked = `document.querySelector('#application').noValidate = true`;
 
 const readField = (page: Page, name: string) => page.inputValue(`input[name=${name}]`);
 
@@ -159,6 +164,171 @@ describe('a candidate who applies with a profile', () => {
       expect(await readField(tab, 'firstName')).not.toBe('');
     }
   });
+});
+
+describe('a computer that several people use', () => {
+  test('shows nothing of the one before: after a denial, at another job ad, and by the button that clears', async ({
+    database,
+  }) => {
+    await using scene = await openScene(database);
+    const { page, siteUrl } = scene;
+    const fill = async () => {
+      await begin(page, siteUrl);
+      await page.click('button[value=allow]');
+      await page.waitForURL(`${siteUrl}/apply`);
+      expect(await readField(page, 'firstName')).not.toBe('');
+    };
+    const expectEmpty = async () => {
+      for (const name of ['firstName', 'lastName', 'email', 'phone', 'lastJob', 'skills']) {
+        expect(await readField(page, name), name).toBe('');
+      }
+      expect(await page.textContent('#resume')).toContain('No resume');
+    };
+    await fill();
+    await page.click('#prefill');
+    await page.click('button[value=deny]');
+    await page.waitForURL(`${siteUrl}/apply?prefill_error=denied`);
+    await expectEmpty();
+    await page.goto(`${siteUrl}/apply`);
+    await expectEmpty();
+
+    await fill();
+    await page.goto(siteUrl);
+    await page.click('text=Apply by hand');
+    await expectEmpty();
+
+    await fill();
+    await page.click('#clear');
+    await page.waitForURL(`${siteUrl}/apply`);
+    await expectEmpty();
+    await page.goBack();
+    await expectEmpty();
+  });
+
+  test('takes no profile by a link that somebody else has prepared', async ({ database }) => {
+    await using scene = await openScene(database);
+    const { page: victim, siteUrl, stage } = scene;
+    stage.sandbox.choose({ consent: 'allow' });
+    const site = `${siteUrl}/apply`;
+    const link = await createBrowser().toReturn(stage.toStartUrl({ form_url: site, return_url: site }));
+    expect(link.searchParams.get('prefill')).toMatch(/./);
+    await victim.goto(siteUrl);
+    await victim.goto(link.href);
+    expect(victim.url()).toBe(`${siteUrl}/apply?prefill_error=expired`);
+    expect(await readField(victim, 'firstName')).toBe('');
+  });
+});
+
+describe('a candidate who applies by hand', () => {
+  const readMessage = (page: Page, name: string) => page.textContent(`#${name}-problem`);
+
+  test('attaches a resume, and it is sent', async ({ database }) => {
+    await using scene = await openScene(database);
+    const { page, siteUrl } = scene;
+    await page.goto(`${siteUrl}/apply`);
+    await page.fill('#firstName', 'Ada <b>');
+    await page.fill('#lastName', 'Byron');
+    await page.fill('#email', 'ada@example.com');
+    await page.setInputFiles('#resumeFile', {
+      name: 'ada.pdf',
+      mimeType: 'application/pdf',
+      buffer: Buffer.from('%PDF-1'),
+    });
+    await page.click('#application button');
+    await page.waitForURL(`${siteUrl}/thanks`);
+    expect(await page.textContent('#thanks')).toBe(
+      'Thank you, Ada <b>: your application is here, with a resume of 6 bytes.',
+    );
+    await page.reload();
+    expect(page.url()).toBe(`${siteUrl}/`);
+    await page.goto(`${siteUrl}/apply`);
+    expect(await readField(page, 'firstName')).toBe('');
+  });
+
+  test('is told what is missing, by the browser and by the server, and keeps what was typed', async ({ database }) => {
+    await using scene = await openScene(database);
+    const { page, siteUrl } = scene;
+    await page.goto(`${siteUrl}/apply`);
+    await page.click('#application button');
+    expect(page.url()).toBe(`${siteUrl}/apply`);
+    expect(await page.locator('#firstName:invalid').count()).toBe(1);
+
+    const sendUnchecked = async () => {
+      await page.evaluate(unchecked);
+      const [answer] = await Promise.all([page.waitForResponse(`${siteUrl}/apply`), page.click('#application button')]);
+      return answer.status();
+    };
+    await page.fill('#email', 'ada at example');
+    await page.fill('#phone', '0491 570 006');
+    await page.setInputFiles('#resumeFile', { name: 'ada.txt', mimeType: 'text/plain', buffer: Buffer.from('nurse') });
+    expect(await sendUnchecked()).toBe(422);
+    expect(await page.textContent('#problems')).toContain('3 fields need');
+    expect(await readMessage(page, 'firstName')).toBe('Please enter your first name.');
+    expect(await readMessage(page, 'lastName')).toBe('Please enter your last name.');
+    expect(await readMessage(page, 'email')).toBe('Please enter a whole e-mail address.');
+    expect(await page.getAttribute('#firstName', 'aria-describedby')).toBe('firstName-problem');
+    expect(await readField(page, 'phone')).toBe('0491 570 006');
+    expect(await page.textContent('#resume')).toContain('ada.txt');
+
+    await page.fill('#firstName', 'Ada');
+    await page.fill('#lastName', 'Byron');
+    await page.fill('#email', 'ada@example.com');
+    await page.setInputFiles('#resumeFile', {
+      name: 'ada.exe',
+      mimeType: 'application/octet-stream',
+      buffer: Buffer.from('MZ'),
+    });
+    expect(await sendUnchecked()).toBe(422);
+    expect(await readMessage(page, 'resumeFile')).toContain('PDF, Word');
+    await page.setInputFiles('#resumeFile', {
+      name: 'ada.pdf',
+      mimeType: 'application/pdf',
+      buffer: Buffer.alloc(5_000_001),
+    });
+    expect(await sendUnchecked()).toBe(422);
+    expect(await readMessage(page, 'resumeFile')).toContain('larger than 5 MB');
+  });
+
+  test('sends nothing from a form of another site, and no page of theirs is cached or framed', async ({ database }) => {
+    await using scene = await openScene(database);
+    const { siteUrl } = scene;
+    const body = new URLSearchParams({ firstName: 'a', lastName: 'b', email: 'a@example.com' });
+    const post = (headers: Record<string, string>) =>
+      fetch(`${siteUrl}/apply`, { method: 'POST', body, headers, redirect: 'manual' });
+    expect((await post({ origin: 'https://evil.example' })).status).toBe(403);
+    expect((await post({})).status).toBe(403);
+    expect((await post({ origin: siteUrl })).status).toBe(303);
+    for (const path of ['/', '/apply', '/apply?prefill_error=<script>']) {
+      const { headers } = await fetch(`${siteUrl}${path}`);
+      expect(headers.get('cache-control'), path).toBe('no-store');
+      expect(headers.get('content-security-policy'), path).toContain("frame-ancestors 'none'");
+      expect(headers.get('set-cookie'), path).toMatch(/HttpOnly; SameSite=Lax/);
+    }
+  });
+});
+
+test('every page of the way fits a phone of 390 pixels, and the question names the employer', async ({ database }) => {
+  await using scene = await openScene(database);
+  const { page, siteUrl, stage } = scene;
+  await page.setViewportSize({ width: 390, height: 844 });
+  const expectFitting = async (what: string) =>
+    expect([what, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([what, 390]);
+  await page.goto(siteUrl);
+  await expectFitting('job');
+  await page.click('#prefill');
+  await page.waitForSelector('button[value=allow]');
+  await expectFitting('consent');
+  const question = await page.textContent('main');
+  expect(question).toContain(`${stage.sandbox.employer} would like to see your profile`);
+  expect(question).not.toContain(stage.sandbox.client.clientId);
+  await page.click('button[value=allow]');
+  await page.waitForURL(`${siteUrl}/apply`);
+  await expectFitting('form');
+  await page.fill('#email', 'no address');
+  await page.evaluate(unchecked);
+  await page.click('#application button');
+  await page.waitForSelector('#problems');
+  await expectFitting('form with a problem');
 });
 
 /** No secret in any address or log; no code or state in any Referer; nothing of the candidate in addresses or logs. */

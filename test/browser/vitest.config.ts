@@ -8,7 +8,8 @@ export default defineConfig({
     setupFiles: ['test/support/leak-guard.ts'],
     pool: 'forks',
     maxWorkers: 1,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 150_000, interval: 10 } },
   },
 });

@@ -2,6 +2,7 @@
 // Workers come in as an ordinary role that owns its database; the harness looks and meddles as the superuser.
 
 import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -24,12 +25,14 @@ export interface Cluster extends AsyncDisposable {
   start(): Promise<void>;
   /** Takes all the room on the small disk, or gives it back. */
   fillDisk(full: boolean): void;
+  /** Gives the workers' role another password, which `toUrl` has from now on. */
+  rotatePassword(): Promise<void>;
   /** Where a worker reaches the database, through a port of its choice. */
   toUrl(port: number, applicationName: string): string;
 }
 
 const role = 'chaos_worker';
-const password = 'chaos-worker-password';
+const firstPassword = 'chaos-worker-password';
 const smallDiskMb = 60;
 
 /** Makes a cluster in an empty folder and starts it. */
@@ -42,6 +45,7 @@ export async function openCluster(folder: string): Promise<Cluster> {
   const disk = mountSmallDisk(join(folder, 'small-disk'), statSync(join(place.home, 'data')));
   let database = 'intake';
   let pool = openPool(url);
+  let password = firstPassword;
 
   const query: Cluster['query'] = async (sql, values = []) => (await pool.query(sql, [...values])).rows as never;
   const use = async (name: string) => {
@@ -84,6 +88,11 @@ export async function openCluster(folder: string): Promise<Cluster> {
       } catch {
         // No space left: as was wanted.
       }
+    },
+    async rotatePassword() {
+      const next = `${firstPassword}-${randomBytes(4).toString('hex')}`;
+      await query(`ALTER ROLE ${role} PASSWORD '${next}'`);
+      password = next;
     },
     toUrl: (through, applicationName) =>
       `postgres://${role}:${password}@127.0.0.1:${through}/${database}?application_name=${applicationName}`,

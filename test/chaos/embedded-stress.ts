@@ -8,7 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openEmbedded } from '../../src/store/embedded.ts';
-import { answers, eventually, loadParent, query } from '../support/embedded-root.ts';
+import { answers, loadParent, query, succeeds } from '../support/embedded-root.ts';
+import { until } from '../support/until.ts';
 
 const [seconds = '20', usersAtOnce = '20', root = join(tmpdir(), 'intake-stress'), role] = process.argv.slice(2);
 
@@ -78,7 +79,7 @@ async function watch(): Promise<void> {
   await Promise.all([...Array.from({ length: Number(usersAtOnce) }, comeAndGo), kill()]);
 
   const gone = async () => (await Promise.all([...urls].map(answers))).every((answered) => !answered);
-  const leftNothing = await eventually(gone);
+  const leftNothing = await succeeds(until(gone));
   openedMs.sort((a, b) => a - b);
   const percentile = (part: number) => openedMs[Math.floor(openedMs.length * part)];
   console.log(

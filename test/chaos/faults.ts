@@ -3,12 +3,15 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CrashPoint, crashPoints } from '../../src/domain/crash-point.ts';
+import { setClockBack } from '../support/moved-clock.ts';
 import type { Random } from '../support/random.ts';
 import type { Fault as StorageFault } from '../support/strict-s3.ts';
 import { untilAnswering } from './cluster.ts';
 import { during, type End, findWriter, lockTable, withSetting } from './database-faults.ts';
+import { showChangingElement } from './elements.ts';
 import type { Arming } from './fleet.ts';
 import { playCollection } from './orphans.ts';
+import { beginOutage } from './outages.ts';
 import type { ProxyMode, TcpProxy } from './proxy.ts';
 import { leaseMs } from './settings.ts';
 import { toSourceFault } from './source-faults.ts';
@@ -26,6 +29,12 @@ interface FaultRow {
 }
 
 const nothing: End = () => {};
+
+/** What one file may do for ever. */
+export const deadFiles = [
+  { kind: 'refuse', status: 403 },
+  { kind: 'reset', at: 'start' },
+] as const;
 
 /** What a worker dies at. Migrations are armed at a run's start, since a database is migrated once; the rest belongs to commands. */
 const armed: readonly CrashPoint[] = [...crashPoints.page, ...crashPoints.download];
@@ -79,6 +88,10 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     const ended = erasing.eraseSomebody(random, random.chance(0.85) ? nextPoint(crashPoints.erasure) : null);
     return (await ended) ? nothing : null;
   }),
+  /** A candidate lends a profile and is erased while the careers site redeems it. */
+  candidate: row('process', 4, [0, 0], async ({ candidates }, random) => {
+    return (await candidates.visit(random)) ? nothing : null;
+  }),
   collect: row('process', 1, [0, 0], async (stage, random) => {
     const ended = playCollection(stage, random, random.chance(0.85) ? stage.nextPoint(crashPoints.collection) : null);
     return () => ended;
@@ -93,6 +106,15 @@ export const faults: Readonly<Record<string, FaultRow>> = {
       await sleep(random.between(50, 400));
     }),
   ),
+  /** The password of the workers is changed, their sessions are ended, and their files follow: nobody starts them anew. */
+  rotatePassword: row('database', 3, [0, 0], async ({ cluster, pooler, publishUrls, count }) => {
+    if (pooler) return null;
+    await cluster.rotatePassword();
+    publishUrls();
+    await cluster.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'worker%'`);
+    count('passwords rotated');
+    return nothing;
+  }),
   /** COMMIT waits for a standby that does not exist: it is durable, and whoever waits is told that the connection is gone. */
   terminateInCommit: row('database', 5, [400, 1_200], async ({ cluster, count }) => {
     await cluster.query(`ALTER SYSTEM SET synchronous_standby_names = 'nobody'`);
@@ -150,6 +172,9 @@ export const faults: Readonly<Record<string, FaultRow>> = {
   ...network('source'),
   ...network('storage'),
 
+  sourceOutage: row('network', 1, [0, 0], (stage) => beginOutage(stage, 'source')),
+  storageOutage: row('network', 1, [0, 0], (stage) => beginOutage(stage, 'storage')),
+
   sourceFault: row('source', 14, [500, 4_000], async ({ accounts, count }, random) => {
     const account = random.pick(accounts);
     const fault = toSourceFault(random);
@@ -170,11 +195,54 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     workload.changeFiles();
     return () => account.clearFaults(number);
   }),
+  /** An element that cannot be stored and that is another one in every answer. */
+  changingElement: row('source', 3, [2_000, 6_000], (stage, random) => showChangingElement(stage, random)),
+  /** A file that takes longer than everything else, so that its download run does not end; meanwhile files that are held are flagged. */
+  longRun: row('source', 2, [8_000, 20_000], async ({ accounts, workload }, random) => {
+    const account = random.pick(accounts);
+    const number = account.fault({ kind: 'drip', on: 'files', pieceBytes: 20, everyMs: 1_000, times: 1 });
+    workload.changeFiles();
+    await sleep(2_000);
+    workload.flagSome();
+    return () => account.clearFaults(number);
+  }),
+  /** Applications that vanish until they are called missing, and return as they were. */
+  vanish: row('source', 2, [0, 0], async ({ cluster, workload, count }) => {
+    const { ids, show } = workload.hideSome();
+    try {
+      const isMarked = (column: string) => async () => {
+        const sql = `SELECT 1 FROM intake.applications WHERE application_id = ANY ($1::bigint[]) AND ${column} IS NOT NULL`;
+        return (await cluster.query(sql, [ids.map(String)])).length > 0;
+      };
+      if (!(await within(10_000, isMarked('absent_since')))) return null;
+      await cluster.query(
+        `UPDATE intake.applications SET absent_since = absent_since - interval '25 hours' WHERE application_id = ANY ($1::bigint[])`,
+        [ids.map(String)],
+      );
+      if (await within(10_000, isMarked('missing_since'))) count('applications that were missing', ids.length);
+    } finally {
+      show();
+    }
+    return nothing;
+  }),
   refuse: row('source', 1, [300, 1_500], async ({ accounts, note }, random) => {
     const account = random.pick(accounts);
     const number = account.fault({ kind: 'refuse', status: random.pick([401, 403]), times: null });
     note('halted');
     return () => account.clearFaults(number);
+  }),
+  /** One file that is refused, or whose connection is reset, while everything else is served. */
+  deadFile: row('source', 3, [2_000, 6_000], async ({ accounts, workload }, random) => {
+    const account = random.pick(accounts);
+    const { id } = random.pick([...account.truth()]);
+    const fault = random.pick(deadFiles);
+    const number = account.fault({ ...fault, on: 'files', applicationId: id, times: null });
+    workload.changeFiles([id]);
+    return () => account.clearFaults(number);
+  }),
+  retryAfter: row('source', 2, [0, 0], async ({ accounts }, random) => {
+    random.pick(accounts).fault({ kind: 'throttle', on: 'any', seconds: random.between(1, 4), times: 1 });
+    return nothing;
   }),
   otherAdvertiser: row('source', 1, [300, 1_500], async ({ accounts, note }, random) => {
     const account = random.pick(accounts);
@@ -196,6 +264,20 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     ]);
     s3.fail(random.pick(['PutObject', 'PutObject', 'HeadObject', 'GetObject']), fault, random.between(1, 6));
     count(`storage: ${fault.kind === 'answer' ? fault.code : fault.kind}`);
+    return nothing;
+  }),
+  /** A store that takes long to delete, and flags that are lifted while it does: the same bytes are wanted again. */
+  flagBriefly: row('storage', 3, [0, 0], async ({ s3, cluster, workload, count }, random) => {
+    s3.fail('DeleteObjects', { kind: 'slow', delayMs: random.between(4_000, 12_000) }, 2);
+    const { hashes, lift } = workload.flagSome();
+    const isRead = async () => {
+      const sql = `SELECT 1 FROM intake.blobs WHERE sha256 = ANY ($1::text[]) AND state = 'condemned' AND emptied_at IS NULL`;
+      return (await cluster.query(sql, [hashes])).length > 0;
+    };
+    const isDeleting = async () =>
+      s3.requests.some(({ operation, status }) => operation === 'DeleteObjects' && status === 0);
+    if ((await within(12_000, isRead)) && (await within(8_000, isDeleting))) count('flags lifted amid a delete');
+    lift();
     return nothing;
   }),
   objectLost: row('storage', 2, [0, 0], async ({ s3, lostKeys }, random) => {
@@ -227,6 +309,11 @@ export const faults: Readonly<Record<string, FaultRow>> = {
       s3.skewMs = 0;
     };
   }),
+  /** The database's clock was hours ahead and is set back: every stored time lies in the future. */
+  databaseClock: row('clock', 2, [0, 0], async ({ cluster }, random) => {
+    await setClockBack(cluster.query, random.between(1, 20) * 3_600_000);
+    return nothing;
+  }),
   workerClock: row('clock', 2, [0, 0], async ({ fleet }, random) => {
     const imported = new URL('./shifted-clock.ts', import.meta.url).href;
     fleet.kill(random.between(0, 99), null, {
@@ -243,6 +330,14 @@ export function toArming(random: Random, nextPoint: Stage['nextPoint']): Arming 
   if (random.chance(0.6)) return { point: nextPoint(armed), count, stop: false };
   const point = random.pick<CrashPoint>(['pageCompared', 'pageWritten', 'pageWritten', 'fetched', 'put']);
   return { point, count, stop: true };
+}
+
+/** Whether it holds within the time. */
+async function within(ms: number, holds: () => Promise<boolean>): Promise<boolean> {
+  for (const until = performance.now() + ms; performance.now() < until; await sleep(100)) {
+    if (await holds().catch(() => false)) return true;
+  }
+  return false;
 }
 
 function row(kind: FaultClass, weight: number, lastsMs: readonly [number, number], begin: FaultRow['begin']): FaultRow {

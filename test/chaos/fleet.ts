@@ -65,6 +65,8 @@ export interface Fleet {
   untilEnded(nth: number, patienceMs: number): Promise<void>;
   /** A one-shot command beside the workers; it dies at the moment given. */
   run(args: readonly string[], point?: CrashPoint | null): Promise<Ended>;
+  /** A command that goes on until the signal. */
+  runUntil(signal: AbortSignal, args: readonly string[]): Promise<Ended>;
 }
 
 const main = resolve('src/cli/main.ts');
@@ -231,6 +233,14 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
         onFired(point);
       }
       return { code, fired, output: readFileSync(join(folder, `${name}.out.log`), 'utf8') };
+    },
+    async runUntil(signal, args) {
+      const name = `command-${args[0]}-${fleet.starts}`;
+      const child = start(name, args, {});
+      const ended = once(child, 'exit');
+      signal.addEventListener('abort', () => child.kill('SIGTERM'), { once: true });
+      const [code] = (await ended) as [number | null];
+      return { code, fired: false, output: readFileSync(join(folder, `${name}.out.log`), 'utf8') };
     },
   };
   return fleet;

@@ -3,6 +3,9 @@
 
 import { createHash } from 'node:crypto';
 import type { Cluster } from './cluster.ts';
+import { findChangingElements } from './elements.ts';
+import { faults } from './faults.ts';
+import { toPatience } from './settings.ts';
 import type { Stage } from './stage.ts';
 import { changeMark } from './workload.ts';
 
@@ -37,6 +40,31 @@ const watchSql = `
   END $$;
   CREATE TRIGGER watch_claim BEFORE DELETE ON intake.downloads FOR EACH ROW
     WHEN (OLD.lease_token IS NULL) EXECUTE FUNCTION chaos.watch_claim();
+  -- What was true when an application was last told of: another event must have a reason. At COMMIT, when the transaction has written all.
+  CREATE TABLE chaos.told (advertiser_id bigint, application_id bigint, xact xid8 NOT NULL, facts text NOT NULL,
+    PRIMARY KEY (advertiser_id, application_id));
+  CREATE FUNCTION chaos.facts(a intake.applications) RETURNS text LANGUAGE sql SECURITY DEFINER AS $$
+    SELECT concat_ws('|', encode(a.facts_hash, 'hex'), a.missing_since IS NOT NULL, a.erased_at IS NOT NULL, a.ready_at IS NOT NULL,
+      (SELECT string_agg(concat_ws(',', f.kind, f.state, f.version, f.sha256, f.reason, f.has_virus), ';' ORDER BY f.kind)
+       FROM intake.attachments f WHERE f.advertiser_id = a.advertiser_id AND f.application_id = a.application_id),
+      (SELECT string_agg(concat_ws(',', v.kind, v.version, v.state), ';' ORDER BY v.kind, v.version)
+       FROM intake.attachment_versions v WHERE v.advertiser_id = a.advertiser_id AND v.application_id = a.application_id))
+  $$;
+  CREATE FUNCTION chaos.watch_event() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+  DECLARE current text; last chaos.told;
+  BEGIN
+    SELECT chaos.facts(a) INTO current FROM intake.applications a
+    WHERE a.advertiser_id = NEW.advertiser_id AND a.application_id = NEW.application_id;
+    SELECT * INTO last FROM chaos.told t WHERE t.advertiser_id = NEW.advertiser_id AND t.application_id = NEW.application_id;
+    IF last.facts = current AND last.xact <> pg_current_xact_id() THEN
+      INSERT INTO chaos.broken VALUES (format('P26: %s of %s, which did not change', NEW.type, NEW.application_id), NEW.application_id);
+    END IF;
+    INSERT INTO chaos.told VALUES (NEW.advertiser_id, NEW.application_id, pg_current_xact_id(), current)
+    ON CONFLICT (advertiser_id, application_id) DO UPDATE SET xact = excluded.xact, facts = excluded.facts;
+    RETURN NULL;
+  END $$;
+  CREATE CONSTRAINT TRIGGER watch_event AFTER INSERT ON intake.events DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION chaos.watch_event();
   -- A lane that changes hands while somebody who has passed the fence is still writing under the earlier epoch.
   CREATE FUNCTION chaos.watch_lane() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
     INSERT INTO chaos.broken
@@ -53,7 +81,15 @@ const watchSql = `
     RETURN NEW;
   END $$;
   CREATE TRIGGER watch_lane BEFORE UPDATE ON intake.leases FOR EACH ROW
-    WHEN (NEW.epoch <> OLD.epoch AND NEW.owner <> OLD.owner) EXECUTE FUNCTION chaos.watch_lane()`;
+    WHEN (NEW.epoch <> OLD.epoch AND NEW.owner <> OLD.owner) EXECUTE FUNCTION chaos.watch_lane();
+  -- An account that is halted for its credential: the source's log tells whether its list was refused.
+  CREATE TABLE chaos.halts (advertiser_id text, at timestamptz NOT NULL);
+  CREATE FUNCTION chaos.watch_halt() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+    INSERT INTO chaos.halts VALUES (NEW.advertiser_id::text, clock_timestamp());
+    RETURN NEW;
+  END $$;
+  CREATE TRIGGER watch_halt AFTER UPDATE ON intake.advertisers FOR EACH ROW
+    WHEN (NEW.halt_kind = 'refused' AND OLD.halt_kind IS NULL) EXECUTE FUNCTION chaos.watch_halt()`;
 
 /** Begins to watch, once there is a schema. */
 export async function startWatching({ query }: Pick<Cluster, 'query'>): Promise<void> {
@@ -73,12 +109,29 @@ const lookSql = `
   WHERE f.state = 'pending' AND NOT EXISTS (SELECT 1 FROM intake.downloads d
     WHERE (d.advertiser_id, d.application_id, d.kind) = (f.advertiser_id, f.application_id, f.kind))
   UNION ALL
+  -- A file that keeps its state while it is queued is fetched once more because its Hash changed; a flagged one never is.
   SELECT format('P4: %s of %s is %s and still in the queue', f.kind, f.application_id, f.state)
-  FROM intake.downloads d JOIN intake.attachments f USING (advertiser_id, application_id, kind) WHERE f.state <> 'pending'
+  FROM intake.downloads d JOIN intake.attachments f USING (advertiser_id, application_id, kind)
+  WHERE f.state = 'erased' OR f.state = 'infected' AND f.has_virus
+  UNION ALL
+  SELECT format('P26: the last event of %s is %s, and it is %s', a.application_id, e.type, CASE WHEN a.erased_at IS NOT NULL THEN 'erased'
+    WHEN a.missing_since IS NOT NULL THEN 'missing' WHEN a.ready_at IS NOT NULL THEN 'ready' ELSE 'not ready' END)
+  FROM intake.applications a JOIN (
+    SELECT DISTINCT ON (advertiser_id, application_id) * FROM intake.events ORDER BY advertiser_id, application_id, event_id DESC
+  ) AS e USING (advertiser_id, application_id)
+  WHERE CASE WHEN a.erased_at IS NOT NULL THEN e.type <> 'application.erased'
+    WHEN a.missing_since IS NOT NULL THEN e.type <> 'application.missing'
+    WHEN a.ready_at IS NOT NULL THEN e.type NOT IN ('application.ready', 'application.changed')
+    ELSE e.type NOT IN ('application.received', 'application.changed') END
   UNION ALL
   SELECT format('P4: application %s is %s ready', a.application_id, CASE WHEN a.ready_at IS NULL THEN 'not' ELSE 'wrongly' END)
   FROM intake.applications a WHERE a.erased_at IS NULL AND (a.ready_at IS NOT NULL) = EXISTS (SELECT 1 FROM intake.attachments f
     WHERE f.advertiser_id = a.advertiser_id AND f.application_id = a.application_id AND f.state = 'pending')
+  UNION ALL
+  -- While files come one by one nobody is told; from ready on, of everything.
+  SELECT format('P26: application %s has changed since its last event', a.application_id)
+  FROM intake.applications a JOIN chaos.told t USING (advertiser_id, application_id)
+  WHERE a.ready_at IS NOT NULL AND t.facts <> chaos.facts(a)
   UNION ALL
   SELECT format('P6: %s of %s is stored without a blob', f.kind, f.application_id) FROM intake.attachments f
   WHERE f.state = 'stored' AND NOT EXISTS (SELECT 1 FROM intake.blobs b
@@ -109,7 +162,44 @@ export async function findBroken(stage: Stage): Promise<string[]> {
       break;
     }
   }
-  return [...broken, ...(await findWithoutBytes(stage)), ...(await findStrangeBytes(stage))];
+  const found = [
+    findChangingElements(stage),
+    findWithoutBytes(stage),
+    findStrangeBytes(stage),
+    findEarlierUploads(stage),
+    findStrangeHalts(stage),
+    findReadableViruses(stage),
+  ];
+  return [...broken, ...(await Promise.all(found)).flat()];
+}
+
+/** A paused worker, or one whose database is away, halts its account some time after the answer. */
+const haltAfterMs = 30_000;
+
+/** Accounts that were halted for their credential although their list was not refused: one file's refusal halts nothing. */
+async function findStrangeHalts({ cluster, requests }: Stage): Promise<string[]> {
+  const halts = await cluster.query<{ advertiser_id: string | null; at: Date }>(`SELECT * FROM chaos.halts`);
+  const refusals = requests().filter(
+    ({ path, status }) => path.endsWith('/applications') && [401, 403].includes(status),
+  );
+  const isExplained = (halt: (typeof halts)[number]) =>
+    refusals.some(
+      ({ advertiserId, at }) =>
+        String(advertiserId) === halt.advertiser_id && Math.abs(halt.at.getTime() - at) < toPatience(haltAfterMs),
+    );
+  return halts
+    .filter((halt) => !isExplained(halt))
+    .map(({ advertiser_id }) => `P11: account ${advertiser_id} was halted, and its list was not refused`);
+}
+
+/** Infected bytes that still lie in the store a minute after the flag was read. Whoever is killed or cut off again and again may take longer. */
+async function findReadableViruses({ cluster, s3, plan }: Stage): Promise<string[]> {
+  if (plan.schedule.some(({ name }) => faults[name]?.class !== 'source')) return [];
+  const rows = await cluster.query<{ key: string }>(
+    `SELECT key FROM intake.blobs WHERE state = 'condemned' AND condemned_at < now() - interval '1 minute'`,
+  );
+  const readable = rows.filter(({ key }) => [...s3.objects.keys()].some((name) => name.endsWith(key)));
+  return readable.slice(0, 3).map(({ key }) => `P8: ${key} is readable a minute after it was flagged`);
 }
 
 const firstFiles = new WeakMap<Stage, Map<string, string | null>>();
@@ -142,6 +232,24 @@ async function findStrangeBytes(stage: Stage): Promise<string[]> {
       ({ application_id, kind, facts }) =>
         `P6: the bytes of ${kind} of ${application_id} are none that the source ever had: ${JSON.stringify(facts)}`,
     );
+}
+
+/** Stored files of the upload that the source shows, with the bytes of another one. */
+async function findEarlierUploads({ cluster, accounts }: Stage): Promise<string[]> {
+  const rows = await cluster.query<{ application_id: string; kind: string; sha256: string; uploaded_at: Date | null }>(
+    `SELECT application_id, kind, sha256, uploaded_at FROM intake.attachments WHERE state = 'stored' AND kind <> 'screen'`,
+  );
+  const held = new Map(rows.map((row) => [`${row.application_id}/${row.kind}`, row]));
+  const shown = accounts.flatMap((account) =>
+    [...account.truth()].flatMap(({ id, attachments }) => attachments.map((one) => ({ id, ...one }))),
+  );
+  const earlier = shown.filter(({ id, kind, sha256, uploadedAt }) => {
+    const row = held.get(`${id}/${kind}`);
+    return sha256 !== null && row?.uploaded_at?.getTime() === uploadedAt && row.sha256 !== sha256;
+  });
+  return earlier
+    .slice(0, 3)
+    .map(({ id, kind }) => `P6: ${kind} of ${id} is stored with the bytes of an earlier upload`);
 }
 
 const digests = new WeakMap<Buffer, string>();

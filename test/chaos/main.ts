@@ -61,7 +61,7 @@ async function play(): Promise<void> {
       rmSync(join(folder, `seed-${seed}`), { recursive: true, force: true });
       continue;
     }
-    console.log(`  plan: ${JSON.stringify({ ...plan, schedule: undefined })}`);
+    console.log(`  plan: ${JSON.stringify({ ...plan, firstId: String(plan.firstId), schedule: undefined })}`);
     for (const { atMs, name, forMs } of plan.schedule) console.log(`  ${atMs} ms: ${name}, ${forMs} ms`);
     const only = options.faults ? ` --faults ${options.faults}` : '';
     console.log(`  again: npm run chaos -- --seed ${seed} --seconds ${seconds}${only}`);

@@ -1,4 +1,5 @@
 // Plants small mistakes, one at a time, and asks whether the tests notice: `npm run mutate -- [--files a.ts,b.ts] [--most N] [--seed K]`.
+// With --planted, mistakes that were found once are planted again, and the fault harness must find each (planted.ts).
 // Works in a copy of the checkout, so that nothing here is touched. A mistake that no test notices is printed as a survivor.
 
 import { spawnSync } from 'node:child_process';
@@ -8,13 +9,14 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { openEmbedded } from '../../src/store/embedded.ts';
 import { createRandom } from '../support/random.ts';
+import { tryPlanted } from './planted.ts';
 
 /** What is mutated, and the tests that ought to notice. */
 const subjects: Readonly<Record<string, readonly string[]>> = {
-  'src/domain/coverage.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
-  'src/domain/certificate.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
-  'src/domain/range-answer.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
-  'src/domain/cursor.ts': ['test/unit/cursor.test.ts'],
+  'src/domain/coverage/coverage.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
+  'src/domain/coverage/certificate.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
+  'src/domain/coverage/range-answer.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
+  'src/domain/coverage/cursor.ts': ['test/unit/cursor.test.ts'],
   'src/domain/attempts.ts': ['test/unit/attempts.test.ts'],
   'src/store/pages.ts': [
     'test/integration/pages.test.ts',
@@ -76,6 +78,8 @@ const { values: options } = parseArgs({
     files: { type: 'string' },
     most: { type: 'string', default: '40' },
     seed: { type: 'string', default: '1' },
+    /** These of planted.ts by comma, or all. */
+    planted: { type: 'string' },
   },
 });
 const files = options.files?.split(',') ?? Object.keys(subjects);
@@ -88,6 +92,11 @@ for (const path of ['src', 'test', 'migrations', 'package.json', 'tsconfig.json'
   cpSync(path, join(root, path), { recursive: true });
 }
 symlinkSync(resolve('node_modules'), join(root, 'node_modules'));
+if (options.planted !== undefined) {
+  const isFound = tryPlanted(root, options.planted);
+  rmSync(root, { recursive: true, force: true });
+  process.exit(isFound ? 0 : 1);
+}
 // One server for all: starting one for each mistake would take most of the time.
 const database = await openEmbedded({ root, scratch: true });
 for (const file of new Set(chosen.map(({ mutation }) => mutation.file))) {

@@ -7,21 +7,26 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type CrashPoint, crashPoints } from '../../src/domain/crash-point.ts';
 import { openSandbox } from '../../src/sandbox/server.ts';
 import { openPooler } from '../support/pooler.ts';
+import { findFreePort } from '../support/prefill-stage.ts';
 import { createRandom } from '../support/random.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';
+import { createCandidates, toCandidateSettings } from './candidates.ts';
 import type { Cluster } from './cluster.ts';
 import { createErasing } from './erasing.ts';
 import { faults, toArming } from './faults.ts';
 import { createFleet } from './fleet.ts';
 import { findBroken, startWatching } from './invariants.ts';
 import { findLeaks } from './leaks.ts';
+import { lookAtBareDatabase, watchStatus } from './looks.ts';
 import { openProxy } from './proxy.ts';
+import { playQuietly } from './quiet.ts';
 import { untilMigrated, untilWorking } from './readiness.ts';
 import { endFaults, recover } from './recovery.ts';
 import { leaseMs, toPatience, toSettings } from './settings.ts';
 import { openSmallDisk } from './small-disk.ts';
 import type { Plan, Stage } from './stage.ts';
 import { createStrangerWatch } from './strangers.ts';
+import { findFalseVerdicts } from './verdicts.ts';
 import { createWorkload } from './workload.ts';
 
 export interface Verdict {
@@ -79,15 +84,17 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
   const name = `seed_${plan.seed}`;
   await cluster.openDatabase(name, plan.onSmallDisk);
   stack.defer(() => cluster.dropDatabase());
+  const choices = { ...plan.choices, consent: 'allow', resumeLink: 'relative' } as const;
   const board = stack.use(
     await openSandbox({
       seed: plan.seed,
       applications: plan.applications,
-      choices: plan.choices,
-      advertisers: plan.accounts > 1 ? [{ applications: 15, firstId: 5_000_001n, choices: plan.choices }] : [],
+      firstId: plan.firstId,
+      choices,
+      advertisers: plan.accounts > 1 ? [{ applications: 15, firstId: 5_000_001n, choices }] : [],
     }),
   );
-  const s3 = stack.use(await openStrictS3());
+  const s3 = stack.use(await openStrictS3(plan.store));
   const portOf = (url: string) => Number(new URL(url).port);
   const proxies = {
     database: stack.use(await openProxy(cluster.port)),
@@ -123,13 +130,29 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
     counts[what] = (counts[what] ?? 0) + by;
   };
 
+  /** The URL of the database lies in a file per process, except behind the pooler, which has a login of its own. */
+  const members = new Set<string>();
+  const publishUrls = () => {
+    for (const member of members) {
+      writeFileSync(join(folder, `${member}.url`), cluster.toUrl(proxies.database.port, member));
+    }
+  };
+  const toUrls = (member: string) => {
+    const direct = cluster.toUrl(proxies.database.port, member);
+    if (pooler) return { DATABASE_URL: cluster.toUrl(pooler.port, member), DATABASE_DIRECT_URL: direct };
+    members.add(member);
+    writeFileSync(join(folder, `${member}.url`), direct);
+    return { DATABASE_URL_FILE: join(folder, `${member}.url`) };
+  };
+  const site = { port: await findFreePort(), key: 'a-key-of-the-careers-site' };
+  const sourceUrl = `http://127.0.0.1:${proxies.source.port}`;
   const fleet = createFleet({
     folder,
     env: (member) => ({
-      ...toSettings(plan.format, s3),
-      DATABASE_URL: cluster.toUrl(pooler?.port ?? proxies.database.port, member),
-      DATABASE_DIRECT_URL: cluster.toUrl(proxies.database.port, member),
-      SOURCE_URL: `http://127.0.0.1:${proxies.source.port}`,
+      ...toSettings(plan, s3),
+      ...toUrls(member),
+      SOURCE_URL: sourceUrl,
+      ...(member === 'worker-1' && toCandidateSettings(board, sourceUrl, site.port, site.key)),
       S3_ENDPOINT: `http://127.0.0.1:${proxies.storage.port}`,
       ADVERTISERS_FILE: advertisersFile,
       ...(spool && { TMPDIR: spool.folder }),
@@ -174,8 +197,15 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
   };
   const stage: Stage = {
     ...{ plan, name, cluster, accounts, s3, proxies, pooler, spool, fleet, workload, count, nextPoint, runCommand },
+    publishUrls,
     erasing: createErasing({ cluster, accounts, count, runCommand }),
+    requests: () => board.requests(),
+    candidates: createCandidates({
+      ...{ board, cluster, s3, runCommand, count },
+      site: { url: `http://127.0.0.1:${site.port}`, key: site.key },
+    }),
     lostKeys: new Set(),
+    report: (finding) => broken.push(finding),
     note: () => {
       isHalted = true;
     },
@@ -188,6 +218,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
   };
 
   try {
+    broken.push(...(await lookAtBareDatabase(cluster, fleet)));
     const { diesMigratingAt } = plan;
     for (let nth = 0; nth < plan.workers; nth++) {
       if (nth > 0 || diesMigratingAt === null) fleet.launch();
@@ -204,6 +235,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
     const startedAt = performance.now();
     const running: Promise<unknown>[] = [];
     const over = new AbortController();
+    running.push(watchStatus(fleet, over.signal).then((found) => broken.push(...found)));
     const happening = (async () => {
       while (!over.signal.aborted) {
         workload.step();
@@ -235,6 +267,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
       const recovered = await recover(stage, isHalted, toPatience(recoveryMs));
       recoveredMs = recovered.tookMs;
       broken.push(...recovered.broken, ...(await findBroken(stage).then(countLook)));
+      if (broken.length === 0) broken.push(...(await playQuietly(stage)));
       broken.push(...findStrangers(), ...fleet.odd.splice(0).map(toOddity));
     }
     const stops = Array.from({ length: fleet.size }, (_, nth) => fleet.stop(nth, true));
@@ -242,6 +275,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
       if (code !== 0 || tookMs > toPatience(stopMs))
         broken.push(`P16: SIGTERM ended in ${Math.round(tookMs)} ms with code ${code}`);
     }
+    if (broken.length === 0) broken.push(...(await findFalseVerdicts(stage)));
     broken.push(...findLeaks(folder, stage, 'ended'));
     const [sizes] = await cluster.query<{ applications: number; files: number; erased: number }>(
       `SELECT count(*)::int AS applications, count(erased_at)::int AS erased,

@@ -29,7 +29,7 @@ export async function endFaults(stage: Stage): Promise<void> {
 
 /** Ends halts, finishes erasures, verifies, retries; then waits for equality, and has what nothing refers to collected. */
 export async function recover(stage: Stage, isHalted: boolean, patienceMs: number): Promise<Recovered> {
-  const { fleet, erasing, workload, runCommand, stopWell } = stage;
+  const { fleet, erasing, candidates, workload, runCommand, stopWell } = stage;
   const quietAt = performance.now();
   const renew = async () => {
     await runCommand(['unhalt']);
@@ -45,5 +45,19 @@ export async function recover(stage: Stage, isHalted: boolean, patienceMs: numbe
   const { differences } = await untilEqual(stage, patienceMs - (performance.now() - quietAt));
   const tookMs = performance.now() - quietAt;
   if (differences.length > 0) return { tookMs, broken: differences.map((line) => `P1, P3, P6: ${line}`) };
-  return { tookMs, broken: [...(await erasing.findBroken()), ...(await collectAll(stage))] };
+  return {
+    tookMs,
+    broken: [
+      ...(await erasing.findBroken()),
+      ...(await candidates.findBroken()),
+      ...(await collectAll(stage)),
+      ...findKeptVersions(stage),
+    ],
+  };
+}
+
+/** Versions of objects that were deleted: their bytes are still in the storage. Objects that were taken behind our back left theirs. */
+function findKeptVersions({ s3, lostKeys }: Stage): string[] {
+  const kept = [...s3.versions.values()].filter(({ key }) => !s3.objects.has(key) && !lostKeys.has(key));
+  return kept.slice(0, 3).map(({ key }) => `P17: ${key} is deleted, and a version of it is kept`);
 }

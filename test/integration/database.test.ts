@@ -1,5 +1,4 @@
 // A transaction whose statements do not wait for each other's answers: still one, still in order, still nothing of it or all.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect } from 'vitest';
 import { toCopy } from '../../src/store/copying.ts';
 import { openDatabase, type Transaction } from '../../src/store/database.ts';
@@ -56,14 +55,16 @@ describe('statements asked together', () => {
     db,
   }) => {
     let late: Promise<unknown> = Promise.resolve();
+    const over = Promise.withResolvers<void>();
     const work = db.transaction(async (tx) => {
       late = tx
         .query('SELECT 1')
-        .then(() => sleep(100))
+        .then(() => over.promise)
         .then(() => tx.query(...insert(1)));
       await Promise.all([late, tx.query('SELECT 1 / 0')]);
     });
     await expect(work).rejects.toThrow(/division by zero/);
+    over.resolve();
     await expect(late).rejects.toThrow('The transaction is over.');
     expect(await db.query(counted)).toEqual([{ count: 0 }]);
   });
@@ -77,5 +78,17 @@ describe('statements asked together', () => {
     });
     await expect(work).rejects.toThrow(reason);
     expect(await db.query(counted)).toEqual([{ count: 0 }]);
+  });
+});
+
+describe('a server that compiles plans (jit), as a stock Postgres does', () => {
+  test('compiles none of a transaction, and the session stays as it was', async ({ db }) => {
+    const [name] = await db.query<{ name: string }>('SELECT current_database() AS name');
+    await db.query(`ALTER DATABASE ${name?.name} SET jit = on`);
+    // A setting of the database holds for new sessions.
+    await db.query('SELECT pg_terminate_backend(pg_backend_pid())').catch(() => {});
+    expect(await db.query('SHOW jit')).toEqual([{ jit: 'on' }]);
+    expect(await db.transaction((tx) => tx.query('SHOW jit'))).toEqual([{ jit: 'off' }]);
+    expect(await db.query('SHOW jit')).toEqual([{ jit: 'on' }]);
   });
 });

@@ -125,7 +125,7 @@ describe('a folder of blobs', () => {
   });
 
   test.skipIf(process.getuid?.() === 0)(
-    'that may not be written is our trouble (root may write everywhere)',
+    'that may not be written is our trouble (root may write everywhere; as another user: npm test -- test/integration/disk-blobs.test.ts)',
     async () => {
       await using scratch = await openScratch();
       await using store = await openDiskBlobs(scratch.path);

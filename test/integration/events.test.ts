@@ -8,6 +8,7 @@ import { describe, expect } from 'vitest';
 import { openDatabase } from '../../src/store/database.ts';
 import { appendEvents, pruneEvents } from '../../src/store/events.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 
 function start(file: string, args: readonly string[], env: Record<string, string> = {}): ChildProcess {
   const { PATH = '', NODE_COMPILE_CACHE = '' } = process.env;
@@ -41,14 +42,22 @@ async function prepare(database: TestDatabase): Promise<void> {
   }
 }
 
+async function countEvents(database: TestDatabase, from: number): Promise<number> {
+  const [row] = await database.query<{ n: number }>(
+    `SELECT count(*)::int AS n FROM intake.events WHERE application_id >= $1 AND application_id < $1 + 500000`,
+    [from],
+  );
+  return row?.n ?? 0;
+}
+
 /** Eight writers in two processes; each process is killed once and replaced. */
-async function write(url: string): Promise<void> {
+async function write(database: TestDatabase): Promise<void> {
   await Promise.all(
     [1_000_000, 2_000_000].map(async (first) => {
-      const doomed = start('test/support/event-writer.ts', [url, String(first), '1000000']);
-      await sleep(2_500);
+      const doomed = start('test/support/event-writer.ts', [database.url, String(first), '1000000']);
+      await until(async () => (await countEvents(database, first)) >= 100);
       await kill(doomed);
-      const last = start('test/support/event-writer.ts', [url, String(first + 500_000), '60']);
+      const last = start('test/support/event-writer.ts', [database.url, String(first + 500_000), '60']);
       const [code] = await once(last, 'exit');
       if (code !== 0) throw new Error(`A writer ended with ${code}.`);
     }),
@@ -56,7 +65,7 @@ async function write(url: string): Promise<void> {
 }
 
 describe('two writers of one advertiser', () => {
-  test('commit in the order of their numbers: a reader between them misses nothing', { timeout: 60_000 }, async () => {
+  test('commit in the order of their numbers: a reader between them misses nothing', async () => {
     await using database = await openTestDatabase();
     await prepare(database);
     await using one = openDatabase({ url: database.url, role: 'test', connections: 1 });
@@ -67,9 +76,7 @@ describe('two writers of one advertiser', () => {
       const inbox = (id: number) =>
         database.query(`SELECT 1 FROM ats.inbox WHERE application_id = $1`, [id]).catch(() => []);
       await expect
-        .poll(() => database.query(`SELECT 1 FROM ats.intake_positions WHERE event_id > 0`).catch(() => []), {
-          timeout: 30_000,
-        })
+        .poll(() => database.query(`SELECT 1 FROM ats.intake_positions WHERE event_id > 0`).catch(() => []))
         .toHaveLength(2);
       let later: Promise<void> | undefined;
       await one.transaction(async (tx) => {
@@ -81,12 +88,10 @@ describe('two writers of one advertiser', () => {
             `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = 2 AND NOT granted
              AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
           );
-        await expect
-          .poll(async () => [...(await isBlocked()), ...(await inbox(2))].length, { timeout: 20_000 })
-          .toBeGreaterThan(0);
+        await expect.poll(async () => [...(await isBlocked()), ...(await inbox(2))].length).toBeGreaterThan(0);
       });
       await later;
-      await expect.poll(() => inbox(2), { timeout: 20_000 }).toHaveLength(1);
+      await expect.poll(() => inbox(2)).toHaveLength(1);
       const { events, inbox: taken } = await compare(database);
       expect(taken).toEqual(events);
       expect(taken).toHaveLength(2);
@@ -97,36 +102,36 @@ describe('two writers of one advertiser', () => {
 });
 
 describe('a consumer under eight writers and kill -9', () => {
-  test('in TypeScript sees every event once and in order', { timeout: 90_000 }, async () => {
+  test('in TypeScript sees every event once and in order', async () => {
     await using database = await openTestDatabase();
     await prepare(database);
     // The first life only finds its place: from there on every event counts.
     const first = start('examples/consume-events.ts', [], { DATABASE_URL: database.url });
     await expect
-      .poll(() => database.query(`SELECT 1 FROM ats.intake_positions WHERE event_id > 0`).catch(() => []), {
-        timeout: 30_000,
-      })
+      .poll(() => database.query(`SELECT 1 FROM ats.intake_positions WHERE event_id > 0`).catch(() => []))
       .toHaveLength(2);
     await kill(first);
+    const countTaken = async () =>
+      (await database.query<{ n: number }>(`SELECT count(*)::int AS n FROM ats.inbox`))[0]?.n ?? 0;
     const writing = new AbortController();
     const consuming = (async () => {
       for (let life = 0; ; life++) {
         const consumer = start('examples/consume-events.ts', [], { DATABASE_URL: database.url });
         if (writing.signal.aborted && life > 2) return consumer;
-        await sleep(700 + Math.random() * 900);
+        // Killed at any moment of its work, once it has done some; or where all is taken in.
+        const before = await countTaken();
+        await until(async () => writing.signal.aborted || (await countTaken()) > before);
+        await sleep(Math.random() * 300);
         await kill(consumer);
       }
     })();
-    await write(database.url);
+    await write(database);
     writing.abort();
     const consumer = await consuming;
     try {
       await expect
         .poll(
           async () => (await database.query(`SELECT count(*)::int AS n FROM ats.inbox WHERE event_id IS NOT NULL`))[0],
-          {
-            timeout: 30_000,
-          },
         )
         .toEqual((await database.query(`SELECT count(*)::int AS n FROM intake.events WHERE application_id > 0`))[0]);
       const { events, inbox } = await compare(database);
@@ -137,7 +142,7 @@ describe('a consumer under eight writers and kill -9', () => {
     }
   });
 
-  test('in SQL sees every event once and in order, called from two sessions at once', { timeout: 90_000 }, async () => {
+  test('in SQL sees every event once and in order, called from two sessions at once', async () => {
     await using database = await openTestDatabase();
     await prepare(database);
     await database.query(readFileSync('examples/consume-events.sql', 'utf8'));
@@ -146,7 +151,7 @@ describe('a consumer under eight writers and kill -9', () => {
     const readers = Array.from({ length: 2 }, async () => {
       while (!writing.signal.aborted) await database.query(`SELECT ats.read_intake_events(batch_size => 7)`);
     });
-    await write(database.url);
+    await write(database);
     writing.abort();
     await Promise.all(readers);
     for (;;) {
@@ -160,7 +165,7 @@ describe('a consumer under eight writers and kill -9', () => {
 });
 
 describe('the rights that docs/integrating.md gives', () => {
-  test('are all that a consumer needs', { timeout: 60_000 }, async () => {
+  test('are all that a consumer needs', async () => {
     await using database = await openTestDatabase();
     await prepare(database);
     const [, sql = ''] =
@@ -173,9 +178,7 @@ describe('the rights that docs/integrating.md gives', () => {
     const consumer = start('examples/consume-events.ts', [], { DATABASE_URL: url.href });
     try {
       await expect
-        .poll(() => database.query(`SELECT 1 FROM ats.intake_positions WHERE event_id > 0`).catch(() => []), {
-          timeout: 30_000,
-        })
+        .poll(() => database.query(`SELECT 1 FROM ats.intake_positions WHERE event_id > 0`).catch(() => []))
         .toHaveLength(2);
     } finally {
       await kill(consumer);

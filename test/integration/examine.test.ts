@@ -4,7 +4,7 @@ import type { BlobStore } from '../../src/domain/blob.ts';
 import { examineBlobs } from '../../src/sync/examine.ts';
 import { openSmallIntake } from '../support/draining.ts';
 
-const signal = AbortSignal.timeout(60_000);
+const signal = AbortSignal.timeout(600_000);
 
 /** The same store, with some of its methods spoilt; it stays open. */
 function spoil(blobs: BlobStore, some: Partial<BlobStore>): BlobStore {
@@ -14,7 +14,7 @@ function spoil(blobs: BlobStore, some: Partial<BlobStore>): BlobStore {
 describe('a storage', () => {
   test('is fine when it takes, gives back and deletes; nothing stays, and none is marked as ours', async () => {
     await using intake = await openSmallIntake();
-    const finding = await examineBlobs(intake.store, async () => spoil(intake.blobs, {}), signal);
+    const [finding] = await examineBlobs(intake.store, async () => spoil(intake.blobs, {}), signal);
     expect(finding).toMatchObject({
       check: 'storage',
       ok: true,
@@ -26,11 +26,11 @@ describe('a storage', () => {
 
   test.for<[string, Partial<BlobStore>, RegExp]>([
     ['gives back other bytes', { get: () => ReadableStream.from([Buffer.from('other')]) }, /other bytes/],
-    ['does not delete', { delete: async () => {} }, /still holds/],
+    ['does not delete', { delete: async () => ({ keptVersions: 0 }) }, /still holds/],
     ['is nearly full', { freeBytes: async () => 1_000 }, /nearly full/],
   ])('that %s is not', async ([, some, words]) => {
     await using intake = await openSmallIntake();
-    const finding = await examineBlobs(intake.store, async () => spoil(intake.blobs, some), signal);
+    const [finding] = await examineBlobs(intake.store, async () => spoil(intake.blobs, some), signal);
     expect(finding).toMatchObject({ ok: false, detail: expect.stringMatching(words) });
   });
 
@@ -38,7 +38,33 @@ describe('a storage', () => {
     await using intake = await openSmallIntake();
     await intake.store.pinBlobStore('the id of another', 's3://another');
     const put = () => Promise.reject(new Error('It was touched.'));
-    const finding = await examineBlobs(intake.store, async () => spoil(intake.blobs, { put }), signal);
+    const [finding] = await examineBlobs(intake.store, async () => spoil(intake.blobs, { put }), signal);
     expect(finding).toMatchObject({ ok: false, detail: expect.stringContaining('s3://another') });
+  });
+});
+
+describe('a storage that keeps what is deleted', () => {
+  const examine = async (some: Partial<BlobStore>) => {
+    await using intake = await openSmallIntake();
+    return await examineBlobs(intake.store, async () => spoil(intake.blobs, some), signal);
+  };
+  const keeping = (versions: boolean, locks: boolean) => ({ loadKeeping: async () => ({ versions, locks }) });
+
+  test('is fine when Intake may delete the versions as well', async () => {
+    expect(await examine(keeping(true, false))).toEqual([
+      expect.objectContaining({ check: 'storage', ok: true }),
+      { check: 'erasure', ok: true, detail: expect.stringContaining('deletes them with their files') },
+    ]);
+  });
+
+  test('is not when versions stay, or when objects can be locked: nothing could be erased', async () => {
+    const stays: Partial<BlobStore> = { ...keeping(true, false), delete: async () => ({ keptVersions: 1 }) };
+    await using intake = await openSmallIntake();
+    const verify: BlobStore['verify'] = async () => 'missing';
+    const findings = await examineBlobs(intake.store, async () => spoil(intake.blobs, { ...stays, verify }), signal);
+    expect(findings[1]).toMatchObject({ check: 'erasure', ok: false, detail: expect.stringContaining('versions') });
+    const locked = await examine(keeping(true, true));
+    expect(locked[1]).toMatchObject({ check: 'erasure', ok: false, detail: expect.stringContaining('object lock') });
+    expect(locked[1]?.trouble).toMatchObject({ name: 'SettingTrouble' });
   });
 });

@@ -24,6 +24,11 @@ const requests = (intake: SmallIntake) =>
   intake.board.requests().filter((entry) => entry.path.includes('/resume/')).length;
 const trust = () =>
   database.query(`SELECT agreed, contradicted_at IS NOT NULL AS contradicted, unchanged FROM intake.hash_trust`);
+/** The types of all events, in their order. */
+const types = async () =>
+  (await database.query<{ type: string }>(`SELECT type FROM intake.events ORDER BY event_id`)).map(({ type }) =>
+    type.replace('application.', ''),
+  );
 /** As after so many pairs that agreed. */
 const setTrust = (intake: SmallIntake, agreed: number) =>
   database.query(`INSERT INTO intake.hash_trust (advertiser_id, agreed) VALUES ($1, $2)`, [
@@ -188,6 +193,85 @@ describe('whatever Hash is', () => {
   );
 });
 
+describe('a Hash of 4,000 characters', () => {
+  test('is kept whole, its file is stored, and an equal one is known by it', async () => {
+    await using intake = await open({ choices: { hash: 'long' } });
+    await apply(intake, ['resume A', 'resume B', 'resume A'], 'always');
+    const files = await intake.files();
+    expect(files.map(({ state, linked }) => [state, linked])).toEqual([
+      ['stored', false],
+      ['stored', false],
+      ['stored', true],
+    ]);
+    expect(files[2]?.sha256).toBe(files[0]?.sha256);
+    expect(await database.query(`SELECT DISTINCT length(source_hash) AS length FROM intake.attachments`)).toEqual([
+      { length: 4_032 },
+    ]);
+  });
+});
+
+describe('a Hash that stays while the file is replaced', () => {
+  const uploadedAt = Date.UTC(2026, 0, 5);
+  test.for([
+    ['by one of another Size', { content: 'second, longer', uploadedAt }],
+    ['by one of equal Size, uploaded later', { content: 'other', uploadedAt: uploadedAt + 1_000 }],
+  ] as const)('%s: the new file is fetched, and the earlier one is a version', async ([, replacement]) => {
+    await using intake = await open({ choices: { hash: 'constant' } });
+    const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'first', uploadedAt }] }]);
+    await intake.sweep();
+    await intake.drain();
+    const first = await intake.file();
+    intake.board.change(id, { attachments: [{ kind: 'resume', ...replacement }] });
+    await intake.sweep(true);
+    expect(await intake.file()).toMatchObject({ state: 'pending', version: 2 });
+    await intake.drain();
+    const [truth] = [...intake.board.truth()];
+    expect(await intake.file()).toMatchObject({
+      state: 'stored',
+      version: 2,
+      sha256: truth?.attachments[0]?.sha256,
+    });
+    expect(await database.query(`SELECT version, state, sha256 FROM intake.attachment_versions`)).toEqual([
+      { version: 1, state: 'stored', sha256: first.sha256 },
+    ]);
+    expect(await types()).toEqual(['received', 'ready', 'changed', 'ready']);
+  });
+
+  test('and is flagged, which empties its Size: that is the same file, and no version', async () => {
+    await using intake = await open({ choices: { hash: 'constant' } });
+    const resume = { kind: 'resume', content: 'flagged for a while', uploadedAt };
+    const [id = 0n] = intake.board.add([{ attachments: [resume] }]);
+    await intake.sweep();
+    await intake.drain();
+    for (const [hasVirus, state] of [
+      [true, 'infected'],
+      [false, 'stored'],
+    ] as const) {
+      intake.board.change(id, { attachments: [{ ...resume, hasVirus }] });
+      await intake.sweep(true);
+      await intake.drain();
+      expect(await intake.file()).toMatchObject({ state, version: 1 });
+    }
+    expect(await database.query(`SELECT 1 FROM intake.attachment_versions`)).toEqual([]);
+  });
+});
+
+describe('a Href that is another at every look', () => {
+  test.each(['md5', 'volatile'] as const)('is stored and no event, with a Hash that is %s', async (hash) => {
+    await using intake = await open({ choices: { href: 'signed', hash } });
+    await apply(intake, ['always the same']);
+    const hrefs = new Set<unknown>();
+    for (let round = 1; round <= 5; round++) {
+      await intake.sweep(true);
+      await intake.drain();
+      expect(await intake.file()).toMatchObject({ state: 'stored', version: 1 });
+      for (const { href } of await database.query(`SELECT href FROM intake.attachments`)) hrefs.add(href);
+    }
+    expect(hrefs.size).toBeGreaterThan(2);
+    expect(await types()).toEqual(['received', 'ready']);
+  });
+});
+
 describe('a Hash that changes while the bytes do not', () => {
   test('makes no new version, and after three it is no sign of change any more', async () => {
     await using intake = await open({ choices: { hash: 'volatile' } });
@@ -200,6 +284,62 @@ describe('a Hash that changes while the bytes do not', () => {
     expect(await trust()).toMatchObject([{ unchanged: 3 }]);
     expect(requests(intake)).toBe(4);
     expect(await database.query(`SELECT 1 FROM intake.attachment_versions`)).toEqual([]);
+    expect(await types()).toEqual(['received', 'ready']);
+  });
+
+  test('leaves the file stored while its bytes are fetched once more', async () => {
+    await using intake = await open({ choices: { hash: 'volatile' } });
+    await apply(intake, ['always the same']);
+    await intake.sweep(true);
+    expect(await intake.file()).toMatchObject({ state: 'stored', version: 1 });
+    expect(await database.query(`SELECT 1 FROM intake.applications WHERE ready_at IS NULL`)).toEqual([]);
+    expect(await intake.drain()).toMatchObject({ stored: 1, waiting: 0 });
+    expect(await database.query(`SELECT 1 FROM intake.downloads`)).toEqual([]);
+  });
+
+  test('writes nothing any more once it is no sign of change', async () => {
+    await using intake = await open({ choices: { hash: 'volatile' } });
+    await apply(intake, ['always the same']);
+    await database.query(`INSERT INTO intake.hash_trust (advertiser_id, unchanged) VALUES ($1, 3)`, [
+      intake.board.advertiserId,
+    ]);
+    const rows = () =>
+      database.query(
+        `SELECT a.xmin, a.ctid, f.xmin AS file_xmin, f.ctid AS file_ctid
+         FROM intake.applications a JOIN intake.attachments f USING (advertiser_id, application_id)`,
+      );
+    const before = await rows();
+    await intake.sweep(true);
+    expect(await rows()).toEqual(before);
+    expect(await types()).toEqual(['received', 'ready']);
+  });
+
+  test('of many files at once is looked into three times, not for each', async () => {
+    await using intake = await open({ choices: { hash: 'volatile' } });
+    intake.board.add(
+      Array.from({ length: 40 }, (_, nth) => ({ attachments: [{ kind: 'resume', content: `resume ${nth}` }] })),
+    );
+    await intake.sweep();
+    await intake.drain();
+    await intake.sweep(true);
+    await intake.drain({ concurrency: 1 });
+    expect(requests(intake)).toBeLessThan(40 + 40);
+    expect(await database.query(`SELECT 1 FROM intake.downloads`)).toEqual([]);
+    expect((await types()).filter((type) => type === 'changed')).toEqual([]);
+  });
+
+  test('cannot be told where the file is not to be had again: what is held stays, and a note says so', async () => {
+    await using intake = await open({ choices: { hash: 'volatile' } });
+    await apply(intake, ['held']);
+    await intake.sweep(true);
+    intake.board.fault({ kind: 'fail', status: 410, on: 'files', times: null });
+    await intake.drain();
+    expect(await intake.file()).toMatchObject({
+      state: 'stored',
+      notes: [{ field: 'Hash', reason: expect.stringContaining('could not be fetched again') }],
+    });
+    expect(await database.query(`SELECT 1 FROM intake.downloads`)).toEqual([]);
+    expect(await types()).toEqual(['received', 'ready']);
   });
 
   test('but only its letters: that is no new version either', async () => {
@@ -225,5 +365,24 @@ describe('a Hash that changes while the bytes do not', () => {
       { version: 1, state: 'stored' },
     ]);
     expect(await intake.keys()).toHaveLength(2);
+  });
+
+  test('alone, with changed bytes of equal Size and the same upload, is a new version, told as a change', async () => {
+    await using intake = await open();
+    const uploadedAt = Date.UTC(2026, 0, 5);
+    const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'first', uploadedAt }] }]);
+    await intake.sweep();
+    await intake.drain();
+    const first = await intake.file();
+    intake.board.change(id, { attachments: [{ kind: 'resume', content: 'other', uploadedAt }] });
+    await intake.sweep(true);
+    await intake.drain();
+    const [truth] = [...intake.board.truth()];
+    expect(await intake.file()).toMatchObject({ state: 'stored', version: 2, sha256: truth?.attachments[0]?.sha256 });
+    expect(await database.query(`SELECT version, state, sha256 FROM intake.attachment_versions`)).toEqual([
+      { version: 1, state: 'stored', sha256: first.sha256 },
+    ]);
+    expect(await trust()).toEqual([]);
+    expect(await types()).toEqual(['received', 'ready', 'changed', 'ready']);
   });
 });

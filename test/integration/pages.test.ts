@@ -8,6 +8,7 @@ import { claimLease, type Lease, releaseLeases, renewLease } from '../../src/sto
 import { commitPage } from '../../src/store/pages.ts';
 import { anApplication, anAttachment, aPage } from '../support/applications.ts';
 import { test as base } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 
 const key = createSecretKey(Buffer.from('a key for tests'));
 const claim = (lane: 'live' | 'backfill', owner = 'test') => ({ name: 'acme', lane, owner, leaseMs: 60_000 });
@@ -43,9 +44,9 @@ describe('a page', () => {
       );
       const page = aPage(live, [anApplication(1), anApplication(4)]);
       const seen: unknown[] = [];
-      const asked = { low: 1n, high: null, mostMissing: 2, fromTop };
+      const asked = { low: 1n, high: null, limit: 2, fromTop };
       const learn: typeof page.learn = (found) => {
-        seen.push(found.missing);
+        seen.push(found.missing.map(({ id }) => id));
         return page.learn(found);
       };
       await commitPage(db, key, { ...page, asked, learn });
@@ -111,10 +112,10 @@ describe('a page', () => {
     const page = aPage(live, [anApplication(6)]);
     const seen: (readonly bigint[])[] = [];
     const learn: typeof page.learn = (found) => {
-      seen.push(found.missing);
+      seen.push(found.missing.map(({ id }) => id));
       return page.learn(found);
     };
-    await commitPage(db, key, { ...page, asked: { low: 5n, high: 7n, mostMissing: 21, fromTop: false }, learn });
+    await commitPage(db, key, { ...page, asked: { low: 5n, high: 7n, limit: 21, fromTop: false }, learn });
     expect(seen).toEqual([[5n, 7n]]);
   });
 
@@ -184,15 +185,13 @@ describe('a page', () => {
     await commitPage(db, key, aPage(live, applications));
     const position = `SELECT pg_current_wal_insert_lsn() AS lsn, pg_snapshot_xmax(pg_current_snapshot()) AS xid`;
     // Other files write on the same server meanwhile: a page that writes would never leave the position as it was, one that does not will.
-    let still = false;
-    for (const until = Date.now() + 20_000; !still && Date.now() < until; ) {
+    await until(async () => {
       const [before] = await db.query(position);
       const summary = await commitPage(db, key, aPage(live, applications, { progress: { quiet: true } }));
       expect(summary).toEqual({ added: 0, changed: 0, quarantined: 0, booked: false, stale: [] });
       const [after] = await db.query(position);
-      still = before?.lsn === after?.lsn && before?.xid === after?.xid;
-    }
-    expect(still).toBe(true);
+      return before?.lsn === after?.lsn && before?.xid === after?.xid;
+    });
     expect(await db.query(`SELECT count(*)::int AS n FROM intake.events`)).toEqual([{ n: 200 }]);
   });
 
@@ -382,7 +381,8 @@ describe('a known application that changed', () => {
     await db.query(`DELETE FROM intake.downloads`);
     await db.query(`UPDATE intake.attachments SET state = 'stored', sha256 = 'aa', stored_at = now()`);
     await db.query(`UPDATE intake.applications SET ready_at = now()`);
-    const replaced = anApplication(1, { attachments: [anAttachment('resume', { sourceHash: 'another' })] });
+    const uploadedAt = Date.UTC(2026, 0, 2);
+    const replaced = anApplication(1, { attachments: [anAttachment('resume', { sourceHash: 'another', uploadedAt })] });
     await commitPage(db, key, aPage(live, [replaced]));
     expect(await db.query(`SELECT version, state, sha256 FROM intake.attachments`)).toEqual([
       { version: 2, state: 'pending', sha256: null },
@@ -451,7 +451,7 @@ describe('attachments', () => {
 });
 
 describe('an element that is no application', () => {
-  const reject = { reason: 'no usable id', raw: '{"Email": "x@example.com"}', rawText: null };
+  const reject = { identity: 'x', reason: 'no usable id', raw: '{"Email": "x@example.com"}', rawText: null };
 
   test('is kept whole and counted once per sweep', async ({ db, live }) => {
     const inSweep = (sweepId: bigint) => aPage(live, [], { rejects: [reject], sweepId });

@@ -1,10 +1,12 @@
 // Values that Postgres refuses or alters, from the wire to the row: the page is stored, its neighbours are untouched.
 import { createSecretKey } from 'node:crypto';
 import { describe, expect } from 'vitest';
-import { parsePage } from '../../src/source/wire.ts';
+import { parseElement, parsePage } from '../../src/source/wire.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { claimLease } from '../../src/store/leases.ts';
 import { commitPage } from '../../src/store/pages.ts';
+import { openStore } from '../../src/store/store.ts';
+import { replay } from '../../src/sync/replay.ts';
 import { aPage } from '../support/applications.ts';
 import { test } from '../support/test-database.ts';
 
@@ -64,5 +66,62 @@ describe('an application that Postgres would refuse', () => {
       `SELECT application_id FROM intake.applications WHERE notes IS NOT NULL`,
     );
     expect(noted.length).toBeGreaterThan(10);
+  });
+});
+
+// A double prints these with all their digits.
+const largeIds = [
+  ...Array.from({ length: 200 }, (_, nth) => 2n ** 53n + BigInt(nth)),
+  ...Array.from({ length: 200 }, (_, nth) => 1_800_000_000_000_000_000n + BigInt(nth) * 2n ** 22n),
+  ...Array.from({ length: 40 }, (_, nth) => 2n ** 63n - 1n - BigInt(nth)),
+];
+
+describe('an id from 2^53 on', () => {
+  test('is stored with all its digits, as number and as text, from JSON and from XML', async ({ database }) => {
+    await using db = openDatabase({ url: database.url, role: 'test' });
+    const key = createSecretKey(Buffer.from('key'));
+    const bodies = [
+      `[${largeIds.map((id) => `{"ID":${id}}`)}]`,
+      `[${largeIds.map((id) => `{"ID":"${id}"}`)}]`,
+      `<JobApplicationsList>${largeIds.map((id) => `<JobApplication><ID>${id}</ID></JobApplication>`).join('')}</JobApplicationsList>`,
+    ];
+    for (const [nth, body] of bodies.entries()) {
+      const advertiserId = BigInt(100 + nth);
+      const lease = await claimLease(db, { name: `large-${nth}`, lane: 'live', owner: 'test', leaseMs: 60_000 });
+      if (!lease) throw new Error('The lane was not free.');
+      const { applications, rejects } = parsePage(body);
+      await commitPage(db, key, aPage(lease, applications, { advertiserId, rejects }));
+      const rows = await db.query<{ application_id: bigint; id: string }>(
+        `SELECT application_id, raw ->> 'ID' AS id FROM intake.applications WHERE advertiser_id = $1 ORDER BY 1`,
+        [advertiserId],
+      );
+      const expected = largeIds.toSorted((a, b) => (a < b ? -1 : 1));
+      expect(rows).toEqual(expected.map((id) => ({ application_id: id, id: String(id) })));
+    }
+  });
+
+  test('that an earlier version put into quarantine is stored by a replay', async ({ database }) => {
+    const privacyKey = Buffer.from('key');
+    await using store = openStore({ url: database.url, role: 'test', privacyKey });
+    const advertiserId = 200n;
+    await store.ensureAdvertiser('replayed', advertiserId);
+    const lease = await store.claimLease({ name: 'replayed', lane: 'live', owner: 'test', leaseMs: 60_000 });
+    if (!lease) throw new Error('The lane was not free.');
+    const rejects = largeIds.map((id) => ({
+      reason: 'ID is not an exact integer',
+      identity: `${id}`,
+      raw: `{"ID":${id},"Email":"a@example.com"}`,
+      rawText: null,
+    }));
+    await store.commitPage(aPage(lease, [], { advertiserId, rejects }));
+    const whose = { name: 'replayed', advertiserId, id: null, owner: 'test', leaseMs: 60_000 };
+    const summary = await replay({ store, parseElement }, { ...whose, signal: AbortSignal.timeout(600_000) });
+    expect(summary).toEqual({ read: largeIds.length, added: largeIds.length, unusable: 0 });
+    const [held] = await database.query(
+      `SELECT count(*)::int AS applications FROM intake.applications a JOIN intake.quarantine q USING (advertiser_id, application_id)
+       WHERE advertiser_id = $1 AND a.application_id = (q.raw ->> 'ID')::bigint AND q.resolved_at IS NOT NULL`,
+      [advertiserId],
+    );
+    expect(held).toEqual({ applications: largeIds.length });
   });
 });

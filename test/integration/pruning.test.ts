@@ -24,7 +24,8 @@ describe('pruning', () => {
        FROM (VALUES (1, 1, 'closed', 91), (1, 2, 'dropped', 95), (1, 3, 'open', 99), (1, 4, 'running', 99), (1, 5, 'closed', 99),
          (1, 6, 'closed', 89), (2, 7, 'closed', 400)) AS s (advertiser_id, id, state, days)`,
     );
-    await database.query(`INSERT INTO intake.coverage VALUES (1, 'id', 1, NULL, 'proven', 'all', now(), now(), 5)`);
+    await database.query(`INSERT INTO intake.coverage (advertiser_id, axis, low, certificate, risk, reason, as_of, complete_through, sweep_id)
+       VALUES (1, 'id', 1, 'proven', 'none', 'all', now(), now(), 5)`);
     expect(await pruneSweeps(db, { limit: 1 })).toBe(1);
     expect(await pruneSweeps(db)).toBe(1);
     expect(await pruneSweeps(db)).toBe(0);

@@ -106,10 +106,7 @@ describe('the roles that intake grants makes', () => {
     expect(await attempt(cast.urlOf('worker'), `TRUNCATE intake.events`)).toBe(refused);
   });
 
-  test('let the owner migrate and the worker do everything but change the schema', { timeout: 90_000 }, async ({
-    database,
-    cast,
-  }) => {
+  test('let the owner migrate and the worker do everything but change the schema', async ({ database, cast }) => {
     await migrate(cast.urlOf('owner'));
     const { truth } = await fillFromDemoBoard(database, { applications: 300, asUrl: cast.urlOf('worker') });
     expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications`)).toEqual([{ n: truth.length }]);
@@ -174,9 +171,10 @@ describe('an analyst who looks for people', () => {
     return { cells: [...cells.values()], readable: columns.size };
   };
 
-  test('finds no name, address, number, account, file name or typed answer in any column of any view, in statistics, or by a function of their own', {
-    timeout: 90_000,
-  }, async ({ database, cast }) => {
+  test('finds no name, address, number, account, file name or typed answer in any column of any view, in statistics, or by a function of their own', async ({
+    database,
+    cast,
+  }) => {
     const { truth } = await fillFromDemoBoard(await empty(database), { applications: 300 });
     // What people typed that is a bare number proves nothing: such numbers are everywhere.
     const typed = truth.flatMap((row) =>

@@ -1,6 +1,17 @@
 // Where bytes wait: small ones in memory within a budget over all, larger ones in a file that leaves nothing behind.
 import { createHash, randomBytes } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openSpool, type Spool } from '../../src/sync/spool.ts';
 import { openScratch } from '../support/blob-stores.ts';
@@ -45,5 +56,55 @@ describe('a spool', () => {
       await using second = await write(spool, bytes);
       expect([first.place, second.place]).toEqual(['memory', 'file']);
     }
+  });
+});
+
+describe('a spool folder', () => {
+  const longAgo = new Date(Date.now() - 7_200_000);
+
+  test('that is a link to elsewhere is refused, and nothing there is deleted', async () => {
+    await using scratch = await openScratch();
+    const elsewhere = join(scratch.path, 'elsewhere');
+    mkdirSync(elsewhere, { mode: 0o700 });
+    writeFileSync(join(elsewhere, 'payroll.txt'), 'kept');
+    utimesSync(join(elsewhere, 'payroll.txt'), longAgo, longAgo);
+    const folder = join(scratch.path, 'spool');
+    symlinkSync(elsewhere, folder);
+    await expect(openSpool(folder, MiB)).rejects.toThrow(`The spool folder ${folder} is a link`);
+    expect(existsSync(join(elsewhere, 'payroll.txt'))).toBe(true);
+  });
+
+  test('that others may write to is refused', async () => {
+    await using scratch = await openScratch();
+    const folder = join(scratch.path, 'spool');
+    mkdirSync(folder);
+    chmodSync(folder, 0o777);
+    await expect(openSpool(folder, MiB)).rejects.toThrow('open to other users');
+  });
+
+  test.runIf(process.getuid?.() === 0)(
+    'that another user made is refused (only root makes files of another user: sudo npm test -- test/integration/spool.test.ts)',
+    async () => {
+      await using scratch = await openScratch();
+      const folder = join(scratch.path, 'spool');
+      mkdirSync(folder, { mode: 0o700 });
+      chownSync(folder, 65_534, 65_534);
+      await expect(openSpool(folder, MiB)).rejects.toThrow('belongs to another user');
+    },
+  );
+
+  test('of our own is made where it is missing, and used again; a link left in it takes nothing elsewhere with it', async () => {
+    await using scratch = await openScratch();
+    const kept = join(scratch.path, 'kept.txt');
+    writeFileSync(kept, 'kept');
+    utimesSync(kept, longAgo, longAgo);
+    const folder = join(scratch.path, 'spool');
+    await openSpool(folder, MiB);
+    symlinkSync(kept, join(folder, 'link'));
+    writeFileSync(join(folder, 'leftover'), 'x');
+    utimesSync(join(folder, 'leftover'), longAgo, longAgo);
+    await openSpool(folder, MiB);
+    expect(readdirSync(folder)).toEqual(['link']);
+    expect(readFileSync(kept, 'utf8')).toBe('kept');
   });
 });

@@ -98,11 +98,12 @@ describe('the leak guard', () => {
   const leaks = {
     server: "createServer().listen(0, '127.0.0.1')",
     pool: "await new pg.Pool({ connectionString: process.env.SERVER }).query('SELECT 1')",
-    child: "spawn('sleep', ['5'])",
+    child: "spawn('sleep', ['30'])",
+    warning: "process.emitWarning('something is odd')",
     nothing: 'createServer()',
   };
 
-  test('sees a file that leaves a server, a pool or a child process open, and says which line opened it', () => {
+  test('sees a file that leaves a server, a pool or a child process open, says which line opened it, and a warning of Node', () => {
     for (const [name, leak] of Object.entries(leaks)) {
       writeFileSync(
         join(folder, `${name}.test.ts`),
@@ -118,11 +119,12 @@ describe('the leak guard', () => {
       encoding: 'utf8',
       env: { PATH: process.env.PATH, SERVER: serverUrl },
     });
-    expect(stdout).toContain('4 passed');
+    expect(stdout).toContain('5 passed');
     expect(status).toBe(1);
     expect(stderr).toMatch(/server on .*127\.0\.0\.1.*server\.test\.ts:5/);
     expect(stderr).toMatch(/socket to .*pool\.test\.ts:5/);
     expect(stderr).toMatch(/process \d+ \(sleep\).*child\.test\.ts:5/);
+    expect(stderr).toMatch(/Node warned:\s+- Warning: something is odd/);
     expect(stderr).not.toContain('nothing.test.ts');
   });
 });

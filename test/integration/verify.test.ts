@@ -37,7 +37,7 @@ const check = (intake: SmallIntake, request: Partial<VerifyRequest> = {}) =>
     advertisers: [intake.board.advertiserId],
     share: 1,
     graceMs: dayMs,
-    signal: AbortSignal.timeout(20_000),
+    signal: AbortSignal.timeout(600_000),
     ...request,
   });
 
@@ -54,18 +54,45 @@ const clean = {
 };
 
 describe('verify', () => {
+  test('asks for several objects at once, and for no more than it may', async () => {
+    await using intake = await openThree();
+    let asking = 0;
+    let most = 0;
+    const two = Promise.withResolvers<void>();
+    const blobs: SmallIntake['blobs'] = {
+      ...intake.blobs,
+      async verify(...args) {
+        asking += 1;
+        most = Math.max(most, asking);
+        // One after another, the second would never come.
+        if (asking === 2) two.resolve();
+        await two.promise;
+        const condition = await intake.blobs.verify(...args);
+        asking -= 1;
+        return condition;
+      },
+    };
+    expect(await check({ ...intake, blobs }, { parallel: 2 })).toMatchObject({ ...clean, blobs: 3, read: 3 });
+    expect(most).toBe(2);
+  });
+
   test('finds nothing where nothing is wrong, and books what it proved', async () => {
     await using intake = await openThree();
     expect(await check(intake)).toMatchObject({ ...clean, blobs: 3, read: 3, readBytes: 12 });
     expect(await check(intake, { share: 0 })).toMatchObject({ ...clean, blobs: 3, read: 0 });
   });
 
-  test('leaves the resumes of prefills alone: they go with their prefill, not with the orphans', async () => {
+  test('leaves the resume of a prefill that claims it alone: it goes with its prefill, not with the orphans', async () => {
     await using intake = await openThree();
     const bytes = Buffer.from('a resume that a candidate lent');
     const facts = { sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
     const key = toResumeKey(intake.board.advertiserId, '00000000-0000-4000-8000-000000000001');
-    await intake.blobs.put(key, bytes, facts, AbortSignal.timeout(5_000));
+    await intake.database.query(
+      `INSERT INTO intake.prefills (advertiser_id, prefill_id, outcome, form_url, return_url, profile, resume_sha256)
+       VALUES ($1, '00000000-0000-4000-8000-000000000001', 'redeemed', 'https://x', 'https://x', '{}', $2)`,
+      [intake.board.advertiserId, facts.sha256],
+    );
+    await intake.blobs.put(key, bytes, facts, AbortSignal.timeout(600_000));
     for (let run = 0; run < 3; run++) expect(await check(intake, { graceMs: 0 })).toMatchObject({ ...clean, blobs: 3 });
     expect(await intake.keys()).toContain(key);
   });
@@ -148,7 +175,7 @@ describe('verify', () => {
   test('calls nothing lost or unknown that came or went while it looked', async () => {
     await using intake = await openThree();
     const erased = '0'.repeat(64);
-    const signal = AbortSignal.timeout(5_000);
+    const signal = AbortSignal.timeout(600_000);
     // As read before the last was announced, and before another was erased.
     async function* loadBlobs(advertiserId: bigint) {
       const rows = await Array.fromAsync(intake.store.loadBlobs(advertiserId));
@@ -249,7 +276,7 @@ describe('verify', () => {
 describe('another store than the first', () => {
   test('is refused, also an empty folder where the mount is gone', async () => {
     await using intake = await openThree();
-    const signal = AbortSignal.timeout(5_000);
+    const signal = AbortSignal.timeout(600_000);
     await intake.store.pinBlobStore(await intake.blobs.openIdentity(signal), intake.blobs.location);
     await intake.store.pinBlobStore(await intake.blobs.openIdentity(signal), 'the same by another name');
     await using other = await openDiskBlobs(join(intake.folder, 'other'));
@@ -280,7 +307,7 @@ describe('reparse', () => {
     );
     expect(await intake.store.loadAdvertiserStatus()).toMatchObject([{ unreadableScreens: n }]);
     intake.board.clearRequests();
-    const request = { advertisers: [intake.board.advertiserId], signal: AbortSignal.timeout(20_000) };
+    const request = { advertisers: [intake.board.advertiserId], signal: AbortSignal.timeout(600_000) };
     const deps = { ...intake, parseScreens };
     expect(await reparse(deps, { ...request, parserVersion: screenParserVersion })).toEqual({
       read: n,
@@ -289,6 +316,9 @@ describe('reparse', () => {
     });
     expect(await database.query(rows)).toEqual(before);
     expect(intake.board.requests()).toEqual([]);
+    // Rows that were not there before are told of; the same rows once more are not.
+    const changes = `SELECT count(*)::int AS n FROM intake.events WHERE type = 'application.changed'`;
+    expect(await database.query(changes)).toEqual([{ n }]);
     expect(await reparse(deps, { ...request, parserVersion: screenParserVersion })).toMatchObject({ read: 0 });
     // What was noted of the bytes themselves is no matter of a parser.
     const bytes = { field: 'bytes', reason: 'other bytes on each download; the last are kept' };
@@ -297,6 +327,7 @@ describe('reparse', () => {
       JSON.stringify([bytes, unreadable]),
     ]);
     expect(await reparse(deps, { ...request, parserVersion: null })).toMatchObject({ read: n });
+    expect(await database.query(changes)).toEqual([{ n }]);
     expect(
       await database.query(`SELECT DISTINCT notes FROM intake.attachments WHERE kind = 'screen' AND state = 'stored'`),
     ).toEqual([{ notes: [bytes] }]);

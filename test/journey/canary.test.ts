@@ -13,7 +13,8 @@ import { callIntake, startIntake } from '../support/intake.ts';
 import { careers, createBrowser, openPrefillStage, prefillKey, sessionSecret } from '../support/prefill-stage.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
-import { isRead, spawnWorker, until } from '../support/worker.ts';
+import { until } from '../support/until.ts';
+import { isRead, spawnWorker } from '../support/worker.ts';
 
 const credential = 'canary-credential-5f1c';
 /** What is known of the person, and the columns that may hold it; `raw` is the source's object, whole. */
@@ -29,7 +30,7 @@ const canaries: Readonly<Record<string, readonly string[]>> = {
 };
 
 describe('a journey with faults at log level trace', () => {
-  test('leaves every marker where it belongs and nowhere else', { timeout: 90_000 }, async ({ database }) => {
+  test('leaves every marker where it belongs and nowhere else', async ({ database }) => {
     await using foreign = await openForeign();
     await using scratch = await openScratch();
     await using board = await openCanaryBoard(foreign.url);
@@ -39,7 +40,6 @@ describe('a journey with faults at log level trace', () => {
       LOG_LEVEL: 'trace',
       LOG_FORMAT: 'json',
       TMPDIR: scratch.path,
-      SOURCE_TIMEOUT: '1s',
     };
     const said: string[] = [];
     const seenArguments: string[] = [];
@@ -50,7 +50,12 @@ describe('a journey with faults at log level trace', () => {
       said.push(stdout, stderr);
       return code;
     };
-    const watched = await watchWorker(database, board, { ...env, ...toPrefillSettings(board) }, scratch.path);
+    const watched = await watchWorker(
+      database,
+      board,
+      { ...env, ...toPrefillSettings(board), SOURCE_TIMEOUT: '1s' },
+      scratch.path,
+    );
     said.push(...watched.said);
     seenArguments.push(...watched.arguments);
     board.clearFaults();

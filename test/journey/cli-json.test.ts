@@ -48,7 +48,7 @@ describe('with --json', () => {
       const lines: string[] = [];
       const stdout = { write: (text: string) => lines.push(text), isTTY: false, columns: 80 };
       const stderr = { write: () => true, isTTY: false, columns: 80 };
-      const signal = AbortSignal.timeout(60_000);
+      const signal = AbortSignal.timeout(600_000);
       const code = await runCli([...words.split(' '), '--json'], commands, { env, stdout, stderr, signal });
       expect({ line, code }).toEqual({ line, code: 0 });
       expect({ line, differs: findDifferences(JSON.parse(lines.at(-1) ?? ''), example) }).toEqual({

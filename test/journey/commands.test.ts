@@ -134,7 +134,9 @@ describe('intake sync', () => {
     child.stderr?.once('data', () => child.kill('SIGINT'));
     const { code, stderr } = await ended;
     expect(code).toBe(5);
-    expect(stderr).toMatch(/^database: The database cannot take work now \(ECONNREFUSED\)\. Trying again in \d+ s\.\n/);
+    expect(stderr).toMatch(
+      /^database: The database at 127\.0\.0\.1:\d+ cannot be reached \(ECONNREFUSED\)\. Attempt 1 failed\. Trying again in \d+ s\.\n/,
+    );
   });
 
   test('on a database that cannot be migrated ends with 7 and says what to do', async () => {

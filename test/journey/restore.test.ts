@@ -15,7 +15,7 @@ import { copyDatabase, openTestDatabase, type TestDatabase, test } from '../supp
 function toOperator(database: TestDatabase, board: Sandbox, folder: string) {
   const needs = ['database', 'source', 'sync', 'privacy', 'blobs'] as const;
   const config = loadConfig(toEnvironment(database, board, folder), { needs });
-  const signal = AbortSignal.timeout(60_000);
+  const signal = AbortSignal.timeout(600_000);
   return {
     sync: ({ recheck = false } = {}) => syncOnce(config, { recheck, files: true, signal }),
     verify: () => verifyOnce(config, { share: 1, signal }),
@@ -96,7 +96,7 @@ describe('an advertiser', () => {
       const { SOURCE_CREDENTIAL: _, ...env } = toEnvironment(database, board, join(scratch.path, 'blobs'));
       const needs = ['database', 'source', 'sync', 'privacy', 'blobs'] as const;
       const config = loadConfig({ ...env, ADVERTISERS_FILE: file }, { needs });
-      const signal = AbortSignal.timeout(60_000);
+      const signal = AbortSignal.timeout(600_000);
       return (await syncOnce(config, { recheck: false, files: false, signal })).advertisers[0]?.trouble;
     };
     expect(await syncAs('old')).toBeNull();

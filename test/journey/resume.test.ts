@@ -58,7 +58,7 @@ describe('a first round whose first answer is too long to be read whole', () => 
     return board;
   }
 
-  test('and that is killed after its first page goes on with every range', { timeout: 120_000 }, async () => {
+  test('and that is killed after its first page goes on with every range', async () => {
     await using database = await openTestDatabase();
     await using board = await openLongBoard();
     const env = { ...toEnvironment(database, board), LEASE: '1s' };
@@ -77,9 +77,7 @@ describe('a first round whose first answer is too long to be read whole', () => 
     expect(await database.query(`SELECT 1 FROM intake.gaps`)).toEqual([]);
   });
 
-  test('and whose database connection breaks once at every kind of statement reads everything all the same', {
-    timeout: 120_000,
-  }, async () => {
+  test('and whose database connection breaks once at every kind of statement reads everything all the same', async () => {
     await using database = await openTestDatabase();
     await using board = await openLongBoard();
     const broken = new Set<string>();

@@ -1,9 +1,11 @@
 // `intake status` beyond one look: as a check for cron jobs, and again and again.
 import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/sandbox/server.ts';
 import { callIntake, startIntake } from '../support/intake.ts';
 import { syncBoard, toEnvironment } from '../support/syncing.ts';
+import { openTcpGate } from '../support/tcp-gate.ts';
 import { test } from '../support/test-database.ts';
 
 describe('intake status --check', () => {
@@ -46,5 +48,29 @@ describe('intake status --watch', () => {
       .map((line) => JSON.parse(line));
     expect(lines.length).toBeGreaterThanOrEqual(2);
     expect(lines[1]).toMatchObject({ headline: expect.any(String), healthy: expect.any(Boolean) });
+  });
+
+  test('goes on while the database restarts, and says since when it is unreachable', async ({ database }) => {
+    await using board = await openSandbox({ applications: 5 });
+    await using gate = await openTcpGate(database.url, { shut: true });
+    const { child, ended } = startIntake(['status', '--watch', '--json'], toEnvironment(gate, board));
+    if (child.stdout === null) throw new Error('The command has no output.');
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    const untilSaid = async (words: RegExp) => {
+      for (;;) {
+        const { value, done } = await lines.next();
+        if (done) throw new Error(`It ended: ${JSON.stringify(await ended)}`);
+        if (words.test(value)) return JSON.parse(value) as { headline: string; healthy: boolean };
+      }
+    };
+    const away = /^\{.*The database is unreachable since \d{4}-.+: The database at 127\.0\.0\.1:\d+ cannot be reached/;
+    expect(await untilSaid(away)).toMatchObject({ healthy: false });
+    await gate.open();
+    expect((await untilSaid(/"staleAfterMs":\d/)).headline).not.toContain('unreachable');
+    await gate.shut();
+    const { headline } = await untilSaid(away);
+    expect((await untilSaid(away)).headline).toBe(headline);
+    child.kill('SIGTERM');
+    expect((await ended).code).toBe(0);
   });
 });

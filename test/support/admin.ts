@@ -25,6 +25,7 @@ export async function openTestAdmin(
       login: null,
       metrics: createMetrics({ version: '0.1.0' }),
       loadStatus: async () => toStatus(new Date(), await store.loadAdvertiserStatus(), staleAfterMs),
+      loadOwnWaits: () => [],
       loadHistory: (period) => store.loadHistory(period, new Date()),
       loadLiveness: () => [{ check: 'work', ok: true, detail: 'a pass ended 3 s ago' }],
       loadReadiness: () => examineDatabase(store, Date.now),
@@ -72,10 +73,11 @@ export async function fillMonth(database: TestDatabase, now = Date.now()): Promi
       [advertiserId],
     );
     await database.query(
-      `INSERT INTO intake.sweeps (advertiser_id, sweep_id, lane, purpose, axis, low, state, certificate, reason, started_at, moved_at, ended_at, requests, received, added)
+      `INSERT INTO intake.sweeps (advertiser_id, sweep_id, lane, purpose, axis, low, state, certificate, risk, reason, started_at, moved_at, ended_at, requests, received, added)
        SELECT $1::bigint, 1000 * ($1::bigint % 10) + i, 'live', purpose, 'id', 100000, CASE WHEN is_open THEN 'open' ELSE 'closed' END,
          CASE WHEN is_open THEN 'unproven' WHEN purpose = 'recheck' THEN 'proven' ELSE 'assumed' END,
-         CASE WHEN is_open THEN 'the sweep has not come to its end' WHEN purpose = 'recheck' THEN 'every range was closed and every witness agrees' ELSE 'the page size was taken from an earlier sweep' END,
+         CASE WHEN is_open THEN 'doubt' WHEN purpose = 'recheck' THEN 'none' ELSE 'harmless' END,
+         CASE WHEN is_open THEN 'the sweep has not come to its end' WHEN purpose = 'recheck' THEN 'every id range was read; cross-checks agree' ELSE 'normal poll; the next recheck brings the proof' END,
          t, t, t + (CASE purpose WHEN 'recheck' THEN 1400 ELSE 200 END + (i * 7919 + $1::bigint % 10 * 1543) % 600) * interval '1 millisecond', CASE purpose WHEN 'recheck' THEN 14 ELSE 1 END, 20, i % 5
        FROM generate_series(1, 700) AS i CROSS JOIN LATERAL (
          SELECT $2::timestamptz - (701 - i) * interval '61 minutes' + interval '55 minutes' AS t,
@@ -83,8 +85,8 @@ export async function fillMonth(database: TestDatabase, now = Date.now()): Promi
       [advertiserId, new Date(now)],
     );
     await database.query(
-      `INSERT INTO intake.coverage (advertiser_id, axis, low, high, certificate, reason, as_of, complete_through, sweep_id)
-       VALUES ($1, 'id', 1, NULL, 'proven', 'every range was closed and every witness agrees', $2, $3, 1)`,
+      `INSERT INTO intake.coverage (advertiser_id, axis, low, high, certificate, risk, reason, as_of, complete_through, sweep_id)
+       VALUES ($1, 'id', 1, NULL, 'proven', 'none', 'every id range was read; cross-checks agree', $2, $3, 1)`,
       [advertiserId, new Date(now - 90_000), new Date(now - 17 * 60_000)],
     );
     await database.query(

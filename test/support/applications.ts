@@ -5,7 +5,7 @@ import type { PageCommit } from '../../src/store/comparing.ts';
 import type { Lease } from '../../src/store/leases.ts';
 import type { Progress } from '../../src/store/sweeps.ts';
 
-/** An application; its content hash follows from its facts. */
+/** An application; its hashes follow from its facts. */
 export function anApplication(id: number | bigint, facts: Partial<Application> = {}): Application {
   const application = {
     id: BigInt(id),
@@ -24,8 +24,14 @@ export function anApplication(id: number | bigint, facts: Partial<Application> =
     rawText: null,
     ...facts,
   };
-  const text = JSON.stringify(application, (_, value) => (typeof value === 'bigint' ? value.toString() : value));
-  return { ...application, contentHash: facts.contentHash ?? hash('sha256', text) };
+  const toText = (one: object) =>
+    JSON.stringify(one, (_, value) => (typeof value === 'bigint' ? value.toString() : value));
+  const attachments = application.attachments.map((one) => ({ ...one, sourceHash: null }));
+  return {
+    ...application,
+    contentHash: facts.contentHash ?? hash('sha256', toText(application)),
+    factsHash: facts.factsHash ?? hash('sha256', toText({ ...application, attachments })).slice(0, 32),
+  };
 }
 
 /** An attachment that waits to be fetched. */
@@ -73,7 +79,8 @@ export function aPage(lease: Lease, applications: readonly Application[], facts:
     applications,
     rejects: facts.rejects ?? [],
     startedAt,
-    asked: { low: 1n, high: null, mostMissing: 21, fromTop: false },
+    askedAt: new Date(startedAt.getTime() + 3_600_000),
+    asked: { low: 1n, high: null, limit: 21, fromTop: false },
     learn: () => progress,
   };
 }

@@ -35,11 +35,26 @@ export async function loadBlobPlaces(): Promise<BlobPlaceChoice[]> {
     { name: 'the strict S3', open: () => openStrictPlace() },
     { name: 'a strict S3 that keeps no sums', open: () => openStrictPlace({ checksums: 'forgotten' }) },
     { name: 'a strict S3 without If-None-Match', open: () => openStrictPlace({ conditionalPut: 'unsupported' }) },
-    docker ? await openContainerChoice() : { name: 'SeaweedFS', absent: 'Docker does not answer', open: openNothing },
+    docker
+      ? await openContainerChoice()
+      : {
+          name: 'SeaweedFS',
+          absent: 'SeaweedFS runs in a container; with Docker: npm test -- test/contract/blobs.test.ts',
+          open: openNothing,
+        },
     endpoint
-      ? { name: 'S3_TEST_ENDPOINT', open: () => openRealPlace(endpoint) }
-      : { name: 'a real store', absent: 'S3_TEST_ENDPOINT is not set', open: openNothing },
+      ? { name: toRealName(process.env.S3_TEST_CONDITIONAL_PUT), open: () => openRealPlace(endpoint) }
+      : {
+          name: 'a real store',
+          absent: 'no real store; S3_TEST_ENDPOINT=https://.. npm test -- test/contract/blobs.test.ts',
+          open: openNothing,
+        },
   ];
+}
+
+/** A store that overwrites whatever the condition of a put says has to be called so. */
+function toRealName(conditionalPut: string | undefined): string {
+  return `S3_TEST_ENDPOINT${conditionalPut === 'ignored' ? ' without If-None-Match' : ''}`;
 }
 
 /** Bytes that were never there before, and what is true of them. */
@@ -89,12 +104,12 @@ async function openRealPlace(endpoint: string): Promise<BlobPlace> {
   const bucket = process.env.S3_TEST_BUCKET ?? 'intake-test';
   const region = process.env.S3_TEST_REGION ?? 'us-east-1';
   const prefix = `intake-test/${randomUUID()}`;
-  const open = async () => openS3Blobs({ ...fixed, bucket, region, prefix, endpoint, timeoutMs: 10_000 });
+  const open = async () => openS3Blobs({ ...fixed, bucket, region, prefix, endpoint, timeoutMs: 60_000 });
   return {
     open,
     async [Symbol.asyncDispose]() {
       await using store = await open();
-      const signal = AbortSignal.timeout(60_000);
+      const signal = AbortSignal.timeout(600_000);
       const keys = await Array.fromAsync(store.list('', signal), ({ key }) => key);
       await store.delete(keys, signal);
       // Its mark is no key; left behind, every run would add one to somebody's bucket.
@@ -126,7 +141,7 @@ async function openSeaweedPlace(seaweed: Seaweed): Promise<BlobPlace> {
     bucket: 'intake-test',
     endpoint: seaweed.endpoint,
     region: 'us-east-1',
-    timeoutMs: 10_000,
+    timeoutMs: 60_000,
   };
   const client = new S3Client({ endpoint: settings.endpoint, region: settings.region, forcePathStyle: true });
   await client.send(new CreateBucketCommand({ Bucket: settings.bucket }));
@@ -145,7 +160,7 @@ const fixed = {
   forcePathStyle: true,
   checksums: 'WHEN_REQUIRED',
   connections: 8,
-  timeoutMs: 5000,
+  timeoutMs: 60_000,
 } as const;
 
 function stubCredentials({ accessKeyId, secretAccessKey }: { accessKeyId: string; secretAccessKey: string }): void {

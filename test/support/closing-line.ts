@@ -1,23 +1,81 @@
-// A reporter that ends a run with one plain line, `N passed, N failed`, for whoever reads only the last line.
+// A reporter that ends a run with one plain line, `N passed, N failed`, for a reader of the last line only. Before it stand the skipped
+// tests by their reason, and with --slow what took longest.
 // Everything that makes vitest fail counts as a failure: a file that cannot be loaded, a broken hook, an unhandled error.
+// A warning of Node in the runner itself fails the run; in a test's process the leak guard notices it.
 
-import type { Reporter, TestModule } from 'vitest/node';
+import type { Reporter, TestCase, TestModule } from 'vitest/node';
 
 interface Failing {
   errors(): readonly unknown[];
 }
 
+const isSlowAsked = process.env.TEST_SLOWEST === '1';
+
 // biome-ignore lint/style/noDefaultExport: vitest takes a reporter from the default export.
 export default class ClosingLine implements Reporter {
+  readonly #warnings: Error[] = [];
+
+  constructor() {
+    process.on('warning', (warning) => this.#warnings.push(warning));
+  }
+
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[]): void {
-    process.stdout.write(`${renderClosingLine(modules, unhandled)}\n`);
+    const tests = modules.flatMap((module) => [...module.children.allTests()]);
+    const lines = [...renderSkips(tests), ...(isSlowAsked ? renderSlowest(modules, tests) : [])];
+    if (this.#warnings.length > 0) {
+      lines.push(...this.#warnings.map(({ name, message }) => `Node warned: ${name}: ${message}`));
+      process.exitCode = 1;
+    }
+    lines.push(renderClosingLine(modules, tests, [...unhandled, ...this.#warnings]));
+    process.stdout.write(`${lines.join('\n')}\n`);
   }
 }
 
-function renderClosingLine(modules: readonly TestModule[], unhandled: readonly unknown[]): string {
-  const tests = modules.flatMap((module) => [...module.children.allTests()]);
+function renderClosingLine(
+  modules: readonly TestModule[],
+  tests: readonly TestCase[],
+  unhandled: readonly unknown[],
+): string {
   const holders: Failing[] = modules.flatMap((module) => [module, ...module.children.allSuites()]);
   const count = (state: string) => tests.filter((test) => test.result().state === state).length;
   const broken = holders.filter((holder) => holder.errors().length > 0).length;
   return `${count('passed')} passed, ${count('failed') + broken + unhandled.length} failed`;
+}
+
+/** `N skipped: reason`, a line for each reason. A test says it at the end of its own name or its group's, in parentheses. */
+function renderSkips(tests: readonly TestCase[]): string[] {
+  const reasons = new Map<string, number>();
+  for (const test of tests) {
+    // A run of chosen names skips all others.
+    if (test.result().state !== 'skipped' || test.options.mode !== 'skip') continue;
+    const reason = /\(([^()]+)\)(?: >|$)/.exec(test.fullName)?.[1] ?? `no reason given: ${test.fullName}`;
+    reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
+  }
+  return [...reasons].map(([reason, count]) => `${count} skipped: ${reason}`);
+}
+
+const most = 10;
+
+function renderSlowest(modules: readonly TestModule[], tests: readonly TestCase[]): string[] {
+  const render = (what: string, named: readonly (readonly [name: string, ms: number])[]) => [
+    `Slowest ${what}:`,
+    ...named
+      .toSorted(([, a], [, b]) => b - a)
+      .slice(0, most)
+      .map(([name, ms]) => `${(ms / 1_000).toFixed(1).padStart(7)} s  ${name}`),
+  ];
+  const duration = (module: TestModule) => {
+    const { duration: ms, prepareDuration, collectDuration, setupDuration } = module.diagnostic();
+    return ms + prepareDuration + collectDuration + setupDuration;
+  };
+  return [
+    ...render(
+      'files',
+      modules.map((module) => [module.relativeModuleId, duration(module)]),
+    ),
+    ...render(
+      'tests',
+      tests.map((test) => [`${test.module.relativeModuleId}: ${test.fullName}`, test.diagnostic()?.duration ?? 0]),
+    ),
+  ];
 }

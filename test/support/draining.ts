@@ -1,4 +1,4 @@
-// A whole small Intake for tests of files: a sandbox, a database, a blob store, and a drain with impatient timeouts.
+// A whole small Intake for tests of files: a sandbox, a database, a blob store, and a drain.
 import { join } from 'node:path';
 import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import type { BlobStore } from '../../src/domain/blob.ts';
@@ -8,6 +8,7 @@ import { describeFile } from '../../src/source/file-description.ts';
 import type { HttpOptions } from '../../src/source/http.ts';
 import { parseScreens } from '../../src/source/screen.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
+import { deleteInfected } from '../../src/sync/deleting.ts';
 import { type DrainDeps, type DrainRequest, drain } from '../../src/sync/drain.ts';
 import type { DrainSummary } from '../../src/sync/drain-summary.ts';
 import { syncRound } from '../../src/sync/round.ts';
@@ -38,6 +39,7 @@ export interface SmallIntake extends AsyncDisposable {
   readonly blobs: BlobStore;
   /** Where blobs and spool lie. */
   readonly folder: string;
+  openSource(format: 'json' | 'xml'): Source;
   /** Reads the list: what is new, or everything again. */
   sweep(recheck?: boolean): Promise<void>;
   /** Fetches what is due. */
@@ -81,8 +83,8 @@ export async function openSmallIntake(
       url: board.url,
       credential: board.credential,
       format,
-      idleTimeoutMs: 2_000,
-      totalTimeoutMs: 10_000,
+      idleTimeoutMs: 60_000,
+      totalTimeoutMs: 120_000,
       connections: 8,
       listMaxBytes: 8_000_000,
       applicationMaxBytes: 8_000_000,
@@ -94,7 +96,7 @@ export async function openSmallIntake(
   async function sweep(recheck = false): Promise<void> {
     await using source = openSource('json');
     const whose = { name: 'default', advertiserId: null, owner: 'test' };
-    const how = { leaseMs: 30_000, lagMs: 900_000, startAt: null, patienceMs: 0, signal: AbortSignal.timeout(60_000) };
+    const how = { leaseMs: 30_000, lagMs: 900_000, startAt: null, patienceMs: 0, signal: AbortSignal.timeout(600_000) };
     await syncRound({ store, source }, { ...whose, ...how, recheck });
   }
 
@@ -102,7 +104,7 @@ export async function openSmallIntake(
     const { deps, http, format = 'json', ...request } = settings;
     await using source = openSource(format, http);
     const accounts = [{ name: 'default', advertiserId: board.advertiserId, source }];
-    return await drain(
+    const summary = await drain(
       {
         ...{ store, blobs, accounts, spool, describeFile, parseScreens },
         loadSpoolBytes: async () => null,
@@ -115,10 +117,13 @@ export async function openSmallIntake(
         hash: 'learn',
         patienceMs: 0,
         graceMs: 0,
-        signal: AbortSignal.timeout(60_000),
+        signal: AbortSignal.timeout(600_000),
         ...request,
       },
     );
+    // As a worker and a command do beside it.
+    await deleteInfected({ store, blobs }, AbortSignal.timeout(600_000));
+    return summary;
   }
 
   const owned = stack.move();
@@ -128,6 +133,7 @@ export async function openSmallIntake(
     store,
     blobs,
     folder: scratch.path,
+    openSource,
     sweep,
     drain: run,
     hasten: async () =>
@@ -142,7 +148,7 @@ export async function openSmallIntake(
       if (!only) throw new Error('There is no file.');
       return only;
     },
-    keys: () => Array.fromAsync(blobs.list('', AbortSignal.timeout(300_000)), ({ key }) => key),
+    keys: () => Array.fromAsync(blobs.list('', AbortSignal.timeout(600_000)), ({ key }) => key),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -5,7 +5,6 @@ import { once } from 'node:events';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 
@@ -59,16 +58,6 @@ export function succeeds(attempt: Promise<unknown>): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-/** Waits until it holds; false when it never does. */
-export async function eventually(holds: () => Promise<boolean>, patienceMs = 15_000): Promise<boolean> {
-  const deadlineAt = performance.now() + patienceMs;
-  while (performance.now() < deadlineAt) {
-    if (await holds()) return true;
-    await sleep(20);
-  }
-  return false;
 }
 
 /** A user in a process of its own that has been told the URL. */

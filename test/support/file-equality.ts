@@ -7,6 +7,8 @@ import type { SmallIntake } from './draining.ts';
 export async function findFileDifferences(
   { board, database, blobs, files, keys }: SmallIntake,
   format: 'json' | 'xml',
+  /** Bytes that were flagged on another file, now or before that one was replaced. */
+  flagged: ReadonlySet<string> = new Set(),
 ): Promise<string[]> {
   const differences: string[] = [];
   const stored = new Map((await files()).map((row) => [`${row.application_id}/${row.kind}`, row]));
@@ -17,8 +19,10 @@ export async function findFileDifferences(
       const name = `${truth.id}/${file.kind}`;
       const row = stored.get(name);
       stored.delete(name);
-      const sha256 = file.hasVirus === true ? null : (file.sha256 ?? file.screenSha256?.[format] ?? null);
-      const state = file.hasVirus === true ? 'infected' : 'stored';
+      const bytes = file.sha256 ?? file.screenSha256?.[format] ?? null;
+      const isInfected = file.hasVirus === true || (bytes !== null && flagged.has(bytes));
+      const sha256 = isInfected ? null : bytes;
+      const state = isInfected ? 'infected' : 'stored';
       // A flag that came after the bytes keeps their sha256, so that they are known again; that they are gone is seen in the store below.
       if (row?.state !== state || (state === 'stored' && row.sha256 !== sha256)) {
         differences.push(`${name}: ${row?.state} ${row?.reason ?? ''} ${row?.sha256}, truth ${state} ${sha256}`);
@@ -35,7 +39,7 @@ export async function findFileDifferences(
   for (const key of await keys()) {
     if (!wanted.delete(key)) differences.push(`${key} is an object that nothing needs`);
     const hash = createHash('sha256');
-    for await (const chunk of blobs.get(key, AbortSignal.timeout(10_000))) hash.update(chunk);
+    for await (const chunk of blobs.get(key, AbortSignal.timeout(600_000))) hash.update(chunk);
     if (!key.endsWith(hash.digest('hex'))) differences.push(`${key} holds other bytes`);
     if (differences.length > 5) return differences;
   }

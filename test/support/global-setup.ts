@@ -15,6 +15,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
       await openTestServer({
         testDatabaseUrl: process.env.TEST_DATABASE_URL,
         dockerHost: process.env.DOCKER_HOST,
+        autovacuum: process.env.TEST_AUTOVACUUM,
         root: fileURLToPath(new URL('../..', import.meta.url)),
         say,
       }),

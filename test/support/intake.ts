@@ -30,7 +30,12 @@ export function startIntake(args: readonly string[], env: Record<string, string>
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const said = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
-  return { child, ended: said.then(([stdout, stderr, [code]]) => ({ code: code as number | null, stdout, stderr })) };
+  const ended = said.then(([stdout, stderr, [code]]) => {
+    const warning = /^\(node:\d+\) .*Warning: .*/m.exec(stderr)?.[0];
+    if (warning) throw new Error(`Node warned: ${warning}`);
+    return { code: code as number | null, stdout, stderr };
+  });
+  return { child, ended };
 }
 
 /** Runs `intake <args>` to its end. */
@@ -48,6 +53,6 @@ export async function callIntake(args: readonly string[], env: Record<string, st
     isTTY: false,
     columns: 100,
   });
-  const host = { env, stdout: listen('stdout'), stderr: listen('stderr'), signal: AbortSignal.timeout(120_000) };
+  const host = { env, stdout: listen('stdout'), stderr: listen('stderr'), signal: AbortSignal.timeout(600_000) };
   return { code: await runCli(args, commands, host), ...said };
 }

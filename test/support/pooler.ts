@@ -6,8 +6,9 @@ import { once } from 'node:events';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openScratch } from './blob-stores.ts';
-import { answers, eventually } from './embedded-root.ts';
+import { answers } from './embedded-root.ts';
 import { findFreePort } from './prefill-stage.ts';
+import { until } from './until.ts';
 
 export interface Pooler extends AsyncDisposable {
   readonly url: string;
@@ -34,6 +35,7 @@ export async function openPooler(target: string, poolSize = 3): Promise<Pooler |
       'listen_addr = 127.0.0.1',
       `listen_port = ${ownPort}`,
       'unix_socket_dir =',
+      'server_tls_sslmode = prefer',
       'auth_type = any',
       'pool_mode = transaction',
       `default_pool_size = ${poolSize}`,
@@ -65,7 +67,7 @@ export async function openPooler(target: string, poolSize = 3): Promise<Pooler |
     await scratch[Symbol.asyncDispose]();
     return null;
   }
-  if (!(await eventually(() => answers(url)))) throw new Error('The pooler does not answer.');
+  await until(() => answers(url));
   return {
     url,
     port: ownPort,

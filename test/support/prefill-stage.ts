@@ -3,8 +3,9 @@
 
 import { createServer } from 'node:net';
 import { Writable } from 'node:stream';
+import { createChores } from '../../src/app/chores.ts';
 import { openStoreOf } from '../../src/app/database.ts';
-import { openPrefillServer, type PrefillServer } from '../../src/app/prefill.ts';
+import { openPrefillServer } from '../../src/app/prefill.ts';
 import { loadConfig } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
 import type { Choices } from '../../src/sandbox/choices.ts';
@@ -22,7 +23,8 @@ export interface PrefillStage extends AsyncDisposable {
   readonly sandbox: Sandbox;
   /** Where each worker is reached; the first one is the registered address. */
   readonly urls: readonly string[];
-  readonly server: PrefillServer;
+  /** The maintenance task of a worker on which prefill is not configured. */
+  lapse(): Promise<void>;
   readonly blobsPath: string;
   readonly privacyKey: string;
   /** Everything that was logged. */
@@ -69,7 +71,7 @@ export async function openPrefillStage(database: TestDatabase, options: StageOpt
       },
     }),
   );
-  const servers: PrefillServer[] = [];
+  let lapse = async () => {};
   for (const port of ports) {
     const env = {
       ...toEnvironment(database, sandbox),
@@ -86,18 +88,19 @@ export async function openPrefillStage(database: TestDatabase, options: StageOpt
       ...options.env,
     };
     const config = loadConfig(env, { needs: ['database', 'source', 'blobs', 'prefill', 'privacy'] });
-    const signal = AbortSignal.timeout(30_000);
+    const signal = AbortSignal.timeout(600_000);
     const { store } = stack.use(await openStoreOf(config, 'prefill', signal));
     const server = await openPrefillServer(config, { store, log, signal, now });
     if (server === null) throw new Error('Prefill is off.');
-    servers.push(stack.use(server));
+    stack.use(server);
+    const other = loadConfig(toEnvironment(database, sandbox, blobs.path), { needs: ['source', 'blobs'] });
+    const task = createChores({ config: other, store }).find(({ name }) => name === 'prefills');
+    lapse = async () => await task?.run(AbortSignal.timeout(600_000), () => {});
   }
-  const [server] = servers;
-  if (server === undefined) throw new Error('A stage needs a worker.');
   return {
     sandbox,
     urls,
-    server,
+    lapse: () => lapse(),
     blobsPath: blobs.path,
     privacyKey: String(toEnvironment(database, sandbox).PRIVACY_KEY),
     logged: () => lines.join(''),

@@ -1,6 +1,7 @@
 // A small S3 that forgives nothing: signatures, payload hashes, sums, lengths and conditions are checked as AWS and Ceph check them, so
 // that what passes here passes there. It keeps objects in memory, can be told to fail in the ways real stores do, and notes each request.
 
+import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,6 +16,8 @@ export interface StrictS3 extends AsyncDisposable {
   readonly bucket: string;
   readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
   readonly objects: Map<string, StoredObject>;
+  /** Versions by their ids, in a bucket that keeps them; marks of deletes among them. */
+  readonly versions: Map<string, { readonly key: string; readonly isMark: boolean }>;
   /** Oldest first. */
   readonly requests: NotedRequest[];
   /** The next requests of that operation meet this fault, once unless told otherwise. */
@@ -30,6 +33,10 @@ export interface StrictS3Options {
   readonly conditionalPut?: 'honoured' | 'unsupported' | 'ignored';
   /** `forgotten`: checked and not kept. `refused`: the header itself is an error. `trusted`: kept as the client claims, whatever was stored. */
   readonly checksums?: 'kept' | 'forgotten' | 'refused' | 'trusted';
+  /** What a request for many keys needs: any sum, a Content-MD5 as older stores do, or it is not known at all. */
+  readonly manyDeletes?: 'anySum' | 'md5' | 'unknown';
+  /** Deleted and overwritten objects stay as versions: `kept` lets nobody delete those, as object lock does. */
+  readonly versions?: 'none' | 'deletable' | 'kept';
   readonly pageSize?: number;
   /** Asked at every request, for faults that come by chance. */
   readonly mishap?: (operation: Operation) => Fault | undefined;
@@ -42,7 +49,10 @@ export type Operation =
   | 'HeadBucket'
   | 'ListObjectsV2'
   | 'DeleteObjects'
-  | 'DeleteObject';
+  | 'DeleteObject'
+  | 'GetBucketVersioning'
+  | 'ListObjectVersions'
+  | 'GetObjectLockConfiguration';
 
 export type Fault =
   | { readonly kind: 'answer'; readonly status: number; readonly code: string; readonly retryAfter?: string }
@@ -58,7 +68,9 @@ export type Fault =
   | { readonly kind: 'undeleted' }
   /** The body of a get, or of the answer to a put, ends in the middle. */
   | { readonly kind: 'cut' }
-  | { readonly kind: 'slow'; readonly delayMs: number };
+  | { readonly kind: 'slow'; readonly delayMs: number }
+  /** Never an answer. */
+  | { readonly kind: 'silent' };
 
 interface StoredObject {
   readonly bytes: Buffer;
@@ -102,6 +114,7 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
     bucket: 'test-bucket',
     credentials: { accessKeyId: 'AKIDSTRICTTEST', secretAccessKey: 'strict/secret+key' },
     objects: new Map<string, StoredObject>(),
+    versions: new Map<string, { readonly key: string; readonly isMark: boolean }>(),
     requests: [] as NotedRequest[],
     skewMs: 0,
     fail: (operation: Operation, fault: Fault, times = 1) => void faults.push({ operation, fault, times }),
@@ -137,6 +150,7 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
     for await (const chunk of request) chunks.push(chunk);
     const body = Buffer.concat(chunks);
     if (fault?.kind === 'slow') await sleep(fault.delayMs);
+    if (fault?.kind === 'silent') return;
 
     let result: Answer;
     const now = () => Date.now() + s3.skewMs;
@@ -170,11 +184,17 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
   function perform(call: Call): Answer {
     const { operation, key } = call;
     if (operation === 'HeadBucket') return { status: 200 };
+    if (operation === 'GetBucketVersioning') return toXml(keepsVersions ? '<Status>Enabled</Status>' : '');
+    if (operation === 'GetObjectLockConfiguration') {
+      if (options.versions !== 'kept') throw new Refusal('ObjectLockConfigurationNotFoundError', 404);
+      return toXml('<ObjectLockEnabled>Enabled</ObjectLockEnabled>');
+    }
+    if (operation === 'ListObjectVersions') return listVersions(call);
     if (operation === 'ListObjectsV2') return list(call);
     if (operation === 'DeleteObjects') return remove(call);
     if (operation === 'PutObject') return put(call);
     if (operation === 'DeleteObject') {
-      s3.objects.delete(key);
+      if (!removeOne(key, call.query.get('versionId'))) throw new Refusal('AccessDenied', 403);
       return { status: 204 };
     }
     const found = s3.objects.get(key);
@@ -204,23 +224,48 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
     const keeps = claimed !== undefined && options.checksums !== 'forgotten';
     const sum = options.checksums === 'trusted' ? String(claimed) : toSha256(bytes, 'base64');
     const encryption = pick('x-amz-server-side-encryption', headers['x-amz-server-side-encryption']);
+    if (keepsVersions) s3.versions.set(randomUUID(), { key, isMark: false });
     s3.objects.set(key, { bytes, sha256: keeps ? sum : undefined, headers: encryption, modifiedAt: new Date() });
     const told = pick('x-amz-checksum-sha256', keeps ? sum : undefined);
     return { status: 200, headers: { etag: '"strict"', ...encryption, ...told } };
   }
 
+  const keepsVersions = options.versions === 'deletable' || options.versions === 'kept';
+
+  /** False where it may not be. */
+  function removeOne(key: string, version: string | null | undefined): boolean {
+    if (version) return options.versions !== 'kept' && s3.versions.delete(version);
+    if (keepsVersions && s3.objects.has(key)) s3.versions.set(randomUUID(), { key, isMark: true });
+    s3.objects.delete(key);
+    return true;
+  }
+
+  function listVersions({ query }: Call): Answer {
+    const found = [...s3.versions].filter(([, { key }]) => key.startsWith(query.get('prefix') ?? ''));
+    const rows = found.map(([id, { key, isMark }]) => {
+      const name = isMark ? 'DeleteMarker' : 'Version';
+      return `<${name}><Key>${key}</Key><VersionId>${id}</VersionId></${name}>`;
+    });
+    return toXml(`<IsTruncated>false</IsTruncated>${rows.join('')}`);
+  }
+
   function remove({ headers, body, fault }: Call): Answer {
-    if (!headers['content-md5'] && !Object.keys(headers).some((name) => name.startsWith('x-amz-checksum-'))) {
+    if (options.manyDeletes === 'unknown') throw new Refusal('NotImplemented', 501);
+    const isOlder = options.manyDeletes === 'md5';
+    if (
+      !headers['content-md5'] &&
+      (isOlder || !Object.keys(headers).some((name) => name.startsWith('x-amz-checksum-')))
+    ) {
       throw new Refusal('InvalidRequest', 400);
     }
     const request = new XMLParser({ isArray: (name) => name === 'Object' }).parse(body.toString()) as {
-      Delete: { Object: { Key: string }[] };
+      Delete: { Object: { Key: string; VersionId?: string }[] };
     };
     if (request.Delete.Object.length > 1000) throw new Refusal('MalformedXML', 400);
-    const keys = request.Delete.Object.map(({ Key }) => Key);
-    if (fault?.kind !== 'undeleted') for (const key of keys) s3.objects.delete(key);
-    const errors =
-      fault?.kind === 'undeleted' ? keys.map((key) => `<Error><Key>${key}</Key><Code>AccessDenied</Code></Error>`) : [];
+    const refused = request.Delete.Object.filter(
+      ({ Key, VersionId }) => fault?.kind === 'undeleted' || !removeOne(Key, VersionId),
+    );
+    const errors = refused.map(({ Key }) => `<Error><Key>${Key}</Key><Code>AccessDenied</Code></Error>`);
     return { status: 200, body: `<?xml version="1.0"?><DeleteResult>${errors.join('')}</DeleteResult>` };
   }
 
@@ -256,10 +301,18 @@ function toOperation(method: string, key: string, query: URLSearchParams): Opera
   if (key === '') {
     if (method === 'HEAD') return 'HeadBucket';
     if (method === 'GET' && query.get('list-type') === '2') return 'ListObjectsV2';
+    if (method === 'GET' && query.has('versioning')) return 'GetBucketVersioning';
+    if (method === 'GET' && query.has('versions')) return 'ListObjectVersions';
+    if (method === 'GET' && query.has('object-lock')) return 'GetObjectLockConfiguration';
     if (method === 'POST' && query.has('delete')) return 'DeleteObjects';
     return undefined;
   }
   return ({ PUT: 'PutObject', GET: 'GetObject', HEAD: 'HeadObject', DELETE: 'DeleteObject' } as const)[method];
+}
+
+function toXml(inner: string): Answer {
+  const headers = { 'content-type': 'application/xml' };
+  return { status: 200, headers, body: `<?xml version="1.0"?><Result>${inner}</Result>` };
 }
 
 function toErrorAnswer({ code, status }: Refusal, isHead: boolean): Answer {

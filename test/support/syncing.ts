@@ -36,7 +36,7 @@ export async function syncBoard(
     { ...toEnvironment(database, board), ...env },
     { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] },
   );
-  const signal = AbortSignal.timeout(900_000);
+  const signal = AbortSignal.timeout(600_000);
   const { advertisers } = await syncOnce(config, { recheck: false, files: false, signal, ...request });
   const [outcome] = advertisers;
   if (!outcome) throw new Error('No advertiser is configured.');

@@ -76,7 +76,8 @@ export async function emptyDatabase(database: TestDatabase): Promise<void> {
   await database.query(`BEGIN; SET LOCAL session_replication_role = replica; ${deletes} COMMIT`);
 }
 
-const graceMs = 500;
+/** A session that was closed is gone at once, or when a busy machine comes to it. A forgotten pool closes its own after ten seconds. */
+const graceMs = 5_000;
 
 /** Sessions that are still there after a moment: a closed socket takes the server a little while to notice. */
 async function loadSessions(server: pg.Client, database: string): Promise<string[]> {

@@ -2,6 +2,7 @@
 // There is always one, and it always says which; no test is skipped for want of a database.
 
 import { request } from 'node:http';
+import pg from 'pg';
 import { openEmbedded } from '../../src/store/embedded.ts';
 
 /** A server on which this run may create databases. */
@@ -14,6 +15,8 @@ export interface TestServer extends AsyncDisposable {
 export interface TestServerChoice {
   readonly testDatabaseUrl?: string | undefined;
   readonly dockerHost?: string | undefined;
+  /** Of the embedded server: `eager` comes every second to every table, `off` never. */
+  readonly autovacuum?: string | undefined;
   readonly root: string;
   /** Told when Docker answers and yet gives no server. */
   readonly say: (line: string) => void;
@@ -23,6 +26,7 @@ export interface TestServerChoice {
 export async function openTestServer({
   testDatabaseUrl,
   dockerHost,
+  autovacuum,
   root,
   say,
 }: TestServerChoice): Promise<TestServer> {
@@ -37,7 +41,24 @@ export async function openTestServer({
     }
   }
   const embedded = await openEmbedded({ root, scratch: true });
+  if (autovacuum) await setAutovacuum(embedded.url, autovacuum);
   return { url: embedded.url, name: 'embedded Postgres', [Symbol.asyncDispose]: () => embedded[Symbol.asyncDispose]() };
+}
+
+async function setAutovacuum(url: string, how: string): Promise<void> {
+  const eager = ['naptime = 1', 'vacuum_threshold = 0', 'vacuum_scale_factor = 0', 'analyze_threshold = 0']
+    .concat('analyze_scale_factor = 0', 'vacuum_insert_threshold = 0', 'vacuum_insert_scale_factor = 0')
+    .map((setting) => `autovacuum_${setting}`);
+  if (how !== 'eager' && how !== 'off') throw new Error('TEST_AUTOVACUUM is eager or off.');
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    for (const setting of how === 'eager' ? eager : ['autovacuum = off'])
+      await client.query(`ALTER SYSTEM SET ${setting}`);
+    await client.query('SELECT pg_reload_conf()');
+  } finally {
+    await client.end();
+  }
 }
 
 /** One ping, about 10 ms where Docker runs: importing testcontainers to find out would take a second. */

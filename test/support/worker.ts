@@ -4,7 +4,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { runWorker, type WorkerRun } from '../../src/app/worker.ts';
 import { loadConfig } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
@@ -48,6 +47,7 @@ export async function openSettings(
       ADMIN_PORT: '0',
       SYNC_SCHEDULE: '* * * * * *',
       RECHECK_SCHEDULE: 'off',
+      AUDIT_SCHEDULE: 'off',
       LEASE: '2s',
       LOG_FORMAT: 'json',
       ...env,
@@ -136,15 +136,6 @@ export async function probe(
   const answer = await fetch(`${adminUrl}${path}`);
   const { checks } = (await answer.json()) as { checks: { check: string; ok: boolean }[] };
   return { status: answer.status, failed: checks.filter((one) => !one.ok).map((one) => one.check) };
-}
-
-/** Waits until it holds; throws when it does not for too long. */
-export async function until(holds: () => Promise<boolean> | boolean, patienceMs = 20_000): Promise<void> {
-  const deadlineAt = performance.now() + patienceMs;
-  while (!(await holds())) {
-    if (performance.now() > deadlineAt) throw new Error(`It does not hold after ${patienceMs} ms: ${holds}`);
-    await sleep(25);
-  }
 }
 
 /** Whether every application of an account is stored. */

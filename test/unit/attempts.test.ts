@@ -9,7 +9,7 @@ const fail = (kind: TroubleKind, some: Partial<FailedAttempt> = {}, facts: Troub
     trouble: new Trouble(kind, 'It failed.', facts),
     at: 'source',
     attempts: 1,
-    sourceAlive: true,
+    others: 'served',
     random: 0.5,
     ...some,
   });
@@ -35,7 +35,7 @@ describe('a failure', () => {
   });
 
   it('while the source is down spends nothing and is never given up', () => {
-    expect(fail('unreachable', { attempts: 100, sourceAlive: false })).toMatchObject({ kind: 'retry', spend: false });
+    expect(fail('unreachable', { attempts: 100, others: 'failing' })).toMatchObject({ kind: 'retry', spend: false });
   });
 
   it('of a file that is not there is final after tries over a day, and at once when it is gone for good', () => {
@@ -56,10 +56,14 @@ describe('a failure', () => {
     expect(fail('throttled', {}, { retryAfterMs: -5 })).toMatchObject({ delayMs: 1_000 });
   });
 
-  it('by a refused credential halts the account, unless others are served', () => {
-    expect(fail('refused', { sourceAlive: false })).toEqual({ kind: 'halt' });
-    expect(fail('refused', { sourceAlive: true })).toMatchObject({ kind: 'retry', spend: true });
-  });
+  it.each(['refused', 'unreachable', 'malformed'] as const)(
+    'that is %s halts the account where the list is refused too, and spends an attempt only where others are served',
+    (kind) => {
+      expect(fail(kind, { others: 'refused' })).toEqual({ kind: 'halt' });
+      expect(fail(kind, { others: 'served' })).toMatchObject({ kind: 'retry', spend: true });
+      expect(fail(kind, { others: 'failing', attempts: 100 })).toMatchObject({ kind: 'retry', spend: false });
+    },
+  );
 
   it.each(['ours', 'throttled', 'refused', 'missing', 'unreachable'] as const)(
     'of our storage (%s) is nobody’s fault: everything rests',

@@ -76,7 +76,7 @@ const sound = fc.constant({
   PRIVACY_KEY: 'a privacy key for tests, long enough',
 });
 
-it('ends with an exit code from 0 to 8, whatever is typed and set', { timeout: 120_000 }, async () => {
+it('ends with an exit code from 0 to 8, whatever is typed and set', async () => {
   await fc.assert(
     fc.asyncProperty(line, fc.oneof(environment, sound), async ([first, rest], env) => {
       const written: string[] = [];

@@ -59,7 +59,14 @@ describe('defaults', () => {
       log: { level: 'info', format: 'auto' },
       database: { url: 'embedded', directUrl: null },
       source: { format: 'json', requestsPerSecond: 10, concurrency: 8, idleTimeoutMs: 30_000 },
-      sync: { schedule: '*/5 * * * *', recheckSchedule: '17 3 * * *', lagMs: 900_000, startAt: null, leaseMs: 30_000 },
+      sync: {
+        schedule: '*/5 * * * *',
+        recheckSchedule: '17 3 * * *',
+        auditSchedule: '*/10 * * * *',
+        lagMs: 900_000,
+        startAt: null,
+        leaseMs: 30_000,
+      },
       blobs: { place: { kind: 'disk', path: join(stateDir, 'blobs') } },
       admin: { host: '127.0.0.1', port: 9090, login: null },
       prefill: null,
@@ -79,6 +86,50 @@ describe('defaults', () => {
       production: true,
       blobs: { place: { bucket: 'bucket', prefix: 'prefix' } },
     });
+  });
+
+  it('production warns of a database beyond this machine that is reached without TLS, or without proof of it', () => {
+    const warnings = (DATABASE_URL: string, more: Env = {}) =>
+      load({ ...production, DATABASE_URL, ...more }, 'database').warnings;
+    for (const url of ['postgres://db/d', 'postgres://db/d?sslmode=disable', 'postgres://db/d?sslmode=prefer']) {
+      expect(warnings(url), url).toEqual([expect.stringMatching(/^DATABASE_URL .*in the clear.*sslmode=verify-full/)]);
+    }
+    for (const url of [
+      'postgres://127.0.0.1/d',
+      'postgres://[::1]:5432/d',
+      'postgres://u@/d?host=/tmp',
+      'postgres://%2Ftmp/d',
+      'postgres:///d',
+      'postgres://db/d?sslmode=require',
+      'postgres://db/d?sslmode=verify-full',
+      'postgres://db/d?sslrootcert=system',
+      'postgres://db/d?ssl=true',
+    ]) {
+      expect(warnings(url), url).toEqual([]);
+    }
+    expect(warnings('postgres://db/d', { DATABASE_CA: 'system' })).toEqual([]);
+    expect(warnings('postgres://localhost/d', { DATABASE_DIRECT_URL: 'postgres://db/d' })).toEqual([
+      expect.stringMatching(/^DATABASE_DIRECT_URL /),
+    ]);
+    expect(load({ ...account, DATABASE_URL: 'postgres://db/d' }, 'database').warnings).toEqual([]);
+  });
+
+  it('a key of KMS is used only where KMS encrypts', () => {
+    const env = { ...account, S3_KMS_KEY_ID: 'alias/intake' };
+    expect(refusedNames(env, 'blobs')).toEqual(['S3_KMS_KEY_ID']);
+    expect(load({ ...env, S3_SSE: 'aws:kms' }, 'blobs').blobs.s3).toMatchObject({ kmsKeyId: 'alias/intake' });
+  });
+
+  it('several hosts are refused with the way that there is', () => {
+    const [problem] = refuse({ ...account, DATABASE_URL: 'postgres://h1:1,h2:2/d' }, 'database');
+    expect(problem?.text).toMatch(/several hosts.*one address.*primary/);
+  });
+
+  it('a root certificate serves verify-ca wherever it stands, and the public authorities serve verify-full alone', () => {
+    const env = { ...account, DATABASE_URL: 'postgres://db/d?sslmode=verify-ca' };
+    expect(refusedNames(env, 'database')).toEqual(['DATABASE_URL']);
+    expect(refusedNames({ ...env, DATABASE_CA: '/etc/root.crt' }, 'database')).toEqual([]);
+    expect(refusedNames({ ...env, DATABASE_CA: 'system' }, 'database')).toEqual(['DATABASE_URL']);
   });
 
   it('a misspelt production is not taken for development', () => {
@@ -120,6 +171,7 @@ const readings: [name: string, text: string, value: unknown][] = [
   ['SYNC_LAG', '15m', 900_000],
   ['SYNC_LAG', '1.5h', 5_400_000],
   ['LEASE', '500ms', 500],
+  ['LEASE', '10m', 600_000],
   ['RETENTION', '365d', 31_536_000_000],
   ['RETENTION', 'off', null],
   ['ATTACHMENT_MAX_BYTES', '50MB', 50_000_000],
@@ -134,6 +186,7 @@ const readings: [name: string, text: string, value: unknown][] = [
   ['SYNC_SCHEDULE', 'off', null],
   ['SYNC_SCHEDULE', '*/10 * * * * *', '*/10 * * * * *'],
   ['RECHECK_SCHEDULE', '0 2 * * SUN', '0 2 * * SUN'],
+  ['AUDIT_SCHEDULE', 'off', null],
   ['SYNC_START', 'all', null],
   ['SYNC_START', '2026-07-01', Date.UTC(2026, 5, 30, 14)],
   ['SYNC_START', '2026-07-01T09:00:00Z', Date.UTC(2026, 6, 1, 9)],
@@ -149,6 +202,8 @@ const readings: [name: string, text: string, value: unknown][] = [
   ['PREFILL_RETURN_URLS', 'https://a.example,https://b.example/x', ['https://a.example/', 'https://b.example/x']],
   ['DATABASE_URL', 'postgresql://u:p%23ss@h:5432/d?sslmode=require', 'postgresql://u:p%23ss@h:5432/d?sslmode=require'],
   ['DATABASE_URL', 'postgres:///d?host=/var/run/postgresql', 'postgres:///d?host=/var/run/postgresql'],
+  ['DATABASE_URL', 'postgres://u@/d?host=/tmp', 'postgres://u@/d?host=/tmp'],
+  ['DATABASE_URL', 'postgres://u@%2Ftmp:5433/d', 'postgres://u@%2Ftmp:5433/d'],
 ];
 
 it.each(readings)('%s reads %s', (name, text, value) => {
@@ -157,6 +212,7 @@ it.each(readings)('%s reads %s', (name, text, value) => {
 
 const refusals: [name: string, ...texts: string[]][] = [
   ['SYNC_LAG', '15', '15 minutes', '-5m', '0s', 'off', '1e3s', '15M'],
+  ['LEASE', '30', '0s', '11m', '1d'],
   ['ATTACHMENT_MAX_BYTES', '0', '-1', '50 potatoes', '1e9', '99999999999GB'],
   ['SOURCE_RATE', '10', '0/s', '-1/s', '10/d', 's', '/s'],
   ['SOURCE_CONCURRENCY', '0', '8.5', '0x8', 'eight', '1001'],
@@ -174,6 +230,8 @@ const refusals: [name: string, ...texts: string[]][] = [
   ],
   ['SOURCE_URL', 'https://x/v1/advertiser/applications', 'https://x/v2', 'https://'],
   ['SOURCE_CREDENTIAL', 'SWS abc', 'a\nb', ' abc', 'abc ', 'pässword'],
+  // What a bearer token cannot carry would be accepted here and refused at every redeem.
+  ['PREFILL_KEY', 'a long random text', 'key=1', 'key:1', 'ke"y', 'Bearer abc', 'schlüssel', 'a\nb'],
   ['ADVERTISER_ID', '0', '-1', '1.5', 'abc', '9223372036854775808'],
   [
     'DATABASE_URL',
@@ -183,7 +241,17 @@ const refusals: [name: string, ...texts: string[]][] = [
     'postgres://u:p#ss@h/d',
     'postgres://u:1#ss@h/d',
     'postgres://u:p/ss@h/d',
+    'postgres://h:port/d',
+    'postgres://h/d?sslmode=on',
+    'postgres://h/d?sslmod=require',
+    'postgres://h/d?sslMode=require',
+    'postgres://h1,h2/d',
+    'postgres://h1:5432,h2:5432/d?target_session_attrs=read-write',
+    'postgres://u:p@/d?host=h1,h2',
+    'postgres://h/d?sslmode=verify-ca',
+    'postgres://h/d?sslmode=require&sslrootcert=system',
   ],
+  ['DATABASE_DIRECT_URL', 'postgres://h1,h2/d', 'postgres://h/d?sslmode=on', 'postgres://h/d?sslmode=verify-ca'],
   ['BLOBS_URL', '/var/lib', 'file:', 'file://host/path', 's3://', 's3://UPPER', 'https://bucket', 's3://b/p?x'],
   ['ADMIN_PORT', '65536', '-1', 'http'],
   ['PREFILL_RETURN_URLS', 'careers.example.com', 'https://a.example,,https://b.example', 'javascript:alert(1)'],

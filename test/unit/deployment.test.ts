@@ -45,10 +45,43 @@ describe('deploy/kubernetes.yaml', () => {
     }
   });
 
+  it('names an account of its own, and credentials for its storage', () => {
+    const { serviceAccountName } = find('Deployment').spec.template.spec;
+    expect(find('ServiceAccount').metadata.name).toBe(serviceAccountName);
+    expect(find('Secret').stringData['aws-credentials']).toMatch(
+      /^\[default\]\naws_access_key_id = .+\naws_secret_access_key = .+\n$/,
+    );
+  });
+
+  it('reaches its database with TLS that is verified', () => {
+    const needs = ['database', 'admin'] as const;
+    const secret = find('Secret').stringData;
+    const env = { ...find('ConfigMap').data, ADMIN_PASSWORD: secret['admin-password'], NODE_ENV: 'production' };
+    expect(loadConfig({ ...env, DATABASE_URL: secret['database-url'] }, { needs }).warnings).toEqual([]);
+  });
+
+  it('is scraped by the operator of Prometheus, with the login of the admin port', () => {
+    const monitors = parseAllDocuments(readFileSync('deploy/servicemonitor.yaml', 'utf8')).map((one) => one.toJS());
+    const { spec } = monitors.find((one) => one.kind === 'ServiceMonitor');
+    expect(find('Service').metadata.labels).toMatchObject(spec.selector.matchLabels);
+    expect(find('Service').spec.ports.map((one: { name: string }) => one.name)).toContain(spec.endpoints[0].port);
+    const login = monitors.find((one) => one.kind === 'Secret');
+    const { username, password } = spec.endpoints[0].basicAuth;
+    expect([username.name, password.name]).toEqual([login.metadata.name, login.metadata.name]);
+    expect(login.stringData).toEqual({
+      [username.key]: find('ConfigMap').data.ADMIN_USER,
+      [password.key]: find('Secret').stringData['admin-password'],
+    });
+  });
+
   it('probes the routes, and gives a worker longer to end than it needs', () => {
     expect(container.livenessProbe.httpGet).toEqual({ path: '/livez', port: 'admin' });
     expect(container.readinessProbe.httpGet).toEqual({ path: '/readyz', port: 'admin' });
     expect(find('Deployment').spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThan(25);
+  });
+
+  it('ends the old workers before the first new one migrates', () => {
+    expect(find('Deployment').spec.strategy).toEqual({ type: 'Recreate' });
   });
 
   it('runs without rights', () => {

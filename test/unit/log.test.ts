@@ -103,7 +103,7 @@ describe('an error', () => {
     expect(JSON.stringify(toSafeError(error))).toContain(tells);
   });
 
-  it('tells its name, kind, status, code, message and place', async () => {
+  it('tells its name, kind, status, code and message', async () => {
     const error = new Trouble('throttled', 'Too many requests.', {
       status: 429,
       cause: Object.assign(new Error('reset'), { code: 'ECONNRESET' }),
@@ -114,9 +114,19 @@ describe('an error', () => {
       kind: 'throttled',
       status: 429,
       message: 'Too many requests.',
-      stack: expect.stringMatching(/^ {4}at .*log\.test\.ts/),
       cause: { code: 'ECONNRESET', message: 'reset' },
     });
+  });
+
+  it('that is ordinary has no stack; a mistake of ours has, also as the cause of a trouble', async () => {
+    const reset = Object.assign(new Error('reset'), { code: 'ECONNRESET' });
+    const ordinary = await logged({ err: new Trouble('unreachable', 'Away.', { cause: reset }) }, 'failed');
+    expect(JSON.stringify(ordinary)).not.toContain('stack');
+    const stack = expect.stringMatching(/^ {4}at .*log\.test\.ts/);
+    const mistake = new TypeError('undefined is not a function');
+    expect((await logged({ err: mistake }, 'failed')).err).toMatchObject({ stack });
+    const hidden = await logged({ err: new Trouble('mismatch', 'Unexpected.', { cause: mistake }) }, 'failed');
+    expect(hidden.err).toMatchObject({ cause: { stack } });
   });
 
   it('that causes itself comes to an end', () => {

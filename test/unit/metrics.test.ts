@@ -30,8 +30,15 @@ const advertiser = {
   quarantined: 0,
   retentionDue: null,
   erasingSince: null,
+  erasingTrouble: null,
   lastSweep: null,
-  coverage: { certificate: 'assumed', reason: 'a reason', asOf: at, completeThrough: at },
+  coverage: {
+    certificate: 'assumed',
+    risk: 'harmless',
+    reason: 'a reason',
+    asOf: new Date(at.getTime() - 90_000),
+    completeThrough: at,
+  },
   openRanges: 0,
   latenessMs: 1_500,
   submittedAt: [],
@@ -48,7 +55,9 @@ function createFilled() {
     fileBytes: 77,
   });
   metrics.observePass({ pass: 'live', outcome: 'failed', durationMs: 5, kind: 'refused' });
-  const status = toStatus(at, [{ ...advertiser, name: 'north' }], 1_200_000);
+  metrics.observeWaits([50, 2_000]);
+  const proofLimit = { ms: 173_400_000, isScheduled: true };
+  const status = toStatus(at, [{ ...advertiser, name: 'north' }], 1_200_000, { proofLimit });
   return { metrics, status };
 }
 
@@ -73,14 +82,20 @@ describe('a scrape', () => {
       'intake_read_timestamp_seconds{advertiser="north"} 1794736800',
       'intake_coverage{advertiser="north",certificate="assumed"} 1',
       'intake_coverage{advertiser="north",certificate="proven"} 0',
+      'intake_coverage_doubt{advertiser="north"} 0',
+      'intake_proof_age_seconds{advertiser="north"} 90',
+      'intake_proof_limit_seconds 173400',
       'intake_attachments{advertiser="north",state="infected"} 1',
       'intake_lateness_seconds{advertiser="north"} 1.5',
+      'intake_unusual_silence_seconds{advertiser="north"} 0',
       'intake_passes_total{pass="live",outcome="done"} 1',
       'intake_troubles_total{kind="refused"} 1',
       'intake_list_requests_total{pass="live"} 3',
       'intake_applications_taken_total{how="added"} 2',
       'intake_files_total{outcome="stored"} 4',
       'intake_file_bytes_total 77',
+      'intake_download_wait_seconds_bucket{le="1"} 1',
+      'intake_download_wait_seconds_count 2',
     ]) {
       expect(text).toContain(`${line}\n`);
     }
@@ -92,10 +107,10 @@ describe('a scrape', () => {
     const other = toStatus(at, [{ ...advertiser, name: 'south', latenessMs: null }], null);
     const text = await metrics.render(other);
     expect(text).not.toContain('north');
-    expect(text).not.toMatch(/^intake_(?:stale_after|lateness)_seconds[ {]/m);
+    expect(text).not.toMatch(/^intake_(?:stale_after|proof_limit|lateness)_seconds[ {]/m);
     const gone = await metrics.render(null);
     expect(gone).toContain('intake_database_up 0\n');
-    expect(gone).not.toMatch(/^intake_(?!build_info|database_up|pass|\w+_total)\w+[ {]/m);
+    expect(gone).not.toMatch(/^intake_(?!build_info|database_up|pass|download_wait|\w+_total)\w+[ {]/m);
   });
 
   it('passes promtool, where there is one', async () => {

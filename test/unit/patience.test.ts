@@ -6,7 +6,7 @@ import { patiently } from '../../src/sync/patience.ts';
 describe('patience', () => {
   test('waits for what passes, and then goes on', async () => {
     const waits: string[] = [];
-    const signal = AbortSignal.timeout(10_000);
+    const signal = AbortSignal.timeout(600_000);
     let tries = 0;
     const worked = await patiently(
       { patienceMs: Infinity, signal, onWait: ({ kind }) => waits.push(kind) },
@@ -31,7 +31,7 @@ describe('patience', () => {
 
   test.for(['refused', 'missing', 'mismatch'] as const)('does not wait for what stays: %s', async (kind) => {
     const refused = new Trouble(kind, 'No.');
-    const signal = AbortSignal.timeout(10_000);
+    const signal = AbortSignal.timeout(600_000);
     const failing = patiently({ patienceMs: Infinity, signal }, () => Promise.reject(refused));
     await expect(failing).rejects.toBe(refused);
   });

@@ -1,10 +1,19 @@
 // Status: which facts are problems, which of them are urgent, and what the one sentence says.
 import { describe, expect, it } from 'vitest';
-import { toStaleAfterMs } from '../../src/config/staleness.ts';
+import { toProofLimit, toStaleAfterMs } from '../../src/config/staleness.ts';
 import { type AdvertiserStatus, isHealthy, toReport, toStatus } from '../../src/domain/status.ts';
 
+const day = 86_400_000;
 const now = new Date('2026-11-15T10:00:00Z');
 const ago = (minutes: number) => new Date(now.getTime() - minutes * 60_000);
+
+const proven = {
+  certificate: 'proven',
+  risk: 'none',
+  reason: 'read to its end',
+  asOf: ago(1),
+  completeThrough: ago(16),
+} as const;
 
 const well: AdvertiserStatus = {
   name: 'north',
@@ -28,18 +37,34 @@ const well: AdvertiserStatus = {
   quarantined: 0,
   retentionDue: null,
   erasingSince: null,
+  erasingTrouble: null,
   lastSweep: null,
-  coverage: { certificate: 'proven', reason: 'read to its end', asOf: ago(1), completeThrough: ago(16) },
+  coverage: proven,
   openRanges: 0,
   latenessMs: null,
   submittedAt: [ago(3).getTime()],
 };
 const staleAfterMs = 20 * 60_000;
+const proofLimit = { ms: 2 * day, isScheduled: true };
+const sweep = {
+  purpose: 'live',
+  state: 'closed',
+  certificate: 'assumed',
+  risk: 'harmless',
+  reason: 'normal poll; the next recheck brings the proof',
+  startedAt: ago(1),
+  endedAt: ago(1),
+  requests: 1,
+  added: 0,
+  changed: 0,
+  openGaps: 0,
+} as const;
 const statusOf = (...some: Partial<AdvertiserStatus>[]) =>
   toStatus(
     now,
     some.map((facts) => ({ ...well, ...facts })),
     staleAfterMs,
+    { proofLimit },
   );
 
 describe('the headline', () => {
@@ -64,6 +89,13 @@ describe('urgent is', () => {
       { halt: { kind: 'mismatch', reason: 'Of another.', since: ago(5) } },
       'intake unhalt --advertiser north',
     ],
+    [
+      'an account that is not proven complete',
+      { coverage: { ...proven, certificate: 'unproven', risk: 'doubt', completeThrough: null }, openRanges: 1 },
+      'intake backfill --gaps',
+    ],
+    ['an account of which nothing was read to its end', { coverage: null, openRanges: 1 }, 'intake backfill --gaps'],
+    ['a proof that is older than two rechecks', { coverage: { ...proven, asOf: ago(2_881) } }, 'intake sync --recheck'],
     ['a file that could be fetched for over an hour', { due: 3, oldestDueAt: ago(61) }, 'intake sync'],
   ])('%s', (_, facts, command) => {
     const status = statusOf(facts);
@@ -74,7 +106,6 @@ describe('urgent is', () => {
   it('not: what can wait until tomorrow', () => {
     const status = statusOf({
       quarantined: 1,
-      openRanges: 2,
       attachments: { given_up: 1, rejected: 4 },
       oldestDueAt: ago(59),
       notThere: 0,
@@ -87,7 +118,6 @@ describe('urgent is', () => {
       readAt: ago(19),
     });
     expect(status.problems.map(({ urgent, command }) => `${urgent} ${command}`)).toEqual([
-      'false intake backfill --gaps',
       'false intake quarantine list',
       'false intake retry --state given_up',
       'false intake retry --state rejected',
@@ -95,11 +125,31 @@ describe('urgent is', () => {
     expect(isHealthy(status)).toBe(true);
   });
 
+  it('not: an assumption with a doubt, nor a poll that ends with one', () => {
+    const assumed = { ...proven, certificate: 'assumed', risk: 'doubt', reason: 'answers came from a cache' } as const;
+    expect(statusOf({ coverage: assumed }).problems).toMatchObject([
+      {
+        what: 'Completeness is in doubt: answers came from a cache.',
+        command: 'intake sync --recheck',
+        urgent: false,
+      },
+    ]);
+    const doubtful = { ...sweep, risk: 'doubt', reason: 'pages became shorter' } as const;
+    expect(statusOf({ lastSweep: doubtful }).problems).toMatchObject([
+      { what: 'The last reading is in doubt: pages became shorter.', command: 'intake sync --recheck', urgent: false },
+    ]);
+  });
+
+  it('not: a first reading that is under way', () => {
+    const running = { ...sweep, purpose: 'recheck', state: 'running', certificate: null, risk: null, endedAt: null };
+    expect(statusOf({ coverage: null, openRanges: 1, lastSweep: running }).problems).toMatchObject([{ urgent: false }]);
+  });
+
   it('not: retention that its brake holds back, nor an erasure that waits for its receipt', () => {
     const held = statusOf({ retentionDue: 1_200, erasingSince: ago(61) });
     expect(held.problems).toMatchObject([
       {
-        what: 'RETENTION would erase 1,200 applications at once; nothing was erased.',
+        what: 'RETENTION would erase 1,200 records at once; nothing was erased.',
         command: 'intake erase --retention --dry-run --advertiser north',
         urgent: false,
       },
@@ -125,6 +175,17 @@ describe('urgent is', () => {
   });
 });
 
+describe('no problem is', () => {
+  it.each<[string, Partial<AdvertiserStatus>]>([
+    ['a poll, which proves nothing by itself', { lastSweep: sweep }],
+    ['a harmless assumption', { coverage: { ...proven, certificate: 'assumed', risk: 'harmless' } }],
+    ['a backfill by date, which cannot prove', { lastSweep: { ...sweep, purpose: 'backfill', risk: 'doubt' } }],
+    ['a proof of the night before last', { coverage: { ...proven, asOf: ago(2_879) } }],
+  ])('%s', (_, facts) => {
+    expect(statusOf(facts).headline).toMatch(/^All is well/);
+  });
+});
+
 describe('for programs', () => {
   it('status keeps every digit of an id, says whether it is healthy, and leaves arrival times out', () => {
     const report = JSON.parse(JSON.stringify(toReport(statusOf({}))));
@@ -133,6 +194,14 @@ describe('for programs', () => {
       advertisers: [{ advertiserId: '9007199254740993', cursor: { afterId: '9007199254740995' } }],
     });
     expect(report.advertisers[0]).not.toHaveProperty('submittedAt');
+  });
+});
+
+describe('a proof is too old', () => {
+  it('after twice the longest pause of the schedule of rechecks, or after two weeks where that is off', () => {
+    expect(toProofLimit('17 3 * * *')).toEqual({ ms: 2 * day + 600_000, isScheduled: true });
+    expect(toProofLimit('0 4 * * 0')).toEqual({ ms: 14 * day + 600_000, isScheduled: true });
+    expect(toProofLimit(null)).toEqual({ ms: 14 * day, isScheduled: false });
   });
 });
 
@@ -154,5 +223,49 @@ describe('a reading is stale', () => {
 
   it('never without a schedule', () => {
     expect(toStaleAfterMs(null)).toBeNull();
+  });
+});
+
+describe('what a worker waits for', () => {
+  const wait = {
+    worker: 'w',
+    dependency: 'source',
+    reason: 'No route.',
+    advertisers: ['north'],
+    since: ago(0.5),
+  } as const;
+  const stale = { ...well, readAt: ago(90) };
+  const waiting = (common: Parameters<typeof toStatus>[3]) => toStatus(now, [stale], staleAfterMs, common);
+
+  it('is named at once, in place of the question whether a worker runs, and is urgent after a minute', () => {
+    const fresh = waiting({ waits: [wait] });
+    const what = 'Reading waits for the source since 2026-11-15 09:59:30 UTC: No route.';
+    expect(fresh.problems).toEqual([{ advertiser: 'north', what, command: 'intake doctor', urgent: false }]);
+    expect(isHealthy(fresh)).toBe(true);
+    const lasting = waiting({ waits: [{ ...wait, since: ago(1) }] });
+    expect(isHealthy(lasting)).toBe(false);
+  });
+
+  it('says nothing of an advertiser that does not wait', () => {
+    const { problems } = waiting({ waits: [{ ...wait, advertisers: ['south'] }] });
+    expect(problems.map(({ what }) => what)).toContainEqual(expect.stringContaining('is a worker running?'));
+    const storage = waiting({ waits: [{ ...wait, dependency: 'storage', advertisers: [] }] });
+    expect(storage.problems.map(({ advertiser, what }) => [advertiser, what])).toEqual([
+      ['north', expect.stringContaining('is a worker running?')],
+      [null, expect.stringContaining('Downloads wait for the storage')],
+    ]);
+  });
+
+  it('is one problem where several workers, or several advertisers, met the same', () => {
+    const others = { ...wait, worker: 'v', advertisers: ['south', 'west'], since: ago(2) };
+    const { problems } = waiting({ waits: [wait, others] });
+    expect(problems).toEqual([
+      {
+        advertiser: null,
+        what: 'Reading waits for the source since 2026-11-15 09:58:00 UTC (3 advertisers): No route.',
+        command: 'intake doctor',
+        urgent: true,
+      },
+    ]);
   });
 });

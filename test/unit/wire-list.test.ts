@@ -293,11 +293,22 @@ describe('L18: XML', () => {
     expect(refusal(xml as string).kind).toBe('malformed');
   });
 
+  test('an element without an id has the same identity in JSON and in XML', () => {
+    const [json] = parsePage(
+      '{"JobApplicationsList":[{"ID":"x","JobSeekerID":7,"DateSubmitted":"/Date(1700000000000+1000)/","T":"now"}]}',
+    ).rejects;
+    const [xml] = parsePage(
+      `<JobApplications><JobApplicationsList><JobApplication><T>later</T><ID>x</ID><JobSeekerID>7</JobSeekerID>
+       <DateSubmitted>2023-11-15T08:13:20+10:00</DateSubmitted></JobApplication></JobApplicationsList></JobApplications>`,
+    ).rejects;
+    expect(xml?.identity).toBe(json?.identity);
+  });
+
   test('an element without an id is a reject, in the JSON form', () => {
     const page = parsePage(
       '<JobApplications><JobApplicationsList><JobApplication><Email>a</Email></JobApplication></JobApplicationsList></JobApplications>',
     );
-    expect(page.rejects).toEqual([{ reason: 'ID is missing', raw: '{"Email":"a"}', rawText: null }]);
+    expect(page.rejects).toMatchObject([{ reason: 'ID is missing', raw: '{"Email":"a"}', rawText: null }]);
   });
 });
 
@@ -402,9 +413,10 @@ describe('the beginning of a list too large to read', () => {
   });
 
   test('made of openings that never close is scanned at once', () => {
-    const startedAt = performance.now();
+    // Of this process's own time, whatever else the machine does.
+    const before = process.cpuUsage();
     expect(scanIds('<ID '.repeat(1_000_000))).toEqual([]);
-    expect(performance.now() - startedAt).toBeLessThan(2000);
+    expect(process.cpuUsage(before).user).toBeLessThan(2_000_000);
   });
 
   test('an id that is cut off is not taken for a smaller one', () => {

@@ -60,7 +60,7 @@ describe('an id', () => {
   });
 
   test('missing makes its element a reject', () => {
-    expect(read('{"Email":"a@example.com"}').reject).toEqual({
+    expect(read('{"Email":"a@example.com"}').reject).toMatchObject({
       reason: 'ID is missing',
       raw: '{"Email":"a@example.com"}',
       rawText: null,
@@ -68,7 +68,7 @@ describe('an id', () => {
   });
 
   test.for(['5', '"text"', 'null', 'true', '[{"ID":9}]'])('an element %s is no object and becomes a reject', (json) => {
-    expect(read(json).reject).toEqual({ reason: 'is not an object', raw: json, rawText: null });
+    expect(read(json).reject).toMatchObject({ reason: 'is not an object', raw: json, rawText: null });
   });
 
   test('digits beyond a double stay exact in raw, wherever they stand', () => {
@@ -255,9 +255,10 @@ describe('an object', () => {
   });
 
   test('with a megabyte of zeros in a member we do not know is read at once', () => {
-    const startedAt = performance.now();
+    // Of this process's own time, whatever else the machine does.
+    const before = process.cpuUsage();
     application(`"Other":"1.${'0'.repeat(1_000_000)}10"`);
-    expect(performance.now() - startedAt).toBeLessThan(2000);
+    expect(process.cpuUsage(before).user).toBeLessThan(2_000_000);
   });
 
   test('with a 5 MB text is stored whole', () => {

@@ -1,0 +1,140 @@
+// Candidates who lend their profile to a careers site amid faults, and are erased at the same time: by the public port of one worker, the
+// only one on which prefill is configured. Afterwards nothing of an erased one is in any table or in the store.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Sandbox } from '../../src/sandbox/server.ts';
+import { createBrowser } from '../support/prefill-stage.ts';
+import type { Random } from '../support/random.ts';
+import type { StrictS3 } from '../support/strict-s3.ts';
+import type { Cluster } from './cluster.ts';
+import { untilDone } from './erasing.ts';
+import type { Ended } from './fleet.ts';
+
+interface Around {
+  readonly board: Sandbox;
+  /** Where the public port is, and the key of the careers site. */
+  readonly site: { readonly url: string; readonly key: string };
+  readonly cluster: Pick<Cluster, 'query'>;
+  readonly s3: Pick<StrictS3, 'objects' | 'fail'>;
+  runCommand(args: readonly string[]): Promise<Ended>;
+  count(what: string): void;
+}
+
+export interface Candidates {
+  /** One comes through, is redeemed, and most are erased meanwhile. False: the public port is away. */
+  visit(random: Random): Promise<boolean>;
+  /** What is left of the erased, or lies in the store without a row. */
+  findBroken(): Promise<string[]>;
+}
+
+/** The settings of the one worker that has the public port. */
+export function toCandidateSettings(
+  board: Sandbox,
+  sourceUrl: string,
+  port: number,
+  key: string,
+): Record<string, string> {
+  return {
+    PORT: String(port),
+    AUTH_URL: sourceUrl,
+    OAUTH_CLIENT_ID: board.client.clientId,
+    OAUTH_CLIENT_SECRET: board.client.clientSecret,
+    OAUTH_REDIRECT_URI: `http://127.0.0.1:${port}/prefill/callback`,
+    PREFILL_RETURN_URLS: 'https://careers.example.com/apply',
+    PREFILL_KEY: key,
+    SESSION_SECRET: 'a session secret for tests',
+  };
+}
+
+const longestVisitMs = 20_000;
+
+export function createCandidates({ board, site, cluster, s3, runCommand, count }: Around): Candidates {
+  /** Addresses of candidates whose erasure has its receipt. */
+  const erased = new Set<string>();
+
+  const comeBack = async (random: Random): Promise<{ email: string; handle: string | null } | null> => {
+    const browser = createBrowser();
+    const start = new URL(`${site.url}/prefill/start`);
+    const form = 'https://careers.example.com/apply';
+    const { advertiserId } = random.pick(board.advertisers);
+    start.search = new URLSearchParams({
+      advertiser_id: String(advertiserId),
+      form_url: form,
+      return_url: form,
+    }).toString();
+    const back = await Promise.race([
+      browser.toReturn(start.href).catch(() => null),
+      sleep(longestVisitMs, null, { ref: false }),
+    ]);
+    const code = browser.sentTo.flatMap((url) => URL.parse(url)?.searchParams.get('code') ?? [])[0];
+    const grant = board.grants().find((one) => one.code === code);
+    if (grant === undefined) return null;
+    return { email: grant.candidate.person.email, handle: back?.searchParams.get('prefill') ?? null };
+  };
+  const redeem = (handle: string) =>
+    fetch(`${site.url}/prefill/redeem`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${site.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ handle }),
+      signal: AbortSignal.timeout(longestVisitMs),
+    }).catch(() => null);
+  const erase = async (email: string) => {
+    const { code, output } = await untilDone(() => runCommand(['erase', '--email', email, '--yes', '--json']));
+    if (code !== 0) return;
+    erased.add(email);
+    count(output.includes('"prefills":1') ? 'candidates erased' : 'candidates erased on their way');
+  };
+
+  /** Erases whoever has allowed it and whose profile is not here yet. */
+  const eraseOnTheWay = async (known: number, signal: AbortSignal) => {
+    for (; !signal.aborted; await sleep(50)) {
+      const grant = board.grants()[known];
+      if (grant !== undefined) return await erase(grant.candidate.person.email);
+    }
+  };
+
+  return {
+    async visit(random) {
+      // The resume is stored, and nobody is told: not of the put, and not of deleting it again.
+      if (random.chance(0.5)) {
+        s3.fail('PutObject', { kind: 'answerLost' }, 12);
+        s3.fail('DeleteObjects', { kind: 'answer', status: 503, code: 'SlowDown' }, 4);
+      }
+      const isOnTheWay = random.chance(0.4);
+      const slow = { kind: 'slow', on: 'prefilled', delayMs: 3_000, times: 1 } as const;
+      if (isOnTheWay) for (const account of board.advertisers) account.fault(slow);
+      const back = new AbortController();
+      const erasing = isOnTheWay ? eraseOnTheWay(board.grants().length, back.signal) : null;
+      const candidate = await comeBack(random);
+      back.abort();
+      await erasing;
+      if (candidate === null) return false;
+      count('candidates');
+      const { email, handle } = candidate;
+      await Promise.all([
+        handle !== null && random.chance(0.7) ? redeem(handle) : null,
+        random.chance(0.7) ? erase(email) : null,
+      ]);
+      return true;
+    },
+    async findBroken() {
+      const held = await cluster.query<{ key: string; email: string | null }>(
+        `SELECT format('intake/prefills/%s/%s', advertiser_id, prefill_id) AS key, email FROM intake.prefills WHERE resume_sha256 IS NOT NULL`,
+      );
+      const claimed = new Set(held.map(({ key }) => key));
+      const left = [...s3.objects.keys()].filter((key) => key.includes('/prefills/') && !claimed.has(key));
+      const tables = await cluster.query<{ name: string }>(
+        `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'intake'`,
+      );
+      const sql = tables.map(
+        ({ name }) => `SELECT 'P17: the address of an erased candidate is in ${name}' AS broken WHERE EXISTS (
+          SELECT 1 FROM ${name} t, unnest($1::text[]) AS word WHERE strpos(lower(t::text), lower(word)) > 0)`,
+      );
+      const found = await cluster.query<{ broken: string }>(sql.join(' UNION ALL '), [[...erased]]);
+      return [
+        ...left.map((key) => `P17: ${key} lies in the store, and no prefill claims it`),
+        ...found.map(({ broken }) => broken),
+      ].slice(0, 3);
+    },
+  };
+}

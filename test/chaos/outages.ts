@@ -1,0 +1,60 @@
+// An outage of the source or of the storage that lasts until `intake status`, asked as a process of its own, names it. One that is not
+// named in time is a finding: the worker knows what it waits for, so everybody has to.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { End } from './database-faults.ts';
+import { toPatience } from './settings.ts';
+import type { Stage } from './stage.ts';
+
+/** Polls come every nine seconds, and other faults stop workers and the database meanwhile. */
+const namedWithinMs = 20_000;
+
+interface Told {
+  readonly waits?: readonly { readonly dependency: string }[];
+  readonly advertisers?: readonly { readonly halt: object | null; readonly due: number }[];
+}
+
+/** Cuts the connections to one side. What it answers waits until the outage was named, and ends it. */
+export async function beginOutage(stage: Stage, side: 'source' | 'storage'): Promise<End> {
+  const { proxies, workload } = stage;
+  // Other faults of the same side end while this one lasts.
+  const cutting = setInterval(() => {
+    if (proxies[side].mode === 'cut') return;
+    proxies[side].mode = 'cut';
+    proxies[side].cut();
+  }, 50);
+  // Something to store.
+  if (side === 'storage') workload.changeFiles();
+  const named = untilNamed(stage, side);
+  return async () => {
+    await named;
+    clearInterval(cutting);
+    proxies[side].mode = 'open';
+  };
+}
+
+async function untilNamed(stage: Stage, side: 'source' | 'storage'): Promise<void> {
+  let dueSince: number | null = null;
+  const patienceMs = toPatience(namedWithinMs);
+  const giveUpAt = performance.now() + 2 * patienceMs;
+  while (performance.now() < giveUpAt) {
+    const told = toTold((await stage.runCommand(['status', '--json'])).output);
+    if (told?.waits?.some(({ dependency }) => dependency === side)) return stage.count(`${side} outages named`);
+    // A halted account asks for nothing, and without a file that is due nothing is asked of the storage.
+    const isMet = told?.advertisers?.some(({ halt, due }) => halt === null && (side === 'source' || due > 0));
+    dueSince = isMet ? (dueSince ?? performance.now()) : null;
+    if (dueSince !== null && performance.now() - dueSince > patienceMs) {
+      stage.report(
+        `P13: intake status does not name an outage of the ${side} after ${Math.round(patienceMs / 1_000)} s`,
+      );
+      return;
+    }
+    await sleep(200);
+  }
+}
+
+/** Null where the command ended without a status: the database is away as well. */
+function toTold(output: string): Told | null {
+  const line = output.split('\n').findLast((one) => one.startsWith('{"at"'));
+  return line === undefined ? null : (JSON.parse(line) as Told);
+}

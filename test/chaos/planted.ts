@@ -1,0 +1,130 @@
+// Mistakes that were found once, planted again one at a time: with each the harness must end red, and say which promise is broken.
+//   npm run mutate -- --planted all          every one of them
+//   npm run mutate -- --planted twin         one of them
+
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+interface Edit {
+  readonly file: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+interface Planted {
+  readonly mistake: string;
+  readonly edits: readonly Edit[];
+  readonly seed: number;
+  readonly seconds: number;
+  readonly faults: string;
+  /** The sentence that the harness ends with. */
+  readonly finds: RegExp;
+}
+
+const planted: Readonly<Record<string, Planted>> = {
+  constantHash: {
+    mistake: 'an equal Hash overrules another Size and time of upload',
+    edits: [
+      {
+        file: 'src/store/changes.ts',
+        before: 'const isOtherFile = (f: string) => `(old.uploaded_at IS',
+        after: 'const isOtherFile = (f: string) => `(old.source_hash IS NULL AND old.uploaded_at IS',
+      },
+      {
+        file: 'src/store/changes.ts',
+        before: 'AND (old.size_bytes IS DISTINCT FROM',
+        after: 'AND (old.source_hash IS NULL AND old.size_bytes IS DISTINCT FROM',
+      },
+    ],
+    seed: 1201,
+    seconds: 40,
+    faults: 'storageFault',
+    finds: /P6: /,
+  },
+  recall: {
+    mistake: 'infected bytes are deleted every ten minutes',
+    edits: [{ file: 'src/sync/recall.ts', before: 'const everyMs = 5_000;', after: 'const everyMs = 600_000;' }],
+    seed: 1204,
+    seconds: 6,
+    faults: 'longRun',
+    finds: /P8: .* beside a long run/,
+  },
+  twin: {
+    mistake: 'no event for others who have the same bytes as a flagged file',
+    edits: [
+      {
+        file: 'src/store/condemned.ts',
+        before: `return toEvents('application.changed', rows);`,
+        after: `return toEvents('application.changed', rows.slice(0, 0));`,
+      },
+    ],
+    seed: 1204,
+    seconds: 6,
+    faults: 'flagBriefly',
+    finds: /P26: /,
+  },
+  slowDelete: {
+    mistake: 'a delete that is under way neither keeps equal bytes out nor is looked at afterwards',
+    edits: [
+      {
+        file: 'src/store/deletions.ts',
+        before: 'export const isBeingDeleted = `(b.delete_until > now()',
+        after: 'export const isBeingDeleted = `(false AND b.delete_until > now()',
+      },
+      {
+        file: 'src/sync/deleting.ts',
+        before: 'for (const blob of await store.confirmDeletion(deletion)) {',
+        after: 'for (const blob of (await store.confirmDeletion(deletion)).slice(0, 0)) {',
+      },
+    ],
+    seed: 1204,
+    seconds: 6,
+    faults: 'flagBriefly',
+    finds: /P6: /,
+  },
+  killedPut: {
+    mistake: 'a flag does not condemn the bytes that were announced for its file',
+    edits: [
+      {
+        file: 'src/store/changes.ts',
+        before: 'await tx.query(nameAnnouncedSql, [reading.advertiserId, rows]);',
+        after: '',
+      },
+    ],
+    seed: 1204,
+    seconds: 6,
+    faults: 'flagBriefly',
+    finds: /P8: .* the process that put them died/,
+  },
+};
+
+/** Plants them in the copy at `root`, each alone; answers whether the harness found every one. */
+export function tryPlanted(root: string, wanted: string): boolean {
+  const names = wanted === 'all' ? Object.keys(planted) : wanted.split(',');
+  return names.map((name) => tryOne(root, name)).every(Boolean);
+}
+
+function tryOne(root: string, name: string): boolean {
+  const one = planted[name];
+  if (!one) throw new Error(`There is no ${name} among ${Object.keys(planted).join(', ')}.`);
+  const wholes = one.edits.map(({ file }) => readFileSync(join(root, file), 'utf8'));
+  for (const { file, before, after } of one.edits) {
+    const text = readFileSync(join(root, file), 'utf8');
+    if (text.split(before).length !== 2) throw new Error(`${name}: ${file} does not have this line once: ${before}`);
+    writeFileSync(
+      join(root, file),
+      text.replace(before, () => after),
+    );
+  }
+  const { seed, seconds, faults, finds, mistake } = one;
+  const args = ['test/chaos/main.ts', '--seed', String(seed), '--seconds', String(seconds), '--faults', faults];
+  const { status, stdout } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8', timeout: 1_800_000 });
+  for (const [at, { file }] of one.edits.entries()) writeFileSync(join(root, file), wholes[at] ?? '');
+  const isFound = status === 1 && finds.test(stdout);
+  const [said = 'no verdict'] = stdout.split('\n');
+  console.log(
+    `${isFound ? 'found   ' : 'MISSED  '} ${name}: ${mistake}\n  seed ${seed}, ${seconds} s, ${faults}: ${said}`,
+  );
+  return isFound;
+}

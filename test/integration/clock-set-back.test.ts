@@ -1,0 +1,114 @@
+// The clock of the database was ahead, and is right again: every stored time lies in the future, and nothing waits for it.
+import { describe, expect } from 'vitest';
+import { syncOnce } from '../../src/app.ts';
+import { loadConfig } from '../../src/config.ts';
+import { openSandbox } from '../../src/sandbox/server.ts';
+import { openStore } from '../../src/store/store.ts';
+import { createPace } from '../../src/sync/pace.ts';
+import { openScratch } from '../support/blob-stores.ts';
+import { setClockBack } from '../support/moved-clock.ts';
+import { testPrivacyKey, toEnvironment } from '../support/syncing.ts';
+import { openTestDatabase, test } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+import { hireWorker, isRead, openSettings } from '../support/worker.ts';
+
+const dayMs = 86_400_000;
+const jumps = [
+  ['an hour', 3_600_000],
+  ['a day', dayMs],
+  ['a year', 365 * dayMs],
+] as const;
+
+describe.for(jumps)('a clock that is set back by %s', ([, jumpMs]) => {
+  test('keeps no command waiting: lanes, rate, files and what a dead process held are free', async () => {
+    await using database = await openTestDatabase();
+    await using scratch = await openScratch();
+    await using board = await openSandbox({ applications: 5 });
+    const env = { ...toEnvironment(database, board, scratch.path), SOURCE_RATE: '200/s' };
+    const config = loadConfig(env, { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] });
+    const run = (files: boolean) => syncOnce(config, { recheck: false, files, signal: AbortSignal.timeout(600_000) });
+    await run(true);
+    board.add(5);
+    await run(false);
+    // Processes that died meanwhile: one with the lane, one with a file.
+    await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
+    await store.claimLease({ name: 'default', lane: 'live', owner: 'a dead process', leaseMs: 30_000 });
+    const token = crypto.randomUUID();
+    const advertisers = [board.advertiserId];
+    const { claims } = await store.claimDownloads({ advertisers, lane: 'usual', limit: 1, token, leaseMs: 30_000 });
+    expect(claims).toHaveLength(1);
+    await setClockBack(database.query, jumpMs);
+
+    board.add(5);
+    const { advertisers: outcomes, files } = await run(true);
+    expect(outcomes).toMatchObject([{ trouble: null }]);
+    expect(await isRead(database, board)).toBe(true);
+    expect(files).toMatchObject({ summary: { waiting: 0 } });
+  });
+
+  test('keeps no worker waiting that runs meanwhile, nor one that starts', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 5 });
+    await using settings = await openSettings(database, board, { SOURCE_RATE: '200/s' });
+    const isDone = async () =>
+      (await isRead(database, board)) && (await database.query(`SELECT 1 FROM intake.downloads LIMIT 1`)).length === 0;
+    {
+      await using _worker = await hireWorker(settings.env);
+      await until(isDone);
+      await setClockBack(database.query, jumpMs);
+      board.add(3);
+      await until(isDone);
+    }
+    board.add(3);
+    await setClockBack(database.query, jumpMs);
+    await using _worker = await hireWorker(settings.env);
+    await until(isDone);
+  });
+
+  test('gives a rate its next turn at once', async () => {
+    await using database = await openTestDatabase();
+    await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
+    const takeTurn = createPace(store, 'http://source.example', 100);
+    await takeTurn(AbortSignal.timeout(600_000));
+    await setClockBack(database.query, jumpMs);
+    await takeTurn(AbortSignal.timeout(600_000));
+    const [row] = await database.query<{ ahead: number }>(
+      `SELECT extract(epoch FROM next_at - now())::float8 AS ahead FROM intake.paces`,
+    );
+    expect(row?.ahead).toBeLessThan(10);
+  });
+});
+
+describe('a download', () => {
+  test('that waits longer than any may is due; one that waits its time is left alone', async () => {
+    await using database = await openTestDatabase();
+    await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
+    await store.ensureAdvertiser('acme', 1n);
+    const waits = [
+      [null, '5 minutes', true],
+      ['unreachable', '6 hours', false],
+      ['unreachable', '8 hours', true],
+      ['missing', '12 hours', false],
+      ['missing', '14 hours', true],
+      ['throttled', '24 hours', false],
+      ['throttled', '26 hours', true],
+    ] as const;
+    for (const [nth, [kind, wait]] of waits.entries()) {
+      await database.query(
+        `WITH application AS (
+           INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq) VALUES (1, $1, '', 0)
+         ), attachment AS (
+           INSERT INTO intake.attachments (advertiser_id, application_id, kind, state) VALUES (1, $1, 'resume', 'pending')
+         )
+         INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority, trouble_kind, due_at)
+         VALUES (1, $1, 'resume', 0, $2, now() + $3::interval)`,
+        [nth, kind, wait],
+      );
+    }
+    await store.bringForward();
+    const rows = await database.query<{ due: boolean }>(
+      `SELECT due_at <= now() AS due FROM intake.downloads ORDER BY application_id`,
+    );
+    expect(rows.map((row) => row.due)).toEqual(waits.map(([, , due]) => due));
+  });
+});

@@ -1,0 +1,369 @@
+// How a candidate's profile and resume leave again: with the person, by time, and when the process or the store fails in between.
+import { createHash } from 'node:crypto';
+import { utimesSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { BlobStore } from '../../src/domain/blob.ts';
+import type { Sought } from '../../src/domain/erasure.ts';
+import { toResumeKey } from '../../src/domain/prefill.ts';
+import { Trouble } from '../../src/domain/trouble.ts';
+import type { PrefillSource } from '../../src/source/prefill.ts';
+import { parseProfile } from '../../src/source/profile.ts';
+import { erase, finishErasures } from '../../src/sync/erase.ts';
+import { exportPerson } from '../../src/sync/export.ts';
+import {
+  beginPrefill,
+  deleteLeavingResumes,
+  finishPrefill,
+  lapsePrefills,
+  type PrefillDeps,
+  redeemPrefill,
+} from '../../src/sync/prefill.ts';
+import { verify } from '../../src/sync/verify.ts';
+import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
+import { findTraces } from '../support/dump.ts';
+import { setClockBack } from '../support/moved-clock.ts';
+import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await openTestDatabase();
+});
+afterAll(() => database[Symbol.asyncDispose]());
+
+const signal = () => AbortSignal.timeout(600_000);
+const zelda = { firstName: 'Zeldabeth', lastName: 'Quarlesworth', emailAddress: 'zelda@example.com' };
+const link = '/v2/resumes/00000000-0000-4000-8000-000000000001';
+const bytes = Buffer.from('zeldas resume');
+const resume = {
+  bytes,
+  sizeBytes: bytes.length,
+  sha256: createHash('sha256').update(bytes).digest('hex'),
+  fileName: 'zelda-cv.pdf',
+  contentType: 'application/pdf',
+};
+
+interface Visit {
+  readonly profile: Record<string, unknown>;
+  readonly sessionIds?: readonly string[];
+  readonly blobs?: Partial<BlobStore>;
+  /** Awaited when the profile is here and not kept yet. */
+  readonly onProfile?: () => Promise<unknown>;
+  readonly signal?: AbortSignal;
+}
+
+/** A candidate who allows it comes back; the handle that the careers site gets, or null. */
+async function visit(intake: SmallIntake, how: Visit): Promise<{ handle: string | null; deps: PrefillDeps }> {
+  const { store, board } = intake;
+  const source: PrefillSource = {
+    toAuthorizeUrl: (state) => `https://auth.example.com/?state=${state}`,
+    openSession: async () => ({
+      loadProfile: async () => {
+        await how.onProfile?.();
+        return parseProfile(how.profile, 'https://api.example.com', how.sessionIds);
+      },
+      loadResume: async () => resume,
+    }),
+    async [Symbol.asyncDispose]() {},
+  };
+  const deps: PrefillDeps = {
+    store,
+    blobs: { ...intake.blobs, ...how.blobs },
+    sources: new Map([['default', source]]),
+    ttlMs: 86_400_000,
+    onEnd: () => {},
+  };
+  const site = 'https://careers.example.com/apply';
+  const { advertiserId } = board;
+  const request = {
+    ...{ advertiserId, formUrl: site, returnUrl: site },
+    ...{ positionTitle: null, positionUri: null, countryCode: null, postalCode: null },
+  };
+  await store.ensureAdvertiser('default', advertiserId);
+  const url = await beginPrefill(deps, { request, binding: 'browser' });
+  const state = new URL(url ?? '').searchParams.get('state') ?? '';
+  const back = await finishPrefill(deps, {
+    ...{ state, binding: 'browser', answer: { code: 'code' }, signal: how.signal ?? signal() },
+  });
+  return { handle: new URL(back ?? '').searchParams.get('prefill'), deps };
+}
+
+const eraseAt = (intake: SmallIntake, sought: Sought) =>
+  erase(intake, { advertiserId: intake.board.advertiserId, sought, by: 'test', signal: signal() });
+const byAddress = { by: 'address', email: zelda.emailAddress } as const;
+const words = ['quarlesworth', 'zeldabeth', 'zelda@example.com', 'zelda-cv', 'zeldas resume', resume.sha256];
+const traces = (intake: SmallIntake) => findTraces({ database, folders: [intake.folder], words });
+const outcomes = async () =>
+  (await database.query(`SELECT outcome FROM intake.prefills ORDER BY created_at`)).map(({ outcome }) => outcome);
+const fail = async () => {
+  throw new Trouble('ours', 'The store is away.');
+};
+
+describe('a resume whose put fails after the object was stored', () => {
+  test.for([
+    ['can be deleted at once', {}],
+    ['cannot be deleted at once', { delete: fail }],
+  ] as const)('%s: nothing of it is left when the person is erased', async ([, more]) => {
+    await using intake = await openSmallIntake({ database });
+    const over = new AbortController();
+    const put: BlobStore['put'] = async (key, body, facts) => {
+      await intake.blobs.put(key, body, facts, signal());
+      over.abort();
+      throw over.signal.reason;
+    };
+    const blobs = { put, ...more };
+    const { handle } = await visit(intake, { profile: { ...zelda, link }, blobs, signal: over.signal });
+    expect(handle).toMatch(/./);
+    expect(await intake.keys()).toHaveLength('delete' in more ? 1 : 0);
+    expect(await eraseAt(intake, byAddress)).toMatchObject([{ step: 'closed', counts: { prefills: 1 } }]);
+    expect(await intake.keys()).toEqual([]);
+    expect(await traces(intake)).toEqual([]);
+  });
+});
+
+describe('a resume that is being put while its person is erased', () => {
+  test('is deleted when it arrives', async () => {
+    await using intake = await openSmallIntake({ database });
+    const { advertiserId } = intake.board;
+    const put: BlobStore['put'] = async (...args) => {
+      await intake.store.beginErasure({ advertiserId, sought: byAddress, by: 'test' });
+      return await intake.blobs.put(...args);
+    };
+    await visit(intake, { profile: { ...zelda, link }, blobs: { put } });
+    expect(await intake.keys()).toEqual([]);
+  });
+
+  test('is deleted before the receipt when the process dies and never says how it ended', async () => {
+    await using intake = await openSmallIntake({ database });
+    const { advertiserId } = intake.board;
+    const died = new Error('kill -9');
+    const put: BlobStore['put'] = async (...args) => {
+      await intake.store.beginErasure({ advertiserId, sought: byAddress, by: 'test' });
+      const [job] = await intake.store.loadOpenErasures(advertiserId);
+      expect(job?.quietInMs).toBeGreaterThan(30_000);
+      // The files are deleted for the first time, and these bytes are not among them yet.
+      await deleteLeavingResumes(intake, signal());
+      await intake.blobs.put(...args);
+      throw died;
+    };
+    const completeResume = () => Promise.reject(died);
+    const store = { ...intake.store, completeResume };
+    await visit({ ...intake, store }, { profile: { ...zelda, link }, blobs: { put } });
+    expect(await intake.keys()).toHaveLength(1);
+    await database.query(`UPDATE intake.prefills SET resume_put_until = now() - interval '1 second'`);
+    await database.query(`UPDATE intake.erasure_jobs SET quiet_at = now() - interval '1 second'`);
+    const receipts = await finishErasures(intake, { advertisers: [advertiserId], signal: signal() });
+    expect(receipts).toMatchObject([{ step: 'closed' }]);
+    expect(await intake.keys()).toEqual([]);
+    expect(await traces(intake)).toEqual([]);
+  });
+});
+
+describe('a profile that is on its way while its person is erased', () => {
+  test.for([
+    ['by address', byAddress, {}],
+    ['by an account that the profile names', { by: 'jobseeker', jobSeekerId: 's-7' }, { jobSeekerId: 's-7' }],
+  ] as const)('%s is not kept; one that begins later is', async ([, sought, more]) => {
+    await using intake = await openSmallIntake({ database });
+    const { advertiserId } = intake.board;
+    const profile = { ...zelda, ...more, link };
+    await visit(intake, { profile });
+    const onProfile = () => intake.store.beginErasure({ advertiserId, sought, by: 'test' });
+    const { handle } = await visit(intake, { profile, onProfile });
+    expect([handle, await outcomes()]).toEqual([null, ['erased', 'failed']]);
+    await eraseAt(intake, sought);
+    expect(await traces(intake)).toEqual([]);
+    await visit(intake, { profile });
+    expect(await outcomes()).toEqual(['erased', 'failed', 'prefilled']);
+  });
+
+  test.for([
+    ['by address', byAddress, {}],
+    ['by account', { by: 'jobseeker', jobSeekerId: 's-7' }, { jobSeekerId: 's-7' }],
+  ] as const)('%s is not kept where nothing else is held of them', async ([, sought, more]) => {
+    await using intake = await openSmallIntake({ database });
+    let receipts: unknown;
+    const onProfile = async () => {
+      receipts = await eraseAt(intake, sought);
+    };
+    const { handle } = await visit(intake, { profile: { ...zelda, ...more, link }, onProfile });
+    expect([handle, await outcomes()]).toEqual([null, ['failed']]);
+    expect(receipts).toMatchObject([{ step: 'closed', counts: { applications: 0, prefills: 0 } }]);
+    expect(await traces(intake)).toEqual([]);
+  });
+
+  test('by the account of an application with the same address is not kept', async () => {
+    await using intake = await openSmallIntake({ database });
+    const sought = { by: 'jobseeker', jobSeekerId: 's-7' } as const;
+    for (const _ of ['the first time', 'and again']) {
+      intake.board.add([{ attachments: [], email: ` ${zelda.emailAddress.toUpperCase()}`, jobSeekerId: 's-7' }]);
+      await intake.sweep();
+      const { handle } = await visit(intake, { profile: zelda, onProfile: () => eraseAt(intake, sought) });
+      expect(handle).toBeNull();
+      expect(await traces(intake)).toEqual([]);
+    }
+    expect((await visit(intake, { profile: zelda })).handle).not.toBeNull();
+  });
+
+  test('is redeemed or erased, never both halves', async () => {
+    await using intake = await openSmallIntake({ database });
+    const { handle, deps } = await visit(intake, { profile: { ...zelda, link } });
+    const [redeemed] = await Promise.all([redeemPrefill(deps, handle ?? ''), eraseAt(intake, byAddress)]);
+    expect(redeemed === null || redeemed.profile.includes('Quarlesworth')).toBe(true);
+    expect(await redeemPrefill(deps, handle ?? '')).toBeNull();
+    expect(await traces(intake)).toEqual([]);
+  });
+});
+
+describe('a prefill is found', () => {
+  const profiles: readonly (readonly [string, Visit, Sought])[] = [
+    [
+      'by an address under another name',
+      { profile: { contact: { primaryMail: 'Zelda <zelda@example.com>' } } },
+      byAddress,
+    ],
+    ['by an address deep in the profile', { profile: { a: { b: [{ c: 'write to zelda@example.com' }] } } }, byAddress],
+    ['by the account at the top', { profile: { id: 's-7' } }, { by: 'jobseeker', jobSeekerId: 's-7' }],
+    ['by the account below', { profile: { me: { candidate_id: 7 } } }, { by: 'jobseeker', jobSeekerId: '7' }],
+    ['by the account of the session', { profile: {}, sessionIds: ['s-7'] }, { by: 'jobseeker', jobSeekerId: 's-7' }],
+  ];
+  test.for(profiles)('%s, and erased', async ([, how, sought]) => {
+    await using intake = await openSmallIntake({ database });
+    await visit(intake, { profile: { id: 'x', emailAddress: 'banjo-zelda@example.com', me: { countryId: 7 } } });
+    await visit(intake, how);
+    expect(await eraseAt(intake, sought)).toMatchObject([{ counts: { prefills: 1 } }]);
+    expect(await outcomes()).toEqual(['prefilled', 'erased']);
+  });
+
+  test('by the account of an application with the same address, as the export shows it', async () => {
+    await using intake = await openSmallIntake({ database });
+    const { advertiserId } = intake.board;
+    const jobSeekerId = 's-7';
+    const [applicationId = 0n] = intake.board.add([{ attachments: [], email: zelda.emailAddress, jobSeekerId }]);
+    await intake.sweep();
+    await visit(intake, { profile: zelda });
+    await visit(intake, { profile: { jobSeekerId } });
+    const folder = join(intake.folder, 'export');
+    const exported = await exportPerson(intake, { advertiserId, applicationId, folder, by: 'test', signal: signal() });
+    expect(exported?.prefills).toBe(2);
+    expect(await eraseAt(intake, { by: 'jobseeker', jobSeekerId })).toMatchObject([
+      { counts: { applications: 1, prefills: 2 } },
+    ]);
+    expect(await outcomes()).toEqual(['erased', 'erased']);
+  });
+});
+
+describe('a redeemed profile', () => {
+  test('by which nobody can be found lapses; the others stay until they are erased', async () => {
+    await using intake = await openSmallIntake({ database });
+    for (const profile of [{ name: 'Quarlesworth', link }, zelda]) {
+      const { handle, deps } = await visit(intake, { profile });
+      expect(await redeemPrefill(deps, handle ?? '')).not.toBeNull();
+    }
+    await intake.store.lapsePrefills();
+    expect(await outcomes()).toEqual(['redeemed', 'redeemed']);
+    await database.query(`UPDATE intake.prefills SET redeemed_at = redeemed_at - interval '25 hours'`);
+    await intake.store.lapsePrefills();
+    expect(await outcomes()).toEqual(['lapsed', 'redeemed']);
+    expect(
+      await database.query(`SELECT redeemed::int, lapsed::int FROM intake_analytics.prefill_funnel_daily`),
+    ).toEqual([{ redeemed: 2, lapsed: 0 }]);
+  });
+});
+
+describe('after the database clock was a month ahead and has been set back', () => {
+  const month = 30 * 86_400_000;
+
+  test('a profile that nobody has redeemed is not handed out, and lapses', async () => {
+    await using intake = await openSmallIntake({ database });
+    const { handle, deps } = await visit(intake, { profile: { ...zelda, link } });
+    await setClockBack(database.query, month);
+    expect(await redeemPrefill(deps, handle ?? '')).toBeNull();
+    await lapsePrefills({ store: intake.store, openBlobs: async () => intake.blobs }, signal());
+    expect(await outcomes()).toEqual(['lapsed']);
+    expect(await traces(intake)).toEqual([]);
+  });
+
+  test('a profile that was on its way then is not kept where its person is erased', async () => {
+    await using intake = await openSmallIntake({ database });
+    const onProfile = async () => {
+      await setClockBack(database.query, month);
+      await eraseAt(intake, byAddress);
+    };
+    expect((await visit(intake, { profile: { ...zelda, link }, onProfile })).handle).toBeNull();
+    expect(await traces(intake)).toEqual([]);
+  });
+
+  test('the resume of an erased person is deleted before the receipt, although the process that put it died', async () => {
+    await using intake = await openSmallIntake({ database });
+    const store = { ...intake.store, completeResume: () => Promise.reject(new Error('kill -9')) };
+    await visit({ ...intake, store }, { profile: { ...zelda, link } });
+    expect(await intake.keys()).toHaveLength(1);
+    await setClockBack(database.query, month);
+    expect(await eraseAt(intake, byAddress)).toMatchObject([{ step: 'closed', counts: { prefills: 1 } }]);
+    expect(await intake.keys()).toEqual([]);
+    expect(await traces(intake)).toEqual([]);
+  });
+});
+
+describe('starts that come to nothing', () => {
+  test('are numbers after an hour, whoever makes them and however many', async () => {
+    await using intake = await openSmallIntake({ database });
+    const { advertiserId } = intake.board;
+    await visit(intake, { profile: zelda });
+    // Autovacuum may have looked just before the table grew: the planner then believes in a single row.
+    await database.query('VACUUM ANALYZE intake.prefills');
+    await database.query(
+      `INSERT INTO intake.prefills (advertiser_id, prefill_id, outcome, form_url, return_url, ended_at)
+       SELECT $1, gen_random_uuid(), o, 'https://x', 'https://x', CASE WHEN o <> 'started' THEN now() END
+       FROM unnest('{started,denied,failed,expired}'::text[]) AS o, generate_series(1, 5000)`,
+      [advertiserId],
+    );
+    const funnel = () =>
+      database.query(
+        `SELECT sum(started)::int AS started, sum(denied)::int AS denied, sum(failed)::int AS failed, sum(prefilled)::int AS prefilled
+         FROM intake_analytics.prefill_funnel_daily`,
+      );
+    const counted = [{ started: 20_001, denied: 5_000, failed: 5_000, prefilled: 1 }];
+    await intake.store.lapsePrefills();
+    expect(await database.query(`SELECT count(*)::int AS n FROM intake.prefills`)).toEqual([{ n: 20_001 }]);
+    expect(await funnel()).toEqual(counted);
+    await database.query(
+      `UPDATE intake.prefills SET created_at = created_at - interval '61 minutes', ended_at = ended_at - interval '61 minutes'`,
+    );
+    await intake.store.lapsePrefills();
+    expect(await outcomes()).toEqual(['prefilled']);
+    expect(await database.query(`SELECT count(*)::int AS n FROM intake.oauth_states`)).toEqual([{ n: 1 }]);
+    expect(await funnel()).toEqual(counted);
+  });
+});
+
+describe('verify', () => {
+  test('deletes resumes that no row claims once they are a day old, of any account, and no others', async () => {
+    await using intake = await openSmallIntake({ database });
+    const { advertiserId } = intake.board;
+    await visit(intake, { profile: { ...zelda, link } });
+    const [claimed] = await intake.keys();
+    const strays = [advertiserId, 8n].map((id) => toResumeKey(id, '00000000-0000-4000-8000-00000000000a'));
+    const young = toResumeKey(advertiserId, '00000000-0000-4000-8000-00000000000b');
+    for (const key of [...strays, young]) await intake.blobs.put(key, bytes, resume, signal());
+    const yesterday = new Date(Date.now() - 25 * 3_600_000);
+    for (const key of [...strays, claimed ?? '']) utimesSync(join(intake.folder, 'blobs', key), yesterday, yesterday);
+    const request = { advertisers: [advertiserId], share: 0, graceMs: 24 * 3_600_000, signal: signal() };
+    expect(await verify(intake, request)).toMatchObject({ orphans: 2, collected: 2, foreign: 0, braked: false });
+    expect(await intake.keys()).toEqual([claimed, young].sort());
+  });
+
+  test('deletes none when there are more than come about by themselves', async () => {
+    await using intake = await openSmallIntake({ database });
+    const yesterday = new Date(Date.now() - 25 * 3_600_000);
+    for (let nth = 10; nth < 31; nth++) {
+      const key = toResumeKey(8n, `00000000-0000-4000-8000-0000000000${nth}`);
+      await intake.blobs.put(key, bytes, resume, signal());
+      utimesSync(join(intake.folder, 'blobs', key), yesterday, yesterday);
+    }
+    const request = { advertisers: [], share: 0, graceMs: 24 * 3_600_000, signal: signal() };
+    expect(await verify(intake, request)).toMatchObject({ orphans: 21, collected: 0, braked: true });
+    expect(await intake.keys()).toHaveLength(21);
+  });
+});

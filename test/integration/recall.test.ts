@@ -1,0 +1,133 @@
+// P8: infected bytes are unreadable within a minute of the flag being read, whatever else is under way and however long it takes.
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { backfillOnce, type ReadingRequest, syncOnce } from '../../src/app.ts';
+import { openDiskBlobs } from '../../src/blobs/disk.ts';
+import { loadConfig } from '../../src/config.ts';
+import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
+import { emptyDatabase, openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+import { hireWorker, openSettings, type WorkerSettings } from '../support/worker.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await openTestDatabase();
+});
+afterAll(() => database[Symbol.asyncDispose]());
+
+const resume = { kind: 'resume', content: 'bytes that will be flagged', hasVirus: null, uploadedAt: 1_700_000_000_000 };
+
+interface Recall extends AsyncDisposable {
+  readonly board: Sandbox;
+  readonly settings: WorkerSettings;
+  readonly id: bigint;
+  keys(): Promise<string[]>;
+  run(command: 'sync' | 'backfill', request?: Partial<ReadingRequest>): Promise<unknown>;
+}
+
+/** One stored resume, and so many applications after it that the list has a dozen pages. */
+async function openStored(env: Record<string, string> = {}): Promise<Recall> {
+  await emptyDatabase(database);
+  const board = await openSandbox({ applications: 0, choices: { pageCap: 3, order: 'ascending' } });
+  const settings = await openSettings(database, board, { SOURCE_TIMEOUT: '5m', ...env });
+  const config = loadConfig(settings.env, { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] });
+  const [id = 0n] = board.add([{ attachments: [resume] }]);
+  board.add(Array.from({ length: 35 }, () => ({ attachments: [] })));
+  const run: Recall['run'] = async (command, request = {}) => {
+    const signal = AbortSignal.timeout(600_000);
+    if (command === 'sync') return await syncOnce(config, { recheck: true, files: true, signal, ...request });
+    return await backfillOnce(config, {
+      range: { kind: 'ids', from: 1n, to: null },
+      restart: true,
+      files: true,
+      signal,
+      ...request,
+    });
+  };
+  await run('sync');
+  return {
+    board,
+    settings,
+    id,
+    run,
+    async keys() {
+      await using blobs = await openDiskBlobs(join(settings.blobsPath));
+      return await Array.fromAsync(blobs.list('', AbortSignal.timeout(600_000)), ({ key }) => key);
+    },
+    async [Symbol.asyncDispose]() {
+      await settings[Symbol.asyncDispose]();
+      await board[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function flag({ board, id }: Recall): void {
+  board.change(id, { attachments: [{ ...resume, hasVirus: true }] });
+}
+
+describe('infected bytes are deleted', () => {
+  test('by a worker whose download run does not come to an end', async () => {
+    await using recall = await openStored({ RECHECK_SCHEDULE: '* * * * * *' });
+    const { board } = recall;
+    expect(await recall.keys()).toHaveLength(1);
+    board.fault({ kind: 'hang', on: 'files', times: null });
+    board.add([{ attachments: [{ kind: 'resume', content: 'never comes' }] }]);
+    await using _worker = await hireWorker(recall.settings.env);
+    const isFetching = () =>
+      board.requests().some(({ path }) => path.includes('/resume/') && !path.endsWith(`/${recall.id}`));
+    await until(isFetching);
+    flag(recall);
+    await until(async () => (await recall.keys()).length === 0);
+    expect(await database.query(`SELECT 1 FROM intake.downloads WHERE lease_token IS NOT NULL`)).toHaveLength(1);
+  });
+
+  test.for(['sync', 'backfill'] as const)('by %s while it fetches files', async (command) => {
+    await using recall = await openStored();
+    recall.board.fault({ kind: 'hang', on: 'files', times: null });
+    recall.board.add([{ attachments: [{ kind: 'resume', content: 'never comes' }] }]);
+    flag(recall);
+    const stop = new AbortController();
+    const running = recall.run(command, { signal: stop.signal }).catch(() => 'stopped');
+    await until(() => recall.board.requests().some(({ faults }) => faults.includes('hang')));
+    await until(async () => (await recall.keys()).length === 0);
+    expect(await database.query(`SELECT 1 FROM intake.downloads`)).toHaveLength(1);
+    stop.abort();
+    expect(await running).toBe('stopped');
+  });
+
+  test.for(['sync', 'backfill'] as const)('by %s while it reads the list', async (command) => {
+    await using recall = await openStored();
+    flag(recall);
+    // The first pages come, the flagged application among them; then the list says nothing any more.
+    recall.board.fault({ kind: 'hang', on: 'list', times: null, skip: 5 });
+    const stop = new AbortController();
+    const running = recall.run(command, { signal: stop.signal }).catch(() => 'stopped');
+    await until(async () => (await recall.keys()).length === 0);
+    stop.abort();
+    expect(await running).toBe('stopped');
+  });
+
+  test('before a command that leaves the files alone has ended', async () => {
+    await using recall = await openStored();
+    flag(recall);
+    await recall.run('sync', { files: false });
+    expect(await recall.keys()).toEqual([]);
+  });
+});
+
+describe('a worker whose store cannot be reached', () => {
+  test('deletes infected bytes when it is back', async () => {
+    await using recall = await openStored({ RECHECK_SCHEDULE: '* * * * * *' });
+    const isEmptied = async () =>
+      (await database.query(`SELECT 1 FROM intake.blobs WHERE emptied_at IS NOT NULL`)).length > 0;
+    const [pinned] = await database.query<{ identity: string }>(`SELECT identity FROM intake.blob_store`);
+    await database.query(`UPDATE intake.blob_store SET identity = 'another'`);
+    await using worker = await hireWorker(recall.settings.env);
+    flag(recall);
+    await until(() => worker.lines.some((line) => line.includes('infected bytes not deleted')));
+    expect(await isEmptied()).toBe(false);
+    await database.query(`UPDATE intake.blob_store SET identity = $1`, [pinned?.identity]);
+    await until(isEmptied);
+    expect(await recall.keys()).toEqual([]);
+  });
+});

@@ -1,0 +1,165 @@
+// What the store says a page lacks, held against the rule that the reasoning and its simulation go by.
+import { createSecretKey } from 'node:crypto';
+import { expect } from 'vitest';
+import type { Missing } from '../../src/domain/coverage/question.ts';
+import { type Asked, findMissing, type Held } from '../../src/domain/coverage/seen.ts';
+import { loadSurroundings, type PageCommit, type Seen } from '../../src/store/comparing.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import { commitPage } from '../../src/store/pages.ts';
+import { anApplication, aPage } from '../support/applications.ts';
+import { createRandom, type Random } from '../support/random.ts';
+import { test as base, type TestDatabase } from '../support/test-database.ts';
+
+const key = createSecretKey(Buffer.from('a key for tests'));
+const lease = { name: 'acme', lane: 'live', owner: 'test', epoch: 1n } as const;
+const noon = Date.UTC(2026, 5, 1, 12);
+const advertisers = 40;
+const highestId = 90;
+
+interface Stored extends Held {
+  readonly advertiserId: number;
+  /** Erased, or gone at the source: no answer is expected to show it. */
+  readonly isGone: boolean;
+}
+
+const test = base
+  .extend('db', { scope: 'file' }, async ({ database }, { onCleanup }) => {
+    const db = openDatabase({ url: database.url, role: 'test' });
+    onCleanup(() => db[Symbol.asyncDispose]());
+    return db;
+  })
+  .extend('stored', { scope: 'file' }, async ({ database }) => await fill(database));
+
+/** A minute between any two times that matter, so that equal times are frequent. */
+const aTime = (random: Random) => noon + random.between(-6, 6) * 60_000;
+
+/** Fills accounts with few and with many applications, all in one statement. */
+async function fill(database: TestDatabase): Promise<Stored[]> {
+  const random = createRandom(1);
+  const stored: (Stored & { readonly erased: boolean; readonly missing: boolean; readonly absent: boolean })[] = [];
+  for (let advertiserId = 1; advertiserId <= advertisers; advertiserId++) {
+    const share = random.pick([0, 0.05, 0.4, 0.9]);
+    for (let id = 1; id <= highestId; id++) {
+      if (!random.chance(share)) continue;
+      const [erased, missing, absent] = [random.chance(0.1), random.chance(0.15), random.chance(0.3)];
+      const firstSeenAt = aTime(random);
+      stored.push({ advertiserId, id: BigInt(id), firstSeenAt, isGone: erased || missing, erased, missing, absent });
+    }
+  }
+  await database.query(
+    `INSERT INTO intake.applications
+       (advertiser_id, application_id, content_hash, observed_seq, first_seen_at, erased_at, absent_since, missing_since)
+     SELECT advertiser_id, id, '', 0, to_timestamp(seen), CASE WHEN erased THEN now() END, CASE WHEN absent OR missing THEN now() END,
+       CASE WHEN missing THEN now() END
+     FROM unnest($1::bigint[], $2::bigint[], $3::float8[], $4::boolean[], $5::boolean[], $6::boolean[])
+       AS r (advertiser_id, id, seen, erased, missing, absent)`,
+    [
+      stored.map((one) => one.advertiserId),
+      stored.map((one) => one.id),
+      stored.map((one) => one.firstSeenAt / 1_000),
+      stored.map((one) => one.erased),
+      stored.map((one) => one.missing),
+      stored.map((one) => one.absent),
+    ],
+  );
+  return stored;
+}
+
+interface Case {
+  readonly page: PageCommit;
+  readonly expected: Missing[];
+  readonly name: string;
+}
+
+/** A random question, a random answer to it, and what the rule finds missing. */
+function aCase(random: Random, stored: readonly Stored[], seed: number, isEmpty: boolean): Case {
+  const advertiserId = random.between(1, advertisers);
+  const [one, other] = [random.between(1, highestId + 5), random.between(1, highestId + 5)];
+  const asked: Asked = {
+    low: BigInt(Math.min(one, other)),
+    high: random.chance(0.4) ? null : BigInt(Math.max(one, other)),
+    limit: random.pick([1, 2, 7, 64]),
+    fromTop: random.chance(0.3),
+  };
+  const sentAt = aTime(random);
+  const sweepStartedAt = random.chance(0.2) ? sentAt : Math.min(sentAt, aTime(random));
+  const own = stored.filter((row) => row.advertiserId === advertiserId);
+  const share = random.pick([0.1, 0.6, 1]);
+  const shown = isEmpty ? [] : own.filter(() => random.chance(share)).map(({ id }) => id);
+  // An answer may also show ids that are not stored, inside and outside of what was asked for.
+  if (!isEmpty) shown.push(BigInt(random.between(1, highestId + 20)));
+  const rows = [...new Set(shown)].map((id) => ({ id }));
+  const page = {
+    ...aPage(
+      lease,
+      rows.map(({ id }) => anApplication(id)),
+      { advertiserId: BigInt(advertiserId) },
+    ),
+    asked,
+    startedAt: new Date(sweepStartedAt),
+    askedAt: new Date(sentAt),
+  };
+  const held = own.filter(({ isGone }) => !isGone);
+  return { page, name: `seed ${seed}`, expected: findMissing(asked, rows, held, { sentAt, sweepStartedAt }) };
+}
+
+class Told extends Error {}
+
+/** What commitPage tells the sweep of a page; then it is stopped, so that the stored rows stay as they are. */
+async function tell(db: Database, page: PageCommit): Promise<Seen> {
+  let told: Seen | null = null;
+  const learn = (seen: Seen) => {
+    told = seen;
+    throw new Told('The comparison is over.');
+  };
+  await expect(commitPage(db, key, { ...page, learn })).rejects.toThrow(Told);
+  if (told === null) throw new Error('Nothing was told.');
+  return told;
+}
+
+/** Guards against cases in which nothing is ever missing, or nothing is ever left out. */
+function expectVariety(cases: readonly Case[]): void {
+  const some = (is: (one: Case) => boolean) => cases.filter(is).length;
+  expect(some(({ expected }) => expected.length === 0)).toBeGreaterThan(cases.length / 20);
+  expect(some(({ expected }) => expected.length > 5)).toBeGreaterThan(cases.length / 20);
+  expect(some(({ expected, page }) => expected.length === page.asked?.limit)).toBeGreaterThan(cases.length / 20);
+  expect(some(({ expected }) => expected.some(({ old }) => old))).toBeGreaterThan(cases.length / 20);
+  expect(some(({ expected }) => expected.some(({ old }) => !old))).toBeGreaterThan(cases.length / 20);
+}
+
+test('a page with rows lacks what the rule finds missing, on 600 random pages', async ({ db, stored }) => {
+  const cases = Array.from({ length: 600 }, (_, seed) => aCase(createRandom(seed), stored, seed, false));
+  expectVariety(cases);
+  for (const { page, expected, name } of cases) {
+    const { missing, unheld } = await tell(db, page);
+    expect(missing, name).toEqual(expected);
+    const own = new Set(stored.filter((row) => BigInt(row.advertiserId) === page.advertiserId).map(({ id }) => id));
+    expect(unheld, name).toEqual(page.applications.map(({ id }) => id).filter((id) => !own.has(id)));
+  }
+});
+
+test('an empty page lacks what the rule finds missing, on 300 random questions', async ({ db, stored }) => {
+  const cases = Array.from({ length: 300 }, (_, seed) => aCase(createRandom(seed), stored, seed, true));
+  for (const { page, expected, name } of cases) {
+    expect(await tell(db, page), name).toEqual({ unheld: [], missing: expected });
+  }
+});
+
+test('empty pages compared in one statement lack the same, on 3,000 random questions', async ({ db, stored }) => {
+  const cases = Array.from({ length: 3_000 }, (_, seed) => aCase(createRandom(seed + 9_000), stored, seed, true));
+  expectVariety(cases);
+  for (let from = 0; from < cases.length; from += 250) {
+    const batch = cases.slice(from, from + 250);
+    const around = await loadSurroundings(
+      db,
+      batch.map(({ page }) => page),
+    );
+    for (const [nth, { expected, name }] of batch.entries()) expect(around[nth]?.missing, name).toEqual(expected);
+  }
+});
+
+test('a question that speaks of no range of ids lacks nothing', async ({ db, stored }) => {
+  const { page } = aCase(createRandom(3), stored, 3, false);
+  expect((await tell(db, { ...page, asked: null })).missing).toEqual([]);
+  expect((await tell(db, { ...page, asked: null, applications: [] })).missing).toEqual([]);
+});

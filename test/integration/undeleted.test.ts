@@ -1,0 +1,99 @@
+// Files that were to be deleted and are still there: the status names the cause from the first failure on, and a receipt what stays.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { BlobStore } from '../../src/domain/blob.ts';
+import { toStatus } from '../../src/domain/status.ts';
+import { Trouble } from '../../src/domain/trouble.ts';
+import { openSandbox } from '../../src/sandbox/server.ts';
+import { erase } from '../../src/sync/erase.ts';
+import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
+import { callIntake } from '../support/intake.ts';
+import { openStrictS3 } from '../support/strict-s3.ts';
+import { emptyDatabase, openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+import { openSettings, spawnWorker } from '../support/worker.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await openTestDatabase();
+});
+afterAll(() => database[Symbol.asyncDispose]());
+
+const resume = { kind: 'resume', content: 'bytes of one person', hasVirus: null, uploadedAt: 1_700_000_000_000 };
+
+/** One person's stored resume, and the erasure of it with a storage that behaves so. */
+async function openOne() {
+  const intake = await openSmallIntake({ database });
+  const [applicationId = 0n] = intake.board.add([{ attachments: [resume] }]);
+  await intake.sweep();
+  await intake.drain();
+  const { advertiserId } = intake.board;
+  const eraseWith = (some: Partial<BlobStore>) =>
+    erase(
+      { store: intake.store, blobs: { ...intake.blobs, ...some } },
+      { advertiserId, sought: { by: 'application', applicationId }, by: 'test', signal: AbortSignal.timeout(90_000) },
+    );
+  return Object.assign(intake, { eraseWith });
+}
+
+const loadErasureProblems = async ({ store }: SmallIntake) =>
+  toStatus(new Date(), await store.loadAdvertiserStatus(), null)
+    .problems.map(({ what }) => what)
+    .filter((what) => /erasure/i.test(what));
+
+describe('an erasure', { timeout: 120_000 }, () => {
+  test('whose files the storage will not delete is a problem at once, with the cause, until they are deleted', async () => {
+    await using intake = await openOne();
+    const cause = 'The store at s3.example.com:443 failed (MissingContentMD5, 400).';
+    // Without a status: it is not asked again within the run.
+    const refused = intake.eraseWith({ delete: () => Promise.reject(new Trouble('ours', cause, { at: 'storage' })) });
+    await expect(refused).rejects.toThrow(cause);
+    expect(await loadErasureProblems(intake)).toEqual([
+      expect.stringMatching(/not deleted: The store at .*MissingContentMD5/),
+    ]);
+    // The token of the delete that failed has to lapse before another may begin.
+    await database.query(`UPDATE intake.blobs SET delete_until = now() WHERE delete_until IS NOT NULL`);
+    await intake.eraseWith({});
+    expect(await loadErasureProblems(intake)).toEqual([]);
+    expect(await intake.keys()).toEqual([]);
+  });
+
+  test('counts in its receipt the versions that the storage keeps', async () => {
+    await using intake = await openOne();
+    const [receipt] = await intake.eraseWith({
+      delete: async (...args) => ({ ...(await intake.blobs.delete(...args)), keptVersions: 2 }),
+    });
+    expect(receipt).toMatchObject({ step: 'closed', counts: { files: 1, keptVersions: 2 } });
+  });
+});
+
+describe('infected files', { timeout: 120_000 }, () => {
+  test('that the storage will not delete are a problem in the status of every process, with the cause', async () => {
+    await emptyDatabase(database);
+    await using s3 = await openStrictS3();
+    await using board = await openSandbox({ applications: 0 });
+    const [id = 0n] = board.add([{ attachments: [resume] }]);
+    await using settings = await openSettings(database, board, {
+      BLOBS_URL: `s3://${s3.bucket}/intake`,
+      S3_ENDPOINT: s3.endpoint,
+      S3_REGION: s3.region,
+      S3_FORCE_PATH_STYLE: 'true',
+      AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
+      RECHECK_SCHEDULE: '* * * * * *',
+    });
+    await using _worker = await spawnWorker(settings.env);
+    const isHeld = () => [...s3.objects.keys()].some((key) => /[0-9a-f]{64}$/.test(key));
+    await until(isHeld);
+    s3.fail('DeleteObjects', { kind: 'answer', status: 403, code: 'AccessDenied' }, 1_000);
+    board.change(id, { attachments: [{ ...resume, hasVirus: true }] });
+    const told = async () => {
+      const { stdout } = await callIntake(['status', '--json'], settings.env);
+      const { problems } = JSON.parse(stdout) as { problems: { what: string }[] };
+      return problems.map(({ what }) => what).filter((what) => what.startsWith('Deletion waits for the storage since'));
+    };
+    await until(async () => (await told()).length > 0);
+    expect((await told())[0]).toMatch(/Infected files are not deleted\. .*AccessDenied/);
+    s3.clearFaults();
+    await until(async () => !isHeld() && (await told()).length === 0);
+  });
+});

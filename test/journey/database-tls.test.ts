@@ -1,0 +1,158 @@
+// Postgres over TLS, against a server with a certificate of a private authority: what is wrong is named, no wait is advised where only
+// a setting helps, and nothing is called a mistake of Intake.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { openSandbox } from '../../src/sandbox/server.ts';
+import { openScratch } from '../support/blob-stores.ts';
+import { callIntake, runIntake } from '../support/intake.ts';
+import { toEnvironment } from '../support/syncing.ts';
+import { test as base } from '../support/test-database.ts';
+import { openTlsPostgres } from '../support/tls-postgres.ts';
+
+// biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern what a fixture needs; this one needs nothing.
+const test = base.extend('server', { scope: 'file' }, async ({}, { onCleanup }) => {
+  const server = await openTlsPostgres();
+  onCleanup(() => server[Symbol.asyncDispose]());
+  return server;
+});
+
+async function migrate(url: string, env: Record<string, string> = {}) {
+  const { code, stderr } = await callIntake(['migrate'], { DATABASE_URL: url, ...env });
+  return { code, stderr };
+}
+
+const done = { code: 0, stderr: '' };
+
+// Starting a server and its certificates takes longer than one test usually may on a busy machine.
+describe('a database over TLS', () => {
+  test('is used when the URL names its private authority', async ({ server }) => {
+    const url = `${server.url}?sslmode=verify-full&sslrootcert=${server.rootFile}`;
+    expect(await migrate(url)).toEqual({ code: 0, stderr: '' });
+  });
+
+  test('whose authority is not known is a setting to correct, by every command', async ({ server }) => {
+    await using board = await openSandbox();
+    await using scratch = await openScratch();
+    for (const parameters of ['sslmode=verify-full', `sslmode=verify-full&sslrootcert=${server.strangerFile}`]) {
+      const env = toEnvironment({ url: `${server.url}?${parameters}` }, board, scratch.path);
+      for (const command of ['migrate', 'status', 'sync', 'worker']) {
+        const { code, stderr } = await callIntake([command], { ...env, LOG_FORMAT: 'json' });
+        expect({ command, code }).toEqual({ command, code: 2 });
+        expect(stderr).toMatch(/DATABASE_URL: the certificate of localhost:\d+ .+ sslrootcert/);
+        expect(stderr).not.toMatch(/mistake in Intake|\n {4}at /);
+      }
+      const { code, stdout } = await callIntake(['doctor'], env);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: expect.stringContaining('sslrootcert') });
+    }
+  });
+
+  test('whose certificate is for another name is a setting to correct', async ({ server }) => {
+    const url = server.url.replace('localhost', '127.0.0.1');
+    const { code, stderr } = await migrate(`${url}?sslmode=verify-full&sslrootcert=${server.rootFile}`);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/127\.0\.0\.1:\d+ .+ another name/) });
+  });
+
+  test('whose root certificate cannot be read, or is none, is a setting to correct', async ({ server }) => {
+    await using scratch = await openScratch();
+    const missing = join(scratch.path, 'no-such.crt');
+    expect(await migrate(`${server.url}?sslmode=verify-full&sslrootcert=${missing}`)).toEqual({
+      code: 2,
+      stderr: expect.stringContaining(`${missing} cannot be read (ENOENT)`),
+    });
+    const rubbish = join(scratch.path, 'rubbish.crt');
+    writeFileSync(rubbish, 'This is no certificate.\n');
+    expect(await migrate(`${server.url}?sslmode=verify-full&sslrootcert=${rubbish}`)).toEqual({
+      code: 2,
+      stderr: expect.stringContaining(`${rubbish} holds no certificate`),
+    });
+  });
+
+  test('is used by each mode as psql uses it, and the driver prints nothing of its own', async ({ server }) => {
+    const other = server.url.replace('localhost', '127.0.0.1');
+    const [root, stranger] = [`sslrootcert=${server.rootFile}`, `sslrootcert=${server.strangerFile}`];
+    for (const url of [
+      `${other}?sslmode=prefer`,
+      `${other}?sslmode=require`,
+      `${other}?ssl=true`,
+      `${other}?sslmode=require&${root}`,
+      `${other}?sslmode=verify-ca&${root}`,
+      `${other}?sslmode=no-verify&${stranger}`,
+      `${server.url}?${root}`,
+    ]) {
+      expect({ url, ...(await migrate(url)) }).toEqual({ url, ...done });
+    }
+    for (const url of [
+      `${other}?sslmode=require&${stranger}`,
+      `${server.url}?sslmode=verify-ca&${stranger}`,
+      `${other}?${root}`,
+    ]) {
+      expect({ url, ...(await migrate(url)) }).toMatchObject({ url, code: 2 });
+    }
+    // Warnings of the driver go past the command, to the process.
+    expect(await runIntake(['migrate'], { DATABASE_URL: `${other}?sslmode=require` })).toMatchObject(done);
+  });
+
+  test('is used with the authority as a text, and not by those that the system knows', async ({ server }) => {
+    const url = `${server.url}?sslmode=verify-full`;
+    expect(await migrate(url, { DATABASE_CA: readFileSync(server.rootFile, 'utf8') })).toEqual(done);
+    expect(await migrate(url, { DATABASE_CA: server.rootFile })).toEqual(done);
+    expect(await migrate(server.url, { DATABASE_CA: server.rootFile })).toEqual(done);
+    const text = encodeURIComponent(readFileSync(server.rootFile, 'utf8'));
+    expect(await migrate(`${url}&sslrootcert=${text}`)).toEqual(done);
+    for (const one of [await migrate(`${url}&sslrootcert=system`), await migrate(url, { DATABASE_CA: 'system' })]) {
+      expect(one).toEqual({ code: 2, stderr: expect.stringContaining('an authority that is not known here') });
+    }
+  });
+
+  test('that is asked for without TLS is a setting to correct, and says which', async ({ server }) => {
+    for (const url of [server.url, `${server.url}?sslmode=disable`]) {
+      expect(await migrate(url)).toEqual({
+        code: 2,
+        stderr: expect.stringMatching(/DATABASE_URL: localhost:\d+ wants TLS .*sslmode=verify-full/),
+      });
+    }
+  });
+
+  test('that speaks no TLS is a setting to correct', async ({ database }) => {
+    const { code, stderr } = await migrate(`${database.url}?sslmode=verify-full`);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('does not speak TLS') });
+  });
+
+  test('whose sslmode is misspelt is named before anything is opened', async ({ server }) => {
+    const { code, stderr } = await migrate(`${server.url}?sslmode=requier`);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/DATABASE_URL .*sslmode/) });
+    expect(stderr).toContain('verify-full');
+  });
+});
+
+describe('a database without TLS', () => {
+  test('is used where TLS is preferred', async ({ database }) => {
+    expect(await migrate(`${database.url}?sslmode=prefer`)).toEqual(done);
+  });
+
+  test('is reached by a Unix socket as psql writes it, where sslmode means nothing', async ({ database }) => {
+    await using scratch = await openScratch();
+    const { hostname, port, username, password, pathname } = new URL(database.url);
+    const relay = createServer((socket) => {
+      const server = connect(Number(port), hostname);
+      socket.pipe(server).pipe(socket);
+      socket.on('error', () => server.destroy());
+      server.on('error', () => socket.destroy());
+    });
+    await new Promise<void>((resolve) => relay.listen(join(scratch.path, '.s.PGSQL.5433'), resolve));
+    await using _ = { [Symbol.asyncDispose]: async () => void relay.close() };
+    const folder = encodeURIComponent(scratch.path);
+    for (const url of [
+      `postgres://${username}:${password}@/${pathname.slice(1)}?host=${scratch.path}&port=5433`,
+      `postgresql://${username}:${password}@${folder}:5433${pathname}?sslmode=verify-full`,
+      `postgresql://${pathname}?host=${folder}&port=5433&user=${username}&password=${password}&sslmode=require`,
+    ]) {
+      expect({ url, ...(await migrate(url)) }).toEqual({ url, ...done });
+    }
+    const away = await migrate(`postgres://${username}@/intake?host=${scratch.path}/none`);
+    expect(away).toEqual({ code: 5, stderr: expect.stringContaining(`${scratch.path}/none:5432 cannot be reached`) });
+  });
+});

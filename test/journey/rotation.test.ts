@@ -1,0 +1,79 @@
+// A database password that is changed while Intake runs: the file of DATABASE_URL is read again for every new connection.
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { Trouble } from '../../src/domain/trouble.ts';
+import { openSandbox } from '../../src/sandbox/server.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { openScratch } from '../support/blob-stores.ts';
+import { findDifferences } from '../support/equality.ts';
+import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+import { hireWorker, isRead, openSettings, probe } from '../support/worker.ts';
+
+/** A role whose password can be changed; `rotate` ends its sessions as well, as a managed database does at a failover. */
+async function openRole(database: TestDatabase) {
+  const role = `rotated_${randomBytes(6).toString('hex')}`;
+  await database.query(`CREATE ROLE ${role} SUPERUSER LOGIN PASSWORD 'first'`);
+  const toUrl = (password: string) => Object.assign(new URL(database.url), { username: role, password }).href;
+  return {
+    role,
+    toUrl,
+    async rotate(password: string) {
+      await database.query(`ALTER ROLE ${role} PASSWORD '${password}'`);
+      await database.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1`, [role]);
+    },
+    async [Symbol.asyncDispose]() {
+      await database.query(`DROP ROLE ${role}`);
+    },
+  };
+}
+
+describe('a database password that is changed', () => {
+  test('costs a worker no restart and loses nothing, also when its file follows late', async () => {
+    await using database = await openTestDatabase();
+    await using role = await openRole(database);
+    await using scratch = await openScratch();
+    const file = join(scratch.path, 'database-url');
+    writeFileSync(file, `${role.toUrl('first')}\n`);
+    await using board = await openSandbox({ applications: 20 });
+    await using settings = await openSettings(database, board, { DATABASE_URL: '', DATABASE_URL_FILE: file });
+    await using worker = await hireWorker(settings.env);
+    await until(() => isRead(database, board));
+
+    await role.rotate('second');
+    board.add(3);
+    await until(async () => (await probe(worker, '/readyz')).failed.includes('database'));
+    expect(await probe(worker, '/livez')).toMatchObject({ status: 200 });
+    writeFileSync(file, `${role.toUrl('second')}\n`);
+
+    await until(() => isRead(database, board));
+    await until(async () => (await probe(worker, '/readyz')).status === 200);
+    await until(async () => (await database.query(`SELECT 1 FROM intake.downloads`)).length === 0);
+    const listener = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'intake listen' AND usename = $1`;
+    await until(async () => (await database.query(listener, [role.role])).length > 0);
+    expect(await findDifferences(database, board)).toEqual([]);
+  });
+
+  test('is waited for by whoever had a connection, and named as a wrong setting to whoever never had one', async () => {
+    await using database = await openTestDatabase();
+    await using role = await openRole(database);
+    let url = role.toUrl('first');
+    await using db = openDatabase({ url: { url: () => url }, role: 'test' });
+    await db.query('SELECT 1');
+    await role.rotate('second');
+    // The sessions that were ended are noticed by their next use.
+    await until(async () => {
+      const error = await db.query('SELECT 1').catch((thrown: unknown) => thrown);
+      return error instanceof Trouble && /28P01/.test(error.message);
+    });
+    const met = await db.query('SELECT 1').catch((thrown: unknown) => thrown);
+    expect(met).toMatchObject({ name: 'Trouble', at: 'database', message: expect.stringContaining('DATABASE_URL') });
+    await using late = openDatabase({ url: { url: () => url }, role: 'test' });
+    expect(await late.query('SELECT 1').catch((thrown: unknown) => thrown)).toMatchObject({ name: 'SettingTrouble' });
+    url = role.toUrl('second');
+    expect(await db.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    expect(await late.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+});

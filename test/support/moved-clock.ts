@@ -1,0 +1,21 @@
+// A database whose clock was ahead and has been set back. Postgres cannot be told another time, so every stored time is moved ahead
+// instead: to whoever reads them, the two are the same.
+
+/** Runs one statement. */
+type Query = <Row extends Record<string, unknown>>(sql: string) => Promise<readonly Row[]>;
+
+/** Moves every stored time of schema `intake` ahead, as if the clock had been set back by as much. */
+export async function setClockBack(query: Query, ms: number): Promise<void> {
+  const columns = await query<{ table_name: string; columns: string[] }>(
+    `SELECT c.table_name, array_agg(c.column_name::text) AS columns FROM information_schema.columns c
+     JOIN information_schema.tables t USING (table_schema, table_name)
+     WHERE c.table_schema = 'intake' AND t.table_type = 'BASE TABLE' AND c.data_type = 'timestamp with time zone'
+       -- The source's own times, which no clock of ours gave.
+       AND c.column_name NOT IN ('submitted_at', 'uploaded_at', 'after_date')
+     GROUP BY c.table_name ORDER BY c.table_name`,
+  );
+  for (const { table_name, columns: times } of columns) {
+    const moved = times.map((time) => `${time} = ${time} + ${ms} * interval '1 millisecond'`);
+    await query(`UPDATE intake.${table_name} SET ${moved.join(', ')}`);
+  }
+}

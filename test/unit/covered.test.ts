@@ -1,0 +1,86 @@
+// The set of ranges that were read, held against a plain list that says of every id which reading was the last.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Covered, withRange } from '../../src/domain/coverage/covered.ts';
+
+interface Read extends Covered {
+  readonly name: string;
+}
+
+const lastId = 40;
+
+const reads = fc
+  .array(fc.tuple(fc.integer({ min: 1, max: lastId }), fc.option(fc.integer({ min: 0, max: 12 }))), { maxLength: 25 })
+  .map((list) =>
+    list.map(([low, length], nth): Read => {
+      return { low: BigInt(low), high: length === null ? null : BigInt(low + length), name: `read ${nth}` };
+    }),
+  );
+
+/** Which reading speaks of each id up to one far beyond all bounds. */
+function lastReadings(list: readonly Read[]): (string | null)[] {
+  const names: (string | null)[] = Array.from({ length: lastId + 30 }, () => null);
+  for (const { low, high, name } of list)
+    for (let id = 0; id < names.length; id++) if (isIn({ low, high }, BigInt(id))) names[id] = name;
+  return names;
+}
+
+const isIn = ({ low, high }: Covered, id: bigint) => id >= low && (high === null || id <= high);
+const fold = (list: readonly Read[]) => list.reduce<Read[]>((rows, read) => withRange(rows, read), []);
+
+describe('the set of ranges that were read', () => {
+  it('says of every id what the last reading of it says', () => {
+    fc.assert(
+      fc.property(reads, (list) => {
+        const rows = fold(list);
+        const said = lastReadings([]).map((_, id) => rows.find((row) => isIn(row, BigInt(id)))?.name ?? null);
+        expect(said).toEqual(lastReadings(list));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('rises, has no overlap and no empty range', () => {
+    fc.assert(
+      fc.property(reads, (list) => {
+        const rows = fold(list);
+        for (const [nth, { low, high }] of rows.entries()) {
+          expect(high === null || high >= low).toBe(true);
+          const next = rows[nth + 1];
+          if (next !== undefined) expect(high !== null && high < next.low).toBe(true);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('leaves a row that the reading does not touch the same object, so that nothing is written for it', () => {
+    fc.assert(
+      fc.property(reads, fc.integer({ min: 0, max: 25 }), (list, at) => {
+        const before = fold(list.slice(0, at));
+        const read = list[at];
+        if (read === undefined) return;
+        const after = new Set(withRange(before, read));
+        for (const row of before) {
+          const isApart = (row.high !== null && row.high < read.low) || (read.high !== null && row.low > read.high);
+          expect(after.has(row)).toBe(isApart);
+        }
+        expect(after.has(read)).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it.each([
+    ['below it', 1n, 9n, ['10..20 old', '1..9 new']],
+    ['its lower part', 1n, 12n, ['13..20 old', '1..12 new']],
+    ['its middle', 12n, 15n, ['10..11 old', '12..15 new', '16..20 old']],
+    ['its upper part and everything beyond', 15n, null, ['10..14 old', '15..null new']],
+    ['all of it', 10n, 20n, ['10..20 new']],
+  ] as const)('keeps of an older range what the new one does not read: %s', (_, low, high, expected) => {
+    const rows = withRange([{ low: 10n, high: 20n, name: 'old' }], { low, high, name: 'new' });
+    expect(rows.map((row) => `${row.low}..${row.high} ${row.name}`)).toEqual(
+      [...expected].sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10)),
+    );
+  });
+});
