@@ -1,55 +1,152 @@
-// Prints what a sweep costs and how often it proves, per kind of server, as the table in docs/coverage.md:
-// npm run coverage:costs -- [seeds per kind]. The figures are of first sweeps over a few hundred applications.
+// Prints what a sweep costs and what it is worth, per kind of server, as markdown: npm run coverage:costs -- [seeds per kind] [kind].
+// The requests are exact: the servers are simulated (test/simulation), the reasoning is the product's own.
+import type { Done } from '../src/domain/coverage/coverage.ts';
+import type { Kind } from '../test/simulation/hidden-server.ts';
+import { kindNamed, kinds } from '../test/simulation/kinds.ts';
+import { createMemory, knownOf, type Memory, runSweep } from '../test/simulation/simulated-reader.ts';
 
-import { judgeSeed, type Verdict } from '../test/support/coverage-matrix.ts';
-import { createSimulatedSource, kindNames, type Order } from '../test/support/simulated-source.ts';
-import { runSweep } from '../test/support/simulated-sweep.ts';
+const seeds = Number(process.argv[2] ?? 20);
+const only = process.argv[3];
+const startMs = 1_790_000_000_000;
+const hourMs = 3_600_000;
+const page = 100;
+const nights = 7;
 
-const seeds = Number(process.argv[2] ?? 200);
 const line = (cells: readonly (string | number)[]) => process.stdout.write(`| ${cells.join(' | ')} |\n`);
+const head = (cells: readonly string[]) => {
+  line(cells);
+  line(cells.map(() => '---'));
+};
 
-const orders: readonly Order[] = [
-  'ascending',
-  'descending',
-  'by date',
-  'by date, newest first',
-  'shuffled',
-  'another on every request',
+/** What costs are given for: a kind, and what is special about it. */
+const costs: readonly (readonly [name: string, about: string])[] = [
+  ['friendly', 'ascending by id'],
+  ['order-id-descending', 'descending by id'],
+  ['order-date', 'by date'],
+  ['order-date-descending', 'by date, newest first'],
+  ['chosen-date-shown-id', 'chosen by date, shown by id'],
+  ['order-hash', 'by a hash'],
+  ['order-random', 'another order on every request'],
+  ['bytes-lognormal', 'pages by bytes'],
+  ['bytes-heavy-random', 'pages by bytes, heavy-tailed sizes, no order'],
+  ['bytes-heavy-by-size', 'pages by bytes, heavy-tailed sizes, smallest first'],
+  ['inclusive-both', 'bounds included'],
+  ['cap-halved-mid-sweep', 'pages halved during the sweep'],
 ];
-const cap = 100;
 
-line([`pages of ${cap}`, 'applications', 'first sweep', 'x items / cap', 'recheck', 'x items / cap']);
-line(['---', '---', '---', '---', '---', '---']);
-for (const [order, count] of [...orders.map((one) => [one, 2_000] as const), ...sorted()]) {
-  const traits = { order, cap, inclusiveAfter: false, inclusiveBefore: false };
-  const source = createSimulatedSource(7, { kind: 'no cap', still: true, count, traits });
-  const held = new Set<bigint>();
-  const first = runSweep(source, { held });
-  const again = runSweep(source, { held, known: { positions: source.visibleNow(), stride: 1 } });
-  const cost = (requests: number) => ((requests * cap) / count).toFixed(2);
-  line([order, count, first.requests, cost(first.requests), again.requests, cost(again.requests)]);
+function printCosts(pages: number): void {
+  process.stdout.write(`\n${pages} pages of ${page}:\n\n`);
+  head(['server', 'rows a page', 'first sweep', 'per page', 'recheck', 'per page', 'quiet poll', 'worth']);
+  for (const [name, about] of costs) {
+    const server = kindNamed(name).create(7, { startMs, still: true, rows: pages * page, page });
+    const memory = createMemory(startMs);
+    let [cut, shown] = [0, 0];
+    const first = runSweep(server, memory, {
+      seed: 7,
+      onStep: (_, question, answer) => {
+        if (answer.kind !== 'page' || question.purpose !== 'range' || question.before !== null) return;
+        cut++;
+        shown += answer.rows.length;
+      },
+    });
+    // Where bytes cut pages off, a page is as long as those with one bound were.
+    const perPage = name.startsWith('bytes-') ? Math.min(page, shown / Math.max(1, cut)) : page;
+    const per = (requests: number) => ((requests * perPage) / (pages * page)).toFixed(2);
+    memory.now += 20 * hourMs;
+    const again = runSweep(server, memory, { seed: 8, known: knownOf(memory) });
+    memory.now += hourMs;
+    const plan = { from: highestOf(memory) + 1n, rigor: 'poll', capacity: again.done.capacity } as const;
+    const poll = runSweep(server, memory, { plan });
+    line([
+      about,
+      perPage.toFixed(0),
+      first.requests,
+      per(first.requests),
+      again.requests,
+      per(again.requests),
+      poll.requests,
+      `${worthOf(first.done)}, ${worthOf(again.done)}`,
+    ]);
+  }
 }
 
-/** Where a sorted list gets to when the fixed costs of a sweep no longer count. */
-function sorted() {
-  return orders.slice(0, 2).map((order) => [order, 20_000] as const);
+function highestOf({ held }: Memory): bigint {
+  let highest = 0n;
+  for (const id of held.keys()) if (id > highest) highest = id;
+  return highest;
 }
 
-process.stdout.write('\n');
-line(['kind of server', 'requests per application', 'proven', 'assumed', 'unproven', 'lost anyone', 'proven, wrongly']);
-line(['---', '---', '---', '---', '---', '---', '---']);
-for (const kind of kindNames) {
-  const verdicts: Verdict[] = [];
-  for (let seed = 0; seed < seeds; seed++) verdicts.push(judgeSeed(seed, kind));
-  const sum = (of: (verdict: Verdict) => number) => verdicts.reduce((total, verdict) => total + of(verdict), 0);
-  const share = (of: (verdict: Verdict) => boolean) => `${Math.round((100 * verdicts.filter(of).length) / seeds)} %`;
-  line([
-    kind,
-    (sum((verdict) => verdict.requests) / sum((verdict) => verdict.applications)).toFixed(2),
-    share((verdict) => verdict.certificate === 'proven'),
-    share((verdict) => verdict.certificate === 'assumed'),
-    share((verdict) => verdict.certificate === 'unproven'),
-    share((verdict) => verdict.lost > 0),
-    share((verdict) => verdict.deceived),
+type Worth = 'proven' | 'harmless' | 'doubt' | 'unproven';
+
+function worthOf({ certificate, risk }: Pick<Done, 'certificate' | 'risk'>): Worth {
+  if (certificate !== 'assumed') return certificate;
+  return risk === 'doubt' ? 'doubt' : 'harmless';
+}
+
+interface Judged {
+  readonly worth: Worth;
+  readonly lost: number;
+  /** The night after which nobody of the first sweep's list was missing; 0 is the first sweep, null never. */
+  readonly foundAfter: number | null;
+  readonly isSilent: boolean;
+  readonly requests: number;
+}
+
+/** A first sweep and a week of nightly rechecks. */
+function judge(kind: Kind, seed: number): Judged {
+  const server = kind.create(seed, { startMs });
+  const memory = createMemory(startMs);
+  const first = runSweep(server, memory, { seed });
+  const worth = worthOf(first.done);
+  const isSilent = first.lost.length > 0 && (worth === 'proven' || worth === 'harmless');
+  let left = first.lost;
+  let foundAfter: number | null = left.length === 0 ? 0 : null;
+  for (let night = 1; night <= nights && foundAfter === null; night++) {
+    memory.now += 24 * hourMs;
+    server.passNight(memory.now);
+    runSweep(server, memory, { seed: seed + night, known: knownOf(memory) });
+    // An application that was deleted meanwhile can no longer be found.
+    const present = new Set(server.presentAt(memory.now));
+    left = left.filter((id) => present.has(id) && !memory.held.has(id));
+    if (left.length === 0) foundAfter = night;
+  }
+  return { worth, lost: first.lost.length, foundAfter, isSilent, requests: first.requests };
+}
+
+function printKinds(): void {
+  process.stdout.write(`\n${seeds} servers of each kind, of 0 to 600 applications:\n\n`);
+  head([
+    'kind',
+    'keeps',
+    'proven',
+    'harmless',
+    'doubt',
+    'unproven',
+    'lost someone',
+    'silently',
+    'found by the first sweep',
+    'after a week',
+    'never',
   ]);
+  for (const kind of kinds.filter(({ name }) => only === undefined || name === only)) {
+    const judged = Array.from({ length: seeds }, (_, seed) => judge(kind, seed));
+    const share = (is: (one: Judged) => boolean) => `${Math.round((100 * judged.filter(is).length) / seeds)} %`;
+    const { filtersBeforeCap, capAboveHalf, oneCurrentList } = kind.keeps;
+    line([
+      kind.name,
+      [filtersBeforeCap, capAboveHalf, oneCurrentList].map((is) => (is ? 'yes' : 'no')).join(' '),
+      share(({ worth }) => worth === 'proven'),
+      share(({ worth }) => worth === 'harmless'),
+      share(({ worth }) => worth === 'doubt'),
+      share(({ worth }) => worth === 'unproven'),
+      share(({ lost }) => lost > 0),
+      share(({ isSilent }) => isSilent),
+      share(({ foundAfter }) => foundAfter === 0),
+      share(({ foundAfter }) => foundAfter !== null),
+      share(({ foundAfter }) => foundAfter === null),
+    ]);
+  }
 }
+
+if (only === undefined) for (const pages of [20, 200]) printCosts(pages);
+printKinds();

@@ -45,7 +45,7 @@ export async function loadPages(url: string, source: Source, { applications, wri
     };
   };
   const commits: Promise<unknown>[] = [];
-  let { page, seq } = first;
+  let { page, seq, askedAt } = first;
   for (let after = 0; after < applications; after += pageCap) {
     const { bytes } = page;
     const turn = commits.at(-1);
@@ -56,7 +56,8 @@ export async function loadPages(url: string, source: Source, { applications, wri
       applications: page.applications,
       rejects: page.rejects,
       startedAt,
-      asked: { low: BigInt(after + 1), high: null, mostMissing: 21, fromTop: false },
+      askedAt,
+      asked: { low: BigInt(after + 1), high: null, limit: 21, fromTop: false },
       isApart: writers > 1,
       learn: async () => {
         await turn;
@@ -64,16 +65,16 @@ export async function loadPages(url: string, source: Source, { applications, wri
       },
     };
     commits.push(store.commitPage(commit));
-    if (after + pageCap < applications) ({ page, seq } = await list(after + pageCap));
+    if (after + pageCap < applications) ({ page, seq, askedAt } = await list(after + pageCap));
     if (commits.length >= writers) await commits.shift();
   }
   await Promise.all(commits);
 
   /** A page, and the number that was taken before it was asked for. */
   async function list(after: number) {
-    const seq = await store.takeSeq();
+    const { seq, at: askedAt } = await store.takeTicket();
     const answer = await source.list({ afterId: BigInt(after) }, signal);
     if (answer.kind !== 'page') throw new Error('The board answered with too much.');
-    return { page: answer.page, seq };
+    return { page: answer.page, seq, askedAt };
   }
 }

@@ -67,14 +67,16 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
     for (let after = 0; after < applications; after += pageCap) {
       const answer = await source.list({ afterId: BigInt(after) }, signal);
       if (answer.kind !== 'page' || answer.page.advertiserId === null) throw new Error('The board gave no page.');
+      const ticket = await store.takeTicket();
       await store.commitPage({
         lease,
         advertiserId: answer.page.advertiserId,
-        seq: await store.takeSeq(),
+        seq: ticket.seq,
         applications: answer.page.applications,
         rejects: [],
         startedAt,
-        asked: { low: BigInt(after + 1), high: BigInt(after + pageCap), mostMissing: 21, fromTop: false },
+        askedAt: ticket.at,
+        asked: { low: BigInt(after + 1), high: BigInt(after + pageCap), limit: 21, fromTop: false },
         learn: () => ({
           sweep: { sweepId, purpose: 'backfill', axis: 'id', low: 1n, high: null, startedAt },
           quiet: true,

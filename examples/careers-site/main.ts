@@ -3,13 +3,19 @@
 import { serve } from '@hono/node-server';
 import { createCareersSite } from './site.ts';
 
+const { PREFILL_KEY: prefillKey, ADVERTISER_ID: advertiserId } = process.env;
+if (!prefillKey || !advertiserId) {
+  console.error('Set PREFILL_KEY (the same as at Intake) and ADVERTISER_ID (a configured account).');
+  process.exit(2);
+}
 const port = Number(process.env.PORT ?? 8090);
 const siteUrl = process.env.SITE_URL ?? `http://127.0.0.1:${port}`;
 const app = createCareersSite({
   siteUrl,
   intakeUrl: process.env.INTAKE_URL ?? 'http://127.0.0.1:8080',
-  prefillKey: process.env.PREFILL_KEY ?? '',
-  advertiserId: process.env.ADVERTISER_ID ?? '',
+  prefillKey,
+  advertiserId,
+  employer: process.env.EMPLOYER ?? 'Example Employer',
 });
 serve({ fetch: app.fetch, port, hostname: '127.0.0.1' }, () => console.log(`The careers site is at ${siteUrl}/`));
 // Started by a demo, it ends with it.

@@ -1,86 +1,127 @@
-// The pages of the example: a job, its form, a thank-you. hono's html escapes what it is given.
+// The pages of the example: a job, its form, a thank-you. hono's html escapes what it is given. They work without scripts, with a keyboard
+// and a screen reader, and on a phone.
 
 import { html, raw } from 'hono/html';
+import type { Applicant, FieldName, Resume, Visit } from './visits.ts';
 
 type Page = ReturnType<typeof html>;
 
-/** What the form asks for. */
-export interface Applicant {
-  readonly firstName?: string;
-  readonly lastName?: string;
-  readonly email?: string;
-  readonly phone?: string;
-  readonly lastJob?: string;
-  readonly skills?: string;
+/** What is wrong with a field, in words for the candidate. */
+export type Problems = { readonly [Name in FieldName | 'resumeFile']?: string };
+
+interface Field {
+  readonly name: FieldName;
+  readonly label: string;
+  readonly type: 'text' | 'email' | 'tel';
+  readonly required: boolean;
+  /** What a browser may fill in by itself. */
+  readonly autocomplete: string;
 }
 
-const errors: Readonly<Record<string, string>> = {
-  denied: 'You did not share your profile. That is fine: please fill in the form by hand.',
-  expired: 'That took too long, or was done before. You can start again, or fill in the form by hand.',
-  failed: 'Your profile could not be fetched right now. You can try again, or fill in the form by hand.',
-};
-
-const fields: readonly [keyof Applicant, string][] = [
-  ['firstName', 'First name'],
-  ['lastName', 'Last name'],
-  ['email', 'E-mail'],
-  ['phone', 'Phone'],
-  ['lastJob', 'Latest job'],
-  ['skills', 'Skills'],
+export const fields: readonly Field[] = [
+  { name: 'firstName', label: 'First name', type: 'text', required: true, autocomplete: 'given-name' },
+  { name: 'lastName', label: 'Last name', type: 'text', required: true, autocomplete: 'family-name' },
+  { name: 'email', label: 'E-mail address', type: 'email', required: true, autocomplete: 'email' },
+  { name: 'phone', label: 'Phone', type: 'tel', required: false, autocomplete: 'tel' },
+  { name: 'lastJob', label: 'Latest job', type: 'text', required: false, autocomplete: 'organization-title' },
+  { name: 'skills', label: 'Skills', type: 'text', required: false, autocomplete: 'off' },
 ];
 
+const failed = 'Your profile could not be fetched right now. You can try again, or fill in the form by hand.';
+const notices = new Map([
+  ['denied', 'You did not share your profile. That is fine: please fill in the form by hand.'],
+  ['expired', 'That took too long, or was done before. You can start again, or fill in the form by hand.'],
+]);
+
+interface Job {
+  readonly title: string;
+}
+
 /** The job ad with the button. */
-export function renderJob(job: { readonly title: string }, startUrl: string): Page {
+export function renderJob(employer: string, job: Job, nonce: string): Page {
   return toPage(
-    job.title,
+    { employer, title: job.title, nonce },
     html`<p>Four nights a week, a small team, and a good coffee machine.</p>
-<p><a class="button" id="prefill" href="${startUrl}">Apply with your profile</a> <a href="/apply">Apply by hand</a></p>`,
+<p class="actions"><a class="button" id="prefill" href="/start">Apply with your profile</a> <a href="/apply">Apply by hand</a></p>`,
   );
+}
+
+export interface FormContent {
+  readonly employer: string;
+  readonly job: Job;
+  readonly applicant: Applicant;
+  readonly resume: Resume | null;
+  /** How the way to the profile ended, where it did not bring one. */
+  readonly error?: string | undefined;
+  readonly problems?: Problems;
+  readonly nonce: string;
 }
 
 /** The form, filled in as far as anything is known. */
-export function renderForm(
-  job: { readonly title: string },
-  startUrl: string,
-  applicant: Applicant,
-  resumeName: string | null,
-  error: string | null,
-): Page {
-  const told = error === null ? undefined : (errors[error] ?? errors.failed);
+export function renderForm({ employer, job, applicant, resume, error, problems = {}, nonce }: FormContent): Page {
+  const notice = error === undefined ? undefined : (notices.get(error) ?? failed);
+  const count = Object.keys(problems).length;
   return toPage(
-    `Apply: ${job.title}`,
-    html`${told === undefined ? '' : html`<p role="status" id="notice">${told}</p>`}
-<p><a class="button" id="prefill" href="${startUrl}">Fill in with your profile</a></p>
-<form method="post" action="/apply">
-${fields.map(
-  ([name, label]) => html`<label>${label} <input name="${name}" value="${applicant[name] ?? ''}"></label>
-`,
-)}
-<p id="resume">${resumeName === null ? 'No resume attached yet.' : html`Attached: <strong>${resumeName}</strong>`}</p>
+    { employer, title: `Apply: ${job.title}`, nonce },
+    html`${notice === undefined ? '' : html`<p role="status" id="notice">${notice}</p>`}
+${count === 0 ? '' : html`<p role="alert" id="problems">Not sent yet: ${count === 1 ? 'one field needs' : `${count} fields need`} your attention.</p>`}
+<p class="actions"><a class="button" id="prefill" href="/start">Fill in with your profile</a></p>
+<form id="application" method="post" action="/apply" enctype="multipart/form-data">
+${fields.map((field) => renderField(field, applicant[field.name] ?? '', problems[field.name]))}
+<div class="field">
+<label for="resumeFile">Resume <span class="hint">PDF, Word, ODT, RTF or text, up to 5 MB</span></label>
+<p id="resume">${resume === null ? 'No resume attached yet.' : html`Attached: <strong>${resume.fileName}</strong>. Choose a file to replace it.`}</p>
+<input id="resumeFile" name="resumeFile" type="file" accept=".pdf,.doc,.docx,.odt,.rtf,.txt" ${describe('resumeFile', problems.resumeFile)}>
+${renderProblem('resumeFile', problems.resumeFile)}
+</div>
 <button>Send application</button>
-</form>`,
+</form>
+<form method="post" action="/clear"><button id="clear" class="quiet">Clear the form</button></form>`,
   );
 }
 
-/** The end of it. */
-export function renderThanks(firstName: string, resumeBytes: number): Page {
-  const attached = resumeBytes === 0 ? 'without a resume' : `with a resume of ${resumeBytes} bytes`;
-  return toPage('Thank you', html`<p id="thanks">Thank you, ${firstName}: your application is here, ${attached}.</p>`);
+function renderField({ name, label, type, required, autocomplete }: Field, value: string, problem: string | undefined) {
+  return html`<div class="field">
+<label for="${name}">${label}${required ? '' : html` <span class="hint">optional</span>`}</label>
+<input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}" maxlength="500" ${required ? 'required' : ''} ${describe(name, problem)}>
+${renderProblem(name, problem)}
+</div>
+`;
 }
 
-function toPage(title: string, body: Page): Page {
+/** Ties a message to its field for those who do not see it. */
+function describe(name: string, problem: string | undefined) {
+  return problem === undefined ? '' : html`aria-invalid="true" aria-describedby="${name}-problem"`;
+}
+
+function renderProblem(name: string, problem: string | undefined) {
+  return problem === undefined ? '' : html`<p class="problem" id="${name}-problem">${problem}</p>`;
+}
+
+/** The end of it. */
+export function renderThanks(employer: string, sent: NonNullable<Visit['sent']>, nonce: string): Page {
+  const attached = sent.resumeBytes === 0 ? 'without a resume' : `with a resume of ${sent.resumeBytes} bytes`;
+  return toPage(
+    { employer, title: 'Thank you', nonce },
+    html`<p id="thanks">Thank you, ${sent.firstName}: your application is here, ${attached}.</p>
+<p><a href="/">Back to the job</a></p>`,
+  );
+}
+
+function toPage(head: { readonly employer: string; readonly title: string; readonly nonce: string }, body: Page): Page {
   return html`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,">
-<title>${title}</title>
-<style>${raw(style)}</style>
+<title>${head.title} · ${head.employer}</title>
+<style nonce="${head.nonce}">${raw(style)}</style>
 </head>
 <body>
 <main>
-<h1>${title}</h1>
+<p class="employer">${head.employer}</p>
+<h1>${head.title}</h1>
 ${body}
 </main>
 </body>
@@ -89,9 +130,19 @@ ${body}
 
 const style = `
 :root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; margin: 3rem auto; max-width: 34rem; padding: 0 1rem; }
-label { display: grid; margin: .7rem 0; gap: .2rem; }
-input { font: inherit; padding: .4rem; border: 1px solid #8888; border-radius: 6px; }
-.button, button { font: inherit; display: inline-block; padding: .5rem 1.2rem; border: 0; border-radius: 8px; background: #1f5fbf; color: white; text-decoration: none; cursor: pointer; }
-#notice { padding: .6rem 1rem; border-left: 4px solid #b7791f; background: #b7791f22; }
+* { box-sizing: border-box; }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 36rem; padding: 2rem 1rem; overflow-wrap: anywhere; }
+h1 { line-height: 1.2; margin-top: 0; }
+.employer { color: GrayText; margin: 0; }
+.actions { display: flex; flex-wrap: wrap; gap: 1rem; align-items: center; }
+.field { display: grid; margin: 1rem 0; gap: .25rem; }
+.field p { margin: 0; }
+.hint { color: GrayText; font-size: .9em; }
+input { font: inherit; width: 100%; padding: .6rem; border: 1px solid #888a; border-radius: 6px; }
+input[aria-invalid] { border-color: #c53030; }
+.problem, #problems { color: light-dark(#b02020, #ff9b9b); }
+.button, button { font: inherit; display: inline-block; min-height: 2.75rem; padding: .6rem 1.2rem; border: 0; border-radius: 8px; background: #1f5fbf; color: white; text-decoration: none; cursor: pointer; }
+.quiet { background: none; color: inherit; border: 1px solid #888a; margin-top: 1rem; }
+:focus-visible { outline: 3px solid #1f5fbf88; outline-offset: 2px; }
+#notice, #problems { padding: .6rem 1rem; border-left: 4px solid #b7791f; background: #b7791f22; }
 `;

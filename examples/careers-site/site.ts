@@ -1,10 +1,16 @@
 // A careers site as small as it can be and still complete: a job, a button, and a form that Intake fills in.
 // Four steps, marked below; everything else is an ordinary web form. Copy what you need.
+//
+// A computer may be shared: what is known of a candidate belongs to one visit, begins anew with every click on the button, and is gone
+// after a denial, after sending, and after half an hour.
 
-import { randomUUID } from 'node:crypto';
-import { Hono } from 'hono';
-import { getCookie, setCookie } from 'hono/cookie';
-import { type Applicant, renderForm, renderJob, renderThanks } from './pages.ts';
+import { type Context, Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
+import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
+import { csrf } from 'hono/csrf';
+import { NONCE, type SecureHeadersVariables, secureHeaders } from 'hono/secure-headers';
+import { fields, type Problems, renderForm, renderJob, renderThanks } from './pages.ts';
+import { type Applicant, createVisits, type FieldName, type Resume, type Visit } from './visits.ts';
 
 export interface CareersSiteOptions {
   /** Where candidates' browsers reach this site. */
@@ -14,67 +20,160 @@ export interface CareersSiteOptions {
   /** PREFILL_KEY of Intake; stays on this server. */
   readonly prefillKey: string;
   readonly advertiserId: string;
+  /** Whose site it is. */
+  readonly employer: string;
 }
 
-interface Session {
-  readonly applicant: Applicant;
-  readonly resume: { readonly fileName: string; readonly bytes: Uint8Array } | null;
-}
+type Env = { Variables: SecureHeadersVariables };
 
 const job = { title: 'Night nurse', postalCode: '3000', path: '/' };
+const largestResumeBytes = 5_000_000;
+/** No candidate waits longer than this for another server. */
+const waitMs = 15_000;
 
-/** The site. Sessions live in memory, which is enough for an example. */
-export function createCareersSite({ siteUrl, intakeUrl, prefillKey, advertiserId }: CareersSiteOptions): Hono {
-  const app = new Hono();
-  const sessions = new Map<string, Session>();
+/** The site. Visits live in memory, which is enough for an example. */
+export function createCareersSite(options: CareersSiteOptions): Hono<Env> {
+  const { siteUrl, intakeUrl, prefillKey, advertiserId, employer } = options;
+  const app = new Hono<Env>();
+  const visits = createVisits();
+  const isSecure = siteUrl.startsWith('https:');
+  const cookie = { httpOnly: true, sameSite: 'Lax', path: '/', secure: isSecure } as const;
+  const cookieName = isSecure ? '__Host-visit' : 'visit';
+
+  const findVisit = (context: Context<Env>): Visit | null => visits.find(getCookie(context, cookieName));
+  /** What was known is forgotten, and the visit gets a new name: whoever knows the old one has nothing. */
+  const beginVisit = (context: Context<Env>, known: Partial<Visit> = {}): Visit => {
+    visits.end(getCookie(context, cookieName));
+    const { name, visit } = visits.begin(known);
+    setCookie(context, cookieName, name, cookie);
+    return visit;
+  };
+  const endVisit = (context: Context<Env>): void => {
+    visits.end(getCookie(context, cookieName));
+    deleteCookie(context, cookieName, cookie);
+  };
+  const nonceOf = (context: Context<Env>) => context.get('secureHeadersNonce') ?? '';
+
+  app.use(
+    secureHeaders({
+      contentSecurityPolicy: {
+        defaultSrc: ["'none'"],
+        styleSrc: [NONCE],
+        imgSrc: ['data:'],
+        formAction: ["'self'"],
+        frameAncestors: ["'none'"],
+        baseUri: ["'none'"],
+      },
+      // Other sites are told nothing; to this one the browser says that a form is its own.
+      referrerPolicy: 'same-origin',
+      xFrameOptions: 'DENY',
+      strictTransportSecurity: isSecure && 'max-age=31536000',
+    }),
+    async (context, next) => {
+      await next();
+      // Nothing of a candidate stays in a cache, nor behind the back button of the next person.
+      context.header('Cache-Control', 'no-store');
+    },
+    // A form of another site cannot send an application in a candidate's name.
+    csrf({ origin: new URL(siteUrl).origin }),
+  );
+
+  app.get('/', (context) => {
+    // A visit begins here: whoever was here before has left.
+    beginVisit(context, { pending: findVisit(context)?.pending ?? 0 });
+    return context.html(renderJob(employer, job, nonceOf(context)));
+  });
 
   // 1. The button leads to Intake, with what the form is and where the browser comes back to.
-  const startUrl = `${intakeUrl}/prefill/start?${new URLSearchParams({
-    advertiser_id: advertiserId,
-    form_url: `${siteUrl}/apply`,
-    return_url: `${siteUrl}/apply`,
-    position_title: job.title,
-    position_uri: `${siteUrl}${job.path}`,
-    country_code: 'AU',
-    postal_code: job.postalCode,
-  })}`;
-
-  app.get('/', (context) => context.html(renderJob(job, startUrl)));
+  app.get('/start', (context) => {
+    const pending = (findVisit(context)?.pending ?? 0) + 1;
+    beginVisit(context, { pending });
+    const start = new URL(`${intakeUrl}/prefill/start`);
+    start.search = new URLSearchParams({
+      advertiser_id: advertiserId,
+      form_url: `${siteUrl}/apply`,
+      return_url: `${siteUrl}/apply`,
+      position_title: job.title,
+      position_uri: `${siteUrl}${job.path}`,
+      country_code: 'AU',
+      postal_code: job.postalCode,
+    }).toString();
+    return context.redirect(start.href, 303);
+  });
 
   app.get('/apply', async (context) => {
     const { prefill: handle, prefill_error: error } = context.req.query();
     if (handle !== undefined) {
+      // A handle counts only in the browser that asked for one: nobody is sent into somebody else's profile by a link.
+      const pending = findVisit(context)?.pending ?? 0;
       // 2. The browser is back with a handle, which is exchanged on the server: the profile never stands in an address.
-      const session = await redeem(handle);
-      if (session !== null) {
-        const number = randomUUID();
-        sessions.set(number, session);
-        setCookie(context, 'application', number, { httpOnly: true, sameSite: 'Lax', path: '/' });
-      }
+      const known = pending > 0 ? await redeem(handle) : 'expired';
+      if (typeof known !== 'string') beginVisit(context, { ...known, pending: pending - 1 });
       // 3. On to a clean address, so that a reload does not redeem twice.
-      return context.redirect(session === null ? '/apply?prefill_error=expired' : '/apply', 303);
+      return context.redirect(typeof known === 'string' ? `/apply?prefill_error=${known}` : '/apply', 303);
     }
-    const session = sessions.get(getCookie(context, 'application') ?? '');
-    const resume = session?.resume?.fileName ?? null;
-    return context.html(renderForm(job, startUrl, session?.applicant ?? {}, resume, error ?? null));
+    const visit = findVisit(context);
+    const isOver = visit === null || error === 'denied';
+    const { applicant, resume } = isOver ? beginVisit(context, { pending: visit?.pending ?? 0 }) : visit;
+    return context.html(renderForm({ employer, job, applicant, resume, error, nonce: nonceOf(context) }));
   });
 
-  app.post('/apply', async (context) => {
-    const form = await context.req.parseBody();
-    const session = sessions.get(getCookie(context, 'application') ?? '');
-    sessions.delete(getCookie(context, 'application') ?? '');
-    return context.html(renderThanks(String(form.firstName ?? ''), session?.resume?.bytes.length ?? 0));
+  app.post('/clear', (context) => {
+    beginVisit(context);
+    return context.redirect('/apply', 303);
   });
 
-  async function redeem(handle: string): Promise<Session | null> {
-    const answer = await fetch(`${intakeUrl}/prefill/redeem`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${prefillKey}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ handle }),
-    });
-    if (!answer.ok) return null;
-    const { profile, resume } = (await answer.json()) as Redeemed;
-    return { applicant: toApplicant(profile), resume: resume && (await download(resume)) };
+  app.post(
+    '/apply',
+    bodyLimit({
+      maxSize: largestResumeBytes + 100_000,
+      onError: (context) => refuse(context as Context<Env>, tooLarge),
+    }),
+    async (context) => {
+      const form = await context.req.parseBody();
+      const applicant = readApplicant(form);
+      const attached = await readResume(form.resumeFile);
+      const resume = attached ?? findVisit(context)?.resume ?? null;
+      const problems = check(applicant, attached);
+      const pending = findVisit(context)?.pending ?? 0;
+      if (Object.keys(problems).length > 0) {
+        // What was typed and attached stays, so that only what is wrong has to be mended.
+        beginVisit(context, { applicant, resume: problems.resumeFile ? null : resume, pending });
+        return refuse(context, problems, applicant, problems.resumeFile ? null : resume);
+      }
+      // Here a real site stores the application.
+      const sent = { firstName: applicant.firstName ?? '', resumeBytes: resume?.bytes.length ?? 0 };
+      beginVisit(context, { sent });
+      return context.redirect('/thanks', 303);
+    },
+  );
+
+  app.get('/thanks', (context) => {
+    const sent = findVisit(context)?.sent;
+    endVisit(context);
+    return sent ? context.html(renderThanks(employer, sent, nonceOf(context))) : context.redirect('/', 303);
+  });
+
+  function refuse(context: Context<Env>, problems: Problems, applicant: Applicant = {}, resume: Resume | null = null) {
+    const nonce = nonceOf(context);
+    return context.html(renderForm({ employer, job, applicant, resume, problems, nonce }), 422);
+  }
+
+  async function redeem(handle: string): Promise<Pick<Visit, 'applicant' | 'resume'> | 'expired' | 'failed'> {
+    try {
+      const answer = await fetch(`${intakeUrl}/prefill/redeem`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${prefillKey}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ handle }),
+        signal: AbortSignal.timeout(waitMs),
+      });
+      if (answer.status === 404) return 'expired';
+      if (!answer.ok) return 'failed';
+      const { profile, resume } = (await answer.json()) as Redeemed;
+      return { applicant: toApplicant(profile), resume: resume && (await download(resume)) };
+    } catch {
+      return 'failed';
+    }
   }
   return app;
 }
@@ -84,10 +183,14 @@ interface Redeemed {
   readonly resume: { readonly url: string; readonly fileName: string } | null;
 }
 
-/** 4. The resume is fetched within minutes, by the link that came with the profile. */
-async function download({ url, fileName }: NonNullable<Redeemed['resume']>): Promise<Session['resume']> {
-  const answer = await fetch(url);
-  return answer.ok ? { fileName, bytes: new Uint8Array(await answer.arrayBuffer()) } : null;
+/** 4. The resume is fetched within minutes, by the link that came with the profile. Without it the form is still filled in. */
+async function download({ url, fileName }: NonNullable<Redeemed['resume']>): Promise<Resume | null> {
+  try {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(waitMs) });
+    return answer.ok ? { fileName, bytes: new Uint8Array(await answer.arrayBuffer()) } : null;
+  } catch {
+    return null;
+  }
 }
 
 /** The members of a profile are the source's own: take what is there. */
@@ -102,5 +205,36 @@ function toApplicant(profile: Record<string, unknown>): Applicant {
     phone: text('phoneNumber'),
     lastJob: typeof last?.jobTitle === 'string' ? last.jobTitle : '',
     skills: Array.isArray(known.skills) ? known.skills.join(', ') : '',
+  };
+}
+
+type Form = Readonly<Record<string, unknown>>;
+
+function readApplicant(form: Form): Applicant {
+  const read = (name: FieldName) => (typeof form[name] === 'string' ? form[name].trim().slice(0, 500) : '');
+  return Object.fromEntries(fields.map(({ name }) => [name, read(name)]));
+}
+
+async function readResume(file: unknown): Promise<Resume | null> {
+  // A browser sends an empty file where none was chosen.
+  if (!(file instanceof File) || file.name === '') return null;
+  return { fileName: file.name.slice(-200), bytes: new Uint8Array(await file.arrayBuffer()) };
+}
+
+const tooLarge: Problems = { resumeFile: 'This file is larger than 5 MB. Please choose a smaller one.' };
+
+/** Everything that is wrong, in words for the candidate. The browser checks too, but a server believes no browser. */
+function check(applicant: Applicant, resume: Resume | null): Problems {
+  const missing = fields.filter(({ name, required }) => required && !applicant[name]);
+  const { email } = applicant;
+  return {
+    ...Object.fromEntries(missing.map(({ name, label }) => [name, `Please enter your ${label.toLowerCase()}.`])),
+    ...(email && !/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email) && { email: 'Please enter a whole e-mail address.' }),
+    ...(resume?.bytes.length === 0 && { resumeFile: 'This file is empty. Please choose another one.' }),
+    ...(resume &&
+      !/\.(?:pdf|docx?|odt|rtf|txt)$/i.test(resume.fileName) && {
+        resumeFile: 'Please attach a PDF, Word, ODT, RTF or text file.',
+      }),
+    ...((resume?.bytes.length ?? 0) > largestResumeBytes && tooLarge),
   };
 }
