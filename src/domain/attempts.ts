@@ -69,13 +69,25 @@ export function toVerdict(failed: FailedAttempt): Verdict {
   }
 }
 
+/**
+ * The longest that a download may wait, in milliseconds, by the attempts that are noted for it (this one may be among them or not): for a
+ * file that is not there yet, and for any other that fails.
+ */
+export const longestWaitsMs = {
+  missing: missingDelaysMs.map((delayMs) => 1.1 * delayMs),
+  other: Array.from({ length: mostAttempts + 1 }, (_, attempts) => toCeilingMs(attempts + 1)),
+};
+
+function toCeilingMs(attempts: number): number {
+  return Math.min(longestDelayMs, firstDelayMs * 4 ** Math.max(0, attempts - 1));
+}
+
 function toRetry({ trouble, attempts, random }: FailedAttempt, spend: boolean): Verdict {
   if (spend && attempts >= mostAttempts) {
     return { kind: 'settle', state: 'given_up', reason: `${trouble.message} Tried ${attempts} times.` };
   }
   // Full jitter: a thousand files that failed together do not come back together.
-  const ceilingMs = Math.min(longestDelayMs, firstDelayMs * 4 ** Math.max(0, attempts - 1));
-  return { kind: 'retry', delayMs: Math.round(random * ceilingMs), spend };
+  return { kind: 'retry', delayMs: Math.round(random * toCeilingMs(attempts)), spend };
 }
 
 function toMissing(trouble: Trouble, attempts: number, random: number): Verdict {

@@ -1,5 +1,6 @@
 // The queue of downloads: narrow rows that go when the work is done, so it stays small after a million files. A claim is a token and a
 // time at which it lapses (`leased_until`); whoever completes or fails a download must still hold its token. Knows no bytes and no source.
+import { longestWaitsMs } from '../domain/attempts.ts';
 import type { TroubleKind } from '../domain/trouble.ts';
 import type { Queryable } from './database.ts';
 import { longestLease } from './leases.ts';
@@ -37,7 +38,7 @@ export interface ClaimRequest {
  * No claim on it that has not lapsed; one that reaches further ahead than any claim is long was given by a clock that was set back since.
  * Neither column is in an index, so that a claim and its heartbeats touch none.
  */
-const isFree = `(d.leased_until IS NULL OR d.leased_until <= now() OR d.leased_until > now() + ${longestLease})`;
+export const isFree = `(d.leased_until IS NULL OR d.leased_until <= now() OR d.leased_until > now() + ${longestLease})`;
 
 /** 0 live, 1 backfill; a claim that lapsed makes its row a suspect. */
 const priorities = { usual: [0, 1], suspects: [2] };
@@ -119,19 +120,26 @@ export async function renewDownloads(db: Queryable, claims: readonly Claim[], le
   );
 }
 
-/** No download waits longer (domain/attempts.ts); one that has met no trouble does not wait at all. */
-const longestWait = `CASE WHEN d.trouble_kind IS NULL THEN interval '1 minute'
-  WHEN d.trouble_kind IN ('unreachable', 'malformed', 'mismatch', 'refused') THEN interval '7 hours'
-  WHEN d.trouble_kind = 'missing' THEN interval '13 hours' ELSE interval '25 hours' END`;
+/** What a download may wait by its trouble and its attempts (domain/attempts.ts); one that has met no trouble does not wait at all. */
+const longestWait = `interval '1 minute' + interval '1 millisecond' * CASE
+  WHEN d.trouble_kind IS NULL THEN 0
+  WHEN d.trouble_kind = 'missing' THEN ($1::float8[])[least(greatest(d.attempts, 1), cardinality($1::float8[]))]
+  WHEN d.trouble_kind = ANY ('{unreachable,malformed,mismatch,refused}')
+    THEN ($2::float8[])[least(greatest(d.attempts, 0) + 1, cardinality($2::float8[]))]
+  ELSE 86400000 END`;
 
-/** Makes due what waits longer than anything may: its time was given by a clock that has been set back since. */
+/**
+ * Makes due what waits longer than it may, and what was due when it was claimed: its time was given by a clock that has been set back
+ * since.
+ */
 export async function bringForward(db: Queryable): Promise<void> {
   await db.query(
     `UPDATE intake.downloads SET due_at = now() WHERE ctid = ANY (ARRAY(
        SELECT d.ctid FROM intake.advertisers v CROSS JOIN unnest('{0,1,2}'::smallint[]) AS lane (priority)
        JOIN intake.downloads d ON d.advertiser_id = v.advertiser_id AND d.priority = lane.priority
-       WHERE d.due_at > now() + interval '1 minute' AND d.due_at > now() + ${longestWait}
+       WHERE d.due_at > now() + interval '1 minute' AND (d.lease_token IS NOT NULL OR d.due_at > now() + ${longestWait})
        FOR UPDATE OF d SKIP LOCKED))`,
+    [longestWaitsMs.missing, longestWaitsMs.other],
   );
 }
 

@@ -3,6 +3,7 @@ import type { Note } from '../domain/application.ts';
 import { attachmentKinds } from '../domain/application.ts';
 import type { ScreenReading } from '../domain/screen.ts';
 import type { Database, Queryable } from './database.ts';
+import { isFree } from './downloads.ts';
 import { appendEvents, type ChangedRow, toEvents } from './events.ts';
 import { reopenAttachments } from './ready.ts';
 import { replaceScreens } from './screens.ts';
@@ -76,9 +77,10 @@ export async function retryDownloads(db: Database, advertiserId: bigint, choice:
       chosen.map((row) => ({ applicationId: row.application_id, kind: row.kind })),
     );
     await tx.query(
-      `UPDATE intake.downloads d SET attempts = 0, lapses = 0, priority = 0, due_at = now(), trouble = NULL, trouble_kind = NULL
+      `UPDATE intake.downloads d SET attempts = 0, lapses = 0, priority = 0, due_at = now(), trouble = NULL, trouble_kind = NULL,
+         lease_token = NULL, leased_until = NULL
        FROM unnest($2::bigint[], $3::text[]) AS c (application_id, kind)
-       WHERE d.advertiser_id = $1 AND d.application_id = c.application_id AND d.kind = c.kind AND d.lease_token IS NULL`,
+       WHERE d.advertiser_id = $1 AND d.application_id = c.application_id AND d.kind = c.kind AND ${isFree}`,
       [advertiserId, chosen.map((row) => row.application_id), chosen.map((row) => row.kind)],
     );
     await appendEvents(tx, advertiserId, reopened);

@@ -84,31 +84,58 @@ describe('a download', () => {
     await using database = await openTestDatabase();
     await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
     await store.ensureAdvertiser('acme', 1n);
+    const claimed = '00000000-0000-4000-8000-000000000001';
     const waits = [
-      [null, '5 minutes', true],
-      ['unreachable', '6 hours', false],
-      ['unreachable', '8 hours', true],
-      ['missing', '12 hours', false],
-      ['missing', '14 hours', true],
-      ['throttled', '24 hours', false],
-      ['throttled', '26 hours', true],
+      [null, 0, null, '5 minutes', true],
+      ['unreachable', 1, null, '20 seconds', false],
+      ['unreachable', 1, null, '5 minutes', true],
+      ['unreachable', 7, null, '6 hours', false],
+      ['unreachable', 7, null, '7 hours', true],
+      ['missing', 1, null, '1 minute', false],
+      ['missing', 1, null, '5 minutes', true],
+      ['missing', 6, null, '12 hours', false],
+      ['missing', 6, null, '14 hours', true],
+      ['throttled', 1, null, '24 hours', false],
+      ['throttled', 1, null, '26 hours', true],
+      // It was due when it was claimed.
+      ['unreachable', 7, claimed, '5 hours', true],
     ] as const;
-    for (const [nth, [kind, wait]] of waits.entries()) {
+    for (const [nth, [kind, attempts, token, wait]] of waits.entries()) {
       await database.query(
         `WITH application AS (
            INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq) VALUES (1, $1, '', 0)
          ), attachment AS (
            INSERT INTO intake.attachments (advertiser_id, application_id, kind, state) VALUES (1, $1, 'resume', 'pending')
          )
-         INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority, trouble_kind, due_at)
-         VALUES (1, $1, 'resume', 0, $2, now() + $3::interval)`,
-        [nth, kind, wait],
+         INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority, trouble_kind, attempts, lease_token, leased_until, due_at)
+         VALUES (1, $1, 'resume', 0, $2, $3, $4, CASE WHEN $4::uuid IS NOT NULL THEN now() + $5::interval END, now() + $5::interval)`,
+        [nth, kind, attempts, token, wait],
       );
     }
     await store.bringForward();
     const rows = await database.query<{ due: boolean }>(
       `SELECT due_at <= now() AS due FROM intake.downloads ORDER BY application_id`,
     );
-    expect(rows.map((row) => row.due)).toEqual(waits.map(([, , due]) => due));
+    expect(rows.map((row) => row.due)).toEqual(waits.map(([, , , , due]) => due));
+  });
+
+  test('that was claimed by a clock ahead is taken up by intake retry', async () => {
+    await using database = await openTestDatabase();
+    await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
+    await store.ensureAdvertiser('acme', 1n);
+    await database.query(
+      `WITH application AS (
+         INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq) VALUES (1, 1, '', 0)
+       ), attachment AS (
+         INSERT INTO intake.attachments (advertiser_id, application_id, kind, state) VALUES (1, 1, 'resume', 'pending')
+       )
+       INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority, attempts, lease_token, leased_until, due_at)
+       VALUES (1, 1, 'resume', 0, 1, gen_random_uuid(), now() + interval '5 hours', now() + interval '5 hours')`,
+    );
+    await store.retryDownloads(1n, { state: 'waiting', applicationId: null, kind: null });
+    const rows = await database.query(
+      `SELECT due_at <= now() AS due, lease_token IS NULL AS free FROM intake.downloads`,
+    );
+    expect(rows).toEqual([{ due: true, free: true }]);
   });
 });

@@ -1,0 +1,132 @@
+// Many simulated servers that keep the three assumptions, each read for two days: was a reading called proven, or ended as success, while
+// someone was missing? Prints every such server as a line that replays it, and how often honest servers were doubted.
+//   npm run coverage:servers -- --servers 100000 --from 1000
+// Ends with 1 when anyone was lost without a word.
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import type { Kind, ListRequest } from './hidden-server.ts';
+import { judgeSeed, type Reading } from './judge.ts';
+import { kinds } from './kinds.ts';
+
+/** What one thread has to do: of `servers` numbers from `from` on every `threads`th, beginning with its own. */
+interface Share {
+  readonly servers: number;
+  readonly from: number;
+  readonly thread: number;
+  readonly threads: number;
+}
+
+interface Counts {
+  servers: number;
+  /** Hundreds apply within minutes: a sweep follows them for thousands of requests, so such a world is drawn again. */
+  crowded: number;
+  readings: number;
+  proven: number;
+  harmless: number;
+  doubt: number;
+  unproven: number;
+}
+
+const keepers = kinds.filter(({ keeps }) => keeps.filtersBeforeCap && keeps.capAboveHalf && keeps.oneCurrentList);
+const startMs = 1_790_000_000_000;
+const mostSoon = 200;
+const everything: ListRequest = { afterId: null, beforeId: null, afterDate: null, beforeDate: null };
+
+function isCrowded(kind: Kind, seed: number): boolean {
+  const world = kind.create(seed, { startMs });
+  world.list(everything, startMs + 60_000);
+  world.passMinutes(startMs + 360_000);
+  return world.presentAt(startMs + 360_000).length > Math.max(mostSoon, 2 * world.presentAt(startMs).length);
+}
+
+/** Judges a share, and reports after every server. */
+function work({ servers, from, thread, threads }: Share): void {
+  for (let nth = thread; nth < servers; nth += threads) {
+    const kind = keepers[nth % keepers.length] as Kind;
+    let seed = from + Math.floor(nth / keepers.length);
+    let crowded = 0;
+    for (; isCrowded(kind, seed) && crowded < 20; crowded++) seed += 1_000_000;
+    const { readings } = judgeSeed(kind, seed);
+    parentPort?.postMessage({ kind: kind.name, seed, crowded, readings } satisfies Report);
+  }
+}
+
+interface Report {
+  readonly kind: string;
+  readonly seed: number;
+  readonly crowded: number;
+  readonly readings: readonly Reading[];
+}
+
+async function lead(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      servers: { type: 'string', default: '1000' },
+      from: { type: 'string', default: '0' },
+      threads: { type: 'string', default: String(availableParallelism()) },
+    },
+  });
+  const [servers, from, threads] = [Number(values.servers), Number(values.from), Number(values.threads)];
+  const counts: Counts = { servers: 0, crowded: 0, readings: 0, proven: 0, harmless: 0, doubt: 0, unproven: 0 };
+  const wrong: string[] = [];
+  const startedAt = performance.now();
+  const take = (report: Report) => {
+    add(counts, report);
+    for (const line of findWrong(report)) {
+      wrong.push(line);
+      process.stdout.write(`${line}\n`);
+    }
+    if (counts.servers % 1_000 === 0) {
+      const seconds = Math.round((performance.now() - startedAt) / 1_000);
+      process.stderr.write(`${counts.servers} of ${servers} servers, ${wrong.length} wrong, ${seconds} s\n`);
+    }
+  };
+  const threadsDone = Array.from({ length: threads }, (_, thread) => {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const worker = new Worker(import.meta.filename, {
+      workerData: { servers, from, thread, threads } satisfies Share,
+    });
+    worker
+      .on('message', take)
+      .on('error', reject)
+      .on('exit', () => resolve());
+    return promise;
+  });
+  await Promise.all(threadsDone);
+  const share = (count: number) => `${count} (${((100 * count) / counts.readings).toFixed(1)} %)`;
+  process.stdout.write(
+    [
+      `${counts.servers} servers of ${keepers.length} kinds that keep the assumptions, numbers ${from} and up;`,
+      `${counts.crowded} worlds in which hundreds apply within minutes were drawn again.`,
+      `${counts.readings} first sweeps and rechecks: ${share(counts.proven)} proven, ${share(counts.harmless)} assumed and harmless,`,
+      `${share(counts.doubt)} doubted, ${share(counts.unproven)} unproven.`,
+      `Proven wrongly, or lost without a word: ${wrong.length}.`,
+      '',
+    ].join('\n'),
+  );
+  process.exitCode = wrong.length > 0 ? 1 : 0;
+}
+
+function add(counts: Counts, { crowded, readings }: Report): void {
+  counts.servers++;
+  counts.crowded += crowded;
+  for (const { name, certificate, risk } of readings) {
+    if (name === 'poll') continue;
+    counts.readings++;
+    if (certificate === 'assumed') counts[risk === 'doubt' ? 'doubt' : 'harmless']++;
+    else counts[certificate]++;
+  }
+}
+
+function findWrong({ kind, seed, readings }: Report): string[] {
+  return readings
+    .filter(({ isFalseProof, isSilentLoss }) => isFalseProof || isSilentLoss)
+    .map(
+      ({ name, certificate, lost, reason }) =>
+        `COVERAGE_KIND=${kind} COVERAGE_FROM=${seed} COVERAGE_SEEDS=1: ${name} ${certificate} (${reason}), ${lost} lost`,
+    );
+}
+
+if (isMainThread) await lead();
+else work(workerData as Share);
