@@ -30,10 +30,23 @@ export interface Verdict {
 const lagMs = 15 * 60_000;
 const startMs = 1_790_000_000_000;
 
-/** Reads the server of a seed for two days: a first sweep, polls, a night, a recheck. */
-export function judgeSeed(kind: Kind, seed: number): Verdict {
+function createWorld(kind: Kind, seed: number) {
   const random = createRandom(seed ^ 0x5eed);
   const server = kind.create(seed, { startMs, still: random.chance(0.4) });
+  return { random, server };
+}
+
+/** More than one applies every six seconds: a sweep follows them for thousands of requests. */
+export function isCrowded(kind: Kind, seed: number): boolean {
+  const { server } = createWorld(kind, seed);
+  // Things begin to happen with the first request.
+  server.list({ afterId: null, beforeId: null, afterDate: null, beforeDate: null }, startMs);
+  return server.presentAt(startMs + 360_000).length - server.presentAt(startMs).length > 60;
+}
+
+/** Reads the server of a seed for two days: a first sweep, polls, a night, a recheck. */
+export function judgeSeed(kind: Kind, seed: number): Verdict {
+  const { random, server } = createWorld(kind, seed);
   const memory = createMemory(startMs);
   const crashes = random.chance(0.2) ? 0.05 : 0;
   const lanes = random.pick([1, 1, 2, 4]);

@@ -5,8 +5,8 @@
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import type { Kind, ListRequest } from './hidden-server.ts';
-import { judgeSeed, type Reading } from './judge.ts';
+import type { Kind } from './hidden-server.ts';
+import { isCrowded, judgeSeed, type Reading } from './judge.ts';
 import { kinds } from './kinds.ts';
 
 /** What one thread has to do: of `servers` numbers from `from` on every `threads`th, beginning with its own. */
@@ -19,7 +19,7 @@ interface Share {
 
 interface Counts {
   servers: number;
-  /** Hundreds apply within minutes: a sweep follows them for thousands of requests, so such a world is drawn again. */
+  /** So many apply that a sweep follows them for thousands of requests: such a world is drawn again. */
   crowded: number;
   readings: number;
   proven: number;
@@ -29,16 +29,7 @@ interface Counts {
 }
 
 const keepers = kinds.filter(({ keeps }) => keeps.filtersBeforeCap && keeps.capAboveHalf && keeps.oneCurrentList);
-const startMs = 1_790_000_000_000;
-const mostSoon = 200;
-const everything: ListRequest = { afterId: null, beforeId: null, afterDate: null, beforeDate: null };
-
-function isCrowded(kind: Kind, seed: number): boolean {
-  const world = kind.create(seed, { startMs });
-  world.list(everything, startMs + 60_000);
-  world.passMinutes(startMs + 360_000);
-  return world.presentAt(startMs + 360_000).length > Math.max(mostSoon, 2 * world.presentAt(startMs).length);
-}
+const mostDraws = 20;
 
 /** Judges a share, and reports after every server. */
 function work({ servers, from, thread, threads }: Share): void {
@@ -46,8 +37,8 @@ function work({ servers, from, thread, threads }: Share): void {
     const kind = keepers[nth % keepers.length] as Kind;
     let seed = from + Math.floor(nth / keepers.length);
     let crowded = 0;
-    for (; isCrowded(kind, seed) && crowded < 20; crowded++) seed += 1_000_000;
-    const { readings } = judgeSeed(kind, seed);
+    for (; isCrowded(kind, seed) && crowded < mostDraws; crowded++) seed += 1_000_000;
+    const readings = crowded < mostDraws ? judgeSeed(kind, seed).readings : [];
     parentPort?.postMessage({ kind: kind.name, seed, crowded, readings } satisfies Report);
   }
 }
@@ -98,7 +89,7 @@ async function lead(): Promise<void> {
   process.stdout.write(
     [
       `${counts.servers} servers of ${keepers.length} kinds that keep the assumptions, numbers ${from} and up;`,
-      `${counts.crowded} worlds in which hundreds apply within minutes were drawn again.`,
+      `${counts.crowded} worlds in which more than one applies every six seconds were drawn again.`,
       `${counts.readings} first sweeps and rechecks: ${share(counts.proven)} proven, ${share(counts.harmless)} assumed and harmless,`,
       `${share(counts.doubt)} doubted, ${share(counts.unproven)} unproven.`,
       `Proven wrongly, or lost without a word: ${wrong.length}.`,
@@ -109,8 +100,9 @@ async function lead(): Promise<void> {
 }
 
 function add(counts: Counts, { crowded, readings }: Report): void {
-  counts.servers++;
   counts.crowded += crowded;
+  if (readings.length === 0) return;
+  counts.servers++;
   for (const { name, certificate, risk } of readings) {
     if (name === 'poll') continue;
     counts.readings++;
