@@ -2,12 +2,12 @@
 // The requests are exact: the servers are simulated (test/simulation), the reasoning is the product's own.
 import type { Done } from '../src/domain/coverage/coverage.ts';
 import type { Kind } from '../test/simulation/hidden-server.ts';
+import { isCrowded, startMs } from '../test/simulation/judge.ts';
 import { kindNamed, kinds } from '../test/simulation/kinds.ts';
 import { createMemory, knownOf, type Memory, runSweep } from '../test/simulation/simulated-reader.ts';
 
 const seeds = Number(process.argv[2] ?? 20);
 const only = process.argv[3];
-const startMs = 1_790_000_000_000;
 const hourMs = 3_600_000;
 const page = 100;
 const nights = 7;
@@ -92,9 +92,11 @@ interface Judged {
   readonly requests: number;
 }
 
-/** A first sweep and a week of nightly rechecks. */
+/** A first sweep and a week of nightly rechecks. A world in which more apply than a sweep can follow is drawn again, or stands still. */
 function judge(kind: Kind, seed: number): Judged {
-  const server = kind.create(seed, { startMs });
+  let draw = seed;
+  while (draw < 20 * seeds && isCrowded(kind.create(draw, { startMs }))) draw += seeds;
+  const server = kind.create(draw, { startMs, still: draw >= 20 * seeds });
   const memory = createMemory(startMs);
   const first = runSweep(server, memory, { seed });
   const worth = worthOf(first.done);

@@ -2,8 +2,8 @@
 // says of each. The tests, the long runs and the published tables all come from here.
 
 import type { Done } from '../../src/domain/coverage/coverage.ts';
-import { createRandom } from '../support/random.ts';
-import type { Kind } from './hidden-server.ts';
+import { createRandom, type Random } from '../support/random.ts';
+import type { HiddenServer, Kind } from './hidden-server.ts';
 import { createMemory, knownOf, type Memory, runSweep, type SweepResult } from './simulated-reader.ts';
 
 /** What became of one reading. */
@@ -28,17 +28,17 @@ export interface Verdict {
 }
 
 const lagMs = 15 * 60_000;
-const startMs = 1_790_000_000_000;
+/** When a server's first rows are a little older than now. */
+export const startMs = 1_790_000_000_000;
 
-function createWorld(kind: Kind, seed: number) {
+/** The server that a seed stands for, and what chooses how it is read. */
+export function openSeed(kind: Kind, seed: number): { random: Random; server: HiddenServer } {
   const random = createRandom(seed ^ 0x5eed);
-  const server = kind.create(seed, { startMs, still: random.chance(0.4) });
-  return { random, server };
+  return { random, server: kind.create(seed, { startMs, still: random.chance(0.4) }) };
 }
 
-/** More than one applies every six seconds: a sweep follows them for thousands of requests. */
-export function isCrowded(kind: Kind, seed: number): boolean {
-  const { server } = createWorld(kind, seed);
+/** More than one applies every six seconds: a sweep follows them for thousands of requests. Asks a server that is not used any more. */
+export function isCrowded(server: HiddenServer): boolean {
   // Things begin to happen with the first request.
   server.list({ afterId: null, beforeId: null, afterDate: null, beforeDate: null }, startMs);
   return server.presentAt(startMs + 360_000).length - server.presentAt(startMs).length > 60;
@@ -46,7 +46,7 @@ export function isCrowded(kind: Kind, seed: number): boolean {
 
 /** Reads the server of a seed for two days: a first sweep, polls, a night, a recheck. */
 export function judgeSeed(kind: Kind, seed: number): Verdict {
-  const { random, server } = createWorld(kind, seed);
+  const { random, server } = openSeed(kind, seed);
   const memory = createMemory(startMs);
   const crashes = random.chance(0.2) ? 0.05 : 0;
   const lanes = random.pick([1, 1, 2, 4]);

@@ -6,7 +6,7 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import type { Kind } from './hidden-server.ts';
-import { isCrowded, judgeSeed, type Reading } from './judge.ts';
+import { isCrowded, judgeSeed, openSeed, type Reading } from './judge.ts';
 import { kinds } from './kinds.ts';
 
 /** What one thread has to do: of `servers` numbers from `from` on every `threads`th, beginning with its own. */
@@ -37,7 +37,7 @@ function work({ servers, from, thread, threads }: Share): void {
     const kind = keepers[nth % keepers.length] as Kind;
     let seed = from + Math.floor(nth / keepers.length);
     let crowded = 0;
-    for (; isCrowded(kind, seed) && crowded < mostDraws; crowded++) seed += 1_000_000;
+    for (; isCrowded(openSeed(kind, seed).server) && crowded < mostDraws; crowded++) seed += 1_000_000;
     const readings = crowded < mostDraws ? judgeSeed(kind, seed).readings : [];
     parentPort?.postMessage({ kind: kind.name, seed, crowded, readings } satisfies Report);
   }
