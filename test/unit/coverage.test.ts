@@ -6,7 +6,7 @@ import { believed, type Known } from '../../src/domain/coverage/next-question.ts
 import type { Answer, Page, Question, Row } from '../../src/domain/coverage/question.ts';
 import { isInside } from '../../src/domain/coverage/range.ts';
 import { findMissing, type Held, toAsked } from '../../src/domain/coverage/seen.ts';
-import { findChanges, type State } from '../../src/domain/coverage/sweep-state.ts';
+import { findChanges, isSorted, type State } from '../../src/domain/coverage/sweep-state.ts';
 import { restore } from '../simulation/simulated-reader.ts';
 
 const second = 1_790_000_000n;
@@ -287,6 +287,17 @@ describe('R1: where rows of different sizes end pages at different lengths', () 
       ),
     );
     expect(lostOf(rows, swept)).toEqual([]);
+  });
+
+  test('a list is in order by ten pairs of neighbours, none of them the other way round', () => {
+    const facts = { ...begin({}).facts, chosen: { ascending: 1, descending: 1 } };
+    const pairs = [
+      { rising: 9, falling: 0 },
+      { rising: 10, falling: 0 },
+      { rising: 0, falling: 10 },
+      { rising: 30, falling: 1 },
+    ];
+    expect(pairs.map((seen) => isSorted({ ...facts, ...seen }))).toEqual([false, true, true, false]);
   });
 
   test('a row larger than all before opens again what was closed without room for it', () => {
