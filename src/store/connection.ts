@@ -47,6 +47,8 @@ export function clientOf(url: DatabaseUrl) {
       super({ ...config, ...connection });
       this.#problem = problem;
       this.#preferTls = preferTls;
+      // A server that shuts down may end a connection in the moment in which it is accepted, before a pool listens. The next query fails.
+      this.on('error', () => {});
     }
 
     override connect(): Promise<pg.Client>;

@@ -79,9 +79,8 @@ export function openDatabase(options: DatabaseOptions): Database {
   });
   // A connection that breaks while idle is not an error of anyone's: the pool drops it and the next query opens another.
   pool.on('error', ignore);
-  pool.on('connect', (client) => {
+  pool.on('connect', () => {
     wasAccepted = true;
-    client.on('error', ignore);
   });
 
   const begin = [

@@ -33,7 +33,6 @@ export async function openQueueListener({ url, onQueued }: ListenerOptions): Pro
     });
     const ended = new Promise<void>((resolve) => client.once('end', resolve));
     client.on('notification', ({ payload }) => onQueued(payload ?? ''));
-    client.on('error', () => {});
     const end = () => void client.end().catch(() => {});
     stop.signal.addEventListener('abort', end, { once: true });
     try {

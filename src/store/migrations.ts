@@ -68,7 +68,6 @@ export async function loadServer(db: Queryable): Promise<Server> {
 /** Applies what is missing. Any number of processes may call it at once: one works, the others wait and find nothing to do. */
 export async function migrate(url: DatabaseUrl, crashPoint?: PassCrashPoint): Promise<void> {
   const client = new (clientOf(url))({ application_name: 'intake migrate' });
-  client.on('error', () => {});
   await client.connect();
   try {
     await client.query('SELECT pg_advisory_lock($1)', [lockKey]);

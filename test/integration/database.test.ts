@@ -1,4 +1,6 @@
 // A transaction whose statements do not wait for each other's answers: still one, still in order, still nothing of it or all.
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect } from 'vitest';
 import { toCopy } from '../../src/store/copying.ts';
 import { openDatabase, type Transaction } from '../../src/store/database.ts';
@@ -90,5 +92,33 @@ describe('a server that compiles plans (jit), as a stock Postgres does', () => {
     expect(await db.query('SHOW jit')).toEqual([{ jit: 'on' }]);
     expect(await db.transaction((tx) => tx.query('SHOW jit'))).toEqual([{ jit: 'off' }]);
     expect(await db.query('SHOW jit')).toEqual([{ jit: 'on' }]);
+  });
+});
+
+describe('a server that shuts down', () => {
+  // What a server sends to a connection that it accepts and ends at once, in one piece.
+  const message = (type: string, ...parts: readonly (string | number)[]) => {
+    const body = Buffer.concat(
+      parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : Buffer.from([0, 0, 0, part]))),
+    );
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(body.length + 4);
+    return Buffer.concat([Buffer.from(type), length, body]);
+  };
+  const accepted = [message('R', 0), message('Z', 'I')];
+  const shuttingDown = message('E', 'SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0');
+
+  base('right after it accepted a connection fails the statement, not the process', async () => {
+    const server = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.once('data', () => socket.end(Buffer.concat([...accepted, shuttingDown])));
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const db = openDatabase({ url: `postgres://anyone@127.0.0.1:${port}/any?sslmode=disable`, role: 'test' });
+    await expect(db.query('SELECT 1')).rejects.toThrow(`The database at 127.0.0.1:${port} cannot`);
+    await db[Symbol.asyncDispose]();
+    server.close();
+    await once(server, 'close');
   });
 });
