@@ -53,14 +53,16 @@ const watchSql = `
   CREATE FUNCTION chaos.watch_event() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
   DECLARE current text; last chaos.told;
   BEGIN
+    -- Locked first: another transaction that is about to commit must be seen by the facts below, or see these.
+    INSERT INTO chaos.told VALUES (NEW.advertiser_id, NEW.application_id, pg_current_xact_id(), '') ON CONFLICT DO NOTHING;
+    SELECT * INTO last FROM chaos.told t WHERE t.advertiser_id = NEW.advertiser_id AND t.application_id = NEW.application_id FOR UPDATE;
     SELECT chaos.facts(a) INTO current FROM intake.applications a
     WHERE a.advertiser_id = NEW.advertiser_id AND a.application_id = NEW.application_id;
-    SELECT * INTO last FROM chaos.told t WHERE t.advertiser_id = NEW.advertiser_id AND t.application_id = NEW.application_id;
     IF last.facts = current AND last.xact <> pg_current_xact_id() THEN
       INSERT INTO chaos.broken VALUES (format('P26: %s of %s, which did not change', NEW.type, NEW.application_id), NEW.application_id);
     END IF;
-    INSERT INTO chaos.told VALUES (NEW.advertiser_id, NEW.application_id, pg_current_xact_id(), current)
-    ON CONFLICT (advertiser_id, application_id) DO UPDATE SET xact = excluded.xact, facts = excluded.facts;
+    UPDATE chaos.told t SET xact = pg_current_xact_id(), facts = current
+    WHERE t.advertiser_id = NEW.advertiser_id AND t.application_id = NEW.application_id;
     RETURN NULL;
   END $$;
   CREATE CONSTRAINT TRIGGER watch_event AFTER INSERT ON intake.events DEFERRABLE INITIALLY DEFERRED
@@ -129,7 +131,7 @@ const lookSql = `
     WHERE f.advertiser_id = a.advertiser_id AND f.application_id = a.application_id AND f.state = 'pending')
   UNION ALL
   -- While files come one by one nobody is told; from ready on, of everything.
-  SELECT format('P26: application %s has changed since its last event', a.application_id)
+  SELECT format('P26: application %s has changed since its last event: it is %s, and was told as %s', a.application_id, chaos.facts(a), t.facts)
   FROM intake.applications a JOIN chaos.told t USING (advertiser_id, application_id)
   WHERE a.ready_at IS NOT NULL AND t.facts <> chaos.facts(a)
   UNION ALL
