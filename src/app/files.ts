@@ -114,14 +114,18 @@ export const orphanGraceMs = 24 * 3_600_000;
 export async function verifyOnce(
   config: FilesConfig,
   request: Chosen &
-    Pick<FilesEvents, 'crashPoint'> & { readonly share: number; readonly onStep?: (summary: VerifySummary) => void },
+    Pick<FilesEvents, 'crashPoint'> & {
+      readonly share: number;
+      readonly released?: boolean;
+      readonly onStep?: (summary: VerifySummary) => void;
+    },
 ): Promise<VerifySummary> {
   await using held = await openHeld(config, 'verify', request);
-  const { share, onStep, crashPoint, signal } = request;
+  const { share, released, onStep, crashPoint, signal } = request;
   const { store, blobs, advertisers } = held;
   return await verify(
     { store, blobs, onStep, crashPoint },
-    { advertisers, share, graceMs: orphanGraceMs, parallel: config.source.concurrency, signal },
+    { advertisers, share, released, graceMs: orphanGraceMs, parallel: config.source.concurrency, signal },
   );
 }
 

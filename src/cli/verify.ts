@@ -10,6 +10,7 @@ import type { Terminal } from './terminal.ts';
 interface VerifyOptions {
   readonly sample: string;
   readonly full: boolean;
+  readonly collect: boolean;
   readonly advertiser?: string;
 }
 
@@ -20,17 +21,19 @@ export const verify = command<VerifyOptions>({
     ['intake verify', 'every row and object, and the bytes of one file in a hundred'],
     ['intake verify --sample 10', 'the bytes of one file in ten'],
     ['intake verify --full', 'the bytes of every file'],
+    ['intake verify --collect', 'and delete what nothing refers to, also where that is more than a fiftieth'],
   ],
   shape: (shaped) =>
     shaped
       .option('--sample <percent>', 'of how many files in a hundred the bytes are read', '1')
       .option('--full', 'read the bytes of every file', false)
+      .option('--collect', 'delete what nothing has referred to for a day, however much that is', false)
       .option('--advertiser <name>', 'only this one of several configured accounts')
       .addHelpText(
         'after',
         '\nEnds with 3 as long as a file is missing or damaged, and when an object is found that no row knows.',
       ),
-  async run({ env, signal, terminal }, { sample, full, advertiser }) {
+  async run({ env, signal, terminal }, { sample, full, collect, advertiser }) {
     const share = full ? 1 : toShare(sample);
     const { loadConfig } = await import('../config.ts');
     const config = loadConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
@@ -39,7 +42,7 @@ export const verify = command<VerifyOptions>({
     const { default: prettyBytes } = await import('pretty-bytes');
     const found = await showVerify(terminal, prettyBytes, (onStep) =>
       verifyOnce(config, {
-        ...{ share, advertiser, signal, onStep },
+        ...{ share, released: collect, advertiser, signal, onStep },
         crashPoint: createCrashPoint(env.INTAKE_CRASH_AT),
       }),
     );
@@ -60,7 +63,9 @@ export const verify = command<VerifyOptions>({
         ...(found.foreign > 0 ? [`${found.foreign} objects have names that are not ours and were left alone.`] : []),
         ...(found.collected > 0 ? [`${found.collected} that nothing referred to for a day were deleted.`] : []),
         ...(found.braked
-          ? [`${found.orphans} are referred to by nothing: too many to be believed, none was deleted.`]
+          ? [
+              `${found.orphans} are referred to by nothing: too many to be believed, none was deleted. An older database beside a newer bucket looks like this. Where they are to go: intake verify --collect`,
+            ]
           : []),
       ].join('\n'),
     );

@@ -167,23 +167,24 @@ export async function loadReadings(
 const neverRead: ReadingState = { unfinished: [], pollFrom: null, covered: false, learned: null };
 
 /**
- * Ids held in a range, one in every `stride`, for cutting the questions of a sweep that reads it again; how many there are; and whether
- * an earlier sweep saw pages end at different lengths.
+ * Ids held in a range, one in every `stride`, for cutting the questions of a sweep that reads it again; how many there are; and what
+ * earlier sweeps saw of pages: whether they end at different lengths, and the longest.
  */
 export async function loadHeld(
   db: Queryable,
   advertiserId: bigint,
   low: bigint,
   high: bigint | null,
-): Promise<{ held: number; positions: bigint[]; stride: number; uneven: boolean }> {
+): Promise<{ held: number; positions: bigint[]; stride: number; uneven: boolean; longest: number }> {
   const inRange = `FROM intake.applications WHERE advertiser_id = $1 AND application_id >= $2
     AND ($3::bigint IS NULL OR application_id <= $3) AND missing_since IS NULL`;
-  const [counted] = await db.query<{ n: number; uneven: boolean | null }>(
+  const [counted] = await db.query<{ n: number; capacity: Partial<KnownCapacity> | null }>(
     `SELECT count(*)::int AS n,
-       (SELECT (v.learned->'capacity'->>'uneven')::boolean FROM intake.advertisers v WHERE v.advertiser_id = $1) AS uneven ${inRange}`,
+       (SELECT v.learned->'capacity' FROM intake.advertisers v WHERE v.advertiser_id = $1) AS capacity ${inRange}`,
     [advertiserId, low, high],
   );
   const held = counted?.n ?? 0;
+  const { uneven = false, longest = 0 } = counted?.capacity ?? {};
   // A hundred thousand cut points are enough for any page size, and a few megabytes.
   const stride = Math.max(1, Math.ceil(held / 100_000));
   const rows = await db.query<{ application_id: bigint }>(
@@ -191,7 +192,7 @@ export async function loadHeld(
      WHERE nth % $4 = 0 ORDER BY application_id`,
     [advertiserId, low, high, stride],
   );
-  return { held, positions: rows.map((row) => row.application_id), stride, uneven: counted?.uneven === true };
+  return { held, positions: rows.map((row) => row.application_id), stride, uneven, longest };
 }
 
 /** When the newest application was submitted. */

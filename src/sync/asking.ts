@@ -32,7 +32,15 @@ export async function hear(source: Source, question: Question, signal: AbortSign
     return {
       kind: 'page',
       page,
-      answer: { kind: 'page', rows: toRows(page), bytes, weakEmpty, cached, echo: toEcho(filters, page.echo) },
+      answer: {
+        kind: 'page',
+        rows: toRows(page),
+        unreadable: page.rejects.length,
+        bytes,
+        weakEmpty,
+        cached,
+        echo: toEcho(filters, page.echo),
+      },
     };
   } catch (error) {
     if (isOneIdFilter(question) || !isRefusal(error, question)) throw error;

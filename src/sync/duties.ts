@@ -78,7 +78,7 @@ export async function readAgain(deps: SweepDeps, duty: Duty, plan: Plan): Promis
   const byIds = await sweep(deps, {
     ...duty,
     purpose: 'recheck',
-    plan: { ...plan, rigor: 'proof', heldBefore: known?.held ?? 0 },
+    plan: { ...plan, rigor: 'proof', heldBefore: known?.held ?? 0, longestBefore: known?.longest ?? 0 },
     known,
     parallel: 2,
   });

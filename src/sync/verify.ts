@@ -22,6 +22,8 @@ export interface VerifyRequest {
   readonly share: number;
   /** How long bytes that nothing refers to are kept. */
   readonly graceMs: number;
+  /** A person said so: however many orphans there are, they are deleted. */
+  readonly released?: boolean | undefined;
   /** Objects asked for at once; 8 where nobody says. */
   readonly parallel?: number;
   readonly signal: AbortSignal;
@@ -170,14 +172,14 @@ const orphanShare = 0.02;
 
 async function collect(
   { store, blobs, crashPoint }: VerifyDeps,
-  { graceMs, signal }: VerifyRequest,
+  { graceMs, released = false, signal }: VerifyRequest,
   advertiserId: bigint,
   counts: Counts,
 ): Promise<void> {
   const marked = await store.markOrphans(advertiserId, Math.min(restMs, graceMs));
   crashPoint?.('orphansMarked');
   counts.orphans += marked.orphans;
-  if (marked.orphans > Math.max(fewOrphans, orphanShare * marked.blobs)) {
+  if (!released && marked.orphans > Math.max(fewOrphans, orphanShare * marked.blobs)) {
     counts.braked = true;
     return;
   }
@@ -196,7 +198,7 @@ async function collectResumes(
   request: VerifyRequest,
   counts: Counts,
 ): Promise<void> {
-  const { graceMs, signal } = request;
+  const { graceMs, released = false, signal } = request;
   const oldest = Date.now() - graceMs;
   const unclaimed: string[] = [];
   let listed = 0;
@@ -216,7 +218,7 @@ async function collectResumes(
   }
   if (some.length > 0) await look();
   counts.orphans += unclaimed.length;
-  if (unclaimed.length > Math.max(fewOrphans, orphanShare * listed)) {
+  if (!released && unclaimed.length > Math.max(fewOrphans, orphanShare * listed)) {
     counts.braked = true;
     return;
   }

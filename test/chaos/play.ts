@@ -190,11 +190,10 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
   });
 
   const runCommand: Stage['runCommand'] = async (args, point) => {
-    const rotations = () => counts['passwords rotated'] ?? 0;
-    const rotated = rotations();
+    const rotated = counts['passwords rotated'];
     let ended = await fleet.run(args, point);
     // It read the password a moment before that was changed: whoever started it does so again.
-    if (ended.code === exitCodes.usage && rotations() > rotated) ended = await fleet.run(args, point);
+    if (ended.code === exitCodes.usage && counts['passwords rotated'] !== rotated) ended = await fleet.run(args, point);
     count('commands');
     if (!ended.fired && !fineCodes.includes(ended.code))
       broken.push(`P12: intake ${args.join(' ')} ended with code ${ended.code}`);

@@ -252,7 +252,7 @@ describe('verify', () => {
     expect(await intake.keys()).toHaveLength(4);
   });
 
-  test('deletes nothing when there are too many orphans to be believed', async () => {
+  test('deletes nothing when there are too many orphans to be believed, unless a person says so', async () => {
     await using intake = await openThree();
     await database.query(
       `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, intended_at, orphaned_at)
@@ -261,6 +261,7 @@ describe('verify', () => {
       [intake.board.advertiserId],
     );
     expect(await check(intake)).toMatchObject({ orphans: 30, collected: 0, braked: true });
+    expect(await check(intake, { released: true })).toMatchObject({ orphans: 30, collected: 30, braked: false });
   });
 
   test('finds condemned bytes that came back, and deletes them', async () => {

@@ -20,10 +20,12 @@ export interface Memory {
   readonly absentSince: Map<bigint, number>;
   /** A sweep saw pages end at different lengths. */
   uneven: boolean;
+  /** Rows of the longest page of all sweeps. */
+  longest: number;
 }
 
 export function createMemory(startMs: number): Memory {
-  return { now: startMs, held: new Map(), gone: new Set(), absentSince: new Map(), uneven: false };
+  return { now: startMs, held: new Map(), gone: new Set(), absentSince: new Map(), uneven: false, longest: 0 };
 }
 
 export interface SweepOptions {
@@ -62,6 +64,7 @@ export function runSweep(server: HiddenServer, memory: Memory, options: SweepOpt
   const startedAt = memory.now;
   const plan: Plan = {
     heldBefore: memory.held.size,
+    longestBefore: memory.longest,
     recentFrom: BigInt(Math.floor(startedAt / 1_000)) - 900n,
     seed: options.seed ?? 1,
     ...options.plan,
@@ -77,6 +80,7 @@ export function runSweep(server: HiddenServer, memory: Memory, options: SweepOpt
       const lost = present.filter((id) => isIn(plan, id) && !memory.held.has(id));
       if (next.certificate !== 'unproven') markAbsent(memory, next);
       if (plan.rigor !== 'poll') memory.uneven ||= next.capacity.uneven;
+      if (plan.rigor !== 'poll') memory.longest = next.capacity.longest;
       return { done: next, requests, lost, state };
     }
     if (next !== null) {
@@ -136,7 +140,17 @@ function toAnswer(reply: ListReply, byteBudget = Number.POSITIVE_INFINITY): Answ
   }
   const { bytes, echo } = reply;
   const weakEmpty = reply.status !== 200;
-  return { kind: 'page', rows, bytes, echo, weakEmpty, cached: (reply.age ?? 0) > 0, unheld: [], missing: [] };
+  return {
+    kind: 'page',
+    rows,
+    unreadable: 0,
+    bytes,
+    echo,
+    weakEmpty,
+    cached: (reply.age ?? 0) > 0,
+    unheld: [],
+    missing: [],
+  };
 }
 
 /** Stores the page, and tells what was known before it. */

@@ -19,7 +19,7 @@ const idsOf = (rows: readonly Row[]) => rows.map(({ id }) => id);
 
 function aPage(rows: readonly Row[], more: Partial<Page> = {}): Page {
   const bytes = 400 + rows.reduce((sum, row) => sum + row.bytes, 0);
-  const shared = { echo: 'matches', weakEmpty: false, cached: false, unheld: [], missing: [] } as const;
+  const shared = { echo: 'matches', weakEmpty: false, cached: false, unheld: [], missing: [], unreadable: 0 } as const;
   return { kind: 'page', rows, bytes, ...shared, ...more };
 }
 
@@ -186,7 +186,7 @@ describe('R1: a range is closed by an empty answer or by one well below the smal
 
   test('where pages end at different lengths, the margin in bytes covers the largest row seen', () => {
     const capacity = { rows: 100, bytes: 100_000, cutRows: null };
-    const isShort = (bytes: number, largestRow: number) => isShortByBytes(capacity, bytes, largestRow, false);
+    const isShort = (bytes: number, largestRow: number) => isShortByBytes(capacity, bytes, largestRow, 'sorted');
     expect([isShort(45_000, 4_000), isShort(45_000, 6_000), isShort(24_000, 90_000)]).toEqual([true, false, true]);
   });
 
@@ -308,6 +308,87 @@ describe('R1: where rows of different sizes end pages at different lengths', () 
     expect(isClosedAt(closed, from as bigint)).toBe(true);
     const { from: next } = ask(closed) as Question;
     expect(isClosedAt(answerNext(closed, [aRow(next as bigint, { bytes: 30_000 })]), from as bigint)).toBe(false);
+  });
+});
+
+describe('R1: pages cut off by their bytes, without order', () => {
+  const sized = (count: number, largest: number) =>
+    rowsUpTo(count).map((row, nth) => ({ ...row, bytes: 600 + ((nth * 37) % 400) + (nth === 77 ? largest : 0) }));
+  const byHash =
+    (limit: number): Rule =>
+    (matching, ...asked) =>
+      cutByBytes(limit)(
+        matching.toSorted((a, b) => hashOf(a) - hashOf(b)),
+        ...asked,
+      );
+
+  test('while no row is large, less than a quarter of a page closes: about eleven requests a page', () => {
+    const rows = sized(1_500, 0);
+    const swept = sweep(rows, byHash(40_000));
+    expect(lostOf(rows, swept)).toEqual([]);
+    expect(swept.done.certificate).toBe('proven');
+    expect(swept.done.requests).toBeLessThan(30 * 12);
+  });
+
+  test('a large row that is seen opens everything again: only empty answers close', () => {
+    const rows = sized(200, 9_000);
+    const swept = sweep(rows, byHash(40_000));
+    expect(lostOf(rows, swept)).toEqual([]);
+    expect(swept.done.requests).toBeGreaterThan(300);
+  });
+});
+
+describe('R1: elements whose id cannot be read', () => {
+  /** Every row from here on is one. */
+  const unreadable =
+    (from: bigint): Rule =>
+    (matching) => {
+      const page = matching.slice(0, 50);
+      const rows = page.filter(({ id }) => id < from);
+      return aPage(rows, { unreadable: page.length - rows.length });
+    };
+
+  test('take up places of the page: one that they fill is not empty, and not short', () => {
+    const rows = rowsUpTo(200);
+    const behind: Rule = (matching) => {
+      const page = matching.slice(0, 50);
+      const readable = page.filter(({ id }) => id < 400n || id > 1_400n);
+      return aPage(readable, { unreadable: page.length - readable.length });
+    };
+    const readable = rows.filter(({ id }) => id < 400n || id > 1_400n);
+    const swept = sweep(rows, behind);
+    expect(lostOf(readable, swept).length === 0 || isNoticed(swept)).toBe(true);
+  });
+
+  test('a few of them hide nobody', () => {
+    expect(sweep(rowsUpTo(100), unreadable(981n)).done.certificate).toBe('proven');
+    expect(sweep(rowsUpTo(5), unreadable(50n)).done).toMatchObject({ certificate: 'assumed', risk: 'harmless' });
+  });
+});
+
+describe('R4: a row that had no room on a page', () => {
+  test.each([
+    ['rising', (rows: readonly Row[]) => rows],
+    ['falling', (rows: readonly Row[]) => rows.toReversed()],
+  ] as const)('is no contradiction in a list in order, however large it is: a list %s', (_, order) => {
+    for (const [nth, size] of [
+      [65, 38_000],
+      [110, 38_000],
+      [65, 52_000],
+      [110, 52_000],
+    ] as const) {
+      const rows = rowsUpTo(187).map((row, at) => (at === nth ? { ...row, bytes: size } : row));
+      // A row that is larger than a page is shown alone.
+      const rule: Rule = (matching, ...asked) => {
+        const shown = cutByBytes(40_000)(order(matching), ...asked) as readonly Row[];
+        return shown.length > 0 ? shown.slice(0, 100) : order(matching).slice(0, 1);
+      };
+      const first = sweep(rows, rule);
+      expect(lostOf(rows, first)).toEqual([]);
+      expect(first.done.certificate).toBe('proven');
+      const known = { held: idsOf(rows), known: knownOf(idsOf(rows)) };
+      expect(sweep(rows, rule, known).done.certificate).toBe('proven');
+    }
   });
 });
 
@@ -494,16 +575,16 @@ describe('R4: an answer that lacks a known id closes nothing', () => {
     expect(isNoticed(swept)).toBe(true);
   });
 
-  test('an id that this sweep has shown and that does not come back is a doubt, and not absent', () => {
-    const rows = rowsUpTo(120);
-    const { done } = sweep(rows, (matching, _, nth) =>
-      matching.filter(({ id }) => id !== 200n || nth === 0).slice(0, 50),
-    );
-    expect(done).toMatchObject({
-      certificate: 'assumed',
-      reason: 'the source shows applications by one question that it hides from another',
-      absent: [],
-    });
+  test('two ids that this sweep has shown and that do not come back were deleted meanwhile; more are a doubt', () => {
+    const vanish = (...ids: readonly bigint[]) =>
+      sweep(rowsUpTo(120), (matching, _, nth) =>
+        matching.filter(({ id }) => !ids.includes(id) || nth === 0).slice(0, 50),
+      ).done;
+    const deleted = 'an application was deleted at the source while the list was read';
+    const hidden = 'the source shows applications by one question that it hides from another';
+    const nobody = { certificate: 'assumed', absent: [] };
+    expect(vanish(200n, 300n)).toMatchObject({ ...nobody, risk: 'harmless', reason: deleted });
+    expect(vanish(200n, 300n, 400n)).toMatchObject({ ...nobody, risk: 'doubt', reason: hidden });
   });
 
   test('an application that is too large to be read alone is not absent', () => {
@@ -1098,10 +1179,7 @@ describe('R11: what proven rests on', () => {
         const page = hashed(50)(toMatching(rows, { ...question, [late]: null }), question, nth) as readonly Row[];
         return toMatching(page, question);
       });
-      expect(done).toMatchObject({
-        risk: 'doubt',
-        reason: 'the filters were not seen to act before the page is cut off',
-      });
+      expect(done.risk).toBe('doubt');
     },
   );
 
@@ -1129,16 +1207,18 @@ describe('R11: what proven rests on', () => {
     const rows = rowsUpTo(300);
     const known = { held: idsOf(rows), known: knownOf(idsOf(rows)) };
     expect(sweep(rows, capped(20), known).done.certificate).toBe('proven');
-    // The newest page in rising order, and the oldest in falling order: the other filter is the one that shows more.
+    // The newest page in rising order, and the oldest in falling order: which rows are chosen counts, not how they are shown.
     for (const rule of [
       ((matching) => matching.slice(-20)) satisfies Rule,
       ((matching) => matching.slice(0, 20).toReversed()) satisfies Rule,
     ]) {
-      expect(sweep(rows, rule).done).toMatchObject({
-        risk: 'doubt',
-        reason: 'the filters were not seen to act before the page is cut off',
-      });
+      expect(sweep(rows, rule).done.certificate).toBe('proven');
     }
+  });
+
+  test('in a list without order one more than the wider answer showed is enough to have seen a filter reach', () => {
+    const { done } = sweep(rowsUpTo(21), hashed(20));
+    expect(done.reason).not.toBe('the filters were not seen to act before the page is cut off');
   });
 
   test.each([
@@ -1184,21 +1264,27 @@ describe('R11: what proven rests on', () => {
     // The newest fifty show, whatever is asked: five have arrived, the five oldest have dropped out.
     const rows = rowsUpTo(55);
     const shown = rows.slice(-50);
-    const swept = sweep(shown, falling(50), { held: idsOf(rows.slice(0, 50)) });
-    expect(swept.done).toMatchObject({ certificate: 'unproven', absent: [] });
+    const swept = (longestBefore: number) =>
+      sweep(shown, falling(50), { held: idsOf(rows.slice(0, 50)), plan: { longestBefore } }).done;
+    expect(swept(50).risk).toBe('doubt');
+    // A page that was longer once is not full now; one that was shorter was not full then.
+    expect([swept(51).certificate, swept(49).certificate]).toEqual(['proven', 'proven']);
   });
 
   const distance = ({ id }: Row) => Number(id > 200n ? id - 200n : 201n - id);
   const fromTheMiddle: Rule = (matching) => matching.toSorted((a, b) => distance(a) - distance(b)).slice(0, 50);
 
   test.each([
-    ['beyond the last of a list that rises', capped(50), 405n, 'unproven'],
+    ['beyond the last of a list that rises', capped(50), 405n, 'assumed'],
     ['inside a list that rises', capped(50), 205n, 'proven'],
     ['inside a list that falls', falling(50), 205n, 'proven'],
-    ['inside a list without order', fromTheMiddle, 205n, 'unproven'],
+    ['inside a list without order', fromTheMiddle, 205n, 'assumed'],
   ] as const)('a held id that is gone, on a single page, %s', (_, rule, gone, certificate) => {
-    const { done } = sweep(rowsUpTo(40), rule, { held: [...idsOf(rowsUpTo(40)), gone] });
-    expect(done).toMatchObject({ certificate, absent: certificate === 'proven' ? [gone] : [] });
+    const held = [...idsOf(rowsUpTo(40)), gone];
+    expect(sweep(rowsUpTo(40), rule, { held, plan: { longestBefore: 40 } }).done).toMatchObject({
+      certificate,
+      absent: [gone],
+    });
   });
 
   test('a held id beyond the last one is gone where the filters were seen to reach beyond a page', () => {
@@ -1207,7 +1293,8 @@ describe('R11: what proven rests on', () => {
   });
 
   test('an account that shows nobody any more is not believed', () => {
-    expect(sweep([], capped(50), { held: [10n, 20n] }).done).toMatchObject({ certificate: 'unproven', absent: [] });
+    const { done } = sweep([], capped(50), { held: [10n, 20n] });
+    expect(done).toMatchObject({ certificate: 'assumed', risk: 'doubt', absent: [10n, 20n] });
   });
 });
 
@@ -1433,7 +1520,7 @@ describe('the same reasoning over other ranges', () => {
         matching.toSorted((a, b) => a.bytes - b.bytes || hashOf(a) - hashOf(b)),
         ...asked,
       );
-    const capacity = { count: 40, bytes: 40_400, order: 'mixed', ...seen } as const;
+    const capacity = { count: 40, bytes: 40_400, order: 'mixed', longest: 40, ...seen } as const;
     expect(lostOf(rows, sweep(rows, ends, { plan: { rigor: 'poll', from: 3_001n, capacity } }))).toEqual([]);
   });
 
@@ -1442,6 +1529,37 @@ describe('the same reasoning over other ranges', () => {
     const rows = [...rowsUpTo(305), aRow(3_055n, { bytes: 39_500 }), aRow(3_060n)];
     const swept = sweep(rows, cutByBytes(40_000), { plan: { rigor: 'poll', from: 3_001n, capacity } });
     expect(lostOf(rows.slice(300), swept)).toEqual([]);
+  });
+
+  test.each([
+    ['rising', (rows: readonly Row[]) => rows],
+    ['falling', (rows: readonly Row[]) => rows.toReversed()],
+    ['without order', (rows: readonly Row[]) => rows.toSorted((a, b) => hashOf(a) - hashOf(b))],
+  ] as const)(
+    'a poll loses nobody when pages became a fifth of what they were since the sweep: a list %s',
+    (_, order) => {
+      const old = rowsUpTo(300);
+      const { capacity } = sweep(old, (matching) => order(matching).slice(0, 100)).done;
+      for (const [arrived, page] of [
+        [60, 30],
+        [60, 20],
+        [30, 10],
+      ] as const) {
+        const rows = rowsUpTo(300 + arrived);
+        const plan = { rigor: 'poll', from: 3_001n, capacity } as const;
+        const swept = sweep(rows, (matching) => order(matching).slice(0, page), { plan });
+        expect(lostOf(rows.slice(300), swept)).toEqual([]);
+      }
+    },
+  );
+
+  test('a poll that brings something asks once more in a list in order, and both halves in any other', () => {
+    const rows = rowsUpTo(304);
+    const requests = (rule: Rule) => {
+      const { capacity } = sweep(rows.slice(0, 300), rule).done;
+      return sweep(rows, rule, { plan: { rigor: 'poll', from: 3_001n, capacity } }).done.requests;
+    };
+    expect([requests(capped(100)), requests(falling(100)), requests(hashed(100))]).toEqual([2, 2, 3]);
   });
 
   test('a recheck is cut at the ids that are held: each question expects less than half a page', () => {

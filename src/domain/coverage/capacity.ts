@@ -31,23 +31,33 @@ export function isShortByRows(capacity: Capacity, rows: number): boolean {
 const evenShare = 0.6;
 
 /**
+ * What speaks for a short answer being whole. even: pages end at one number of rows, and no row is large. sorted: a list in the order of
+ * ids leaves nothing out before its last row, and what follows is asked. small: pages end at different lengths, but no row is large.
+ * none: a row that is too large for the rest of a page may hide anywhere, so only an empty answer is whole.
+ */
+export type Vouch = 'even' | 'sorted' | 'small' | 'none';
+
+/** A row is large from this share of a page on. */
+export const largeShare = 1 / 8;
+
+/**
  * True when no byte cap can have cut the answer. Where pages end at different lengths, a byte cap may be what ends them: then the row that
  * was left out may be as large as the largest that was seen, or larger, and a quarter of the largest body is room enough for either.
  */
-export function isShortByBytes(capacity: Capacity, bytes: number, largestRow: number, isEven: boolean): boolean {
-  if (isEven) return bytes < capacity.bytes * evenShare;
-  return (bytes + largestRow) * 2 < capacity.bytes || bytes * 4 < capacity.bytes;
+export function isShortByBytes(capacity: Capacity, bytes: number, largestRow: number, vouch: Vouch): boolean {
+  if (vouch === 'even') return bytes < capacity.bytes * evenShare;
+  if (vouch === 'sorted' && (bytes + largestRow) * 2 < capacity.bytes) return true;
+  return bytes * 4 < capacity.bytes;
 }
 
 /** How many rows, and how many bytes of rows, a piece may be expected to hold so that its own answer will be short. */
-export function pieceSize(capacity: Capacity, largestRow: number, isEven: boolean): { rows: number; bytes: number } {
+export function pieceSize(capacity: Capacity, largestRow: number, vouch: Vouch): { rows: number; bytes: number } {
   const limit = rowLimit(capacity);
   if (capacity.rows === 0) return { rows: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
-  if (limit < smallPage) return { rows: 0, bytes: 0 };
+  if (limit < smallPage || vouch === 'none') return { rows: 0, bytes: 0 };
   // With room for a larger row than was seen so far: a piece that is reopened costs more than a smaller piece.
-  const bytes = isEven
-    ? capacity.bytes * evenShare
-    : Math.max(capacity.bytes / 2 - 1.25 * largestRow, capacity.bytes / 4);
+  const sorted = Math.max(capacity.bytes / 2 - 1.25 * largestRow, capacity.bytes / 4);
+  const bytes = vouch === 'even' ? capacity.bytes * evenShare : vouch === 'sorted' ? sorted : capacity.bytes / 4;
   return { rows: Math.ceil(limit / 2) - 1, bytes: bytes * 0.98 };
 }
 

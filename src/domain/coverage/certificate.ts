@@ -30,7 +30,7 @@ export interface Certificate {
 /** What `proven` rests on and no question can test for certain. */
 export const assumptions: readonly string[] = [
   'The source applies both id filters before it cuts a page off.',
-  'What fits into a page, by count or by bytes, does not shrink below half within one sweep.',
+  'What fits into a page, by count or by bytes, does not shrink below half within one sweep; no application fills a quarter of it.',
   'Every answer comes from one current list: no cache, no stale replica, no default window, no grouping by person.',
 ];
 
@@ -65,6 +65,7 @@ function pollCapacity(facts: Facts): KnownCapacity {
     largestRow,
     order: isSorted(facts) ? directionOf(facts) : 'mixed',
     uneven,
+    longest: Math.max(facts.longest, facts.longestBefore),
   };
 }
 
@@ -103,11 +104,6 @@ function findFaults(state: State): string[] {
   }
   // It comes first: past this brake no missing id is asked alone, so other faults follow from it.
   if (hasTooManyAbsent(facts)) faults.unshift('too many stored applications are gone at once');
-  if (facts.walk === null && facts.rigor === 'proof' && hasEdgeAbsence(facts)) {
-    faults.push(
-      'applications beyond the outermost page are gone, and a filter that acts after the cap would look the same',
-    );
-  }
   return faults;
 }
 
@@ -127,6 +123,11 @@ function findReservations(facts: Facts): Reservation[] {
   if (facts.walk !== null || facts.axis === 'date' || facts.rigor === 'poll') return found;
   if (facts.cut && facts.found >= smallPage && !hasReach(facts)) {
     add('doubt', 'the filters were not seen to act before the page is cut off');
+  }
+  if (hasEdgeAbsence(facts)) {
+    const reason =
+      'applications beyond the outermost page are gone, and a filter that acts after the cap would look the same';
+    add('doubt', reason);
   }
   if (facts.from <= 1n && facts.to === null && facts.lowest === null) {
     add('harmless', 'the source shows no application at all');
@@ -161,19 +162,28 @@ function hasReach(facts: Facts): boolean {
   return facts.reachAfter && facts.reachBefore;
 }
 
-/** The order in which rows are chosen: as pages show it, or, where they are too short to tell, as parts of answers do. */
+/**
+ * The order in which rows are chosen. Parts of answers tell it where they speak against one direction and for the other; otherwise pages
+ * do, or parts alone where pages are too short to tell.
+ */
 function orderOf(facts: Facts): Direction {
-  if (facts.rising + facts.falling >= fewestPairs) return directionOf(facts);
   const { ascending, descending } = facts.chosen;
+  if (ascending === null && descending !== null) return 'descending';
+  if (descending === null && ascending !== null) return 'ascending';
+  if (facts.rising + facts.falling >= fewestPairs) return directionOf(facts);
   if ((ascending ?? 0) >= fewestPairs) return 'ascending';
   return (descending ?? 0) >= fewestPairs ? 'descending' : 'mixed';
 }
 
-/** Held ids at the far end are gone, and nothing shows that the filter there reaches beyond a page. */
+/**
+ * Held ids at the far end are gone, nothing shows that the filter there reaches beyond a page, and the page is just as long as the longest
+ * that was ever seen: a page that is shorter is not full, and a longer one says that the earlier one was not.
+ */
 function hasEdgeAbsence(facts: Facts): boolean {
   const { lowest, highest, absent } = facts;
-  if (absent.length === 0 || (facts.cut && hasReach(facts))) return false;
+  if (absent.length === 0 || hasReach(facts)) return false;
   if (lowest === null || highest === null) return true;
+  if (facts.longest !== facts.longestBefore) return false;
   const direction = directionOf(facts);
   const isFar = (id: bigint) =>
     direction === 'ascending' ? id > highest : direction === 'descending' ? id < lowest : true;

@@ -20,11 +20,12 @@
 //   R12 An answer that comes from a cache is a doubt.
 
 import { type Certificate, conclude, hasTooManyAbsent, isOverBudget } from './certificate.ts';
-import { aloneQuestion, type Known, nextRangeQuestion } from './next-question.ts';
-import { type Answer, type Axis, isSameQuestion, type Page, type Question } from './question.ts';
+import { aloneQuestion, believed, type Known, nextRangeQuestion } from './next-question.ts';
+import { type Answer, type Axis, isSameQuestion, lengthOf, type Page, type Question } from './question.ts';
 import { isInside, openRange, type Range } from './range.ts';
 import {
   addSuspects,
+  isBehind,
   isShort,
   learnConfirmation,
   learnRange,
@@ -38,6 +39,7 @@ import {
   addReservation,
   createFacts,
   type Draft,
+  isSorted,
   type KnownCapacity,
   noteRows,
   type State,
@@ -58,6 +60,8 @@ export interface Plan {
   readonly requestLimit?: number;
   /** Applications held in the range before the sweep. */
   readonly heldBefore?: number;
+  /** Rows of the longest page that earlier sweeps have seen. */
+  readonly longestBefore?: number;
   /** For a poll: the page size that an earlier sweep has seen. */
   readonly capacity?: KnownCapacity;
   /** Applications submitted from this second on may arrive while the sweep is under way. */
@@ -83,6 +87,7 @@ export function begin(plan: Plan): State {
       rigor: plan.rigor ?? 'proof',
       requestLimit: plan.requestLimit ?? null,
       heldBefore: plan.heldBefore ?? 0,
+      longestBefore: plan.longestBefore ?? 0,
       recentFrom: plan.recentFrom ?? null,
       seed: plan.seed ?? 1,
     },
@@ -94,9 +99,9 @@ export function begin(plan: Plan): State {
 
 /** A sweep taken up again after long: what is closed stays closed, what was learned of the source is learned anew. */
 export function renew({ facts, ranges }: State): State {
-  const { inclusive, after, both, largestRow, borrowed, chosen, cutAt, uneven, shift } = createFacts(facts, null);
+  const { inclusive, after, both, largestRow, chosen, cutAt, uneven, shift } = createFacts(facts, null);
   return {
-    facts: { ...facts, inclusive, after, both, largestRow, borrowed, chosen, cutAt, uneven, shift },
+    facts: { ...facts, inclusive, after, both, largestRow, chosen, cutAt, uneven, shift },
     // Counts of then say nothing of the pages of now.
     ranges: ranges.map((range) => ({ ...range, answer: null, origin: null, empty: null })),
   };
@@ -126,7 +131,7 @@ export function learn(state: State, question: Question, answer: Answer): State {
   if (facts.walk !== null && question.purpose !== 'walk') return draft;
   if (answer.kind !== 'refused') noteRows(facts, answer.rows);
   if (answer.kind === 'page') notePage(facts, answer);
-  if (facts.largestRow > state.facts.largestRow) reopen(draft);
+  if (facts.largestRow > state.facts.largestRow || isSorted(state.facts) !== isSorted(facts)) reopen(draft);
   if (question.purpose === 'walk') learnWalkAnswer(facts, answer);
   else if (question.purpose === 'range') learnRange(draft, question, answer);
   else if (question.purpose === 'confirm') learnConfirmation(draft, question, answer);
@@ -142,7 +147,7 @@ function notePage(facts: Draft['facts'], page: Page): void {
     addReservation(facts, 'harmless', 'the source does not repeat the filters that were sent');
   }
   if (page.cached) addReservation(facts, 'doubt', 'answers came from a cache, although none was asked for');
-  facts.longest = Math.max(facts.longest, page.rows.length);
+  facts.longest = Math.max(facts.longest, lengthOf(page));
 }
 
 /** A known id that a short answer lacked was asked alone. */
@@ -154,22 +159,36 @@ function learnAlone(draft: Draft, question: Question, answer: Answer): void {
   facts.suspects = facts.suspects.filter((other) => other !== suspect);
   const isBack = answer.kind !== 'page' || answer.rows.some((row) => row.id === id);
   if (isBack) {
-    contradict(draft, suspect);
+    contradict(draft, suspect, answer);
     return;
   }
   if (suspect.old) facts.absent = [...facts.absent, id];
-  else {
-    facts.vanished = [...facts.vanished, id];
-    addReservation(facts, 'doubt', 'the source shows applications by one question that it hides from another');
-  }
+  else noteVanished(facts, id);
   // The brake: past it nothing is marked, so the rest need not be asked.
   if (hasTooManyAbsent(facts)) facts.suspects = [];
 }
 
+/** Applications that may be deleted while a sweep reads them: more, and the source is not believed. */
+const mostVanished = 2;
+
+function noteVanished(facts: Draft['facts'], id: bigint): void {
+  facts.vanished = [...facts.vanished, id];
+  if (facts.vanished.length <= mostVanished)
+    addReservation(facts, 'harmless', 'an application was deleted at the source while the list was read');
+  else addReservation(facts, 'doubt', 'the source shows applications by one question that it hides from another');
+}
+
 /** The id is there, so the answer that lacked it was cut off or false. Other ids that it lacked need not be asked. */
-function contradict(draft: Draft, suspect: Suspect): void {
+function contradict(draft: Draft, suspect: Suspect, answer: Answer): void {
   const { facts } = draft;
-  addReservation(facts, 'doubt', 'the source left out applications that it shows when asked again');
+  const size = answer.kind === 'page' ? answer.bytes : 0;
+  if (suspect.bytes + size > believed(facts, suspect.shape).bytes) {
+    // It had no room on that page: bytes end pages here, not only rows.
+    facts.uneven = true;
+    reopen(draft);
+  } else {
+    addReservation(facts, 'doubt', 'the source left out applications that it shows when asked again');
+  }
   const home = draft.ranges.find((range) => isInside(range, suspect.id));
   if (home !== undefined) facts.suspects = facts.suspects.filter(({ id }) => !isInside(home, id));
   lower(draft, suspect);
@@ -180,7 +199,8 @@ function learnWitness(draft: Draft, question: Question, answer: Answer): void {
   facts.witnesses = facts.witnesses?.filter((other) => !isSameQuestion(other, question)) ?? null;
   if (answer.kind !== 'page') return;
   if (question.axis === 'id' && question.since === null) {
-    if (isShort(facts, question, answer)) addSuspects(facts, question, answer);
+    const isWhole = isShort(facts, question, answer) && !isBehind(facts, question, answer);
+    if (isWhole) addSuspects(facts, question, answer);
     else noteCut(draft, question, answer);
   }
   const unheld = new Set(answer.unheld);

@@ -1,6 +1,6 @@
 // Which open range is asked next, and how a question for it is put. Decides nothing about answers.
 
-import { pieceSize } from './capacity.ts';
+import { largeShare, pieceSize, type Vouch } from './capacity.ts';
 import { directionOf } from './order.ts';
 import type { Question, Shape } from './question.ts';
 import { contains, isInside, largestId, type Range } from './range.ts';
@@ -65,7 +65,7 @@ function partQuestion(
   const direction = directionOf(facts);
   const reach = direction !== 'mixed' || (facts.reachAfter && facts.reachBefore);
   // Where single rows take up much of a page, parts cut by the mean come out too large: an answer tells the sizes, as in a first sweep.
-  const isUneven = known?.uneven === true && facts.largestRow * 8 >= facts.both.bytes;
+  const isUneven = known?.uneven === true && facts.largestRow >= facts.both.bytes * largeShare;
   if (known === undefined || size.rows === 0 || facts.both.rows === 0 || !reach || isUneven) return whole;
   const step = Math.max(1, Math.floor(rows / known.stride));
   const ahead = indexOf(known.positions, from) + step;
@@ -91,16 +91,16 @@ function indexOf(positions: readonly bigint[], from: bigint): number {
 export function sizeOfPieces(facts: Facts, shape: 'after' | 'both'): { rows: number; bytes: number } {
   const { after, before } = facts.inclusive[shape];
   const capacity = believed(facts, shape);
-  const even = isEven(facts, capacity);
-  const { rows, bytes } = pieceSize(capacity, facts.largestRow, even);
-  // Where neither the order nor even pages vouch for what was left out, only empty answers close.
-  if (capacity.rows > 0 && !even && !isSorted(facts)) return { rows: 0, bytes: 0 };
+  const { rows, bytes } = pieceSize(capacity, facts.largestRow, vouchOf(facts, capacity));
   return { rows: rows === 0 ? 0 : Math.max(1, rows - Number(after) - Number(before)), bytes };
 }
 
-/** Pages end at one length, and no row is large: their number of rows is what ends them. */
-export function isEven(facts: Facts, capacity: Facts['after']): boolean {
-  return !facts.uneven && facts.largestRow * 8 < capacity.bytes;
+/** What speaks for a short answer of this source being whole. */
+export function vouchOf(facts: Facts, capacity: Facts['after']): Vouch {
+  const hasLargeRows = facts.largestRow >= capacity.bytes * largeShare;
+  if (!hasLargeRows && !facts.uneven) return 'even';
+  if (isSorted(facts)) return 'sorted';
+  return hasLargeRows ? 'none' : 'small';
 }
 
 /** Pages with both bounds may be smaller than those with one, but are not believed to be larger. */
@@ -118,13 +118,16 @@ export function rangeQuestion(facts: Facts, { from, to, step }: Pick<Range, 'fro
   const { least, most } = facts.shift;
   const isDate = facts.axis === 'date';
   const after = from - (step.after ? 0n : 1n) - (isDate ? most : 0n);
-  const before = to === null ? null : to + (step.before ? 0n : 1n) - (isDate ? least : 0n);
+  const upper = to === null ? null : to + (step.before ? 0n : 1n) - (isDate ? least : 0n);
+  // Nothing lies beyond, and a bound that is no id would be refused.
+  const before = upper !== null && upper > largestId ? null : upper;
   return { axis: facts.axis, purpose: 'range', from, to, after, before, since: null };
 }
 
 /** The question whether an id is still there. */
 export function aloneQuestion(id: bigint): Question {
-  return { axis: 'id', purpose: 'alone', from: id, to: id, after: id - 1n, before: id + 1n, since: null };
+  const before = id < largestId ? id + 1n : null;
+  return { axis: 'id', purpose: 'alone', from: id, to: id, after: id - 1n, before, since: null };
 }
 
 /** The same range in another shape: a source that answers one shape wrongly need not do so with the other. */

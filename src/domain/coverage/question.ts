@@ -47,6 +47,8 @@ export interface Page {
   readonly kind: 'page';
   /** As returned: in order, with copies and with ids that were not asked for. */
   readonly rows: readonly Row[];
+  /** Elements whose id could not be read. They take up places of the page, and are kept in quarantine. */
+  readonly unreadable: number;
   readonly bytes: number;
   /** Whether the filters that the answer repeats are those that were sent. */
   readonly echo: 'matches' | 'absent' | 'differs';
@@ -66,6 +68,11 @@ export type Answer = Page | { readonly kind: 'overflow'; readonly rows: readonly
 /** The position of a row on an axis. */
 export function positionOf(axis: Axis, row: Pick<Row, 'id' | 'at'>): bigint | null {
   return axis === 'id' ? row.id : row.at;
+}
+
+/** How many elements a page holds. */
+export function lengthOf({ rows, unreadable }: Pick<Page, 'rows' | 'unreadable'>): number {
+  return rows.length + unreadable;
 }
 
 /** The shape of a question, by the bounds it sends. */

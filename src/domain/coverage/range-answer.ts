@@ -1,12 +1,13 @@
 // What an answer to a range question proves: the range is closed, or cut into smaller ones, or both filters are not honoured.
 // Knows neither which question comes next nor what the whole sweep is worth.
 
-import { type Capacity, isShortByBytes, isShortByRows, rowLimit, smallPage, withAnswer, withCut } from './capacity.ts';
-import { believed, isEven, rangeQuestion, sizeOfPieces } from './next-question.ts';
+import { isShortByBytes, isShortByRows, rowLimit, smallPage, withAnswer, withCut } from './capacity.ts';
+import { believed, rangeQuestion, sizeOfPieces, vouchOf } from './next-question.ts';
 import { directionOf } from './order.ts';
 import {
   type Answer,
   isSameQuestion,
+  lengthOf,
   type Page,
   positionOf,
   type Question,
@@ -65,13 +66,13 @@ function piecesOf(draft: Draft, range: Range, question: Question, answer: Answer
   noteExcess(draft, range, inside.length);
   facts.recent += answer.rows.filter((row) => answer.unheld.includes(row.id) && isRecent(facts, row)).length;
   const shape = question.before === null ? 'after' : 'both';
-  facts[shape] = withAnswer(facts[shape], answer.rows.length, answer.bytes);
+  facts[shape] = withAnswer(facts[shape], lengthOf(answer), answer.bytes);
   if (!isShort(facts, question, answer)) {
     noteCut(draft, question, answer);
     return cutAnswered(facts, range, question, answer, inside);
   }
   const missing = findUnexplained(facts, answer);
-  if (missing.length > 0) return suspect(draft, range, question, answer);
+  if (missing.length > 0 && !isBehind(facts, question, answer)) return suspect(draft, range, question, answer);
   if (answer.weakEmpty) addReservation(facts, 'harmless', 'the source says "nothing" without an empty list');
   return closeShort(facts, range, question, answer, inside);
 }
@@ -80,22 +81,33 @@ function piecesOf(draft: Draft, range: Range, question: Question, answer: Answer
  * True when no cap can have cut the answer off: it is empty, or it has less than half of the rows and bytes of the smallest page that
  * may have been cut; one id fills no more than its own place.
  */
-export function isShort(facts: Facts, question: Question, { rows, bytes }: Page): boolean {
-  if (rows.length === 0) return true;
+export function isShort(facts: Facts, question: Question, page: Page): boolean {
+  const { rows, unreadable, bytes } = page;
+  if (isEmpty(facts, question, page)) return true;
   if (question.from !== null && question.from === question.to && rows.some(({ id }) => id === question.from))
     return true;
-  return isShortPage(facts, shapeOf(question), { rows: rows.length, bytes });
+  return isShortPage(facts, shapeOf(question), { rows: rows.length + unreadable, bytes });
+}
+
+/** Nothing came back; elements without an id take up places, so they must leave half of a page free. */
+function isEmpty(facts: Facts, question: Question, { rows, unreadable }: Page): boolean {
+  if (rows.length > 0) return false;
+  return unreadable === 0 || unreadable * 2 < rowLimit(believed(facts, shapeOf(question)));
 }
 
 /** True when a page of so many rows and bytes cannot have been cut off, by what pages of its shape have shown. */
 export function isShortPage(facts: Facts, shape: Shape, page: { rows: number; bytes: number }): boolean {
   const capacity = believed(facts, shape);
-  if (!isShortByRows(capacity, page.rows)) return false;
-  return hasByteRoom(facts, capacity, page.bytes) && (isEven(facts, capacity) || isSorted(facts));
+  const vouch = vouchOf(facts, capacity);
+  if (vouch === 'none' || !isShortByRows(capacity, page.rows)) return false;
+  return isShortByBytes(capacity, page.bytes, facts.largestRow, vouch);
 }
 
-function hasByteRoom(facts: Facts, capacity: Capacity, bytes: number): boolean {
-  return isShortByBytes(capacity, bytes, facts.largestRow, isEven(facts, capacity));
+/** All that is missing lies behind the last row of a sorted page whose bytes may have ended it; what follows is asked anyway. */
+export function isBehind(facts: Facts, question: Question, { rows, missing }: Page): boolean {
+  if (vouchOf(facts, believed(facts, shapeOf(question))) !== 'sorted') return false;
+  const falls = directionOf(facts) === 'descending';
+  return rows.length > 0 && missing.every(({ id }) => rows.every((row) => (falls ? id < row.id : id > row.id)));
 }
 
 /** Known ids that the answer lacks and that are not yet known to be gone. */
@@ -119,8 +131,10 @@ const mostFailures = 5;
 
 export function addSuspects(facts: Draft['facts'], question: Question, page: Page): void {
   const known = new Set(facts.suspects.map(({ id }) => id));
-  const evidence = { rows: page.rows.length, bytes: page.bytes, shape: shapeOf(question) };
+  const evidence = { rows: lengthOf(page), bytes: page.bytes, shape: shapeOf(question) };
   const fresh = findUnexplained(facts, page).filter(({ id }) => !known.has(id));
+  // First the one next to the rows that were shown: it may have had no room on the page, which explains the others.
+  if (directionOf(facts) === 'descending') fresh.reverse();
   facts.suspects = [...facts.suspects, ...fresh.map(({ id, old }) => ({ id, old, ...evidence }))];
 }
 
@@ -132,11 +146,11 @@ function closeShort(
   page: Page,
   inside: readonly Shown[],
 ): Range[] {
-  const answer = { rows: page.rows.length, bytes: page.bytes };
+  const answer = { rows: lengthOf(page), bytes: page.bytes };
   const shape = shapeOf(question);
-  if (answer.rows === 0) {
+  if (isEmpty(facts, question, page)) {
     if (needsConfirmation(facts, range)) return [{ ...range, empty: shape, expected: 0 }];
-    return [{ ...range, state: 'closed', answer, sorted: false }];
+    return [{ ...range, state: 'closed', answer: { rows: 0, bytes: 0 }, sorted: false }];
   }
   const falls = directionOf(facts) === 'descending';
   const last = (falls ? inside[0] : inside.at(-1))?.position;
@@ -144,15 +158,9 @@ function closeShort(
   const sorted = isSorted(facts) && isWhole;
   const isSingle = range.from === range.to && inside.length > 0;
   const capacity = believed(facts, shape);
-  const isPlain = isShortByRows(capacity, answer.rows) && isEven(facts, capacity);
-  const top = inside.at(-1)?.position;
-  if (isPlain && facts.rigor === 'poll' && range.to === null && top !== undefined && top < largestId) {
-    // A poll asks no witnesses, and a row that is too large for the page may follow the last one: what comes after it is asked.
-    const origin = { ...answer, shape, side: 'after', low: null, high: null } as const;
-    return [
-      { ...range, to: top, state: 'closed', answer, sorted },
-      { ...openRange(top + 1n, null), origin },
-    ];
+  const isPlain = isShortByRows(capacity, answer.rows) && vouchOf(facts, capacity) !== 'sorted';
+  if (isPlain && facts.rigor === 'poll' && inside.length > 0) {
+    return closePolled(facts, range, { ...answer, shape }, inside);
   }
   if (isPlain || isSingle || sorted) return [{ ...range, state: 'closed', answer, sorted }];
   if (last === undefined) return cutAnswered(facts, range, question, page, [...inside]);
@@ -168,6 +176,41 @@ function closeShort(
         { ...near, to: last },
         { ...rest, origin },
       ];
+}
+
+/**
+ * A poll asks no witnesses and takes the page size from an earlier sweep, so the rest is asked: what follows the last row in a list in
+ * order, both halves in any other, which show more than the whole did if that was cut off.
+ */
+function closePolled(
+  facts: Facts,
+  range: Range,
+  page: { readonly rows: number; readonly bytes: number; readonly shape: Shape },
+  inside: readonly Shown[],
+): Range[] {
+  const direction = isSorted(facts) ? directionOf(facts) : 'mixed';
+  const [low, high] = [(inside[0] as Shown).position, (inside.at(-1) as Shown).position];
+  const closed = { ...range, state: 'closed', answer: { rows: page.rows, bytes: page.bytes }, sorted: false } as const;
+  const origin = { ...page, low, high } as const;
+  if (direction === 'ascending' && high < (range.to ?? largestId)) {
+    return [
+      { ...closed, to: high },
+      { ...openRange(high + 1n, range.to), origin: { ...origin, side: 'after' } },
+    ];
+  }
+  if (direction === 'descending' && low > range.from) {
+    return [
+      { ...openRange(range.from, low - 1n), origin: { ...origin, side: 'before' } },
+      { ...closed, from: low },
+    ];
+  }
+  const middle = (inside[(inside.length - 1) >> 1] as Shown).position;
+  if (direction !== 'mixed' || range.origin !== null || middle >= (range.to ?? largestId)) return [closed];
+  const below = inside.filter(({ position }) => position <= middle).length;
+  return [
+    { ...openRange(range.from, middle), expected: below, origin: { ...origin, side: 'before' } },
+    { ...openRange(middle + 1n, range.to), expected: inside.length - below, origin: { ...origin, side: 'after' } },
+  ];
 }
 
 /**
@@ -268,15 +311,24 @@ function noteExcess(draft: Draft, range: Range, count: number): void {
   const { side, shape } = range.origin;
   const direction = directionOf(facts);
   // In a list without order even one more means that the wider page was not all there was.
-  if (direction === 'mixed' && range.to !== null) facts.cut = true;
+  if (direction === 'mixed' && range.to !== null) {
+    facts.cut = true;
+    noteReach(facts, side);
+  }
   // Otherwise one or two more are late commits or arrivals, not a page that was cut off.
   const limit = rowLimit(believed(facts, shape));
-  if (limit >= smallPage && excess * 8 <= limit) return;
+  const few = facts.rigor === 'poll' ? Math.max(2, range.origin.rows / 8) : limit / 8;
+  if (limit >= smallPage && excess <= few) return;
   facts.cut = true;
+  noteReach(facts, side);
+  lower(draft, range.origin);
+}
+
+/** Ids came to light because this bound was moved: it acts before the cap. */
+function noteReach(facts: Draft['facts'], side: Origin['side']): void {
   if (side === 'after') facts.reachAfter = true;
   else if (side === 'before') facts.reachBefore = true;
   else if (side === 'inner') facts.reachInner = true;
-  lower(draft, range.origin);
 }
 
 /**
@@ -315,7 +367,7 @@ export function noteCut(draft: Draft, question: Question, page: Page): void {
     if (facts.chosen.ascending !== ascending || facts.chosen.descending !== descending) reopen(draft);
   }
   if (missing.length * 8 <= Math.min(rowLimit(facts[shape]), 504)) return;
-  lower(draft, { rows: page.rows.length, bytes: page.bytes, shape });
+  lower(draft, { rows: lengthOf(page), bytes: page.bytes, shape });
 }
 
 /** An answer of this size had been cut off: whatever was closed on more than half of it is open again. */
@@ -347,16 +399,15 @@ export function reopen(draft: Draft): void {
       return range;
     const { rows, bytes } = range.answer;
     const shape = range.to === null ? ('after' as const) : ('both' as const);
-    const capacity = believed(facts, shape);
-    const isVouchedFor = isEven(facts, capacity) || (range.sorted && isSorted(facts));
-    if (isShortByRows(capacity, rows) && hasByteRoom(facts, capacity, bytes) && isVouchedFor) return range;
+    const isVouchedFor = range.sorted || vouchOf(facts, believed(facts, shape)) !== 'sorted';
+    if (isVouchedFor && isShortPage(facts, shape, { rows, bytes })) return range;
     const origin = { rows, bytes, shape, side: 'whole' as const, low: null, high: null };
     return { ...range, state: 'open' as const, expected: rows, origin, empty: null };
   });
 }
 
 function cutAnswered(facts: Draft['facts'], range: Range, question: Question, page: Page, inside: Shown[]): Range[] {
-  const rows = page.rows.length;
+  const rows = lengthOf(page);
   const direction = directionOf(facts);
   const shape = question.before === null ? 'after' : 'both';
   const one = sizeOfPieces(facts, 'after');

@@ -45,6 +45,8 @@ export interface Facts {
   readonly recent: number;
   /** Applications stored in the range before the sweep. */
   readonly heldBefore: number;
+  /** Rows of the longest page that earlier sweeps have seen. */
+  readonly longestBefore: number;
   /** Applications submitted from this second on may have arrived while the sweep was under way; null where no clock is given. */
   readonly recentFrom: bigint | null;
   /** Chooses the random places of the audits. */
@@ -56,8 +58,6 @@ export interface Facts {
   readonly largestRow: number;
   /** Rows shown in all, and their bytes. */
   readonly shown: { readonly rows: number; readonly bytes: number };
-  /** The page size was brought along from an earlier sweep. */
-  readonly borrowed: boolean;
   /** The bound itself came back, by the shape of the question. */
   readonly inclusive: Readonly<Record<Shape, { readonly after: boolean; readonly before: boolean }>>;
   /** The largest page that held only the bounds of its question, by its shape; null while there was none. */
@@ -100,7 +100,10 @@ export interface Facts {
   readonly walk: Walk | null;
 }
 
-type Given = Pick<Facts, 'axis' | 'from' | 'to' | 'rigor' | 'requestLimit' | 'heldBefore' | 'recentFrom' | 'seed'>;
+type Given = Pick<
+  Facts,
+  'axis' | 'from' | 'to' | 'rigor' | 'requestLimit' | 'heldBefore' | 'longestBefore' | 'recentFrom' | 'seed'
+>;
 
 /** A page size that an earlier sweep has seen. */
 export interface KnownCapacity {
@@ -111,6 +114,8 @@ export interface KnownCapacity {
   readonly order: Direction;
   /** Pages are cut off at different lengths. */
   readonly uneven: boolean;
+  /** Rows of the longest page of all sweeps. */
+  readonly longest: number;
 }
 
 /** Every reading of "Australian Eastern Standard time", with room. */
@@ -129,7 +134,6 @@ export function createFacts(given: Given, known: KnownCapacity | null): Facts {
     both: capacity,
     largestRow: known?.largestRow ?? 0,
     shown: { rows: 0, bytes: 0 },
-    borrowed: known !== null,
     inclusive: { after: neither, before: neither, both: neither },
     boundsOnly: { after: null, both: null },
     rising: known?.order === 'ascending' ? fewestPairs : 0,
