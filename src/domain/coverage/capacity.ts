@@ -50,6 +50,13 @@ export function isShortByBytes(capacity: Capacity, bytes: number, largestRow: nu
   return bytes * 4 < capacity.bytes;
 }
 
+/** True when a page has a fifth fewer rows than another, or as many more, in about as many bytes: bytes end pages here, not only rows. */
+export function isCutByBytes(capacity: Capacity, rows: number, bytes: number): boolean {
+  const [fewer, more] = [Math.min(rows, capacity.rows), Math.max(rows, capacity.rows)];
+  const isAlike = Math.min(bytes, capacity.bytes) >= Math.max(bytes, capacity.bytes) * 0.95;
+  return more >= smallPage && fewer * 5 <= more * 4 && isAlike;
+}
+
 /** How many rows, and how many bytes of rows, a piece may be expected to hold so that its own answer will be short. */
 export function pieceSize(capacity: Capacity, largestRow: number, vouch: Vouch): { rows: number; bytes: number } {
   const limit = rowLimit(capacity);

@@ -19,9 +19,10 @@
 //   R11 `proven` needs witnesses and random audits; beyond one page it also needs to have seen the filters act before the cap.
 //   R12 An answer that comes from a cache is a doubt.
 
+import { isCutByBytes } from './capacity.ts';
 import { type Certificate, conclude, hasTooManyAbsent, isOverBudget } from './certificate.ts';
 import { aloneQuestion, believed, type Known, nextRangeQuestion } from './next-question.ts';
-import { type Answer, type Axis, isSameQuestion, lengthOf, type Page, type Question } from './question.ts';
+import { type Answer, type Axis, isSameQuestion, lengthOf, type Page, type Question, shapeOf } from './question.ts';
 import { isInside, openRange, type Range } from './range.ts';
 import {
   addSuspects,
@@ -131,7 +132,9 @@ export function learn(state: State, question: Question, answer: Answer): State {
   if (facts.walk !== null && question.purpose !== 'walk') return draft;
   if (answer.kind !== 'refused') noteRows(facts, answer.rows);
   if (answer.kind === 'page') notePage(facts, answer);
-  if (facts.largestRow > state.facts.largestRow || isSorted(state.facts) !== isSorted(facts)) reopen(draft);
+  if (answer.kind === 'page') noteEnd(facts, question, answer);
+  const isUneven = facts.uneven && !state.facts.uneven;
+  if (isUneven || facts.largestRow > state.facts.largestRow || isSorted(state.facts) !== isSorted(facts)) reopen(draft);
   if (question.purpose === 'walk') learnWalkAnswer(facts, answer);
   else if (question.purpose === 'range') learnRange(draft, question, answer);
   else if (question.purpose === 'confirm') learnConfirmation(draft, question, answer);
@@ -150,6 +153,13 @@ function notePage(facts: Draft['facts'], page: Page): void {
   facts.longest = Math.max(facts.longest, lengthOf(page));
 }
 
+/** Pages may be ended by their bytes. */
+function noteEnd(facts: Draft['facts'], question: Question, page: Page): void {
+  if (question.axis !== 'id') return;
+  const capacity = facts[shapeOf(question) === 'both' ? 'both' : 'after'];
+  if (isCutByBytes(capacity, lengthOf(page), page.bytes)) facts.uneven = true;
+}
+
 /** A known id that a short answer lacked was asked alone. */
 function learnAlone(draft: Draft, question: Question, answer: Answer): void {
   const { facts } = draft;
@@ -163,6 +173,8 @@ function learnAlone(draft: Draft, question: Question, answer: Answer): void {
     return;
   }
   if (suspect.old) facts.absent = [...facts.absent, id];
+  // It was there a moment ago: one false answer must not pass for a deletion.
+  else if (!suspect.missedOnce) facts.suspects = [...facts.suspects, { ...suspect, missedOnce: true }];
   else noteVanished(facts, id);
   // The brake: past it nothing is marked, so the rest need not be asked.
   if (hasTooManyAbsent(facts)) facts.suspects = [];

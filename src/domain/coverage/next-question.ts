@@ -100,7 +100,8 @@ export function vouchOf(facts: Facts, capacity: Facts['after']): Vouch {
   const hasLargeRows = facts.largestRow >= capacity.bytes * largeShare;
   if (!hasLargeRows && !facts.uneven) return 'even';
   if (isSorted(facts)) return 'sorted';
-  return hasLargeRows ? 'none' : 'small';
+  // Smallest first, the large rows are those that no page shows.
+  return hasLargeRows || directionOf(facts.sizes) === 'ascending' ? 'none' : 'small';
 }
 
 /** Pages with both bounds may be smaller than those with one, but are not believed to be larger. */

@@ -131,7 +131,7 @@ const mostFailures = 5;
 
 export function addSuspects(facts: Draft['facts'], question: Question, page: Page): void {
   const known = new Set(facts.suspects.map(({ id }) => id));
-  const evidence = { rows: lengthOf(page), bytes: page.bytes, shape: shapeOf(question) };
+  const evidence = { rows: lengthOf(page), bytes: page.bytes, shape: shapeOf(question), missedOnce: false };
   const fresh = findUnexplained(facts, page).filter(({ id }) => !known.has(id));
   // First the one next to the rows that were shown: it may have had no room on the page, which explains the others.
   if (directionOf(facts) === 'descending') fresh.reverse();

@@ -2,7 +2,7 @@
 // `facts` is small and changes with every answer; `ranges` are many, and an answer replaces only a few of them.
 
 import { type Capacity, unknownCapacity } from './capacity.ts';
-import { type Direction, fewestPairs } from './order.ts';
+import { type Direction, fewestPairs, type Pairs } from './order.ts';
 import { type Axis, positionOf, type Question, type Row, type Shape } from './question.ts';
 import type { Range } from './range.ts';
 import type { Walk } from './walk.ts';
@@ -27,6 +27,8 @@ export interface Suspect {
   readonly rows: number;
   readonly bytes: number;
   readonly shape: Shape;
+  /** It was asked alone once, and did not come back. */
+  readonly missedOnce: boolean;
 }
 
 /** What was learned so far. It holds for this sweep only. */
@@ -65,6 +67,8 @@ export interface Facts {
   /** Adjacent pairs in which pages rose and fell. */
   readonly rising: number;
   readonly falling: number;
+  /** Adjacent pairs of rows of which the second was larger, and smaller. */
+  readonly sizes: Pairs;
   /** Parts of answers that agree with rows being chosen by rising and by falling ids; null once a part contradicts it. */
   readonly chosen: { readonly ascending: number | null; readonly descending: number | null };
   /** Rows of the last answer of a shape that is known to have been cut off; null while none is. */
@@ -138,6 +142,7 @@ export function createFacts(given: Given, known: KnownCapacity | null): Facts {
     boundsOnly: { after: null, both: null },
     rising: known?.order === 'ascending' ? fewestPairs : 0,
     falling: known?.order === 'descending' ? fewestPairs : 0,
+    sizes: { rising: 0, falling: 0 },
     chosen: { ascending: 0, descending: 0 },
     cutAt: { after: null, both: null },
     uneven: known?.uneven ?? false,
@@ -170,16 +175,22 @@ export interface Draft {
 /** Counts in which order neighbours came, and what the largest row is. */
 export function noteRows(facts: Draft['facts'], rows: readonly Row[]): void {
   let last: bigint | null = null;
+  let lastBytes: number | null = null;
+  let { rising, falling } = facts.sizes;
   const bytes = rows.reduce((sum, row) => sum + row.bytes, facts.shown.bytes);
   facts.shown = { rows: facts.shown.rows + rows.length, bytes };
   for (const row of rows) {
     if (row.bytes > facts.largestRow) facts.largestRow = row.bytes;
+    if (lastBytes !== null && row.bytes > lastBytes) rising++;
+    if (lastBytes !== null && row.bytes < lastBytes) falling++;
+    lastBytes = row.bytes;
     const position = positionOf(facts.axis, row);
     if (position === null) continue;
     if (last !== null && position > last) facts.rising++;
     if (last !== null && position < last) facts.falling++;
     last = position;
   }
+  facts.sizes = { rising, falling };
 }
 
 /** True when every page came in the order in which its rows were chosen, as far as answers show: it is complete up to its last row. */
