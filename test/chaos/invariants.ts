@@ -43,7 +43,8 @@ const watchSql = `
   -- What was true when an application was last told of: another event must have a reason. At COMMIT, when the transaction has written all.
   CREATE TABLE chaos.told (advertiser_id bigint, application_id bigint, xact xid8 NOT NULL, facts text NOT NULL,
     PRIMARY KEY (advertiser_id, application_id));
-  CREATE FUNCTION chaos.facts(a intake.applications) RETURNS text LANGUAGE sql SECURITY DEFINER AS $$
+  -- STABLE: it sees what the statement sees that calls it; a look would otherwise compare two moments.
+  CREATE FUNCTION chaos.facts(a intake.applications) RETURNS text LANGUAGE sql STABLE SECURITY DEFINER AS $$
     SELECT concat_ws('|', encode(a.facts_hash, 'hex'), a.missing_since IS NOT NULL, a.erased_at IS NOT NULL, a.ready_at IS NOT NULL,
       (SELECT string_agg(concat_ws(',', f.kind, f.state, f.version, f.sha256, f.reason, f.has_virus), ';' ORDER BY f.kind)
        FROM intake.attachments f WHERE f.advertiser_id = a.advertiser_id AND f.application_id = a.application_id),
