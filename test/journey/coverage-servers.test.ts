@@ -195,7 +195,7 @@ async function readTwice(database: TestDatabase, store: Store, one: Case, accoun
     const summary = await sweep(reading.deps, {
       ...reading.duty,
       purpose: 'recheck',
-      plan: { from: 1n, rigor: 'proof', heldBefore: known?.held ?? 0 },
+      plan: { from: 1n, rigor: 'proof', heldBefore: known?.held ?? 0, longestBefore: known?.longest ?? 0 },
       known,
       parallel: 1,
     });

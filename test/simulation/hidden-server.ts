@@ -18,6 +18,8 @@ export interface ListedRow {
   readonly submittedAt: number | null;
   /** Size of the element on the wire. */
   readonly bytes: number;
+  /** Its id on the wire is no number. */
+  readonly unreadable?: true;
 }
 
 type ListStatus = 200 | 204 | 400 | 403 | 404;

@@ -93,7 +93,7 @@ function toElement(row: ListedRow): string {
   const person = `${row.id % 1_000_003n}`;
   const date = row.submittedAt === null ? '"unknown"' : toDateText(row.submittedAt);
   const toText = (padding: number) =>
-    `{"ID":${row.id},"DateSubmitted":${date},"Email":"p${person}@example.test","FirstName":"First","LastName":"Last ${person}",` +
+    `{"ID":${row.unreadable ? `"no ${row.id}"` : row.id},"DateSubmitted":${date},"Email":"p${person}@example.test","FirstName":"First","LastName":"Last ${person}",` +
     `"Phone":"0400000000","JobSeekerID":"S${person}","JobReference":"R${'x'.repeat(padding)}","Attachments":[]}`;
   return toText(Math.max(0, row.bytes - toText(0).length));
 }

@@ -397,9 +397,24 @@ const inSizes: readonly Kind[] = [
     shown: () => 'id',
     cap: ({ pageBytes }) => byBytes(pageBytes),
   })),
-  kind('bytes-heavy-by-size', keepsAll, 'Heavy tails, the smallest first, cut by bytes: giants come last.', () => ({
-    world: { sizes: 'heavy' },
-    order: () => 'size',
+  kind(
+    'bytes-heavy-by-size',
+    breaks('capAboveHalf'),
+    'Heavy tails, the smallest first, cut by bytes: what fills a quarter of a page comes last and is never shown beside others.',
+    () => ({
+      world: { sizes: 'heavy' },
+      order: () => 'size',
+      cap: ({ pageBytes }) => byBytes(pageBytes),
+    }),
+  ),
+  kind('bytes-lognormal-by-date', keepsAll, 'Sizes of one order of magnitude, by date, cut by bytes.', () => ({
+    world: { sizes: 'lognormal', dates: 'drafts-late' },
+    order: () => 'date-descending',
+    cap: ({ pageBytes }) => byBytes(pageBytes),
+  })),
+  kind('bytes-lognormal-by-hash', keepsAll, 'Sizes of one order of magnitude, without order, cut by bytes.', () => ({
+    world: { sizes: 'lognormal' },
+    order: () => 'hash',
     cap: ({ pageBytes }) => byBytes(pageBytes),
   })),
   byChance(
@@ -616,7 +631,22 @@ const inTime: readonly Kind[] = [
   kind('ids-above-32-bit', keepsAll, 'Ids cross 2^31, and each is compared exactly.', () => ({
     world: { ids: 'above-32-bit' },
   })),
+  kind('ids-unreadable', keepsAll, 'One in twenty has an id that cannot be read.', () =>
+    unreadableIds((id) => (id * 2_654_435_761n) % 1_000_003n < 50_000n),
+  ),
+  kind('ids-unreadable-runs', keepsAll, 'Whole runs of neighbours have ids that cannot be read.', () => ({
+    ...unreadableIds((id) => (id / 1_000n) % 3n === 0n),
+    order: () => 'hash',
+  })),
 ];
+
+/** Rows whose id on the wire is no number: they take up places, and no question brings them. */
+function unreadableIds(isOne: (id: bigint) => boolean): Traits {
+  return {
+    shows: (row) => (isOne(row.id) ? { ...row, unreadable: true } : row),
+    couldShow: ({ id }) => !isOne(id),
+  };
+}
 
 const inStaleness: readonly Kind[] = [
   kind('replica-lags', breaks('oneCurrentList'), 'All answers are some seconds to minutes old.', (draws) => {

@@ -127,8 +127,9 @@ function toRequest({ axis, after, before, since }: Question): ListRequest {
 function toAnswer(reply: ListReply, byteBudget = Number.POSITIVE_INFINITY): Answer {
   if (reply.status === 400 || reply.status === 403) return { kind: 'refused' };
   // As the product does it: the bytes of the body, its frame included, are shared out by the length of the rows.
-  const perByte = reply.bytes / reply.rows.reduce((sum, { bytes }) => sum + bytes, 0);
-  const rows = reply.rows.map(({ id, submittedAt, bytes }) => ({
+  const readable = reply.rows.filter((row) => !row.unreadable);
+  const perByte = reply.bytes / readable.reduce((sum, { bytes }) => sum + bytes, 0);
+  const rows = readable.map(({ id, submittedAt, bytes }) => ({
     id,
     at: submittedAt === null ? null : BigInt(Math.floor(submittedAt)),
     bytes: Math.ceil(bytes * perByte),
@@ -143,7 +144,7 @@ function toAnswer(reply: ListReply, byteBudget = Number.POSITIVE_INFINITY): Answ
   return {
     kind: 'page',
     rows,
-    unreadable: 0,
+    unreadable: reply.rows.length - readable.length,
     bytes,
     echo,
     weakEmpty,

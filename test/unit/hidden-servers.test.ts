@@ -36,7 +36,17 @@ function examine(kind: Kind, seed: number, rows?: number): string[] {
   const server = kind.create(seed, rows === undefined ? {} : { rows });
   const draws = new Draws(`examination ${seed}`);
   let at = defaultStartMs + 1000;
-  const sweep: Sweep = { server, found: [], mostRows: 0, mostBytes: 0, cuts: [], bytes: new Map(), dated: new Set() };
+  const sweep: Sweep = {
+    server,
+    found: [],
+    mostRows: 0,
+    mostBytes: 0,
+    cuts: [],
+    bytes: new Map(),
+    dated: new Set(),
+    beside: new Set(),
+    isSorted: true,
+  };
   const tick = () => {
     at += draws.chance(0.5) ? draws.int(1, 60) : draws.int(60, 3000);
     return at;
@@ -53,6 +63,12 @@ function examine(kind: Kind, seed: number, rows?: number): string[] {
     if (cut.rows === 0 && sweep.mostRows > 0) sweep.found.push('capAboveHalf');
     if (2 * cut.rows < sweep.mostRows && 2 * (cut.bytes + largest) < sweep.mostBytes) sweep.found.push('capAboveHalf');
   }
+  // Smallest first, what fills half of a page hides from every page that has others.
+  for (const [id, size] of sweep.bytes) {
+    const isHidden = !sweep.beside.has(id) && sweep.cuts.filter(({ missing }) => missing.includes(id)).length >= 5;
+    if (isHidden && size * 2 >= sweep.mostBytes && sweep.mostRows >= 16 && sweep.isBySize)
+      sweep.found.push('capAboveHalf');
+  }
   return sweep.found;
 }
 
@@ -64,6 +80,10 @@ interface Sweep {
   readonly cuts: { readonly rows: number; readonly bytes: number; readonly missing: readonly bigint[] }[];
   readonly bytes: Map<bigint, number>;
   readonly dated: Set<bigint>;
+  /** Ids that showed on a page with others. */
+  readonly beside: Set<bigint>;
+  /** Every page showed its smallest row first. */
+  isBySize: boolean;
 }
 
 /** Asks one question and notes what the answer contradicts. */
@@ -80,6 +100,10 @@ function ask(sweep: Sweep, question: ListRequest, at: number): ListReply {
     if ((afterId !== null && row.id < afterId) || (beforeId !== null && row.id > beforeId))
       sweep.found.push('filtersBeforeCap');
   }
+  const ids = reply.rows.map(({ id }) => id);
+  if (ids.length > 1) for (const id of ids) sweep.beside.add(id);
+  const sizes = reply.rows.map((row) => row.bytes);
+  if (sizes.some((size, at) => size < (sizes[at - 1] ?? 0))) sweep.isBySize = false;
   if (question.afterDate !== null) return reply;
   const missing = [...present].filter(
     (id) => !shown.has(id) && (afterId === null || id > afterId) && (beforeId === null || id < beforeId),
@@ -130,7 +154,15 @@ function record(kind: Kind, seed: number): string {
   const note = (question: ListRequest) => {
     at += draws.int(1, 900);
     const { status, rows, bytes, echo, age } = server.list(question, at);
-    lines.push([status, rows.map((row) => `${row.id}@${row.submittedAt}`).join(' '), bytes, echo, age].join('|'));
+    lines.push(
+      [
+        status,
+        rows.map((row) => `${row.unreadable ?? ''}${row.id}@${row.submittedAt}`).join(' '),
+        bytes,
+        echo,
+        age,
+      ].join('|'),
+    );
   };
   for (const pass of [() => undefined, () => server.passNight(at), () => server.passMinutes(at)]) {
     at += 40_000_000;

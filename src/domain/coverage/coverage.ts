@@ -4,7 +4,8 @@
 //
 // Rules (test/unit/coverage.test.ts names each in a test):
 //   R1  A range is closed only by an empty answer, or by one with strictly less than half of the rows and bytes of the smallest page
-//       that may have been cut; the margin in bytes covers the largest row seen.
+//       that may have been cut. Where bytes may end pages, a sorted list is closed up to the last row shown, any other by less than a
+//       quarter of a page and only while no row is large.
 //   R2  Every position of the swept range lies in a range, open or closed, or is an id that a whole answer showed.
 //   R3  A cut leaves only strictly smaller ranges; requests stay within a bound per application found.
 //   R4  An answer that lacks a known id closes nothing. Short, each such id is asked alone and the question again; long, it was cut
