@@ -45,7 +45,7 @@ function examine(kind: Kind, seed: number, rows?: number): string[] {
     bytes: new Map(),
     dated: new Set(),
     beside: new Set(),
-    isSorted: true,
+    isBySize: true,
   };
   const tick = () => {
     at += draws.chance(0.5) ? draws.int(1, 60) : draws.int(60, 3000);
