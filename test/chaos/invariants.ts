@@ -5,7 +5,6 @@ import { createHash } from 'node:crypto';
 import type { Cluster } from './cluster.ts';
 import { findChangingElements } from './elements.ts';
 import { faults } from './faults.ts';
-import { toPatience } from './settings.ts';
 import type { Stage } from './stage.ts';
 import { changeMark } from './workload.ts';
 
@@ -176,8 +175,8 @@ export async function findBroken(stage: Stage): Promise<string[]> {
   return [...broken, ...(await Promise.all(found)).flat()];
 }
 
-/** A paused worker, or one whose database is away, halts its account some time after the answer. */
-const haltAfterMs = 30_000;
+/** A paused worker, or one whose database is away, halts its account some time after the answer; a busy machine makes it longer. */
+const haltAfterMs = 180_000;
 
 /** Accounts that were halted for their credential although their list was not refused: one file's refusal halts nothing. */
 async function findStrangeHalts({ cluster, requests }: Stage): Promise<string[]> {
@@ -188,7 +187,7 @@ async function findStrangeHalts({ cluster, requests }: Stage): Promise<string[]>
   const isExplained = (halt: (typeof halts)[number]) =>
     refusals.some(
       ({ advertiserId, at }) =>
-        String(advertiserId) === halt.advertiser_id && Math.abs(halt.at.getTime() - at) < toPatience(haltAfterMs),
+        String(advertiserId) === halt.advertiser_id && Math.abs(halt.at.getTime() - at) < haltAfterMs,
     );
   return halts
     .filter((halt) => !isExplained(halt))

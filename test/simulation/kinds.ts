@@ -280,7 +280,7 @@ const inCaps: readonly Kind[] = [
   ),
   byChance(
     kind('cap-bytes-random-above-half', keepsAll, 'The bytes of a page are drawn for each answer, above half.', () => ({
-      world: { sizes: 'heavy', dates: 'drafts-late' },
+      world: { sizes: 'eighths', dates: 'drafts-late' },
       order: () => 'date',
       cap: ({ pageBytes, draws }) => byBytes(pageBytes * (1 - draws.next() / 2)),
     })),
