@@ -83,16 +83,18 @@ function worthOf({ certificate, risk }: Pick<Done, 'certificate' | 'risk'>): Wor
   return risk === 'doubt' ? 'doubt' : 'harmless';
 }
 
+/**
+ * nobody: the first sweep loses nobody. first: it loses someone, and says that something is wrong. week: it says nothing, and a recheck
+ * of the week after brings everybody or says that something is wrong. never: neither.
+ */
+type Found = 'nobody' | 'first' | 'week' | 'never';
+
 interface Judged {
   readonly worth: Worth;
-  readonly lost: number;
-  /** The night after which nobody of the first sweep's list was missing; 0 is the first sweep, null never. */
-  readonly foundAfter: number | null;
-  readonly isSilent: boolean;
-  readonly requests: number;
+  readonly found: Found;
 }
 
-/** A first sweep and a week of nightly rechecks. A world in which more apply than a sweep can follow is drawn again, or stands still. */
+/** A first sweep and, if it loses someone silently, a week of nightly rechecks. A world in which more apply than a sweep can follow is drawn again, or stands still. */
 function judge(kind: Kind, seed: number): Judged {
   let draw = seed;
   while (draw < 20 * seeds && isCrowded(kind.create(draw, { startMs }))) draw += seeds;
@@ -100,19 +102,23 @@ function judge(kind: Kind, seed: number): Judged {
   const memory = createMemory(startMs);
   const first = runSweep(server, memory, { seed });
   const worth = worthOf(first.done);
-  const isSilent = first.lost.length > 0 && (worth === 'proven' || worth === 'harmless');
+  if (first.lost.length === 0) return { worth, found: 'nobody' };
+  if (isTold(worth)) return { worth, found: 'first' };
   let left = first.lost;
-  let foundAfter: number | null = left.length === 0 ? 0 : null;
-  for (let night = 1; night <= nights && foundAfter === null; night++) {
+  for (let night = 1; night <= nights; night++) {
     memory.now += 24 * hourMs;
     server.passNight(memory.now);
-    runSweep(server, memory, { seed: seed + night, known: knownOf(memory) });
+    const { done } = runSweep(server, memory, { seed: seed + night, known: knownOf(memory) });
     // An application that was deleted meanwhile can no longer be found.
     const present = new Set(server.presentAt(memory.now));
     left = left.filter((id) => present.has(id) && !memory.held.has(id));
-    if (left.length === 0) foundAfter = night;
+    if (left.length === 0 || isTold(worthOf(done))) return { worth, found: 'week' };
   }
-  return { worth, lost: first.lost.length, foundAfter, isSilent, requests: first.requests };
+  return { worth, found: 'never' };
+}
+
+function isTold(worth: Worth): boolean {
+  return worth === 'doubt' || worth === 'unproven';
 }
 
 function printKinds(): void {
@@ -124,10 +130,9 @@ function printKinds(): void {
     'harmless',
     'doubt',
     'unproven',
-    'lost someone',
-    'silently',
-    'found by the first sweep',
-    'after a week',
+    'lost nobody',
+    'told at once',
+    'within a week',
     'never',
   ]);
   for (const kind of kinds.filter(({ name }) => only === undefined || name === only)) {
@@ -137,15 +142,8 @@ function printKinds(): void {
     line([
       kind.name,
       [filtersBeforeCap, capAboveHalf, oneCurrentList].map((is) => (is ? 'yes' : 'no')).join(' '),
-      share(({ worth }) => worth === 'proven'),
-      share(({ worth }) => worth === 'harmless'),
-      share(({ worth }) => worth === 'doubt'),
-      share(({ worth }) => worth === 'unproven'),
-      share(({ lost }) => lost > 0),
-      share(({ isSilent }) => isSilent),
-      share(({ foundAfter }) => foundAfter === 0),
-      share(({ foundAfter }) => foundAfter !== null),
-      share(({ foundAfter }) => foundAfter === null),
+      ...(['proven', 'harmless', 'doubt', 'unproven'] as const).map((worth) => share((one) => one.worth === worth)),
+      ...(['nobody', 'first', 'week', 'never'] as const).map((found) => share((one) => one.found === found)),
     ]);
   }
 }
