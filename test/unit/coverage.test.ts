@@ -6,7 +6,7 @@ import { believed, type Known } from '../../src/domain/coverage/next-question.ts
 import type { Answer, Page, Question, Row } from '../../src/domain/coverage/question.ts';
 import { isInside } from '../../src/domain/coverage/range.ts';
 import { findMissing, type Held, toAsked } from '../../src/domain/coverage/seen.ts';
-import { findChanges, isSorted, type State } from '../../src/domain/coverage/sweep-state.ts';
+import { decodeFacts, encode, findChanges, isSorted, type State } from '../../src/domain/coverage/sweep-state.ts';
 import { restore } from '../simulation/simulated-reader.ts';
 
 const second = 1_790_000_000n;
@@ -1668,6 +1668,12 @@ describe('the same reasoning over other ranges', () => {
         nth === 0 ? [...matching.slice(1, 50), ...matching.slice(0, 1)] : matching.slice(0, 50),
       ),
     ).toBe('mixed');
+  });
+
+  test('a sweep that an earlier version stored goes on with the facts that it knew', () => {
+    const { facts } = begin({ heldBefore: 7 });
+    const { sizes, longestBefore, ...older } = facts;
+    expect(decodeFacts(encode(older as typeof facts))).toEqual({ ...facts, sizes, longestBefore });
   });
 
   test('taken up again after long, a sweep asks no closed range again and believes no page size of then', () => {

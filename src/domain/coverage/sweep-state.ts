@@ -216,9 +216,10 @@ export function encode(value: Facts | Range): string {
   return JSON.stringify(value, (_, member: unknown) => (typeof member === 'bigint' ? `${member}n` : member));
 }
 
-/** The facts that `encode` wrote. */
+/** The facts that `encode` wrote. What an earlier version did not know begins as in a new sweep. */
 export function decodeFacts(text: string): Facts {
-  return JSON.parse(text, revive) as Facts;
+  const facts = JSON.parse(text, revive) as Facts;
+  return { ...createFacts(facts, null), ...facts };
 }
 
 /** The range that `encode` wrote. */
