@@ -158,8 +158,15 @@ async function endSweep(tx: Queryable, advertiserId: bigint, sweep: Sweep, ended
     [...key],
   );
   if (ended.learned !== null) {
+    // The longest page of all sweeps, also of those that read more than this one.
+    const longest = (learned: string) => `(${learned}->'capacity'->>'longest')::int`;
     await tx.query(
-      `UPDATE intake.advertisers SET learned = $2::jsonb WHERE advertiser_id = $1 AND learned IS DISTINCT FROM $2::jsonb`,
+      `WITH now AS (
+         SELECT jsonb_set($2::jsonb, '{capacity,longest}', to_jsonb(greatest(${longest('$2::jsonb')}, ${longest('learned')}))) AS learned
+         FROM intake.advertisers WHERE advertiser_id = $1
+       )
+       UPDATE intake.advertisers v SET learned = now.learned FROM now
+       WHERE v.advertiser_id = $1 AND v.learned IS DISTINCT FROM now.learned`,
       [advertiserId, ended.learned],
     );
   }

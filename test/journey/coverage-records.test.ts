@@ -48,3 +48,30 @@ describe('intake backfill --before-id', () => {
     expect((await loadCoverage(database)).map((row) => row.certificate)).toEqual(['proven', 'proven']);
   });
 });
+
+describe('what was learned of the pages', () => {
+  const loadLearned = async (database: TestDatabase) => {
+    const [row] = await database.query<{ learned: { capacity: { longest: number; order: string } } }>(
+      `SELECT learned FROM intake.advertisers`,
+    );
+    return row?.learned.capacity;
+  };
+
+  test('keeps the longest page, also after a reading of few ids', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 90, choices: { pageCap: 30 } });
+    const env = toEnvironment(database, board);
+    await callIntake(['sync', '--no-files'], env);
+    const few = [...board.truth()].map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1))[5] ?? 0n;
+    await callIntake(['backfill', '--no-files', '--before-id', String(few)], env);
+    expect((await loadLearned(database))?.longest).toBe(30);
+  });
+
+  test('knows no order of ids where the list was read by date', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 90, choices: { pageCap: 30, order: 'ascending' } });
+    const env = { ...toEnvironment(database, board), SYNC_START: '2000-01-01' };
+    await callIntake(['sync', '--no-files'], env);
+    expect((await loadLearned(database))?.order).toBe('mixed');
+  });
+});

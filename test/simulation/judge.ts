@@ -37,14 +37,14 @@ export function openSeed(kind: Kind, seed: number): { random: Random; server: Hi
   return { random, server: kind.create(seed, { startMs, still: random.chance(0.4) }) };
 }
 
-/** More than one applies every six seconds: a sweep follows them for thousands of requests. Asks a server that is not used any more. */
+/** More than one applies every six seconds: a sweep follows them for thousands of requests. Changes the server: it is not used afterwards. */
 export function isCrowded(server: HiddenServer): boolean {
   // Things begin to happen with the first request.
   server.list({ afterId: null, beforeId: null, afterDate: null, beforeDate: null }, startMs);
   return server.presentAt(startMs + 360_000).length - server.presentAt(startMs).length > 60;
 }
 
-/** Reads the server of a seed for two days: a first sweep, polls, a night, a recheck. */
+/** Reads the server of a seed: a first sweep, polls, a night, a recheck, polls. Only the sweeps crash and have several questions in flight. */
 export function judgeSeed(kind: Kind, seed: number): Verdict {
   const { random, server } = openSeed(kind, seed);
   const memory = createMemory(startMs);

@@ -1241,7 +1241,7 @@ const inCombinations: readonly Kind[] = [
     keepsAll,
     'Heavy tails by date, shown by id, cut by bytes, and much happens.',
     (draws) => ({
-      world: { drafts: 0.2, dates: 'shuffled', sizes: 'heavy', pace: draws.logInt(150, 2000) },
+      world: { drafts: 0.2, dates: 'shuffled', sizes: 'eighths', pace: draws.logInt(150, 2000) },
       order: () => 'date',
       shown: () => 'id',
       cap: ({ pageBytes }) => byBytes(pageBytes),

@@ -27,7 +27,7 @@ export function isShortByRows(capacity: Capacity, rows: number): boolean {
   return limit >= smallPage && rows * 2 < limit;
 }
 
-/** Where pages end at one number of rows, a byte cap was never met: below this share of the largest body none is. */
+/** While nothing suggests that bytes end pages, an answer below this share of the largest body is whole: no byte cap is believed to lie near it. */
 const evenShare = 0.6;
 
 /**
@@ -50,7 +50,10 @@ export function isShortByBytes(capacity: Capacity, bytes: number, largestRow: nu
   return bytes * 4 < capacity.bytes;
 }
 
-/** True when a page has a fifth fewer rows than another, or as many more, in about as many bytes: bytes end pages here, not only rows. */
+/**
+ * True when a page has a fifth fewer rows than the longest, or as many more, in about as many bytes as the largest: bytes end pages here,
+ * not only rows. The longest and the largest may be two pages; a wrong yes only makes the sweep more careful.
+ */
 export function isCutByBytes(capacity: Capacity, rows: number, bytes: number): boolean {
   const [fewer, more] = [Math.min(rows, capacity.rows), Math.max(rows, capacity.rows)];
   const isAlike = Math.min(bytes, capacity.bytes) >= Math.max(bytes, capacity.bytes) * 0.95;

@@ -11,7 +11,7 @@ import { isWalkInOrder } from './walk.ts';
 
 /** What was shown, and what is still open. */
 export interface Certificate {
-  /** proven: under the three assumptions below. assumed: complete if also `reason` is harmless. unproven: do not rely on it. */
+  /** proven: under the three assumptions below. assumed: read to the end, with a reservation; `risk` says how serious. unproven: do not rely on it. */
   readonly certificate: 'proven' | 'assumed' | 'unproven';
   /** none: proven. harmless: nothing speaks against completeness. doubt: something does. */
   readonly risk: 'none' | Reservation['risk'];
@@ -63,7 +63,8 @@ function pollCapacity(facts: Facts): KnownCapacity {
     count: limits.length === 0 ? 0 : Math.min(...limits),
     bytes: bytes.length === 0 ? 0 : Math.min(...bytes),
     largestRow,
-    order: isSorted(facts) ? directionOf(facts) : 'mixed',
+    // By date, the order of dates was seen, not that of ids.
+    order: facts.axis === 'id' && isSorted(facts) ? directionOf(facts) : 'mixed',
     uneven,
     longest: Math.max(facts.longest, facts.longestBefore),
   };

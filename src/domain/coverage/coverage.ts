@@ -8,10 +8,11 @@
 //       quarter of a page and only while no row is large.
 //   R2  Every position of the swept range lies in a range, open or closed, or is an id that a whole answer showed.
 //   R3  A cut leaves only strictly smaller ranges; requests stay within a bound per application found.
-//   R4  An answer that lacks a known id closes nothing. Short, each such id is asked alone and the question again; long, it was cut
-//       off: what may be believed is lowered, and whatever was closed on more is open again.
+//   R4  An answer that lacks a known id closes nothing. If it is short, each such id is asked alone, and then the question again. If it
+//       is long, it was cut off: what may be believed is lowered, and whatever was closed on more is open again. One exception: where
+//       bytes may end the pages of a sorted list, ids may be missing behind the last row, and the rest is asked.
 //   R5  An empty answer is confirmed by a question of another shape.
-//   R6  An id outside the question, or a refused mixture, ends belief in both filters together: walk, a doubt at best.
+//   R6  An id outside a range question, or a refused mixture, ends belief in both filters together: walk, a doubt at best.
 //   R7  An echo that contradicts the question ends every proof; an absent one leaves `assumed`.
 //   R8  Bounds are sent as if they were exclusive; a bound that comes back is stepped over only where it fills the page, by the shape
 //       of the question.
@@ -27,7 +28,7 @@ import { type Answer, type Axis, isSameQuestion, lengthOf, type Page, type Quest
 import { isInside, openRange, type Range } from './range.ts';
 import {
   addSuspects,
-  isBehind,
+  isMissingBehind,
   isShort,
   learnConfirmation,
   learnRange,
@@ -168,7 +169,8 @@ function learnAlone(draft: Draft, question: Question, answer: Answer): void {
   const suspect = facts.suspects.find((other) => other.id === id);
   if (suspect === undefined) return;
   facts.suspects = facts.suspects.filter((other) => other !== suspect);
-  const isBack = answer.kind !== 'page' || answer.rows.some((row) => row.id === id);
+  // An answer that cannot be read is no evidence of a deletion.
+  const isBack = answer.kind !== 'page' || answer.unreadable > 0 || answer.rows.some((row) => row.id === id);
   if (isBack) {
     contradict(draft, suspect, answer);
     return;
@@ -181,7 +183,7 @@ function learnAlone(draft: Draft, question: Question, answer: Answer): void {
   if (hasTooManyAbsent(facts)) facts.suspects = [];
 }
 
-/** Applications that may be deleted while a sweep reads them: more, and the source is not believed. */
+/** Deletions that one sweep takes for what they seem, whatever its size. One more is a doubt. */
 const mostVanished = 2;
 
 function noteVanished(facts: Draft['facts'], id: bigint): void {
@@ -212,7 +214,7 @@ function learnWitness(draft: Draft, question: Question, answer: Answer): void {
   facts.witnesses = facts.witnesses?.filter((other) => !isSameQuestion(other, question)) ?? null;
   if (answer.kind !== 'page') return;
   if (question.axis === 'id' && question.since === null) {
-    const isWhole = isShort(facts, question, answer) && !isBehind(facts, question, answer);
+    const isWhole = isShort(facts, question, answer) && !isMissingBehind(facts, question, answer);
     if (isWhole) addSuspects(facts, question, answer);
     else noteCut(draft, question, answer);
   }

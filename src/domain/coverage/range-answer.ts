@@ -72,14 +72,14 @@ function piecesOf(draft: Draft, range: Range, question: Question, answer: Answer
     return cutAnswered(facts, range, question, answer, inside);
   }
   const missing = findUnexplained(facts, answer);
-  if (missing.length > 0 && !isBehind(facts, question, answer)) return suspect(draft, range, question, answer);
+  if (missing.length > 0 && !isMissingBehind(facts, question, answer)) return suspect(draft, range, question, answer);
   if (answer.weakEmpty) addReservation(facts, 'harmless', 'the source says "nothing" without an empty list');
   return closeShort(facts, range, question, answer, inside);
 }
 
 /**
- * True when no cap can have cut the answer off: it is empty, or it has less than half of the rows and bytes of the smallest page that
- * may have been cut; one id fills no more than its own place.
+ * True when no cap can have cut the answer off: it is empty, or it has less than half of the rows of the smallest page that may have been
+ * cut and few enough bytes, or it was asked for one id and shows that.
  */
 export function isShort(facts: Facts, question: Question, page: Page): boolean {
   const { rows, unreadable, bytes } = page;
@@ -89,10 +89,18 @@ export function isShort(facts: Facts, question: Question, page: Page): boolean {
   return isShortPage(facts, shapeOf(question), { rows: rows.length + unreadable, bytes });
 }
 
-/** Nothing came back; elements without an id take up places, so they must leave half of a page free. */
-function isEmpty(facts: Facts, question: Question, { rows, unreadable }: Page): boolean {
+/** Nothing came back. Elements without a readable id take up places and bytes, so they must leave half of a page free. */
+function isEmpty(facts: Facts, question: Question, { rows, unreadable, bytes }: Page): boolean {
   if (rows.length > 0) return false;
-  return unreadable === 0 || unreadable * 2 < rowLimit(believed(facts, shapeOf(question)));
+  if (unreadable === 0) return true;
+  const capacity = believed(facts, shapeOf(question));
+  if (rowLimit(capacity) < smallPage) return leavesRoom(facts, unreadable);
+  return isShortPage(facts, shapeOf(question), { rows: unreadable, bytes });
+}
+
+/** Elements without a readable id leave half of the longest page free. */
+function leavesRoom({ longest }: Facts, unreadable: number): boolean {
+  return unreadable === 0 || unreadable * 2 < longest;
 }
 
 /** True when a page of so many rows and bytes cannot have been cut off, by what pages of its shape have shown. */
@@ -103,11 +111,17 @@ export function isShortPage(facts: Facts, shape: Shape, page: { rows: number; by
   return isShortByBytes(capacity, page.bytes, facts.largestRow, vouch);
 }
 
-/** All that is missing lies behind the last row of a sorted page whose bytes may have ended it; what follows is asked anyway. */
-export function isBehind(facts: Facts, question: Question, { rows, missing }: Page): boolean {
+/** Known ids are missing, all of them behind the last row of a sorted page, which its bytes may have ended there. */
+export function isMissingBehind(facts: Facts, question: Question, page: Page): boolean {
   if (vouchOf(facts, believed(facts, shapeOf(question))) !== 'sorted') return false;
+  const { rows } = page;
+  const missing = findUnexplained(facts, page);
   const falls = directionOf(facts) === 'descending';
-  return rows.length > 0 && missing.every(({ id }) => rows.every((row) => (falls ? id < row.id : id > row.id)));
+  return (
+    rows.length > 0 &&
+    missing.length > 0 &&
+    missing.every(({ id }) => rows.every((row) => (falls ? id < row.id : id > row.id)))
+  );
 }
 
 /** Known ids that the answer lacks and that are not yet known to be gone. */
@@ -214,8 +228,8 @@ function closePolled(
 }
 
 /**
- * An empty answer is confirmed by another shape of question, except in a poll, and except between two ids that were shown where pages
- * are so small that half of all answers are empty.
+ * An empty answer is confirmed by another shape of question. Not in polls, by date, for a single id, between neighbours of a sorted
+ * page, and not inside the list while pages with both bounds hold fewer than 16 rows, where half of all answers are empty.
  */
 function needsConfirmation(facts: Facts, range: Range): boolean {
   if (facts.rigor === 'poll' || facts.axis === 'date' || range.empty !== null || range.from === range.to) return false;
@@ -237,7 +251,16 @@ export function learnConfirmation(draft: Draft, question: Question, answer: Answ
     ({ state, from, empty }) => state === 'open' && empty !== null && from === question.from,
   );
   if (range === undefined) return;
+  if (answer.kind === 'refused' && question.after !== null && question.before !== null) {
+    startWalk(facts, 'refuses');
+    return;
+  }
   const inside = answer.kind === 'refused' ? [] : answer.rows.filter(({ id }) => isInside(range, id));
+  if (
+    answer.kind === 'refused' ||
+    (answer.kind === 'page' && inside.length === 0 && !leavesRoom(facts, answer.unreadable))
+  )
+    addReservation(facts, 'doubt', 'an empty answer could not be confirmed');
   if (inside.length === 0) {
     replace(draft, range, [{ ...range, state: 'closed', answer: { rows: 0, bytes: 0 }, sorted: false }]);
     return;
@@ -366,6 +389,7 @@ export function noteCut(draft: Draft, question: Question, page: Page): void {
     };
     if (facts.chosen.ascending !== ascending || facts.chosen.descending !== descending) reopen(draft);
   }
+  // 8 times 63: the store reports as few as 64 missing ids, so 64 are enough on any page.
   if (missing.length * 8 <= Math.min(rowLimit(facts[shape]), 504)) return;
   lower(draft, { rows: lengthOf(page), bytes: page.bytes, shape });
 }

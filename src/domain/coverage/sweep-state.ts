@@ -219,7 +219,7 @@ export function encode(value: Facts | Range): string {
 /** The facts that `encode` wrote. What an earlier version did not know begins as in a new sweep. */
 export function decodeFacts(text: string): Facts {
   const facts = JSON.parse(text, revive) as Facts;
-  return { ...createFacts(facts, null), ...facts };
+  return { ...createFacts({ ...facts, longestBefore: 0 }, null), ...facts };
 }
 
 /** The range that `encode` wrote. */

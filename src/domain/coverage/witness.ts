@@ -75,18 +75,23 @@ function places(facts: Facts, ranges: readonly Range[]): [bigint | null, bigint 
   return found;
 }
 
-/** Random audits: a closed range is split at a random position, and both parts are asked, one with both bounds and one with one. */
+/**
+ * Random audits: a closed range is split at a random position. The lower part is asked with both bounds, the upper with one: the filter on
+ * the side where the list begins, so that the part comes first.
+ */
 function auditQuestions(facts: Facts, ranges: readonly Range[]): Question[] {
   const { highest } = facts;
   const filled = ranges.filter(({ answer }) => answer !== null && answer.rows > 0);
   const random = createRandom(facts.seed);
+  const falls = directionOf(facts) === 'descending';
   const questions: Question[] = [];
   for (let nth = 0; nth < auditsPerSweep && filled.length > 0 && highest !== null; nth++) {
     const range = filled[Math.floor(random() * filled.length)] as Range;
     const end = range.to ?? highest;
     if (end <= range.from) continue;
     const split = range.from + BigInt(Math.floor(random() * Number(end - range.from)));
-    questions.push(witness(facts, range.from - 1n, split + 1n, null), witness(facts, split, null, null));
+    const upper = falls ? witness(facts, null, end + 1n, null) : witness(facts, split, null, null);
+    questions.push(witness(facts, range.from - 1n, split + 1n, null), upper);
   }
   return questions;
 }
