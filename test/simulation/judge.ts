@@ -13,6 +13,7 @@ export interface Reading {
   readonly risk: Done['risk'];
   readonly reason: string;
   readonly requests: number;
+  /** In the range that it read: a poll's begins where the cursor stood. */
   readonly lost: number;
   /** Called proven, and someone is missing. */
   readonly isFalseProof: boolean;

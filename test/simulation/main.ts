@@ -1,4 +1,4 @@
-// Many simulated servers that keep the three assumptions, each read for two days: was a reading called proven, or ended as success, while
+// Many simulated servers that keep the three assumptions, each swept, polled, left alone for a night and swept again: was a reading called proven, or ended as success, while
 // someone was missing? Prints every such server as a line that replays it, and how often honest servers were doubted.
 //   npm run coverage:servers -- --servers 100000 --from 1000
 // Ends with 1 when anyone was lost without a word.
@@ -89,7 +89,7 @@ async function lead(): Promise<void> {
   process.stdout.write(
     [
       `${counts.servers} servers of ${keepers.length} kinds that keep the assumptions, numbers ${from} and up;`,
-      `${counts.crowded} worlds in which more than one applies every six seconds were drawn again.`,
+      `${counts.crowded} worlds in which more than one applies every six seconds were drawn again, ${servers - counts.servers} servers had no other.`,
       `${counts.readings} first sweeps and rechecks: ${share(counts.proven)} proven, ${share(counts.harmless)} assumed and harmless,`,
       `${share(counts.doubt)} doubted, ${share(counts.unproven)} unproven.`,
       `Proven wrongly, or lost without a word: ${wrong.length}.`,
