@@ -391,12 +391,17 @@ const inSizes: readonly Kind[] = [
       cap: ({ pageBytes }) => ({ ...byBytes(pageBytes), overflow: 'after' }),
     }),
   ),
-  kind('bytes-heavy-by-date-shown-id', keepsAll, 'Heavy tails, chosen by date, shown by id, cut by bytes.', () => ({
-    world: { sizes: 'heavy', dates: 'shuffled' },
-    order: () => 'date',
-    shown: () => 'id',
-    cap: ({ pageBytes }) => byBytes(pageBytes),
-  })),
+  kind(
+    'bytes-heavy-by-date-shown-id',
+    breaks('capAboveHalf'),
+    'Heavy tails, chosen by date, shown by id, cut by bytes.',
+    () => ({
+      world: { sizes: 'heavy', dates: 'shuffled' },
+      order: () => 'date',
+      shown: () => 'id',
+      cap: ({ pageBytes }) => byBytes(pageBytes),
+    }),
+  ),
   kind(
     'bytes-heavy-by-size',
     breaks('capAboveHalf'),
@@ -407,6 +412,11 @@ const inSizes: readonly Kind[] = [
       cap: ({ pageBytes }) => byBytes(pageBytes),
     }),
   ),
+  kind('bytes-eighths-by-date', keepsAll, 'Rows of up to an eighth of a page, by date, cut by bytes.', () => ({
+    world: { sizes: 'eighths', dates: 'shuffled' },
+    order: () => 'date',
+    cap: ({ pageBytes }) => byBytes(pageBytes),
+  })),
   kind('bytes-lognormal-by-date', keepsAll, 'Sizes of one order of magnitude, by date, cut by bytes.', () => ({
     world: { sizes: 'lognormal', dates: 'drafts-late' },
     order: () => 'date-descending',
@@ -418,7 +428,7 @@ const inSizes: readonly Kind[] = [
     cap: ({ pageBytes }) => byBytes(pageBytes),
   })),
   byChance(
-    kind('bytes-heavy-random', keepsAll, 'Heavy tails in a random order, cut by bytes.', () => ({
+    kind('bytes-heavy-random', breaks('capAboveHalf'), 'Heavy tails in a random order, cut by bytes.', () => ({
       world: { sizes: 'heavy' },
       order: () => 'random',
       cap: ({ pageBytes }) => byBytes(pageBytes),
@@ -426,7 +436,7 @@ const inSizes: readonly Kind[] = [
   ),
   kind(
     'bytes-halves-halved-mid-sweep-by-date',
-    keepsAll,
+    breaks('capAboveHalf'),
     'Rows of half a page, by date, and a deploy halves the bytes.',
     () => ({
       world: { sizes: 'halves', dates: 'shuffled' },
@@ -1238,10 +1248,10 @@ const inCombinations: readonly Kind[] = [
   ),
   kind(
     'mix-bytes-heavy-churn-by-date',
-    keepsAll,
+    breaks('capAboveHalf'),
     'Heavy tails by date, shown by id, cut by bytes, and much happens.',
     (draws) => ({
-      world: { drafts: 0.2, dates: 'shuffled', sizes: 'eighths', pace: draws.logInt(150, 2000) },
+      world: { drafts: 0.2, dates: 'shuffled', sizes: 'heavy', pace: draws.logInt(150, 2000) },
       order: () => 'date',
       shown: () => 'id',
       cap: ({ pageBytes }) => byBytes(pageBytes),

@@ -1,5 +1,6 @@
-// Many simulated servers that keep the three assumptions, each swept, polled, left alone for a night and swept again: was a reading called proven, or ended as success, while
-// someone was missing? Prints every such server as a line that replays it, and how often honest servers were doubted.
+// Many simulated servers that keep the three assumptions, each swept, polled, left alone for a night and swept again: was a reading
+// called proven, or ended as success, while someone was missing? Prints every such server as a line that replays it, and how often
+// honest servers were doubted.
 //   npm run coverage:servers -- --servers 100000 --from 1000
 // Ends with 1 when anyone was lost without a word.
 import { availableParallelism } from 'node:os';

@@ -44,8 +44,7 @@ function examine(kind: Kind, seed: number, rows?: number): string[] {
     cuts: [],
     bytes: new Map(),
     dated: new Set(),
-    beside: new Set(),
-    isBySize: true,
+    isSorted: true,
   };
   const tick = () => {
     at += draws.chance(0.5) ? draws.int(1, 60) : draws.int(60, 3000);
@@ -63,12 +62,9 @@ function examine(kind: Kind, seed: number, rows?: number): string[] {
     if (cut.rows === 0 && sweep.mostRows > 0) sweep.found.push('capAboveHalf');
     if (2 * cut.rows < sweep.mostRows && 2 * (cut.bytes + largest) < sweep.mostBytes) sweep.found.push('capAboveHalf');
   }
-  // Smallest first, what fills half of a page hides from every page that has others.
-  for (const [id, size] of sweep.bytes) {
-    const isHidden = !sweep.beside.has(id) && sweep.cuts.filter(({ missing }) => missing.includes(id)).length >= 5;
-    if (isHidden && size * 2 >= sweep.mostBytes && sweep.mostRows >= 16 && sweep.isBySize)
-      sweep.found.push('capAboveHalf');
-  }
+  // Without order, what fills a quarter of a page hides, and hides what follows it.
+  const isLarge = [...sweep.bytes.values()].some((size) => size * 4 >= sweep.mostBytes);
+  if (isLarge && sweep.cuts.length > 0 && sweep.mostRows >= 16 && !sweep.isSorted) sweep.found.push('capAboveHalf');
   return sweep.found;
 }
 
@@ -80,10 +76,8 @@ interface Sweep {
   readonly cuts: { readonly rows: number; readonly bytes: number; readonly missing: readonly bigint[] }[];
   readonly bytes: Map<bigint, number>;
   readonly dated: Set<bigint>;
-  /** Ids that showed on a page with others. */
-  readonly beside: Set<bigint>;
-  /** Every page showed its smallest row first. */
-  isBySize: boolean;
+  /** Pages came and were chosen in the order of ids, as far as cut ones show. */
+  isSorted: boolean;
 }
 
 /** Asks one question and notes what the answer contradicts. */
@@ -100,10 +94,6 @@ function ask(sweep: Sweep, question: ListRequest, at: number): ListReply {
     if ((afterId !== null && row.id < afterId) || (beforeId !== null && row.id > beforeId))
       sweep.found.push('filtersBeforeCap');
   }
-  const ids = reply.rows.map(({ id }) => id);
-  if (ids.length > 1) for (const id of ids) sweep.beside.add(id);
-  const sizes = reply.rows.map((row) => row.bytes);
-  if (sizes.some((size, at) => size < (sizes[at - 1] ?? 0))) sweep.isBySize = false;
   if (question.afterDate !== null) return reply;
   const missing = [...present].filter(
     (id) => !shown.has(id) && (afterId === null || id > afterId) && (beforeId === null || id < beforeId),
@@ -112,6 +102,10 @@ function ask(sweep: Sweep, question: ListRequest, at: number): ListReply {
   sweep.mostRows = Math.max(sweep.mostRows, shown.size);
   sweep.mostBytes = Math.max(sweep.mostBytes, bytes);
   if (missing.length > 0) sweep.cuts.push({ rows: shown.size, bytes, missing });
+  const ids = [...shown.keys()];
+  const isAhead = (one: bigint) => missing.every((id) => id > one);
+  const isBehind = (one: bigint) => missing.every((id) => id < one);
+  if (!ids.every(isAhead) && !ids.every(isBehind)) sweep.isSorted = false;
   return reply;
 }
 
