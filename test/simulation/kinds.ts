@@ -1148,6 +1148,8 @@ const inDialects: readonly Kind[] = [
   }),
   byChance(
     kind('inclusive-by-chance', keepsAll, 'Servers behind one name differ in which bounds they include.', () => ({
+      // Where the bound alone fills a page, a poll cannot tell whether the next id was left out: docs/coverage.md names it.
+      leastPage: 3,
       inclusive: (_, { draws }) => draws.chance(0.5),
     })),
   ),
