@@ -1,6 +1,6 @@
 // The rules at the top of src/domain/coverage/coverage.ts, each by its number, on servers whose behaviour is written out here.
 import { describe, expect, test } from 'vitest';
-import { isShortByBytes, withCut } from '../../src/domain/coverage/capacity.ts';
+import { isCutByBytes, isShortByBytes, withCut } from '../../src/domain/coverage/capacity.ts';
 import { ask, begin, type Done, learn, type Plan, renew } from '../../src/domain/coverage/coverage.ts';
 import { believed, type Known } from '../../src/domain/coverage/next-question.ts';
 import type { Answer, Page, Question, Row } from '../../src/domain/coverage/question.ts';
@@ -338,6 +338,56 @@ describe('R1: pages cut off by their bytes, without order', () => {
   });
 });
 
+describe('R1: what says that bytes end pages', () => {
+  const capacity = { rows: 100, bytes: 100_000, cutRows: null };
+
+  test('a fifth fewer rows, or as many more, in about as many bytes', () => {
+    const pages = [
+      [80, 96_000],
+      [81, 96_000],
+      [80, 94_000],
+      [125, 100_000],
+      [124, 100_000],
+    ] as const;
+    expect(pages.map(([rows, bytes]) => isCutByBytes(capacity, rows, bytes))).toEqual([
+      true,
+      false,
+      false,
+      true,
+      false,
+    ]);
+    expect(isCutByBytes({ ...capacity, rows: 10 }, 5, 100_000)).toBe(false);
+  });
+
+  test('it opens again what was closed by less than 60 % of a page', () => {
+    const state = wellOpened();
+    const closed = answerWith(state, 45, { bytes: 46_000 });
+    const rows = Array.from({ length: 60 }, (_, nth) => aRow(900_000n + BigInt((nth * 37) % 61)));
+    const question = {
+      ...(ask(state) as Question),
+      purpose: 'witness',
+      from: 1n,
+      to: null,
+      after: 0n,
+      before: null,
+    } as const;
+    const count = (one: State) => one.ranges.filter((range) => range.state === 'closed').length;
+    const after = learn(closed, question, aPage(rows, { bytes: 99_000 }));
+    expect(count(after)).toBeLessThan(count(closed));
+  });
+
+  test('smallest first without order, the large rows are those that no page shows: only empty answers close', () => {
+    const rows = rowsUpTo(120).map((row, nth) => ({ ...row, bytes: 400 + ((nth * 53) % 120) * 12 }));
+    const hidden = rows.map((row, nth) => (nth === 77 ? { ...row, bytes: 30_000 } : row));
+    const smallestFirst: Rule = (matching, ...asked) =>
+      cutByBytes(40_000)(
+        matching.toSorted((a, b) => a.bytes - b.bytes),
+        ...asked,
+      );
+    expect(lostOf(hidden, sweep(hidden, smallestFirst))).toEqual([]);
+  });
+});
+
 describe('R1: elements whose id cannot be read', () => {
   /** Every row from here on is one. */
   const unreadable =
@@ -575,6 +625,27 @@ describe('R4: an answer that lacks a known id closes nothing', () => {
     expect(isNoticed(swept)).toBe(true);
   });
 
+  test('one false answer to the question for an id alone is no deletion', () => {
+    let alone = 0;
+    const { done } = sweep(rowsUpTo(120), (matching, { purpose }, nth) => {
+      if (purpose === 'alone') alone++;
+      const isHidden = nth > 0 && (purpose === 'range' ? nth < 8 : purpose === 'alone' && alone === 1);
+      return matching.filter(({ id }) => !(isHidden && id === 200n)).slice(0, 50);
+    });
+    expect(done.risk).toBe('doubt');
+  });
+
+  test('an id whose element cannot be read any more is not gone', () => {
+    const rows = rowsUpTo(120);
+    const { done } = sweep(
+      rows.filter(({ id }) => id !== 200n),
+      (matching, { purpose, from }) =>
+        purpose === 'alone' && from === 200n ? aPage([], { unreadable: 1 }) : matching.slice(0, 50),
+      { held: idsOf(rows) },
+    );
+    expect(done.absent).toEqual([]);
+  });
+
   test('two ids that this sweep has shown and that do not come back were deleted meanwhile; more are a doubt', () => {
     const vanish = (...ids: readonly bigint[]) =>
       sweep(rowsUpTo(120), (matching, _, nth) =>
@@ -740,6 +811,20 @@ describe('R4: an answer that lacks a known id closes nothing', () => {
 });
 
 describe('R5: an empty answer is confirmed by a question of another shape', () => {
+  test('a refused confirmation with both filters ends belief in them', () => {
+    const { done } = sweep(rowsUpTo(50), (matching, { purpose, after, before }) =>
+      purpose === 'confirm' && after !== null && before !== null ? { kind: 'refused' } : matching.slice(0, 50),
+    );
+    expect(done.reason).toContain('refuses afterid and beforeid together');
+  });
+
+  test('a confirmation that unreadable elements fill confirms nothing', () => {
+    const { done } = sweep(rowsUpTo(120), (matching, { purpose }) =>
+      purpose === 'confirm' ? aPage([], { unreadable: 50 }) : matching.slice(0, 50),
+    );
+    expect(done).toMatchObject({ risk: 'doubt', reason: 'an empty answer could not be confirmed' });
+  });
+
   test('what one shape says is empty and another shows is read', () => {
     const rows = rowsUpTo(100);
     // With both bounds nothing beyond id 700 is shown.

@@ -98,9 +98,9 @@ function isEmpty(facts: Facts, question: Question, { rows, unreadable, bytes }: 
   return isShortPage(facts, shapeOf(question), { rows: unreadable, bytes });
 }
 
-/** Elements without a readable id leave half of the longest page free. */
+/** Elements without a readable id take up at most half of the longest page. */
 function leavesRoom({ longest }: Facts, unreadable: number): boolean {
-  return unreadable === 0 || unreadable * 2 < longest;
+  return unreadable * 2 <= longest;
 }
 
 /** True when a page of so many rows and bytes cannot have been cut off, by what pages of its shape have shown. */
