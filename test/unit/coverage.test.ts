@@ -2,11 +2,18 @@
 import { describe, expect, test } from 'vitest';
 import { isCutByBytes, isShortByBytes, withCut } from '../../src/domain/coverage/capacity.ts';
 import { ask, begin, type Done, learn, type Plan, renew } from '../../src/domain/coverage/coverage.ts';
-import { believed, type Known } from '../../src/domain/coverage/next-question.ts';
+import {
+  aloneQuestion,
+  believed,
+  type Known,
+  rangeQuestion,
+  vouchOf,
+} from '../../src/domain/coverage/next-question.ts';
 import type { Answer, Page, Question, Row } from '../../src/domain/coverage/question.ts';
-import { isInside } from '../../src/domain/coverage/range.ts';
+import { isInside, largestId, openRange } from '../../src/domain/coverage/range.ts';
 import { findMissing, type Held, toAsked } from '../../src/domain/coverage/seen.ts';
 import { decodeFacts, encode, findChanges, isSorted, type State } from '../../src/domain/coverage/sweep-state.ts';
+import { planWitnesses } from '../../src/domain/coverage/witness.ts';
 import { restore } from '../simulation/simulated-reader.ts';
 
 const second = 1_790_000_000n;
@@ -376,6 +383,31 @@ describe('R1: what says that bytes end pages', () => {
     expect(count(after)).toBeLessThan(count(closed));
   });
 
+  test('where that comes to light in a sorted list, a range that was not shown up to its end is opened again', () => {
+    const state = wellOpened();
+    // No more rows than expected: nothing but the bytes speaks.
+    const ranges = state.ranges.map((range) => ({ ...range, sorted: false, expected: 100 }));
+    const first = 10n;
+    const after = answerWith({ ...state, ranges }, 75, { bytes: 100_000 }, 1);
+    expect([isClosedAt(state, first), isClosedAt(after, first)]).toEqual([true, false]);
+  });
+
+  test('where bytes end pages, a list that turns out to be unsorted opens again what order had closed', () => {
+    const state = wellOpened();
+    const sorted = { ...state, facts: { ...state.facts, uneven: true } };
+    const first = 10n;
+    const { from } = ask(sorted) as Question;
+    const swapped = [2n, 1n].map((nth) => aRow((from as bigint) + nth));
+    expect(isClosedAt(answerNext(sorted, swapped.toReversed()), first)).toBe(true);
+    expect(isClosedAt(answerNext(sorted, swapped), first)).toBe(false);
+  });
+
+  test('without order, pages with the smallest rows first vouch for nothing', () => {
+    const facts = { ...opened().facts, rising: 10, falling: 10, uneven: true };
+    const vouch = (rising: number, falling: number) => vouchOf({ ...facts, sizes: { rising, falling } }, facts.both);
+    expect([vouch(90, 10), vouch(50, 50), vouch(10, 90)]).toEqual(['none', 'small', 'small']);
+  });
+
   test('smallest first without order, the large rows are those that no page shows: only empty answers close', () => {
     const rows = rowsUpTo(120).map((row, nth) => ({ ...row, bytes: 400 + ((nth * 53) % 120) * 12 }));
     const hidden = rows.map((row, nth) => (nth === 77 ? { ...row, bytes: 30_000 } : row));
@@ -408,6 +440,16 @@ describe('R1: elements whose id cannot be read', () => {
     const readable = rows.filter(({ id }) => id < 400n || id > 1_400n);
     const swept = sweep(rows, behind);
     expect(lostOf(readable, swept).length === 0 || isNoticed(swept)).toBe(true);
+  });
+
+  test('a page that holds nothing else closes nothing from half of its places on', () => {
+    const state = wellOpened();
+    const { from } = ask(state) as Question;
+    const isAnsweredBy = (unreadable: number) => {
+      const { ranges } = answerNext(state, [], { unreadable, bytes: 400 });
+      return ranges.find((range) => range.from === from)?.empty !== null;
+    };
+    expect([0, 49, 50, 100].map(isAnsweredBy)).toEqual([true, true, false, false]);
   });
 
   test('a few of them hide nobody', () => {
@@ -1109,6 +1151,13 @@ describe('R8: bounds are sent as if they were exclusive', () => {
     }
   });
 
+  test('no bound is sent beyond the largest id', () => {
+    const { facts } = begin({});
+    const upperBound = (to: bigint) => rangeQuestion(facts, openRange(1n, to)).before;
+    expect([upperBound(largestId - 1n), upperBound(largestId)]).toEqual([largestId, null]);
+    expect([aloneQuestion(largestId - 1n).before, aloneQuestion(largestId).before]).toEqual([largestId, null]);
+  });
+
   test('a bound that comes back beside others changes no question', () => {
     const rows = rowsUpTo(100);
     const { steps } = sweep(rows, (_, question) => inclusive(rows, question, true, true).slice(0, 30));
@@ -1373,8 +1422,23 @@ describe('R11: what proven rests on', () => {
   });
 
   test('a held id beyond the last one is gone where the filters were seen to reach beyond a page', () => {
-    const { done } = sweep(rowsUpTo(300), capped(50), { held: [3_005n] });
+    const { done } = sweep(rowsUpTo(300), capped(50), { held: [3_005n], plan: { longestBefore: 50 } });
     expect(done).toMatchObject({ certificate: 'proven', absent: [3_005n] });
+  });
+
+  test('in a list without order one more row than the wider page showed says that the filter acts before the cap', () => {
+    const state = wellOpened();
+    const { from } = ask(state) as Question;
+    const reached = (pairs: { rising: number; falling: number }) => {
+      const ranges = state.ranges.map((range) =>
+        range.from === from && range.origin !== null
+          ? { ...range, expected: 20, origin: { ...range.origin, side: 'before' as const } }
+          : range,
+      );
+      return answerWith({ ranges, facts: { ...state.facts, ...pairs, reachBefore: false } }, 21).facts.reachBefore;
+    };
+    expect(reached({ rising: 500, falling: 500 })).toBe(true);
+    expect(reached({ rising: 1_000, falling: 0 })).toBe(false);
   });
 
   test('an account that shows nobody any more is not believed', () => {
@@ -1385,6 +1449,26 @@ describe('R11: what proven rests on', () => {
 
 describe('R11: a witness gives a source away that hides people from every range question', () => {
   const rows = rowsUpTo(200);
+
+  test.each([
+    ['rises', { rising: 90, falling: 0 }],
+    ['falls', { rising: 0, falling: 90 }],
+  ] as const)('in a list that %s, the upper part of an audited range comes first on its page', (does, pairs) => {
+    const state = wellOpened();
+    const filled = closedOf(state).filter(({ answer }) => answer?.rows !== 0);
+    const asked = planWitnesses({ ...state.facts, ...pairs, highest: 10_000n }, filled);
+    const audited = asked.flatMap(({ after, before, since }) => {
+      const range = filled.find(
+        ({ from, to }) => after === from - 1n && before !== null && before <= (to as bigint) + 1n,
+      );
+      return range === undefined || since !== null ? [] : [{ end: range.to as bigint, split: (before as bigint) - 1n }];
+    });
+    const upper = audited.map(({ end, split }) =>
+      does === 'falls' ? { after: null, before: end + 1n } : { after: split, before: null },
+    );
+    expect(upper.length).toBeGreaterThan(2);
+    for (const bounds of upper) expect(asked).toContainEqual(expect.objectContaining(bounds));
+  });
 
   test('the last 90 days show unless an old date is sent', () => {
     const swept = sweep(rows, (matching, { since }) =>
@@ -1742,6 +1826,12 @@ describe('the same reasoning over other ranges', () => {
     const { capacity } = sweep(rows, capped(50)).done;
     const { done } = sweep(rows, capped(50), { plan: { rigor: 'poll', from: 3_001n, capacity }, held: [3_005n] });
     expect(done).toMatchObject({ certificate: 'assumed', risk: 'harmless', absent: [3_005n] });
+  });
+
+  test('a poll is told of no order by a sweep that read by date', () => {
+    const rows = rowsUpTo(200);
+    const plan = { axis: 'date', from: second, to: rows.at(-1)?.at as bigint } as const;
+    expect(sweep(rows, capped(150), { plan }).done.capacity.order).toBe('mixed');
   });
 
   test('a poll is told of no order where one page was out of order', () => {
