@@ -65,9 +65,17 @@ export async function playSeed(plan: Plan, around: Surroundings): Promise<Verdic
   } catch (error) {
     const { seed, seconds, pooled } = plan;
     const nothing = { counts: {}, fired: {}, unplayable: [], applications: 0, files: 0, erased: 0, looks: 0 };
-    const broken = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    const broken = describeError(error);
     return { seed, seconds, pooled, ...nothing, recoveredMs: 0, broken };
   }
+}
+
+/** An error while closing hides the first one, unless both are shown. */
+function describeError(error: unknown): string {
+  if (error instanceof SuppressedError) {
+    return `${describeError(error.suppressed)}\nAnd while closing: ${describeError(error.error)}`;
+  }
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
 async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Promise<Verdict> {
