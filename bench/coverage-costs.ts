@@ -4,13 +4,16 @@ import type { Done } from '../src/domain/coverage/coverage.ts';
 import type { Kind } from '../test/simulation/hidden-server.ts';
 import { isCrowded, startMs } from '../test/simulation/judge.ts';
 import { kindNamed, kinds } from '../test/simulation/kinds.ts';
-import { createMemory, knownOf, type Memory, runSweep } from '../test/simulation/simulated-reader.ts';
+import { createMemory, knownOf, type Memory, runAudit, runSweep } from '../test/simulation/simulated-reader.ts';
+import { createRandom } from '../test/support/random.ts';
 
 const seeds = Number(process.argv[2] ?? 20);
 const only = process.argv[3];
 const hourMs = 3_600_000;
 const page = 100;
 const nights = 7;
+/** As the worker's default schedule has them. */
+const auditsPerDay = 144;
 
 const line = (cells: readonly (string | number)[]) => process.stdout.write(`| ${cells.join(' | ')} |\n`);
 const head = (cells: readonly string[]) => {
@@ -28,6 +31,7 @@ const costs: readonly (readonly [name: string, about: string])[] = [
   ['order-hash', 'by a hash'],
   ['order-random', 'another order on every request'],
   ['bytes-lognormal', 'pages by bytes'],
+  ['cap-bytes-stops-after', 'pages by bytes, heavy-tailed sizes'],
   ['bytes-heavy-random', 'pages by bytes, heavy-tailed sizes, no order'],
   ['bytes-heavy-by-size', 'pages by bytes, heavy-tailed sizes, smallest first'],
   ['inclusive-both', 'bounds included'],
@@ -50,7 +54,7 @@ function printCosts(pages: number): void {
       },
     });
     // Where bytes cut pages off, a page is as long as those with one bound were.
-    const perPage = name.startsWith('bytes-') ? Math.min(page, shown / Math.max(1, cut)) : page;
+    const perPage = name.includes('bytes-') ? Math.min(page, shown / Math.max(1, cut)) : page;
     const per = (requests: number) => ((requests * perPage) / (pages * page)).toFixed(2);
     memory.now += 20 * hourMs;
     const again = runSweep(server, memory, { seed: 8, known: knownOf(memory) });
@@ -85,7 +89,7 @@ function worthOf({ certificate, risk }: Pick<Done, 'certificate' | 'risk'>): Wor
 
 /**
  * nobody: the first sweep loses nobody. first: it loses someone, and says that something is wrong. week: it says nothing, and a recheck
- * of the week after brings everybody or says that something is wrong. never: neither.
+ * or an audit of the week after brings everybody or says that something is wrong. never: neither.
  */
 type Found = 'nobody' | 'first' | 'week' | 'never';
 
@@ -94,7 +98,7 @@ interface Judged {
   readonly found: Found;
 }
 
-/** A first sweep and, if it loses someone silently, a week of nightly rechecks. A world in which more apply than a sweep can follow is drawn again, or stands still. */
+/** A first sweep and, if it loses someone silently, a week of audits and nightly rechecks. A world in which more apply than a sweep can follow is drawn again, or stands still. */
 function judge(kind: Kind, seed: number): Judged {
   let draw = seed;
   while (draw < 20 * seeds && isCrowded(kind.create(draw, { startMs }))) draw += seeds;
@@ -104,15 +108,24 @@ function judge(kind: Kind, seed: number): Judged {
   const worth = worthOf(first.done);
   if (first.lost.length === 0) return { worth, found: 'nobody' };
   if (isTold(worth)) return { worth, found: 'first' };
-  let left = first.lost;
-  for (let night = 1; night <= nights; night++) {
-    memory.now += 24 * hourMs;
-    server.passNight(memory.now);
-    const { done } = runSweep(server, memory, { seed: seed + night, known: knownOf(memory) });
-    // An application that was deleted meanwhile can no longer be found.
+  const random = createRandom(seed);
+  let [{ done }, provenAt] = [first, startMs];
+  // An application that was deleted meanwhile can no longer be found.
+  const isLeft = () => {
     const present = new Set(server.presentAt(memory.now));
-    left = left.filter((id) => present.has(id) && !memory.held.has(id));
-    if (left.length === 0 || isTold(worthOf(done))) return { worth, found: 'week' };
+    return first.lost.some((id) => present.has(id) && !memory.held.has(id));
+  };
+  for (let night = 1; night <= nights; night++) {
+    const { count } = done.capacity;
+    for (let nth = 0; nth < auditsPerDay; nth++) {
+      memory.now += (24 * hourMs) / auditsPerDay;
+      const isFound = runAudit(server, memory, { provenAt, pageSize: count, random: () => random.next() });
+      if (isFound || !isLeft()) return { worth, found: 'week' };
+    }
+    provenAt = memory.now;
+    server.passNight(memory.now);
+    ({ done } = runSweep(server, memory, { seed: seed + night, known: knownOf(memory) }));
+    if (isTold(worthOf(done)) || !isLeft()) return { worth, found: 'week' };
   }
   return { worth, found: 'never' };
 }

@@ -1,5 +1,6 @@
 // What a sweep needs to know before it asks: what was left open, where a poll begins, which ids are held already.
 // Reads only, except for dropping an unfinished sweep that nobody wants any more.
+import type { AuditPlace } from '../domain/coverage/audit.ts';
 import type { KnownCapacity } from '../domain/coverage/sweep-state.ts';
 import type { Queryable } from './database.ts';
 import type { Lane } from './leases.ts';
@@ -229,13 +230,6 @@ export async function loadUnheld(
     [advertiserId, ids],
   );
   return rows.map((row) => row.id);
-}
-
-/** A few neighbouring ids at a random place, and the ids on either side of them. */
-export interface AuditPlace {
-  readonly ids: readonly bigint[];
-  readonly after: bigint;
-  readonly before: bigint;
 }
 
 /** A random place among the ids that are stored, by their values; null where nothing is. */

@@ -1,6 +1,6 @@
 // Random audits: a place of the list is chosen at random, not at ids, and asked in two shapes. A source that hides someone from the
 // questions of a sweep need not hide them from these. One person who was hidden ends every certificate that covers them.
-import { aloneQuestion } from '../domain/coverage/next-question.ts';
+import { auditQuestions, auditSize, lackingQuestions } from '../domain/coverage/audit.ts';
 import type { Question } from '../domain/coverage/question.ts';
 import type { Advertiser } from '../store/advertisers.ts';
 import { type Heard, hear } from './asking.ts';
@@ -18,32 +18,24 @@ export interface AuditSummary {
 
 const nothing: AuditSummary = { requests: 0, contradictions: 0 };
 
-/** An audit asks for this share of a page, so that its answer is not cut off. */
-const shareOfPage = 1 / 3;
-
 /** Audits one place of what is covered; `random` is a number from 0 to 1. */
 export async function audit(deps: SweepDeps, task: Duty, random: () => number): Promise<AuditSummary> {
   const { store } = deps;
   const { advertiserId } = task.advertiser;
   if (advertiserId === null) return nothing;
   const { learned } = await store.loadReading({ advertiserId, lagMs: task.lagMs });
-  const size = Math.max(1, Math.min(200, Math.floor((learned?.capacity.count ?? 0) * shareOfPage)));
-  const place = await store.loadAuditPlace(advertiserId, { random: random(), size });
+  const pageSize = learned?.capacity.count ?? 0;
+  const place = await store.loadAuditPlace(advertiserId, { random: random(), size: auditSize(pageSize) });
   if (place === null) return nothing;
-  const within = (low: bigint, high: bigint) => low + BigInt(Math.floor(random() * Number(high - low + 1n)));
-  const from = within(place.after + 1n, place.ids[0] as bigint);
-  const to = within(place.ids.at(-1) as bigint, place.before - 1n);
-  const both: Question = { axis: 'id', purpose: 'witness', from, to, after: from - 1n, before: to + 1n, since: null };
+  const { both, lower } = auditQuestions(place, random);
   const narrow = await ask(deps, task, both);
-  const wide = await ask(deps, task, { ...both, before: null, to: null });
+  const wide = await ask(deps, task, lower);
   const hidden = [...new Set([...narrow.hidden, ...wide.hidden])];
-  const shown = new Set(narrow.shown);
-  // Too many at once are a page that was cut off, or a source that deletes: the next recheck tells.
-  const lacking = narrow.isPage ? place.ids.filter((id) => !shown.has(id)).slice(0, 3) : [];
+  const lacking = narrow.isPage ? lackingQuestions(place, new Set(narrow.shown), pageSize) : [];
   const leftOut: bigint[] = [];
-  for (const id of shown.size * 2 < (learned?.capacity.count ?? 0) ? lacking : []) {
-    const alone = await ask(deps, task, aloneQuestion(id));
-    if (alone.shown.includes(id)) leftOut.push(id);
+  for (const question of lacking) {
+    const id = question.from as bigint;
+    if ((await ask(deps, task, question)).shown.includes(id)) leftOut.push(id);
   }
   if (hidden.length > 0) {
     await store.endCertificates(

@@ -2,6 +2,7 @@
 // Postgres: a page is committed before it is learned from, the state is stored after each answer, and a crash may come anywhere. What
 // the store tells the reasoning comes from `findMissing`, the function that the real store is held to.
 
+import { type AuditPlace, auditQuestions, auditSize, lackingQuestions } from '../../src/domain/coverage/audit.ts';
 import { ask, begin, type Done, learn, type Plan } from '../../src/domain/coverage/coverage.ts';
 import type { Known } from '../../src/domain/coverage/next-question.ts';
 import type { Answer, Page, Question } from '../../src/domain/coverage/question.ts';
@@ -102,6 +103,51 @@ export function runSweep(server: HiddenServer, memory: Memory, options: SweepOpt
     state = learn(state, came.question, answer);
     options.onStep?.(before, came.question, answer, state);
   }
+}
+
+/**
+ * One audit of a running worker: true when it contradicts the certificate, which speaks of what was submitted before `provenAt`. What it
+ * finds is stored.
+ */
+export function runAudit(
+  server: HiddenServer,
+  memory: Memory,
+  { provenAt, pageSize, random }: { provenAt: number; pageSize: number; random: () => number },
+): boolean {
+  const place = findPlace(memory, random(), auditSize(pageSize));
+  if (place === null) return false;
+  const askServer = (question: Question) => {
+    memory.now += 100;
+    const sentAt = memory.now;
+    const answer = toAnswer(server.list(toRequest(question), sentAt));
+    const page = commit(memory, { question, answer, sentAt }, provenAt, memory.held.size);
+    return page.kind === 'page' ? page : null;
+  };
+  const { both, lower } = auditQuestions(place, random);
+  const pages = [askServer(both), askServer(lower)];
+  const isHidden = pages.some((page) =>
+    page?.rows.some(({ id, at }) => page.unheld.includes(id) && at !== null && Number(at) * 1_000 < provenAt),
+  );
+  if (isHidden || !pages[0]) return isHidden;
+  const shown = new Set(pages[0].rows.map(({ id }) => id));
+  return lackingQuestions(place, shown, pageSize).some((question) =>
+    askServer(question)?.rows.some(({ id }) => id === question.from),
+  );
+}
+
+/** As the store finds it: from a random position on. */
+function findPlace(memory: Memory, random: number, size: number): AuditPlace | null {
+  const sorted = [...memory.held.keys()].sort((a, b) => (a < b ? -1 : 1));
+  const [low, high] = [sorted[0], sorted.at(-1)];
+  if (low === undefined || high === undefined) return null;
+  const from = low + BigInt(Math.round(Number(high - low) * random));
+  const ids = sorted
+    .filter((id) => id >= from && !memory.gone.has(id) && !memory.absentSince.has(id))
+    .slice(0, size + 2);
+  const [first, last] = [ids[0], ids.at(-1)];
+  if (first === undefined || last === undefined) return null;
+  if (ids.length < 3) return { ids, after: first - 1n, before: last + 1n };
+  return { ids: ids.slice(1, -1), after: first, before: last };
 }
 
 /** What a process finds again after a crash: the stored text of the state. */
