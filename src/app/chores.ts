@@ -6,7 +6,7 @@ import type { Chore } from '../sync/chores.ts';
 import { lapsePrefills } from '../sync/prefill.ts';
 import { verify } from '../sync/verify.ts';
 import { orphanGraceMs } from './files.ts';
-import { loadUsableIds, openBlobsOf } from './opening.ts';
+import { openBlobsOf } from './opening.ts';
 
 interface ChoreParts {
   readonly config: Config<'source' | 'blobs'>;
@@ -35,7 +35,8 @@ export function createChores({ config, store }: ChoreParts): Chore[] {
       schedule: '37 4 * * *',
       async run(signal, onStep) {
         await using blobs = await openBlobsOf(config, store, signal);
-        const advertisers = await loadUsableIds(config, store);
+        // Also of accounts that are no longer configured: their bytes have no other visitor.
+        const advertisers = await store.loadAdvertiserIds();
         await verify(
           { store, blobs, onStep },
           { advertisers, share: verifiedShare, graceMs: orphanGraceMs, parallel: config.source.concurrency, signal },

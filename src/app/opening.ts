@@ -108,16 +108,6 @@ export async function findConfigured(store: Store, { name, advertiserId }: Accou
   }
 }
 
-/** The known ids of all configured accounts, for a worker: one that is configured wrongly costs no other its turn. */
-export async function loadUsableIds(config: Config<'source'>, store: Store): Promise<bigint[]> {
-  const ids: bigint[] = [];
-  for (const account of config.source.advertisers) {
-    const { advertiserId = null } = (await findConfigured(store, account)) ?? {};
-    if (advertiserId !== null) ids.push(advertiserId);
-  }
-  return ids;
-}
-
 /** The blob store of the configuration, proven to be the one that this database's blobs lie in. */
 export async function openBlobsOf(
   config: Config<'blobs' | 'source'>,

@@ -14,6 +14,7 @@ import {
   type ListedBlob,
   parseBlobFolder,
   parseBlobKey,
+  type RefusedDelete,
 } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';
 
@@ -64,15 +65,22 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
 
     delete: (keys, signal) =>
       guard('deleted', async () => {
-        const paths = keys.map(toPath);
+        const paths = new Map(keys.map((key) => [key, toPath(key)]));
         await requireFolder();
-        for (const path of paths) {
+        const refused: RefusedDelete[] = [];
+        for (const [key, path] of paths) {
           signal.throwIfAborted();
-          await rm(path, { force: true });
+          try {
+            await guard('deleted', () => rm(path, { force: true }));
+          } catch (error) {
+            if (!(error instanceof Trouble)) throw error;
+            refused.push({ key, trouble: error });
+          }
         }
         // Erased must stay erased after a power cut.
-        for (const each of new Set(paths.map((path) => dirname(path)))) await syncFolder(each).catch(ignore('ENOENT'));
-        return { keptVersions: 0 };
+        const folders = new Set([...paths.values()].map((path) => dirname(path)));
+        for (const each of folders) await syncFolder(each).catch(ignore('ENOENT'));
+        return { keptVersions: 0, refused };
       }),
 
     loadKeeping: async () => ({ versions: false, locks: false }),

@@ -26,27 +26,43 @@ export interface S3DeleteOptions {
   /** Asks once: a delete that was not answered may still be carried out after a second one was. */
   readonly deleter: S3Client;
   readonly bucket: string;
+  /** The name of a key's object in the bucket. */
+  readonly toName: (key: string) => string;
   readonly ask: Ask;
   /** False for a store that takes no sums, and so not the request that needs one. */
   readonly inBulk: boolean;
   readonly parallel: number;
 }
 
-/** Deletes the objects of these names, and their versions. */
-export type DeleteObjects = (names: readonly string[], signal: AbortSignal) => Promise<Deleted>;
+/** Deletes the objects of these keys, and their versions. */
+export type DeleteObjects = (keys: readonly string[], signal: AbortSignal) => Promise<Deleted>;
+
+/** What the store did not let go: the object or version, and the store's code. */
+interface Refusal {
+  readonly object: ObjectIdentifier;
+  readonly code: string;
+}
 
 /** One request may take 1,000. A store that deletes them one after another (Swift) would let us wait longer than a request may last. */
 const mostAtOnce = 100;
 /** What a store answers that does not know the request for many keys, or wants it otherwise. */
 const refusals = new Set([400, 405, 501]);
 
-export function createDelete({ client, deleter, bucket, ask, parallel, ...options }: S3DeleteOptions): DeleteObjects {
+export function createDelete({
+  client,
+  deleter,
+  bucket,
+  toName,
+  ask,
+  parallel,
+  ...options
+}: S3DeleteOptions): DeleteObjects {
   let inBulk = options.inBulk;
   let keepsVersions: boolean | undefined;
 
-  /** Deletes them all; gives the store's code for each that it did not let go. */
-  async function deleteEach(objects: readonly ObjectIdentifier[], signal: AbortSignal): Promise<string[]> {
-    const refused: string[] = [];
+  /** Deletes them all; gives what the store did not let go. */
+  async function deleteEach(objects: readonly ObjectIdentifier[], signal: AbortSignal): Promise<Refusal[]> {
+    const refused: Refusal[] = [];
     if (inBulk) {
       try {
         for (let from = 0; from < objects.length; from += mostAtOnce) {
@@ -54,9 +70,11 @@ export function createDelete({ client, deleter, bucket, ask, parallel, ...option
           const command = new DeleteObjectsCommand({ Bucket: bucket, Delete: { Objects, Quiet: true } });
           sumByMd5(command);
           const { Errors = [] } = await ask(signal, (asked) => deleter.send(command, asked));
-          refused.push(...Errors.map(({ Code = 'no code' }) => Code));
+          refused.push(
+            ...Errors.map(({ Key, VersionId, Code = 'no code' }) => ({ object: { Key, VersionId }, code: Code })),
+          );
         }
-        return refused.filter((code) => code !== 'NoSuchKey' && code !== 'NoSuchVersion');
+        return refused.filter(({ code }) => code !== 'NoSuchKey' && code !== 'NoSuchVersion');
       } catch (error) {
         if (!(error instanceof Trouble) || !refusals.has(error.status ?? 0)) throw error;
         inBulk = false;
@@ -67,9 +85,9 @@ export function createDelete({ client, deleter, bucket, ask, parallel, ...option
       await ask(signal, (asked) => deleter.send(command, asked)).catch((reason: unknown) => {
         // S3 itself says yes to what is not there; some of its kin answer 404.
         if (isMissing(reason)) return;
-        // A version that is locked, or that we may not delete.
-        if (VersionId === undefined || !(reason instanceof Trouble) || reason.status !== 403) throw reason;
-        refused.push('AccessDenied');
+        // It is locked, or we may not delete it. Others may be deleted all the same.
+        if (!(reason instanceof Trouble) || reason.status !== 403) throw reason;
+        refused.push({ object: { Key, VersionId }, code: 'AccessDenied' });
       });
     });
     return refused;
@@ -101,27 +119,37 @@ export function createDelete({ client, deleter, bucket, ask, parallel, ...option
     }
   }
 
-  return async (names, signal) => {
-    if (names.length === 0) return { keptVersions: 0 };
+  return async (keys, signal) => {
+    if (keys.length === 0) return { keptVersions: 0, refused: [] };
     keepsVersions ??= await loadKeepsVersions(signal);
-    const [first] = await deleteEach(
-      names.map((Key) => ({ Key })),
-      signal,
+    const objects = keys.map((key) => ({ key, Key: toName(key) }));
+    const codes = new Map(
+      (
+        await deleteEach(
+          objects.map(({ Key }) => ({ Key })),
+          signal,
+        )
+      ).map(({ object, code }) => [object.Key, code]),
     );
-    if (first) throw toTrouble({ name: first, $metadata: { httpStatusCode: 200 } }, bucket);
-    if (!keepsVersions) return { keptVersions: 0 };
+    const refused = objects.flatMap(({ key, Key }) => {
+      const code = codes.get(Key);
+      if (code === undefined) return [];
+      return [{ key, trouble: toTrouble({ name: code, $metadata: { httpStatusCode: 200 } }, bucket) }];
+    });
+    if (!keepsVersions) return { keptVersions: 0, refused };
     const versions: ObjectIdentifier[] = [];
     let unlisted = 0;
-    await inParallel(names, parallel, async (name) => {
+    const deleted = objects.filter(({ Key }) => !codes.has(Key));
+    await inParallel(deleted, parallel, async ({ Key }) => {
       try {
-        versions.push(...(await loadVersions(name, signal)));
+        versions.push(...(await loadVersions(Key, signal)));
       } catch (error) {
         if (!(error instanceof Trouble && error.status === 403)) throw error;
         unlisted += 1;
       }
     });
-    const refused = versions.length === 0 ? [] : await deleteEach(versions, signal);
-    return { keptVersions: refused.length + unlisted };
+    const kept = versions.length === 0 ? [] : await deleteEach(versions, signal);
+    return { keptVersions: kept.length + unlisted, refused };
   };
 }
 

@@ -17,7 +17,10 @@ export interface BlobStore extends AsyncDisposable {
   verify(key: string, facts: BlobFacts, proof: 'record' | 'bytes', signal: AbortSignal): Promise<BlobCondition>;
   /** The bytes. Nothing is opened before the first chunk is asked for; Trouble `missing` comes there. */
   get(key: string, signal: AbortSignal): AsyncIterable<Uint8Array>;
-  /** After this none of the keys holds anything; those that held nothing are fine. Trouble without a status: it may still be carried out. */
+  /**
+   * After this none of the keys holds anything, except those that the store refused to delete; those that held nothing are fine. Trouble
+   * without a status: it may still be carried out.
+   */
   delete(keys: readonly string[], signal: AbortSignal): Promise<Deleted>;
   /** All blobs below a folder (`''`, or ending in `/`) in the order of their keys, so that a reader can walk beside sorted rows. */
   list(folder: string, signal: AbortSignal): AsyncIterable<ListedBlob>;
@@ -45,6 +48,13 @@ export interface BlobFacts {
 export interface Deleted {
   /** Versions that the store keeps although their objects are deleted: it does not let us delete them, or does not show them. */
   readonly keptVersions: number;
+  /** Objects that the store did not delete, and why. The others are gone. */
+  readonly refused: readonly RefusedDelete[];
+}
+
+export interface RefusedDelete {
+  readonly key: string;
+  readonly trouble: Trouble;
 }
 
 export interface Keeping {

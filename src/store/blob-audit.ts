@@ -2,7 +2,7 @@
 // of bytes that nothing refers to. After a grace they are deleted (deletions.ts).
 import { type BlobFacts, toBlobKey } from '../domain/blob.ts';
 import type { Database, Queryable } from './database.ts';
-import { isBeingDeleted, isUnreferenced } from './deletions.ts';
+import { isBefore, isBeingDeleted, isUnreferenced } from './deletions.ts';
 import { takeBackAnnounced } from './downloads.ts';
 import { appendEvents, toEvents } from './events.ts';
 import { reopenAttachments } from './ready.ts';
@@ -115,7 +115,7 @@ export async function adoptBlob(db: Queryable, advertiserId: bigint, blob: BlobF
   return rows.length > 0;
 }
 
-/** Marks what nothing refers to and nobody has announced for a while. Returns all that are marked now, of how many. */
+/** Marks what nothing refers to and nobody has announced for a while; a time ahead counts as now. Returns all that are marked now, of how many. */
 export async function markOrphans(
   db: Queryable,
   advertiserId: bigint,
@@ -123,7 +123,7 @@ export async function markOrphans(
 ): Promise<{ readonly orphans: number; readonly blobs: number }> {
   await db.query(
     `UPDATE intake.blobs b SET orphaned_at = now()
-     WHERE ${isUnreferenced} AND b.orphaned_at IS NULL AND b.intended_at < now() - $2 * interval '1 millisecond'`,
+     WHERE ${isUnreferenced} AND (b.orphaned_at IS NULL OR b.orphaned_at > now()) AND ${isBefore('b.intended_at', '$2')}`,
     [advertiserId, restMs],
   );
   const [row] = await db.query<{ orphans: bigint; blobs: bigint }>(

@@ -3,7 +3,7 @@
 import type { BlobFacts } from '../domain/blob.ts';
 import { WrongStore } from '../domain/trouble.ts';
 import type { Queryable } from './database.ts';
-import { isBeingDeleted } from './deletions.ts';
+import { isBeingDeleted, isUnreferenced } from './deletions.ts';
 import type { Claim } from './downloads.ts';
 
 /**
@@ -57,6 +57,16 @@ export async function intendBlobs(
   );
   const found = new Map(rows.map((row) => [row.at, row]));
   return intents.map((_, at) => ({ status: 'fulfilled', value: toIntent(found.get(at)) }));
+}
+
+/** Hashes of bytes that were announced, and that no download, file or earlier version refers to any more. They may have been put. */
+export async function loadForgotten(db: Queryable, advertiserId: bigint): Promise<string[]> {
+  const rows = await db.query<{ sha256: string }>(
+    `SELECT b.sha256 FROM intake.blobs b WHERE b.state = 'writing' AND ${isUnreferenced}
+       AND NOT EXISTS (SELECT 1 FROM intake.downloads d WHERE d.advertiser_id = $1 AND d.sha256 = b.sha256)`,
+    [advertiserId],
+  );
+  return rows.map((row) => row.sha256);
 }
 
 function toIntent(row: { readonly state: string; readonly deleting: boolean } | undefined): Intent {

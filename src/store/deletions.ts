@@ -83,6 +83,10 @@ export const isUnreferenced = `b.advertiser_id = $1 AND b.state NOT IN ('condemn
   AND NOT EXISTS (SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256)
   AND NOT EXISTS (SELECT 1 FROM intake.attachment_versions v WHERE v.advertiser_id = $1 AND v.sha256 = b.sha256)`;
 
+/** True of a time that lies so many milliseconds back. One that lies ahead was given by a clock that was wrong, and counts as well. */
+export const isBefore = (time: string, ms: string) =>
+  `(${time} < now() - ${ms} * interval '1 millisecond' OR ${time} > now())`;
+
 /** Begins to delete what has been an orphan for the grace and still is. */
 export async function beginOrphans(db: Queryable, advertiserId: bigint, graceMs: number): Promise<Deletion> {
   const own = randomUUID();
@@ -90,7 +94,7 @@ export async function beginOrphans(db: Queryable, advertiserId: bigint, graceMs:
     `WITH chosen AS MATERIALIZED (
        SELECT b.sha256 FROM intake.blobs b
        WHERE ${isUnreferenced} AND b.orphaned_at < now() - $2 * interval '1 millisecond'
-         AND b.intended_at < now() - $2 * interval '1 millisecond' AND ${isBeingDeleted} IS NOT TRUE
+         AND ${isBefore('b.intended_at', '$2')} AND ${isBeingDeleted} IS NOT TRUE
        ORDER BY b.orphaned_at LIMIT ${mostAtOnce} FOR UPDATE SKIP LOCKED)
      UPDATE intake.blobs b SET state = 'deleting', ${token('$3')} FROM chosen
      WHERE b.advertiser_id = $1 AND b.sha256 = chosen.sha256

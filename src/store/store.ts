@@ -33,7 +33,7 @@ import {
   markUnemptied,
   markVerified,
 } from './blob-audit.ts';
-import { type BlobIntent, type Intent, intendBlobs, loadBlobStore, pinBlobStore } from './blobs.ts';
+import { type BlobIntent, type Intent, intendBlobs, loadBlobStore, loadForgotten, pinBlobStore } from './blobs.ts';
 import { loadSurroundings, type PageCommit } from './comparing.ts';
 import { condemnFetched, type FetchedFor } from './condemned.ts';
 import { confirmCursors } from './cursors.ts';
@@ -251,6 +251,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     loadKeyState: () => loadKeyState(db, privacyKey),
     findPerson: (advertiserId: bigint, sought: Sought) => findPerson(db, privacyKey, advertiserId, sought),
     beginErasure: (request: ErasureRequest) => beginErasure(db, privacyKey, request, crashPoint),
+    loadForgotten: (advertiserId: bigint) => loadForgotten(db, advertiserId),
     loadOpenErasures: (advertiserId: bigint, sought?: Sought) => loadOpenErasures(db, privacyKey, advertiserId, sought),
     awaitErasure: (job: ErasureJob, stays: Parameters<typeof awaitErasure>[2]) => awaitErasure(db, job, stays),
     noteErasureTrouble: (job: ErasureJob, trouble: string) => noteErasureTrouble(db, job, trouble),

@@ -241,13 +241,16 @@ type CoverageRow = {
   readonly sweep_id: bigint;
 };
 
-/** Absent when one sweep says so; missing when a proven one says it again a day later. No row is touched for being present. */
+/**
+ * Absent when one sweep says so; missing when a proven one says it again a day later. No row is touched for being present. A time ahead was
+ * given by a clock that was wrong, and counts as now.
+ */
 async function markAbsent(tx: Queryable, advertiserId: bigint, ended: Ending): Promise<ApplicationEvent[]> {
   const rows = await tx.query<{ application_id: bigint; missing: boolean }>(
-    `UPDATE intake.applications SET absent_since = coalesce(absent_since, now()),
-       missing_since = CASE WHEN absent_since IS NULL THEN NULL ELSE now() END
+    `UPDATE intake.applications SET absent_since = least(absent_since, now()),
+       missing_since = CASE WHEN absent_since < now() THEN now() END
      WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND missing_since IS NULL AND erased_at IS NULL
-       AND (absent_since IS NULL OR ($3 AND absent_since < now() - interval '24 hours'))
+       AND (absent_since IS NULL OR absent_since > now() OR ($3 AND absent_since < now() - interval '24 hours'))
      RETURNING application_id, missing_since IS NOT NULL AS missing`,
     [advertiserId, ended.absent, ended.certificate === 'proven'],
   );

@@ -44,7 +44,7 @@ export interface Dropped {
   readonly keptVersions: number;
 }
 
-/** Deletes bytes at once that nobody refers to and nobody is about to put. */
+/** Deletes bytes at once that nobody refers to and nobody is about to put. What the store refuses keeps no other bytes: it is thrown last. */
 export async function deleteUnneeded(
   deps: DeletingDeps,
   advertiserId: bigint,
@@ -53,27 +53,37 @@ export async function deleteUnneeded(
 ): Promise<Dropped> {
   const needed: string[] = [];
   let keptVersions = 0;
+  let trouble: Trouble | undefined;
   for (let left = hashes; left.length > 0; ) {
     const giveUpAt = toGiveUpAt(deps);
     const begun = await deps.store.beginDrop(advertiserId, left.slice(0, 100));
-    keptVersions += (await deleteObjects(deps, begun.deletion, giveUpAt, signal)).keptVersions;
+    const deleted = await deleteObjects(deps, begun.deletion, giveUpAt, signal);
+    keptVersions += deleted.keptVersions;
+    trouble ??= deleted.refused[0]?.trouble;
     needed.push(...begun.needed);
     left = [...left.slice(100), ...begun.busy];
     // Another run deletes it at this moment, or died doing so. What was put after its delete has to go as well.
     if (begun.busy.length > 0) await sleep(retryMs, undefined, { signal });
   }
+  if (trouble) throw trouble;
   return { needed, keptVersions };
 }
 
+/** What the store refuses keeps its token for a while, so that `begin` gives the others first; it is thrown last. */
 async function deleteAll(deps: DeletingDeps, begin: () => Promise<Deletion>, signal: AbortSignal): Promise<number> {
-  for (let deleted = 0; ; ) {
+  let deleted = 0;
+  let trouble: Trouble | undefined;
+  for (;;) {
     signal.throwIfAborted();
     const giveUpAt = toGiveUpAt(deps);
     const deletion = await begin();
-    if (deletion.blobs.length === 0) return deleted;
-    await deleteObjects(deps, deletion, giveUpAt, signal);
-    deleted += deletion.blobs.length;
+    if (deletion.blobs.length === 0) break;
+    const { refused } = await deleteObjects(deps, deletion, giveUpAt, signal);
+    trouble ??= refused[0]?.trouble;
+    deleted += deletion.blobs.length - refused.length;
   }
+  if (trouble) throw trouble;
+  return deleted;
 }
 
 function toGiveUpAt({ now = () => performance.now() }: DeletingDeps): number {
@@ -87,11 +97,13 @@ async function deleteObjects(
   signal: AbortSignal,
 ): Promise<Deleted> {
   const { store, blobs } = deps;
-  if (deletion.blobs.length === 0) return { keptVersions: 0 };
+  if (deletion.blobs.length === 0) return { keptVersions: 0, refused: [] };
   const keys = deletion.blobs.map(({ key }) => key);
   const deleted = await deleteInTime(deps, keys, giveUpAt, signal);
   deps.onDeleted?.();
-  for (const blob of await store.confirmDeletion(deletion)) {
+  const refused = new Set(deleted.refused.map(({ key }) => key));
+  const gone = { ...deletion, blobs: deletion.blobs.filter(({ key }) => !refused.has(key)) };
+  for (const blob of await store.confirmDeletion(gone)) {
     // It was taken over while this process stood still: the same bytes may have been put again, and then deleted by this run.
     const condition = await blobs.verify(blob.key, blob, 'record', signal);
     if (condition === 'missing') await store.markDamaged(blob.advertiserId, blob.sha256);
@@ -100,8 +112,9 @@ async function deleteObjects(
 }
 
 /**
- * A store that answers with a refusal is asked again while there is time. One that does not answer is not: its delete may still be carried
- * out, and a second one that succeeds would free the token before it is. The token lapses, and the next run deletes.
+ * A store that refuses the request is asked again while there is time; single objects that it refuses are left to the next run. One that
+ * does not answer is not asked again: its delete may still be carried out, and a second one that succeeds would free the token before it
+ * is. The token lapses, and the next run deletes.
  */
 async function deleteInTime(
   { blobs, now = () => performance.now() }: DeletingDeps,

@@ -64,10 +64,16 @@ async function deleteFiles(deps: EraseDeps, job: ErasureJob, signal: AbortSignal
   const { store, blobs } = deps;
   const onDeleted = () => deps.crashPoint?.('erasureDeleted');
   try {
-    const dropped = await deleteUnneeded({ store, blobs, onDeleted }, job.advertiserId, job.hashes ?? [], signal);
-    const keptResumes = await deleteLeavingResumes({ store, blobs }, signal);
-    const { needed, keptVersions } = dropped;
-    return await store.awaitErasure(job, { shared: needed.length, keptVersions: keptVersions + keptResumes });
+    const { advertiserId } = job;
+    const deleting = { store, blobs, onDeleted };
+    const { needed, keptVersions } = await deleteUnneeded(deleting, advertiserId, job.hashes ?? [], signal);
+    // Nobody can say any more whose these are.
+    await deleteUnneeded(deleting, advertiserId, await store.loadForgotten(advertiserId), signal);
+    const resumes = await deleteLeavingResumes({ store, blobs }, signal);
+    // Whose resume is refused is not known, but whose is not: where the job has no prefill, it is somebody else's.
+    const refused = job.counts.prefills > 0 && resumes.refused.find((resume) => resume.advertiserId === advertiserId);
+    if (refused) throw refused.trouble;
+    return await store.awaitErasure(job, { shared: needed.length, keptVersions: keptVersions + resumes.keptVersions });
   } catch (error) {
     // The status tells from the first failure on; a database that is away is told by others.
     if (error instanceof Trouble && error.at !== 'database') {
@@ -85,17 +91,26 @@ async function untilQuiet({ onStep }: EraseDeps, job: ErasureJob, signal: AbortS
   }
 }
 
-/** Finishes what was interrupted and has nothing left to wait for; gives the receipts. */
+/** Finishes what was interrupted and has nothing left to wait for; gives the receipts. A job that fails keeps no other: it is thrown last. */
 export async function finishErasures(
   deps: EraseDeps,
   request: { readonly advertisers: readonly bigint[]; readonly signal: AbortSignal },
 ): Promise<ErasureJob[]> {
   const receipts: ErasureJob[] = [];
+  let trouble: Trouble | undefined;
   for (const advertiserId of request.advertisers) {
     for (const job of await deps.store.loadOpenErasures(advertiserId)) {
-      if (job.quietInMs <= 0) receipts.push(await finishErasure(deps, job, request.signal));
+      if (job.quietInMs > 0) continue;
+      try {
+        receipts.push(await finishErasure(deps, job, request.signal));
+      } catch (error) {
+        request.signal.throwIfAborted();
+        if (!(error instanceof Trouble)) throw error;
+        trouble ??= error;
+      }
     }
   }
+  if (trouble) throw trouble;
   return receipts;
 }
 

@@ -124,6 +124,7 @@ async function probe(blobs: BlobStore, signal: AbortSignal): Promise<Deleted> {
   } finally {
     deleted = await blobs.delete([key], signal);
   }
+  if (deleted.refused[0]) throw deleted.refused[0].trouble;
   if ((await blobs.verify(key, facts, 'record', signal)) === 'missing') return deleted;
   throw new Trouble('ours', 'The storage still holds what was deleted: nothing could be erased.');
 }

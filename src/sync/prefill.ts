@@ -185,26 +185,47 @@ export async function lapsePrefills(
   const lapsed = await store.lapsePrefills();
   if ((await store.loadLeavingResumes(1)).length === 0) return { lapsed };
   await using blobs = await openBlobs();
-  await deleteLeavingResumes({ store, blobs }, signal);
+  const { refused } = await deleteLeavingResumes({ store, blobs }, signal);
+  if (refused[0]) throw refused[0].trouble;
   return { lapsed };
 }
 
 const deletedAtOnce = 500;
 
-/** Deletes the resumes of prefills that have left; gives how many versions of them the blob store keeps. */
+/** What became of the resumes of prefills that have left. */
+export interface LeftResumes {
+  /** Versions of them that the blob store keeps. */
+  readonly keptVersions: number;
+  /** Those that the blob store refused to delete. */
+  readonly refused: readonly { readonly advertiserId: bigint; readonly trouble: Trouble }[];
+}
+
+/** Deletes the resumes of prefills that have left. One that the blob store refuses keeps no other. */
 export async function deleteLeavingResumes(
   { store, blobs }: Pick<PrefillDeps, 'store' | 'blobs'>,
   signal: AbortSignal,
-): Promise<number> {
+): Promise<LeftResumes> {
   for (let keptVersions = 0; ; ) {
-    const keys = await store.loadLeavingResumes(deletedAtOnce);
-    if (keys.length === 0) return keptVersions;
+    const resumes = (await store.loadLeavingResumes(deletedAtOnce)).map((one) => ({
+      ...one,
+      key: toResumeKey(one.advertiserId, one.prefillId),
+    }));
+    if (resumes.length === 0) return { keptVersions, refused: [] };
     const deleted = await blobs.delete(
-      keys.map((key) => toResumeKey(key.advertiserId, key.prefillId)),
+      resumes.map(({ key }) => key),
       signal,
     );
     keptVersions += deleted.keptVersions;
-    await store.forgetResumes(keys);
+    const troubles = new Map(deleted.refused.map(({ key, trouble }) => [key, trouble]));
+    await store.forgetResumes(resumes.filter(({ key }) => !troubles.has(key)));
+    // The refused ones come first again: without one that went, or one that waits behind them, there is no more to do.
+    if (troubles.size > 0 && (troubles.size === resumes.length || resumes.length < deletedAtOnce)) {
+      const refused = resumes.flatMap(({ advertiserId, key }) => {
+        const trouble = troubles.get(key);
+        return trouble === undefined ? [] : [{ advertiserId, trouble }];
+      });
+      return { keptVersions, refused };
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 import { type BlobCondition, type BlobStore, type ListedBlob, toBlobFolder, toSha256 } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { parseResumeKey, resumeFolder, toResumeKey } from '../domain/prefill.ts';
+import { Trouble } from '../domain/trouble.ts';
 import type { BookedBlob } from '../store/blob-audit.ts';
 import type { Store } from '../store/store.ts';
 import { deleteInfected, deleteOrphans } from './deleting.ts';
@@ -56,6 +57,9 @@ type Counts = { -readonly [Name in keyof VerifySummary]: VerifySummary[Name] };
 /** Announced so recently that the bytes may be under way. */
 const restMs = 3_600_000;
 
+/** One object that cannot be looked at costs only itself; so many in a row are a store that is away. */
+const mostFailures = 8;
+
 /** Compares everything, repairs what can be, and says what was found. */
 export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<VerifySummary> {
   const counts: Counts = {
@@ -73,17 +77,26 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     collected: 0,
     braked: false,
   };
+  const troubles: Trouble[] = [];
+  const onward = async (work: Promise<void>) => {
+    await work.catch((error: unknown) => {
+      request.signal.throwIfAborted();
+      if (!(error instanceof Trouble) || error.at === 'database') throw error;
+      troubles.push(error);
+    });
+  };
   for (const advertiserId of request.advertisers) {
     counts.unrepaired += await deps.store.loadUnrepaired(advertiserId);
-    await compare(deps, request, advertiserId, counts);
-    await collect(deps, request, advertiserId, counts);
+    await onward(compare(deps, request, advertiserId, counts));
+    await onward(collect(deps, request, advertiserId, counts));
   }
-  await collectResumes(deps, request, counts);
-  await deleteInfected(deps, request.signal);
+  await onward(collectResumes(deps, request, counts));
+  await onward(deleteInfected(deps, request.signal).then(() => {}));
+  if (troubles[0]) throw troubles[0];
   return counts;
 }
 
-/** Walks rows and objects side by side; both come in the order of their keys. */
+/** Walks rows and objects side by side; both come in the order of their keys. An object that cannot be looked at is thrown last. */
 async function compare(deps: VerifyDeps, request: VerifyRequest, advertiserId: bigint, counts: Counts): Promise<void> {
   const { store, blobs } = deps;
   const onStep = () => deps.onStep?.(counts);
@@ -91,8 +104,18 @@ async function compare(deps: VerifyDeps, request: VerifyRequest, advertiserId: b
   const objects = blobs.list(toBlobFolder(advertiserId), request.signal)[Symbol.asyncIterator]();
   const verified: string[] = [];
   const asking = new Set<Promise<void>>();
+  let trouble: Trouble | undefined;
+  let failures = 0;
+  /** What ends the walk. Several are asked at once, so it is met by the next row. */
+  let fatal: unknown;
   const ask = async (row: BookedBlob, found: ListedBlob | null) => {
-    if (await judge(deps, request, advertiserId, row, found, counts)) verified.push(row.sha256);
+    try {
+      if (await judge(deps, request, advertiserId, row, found, counts)) verified.push(row.sha256);
+      failures = 0;
+    } catch (error) {
+      if (error instanceof Trouble && error.at !== 'database' && ++failures < mostFailures) trouble ??= error;
+      else fatal ??= error;
+    }
     onStep();
   };
   let object = await objects.next();
@@ -108,21 +131,21 @@ async function compare(deps: VerifyDeps, request: VerifyRequest, advertiserId: b
       if (found) object = await objects.next();
       const asked = ask(row, found).finally(() => asking.delete(asked));
       asking.add(asked);
-      // What fails is met here, or below by the last of them.
-      asked.catch(() => {});
       if (asking.size >= (request.parallel ?? 8)) await Promise.race(asking);
+      if (fatal !== undefined) break;
       if (verified.length >= 500) await store.markVerified(advertiserId, verified.splice(0));
     }
-    await Promise.all(asking);
   } finally {
     // Whoever is still asking uses what the caller closes.
-    await Promise.allSettled(asking);
+    await Promise.all(asking);
   }
+  if (fatal !== undefined) throw fatal;
   await store.markVerified(advertiserId, verified);
   for (; !object.done; object = await objects.next()) {
     await meetStranger(store, advertiserId, object.value, counts);
     onStep();
   }
+  if (trouble) throw trouble;
 }
 
 /** True when the bytes were read and are right. */
@@ -222,6 +245,8 @@ async function collectResumes(
     counts.braked = true;
     return;
   }
-  if (unclaimed.length > 0) await blobs.delete(unclaimed, signal);
-  counts.collected += unclaimed.length;
+  if (unclaimed.length === 0) return;
+  const { refused } = await blobs.delete(unclaimed, signal);
+  counts.collected += unclaimed.length - refused.length;
+  if (refused[0]) throw refused[0].trouble;
 }

@@ -1,14 +1,18 @@
 // The clock of the database was ahead, and is right again: every stored time lies in the future, and nothing waits for it.
+import { createHash } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import { syncOnce } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
+import { toBlobKey } from '../../src/domain/blob.ts';
 import { openSandbox } from '../../src/sandbox/server.ts';
 import { openStore } from '../../src/store/store.ts';
 import { createPace } from '../../src/sync/pace.ts';
+import { verify } from '../../src/sync/verify.ts';
 import { openScratch } from '../support/blob-stores.ts';
+import { openSmallIntake } from '../support/draining.ts';
 import { setClockBack } from '../support/moved-clock.ts';
 import { testPrivacyKey, toEnvironment } from '../support/syncing.ts';
-import { openTestDatabase, test } from '../support/test-database.ts';
+import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { hireWorker, isRead, openSettings } from '../support/worker.ts';
 
@@ -137,5 +141,52 @@ describe('a download', () => {
       `SELECT due_at <= now() AS due, lease_token IS NULL AS free FROM intake.downloads`,
     );
     expect(rows).toEqual([{ due: true, free: true }]);
+  });
+});
+
+describe('what was noted by a clock that was a year ahead', () => {
+  const dayPasses = async ({ query }: Pick<TestDatabase, 'query'>) => {
+    await query(
+      `UPDATE intake.blobs SET orphaned_at = orphaned_at - interval '25 hours', intended_at = intended_at - interval '25 hours'`,
+    );
+    await query(`UPDATE intake.applications SET absent_since = absent_since - interval '25 hours'`);
+  };
+
+  test('orphans are collected after their grace', async () => {
+    await using database = await openTestDatabase();
+    await using intake = await openSmallIntake({ database });
+    const { advertiserId } = intake.board;
+    intake.board.add([{ attachments: [{ kind: 'resume', content: 'kept' }] }]);
+    await intake.sweep();
+    await intake.drain();
+    const [kept = ''] = await intake.keys();
+    const facts = { sizeBytes: 6, sha256: createHash('sha256').update('orphan').digest('hex') };
+    const signal = AbortSignal.timeout(600_000);
+    await intake.blobs.put(toBlobKey(advertiserId, facts.sha256), Buffer.from('orphan'), facts, signal);
+    const run = () => verify(intake, { advertisers: [advertiserId], share: 0, graceMs: dayMs, signal });
+    await run();
+    await setClockBack(database.query, 365 * dayMs);
+    await run();
+    expect(await intake.keys()).toHaveLength(2);
+    await dayPasses(database);
+    await run();
+    expect(await intake.keys()).toEqual([kept]);
+  });
+
+  test('an absent application becomes missing after a day', async () => {
+    await using database = await openTestDatabase();
+    await using intake = await openSmallIntake({ database });
+    const ids = intake.board.add(Array.from({ length: 40 }, () => ({ attachments: [] })));
+    const isMissing = async () =>
+      (await database.query(`SELECT 1 FROM intake.events WHERE type = 'application.missing'`)).length > 0;
+    await intake.sweep();
+    intake.board.remove(ids[3] as bigint);
+    await intake.sweep(true);
+    await setClockBack(database.query, 365 * dayMs);
+    await intake.sweep(true);
+    expect(await isMissing()).toBe(false);
+    await dayPasses(database);
+    await intake.sweep(true);
+    expect(await isMissing()).toBe(true);
   });
 });

@@ -26,7 +26,7 @@ describe('a storage', () => {
 
   test.for<[string, Partial<BlobStore>, RegExp]>([
     ['gives back other bytes', { get: () => ReadableStream.from([Buffer.from('other')]) }, /other bytes/],
-    ['does not delete', { delete: async () => ({ keptVersions: 0 }) }, /still holds/],
+    ['does not delete', { delete: async () => ({ keptVersions: 0, refused: [] }) }, /still holds/],
     ['is nearly full', { freeBytes: async () => 1_000 }, /nearly full/],
   ])('that %s is not', async ([, some, words]) => {
     await using intake = await openSmallIntake();
@@ -58,7 +58,10 @@ describe('a storage that keeps what is deleted', () => {
   });
 
   test('is not when versions stay, or when objects can be locked: nothing could be erased', async () => {
-    const stays: Partial<BlobStore> = { ...keeping(true, false), delete: async () => ({ keptVersions: 1 }) };
+    const stays: Partial<BlobStore> = {
+      ...keeping(true, false),
+      delete: async () => ({ keptVersions: 1, refused: [] }),
+    };
     await using intake = await openSmallIntake();
     const verify: BlobStore['verify'] = async () => 'missing';
     const findings = await examineBlobs(intake.store, async () => spoil(intake.blobs, { ...stays, verify }), signal);

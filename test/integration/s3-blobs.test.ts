@@ -266,7 +266,10 @@ describe('a delete', () => {
     async (manyDeletes) => {
       await using bench = await openBench({ manyDeletes });
       await fill(bench.store);
-      expect(await bench.store.delete([...keys, toBlobKey(1n, facts.sha256)], signal)).toEqual({ keptVersions: 0 });
+      expect(await bench.store.delete([...keys, toBlobKey(1n, facts.sha256)], signal)).toEqual({
+        keptVersions: 0,
+        refused: [],
+      });
       expect(bench.s3.objects.size).toBe(0);
       // What the store does not know is asked of it once.
       const asked = bench.s3.requests.filter(({ operation }) => operation === 'DeleteObjects').length;
@@ -283,7 +286,7 @@ describe('a delete', () => {
     expect(await bench.store.loadKeeping(signal)).toEqual({ versions: true, locks: null });
     await fill(bench.store);
     await bench.store.put(toBlobKey(9n, facts.sha256), bytes, facts, signal);
-    expect(await bench.store.delete(keys, signal)).toEqual({ keptVersions: 0 });
+    expect(await bench.store.delete(keys, signal)).toEqual({ keptVersions: 0, refused: [] });
     expect([...bench.s3.versions.values()]).toEqual([{ key: `intake/${toBlobKey(9n, facts.sha256)}`, isMark: false }]);
   });
 
@@ -292,10 +295,10 @@ describe('a delete', () => {
     expect(await bench.store.loadKeeping(signal)).toMatchObject({ versions: true });
     await put(bench.store);
     // The bytes, and the mark that they are deleted.
-    expect(await bench.store.delete([key], signal)).toEqual({ keptVersions: 2 });
+    expect(await bench.store.delete([key], signal)).toEqual({ keptVersions: 2, refused: [] });
     await put(bench.store);
     bench.s3.fail('ListObjectVersions', { kind: 'answer', status: 403, code: 'AccessDenied' });
-    expect(await bench.store.delete([key], signal)).toEqual({ keptVersions: 1 });
+    expect(await bench.store.delete([key], signal)).toEqual({ keptVersions: 1, refused: [] });
   });
 
   test('of a store that does not say whether it keeps versions deletes the objects', async () => {
@@ -303,7 +306,7 @@ describe('a delete', () => {
     await put(bench.store);
     bench.s3.fail('GetBucketVersioning', { kind: 'answer', status: 403, code: 'AccessDenied' }, 2);
     expect(await bench.store.loadKeeping(signal)).toEqual({ versions: null, locks: null });
-    expect(await bench.store.delete([key], signal)).toEqual({ keptVersions: 0 });
+    expect(await bench.store.delete([key], signal)).toEqual({ keptVersions: 0, refused: [] });
     expect(bench.s3.objects.size).toBe(0);
   });
 });
@@ -356,10 +359,25 @@ describe('a store that will not', () => {
     await using bench = await openBench();
     await put(bench.store);
     bench.s3.fail('DeleteObjects', { kind: 'undeleted' });
-    await expect(bench.store.delete([key], signal)).rejects.toMatchObject({
-      kind: 'ours',
-      message: expect.stringContaining('AccessDenied'),
-    });
+    const { refused } = await bench.store.delete([key], signal);
+    expect(refused).toEqual([
+      { key, trouble: expect.objectContaining({ kind: 'ours', message: expect.stringContaining('AccessDenied') }) },
+    ]);
+  });
+
+  test('delete one object of many deletes the others', async () => {
+    const other = toBlobKey(1n, facts.sha256);
+    for (const checksums of ['OFF', 'WHEN_SUPPORTED'] as const) {
+      await using bench = await openBench(checksums === 'OFF' ? { checksums: 'refused' } : {}, { checksums });
+      await put(bench.store);
+      await bench.store.put(other, bytes, facts, signal);
+      if (checksums === 'OFF') bench.s3.fail('DeleteObject', { kind: 'answer', status: 403, code: 'AccessDenied' });
+      else bench.s3.fail('DeleteObjects', { kind: 'undeleted', only: [...bench.s3.objects.keys()][0] as string });
+      const { refused } = await bench.store.delete([other, key], signal);
+      expect(refused).toHaveLength(1);
+      expect([...bench.s3.objects.keys()].filter((name) => name.endsWith(refused[0]?.key ?? ''))).toHaveLength(1);
+      expect(bench.s3.objects.size).toBe(1);
+    }
   });
 
   test('keep a blob between the look at it and the reading of it misses it, and nothing fails', async () => {

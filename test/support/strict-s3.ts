@@ -64,8 +64,8 @@ export type Fault =
   | { readonly kind: 'wrongBytes' }
   /** 200, and half is stored. */
   | { readonly kind: 'shortBytes' }
-  /** 200, and a list of keys that were not deleted. */
-  | { readonly kind: 'undeleted' }
+  /** 200, and a list of keys that were not deleted: all, or one. */
+  | { readonly kind: 'undeleted'; readonly only?: string }
   /** The body of a get, or of the answer to a put, ends in the middle. */
   | { readonly kind: 'cut' }
   | { readonly kind: 'slow'; readonly delayMs: number }
@@ -262,9 +262,8 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
       Delete: { Object: { Key: string; VersionId?: string }[] };
     };
     if (request.Delete.Object.length > 1000) throw new Refusal('MalformedXML', 400);
-    const refused = request.Delete.Object.filter(
-      ({ Key, VersionId }) => fault?.kind === 'undeleted' || !removeOne(Key, VersionId),
-    );
+    const isKept = (key: string) => fault?.kind === 'undeleted' && (fault.only === undefined || key === fault.only);
+    const refused = request.Delete.Object.filter(({ Key, VersionId }) => isKept(Key) || !removeOne(Key, VersionId));
     const errors = refused.map(({ Key }) => `<Error><Key>${Key}</Key><Code>AccessDenied</Code></Error>`);
     return { status: 200, body: `<?xml version="1.0"?><DeleteResult>${errors.join('')}</DeleteResult>` };
   }
