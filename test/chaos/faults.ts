@@ -92,6 +92,17 @@ export const faults: Readonly<Record<string, FaultRow>> = {
   candidate: row('process', 4, [0, 0], async ({ candidates }, random) => {
     return (await candidates.visit(random)) ? nothing : null;
   }),
+  /** Files that are refused for a moment are given up and opened again by a person, while workers fetch and flags arrive. */
+  retry: row('process', 2, [0, 0], async ({ accounts, workload, runCommand }, random) => {
+    const account = random.pick(accounts);
+    const number = account.fault({ kind: 'fail', status: 410, on: 'files', times: 4 });
+    workload.changeFiles();
+    await sleep(1_000);
+    account.clearFaults(number);
+    workload.flagSome();
+    await runCommand(['retry']);
+    return nothing;
+  }),
   collect: row('process', 1, [0, 0], async (stage, random) => {
     const ended = playCollection(stage, random, random.chance(0.85) ? stage.nextPoint(crashPoints.collection) : null);
     return () => ended;
@@ -278,6 +289,14 @@ export const faults: Readonly<Record<string, FaultRow>> = {
       s3.requests.some(({ operation, status }) => operation === 'DeleteObjects' && status === 0);
     if ((await within(12_000, isRead)) && (await within(8_000, isDeleting))) count('flags lifted amid a delete');
     lift();
+    return nothing;
+  }),
+  /** Flagged files that the store refuses to delete for a while, among others that it deletes. */
+  undeleted: row('storage', 2, [0, 0], async ({ s3, workload, count }, random) => {
+    const only = random.pick([...s3.objects.keys(), '']);
+    s3.fail('DeleteObjects', { kind: 'undeleted', only }, random.between(1, 3));
+    workload.flagSome();
+    count('storage: undeleted');
     return nothing;
   }),
   objectLost: row('storage', 2, [0, 0], async ({ s3, lostKeys }, random) => {

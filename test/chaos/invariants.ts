@@ -139,6 +139,8 @@ const lookSql = `
   WHERE f.state = 'stored' AND NOT EXISTS (SELECT 1 FROM intake.blobs b
     WHERE b.advertiser_id = f.advertiser_id AND b.sha256 = f.sha256 AND b.state = 'stored')
   UNION ALL
+  SELECT format('P8: %s of %s is flagged and stored', kind, application_id) FROM intake.attachments WHERE has_virus AND state = 'stored'
+  UNION ALL
   SELECT format('P8: %s of %s is readable although its bytes are condemned', f.kind, f.application_id) FROM intake.attachments f
   JOIN intake.blobs b USING (advertiser_id, sha256) WHERE f.state = 'stored' AND b.state = 'condemned'
   UNION ALL
