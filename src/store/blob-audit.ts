@@ -77,6 +77,7 @@ export async function markDamaged(
       tx,
       advertiserId,
       held.map((row) => ({ applicationId: row.application_id, kind: row.kind })),
+      ['stored'],
     );
     await appendEvents(tx, advertiserId, [...toEvents('application.changed', lost), ...reopened]);
     return { requeued: held.length, lost: lost.length };

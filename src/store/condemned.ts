@@ -106,5 +106,6 @@ async function free(tx: Queryable, advertiserId: bigint, hashes: readonly string
     tx,
     advertiserId,
     references.map((row) => ({ applicationId: row.application_id, kind: row.kind })),
+    ['infected'],
   );
 }

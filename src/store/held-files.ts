@@ -1,5 +1,5 @@
 // What people ask of the files we hold: where one lies, to fetch some again, and to read the stored screens once more.
-import type { Note } from '../domain/application.ts';
+import type { AttachmentState, Note } from '../domain/application.ts';
 import { attachmentKinds } from '../domain/application.ts';
 import type { ScreenReading } from '../domain/screen.ts';
 import type { Database, Queryable } from './database.ts';
@@ -57,24 +57,22 @@ export interface RetryChoice {
 
 /** Makes waiting downloads due and opens ended ones again; both start with all their tries. Returns how many. */
 export async function retryDownloads(db: Database, advertiserId: bigint, choice: RetryChoice): Promise<number> {
-  const states = choice.state === null ? ['pending', 'missing', 'rejected', 'given_up'] : [choice.state];
+  const states: AttachmentState[] =
+    choice.state === null
+      ? ['pending', 'missing', 'rejected', 'given_up']
+      : [choice.state === 'waiting' ? 'pending' : choice.state];
   return await db.transaction(async (tx) => {
     const chosen = await tx.query<{ application_id: bigint; kind: string }>(
       `SELECT application_id, kind FROM intake.attachments
        WHERE advertiser_id = $1 AND state = ANY ($2::text[]) AND ($3::bigint IS NULL OR application_id = $3)
          AND ($4::text IS NULL OR kind = $4) AND kind = ANY ($5::text[])`,
-      [
-        advertiserId,
-        states.map((state) => (state === 'waiting' ? 'pending' : state)),
-        choice.applicationId,
-        choice.kind,
-        attachmentKinds,
-      ],
+      [advertiserId, states, choice.applicationId, choice.kind, attachmentKinds],
     );
     const reopened = await reopenAttachments(
       tx,
       advertiserId,
       chosen.map((row) => ({ applicationId: row.application_id, kind: row.kind })),
+      states,
     );
     await tx.query(
       `UPDATE intake.downloads d SET attempts = 0, lapses = 0, priority = 0, due_at = now(), trouble = NULL, trouble_kind = NULL,

@@ -1,5 +1,6 @@
 // Ready: all of an application's attachments are in a final state. `ready_at` is set in the transaction that settles the last of them,
 // cleared in the one that opens one again, and both are an event.
+import type { AttachmentState } from '../domain/application.ts';
 import type { Queryable } from './database.ts';
 import { type DownloadKey, notifyQueued } from './downloads.ts';
 import { type ApplicationEvent, type ChangedRow, toEvents } from './events.ts';
@@ -29,13 +30,15 @@ export async function settleReady(
 }
 
 /**
- * Opens settled attachments of one advertiser again: pending, queued, no longer ready. What waits already becomes due now. One whose bytes
- * were lost goes on naming them until it has bytes again, so that the loss stays known. The caller appends the events.
+ * Opens attachments of one advertiser again: pending, queued, no longer ready. What waits already becomes due now. They were chosen
+ * without a lock: one that is not in a state of `from` any more, or flagged since, stays as it is. One whose bytes were lost goes on naming
+ * them until it has bytes again, so that the loss stays known. The caller appends the events.
  */
 export async function reopenAttachments(
   tx: Queryable,
   advertiserId: bigint,
   keys: readonly Pick<DownloadKey, 'applicationId' | 'kind'>[],
+  from: readonly AttachmentState[],
 ): Promise<ApplicationEvent[]> {
   if (keys.length === 0) return [];
   const ids = keys.map((key) => key.applicationId);
@@ -50,12 +53,12 @@ export async function reopenAttachments(
        UPDATE intake.attachments a SET state = 'pending', reason = NULL, linked = false, stored_at = NULL, sha256 = (
          SELECT b.sha256 FROM intake.blobs b WHERE b.advertiser_id = $1 AND b.sha256 = a.sha256 AND b.state = 'damaged')
        FROM chosen k WHERE a.advertiser_id = $1 AND a.application_id = k.application_id AND a.kind = k.kind
-         AND a.state <> 'erased' RETURNING a.application_id, a.kind
+         AND a.state = ANY ($4::text[]) AND a.has_virus IS NOT TRUE RETURNING a.application_id, a.kind
      )
      INSERT INTO intake.downloads AS d (advertiser_id, application_id, kind, priority)
      SELECT $1, application_id, kind, 0 FROM opened
      ON CONFLICT (advertiser_id, application_id, kind) DO UPDATE SET due_at = now() WHERE d.lease_token IS NULL`,
-    [advertiserId, ids, keys.map((key) => key.kind)],
+    [advertiserId, ids, keys.map((key) => key.kind), from],
   );
   const events = await settleReady(tx, advertiserId, [...new Set(ids)]);
   await notifyQueued(tx, advertiserId);

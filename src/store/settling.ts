@@ -355,6 +355,7 @@ async function learnOfHash(
     tx,
     advertiserId,
     linked.map((row) => ({ applicationId: row.application_id, kind: row.kind })),
+    ['stored'],
   );
 }
 
