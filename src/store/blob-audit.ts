@@ -1,6 +1,7 @@
 // The statements of verify: the books of an advertiser's blobs in the order of their keys, what is done about damage, and the marking
 // of bytes that nothing refers to. After a grace they are deleted (deletions.ts).
 import { type BlobFacts, toBlobKey } from '../domain/blob.ts';
+import { lockHolders } from './blobs.ts';
 import type { Database, Queryable } from './database.ts';
 import { isBefore, isBeingDeleted, isUnreferenced } from './deletions.ts';
 import { takeBackAnnounced } from './downloads.ts';
@@ -49,6 +50,7 @@ export async function markDamaged(
   sha256: string,
 ): Promise<{ readonly requeued: number; readonly lost: number } | null> {
   return await db.transaction(async (tx) => {
+    await lockHolders(tx, advertiserId, [sha256]);
     const [blob] = await tx.query<{ state: BookedBlob['state'] }>(
       `SELECT state FROM intake.blobs WHERE advertiser_id = $1 AND sha256 = $2 FOR NO KEY UPDATE`,
       [advertiserId, sha256],

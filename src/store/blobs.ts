@@ -18,6 +18,26 @@ export interface BlobIntent {
 }
 
 /**
+ * Locks the applications that have these bytes, now or in an earlier version, and some more. Before anything else and in order, as every
+ * other writer locks them: what is read of them afterwards, such as that they are missing, stays true until COMMIT.
+ */
+export async function lockHolders(
+  tx: Queryable,
+  advertiserId: bigint,
+  hashes: readonly string[],
+  more: readonly bigint[] = [],
+): Promise<void> {
+  await tx.query(
+    `SELECT 1 FROM intake.applications WHERE advertiser_id = $1 AND application_id IN (
+       SELECT application_id FROM intake.attachments WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])
+       UNION SELECT application_id FROM intake.attachment_versions WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])
+       UNION SELECT unnest($3::bigint[]))
+     ORDER BY application_id FOR NO KEY UPDATE`,
+    [advertiserId, hashes, more],
+  );
+}
+
+/**
  * Announces bytes of one advertiser before they are put, so that none can lie in the store unknown: in the books of blobs, and on the
  * downloads they are put for, so that whoever erases their person knows what is on its way. Not waited for on the platter: a crash of
  * the database may forget it, and verify then finds the bytes from the other side.

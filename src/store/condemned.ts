@@ -1,6 +1,7 @@
 // Bytes that a flag at the source condemns (P8): never kept readable, for none of the advertiser's references, now or later.
 // The row of a condemned blob stays, so that the same bytes are recognised when they come again; the bytes themselves are deleted by
 // whoever drains. A flag that is lifted everywhere sets its bytes free, to be fetched anew.
+import { lockHolders } from './blobs.ts';
 import { type Database, type Queryable, untilSettled } from './database.ts';
 import { takeBackAnnounced } from './downloads.ts';
 import { type ApplicationEvent, appendEvents, type ChangedRow, toEvents } from './events.ts';
@@ -33,11 +34,7 @@ export async function condemnFetched(db: Database, { claim, uploadedAt }: Fetche
   const { advertiserId, applicationId, kind } = claim;
   await untilSettled(() =>
     db.transaction(async (tx) => {
-      // Applications first, as every other writer locks them.
-      await tx.query(
-        `SELECT 1 FROM intake.applications WHERE advertiser_id = $1 AND application_id = $2 FOR NO KEY UPDATE`,
-        [advertiserId, applicationId],
-      );
+      await lockHolders(tx, advertiserId, [sha256], [applicationId]);
       const flagged = await tx.query(
         `UPDATE intake.attachments SET sha256 = $4
          WHERE advertiser_id = $1 AND application_id = $2 AND kind = $3 AND state = 'infected' AND has_virus AND sha256 IS NULL
@@ -54,6 +51,7 @@ export type FetchedFor = Pick<FileFacts, 'claim' | 'uploadedAt'>;
 
 /** An event for each application that has these bytes, now or in an earlier version: whoever copied them must hear of it. */
 async function condemn(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<ApplicationEvent[]> {
+  await lockHolders(tx, advertiserId, hashes);
   await tx.query(
     `UPDATE intake.blobs SET state = 'condemned', condemned_at = now(), emptied_at = NULL, orphaned_at = NULL
      WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state <> 'condemned'`,

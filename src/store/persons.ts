@@ -261,7 +261,7 @@ export async function eraseRemains(tx: Queryable, advertiserId: bigint, ids: rea
   );
   const remains = await tx.query<{ application_id: bigint }>(
     `SELECT application_id FROM intake.applications a WHERE ${ofThese}
-       AND (erased_at IS NULL OR content_hash <> '' OR raw IS NOT NULL OR raw_text IS NOT NULL OR person_key IS NOT NULL
+       AND (erased_at IS NULL OR content_hash <> '' OR raw IS NOT NULL OR raw_text IS NOT NULL OR person_key IS NOT NULL OR ready_at IS NOT NULL
          OR ${childTables
            .map(
              (table) =>

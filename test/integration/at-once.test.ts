@@ -1,8 +1,11 @@
-// Two that touch the same application at once: what one of them has settled the other does not open again. Each waits for its turn among
-// the events with everything else done, which is the longest that they can overlap.
+// Two that touch the same application at once: what one of them has settled the other does not open again, and the last event agrees with
+// the state (P26). Each waits for its turn among the events with everything else done, which is the longest that they can overlap.
+import { hash, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openSmallIntake } from '../support/draining.ts';
+import { toBlobKey } from '../../src/domain/blob.ts';
+import { anApplication, anAttachment, aPage } from '../support/applications.ts';
+import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
 let database: TestDatabase;
@@ -12,6 +15,14 @@ beforeAll(async () => {
 afterAll(() => database[Symbol.asyncDispose]());
 
 const everything = { applicationId: null, kind: null, state: null } as const;
+
+const loadTypes = async (applicationId: bigint) =>
+  (
+    await database.query<{ type: string }>(
+      `SELECT type FROM intake.events WHERE application_id = $1 ORDER BY event_id`,
+      [applicationId],
+    )
+  ).map(({ type }) => type.replace('application.', ''));
 
 /** Runs both at once: the first has done everything but tell its events when the second begins. */
 async function atOnce(advertiserId: bigint, first: () => Promise<unknown>, second: () => Promise<unknown>) {
@@ -82,5 +93,99 @@ describe('a retry of everything that waits', () => {
     while (isDraining) await intake.store.retryDownloads(advertiserId, everything);
     await drained;
     expect(await database.query(`SELECT 1 FROM intake.events WHERE type = 'application.changed'`)).toEqual([]);
+  });
+});
+
+describe('the last event of an erased application is that it was erased', () => {
+  async function eraseBeside(intake: SmallIntake, applicationId: bigint, other: () => Promise<unknown>) {
+    const { advertiserId } = intake.board;
+    const sought = { by: 'application', applicationId } as const;
+    await atOnce(advertiserId, () => intake.store.beginErasure({ advertiserId, sought, by: 'test' }), other);
+    expect((await loadTypes(applicationId)).at(-1)).toBe('erased');
+    expect(await database.query(`SELECT ready_at FROM intake.applications`)).toEqual([{ ready_at: null }]);
+  }
+
+  test('beside a retry', async () => {
+    await using intake = await openSmallIntake({ database });
+    const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'mine' }] }]);
+    await intake.sweep();
+    await eraseBeside(intake, id, () => intake.store.retryDownloads(intake.board.advertiserId, everything));
+  });
+
+  test('beside a look at the store that finds its bytes gone', async () => {
+    await using intake = await openSmallIntake({ database });
+    const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'mine' }] }]);
+    await intake.sweep();
+    await intake.drain();
+    await eraseBeside(intake, id, () => intake.store.markDamaged(intake.board.advertiserId, hash('sha256', 'mine')));
+  });
+});
+
+describe('the last event of a missing application is that it is missing', () => {
+  const advertiserId = 77n;
+  const sha256 = hash('sha256', 'the same');
+  const blob = { sha256, sizeBytes: 8, key: toBlobKey(advertiserId, sha256) };
+  const toApplication = (id: bigint, { hasVirus = false, uploads = 0 } = {}) =>
+    anApplication(id, {
+      attachments: [
+        anAttachment('resume', {
+          sourceHash: `hash ${id} ${uploads}`,
+          sizeBytes: hasVirus ? 0 : 8,
+          hasVirus,
+          uploadedAt: Date.UTC(2026, 0, 1 + uploads),
+        }),
+      ],
+    });
+
+  /** Application 1 has the bytes, and the next sweep that ends without it calls it missing. */
+  async function openWorld({ store }: SmallIntake) {
+    await store.ensureAdvertiser('acme', advertiserId);
+    const lease = await store.claimLease({ name: 'acme', lane: 'live', owner: 'test', leaseMs: 600_000 });
+    if (!lease) throw new Error('The lane was not free.');
+    let seq = 1_000n;
+    const commit = (applications: Parameters<typeof aPage>[1], progress: object = {}) => {
+      seq += 1n;
+      return store.commitPage(aPage(lease, applications, { advertiserId, seq, sweepId: seq, progress }));
+    };
+    const claim = async () => {
+      const { claims } = await store.claimDownloads({
+        ...{ advertisers: [advertiserId], lane: 'usual', limit: 10, leaseMs: 60_000, token: randomUUID() },
+      });
+      const [facts] = await store.loadFileFacts(claims, 'never');
+      if (!facts) throw new Error('Nothing was due.');
+      return facts;
+    };
+    const end = () =>
+      commit([], { ended: { certificate: 'proven', reason: '', absent: [1n], learned: null, lagMs: 0 } });
+    await commit([toApplication(1n)]);
+    const first = await claim();
+    await store.intendBlob(first.claim, blob);
+    const said = { contentType: null, detectedType: null, fileName: null, notes: [], screens: null };
+    await store.settleDownload(first.claim, { kind: 'stored', blob, linkedBy: null, compared: null, ...said });
+    const age = () =>
+      database.query(
+        `UPDATE intake.applications SET absent_since = now() - interval '25 hours' WHERE application_id = 1`,
+      );
+    return { commit, claim, end, age };
+  }
+
+  test('beside a flag on the same bytes, which another file was fetched with', async () => {
+    await using intake = await openSmallIntake({ database });
+    const world = await openWorld(intake);
+    await world.commit([toApplication(2n)]);
+    const fetched = await world.claim();
+    await world.commit([toApplication(2n, { hasVirus: true })]);
+    await world.age();
+    await atOnce(advertiserId, world.end, () => intake.store.condemnFetched(fetched, sha256));
+    expect((await loadTypes(1n)).slice(-2)).toEqual(['changed', 'missing']);
+  });
+
+  test('beside a look at the store that finds the bytes of an earlier version gone', async () => {
+    await using intake = await openSmallIntake({ database });
+    const world = await openWorld(intake);
+    await world.commit([toApplication(1n, { uploads: 1 })]);
+    await world.age();
+    await atOnce(advertiserId, world.end, () => intake.store.markDamaged(advertiserId, sha256));
+    expect((await loadTypes(1n)).slice(-2)).toEqual(['changed', 'missing']);
   });
 });

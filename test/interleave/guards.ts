@@ -190,10 +190,10 @@ export const guards: readonly Guard[] = [
     'page11.run1',
     guard(
       'applications are locked before a lost claim condemns its bytes',
-      'condemned',
+      'blobs',
       'lifted',
-      /SELECT 1 FROM intake\.applications WHERE advertiser_id = \$1 AND application_id = \$2 FOR NO KEY UPDATE/,
-      'SELECT $1::bigint, $2::bigint',
+      /(?<=UNION SELECT unnest\(\$3::bigint\[\]\)\)\s+ORDER BY application_id) FOR NO KEY UPDATE/,
+      '',
     ),
   ),
   known(
