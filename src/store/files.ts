@@ -14,7 +14,8 @@ export interface FileFacts {
   readonly trust: HashTrust;
 }
 
-export interface Twin extends BlobFacts, FileDescription {}
+/** Without its name, and what else its type may hold of that: how somebody calls a file is theirs, and would outlast them at others. */
+export interface Twin extends BlobFacts, Omit<FileDescription, 'fileName'> {}
 
 /** What an answer says of the file beside its bytes. */
 export interface FileDescription {
@@ -49,13 +50,13 @@ export async function loadFileFacts(
   const candidates = setting === 'never' ? `SELECT * FROM intake.attachments WHERE false` : twinSql[setting];
   const rows = await db.query<FactsRow>(
     `SELECT c.at::int, a.size_bytes, a.uploaded_at, h.agreed, h.contradicted_at, h.unchanged,
-       t.sha256, t.true_size_bytes, t.content_type, t.detected_type, t.file_name
+       t.sha256, t.true_size_bytes, t.content_type, t.detected_type
      FROM unnest($1::bigint[], $2::bigint[], $3::text[]) WITH ORDINALITY AS c (advertiser_id, application_id, kind, at)
      JOIN intake.attachments a USING (advertiser_id, application_id, kind)
      JOIN intake.applications p USING (advertiser_id, application_id)
      LEFT JOIN intake.hash_trust h USING (advertiser_id)
      LEFT JOIN LATERAL (
-       SELECT o.sha256, o.content_type, o.detected_type, o.file_name, b.size_bytes AS true_size_bytes
+       SELECT o.sha256, rtrim(split_part(o.content_type, ';', 1)) AS content_type, o.detected_type, b.size_bytes AS true_size_bytes
        FROM (${candidates}) AS o JOIN intake.blobs b ON b.advertiser_id = o.advertiser_id AND b.sha256 = o.sha256
        WHERE a.state = 'pending' AND a.kind <> 'screen' AND a.source_hash <> '' AND o.state = 'stored' AND b.state = 'stored'
          AND o.source_hash = a.source_hash AND o.size_bytes = a.size_bytes
@@ -117,7 +118,6 @@ interface FactsRow extends Record<string, unknown> {
   true_size_bytes: bigint | null;
   content_type: string | null;
   detected_type: string | null;
-  file_name: string | null;
 }
 
 function toFacts(claim: Claim, row: FactsRow): FileFacts {
@@ -133,7 +133,6 @@ function toFacts(claim: Claim, row: FactsRow): FileFacts {
             sizeBytes: Number(row.true_size_bytes),
             contentType: row.content_type,
             detectedType: row.detected_type,
-            fileName: row.file_name,
           },
     trust: { agreed: row.agreed ?? 0, contradicted: row.contradicted_at !== null, unchanged: row.unchanged ?? 0 },
   };

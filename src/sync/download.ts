@@ -121,9 +121,10 @@ async function book(deps: DownloadDeps, { file, signal }: DownloadRequest, store
 
 async function link(deps: DownloadDeps, { file, hash }: DownloadRequest, twin: NonNullable<FileFacts['twin']>) {
   const { claim } = file;
-  const { contentType, detectedType, fileName, sizeBytes, sha256 } = twin;
+  const { contentType, detectedType, sizeBytes, sha256 } = twin;
   const blob = { sizeBytes, sha256, key: toBlobKey(claim.advertiserId, sha256) };
-  const said = { contentType, detectedType, fileName, notes: [], screens: null, compared: null };
+  // Its own name is told with its bytes, which were not asked for.
+  const said = { contentType, detectedType, fileName: null, notes: [], screens: null, compared: null };
   const linkedBy = hash === 'always' ? 'given' : 'earned';
   return await settle(deps, () => deps.store.settleDownload(claim, { kind: 'stored', blob, linkedBy, ...said }));
 }

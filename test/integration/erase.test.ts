@@ -156,6 +156,25 @@ describe('an erased person', () => {
     expect(files.map((file) => file.state)).toEqual(['stored', 'stored']);
     expect(await intake.keys()).toHaveLength(2);
   });
+
+  test('leaves nothing of how they named a file at those whose equal file was linked to it', async () => {
+    await using intake = await openSmallIntake({ database });
+    const template = { kind: 'coverLetter', content: 'the same template' } as const;
+    const named = 'application/pdf; name="Zelda_Quarlesworth.pdf"';
+    const [id = 0n] = intake.board.add([
+      { attachments: [{ ...template, fileName: 'Zelda_Quarlesworth.pdf', contentType: named }] },
+    ]);
+    await intake.sweep();
+    await intake.drain({ hash: 'always' });
+    intake.board.add([{ attachments: [{ ...template, fileName: 'Other.pdf' }] }]);
+    await intake.sweep();
+    await intake.drain({ hash: 'always' });
+    expect((await intake.files())[1]).toMatchObject({
+      ...{ linked: true, file_name: null, content_type: 'application/pdf' },
+    });
+    await eraseAt(intake, { by: 'application', applicationId: id });
+    expect(await findTraces({ database, folders: [intake.folder], words: ['quarlesworth'] })).toEqual([]);
+  });
 });
 
 describe('a file of theirs that was found to be a virus', () => {
