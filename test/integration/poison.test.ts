@@ -125,3 +125,34 @@ describe('an id from 2^53 on', () => {
     expect(held).toEqual({ applications: largeIds.length });
   });
 });
+
+describe('a replay', () => {
+  test('of an old element does not show that its application is back at the source', async ({ database }) => {
+    await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
+    const advertiserId = 201n;
+    await store.ensureAdvertiser('gone', advertiserId);
+    const lease = await store.claimLease({ name: 'gone', lane: 'live', owner: 'test', leaseMs: 60_000 });
+    if (!lease) throw new Error('The lane was not free.');
+    const raw = `{"ID":555,"Email":"a@example.com"}`;
+    const parsed = parseElement(raw);
+    if (!('id' in parsed)) throw new Error('It cannot be read.');
+    const rejects = [{ reason: 'ID is not an exact integer', identity: '555', raw, rawText: null }];
+    await store.commitPage(aPage(lease, [parsed], { advertiserId, rejects }));
+    await database.query(
+      `UPDATE intake.applications SET absent_since = now() - interval '25 hours', missing_since = now() WHERE advertiser_id = $1`,
+      [advertiserId],
+    );
+    const whose = { name: 'gone', advertiserId, id: null, owner: 'test', leaseMs: 60_000 };
+    const summary = await replay({ store, parseElement }, { ...whose, signal: AbortSignal.timeout(600_000) });
+    expect(summary).toEqual({ read: 1, added: 0, unusable: 0 });
+    expect(
+      await database.query(
+        `SELECT missing_since IS NOT NULL AS missing, absent_since IS NOT NULL AS absent,
+           (SELECT count(*)::int FROM intake.events e WHERE e.advertiser_id = a.advertiser_id AND type = 'application.changed') AS changes
+         FROM intake.applications a WHERE advertiser_id = $1`,
+        [advertiserId],
+      ),
+    ).toEqual([{ missing: true, absent: true, changes: 0 }]);
+    expect(await store.loadQuarantine(advertiserId, { resolved: false, limit: 10 })).toEqual([]);
+  });
+});
