@@ -56,7 +56,7 @@ export function toVerdict(failed: FailedAttempt): Verdict {
     case 'ours':
       return toRest('all', trouble, random);
     case 'throttled':
-      return toRest('account', trouble, random);
+      return others === 'served' ? toPutOff(failed) : toRest('account', trouble, random);
     case 'missing':
       return toMissing(trouble, attempts, random);
     case 'mismatch':
@@ -90,6 +90,13 @@ function toRetry({ trouble, attempts, random }: FailedAttempt, spend: boolean): 
   return { kind: 'retry', delayMs: Math.round(random * toCeilingMs(attempts)), spend };
 }
 
+/** A file that waits as long as it was told, on its own account. */
+function toPutOff(failed: FailedAttempt): Verdict {
+  const verdict = toRetry(failed, true);
+  if (verdict.kind !== 'retry') return verdict;
+  return { ...verdict, delayMs: Math.max(verdict.delayMs, toRestMs(failed.trouble, failed.random)) };
+}
+
 function toMissing(trouble: Trouble, attempts: number, random: number): Verdict {
   const delayMs = missingDelaysMs[attempts - 1];
   if (trouble.status === 410 || delayMs === undefined)
@@ -98,7 +105,11 @@ function toMissing(trouble: Trouble, attempts: number, random: number): Verdict 
   return { kind: 'retry', delayMs: Math.round(delayMs * (0.9 + 0.2 * random)), spend: true };
 }
 
-function toRest(scope: 'account' | 'all', { retryAfterMs }: Trouble, random: number): Verdict {
+function toRest(scope: 'account' | 'all', trouble: Trouble, random: number): Verdict {
+  return { kind: 'rest', scope, delayMs: toRestMs(trouble, random) };
+}
+
+function toRestMs({ retryAfterMs }: Trouble, random: number): number {
   const delayMs = retryAfterMs === undefined ? 1_000 + 1_000 * random : Math.min(dayMs, Math.max(1_000, retryAfterMs));
-  return { kind: 'rest', scope, delayMs: Math.round(delayMs) };
+  return Math.round(delayMs);
 }

@@ -14,8 +14,8 @@ import { parsePage, scanIds, toEmptyPage } from './wire.ts';
 export interface Source extends AsyncDisposable {
   /** Asks one question of the list. `most`: how many applications it can be about. Throws Trouble, or the signal's reason. */
   list(filters: ListFilters, signal: AbortSignal, most?: 'many' | 'one'): Promise<ListAnswer>;
-  /** Opens the bytes of an attachment, by its kind and its application's id. */
-  openAttachment(kind: AttachmentKind, id: bigint, signal: AbortSignal): Promise<HttpAnswer>;
+  /** Opens the bytes of an attachment, by its kind and its application's id. `isKnownServed`: a Retry-After is about this file alone. */
+  openAttachment(kind: AttachmentKind, id: bigint, signal: AbortSignal, isKnownServed?: boolean): Promise<HttpAnswer>;
 }
 
 /** How the account is reached, and what of its answers is read. */
@@ -82,8 +82,13 @@ export function createSource(options: SourceOptions): Source {
 
   return {
     list,
-    openAttachment: (kind, id, signal) =>
-      http.open({ path: `v1/${toAttachmentPath(kind, id)}`, accept: kind === 'screen' ? accept : '*/*', signal }),
+    openAttachment: (kind, id, signal, isKnownServed) =>
+      http.open({
+        path: `v1/${toAttachmentPath(kind, id)}`,
+        accept: kind === 'screen' ? accept : '*/*',
+        isKnownServed,
+        signal,
+      }),
     [Symbol.asyncDispose]: () => http[Symbol.asyncDispose](),
   };
 }

@@ -35,6 +35,8 @@ interface HttpRequest {
   readonly accept: string;
   /** Asks caches on the way to step aside. */
   readonly fresh?: boolean;
+  /** Others are known to be served: a Retry-After is about this request alone. */
+  readonly isKnownServed?: boolean | undefined;
   /** The whole header, in place of the credential. Such a request is sent where it is meant to go: no redirect is followed. */
   readonly authorization?: string;
   readonly signal: AbortSignal;
@@ -125,7 +127,7 @@ export function createHttp(options: HttpOptions): Http {
     const trouble = toStatusTrouble(answer, Date.now());
     if (trouble === null) return answer;
     discard(response);
-    if (trouble.kind === 'throttled' && trouble.retryAfterMs !== undefined) {
+    if (trouble.kind === 'throttled' && trouble.retryAfterMs !== undefined && request.isKnownServed !== true) {
       await options.onRetryAfter?.(trouble.retryAfterMs);
     }
     throw trouble;

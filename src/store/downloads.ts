@@ -19,6 +19,8 @@ export interface Claim extends DownloadKey {
   readonly attempts: number;
   /** How often a claim on it lapsed while it was fetched alone. */
   readonly lapses: number;
+  /** The source asked for fewer requests when it was asked for this file last. */
+  readonly wasThrottled: boolean;
 }
 
 export interface ClaimRequest {
@@ -75,6 +77,7 @@ const claimSql = `
     priority = CASE WHEN lease_token IS NULL THEN priority ELSE 2 END
   WHERE ctid = ANY (ARRAY(SELECT place FROM due, share WHERE turn <= size))
   RETURNING advertiser_id, application_id, kind, attempts, lapses, lease_token IS NOT NULL AS claimed,
+    trouble_kind IS NOT DISTINCT FROM 'throttled' AS was_throttled,
     greatest(0, extract(epoch FROM now() - due_at))::float8 * 1000 AS waited_ms`;
 
 /** Claims due downloads, in turns between advertisers. `lapsed` are those found abandoned, now suspects. */
@@ -90,6 +93,7 @@ export async function claimDownloads(
     attempts: number;
     lapses: number;
     claimed: boolean;
+    was_throttled: boolean;
     waited_ms: number;
   }>(claimSql, [advertisers, priorities[lane], limit, token, leaseMs]);
   const claimed = rows.filter((row) => row.claimed);
@@ -100,6 +104,7 @@ export async function claimDownloads(
     token,
     attempts: row.attempts,
     lapses: row.lapses,
+    wasThrottled: row.was_throttled,
   }));
   request.onClaimed?.(claimed.map((row) => row.waited_ms));
   return { claims, lapsed: rows.length - claims.length };

@@ -23,6 +23,8 @@ export interface DownloadRequest {
   readonly hash: HashSetting;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
+  /** The source serves the account: a Retry-After is about this file alone. */
+  readonly isKnownServed?: boolean | undefined;
   /** Told when the source is no longer needed. */
   readonly onFetched?: (() => void) | undefined;
   /** Told when the bytes lie in the store, and nowhere here. */
@@ -63,13 +65,13 @@ async function store(
   request: DownloadRequest,
   compare: boolean,
 ): Promise<StoredFile | DownloadEnd> {
-  const { file, maxBytes, signal } = request;
+  const { file, maxBytes, signal, isKnownServed } = request;
   const { claim, twin, sizeBytes } = file;
   let fetched: FetchedFile | 'tooLarge';
   try {
     const { kind, applicationId } = claim;
     if (!isAttachmentKind(kind)) throw new Trouble('missing', 'There is no path for this type.', { status: 410 });
-    fetched = await fetchFile(deps, { kind, applicationId, sizeBytes, maxBytes, signal });
+    fetched = await fetchFile(deps, { kind, applicationId, sizeBytes, maxBytes, signal, isKnownServed });
   } catch (error) {
     return toFailure('source', error, signal);
   }

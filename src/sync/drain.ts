@@ -84,6 +84,7 @@ class Run {
     this.#flights = createFlights(request.concurrency);
     const begin = (name: string): Standing => ({
       ...{ restsUntil: deps.rests?.get(name) ?? 0, streak: 0, undecided: [], isAsking: false },
+      ...{ isServed: false, line: Promise.resolve() },
     });
     this.#accounts = new Map(deps.accounts.map((one) => [one.advertiserId, { ...one, ...begin(one.name) }]));
   }
@@ -169,7 +170,10 @@ class Run {
   }
 
   #start(file: FileFacts | undefined): void {
-    if (file) this.#fly(file.claim, (signs) => this.#fetch(file, signs));
+    if (!file) return;
+    this.#fly(file.claim, (signs) =>
+      file.claim.wasThrottled ? this.#fetchThrottled(file, signs) : this.#fetch(file, signs),
+    );
   }
 
   #fly(claim: Claim, work: (signs: Signs) => Promise<void>): void {
@@ -180,17 +184,36 @@ class Run {
     );
   }
 
-  async #fetch(file: FileFacts, signs: Signs): Promise<void> {
+  /**
+   * The source asked for fewer requests when it was asked for this file. That time is over, and others are asked for first: where they are
+   * served, the same answer once more is about this file alone. One after the other, so that few requests are enough for a source that
+   * serves few.
+   */
+  async #fetchThrottled(file: FileFacts, signs: Signs): Promise<void> {
+    const account = this.#accounts.get(file.claim.advertiserId);
+    if (!account) return;
+    const turn = account.line.then(async () => {
+      const isResting = account.restsUntil > performance.now();
+      account.isServed = !isResting && (account.isServed || (await this.#askSource(account)) === 'served');
+      await (account.isServed ? this.#fetch(file, signs, true) : this.#return([file.claim]));
+    });
+    account.line = turn.catch(() => {});
+    await turn;
+  }
+
+  async #fetch(file: FileFacts, signs: Signs, isKnownServed = false): Promise<void> {
     const account = this.#accounts.get(file.claim.advertiserId);
     if (!account) return;
     const { hash, maxBytes } = this.#request;
     const { signal } = this.#landing;
     try {
       const deps = { ...this.#deps, source: account.source };
-      const ended = await download(deps, { file, hash, maxBytes, signal, ...signs });
+      const ended = await download(deps, { file, hash, maxBytes, signal, isKnownServed, ...signs });
       if (ended.kind === 'settled') {
         this.#count(ended);
         if (ended.fetched) await this.#decide(account, 'served');
+      } else if (ended.at === 'source' && ended.trouble.kind === 'throttled') {
+        await this.#noteThrottled({ ...ended, claim: file.claim }, account, isKnownServed);
       } else await this.#note({ ...ended, claim: file.claim }, account);
     } catch (error) {
       if (signal.aborted) return await this.#return([file.claim]);
@@ -232,6 +255,15 @@ class Run {
     if (++account.streak >= outageStreak) await this.#ask(account);
   }
 
+  /** Without a status nothing was asked: a Retry-After that any worker has heard still lasts. */
+  async #noteThrottled(failed: FailedDownload, account: DrainedAccount, isKnownServed: boolean): Promise<void> {
+    this.#add({ failures: 1 });
+    account.isServed = false;
+    const isItsOwn = isKnownServed && failed.trouble.status !== undefined;
+    if (isItsOwn) account.streak += 1;
+    await this.#fail(failed, isItsOwn ? 'served' : 'failing', account);
+  }
+
   /** An account that has nothing else to fetch learns nothing more by itself about its failures, so the source is asked. */
   #askAboutIdle(): void {
     const busy = new Set(
@@ -247,30 +279,38 @@ class Run {
   async #ask(account: DrainedAccount): Promise<void> {
     if (account.isAsking) return;
     account.isAsking = true;
+    try {
+      const isResting = account.restsUntil > performance.now();
+      const others = isResting ? 'failing' : await this.#askSource(account);
+      // The claims are given back unspent at the end, or lapse.
+      if (others !== null) await this.#decide(account, others);
+    } finally {
+      account.isAsking = false;
+    }
+  }
+
+  /** Whether the source serves the account; null when stopped, or when the database cannot be asked. */
+  async #askSource(account: DrainedAccount): Promise<Others | null> {
     const { maxBytes } = this.#request;
     const { signal } = this.#landing;
     try {
-      const isResting = account.restsUntil > performance.now();
-      const deps = { ...this.#deps, source: account.source };
-      const witness = isResting
-        ? ({ others: 'failing' } as const)
-        : await askWitness(deps, account, { maxBytes, signal });
+      const witness = await askWitness({ ...this.#deps, source: account.source }, account, { maxBytes, signal });
       if (witness.others === 'refused') await this.#halt(account, witness.trouble);
-      if (witness.others === 'failing' && !isResting) account.restsUntil = performance.now() + outageRestMs;
-      await this.#decide(account, witness.others);
+      if (witness.others === 'failing')
+        account.restsUntil = performance.now() + Math.max(outageRestMs, witness.trouble?.retryAfterMs ?? 0);
+      return witness.others;
     } catch (error) {
-      // Stopped, or the database cannot be asked: the claims are given back unspent at the end, or lapse.
-      if (signal.aborted) return;
+      if (signal.aborted) return null;
       if (!(error instanceof Trouble)) throw error;
       this.#rest(error);
-    } finally {
-      account.isAsking = false;
+      return null;
     }
   }
 
   /** Commits the failures that waited for this answer. */
   async #decide(account: DrainedAccount, others: Others): Promise<void> {
     account.streak = 0;
+    account.isServed = others === 'served';
     for (const failed of account.undecided.splice(0)) await this.#fail(failed, others, account);
   }
 

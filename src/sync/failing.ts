@@ -24,6 +24,10 @@ export interface Standing {
   isAsking: boolean;
   /** Nothing is claimed of it before this, on the process's own clock. */
   restsUntil: number;
+  /** The source has served it, and has not asked for fewer requests since. */
+  isServed: boolean;
+  /** Where files wait that are fetched one after the other. */
+  line: Promise<void>;
 }
 
 /** What follows for the run. */
@@ -44,7 +48,9 @@ export async function failDownload(
   standing: Standing,
 ): Promise<Consequence> {
   const trouble = others === 'served' ? toFileTrouble(failed.trouble) : failed.trouble;
-  const { kind, message } = trouble;
+  const { message } = trouble;
+  // Whatever a storage says of itself, to the file it is our trouble.
+  const kind = at === 'storage' && trouble.kind !== 'mismatch' ? 'ours' : trouble.kind;
   const verdict = toVerdict({ trouble, at, attempts: claim.attempts, others, random: Math.random() });
   switch (verdict.kind) {
     case 'settle': {
@@ -65,16 +71,25 @@ export async function failDownload(
   }
 }
 
-/** A refusal names the credential, which is proven where others are served. */
+/** A refusal names the credential, and a Retry-After all requests: both are about one file where others are served. */
 function toFileTrouble(trouble: Trouble): Trouble {
-  if (trouble.kind !== 'refused' || trouble.status === undefined) return trouble;
-  const { status } = trouble;
+  const { status, retryAfterMs } = trouble;
+  if (status === undefined) return trouble;
+  if (trouble.kind === 'throttled') {
+    const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
+    return new Trouble('throttled', `The source puts this file off (${status}) and serves others.`, {
+      status,
+      ...wait,
+    });
+  }
+  if (trouble.kind !== 'refused') return trouble;
   return new Trouble('refused', `The source refuses this file (${status}) and accepts the credential.`, { status });
 }
 
-/** What the source answers when it is asked whether it serves the account; `trouble` is why the list is refused. */
+/** What the source answers when it is asked whether it serves the account; `trouble` is why the list is refused, or why it failed. */
 export type Witness =
-  | { readonly others: 'served' | 'failing' }
+  | { readonly others: 'served' }
+  | { readonly others: 'failing'; readonly trouble?: Trouble }
   | { readonly others: 'refused'; readonly trouble: Trouble };
 
 /**
@@ -92,7 +107,7 @@ export async function askWitness(
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof Trouble)) throw error;
-    return error.kind === 'refused' ? { others: 'refused', trouble: error } : { others: 'failing' };
+    return { others: error.kind === 'refused' ? 'refused' : 'failing', trouble: error };
   }
   if (stored === null || !isAttachmentKind(stored.kind)) {
     return { others: streak < outageStreak ? 'served' : 'failing' };
@@ -106,6 +121,6 @@ export async function askWitness(
     signal.throwIfAborted();
     if (!(error instanceof Trouble)) throw error;
     // The source may have deleted the file since. That is an answer about a file, so files are served.
-    return { others: error.kind === 'missing' ? 'served' : 'failing' };
+    return error.kind === 'missing' ? { others: 'served' } : { others: 'failing', trouble: error };
   }
 }

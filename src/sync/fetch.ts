@@ -28,6 +28,8 @@ export interface FetchRequest {
   readonly sizeBytes: number | null;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
+  /** The source serves the account: a Retry-After is about this file alone. */
+  readonly isKnownServed?: boolean | undefined;
 }
 
 /** A file that can be kept. Disposing it frees its bytes. */
@@ -75,9 +77,9 @@ interface Doubt {
 
 async function fetchOnce(
   deps: FetchDeps,
-  { kind, applicationId, sizeBytes, maxBytes, signal }: FetchRequest,
+  { kind, applicationId, sizeBytes, maxBytes, signal, isKnownServed }: FetchRequest,
 ): Promise<(FetchedFile & { readonly doubt: Doubt | null }) | 'tooLarge'> {
-  await using answer = await deps.source.openAttachment(kind, applicationId, signal);
+  await using answer = await deps.source.openAttachment(kind, applicationId, signal, isKnownServed);
   const { headers } = answer;
   if (answer.status === 204) throw new Trouble('missing', 'The source does not have it (204).', { status: 204 });
   const declared = toLength(headers['content-length']);

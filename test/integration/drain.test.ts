@@ -98,6 +98,39 @@ describe('a source', () => {
     expect(intake.board.requests().filter((entry) => entry.path.includes('/resume/'))).toHaveLength(1);
   });
 
+  test('that asks for fewer requests whenever it is asked for one file gives that file up, and the others are fetched', async () => {
+    await using intake = await openWith(3);
+    const [{ id } = { id: 0n }] = [...intake.board.truth()];
+    intake.board.fault({ kind: 'throttle', seconds: 3_600, on: 'resume', times: null, applicationId: id });
+    await intake.drain({ concurrency: 1 });
+    expect((await queue()).map((row) => row.attempts)).toEqual([0, 0, 0]);
+    await intake.hasten();
+    // Its time is over, and the list is served: from here on it is this file.
+    await intake.drain({ concurrency: 1 });
+    expect((await intake.files()).map((file) => file.state)).toEqual(['pending', 'stored', 'stored']);
+    expect((await queue()).map((row) => row.attempts)).toEqual([1]);
+    expect(
+      await database.query(`SELECT due_at > now() + interval '59 minutes' AS waits FROM intake.downloads`),
+    ).toEqual([{ waits: true }]);
+    for (let tries = 2; tries <= 8; tries++) {
+      await intake.hasten();
+      await intake.drain();
+    }
+    const [file] = await intake.files();
+    expect(file).toMatchObject({ state: 'given_up', reason: expect.stringContaining('(429)') });
+  });
+
+  test('that asks for fewer requests for long, whatever it is asked for, is asked once after each time, and no attempt is spent', async () => {
+    await using intake = await openWith(3);
+    intake.board.fault({ kind: 'throttle', seconds: 3_600, on: 'any', times: null });
+    for (let times = 1; times <= 10; times++) {
+      await intake.drain({ concurrency: 1 });
+      expect(intake.board.requests().filter(({ status }) => status === 429)).toHaveLength(times);
+      await intake.hasten();
+    }
+    expect((await queue()).map((row) => row.attempts)).toEqual([0, 0, 0]);
+  });
+
   test('that is down spends nobody’s tries, however long, and is left alone after a few', async () => {
     await using intake = await openWith(30);
     intake.board.fault({ kind: 'reset', at: 'start', on: 'resume', times: null });

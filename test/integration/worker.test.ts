@@ -181,6 +181,32 @@ describe('a source that asks to be left alone for long', () => {
     expect(await attemptsSpent(database)).toBe(0);
     expect(await database.query(`SELECT 1 FROM intake.downloads`)).toHaveLength(10);
   });
+
+  test('whenever it is asked for one file is left alone once: after that the file waits, and the list is read', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 0 });
+    const [id = 0n] = board.add([{ attachments: [{ kind: 'resume', content: 'never served' }] }]);
+    await using settings = await openSettings(database, board);
+    board.fault({ kind: 'throttle', seconds: 11, on: 'resume', times: null, applicationId: id });
+    await using _worker = await hireWorker(settings.env, { lookEveryMs: 50 });
+    const asked = () =>
+      board
+        .requests()
+        .filter((one) => one.path.includes('/resume/'))
+        .map(({ at }) => at);
+    await until(() => asked().length === 2);
+    const [first = 0, second = 0] = asked();
+    const early = board.requests().filter(({ at }) => at > first + 1_000 && at < first + 10_900);
+    expect(early).toEqual([]);
+    board.add([{ attachments: [{ kind: 'resume', content: 'served' }] }]);
+    await until(() => isRead(database, board));
+    await until(
+      async () => (await database.query(`SELECT 1 FROM intake.attachments WHERE state = 'stored'`)).length > 0,
+    );
+    const storedAt = board.requests().findLast((one) => one.path.includes('/resume/'))?.at ?? 0;
+    expect(storedAt - second).toBeLessThan(10_000);
+    expect(await attemptsSpent(database)).toBe(1);
+  });
 });
 
 describe('a worker whose database is away', () => {

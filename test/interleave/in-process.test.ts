@@ -103,6 +103,7 @@ test('downloads in flight never exceed their limits, and none is forgotten', asy
               token: '',
               attempts: 1,
               lapses: 0,
+              wasThrottled: false,
             };
             flights.start(claim, async ({ onFetched, onStored }) => {
               expect(++stages.fetching).toBeLessThanOrEqual(concurrency);

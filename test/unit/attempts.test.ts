@@ -47,13 +47,21 @@ describe('a failure', () => {
   });
 
   it('by throttling waits as long as it was told, at most a day, and spends nothing', () => {
-    expect(fail('throttled', {}, { retryAfterMs: 30_000 })).toEqual({
+    const others = 'failing';
+    expect(fail('throttled', { others }, { retryAfterMs: 30_000 })).toEqual({
       kind: 'rest',
       scope: 'account',
       delayMs: 30_000,
     });
+    expect(fail('throttled', { others }, { retryAfterMs: 9e9 })).toMatchObject({ delayMs: 86_400_000 });
+    expect(fail('throttled', { others }, { retryAfterMs: -5 })).toMatchObject({ delayMs: 1_000 });
+  });
+
+  it('by throttling of one file, while others are served, is that file’s own: it waits as long as it was told', () => {
+    expect(fail('throttled', {}, { retryAfterMs: 30_000 })).toEqual({ kind: 'retry', delayMs: 30_000, spend: true });
     expect(fail('throttled', {}, { retryAfterMs: 9e9 })).toMatchObject({ delayMs: 86_400_000 });
-    expect(fail('throttled', {}, { retryAfterMs: -5 })).toMatchObject({ delayMs: 1_000 });
+    expect(fail('throttled', { attempts: 5 })).toEqual({ kind: 'retry', delayMs: 640_000, spend: true });
+    expect(fail('throttled', { attempts: mostAttempts })).toMatchObject({ kind: 'settle', state: 'given_up' });
   });
 
   it.each(['refused', 'unreachable', 'malformed'] as const)(

@@ -5,7 +5,7 @@ import type { Claim } from '../../src/store/downloads.ts';
 import { createFlights } from '../../src/sync/flights.ts';
 
 const aClaim = (applicationId: bigint): Claim => ({
-  ...{ advertiserId: 7n, applicationId, kind: 'resume', token: '', attempts: 1, lapses: 0 },
+  ...{ advertiserId: 7n, applicationId, kind: 'resume', token: '', attempts: 1, lapses: 0, wasThrottled: false },
 });
 
 /** Flights whose every move the test decides. */

@@ -179,6 +179,7 @@ export function createLifted(stage: Stage): Scenario {
         token: crypto.randomUUID(),
         attempts: 1,
         lapses: 0,
+        wasThrottled: false,
       };
       const page = aPage(lease, [shown(false)], { advertiserId });
       return {
