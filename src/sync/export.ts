@@ -82,10 +82,18 @@ async function makeFolder(folder: string): Promise<void> {
   }
 }
 
-/** The source's name of a file, as far as it is harmless: never a path, never hidden. */
+/** File systems take names of 255 bytes; kind and version come before this. */
+const longestName = 200;
+
+/** The source's name of a file, as far as it is harmless: never a path, never hidden. Kind and version keep apart what has the same name. */
 function toName({ kind, version, fileName }: ExportedFile): string {
   const safe = (text: string) => text.replace(/[^\p{L}\p{N}._-]+/gu, '_');
-  return `${safe(kind)}-${version}-${safe(fileName ?? 'file').slice(-100)}`;
+  // A letter that the cut goes through is left out whole.
+  const end = Buffer.from(safe(fileName ?? 'file'))
+    .subarray(-longestName)
+    .toString()
+    .replace(/^\ufffd+/, '');
+  return `${safe(kind)}-${version}-${end}`;
 }
 
 /** False when the bytes are not there, or are others than those that were stored. */
