@@ -19,7 +19,9 @@ export async function quarantine(
     ...elements.map((one) => one.fingerprint),
     ...elements.map((one) => one.contentPrint),
   ]);
-  const kept = elements.filter((_, at) => !erased.has(at) && !erased.has(at + elements.length));
+  // Of several that are alike the order may change: where one was erased, all of them stay away.
+  const gone = new Set(elements.filter((_, at) => erased.has(at)).map((one) => one.reject.identity));
+  const kept = elements.filter((one, at) => !gone.has(one.reject.identity) && !erased.has(at + elements.length));
   // A row of an earlier version is known by its content: it is given the fingerprint of the same element.
   await tx.query(
     `UPDATE intake.quarantine q SET fingerprint = decode(r.fingerprint, 'hex')

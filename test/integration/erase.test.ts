@@ -736,6 +736,19 @@ describe('an element in quarantine', () => {
     expect(await database.query(`SELECT seen FROM intake.quarantine`)).toEqual([{ seen: 1 }]);
   });
 
+  test('does not come back when its page shows it twice with a member that differs', async () => {
+    await using intake = await openSmallIntake({ database });
+    intake.board.add([{ attachments: [] }]);
+    const json = `{"ID":"none","Email":"${zelda.email}","LastName":"Quarlesworth","ServerTime":"{{volatile}}"}`;
+    const show = () => intake.board.fault({ kind: 'poison', on: 'list', times: null, json });
+    show();
+    await intake.sweep();
+    await eraseAt(intake, { by: 'address', email: zelda.email });
+    show();
+    await intake.sweep(true);
+    expect(await traces(intake)).toEqual([]);
+  });
+
   test('has one row, counted once per sweep, however often a member of it changes', async () => {
     await using intake = await openSmallIntake({ database, choices: { pageCap: 7 } });
     intake.board.add(30);
