@@ -65,10 +65,13 @@ export async function erasePrefills(tx: Queryable, advertiserId: bigint, prefill
 }
 
 const emptied = `profile = NULL, profile_text = NULL, notes = NULL, first_name = NULL, last_name = NULL, email = NULL, phone = NULL,
-  person_key = NULL, person_keys = NULL, handle_hash = NULL, resume_file_name = NULL, resume_content_type = NULL`;
+  person_key = NULL, person_keys = NULL, handle_hash = NULL, resume_file_name = NULL, resume_content_type = NULL,
+  position_title = NULL, position_uri = NULL, postal_code = NULL`;
 
-/** The careers site may have written anything into the queries of its addresses, a name too. */
-const cut = `form_url = regexp_replace(form_url, '[?#].*', ''), return_url = regexp_replace(return_url, '[?#].*', '')`;
+/** The careers site may have written anything into its addresses, a name too: of those that must stay the host does. */
+const cut = ['form_url', 'return_url']
+  .map((url) => `${url} = regexp_replace(${url}, '(//[^/?#]*).*', '\\1/')`)
+  .join(', ');
 
 /** Prefills that have left but whose resume may still rest in the blob store. One that is being put is left until that is over. */
 export async function loadLeavingResumes(db: Queryable, limit: number): Promise<PrefillKey[]> {

@@ -389,14 +389,16 @@ describe('what a candidate lent to a careers site', () => {
     const prefillId = '00000000-0000-4000-8000-000000000007';
     const bytes = Buffer.from('zeldas resume, lent');
     const facts = { sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
-    const site = 'https://careers.example.com/apply';
+    const home = 'https://careers.example.com/';
+    const site = `${home}apply/zeldabeth`;
     const { store, blobs } = intake;
     const secret = createHash('sha256').update('secret').digest();
     await store.beginPrefill({
       ...{ advertiserId, prefillId, stateHash: secret, bindingHash: secret, lifetimeMs: 60_000 },
       request: {
         ...{ advertiserId, formUrl: `${site}?who=Quarlesworth`, returnUrl: `${site}#Quarlesworth` },
-        ...{ positionTitle: null, positionUri: null, countryCode: null, postalCode: null },
+        ...{ positionTitle: 'for Quarlesworth', positionUri: `${site}?who=Quarlesworth` },
+        ...{ countryCode: 'AU', postalCode: 'Zeldabeth' },
       },
     });
     const { firstName, lastName, email, phone } = zelda;
@@ -429,15 +431,15 @@ describe('what a candidate lent to a careers site', () => {
     expect(readFileSync(join(folder, 'files', prefillId, 'prefill-1-zelda-cv.pdf'), 'utf8')).toBe(
       'zeldas resume, lent',
     );
-    expect(readFileSync(join(folder, 'export.json'), 'utf8')).toContain('careers.example.com/apply?who=Quarlesworth');
+    expect(readFileSync(join(folder, 'export.json'), 'utf8')).toContain(`${site}?who=Quarlesworth`);
     rmSync(folder, { recursive: true });
 
     const [receipt] = await eraseAt(intake, { by: 'address', email });
     expect(receipt?.counts).toMatchObject({ applications: 1, prefills: 1 });
     expect(await traces(intake)).toEqual([]);
     expect(await intake.keys()).toEqual([]);
-    expect(await database.query(`SELECT outcome, form_url, return_url FROM intake.prefills`)).toEqual([
-      { outcome: 'erased', form_url: site, return_url: site },
+    expect(await database.query(`SELECT outcome, form_url, return_url, country_code FROM intake.prefills`)).toEqual([
+      { outcome: 'erased', form_url: home, return_url: home, country_code: 'AU' },
     ]);
   });
 });
@@ -445,10 +447,10 @@ describe('what a candidate lent to a careers site', () => {
 describe('a prefill that came to nothing', () => {
   test('does not keep what the careers site wrote into its addresses: nobody could find it there', async () => {
     await using intake = await openSmallIntake({ database });
-    const site = 'https://careers.example.com/apply';
+    const site = 'https://careers.example.com/';
     await database.query(
       `INSERT INTO intake.prefills (advertiser_id, prefill_id, outcome, form_url, return_url, profile, created_at, prefilled_at, ended_at)
-       SELECT 1, gen_random_uuid(), o, $1 || '?who=Quarlesworth', $1 || '#Quarlesworth', CASE WHEN o = 'prefilled' THEN '{}'::jsonb END,
+       SELECT 1, gen_random_uuid(), o, $1 || 'apply?who=Quarlesworth', $1 || '#Quarlesworth', CASE WHEN o = 'prefilled' THEN '{}'::jsonb END,
          now() - interval '2 days', now() - interval '2 days', CASE WHEN o IN ('denied', 'failed') THEN now() - interval '2 days' END
        FROM unnest('{prefilled,denied,failed,started}'::text[]) AS o`,
       [site],
