@@ -1,6 +1,7 @@
 // `intake erase`: takes a person out of the database and the file store, for good. Shows first what would go; erases only when told twice.
 import type { ErasureCounts, ErasureJob, Sought } from '../app/privacy.ts';
-import { isNothing, toBareAddress } from '../domain/erasure.ts';
+import { isNothing } from '../domain/erasure.ts';
+import { toAccountId, toBareAddress } from '../domain/person.ts';
 import { requireAdvertiser, toId } from './arguments.ts';
 import { command } from './command.ts';
 import { createCrashPoint } from './crash-point.ts';
@@ -81,7 +82,7 @@ function toSought(options: EraseOptions, toRetentionStart: () => Date | null): S
   }
   if (application !== undefined) return { by: 'application', applicationId: toId(application) };
   if (jobSeeker !== undefined) {
-    if (jobSeeker.trim() === '') throw new Misuse('--job-seeker must not be empty.');
+    if (toAccountId(jobSeeker) === '') throw new Misuse('--job-seeker must not be empty.');
     return { by: 'jobseeker', jobSeekerId: jobSeeker };
   }
   if (email !== undefined) {

@@ -1,5 +1,6 @@
 // The words of erasing: whom it is about, what went, and the receipt. And the brake of retention, which is a pure rule.
 // Knows no table and no clock; nothing here can hold a fact about a person except what a person was asked for by.
+import { toAccountId, toBareAddress } from './person.ts';
 
 /** Whom an erasure is about, in the words of the request. */
 export type Sought =
@@ -19,15 +20,9 @@ export function toSoughtValue(sought: Sought): bigint | string | Date {
 /** What was sought in one text, the same however it was typed: a request is found again by the keyed hash of it. */
 export function toSoughtText(sought: Sought): string {
   if (sought.by === 'address') return `address:${toBareAddress(sought.email).toLowerCase()}`;
+  if (sought.by === 'jobseeker') return `jobseeker:${toAccountId(sought.jobSeekerId)}`;
   const value = toSoughtValue(sought);
   return `${sought.by}:${value instanceof Date ? value.toISOString() : value}`;
-}
-
-/** The bare address in what was typed or sent: `Jo <jo@example.org>`, `mailto:` and characters that cannot be seen are taken off. */
-export function toBareAddress(text: string): string {
-  const visible = text.replace(/[\p{Cc}\p{Cf}]/gu, ' ');
-  const [, inBrackets] = /<([^<>]*@[^<>]*)>\s*$/.exec(visible) ?? [];
-  return (inBrackets ?? visible).trim().replace(/^mailto:\s*/i, '');
 }
 
 /** Rows and files by kind. */

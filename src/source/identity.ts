@@ -1,6 +1,6 @@
 // What an element without a usable id is known by when it comes again: what is stable in it. A member that differs in every answer must
 // neither make another row of it nor bring an erased person back. The text names people: it is only ever kept as a hash.
-import { toBareAddress } from '../domain/erasure.ts';
+import { toBareAddress } from '../domain/person.ts';
 import { parseDate } from './dates.ts';
 import { isObject, toScalarText } from './values.ts';
 

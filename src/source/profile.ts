@@ -2,7 +2,7 @@
 // found by the names in use. Pure; no resume is fetched because of what a profile says, unless it lies at the API itself.
 
 import type { Note } from '../domain/application.ts';
-import { toBareAddress } from '../domain/erasure.ts';
+import { toAccountId, toBareAddress } from '../domain/person.ts';
 import type { Profile } from '../domain/prefill.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { toRaw } from './raw.ts';
@@ -52,7 +52,8 @@ export function findAccountIds(profile: Record<string, unknown>): string[] {
   const ids = ownObjects(profile).flatMap((object) =>
     Object.entries(object).flatMap(([name, value]) => {
       const isOwn = object === profile || Object.values(object).flatMap(toAddress).length > 0;
-      const id = accountNames.test(name) || (isOwn && name.toLowerCase() === 'id') ? toScalarText(value)?.trim() : '';
+      const id =
+        accountNames.test(name) || (isOwn && name.toLowerCase() === 'id') ? toAccountId(toScalarText(value) ?? '') : '';
       return id && id.length <= 500 ? [id] : [];
     }),
   );

@@ -2,10 +2,12 @@
 // with them. An application names the person; others of the same jobseeker account are theirs too, others of the same e-mail address are
 // not taken for theirs (an address can be shared). Prefills are found by every address and account that their profiles name.
 import type { KeyObject } from 'node:crypto';
+import { toAccountId } from '../domain/person.ts';
 import { toResumeKey } from '../domain/prefill.ts';
 import type { Queryable } from './database.ts';
 import { toPersonKeys } from './person-key.ts';
-import { isOfPerson, toAccountPattern } from './persons.ts';
+import { isOfPerson } from './persons.ts';
+import { accountIn, isAccountInJson, toAccountPattern } from './written.ts';
 
 /** A person's rows and files. */
 export interface PersonExport {
@@ -37,14 +39,14 @@ export async function loadExport(
   const chosen = await db.query<{ application_id: bigint; email: string | null; job_seeker_id: string | null }>(
     `SELECT a.application_id, a.email, a.job_seeker_id FROM intake.applications named JOIN intake.applications a
        ON a.advertiser_id = named.advertiser_id
-       AND (a.application_id = named.application_id OR (btrim(named.job_seeker_id) <> '' AND a.job_seeker_id = named.job_seeker_id))
+       AND (a.application_id = named.application_id OR (${accountIn('named.job_seeker_id')} <> '' AND ${accountIn('a.job_seeker_id')} = ${accountIn('named.job_seeker_id')}))
      WHERE named.advertiser_id = $1 AND named.application_id = $2 AND named.erased_at IS NULL AND a.erased_at IS NULL
      ORDER BY a.application_id`,
     [advertiserId, applicationId],
   );
   if (chosen.length === 0) return null;
   const ids = chosen.map((row) => row.application_id);
-  const accounts = [...new Set(chosen.flatMap((row) => (row.job_seeker_id?.trim() ? [row.job_seeker_id] : [])))];
+  const accounts = [...new Set(chosen.flatMap((row) => toAccountId(row.job_seeker_id ?? '') || []))];
   const emails = chosen.flatMap((row) => row.email ?? []);
   const people = toPersonKeys(key, advertiserId, { emails, accountIds: accounts });
   const [rows] = await db.query<{ rows: string; prefills: number }>(rowsSql, [
@@ -84,7 +86,7 @@ const rowsSql = `
       FROM intake.applications a WHERE a.advertiser_id = $1 AND a.application_id = ANY ($2::bigint[])),
     'quarantine', (
       SELECT coalesce(jsonb_agg(to_jsonb(q) - 'fingerprint' ORDER BY q.first_seen_at, q.fingerprint), '[]') FROM intake.quarantine q
-      WHERE q.advertiser_id = $1 AND (q.application_id = ANY ($2::bigint[]) OR concat(q.raw_text, ' ', q.raw) ~ ANY ($4::text[]))),
+      WHERE q.advertiser_id = $1 AND (q.application_id = ANY ($2::bigint[]) OR ${isAccountInJson(`concat(q.raw_text, ' ', q.raw)`, '$4')})),
     'prefills', (
       SELECT coalesce(jsonb_agg(to_jsonb(p) - 'handle_hash' - 'person_keys' ORDER BY p.created_at), '[]')
       FROM intake.prefills p WHERE p.advertiser_id = $1 AND ${isOfPerson('p', '$3')})

@@ -2,7 +2,7 @@
 // reckon it as those did who wrote it, so it is reckoned here alone.
 import { createHmac, type KeyObject } from 'node:crypto';
 import type { Application } from '../domain/application.ts';
-import { toBareAddress } from '../domain/erasure.ts';
+import { toBareAddress } from '../domain/person.ts';
 import type { Profile } from '../domain/prefill.ts';
 
 /** By the jobseeker's account, or by the e-mail address where there is none. With a Buffer as key it takes ten times as long. */

@@ -1,11 +1,20 @@
 // A person in the books: found by an application, a jobseeker account, an e-mail address or an age, and erased in one transaction.
 // What stays of an application is advertiser, id and the date; files are named to the caller, who deletes them. Knows no blob store.
 import type { KeyObject } from 'node:crypto';
-import { type ErasureCounts, type Sought, toBareAddress, toSoughtText, toSoughtValue } from '../domain/erasure.ts';
+import { type ErasureCounts, type Sought, toSoughtText, toSoughtValue } from '../domain/erasure.ts';
+import { toAccountId } from '../domain/person.ts';
 import type { Queryable } from './database.ts';
 import { toPersonKeys } from './person-key.ts';
 import { erasePrefills } from './prefill-ends.ts';
 import { renewTombstones, setTombstones, toTombstone } from './tombstones.ts';
+import {
+  accountIn,
+  isAccountInJson,
+  isAddressIn,
+  isAddressInJson,
+  toAccountPattern,
+  toAddressPattern,
+} from './written.ts';
 
 /** Everything that was found of a person at one advertiser. */
 export interface Person {
@@ -30,38 +39,35 @@ export const isAged = {
   prefills: `outcome = 'redeemed' AND redeemed_at < $2::timestamptz`,
 };
 
+const json = `concat(raw_text, ' ', raw)`;
+
 /** $2 is what was sought; $3 how many at most. */
 const isSought: Record<Sought['by'], string> = {
   application: `application_id = $2::bigint`,
-  jobseeker: `job_seeker_id = $2::text`,
-  // The source passes on what people typed: the address may stand among other characters.
-  address: `lower(email) ~ lower($2::text)`,
+  jobseeker: `${accountIn('job_seeker_id')} = $2::text`,
+  // An address that came as a list or an object stands in no column.
+  address: `(${isAddressIn('email', '$2')} OR (email IS NULL AND ${isAddressInJson(json, '$2')}))`,
   retention: isAged.applications,
 };
 
 /** An element in quarantine is known by what it became, or by what is written in it. */
 const isQuarantined: Record<Sought['by'], string> = {
   application: `application_id = $2::bigint`,
-  jobseeker: `concat(raw_text, ' ', raw) ~ $2::text`,
-  address: `lower(concat(raw_text, ' ', raw)) ~ lower($2::text)`,
+  jobseeker: isAccountInJson(json, '$2'),
+  address: isAddressInJson(json, '$2'),
   retention: isAged.quarantine,
 };
 
-/** A pattern of Postgres for what was sought, as a whole: jo@example.com is not written in banjo@example.com, nor in jo@example.com.au. */
-function toPattern(sought: Sought): unknown {
-  if (sought.by === 'jobseeker') return toAccountPattern(sought.jobSeekerId);
-  if (sought.by !== 'address') return toSoughtValue(sought);
-  return `(?<![\\w.%+@'-])${quote(toBareAddress(sought.email))}(?!\\.?[\\w@-])`;
+/** What is compared with a column of an application. */
+function toSoughtColumn(sought: Sought): unknown {
+  if (sought.by === 'jobseeker') return toAccountId(sought.jobSeekerId);
+  return sought.by === 'address' ? toAddressPattern(sought.email) : toSoughtValue(sought);
 }
 
-/** A pattern of Postgres for an element that names this jobseeker account. The id may come as a number, the name of its member in any case. */
-export function toAccountPattern(jobSeekerId: string): string {
-  const id = quote(JSON.stringify(jobSeekerId).slice(1, -1));
-  return `"[Jj][Oo][Bb][Ss][Ee][Ee][Kk][Ee][Rr][Ii][Dd]"\\s*:\\s*(?:"${id}"|${id}(?=\\s*[,}]))`;
-}
-
-function quote(text: string): string {
-  return text.replace(/[^\p{L}\p{N}_]/gu, '\\$&');
+/** What is looked for in a text. */
+function toSoughtWritten(sought: Sought): unknown {
+  if (sought.by === 'jobseeker') return [toAccountPattern(sought.jobSeekerId)];
+  return sought.by === 'address' ? toAddressPattern(sought.email) : toSoughtValue(sought);
 }
 
 /** Looks for a person. With `lock` the applications are held until the end of the transaction. */
@@ -76,12 +82,12 @@ export async function findPerson(
   const applications = await db.query<{ application_id: bigint }>(
     `SELECT application_id FROM intake.applications WHERE advertiser_id = $1 AND ${isSought[sought.by]} AND erased_at IS NULL
      ORDER BY application_id LIMIT $3::bigint ${lock ? 'FOR UPDATE' : ''}`,
-    [advertiserId, sought.by === 'address' ? toPattern(sought) : toSoughtValue(sought), limit],
+    [advertiserId, toSoughtColumn(sought), limit],
   );
   const quarantined = await db.query<{ fingerprint: string }>(
     `SELECT encode(fingerprint, 'hex') AS fingerprint FROM intake.quarantine
      WHERE advertiser_id = $1 AND ${isQuarantined[sought.by]} ORDER BY fingerprint LIMIT $3::bigint`,
-    [advertiserId, toPattern(sought), limit],
+    [advertiserId, toSoughtWritten(sought), limit],
   );
   const applicationIds = applications.map((row) => row.application_id);
   const held = await loadHeld(db, advertiserId, applicationIds);
@@ -135,10 +141,10 @@ async function findPrefills(
     accountIds: sought.by === 'jobseeker' ? [sought.jobSeekerId] : [],
   });
   const text = `concat(profile_text, ' ', profile)`;
-  const isWritten = sought.by === 'address' ? `lower(${text}) ~ lower($3::text)` : `${text} ~ $3::text`;
+  const isWritten = sought.by === 'address' ? isAddressInJson(text, '$3') : isAccountInJson(text, '$3');
   return await find(`profile IS NOT NULL AND (${isOfPerson('intake.prefills', '$2')} OR ${isWritten})`, [
     keys,
-    toPattern(sought),
+    toSoughtWritten(sought),
   ]);
 }
 

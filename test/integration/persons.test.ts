@@ -1,0 +1,142 @@
+// Who is found by an address or an account, in whatever form the source passes on what people typed; and who is not.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Sought } from '../../src/domain/erasure.ts';
+import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
+import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await openTestDatabase();
+});
+afterAll(() => database[Symbol.asyncDispose]());
+
+const find = (intake: SmallIntake, sought: Sought) => intake.store.findPerson(intake.board.advertiserId, sought);
+const byAddress = { by: 'address', email: 'zelda@example.com' } as const;
+
+const typed = [
+  'zelda@example.com',
+  'ZELDA@EXAMPLE.COM',
+  `'zelda@example.com'`,
+  `Zelda <'zelda@example.com'>`,
+  '"zelda@example.com"',
+  '<zelda@example.com>',
+  '&lt;zelda@example.com&gt;',
+  'mailto:zelda@example.com',
+  'e-mail:zelda@example.com',
+  'zelda@example.com,',
+  'zelda@example.com.',
+  'zelda@example.com-',
+  'zelda@example.com_',
+  'zelda@example.com@',
+  'zelda@example.com...',
+  '.zelda@example.com',
+  '-zelda@example.com',
+  'zelda @example.com',
+  'zelda@ example.com',
+  'zelda%40example.com',
+  'zelda\uff20example.com',
+  '\uff5a\uff45\uff4c\uff44\uff41\uff20example\uff0ecom',
+  'zelda@exam\u200bple.com',
+  'zelda@example\u00ad.com',
+  '\u2060zelda@example.com\ufeff',
+  'zelda@example.com/zelda2@example.com',
+  'zelda@example.com (home)',
+  'home\nzelda@example.com',
+];
+/** Each of them may be another person's. */
+const others = [
+  'o.zelda@example.com',
+  'o-zelda@example.com',
+  `o'zelda@example.com`,
+  'x+zelda@example.com',
+  'grizelda@example.com',
+  'gri\u200bzelda@example.com',
+  'zelda@example.com.au',
+  'zelda@example.common',
+  'zelda@example.com-pany.org',
+  'zelda@example.com@example.org',
+  'zelda@example.org',
+  'zelda.example.com',
+  'zelda at the example.com',
+];
+
+describe('an address', () => {
+  test('is found in an application however it was typed, and nobody else’s is', async () => {
+    await using intake = await openSmallIntake({ database });
+    const ids = intake.board.add([...typed, ...others].map((email) => ({ email, attachments: [] })));
+    await intake.sweep();
+    const { applicationIds } = await find(intake, byAddress);
+    expect(applicationIds.map((id) => [...typed, ...others][ids.indexOf(id)])).toEqual(typed);
+  });
+
+  test('is found in quarantine however it was typed, and nobody else’s is', async () => {
+    await using intake = await openSmallIntake({ database });
+    intake.board.add([{ attachments: [] }]);
+    for (const email of [...typed, ...others]) {
+      const json = JSON.stringify({ ID: 'none', Comment: email });
+      intake.board.fault({ kind: 'poison', on: 'list', times: null, json });
+    }
+    await intake.sweep();
+    const { fingerprints } = await find(intake, byAddress);
+    const found = await database.query<{ comment: string }>(
+      `SELECT raw->>'Comment' AS comment FROM intake.quarantine WHERE encode(fingerprint, 'hex') = ANY ($1)`,
+      [fingerprints],
+    );
+    expect(new Set(found.map(({ comment }) => comment))).toEqual(new Set(typed));
+  });
+
+  test.for(['zelda@example.com', `'zelda@example.com'`, 'zel\u200bda@example.com', '\uff5aelda@example.com'])(
+    'is sought as %j',
+    async (email) => {
+      await using intake = await openSmallIntake({ database });
+      const [id] = intake.board.add([{ email: 'zelda@example.com', attachments: [] }]);
+      await intake.sweep();
+      expect((await find(intake, { by: 'address', email })).applicationIds).toEqual([id]);
+    },
+  );
+
+  test.for(['["zelda@example.com"]', '{"Address":"zelda@example.com"}', '["home:\\nzelda@example.com"]'])(
+    'is found where the source gives no text: %s',
+    async (email) => {
+      await using intake = await openSmallIntake({ database });
+      intake.board.add([{ attachments: [] }]);
+      for (const [id, value] of [
+        [555, email],
+        [556, email.replace('zelda', 'grizelda')],
+      ]) {
+        const json = `{"ID":${id},"Email":${value},"DateSubmitted":"/Date(1700000000000+1000)/"}`;
+        intake.board.fault({ kind: 'poison', on: 'list', times: null, json });
+      }
+      await intake.sweep();
+      expect((await find(intake, byAddress)).applicationIds).toEqual([555n]);
+    },
+  );
+});
+
+describe('a jobseeker account', () => {
+  const accounts = ['s1', 's1 ', ' s1', 's1\u200b', 's1\t', '\u00a0s1'];
+  const strangers = ['S1', 's11', 's1 s1'];
+
+  test.for(['s1', ' s1\u200b'])(
+    'is found by %j with whatever cannot be seen around it, its letters as they are',
+    async (id) => {
+      await using intake = await openSmallIntake({ database });
+      const ids = intake.board.add(
+        [...accounts, ...strangers].map((jobSeekerId) => ({ jobSeekerId, attachments: [] })),
+      );
+      for (const jobSeekerId of [...accounts, ...strangers]) {
+        const json = JSON.stringify({ ID: 'none', JobSeekerID: jobSeekerId });
+        intake.board.fault({ kind: 'poison', on: 'list', times: null, json });
+      }
+      await intake.sweep();
+      const { applicationIds, fingerprints } = await find(intake, { by: 'jobseeker', jobSeekerId: id });
+      expect(applicationIds.map((one) => [...accounts, ...strangers][ids.indexOf(one)])).toEqual(accounts);
+      const found = await database.query<{ id: string }>(
+        `SELECT raw->>'JobSeekerID' AS id FROM intake.quarantine WHERE encode(fingerprint, 'hex') = ANY ($1)`,
+        [fingerprints],
+      );
+      expect(new Set(found.map((row) => row.id.replace(/[\s\u200b]/g, '')))).toEqual(new Set(['s1']));
+      expect(found.length).toBeGreaterThan(1);
+    },
+  );
+});
