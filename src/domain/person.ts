@@ -26,3 +26,33 @@ export function toBareAddress(text: string): string {
 export function toAccountId(text: string): string {
   return text.replace(anyUnseen, '').trim();
 }
+
+/**
+ * Every address that is written in JSON, as a search for it would find it there. What was erased is remembered by hashes, in which nothing
+ * can be searched: of what may be one address or another, both are given.
+ */
+export function findAddresses(json: string): string[] {
+  const text = toVisible(json.replace(/\\(?:u[0-9a-f]{4}|.)/gi, ' ')).toLowerCase();
+  const parts = text.split(/\s{0,9}(?:@|%40)\s{0,9}/);
+  const addresses = parts.slice(1).flatMap((right, at) => {
+    const [domain = ''] = /^[\p{L}\p{N}\p{M}.-]+/u.exec(right) ?? [];
+    const local =
+      parts[at]
+        ?.slice(-longestLocal)
+        .split(/[\s"<>()[\]{},;:]/)
+        .at(-1) ?? '';
+    return [...local.matchAll(beginnings)].map(({ index }) => `${local.slice(index)}@${domain.replace(/[.-]+$/, '')}`);
+  });
+  return [...new Set(addresses)];
+}
+
+const longestLocal = 100;
+
+/** Where an address can begin: not within a word, nor behind what joins it to one. */
+const beginnings = /(?<![\p{L}\p{N}_%+])(?<![\p{L}\p{N}_][.'-]+)./gu;
+
+/** Every jobseeker account that is named in JSON. */
+export function findAccounts(json: string): string[] {
+  const members = json.matchAll(/"jobseekerid"\s*:\s*("[^"]*"|[\w.+-]+)/gi);
+  return [...new Set([...members].map(([, id = '']) => toAccountId(id.replace(/"|\\[nrt]/g, ' '))))];
+}

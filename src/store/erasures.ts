@@ -9,7 +9,7 @@ import { type Database, type Queryable, untilSettled } from './database.ts';
 import { appendEvents } from './events.ts';
 import { laneLock, longestLease } from './leases.ts';
 import { erasePerson, eraseRemains, findPerson, isAged } from './persons.ts';
-import { toTombstone } from './tombstones.ts';
+import { renewTombstones, renewTombstonesOf, toTombstone } from './tombstones.ts';
 
 export interface ErasureRequest {
   readonly advertiserId: bigint;
@@ -36,7 +36,14 @@ export async function beginErasure(
         const person = await findPerson(tx, key, advertiserId, sought, true);
         const words = toTombstone(key, advertiserId, 'request', toSoughtText(sought));
         const isFound = !isNothing(person.counts);
-        if (!isFound && (sought.by === 'retention' || (await hasOpenJob(tx, advertiserId, words)))) return null;
+        if (!isFound && sought.by === 'retention') return null;
+        const openJobId = isFound ? null : await findOpenJob(tx, advertiserId, words);
+        if (openJobId !== null) {
+          // A prefill that began since the job did is meant by this request.
+          await renewTombstones(tx, advertiserId, openJobId, [words]);
+          await renewTombstonesOf(tx, advertiserId, openJobId);
+          return null;
+        }
         const jobId = randomUUID();
         const quietAt = isFound ? await loadQuietAt(tx, advertiserId, person.prefillIds) : null;
         await erasePerson(tx, key, advertiserId, jobId, person);
@@ -74,12 +81,12 @@ export async function beginErasure(
   );
 }
 
-async function hasOpenJob(tx: Queryable, advertiserId: bigint, words: Buffer): Promise<boolean> {
-  const rows = await tx.query(
-    `SELECT 1 FROM intake.erasure_jobs WHERE advertiser_id = $1 AND sought = $2 AND closed_at IS NULL LIMIT 1`,
+async function findOpenJob(tx: Queryable, advertiserId: bigint, words: Buffer): Promise<string | null> {
+  const [row] = await tx.query<{ job_id: string }>(
+    `SELECT job_id FROM intake.erasure_jobs WHERE advertiser_id = $1 AND sought = $2 AND closed_at IS NULL LIMIT 1`,
     [advertiserId, words],
   );
-  return rows.length > 0;
+  return row?.job_id ?? null;
 }
 
 /**

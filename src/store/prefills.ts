@@ -2,6 +2,7 @@
 // Secrets (state, cookie, handle) come here as hashes only. Knows no token: none is stored.
 import type { KeyObject } from 'node:crypto';
 import { toSoughtText } from '../domain/erasure.ts';
+import { findAccounts, findAddresses } from '../domain/person.ts';
 import { callbackTimeoutMs, type PrefillRequest, type Profile, type Resume } from '../domain/prefill.ts';
 import type { Database, Queryable, Row } from './database.ts';
 import { laneLock } from './leases.ts';
@@ -129,10 +130,14 @@ export async function keepProfile(db: Database, privacyKey: KeyObject, kept: Kep
 async function writeProfile(tx: Queryable, privacyKey: KeyObject, kept: KeptProfile): Promise<Row[]> {
   const { advertiserId, prefillId, profile, resume, ttlMs } = kept;
   const file = 'reason' in resume ? null : resume;
-  const requests = [
-    ...profile.emails.map((email) => toSoughtText({ by: 'address', email })),
-    ...profile.accountIds.map((jobSeekerId) => toSoughtText({ by: 'jobseeker', jobSeekerId })),
-  ];
+  // An erasure looks through the whole text of a profile that is held: so does this for one that comes later.
+  const json = `${profile.rawText ?? ''} ${profile.raw}`;
+  const requests = new Set([
+    ...[...profile.emails, ...findAddresses(json)].map((email) => toSoughtText({ by: 'address', email })),
+    ...[...profile.accountIds, ...findAccounts(json)].map((jobSeekerId) =>
+      toSoughtText({ by: 'jobseeker', jobSeekerId }),
+    ),
+  ]);
   return await tx.query(
     `UPDATE intake.prefills p SET outcome = 'prefilled', prefilled_at = now(), profile = $3::jsonb, profile_text = $4,
        notes = nullif($5::jsonb, '[]'), first_name = $6, last_name = $7, email = $8, phone = $9, person_key = $10,
@@ -164,7 +169,7 @@ async function writeProfile(tx: Queryable, privacyKey: KeyObject, kept: KeptProf
       'reason' in resume ? resume.reason : null,
       toPersonKeys(privacyKey, advertiserId, profile),
       ttlMs,
-      requests.map((text) => toTombstone(privacyKey, advertiserId, 'request', text)),
+      [...requests].map((text) => toTombstone(privacyKey, advertiserId, 'request', text)),
     ],
   );
 }

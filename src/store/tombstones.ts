@@ -77,6 +77,14 @@ export async function renewTombstones(
   );
 }
 
+/** Renews what a job set, the addresses of an account among it. */
+export async function renewTombstonesOf(tx: Queryable, advertiserId: bigint, jobId: string): Promise<void> {
+  await tx.query(`UPDATE intake.erasures SET erased_at = now() WHERE advertiser_id = $1 AND job_id = $2`, [
+    advertiserId,
+    jobId,
+  ]);
+}
+
 /** How PRIVACY_KEY compares with what it once made. */
 export type KeyState = 'matches' | 'differs' | 'untried';
 

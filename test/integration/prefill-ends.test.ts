@@ -192,6 +192,57 @@ describe('a profile that is on its way while its person is erased', () => {
     expect(await traces(intake)).toEqual([]);
   });
 
+  test.for([
+    ['in a list', { emails: ['zelda@example.com'] }, byAddress],
+    ['two levels down', { person: { contact: { email: 'ZELDA@example.com' } } }, byAddress],
+    ['in an object of a list', { contact: { emails: [{ value: `'zelda@example.com'` }] } }, byAddress],
+    ['in a sentence', { contact: 'Zelda, zelda@example.com.' }, byAddress],
+    ['behind a line break', { contact: 'Zelda\nzelda @example.com-' }, byAddress],
+    ['as the name of a member', { 'zelda@example.com': {} }, byAddress],
+    ['beside another', { contact: ['other@example.org/zelda@example.com'] }, byAddress],
+    ['with a character that cannot be seen', { contact: ['zelda%40exam\u200bple.com'] }, byAddress],
+    ['by an account two levels down', { a: { b: { JobSeekerID: ' s-7' } } }, { by: 'jobseeker', jobSeekerId: 's-7' }],
+    ['by an account that is a number', { a: [{ jobSeekerId: 7 }] }, { by: 'jobseeker', jobSeekerId: '7' }],
+  ] as const)('whose name stands %s is not kept', async ([, profile, sought]) => {
+    await using intake = await openSmallIntake({ database });
+    const { handle } = await visit(intake, { profile, onProfile: () => eraseAt(intake, sought) });
+    expect([handle, await outcomes()]).toEqual([null, ['failed']]);
+  });
+
+  test.for(['grizelda@example.com', 'o.zelda@example.com', 'zelda@example.com.au', `o'zelda@example.com`])(
+    'is kept where somebody else was erased: %s',
+    async (email) => {
+      await using intake = await openSmallIntake({ database });
+      const { handle } = await visit(intake, {
+        profile: { list: [email] },
+        onProfile: () => eraseAt(intake, byAddress),
+      });
+      expect(handle).not.toBeNull();
+    },
+  );
+
+  test.for([
+    ['by address', byAddress],
+    ['by account', { by: 'jobseeker', jobSeekerId: 's-7' }],
+  ] as const)(
+    '%s is not kept when it began before a second request, while the job of the first is open',
+    async ([, sought]) => {
+      await using intake = await openSmallIntake({ database });
+      const { advertiserId } = intake.board;
+      intake.board.add([{ attachments: [], email: zelda.emailAddress, jobSeekerId: 's-7' }]);
+      await intake.sweep();
+      const request = { advertiserId, sought, by: 'test' };
+      expect(await intake.store.beginErasure(request)).not.toBeNull();
+      const onProfile = async () => {
+        expect(await intake.store.beginErasure(request)).toBeNull();
+      };
+      const { handle } = await visit(intake, { profile: zelda, onProfile });
+      expect([handle, await outcomes()]).toEqual([null, ['failed']]);
+      expect(await eraseAt(intake, sought)).toHaveLength(1);
+      expect((await visit(intake, { profile: zelda })).handle).not.toBeNull();
+    },
+  );
+
   test('by the account of an application with the same address is not kept', async () => {
     await using intake = await openSmallIntake({ database });
     const sought = { by: 'jobseeker', jobSeekerId: 's-7' } as const;
