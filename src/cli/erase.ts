@@ -82,7 +82,8 @@ function toSought(options: EraseOptions, toRetentionStart: () => Date | null): S
   }
   if (application !== undefined) return { by: 'application', applicationId: toId(application) };
   if (jobSeeker !== undefined) {
-    if (toAccountId(jobSeeker) === '') throw new Misuse('--job-seeker must not be empty.');
+    if (toAccountId(jobSeeker) === null)
+      throw new Misuse('--job-seeker must name somebody: this stands for no account.');
     return { by: 'jobseeker', jobSeekerId: jobSeeker };
   }
   if (email !== undefined) {

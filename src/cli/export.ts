@@ -19,7 +19,10 @@ export const exportCommand = command<ExportOptions>({
   ],
   shape: (shaped) =>
     shaped
-      .argument('<application>', 'the id of one of their applications; others of the same jobseeker account come along')
+      .argument(
+        '<application>',
+        'the id of one of their applications; others of the same jobseeker account and address come along',
+      )
       .option('--to <folder>', 'the folder to make; readable by you only')
       .option('--advertiser <name>', 'only this one of several configured accounts'),
   async run({ env, signal, terminal }, { to, advertiser }, application = '') {
@@ -36,11 +39,16 @@ export const exportCommand = command<ExportOptions>({
         next: 'Check the id; intake status shows which advertisers are held.',
       });
     }
-    const { applicationIds, prefills, files, missing } = written;
+    const { applicationIds, leftOut, prefills, files, missing } = written;
+    const lost = missing > 0 ? `; ${missing} files are not in the store: intake verify` : '';
+    const others =
+      leftOut > 0
+        ? `\nApplications of the same jobseeker account with another address, left out since they may be somebody else's: ${leftOut}.`
+        : '';
     terminal.result(
       { exports: [written] },
       () =>
-        `${written.folder}: applications ${applicationIds.join(', ')}; ${files} files, ${prefills} prefills${missing > 0 ? `; ${missing} files are not in the store: intake verify` : ''}.`,
+        `${written.folder}: applications ${applicationIds.join(', ')}; ${files} files, ${prefills} prefills${lost}.${others}`,
     );
     return missing > 0 ? exitCodes.incomplete : exitCodes.done;
   },

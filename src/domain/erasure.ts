@@ -20,7 +20,7 @@ export function toSoughtValue(sought: Sought): bigint | string | Date {
 /** What was sought in one text, the same however it was typed: a request is found again by the keyed hash of it. */
 export function toSoughtText(sought: Sought): string {
   if (sought.by === 'address') return `address:${toBareAddress(sought.email).toLowerCase()}`;
-  if (sought.by === 'jobseeker') return `jobseeker:${toAccountId(sought.jobSeekerId)}`;
+  if (sought.by === 'jobseeker') return `jobseeker:${toAccountId(sought.jobSeekerId) ?? ''}`;
   const value = toSoughtValue(sought);
   return `${sought.by}:${value instanceof Date ? value.toISOString() : value}`;
 }

@@ -22,9 +22,14 @@ export function toBareAddress(text: string): string {
   return bare.replace(/^(['"])(.*)\1$/s, '$2');
 }
 
-/** The id of an account without what cannot be seen; its letters are as they came. */
-export function toAccountId(text: string): string {
-  return text.replace(anyUnseen, '').trim();
+/** What sources write where there is no account. */
+export const nobody = ['-1', 'null', 'nil', 'none', 'undefined', 'nan', 'n/a', 'unknown', 'anonymous'];
+const isNobody = new RegExp(`^(?:(?:0|[^\\p{L}\\p{N}])*|${nobody.join('|')})$`, 'iu');
+
+/** The id of an account without what cannot be seen, its letters as they came; null where it names nobody: empty, all zeros, or a word for it. */
+export function toAccountId(text: string | null | undefined): string | null {
+  const id = text?.replace(anyUnseen, '').trim() ?? '';
+  return isNobody.test(id) ? null : id;
 }
 
 /**
@@ -54,5 +59,5 @@ const beginnings = /(?<![\p{L}\p{N}_%+])(?<![\p{L}\p{N}_][.'-]+)./gu;
 /** Every jobseeker account that is named in JSON. */
 export function findAccounts(json: string): string[] {
   const members = json.matchAll(/"jobseekerid"\s*:\s*("[^"]*"|[\w.+-]+)/gi);
-  return [...new Set([...members].map(([, id = '']) => toAccountId(id.replace(/"|\\[nrt]/g, ' '))))];
+  return [...new Set([...members].flatMap(([, id = '']) => toAccountId(id.replace(/"|\\[nrt]/g, ' ')) ?? []))];
 }

@@ -53,7 +53,7 @@ export function findAccountIds(profile: Record<string, unknown>): string[] {
     Object.entries(object).flatMap(([name, value]) => {
       const isOwn = object === profile || Object.values(object).flatMap(toAddress).length > 0;
       const id =
-        accountNames.test(name) || (isOwn && name.toLowerCase() === 'id') ? toAccountId(toScalarText(value) ?? '') : '';
+        accountNames.test(name) || (isOwn && name.toLowerCase() === 'id') ? toAccountId(toScalarText(value)) : null;
       return id && id.length <= 500 ? [id] : [];
     }),
   );

@@ -1,10 +1,11 @@
 // Everything that is held of one person, for an access request: rows as one JSON text in which every digit is kept, and which files go
 // with them. An application names the person; others of the same jobseeker account are theirs too, others of the same e-mail address are
-// not taken for theirs (an address can be shared). Prefills are found by every address and account that their profiles name.
+// not taken for theirs (an address can be shared). Where the applications of an account carry several addresses, the account may be shared
+// as well: then both must be the same. Prefills are found by every address and account that their profiles name.
 import type { KeyObject } from 'node:crypto';
-import { toAccountId } from '../domain/person.ts';
+import { toAccountId, toBareAddress } from '../domain/person.ts';
 import { toResumeKey } from '../domain/prefill.ts';
-import type { Queryable } from './database.ts';
+import type { Queryable, Row } from './database.ts';
 import { toPersonKeys } from './person-key.ts';
 import { isOfPerson } from './persons.ts';
 import { accountIn, isAccountInJson, toAccountPattern } from './written.ts';
@@ -14,6 +15,8 @@ export interface PersonExport {
   /** JSON text: applications with all that belongs to them, elements in quarantine, prefills. */
   readonly rows: string;
   readonly applicationIds: readonly bigint[];
+  /** Applications of the same jobseeker account that may be somebody else's. */
+  readonly leftOut: number;
   readonly prefills: number;
   readonly files: readonly ExportedFile[];
 }
@@ -36,17 +39,22 @@ export async function loadExport(
   advertiserId: bigint,
   applicationId: bigint,
 ): Promise<PersonExport | null> {
-  const chosen = await db.query<{ application_id: bigint; email: string | null; job_seeker_id: string | null }>(
-    `SELECT a.application_id, a.email, a.job_seeker_id FROM intake.applications named JOIN intake.applications a
-       ON a.advertiser_id = named.advertiser_id
-       AND (a.application_id = named.application_id OR (${accountIn('named.job_seeker_id')} <> '' AND ${accountIn('a.job_seeker_id')} = ${accountIn('named.job_seeker_id')}))
-     WHERE named.advertiser_id = $1 AND named.application_id = $2 AND named.erased_at IS NULL AND a.erased_at IS NULL
-     ORDER BY a.application_id`,
-    [advertiserId, applicationId],
-  );
-  if (chosen.length === 0) return null;
+  const find = (condition: string, value: unknown) =>
+    db.query<HeldRow>(
+      `SELECT application_id, email, job_seeker_id FROM intake.applications
+       WHERE advertiser_id = $1 AND ${condition} AND erased_at IS NULL ORDER BY application_id`,
+      [advertiserId, value],
+    );
+  const [named] = await find('application_id = $2', applicationId);
+  if (named === undefined) return null;
+  const account = toAccountId(named.job_seeker_id);
+  const held = account === null ? [named] : await find(`${accountIn('job_seeker_id')} = $2::text`, account);
+  const isShared = new Set(held.map(toAddress).filter((address) => address !== '')).size > 1;
+  const isTheirs = (row: HeldRow) =>
+    row.application_id === applicationId || (toAddress(row) !== '' && toAddress(row) === toAddress(named));
+  const chosen = isShared ? held.filter(isTheirs) : held;
   const ids = chosen.map((row) => row.application_id);
-  const accounts = [...new Set(chosen.flatMap((row) => toAccountId(row.job_seeker_id ?? '') || []))];
+  const accounts = account === null || isShared ? [] : [account];
   const emails = chosen.flatMap((row) => row.email ?? []);
   const people = toPersonKeys(key, advertiserId, { emails, accountIds: accounts });
   const [rows] = await db.query<{ rows: string; prefills: number }>(rowsSql, [
@@ -59,10 +67,19 @@ export async function loadExport(
   return {
     rows: rows?.rows ?? '{}',
     applicationIds: ids,
+    leftOut: held.length - chosen.length,
     prefills: rows?.prefills ?? 0,
     files: files.map((file) => ({ ...file, key: file.key ?? toResumeKey(advertiserId, file.of) })),
   };
 }
+
+interface HeldRow extends Row {
+  application_id: bigint;
+  email: string | null;
+  job_seeker_id: string | null;
+}
+
+const toAddress = ({ email }: HeldRow) => toBareAddress(email ?? '').toLowerCase();
 
 const own = (alias: string) =>
   `${alias}.advertiser_id = a.advertiser_id AND ${alias}.application_id = a.application_id`;

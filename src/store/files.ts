@@ -3,6 +3,7 @@ import type { BlobFacts } from '../domain/blob.ts';
 import type { HashSetting, HashTrust } from '../domain/hash-trust.ts';
 import type { Queryable } from './database.ts';
 import type { Claim } from './downloads.ts';
+import { isAccount } from './written.ts';
 
 /** What the source said of a claimed file. */
 export interface FileFacts {
@@ -32,7 +33,8 @@ export interface FileDescription {
 const twinSql: Record<Exclude<HashSetting, 'never'>, string> = {
   learn: `SELECT o.* FROM (
       SELECT q.application_id FROM intake.applications q
-      WHERE q.advertiser_id = a.advertiser_id AND q.job_seeker_id = p.job_seeker_id AND q.application_id <> a.application_id LIMIT 50
+      WHERE q.advertiser_id = a.advertiser_id AND q.job_seeker_id = p.job_seeker_id AND q.application_id <> a.application_id
+        AND ${isAccount('p.job_seeker_id')} LIMIT 50
     ) AS q CROSS JOIN LATERAL (
       SELECT * FROM intake.attachments o
       WHERE o.advertiser_id = a.advertiser_id AND o.application_id = q.application_id AND o.kind = a.kind OFFSET 0

@@ -2,7 +2,7 @@
 // reckon it as those did who wrote it, so it is reckoned here alone.
 import { createHmac, type KeyObject } from 'node:crypto';
 import type { Application } from '../domain/application.ts';
-import { toBareAddress } from '../domain/person.ts';
+import { toAccountId, toBareAddress } from '../domain/person.ts';
 import type { Profile } from '../domain/prefill.ts';
 
 /** By the jobseeker's account, or by the e-mail address where there is none. With a Buffer as key it takes ten times as long. */
@@ -12,7 +12,19 @@ export function toPersonKey(
   { jobSeekerId, email }: Pick<Application, 'jobSeekerId' | 'email'>,
 ): string | null {
   // An account without an id is nobody's: without this all of them would be one person.
-  const person = jobSeekerId?.trim() ? jobSeekerId : email?.trim().toLowerCase();
+  return toKey(key, advertiserId, toAccountId(jobSeekerId) ?? email?.trim().toLowerCase());
+}
+
+/** As versions made it that took whatever stood in place of an id for one: rows of theirs are there. */
+export function toEarlierPersonKey(
+  key: KeyObject,
+  advertiserId: bigint,
+  { jobSeekerId, email }: Pick<Application, 'jobSeekerId' | 'email'>,
+): string | null {
+  return toKey(key, advertiserId, jobSeekerId?.trim() ? jobSeekerId : email?.trim().toLowerCase());
+}
+
+function toKey(key: KeyObject, advertiserId: bigint, person: string | undefined): string | null {
   if (!person) return null;
   return createHmac('sha256', key).update(`${advertiserId}:${person}`).digest('hex').slice(0, 32);
 }

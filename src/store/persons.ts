@@ -66,7 +66,10 @@ function toSoughtColumn(sought: Sought): unknown {
 
 /** What is looked for in a text. */
 function toSoughtWritten(sought: Sought): unknown {
-  if (sought.by === 'jobseeker') return [toAccountPattern(sought.jobSeekerId)];
+  if (sought.by === 'jobseeker') {
+    const account = toAccountId(sought.jobSeekerId);
+    return account === null ? [] : [toAccountPattern(account)];
+  }
   return sought.by === 'address' ? toAddressPattern(sought.email) : toSoughtValue(sought);
 }
 

@@ -2,7 +2,7 @@
 // An eraser and a writer of pages exclude each other by the lane's lock, so neither can slip past the other.
 import { createHmac, type KeyObject } from 'node:crypto';
 import type { Queryable } from './database.ts';
-import { toPersonKey } from './person-key.ts';
+import { toEarlierPersonKey, toPersonKey } from './person-key.ts';
 
 /** What a tombstone stands for: an application by its id, an element of quarantine by its fingerprint, a request by its words. */
 export type Remembered = 'application' | 'quarantine' | 'request';
@@ -106,8 +106,10 @@ export async function loadKeyState(db: Queryable, key: KeyObject): Promise<KeySt
     `SELECT v.advertiser_id, a.* FROM intake.advertisers v
      CROSS JOIN LATERAL (${ends('ASC')} UNION ALL ${ends('DESC')}) AS a LIMIT 500`,
   );
-  const isOther = (row: (typeof people)[number]) =>
-    toPersonKey(key, row.advertiser_id, { jobSeekerId: row.job_seeker_id, email: row.email }) !== row.person_key;
+  const isOther = ({ advertiser_id, job_seeker_id, email, person_key }: (typeof people)[number]) =>
+    [toPersonKey, toEarlierPersonKey].every(
+      (toKey) => toKey(key, advertiser_id, { jobSeekerId: job_seeker_id, email }) !== person_key,
+    );
   if (people.some(isOther)) return 'differs';
   const erased = await db.query<{ advertiser_id: bigint; erased_through: bigint }>(
     `SELECT advertiser_id, erased_through FROM intake.advertisers WHERE erased_through IS NOT NULL`,

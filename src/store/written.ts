@@ -1,6 +1,6 @@
 // Addresses and accounts as they are written in columns and in JSON: expressions and patterns of Postgres that find them whole.
 // jo@example.com is not written in banjo@example.com, nor in jo@example.com.au.
-import { toAccountId, toBareAddress, unseen } from '../domain/person.ts';
+import { nobody, toBareAddress, unseen } from '../domain/person.ts';
 
 /** Whether an address is written in a text, by a pattern of it. The source passes on what people typed: full-width letters, zero-width ones. */
 export function isAddressIn(text: string, pattern: string): string {
@@ -18,7 +18,12 @@ export function toAddressPattern(email: string): string {
   return `(?<![\\w%+@])(?<!\\w[.'-]+)${address}(?!(?:\\.|[@_-]+)?[[:alnum:]])`;
 }
 
-/** The account of a column, as toAccountId has it. */
+/** Whether the id of a column names an account, as toAccountId has it. */
+export function isAccount(column: string): string {
+  return `translate(${column}, '${unseen}', '') !~* '^(?:(?:0|[^[:alnum:]])*|\\s*(?:${nobody.join('|')})\\s*)$'`;
+}
+
+/** The id of a column without what surrounds it. */
 export function accountIn(column: string): string {
   return `regexp_replace(translate(${column}, '${unseen}', ''), '^[\\s\u00a0]+|[\\s\u00a0]+$', '', 'g')`;
 }
@@ -29,8 +34,8 @@ export function isAccountInJson(json: string, patterns: string): string {
 }
 
 /** The id may come as a number, the name of its member in any case. */
-export function toAccountPattern(jobSeekerId: string): string {
-  const id = quote(JSON.stringify(toAccountId(jobSeekerId)).slice(1, -1));
+export function toAccountPattern(account: string): string {
+  const id = quote(JSON.stringify(account).slice(1, -1));
   const blanks = '(?:[\\s\u00a0]|\\\\[nrt])*';
   return `"[Jj][Oo][Bb][Ss][Ee][Ee][Kk][Ee][Rr][Ii][Dd]"\\s*:\\s*(?:"${blanks}${id}${blanks}"|${id}(?=\\s*[,}]))`;
 }

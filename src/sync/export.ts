@@ -20,6 +20,8 @@ export interface ExportRequest {
 export interface ExportSummary {
   readonly folder: string;
   readonly applicationIds: readonly bigint[];
+  /** Applications of the same jobseeker account that carry another address, or none: they may be somebody else's. */
+  readonly leftOut: number;
   readonly prefills: number;
   readonly files: number;
   /** Files whose bytes are not in the store, or not the ones that were stored. */
@@ -52,7 +54,7 @@ async function fillFolder(
   person: PersonExport,
   { advertiserId, folder, signal }: ExportRequest,
 ): Promise<ExportSummary> {
-  const { applicationIds, prefills } = person;
+  const { applicationIds, leftOut, prefills } = person;
   const files = [];
   for (const file of person.files) {
     const path = join('files', file.of, toName(file));
@@ -69,7 +71,7 @@ async function fillFolder(
   const head = JSON.stringify({ advertiser_id: String(advertiserId), exported_at: new Date(), files }, null, 2);
   await writeFile(join(folder, 'export.json'), `${head.slice(0, -2)},\n  "rows": ${person.rows}\n}\n`, { mode: 0o600 });
   const missing = files.filter(({ path }) => path === null).length;
-  return { folder, applicationIds, prefills, files: files.length - missing, missing };
+  return { folder, applicationIds, leftOut, prefills, files: files.length - missing, missing };
 }
 
 async function makeFolder(folder: string): Promise<void> {

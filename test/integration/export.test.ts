@@ -1,9 +1,11 @@
 // What an access request is answered with: all of the person and nobody else, whatever their files are called.
+import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exportPerson } from '../../src/sync/export.ts';
 import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
+import { testPrivacyKey } from '../support/syncing.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
 let database: TestDatabase;
@@ -12,8 +14,8 @@ beforeAll(async () => {
 });
 afterAll(() => database[Symbol.asyncDispose]());
 
-async function exportAt(intake: SmallIntake, applicationId: bigint) {
-  const folder = join(intake.folder, 'export');
+async function exportAt(intake: SmallIntake, applicationId: bigint, name = 'export') {
+  const folder = join(intake.folder, name);
   const { advertiserId } = intake.board;
   const signal = AbortSignal.timeout(600_000);
   const summary = await exportPerson(intake, { advertiserId, applicationId, folder, by: 'test', signal });
@@ -21,6 +23,89 @@ async function exportAt(intake: SmallIntake, applicationId: bigint) {
   const paths: string[] = JSON.parse(text).files.map((file: { path: string }) => file.path);
   return { summary, text, paths, read: (path: string) => readFileSync(join(folder, path), 'utf8') };
 }
+
+const zelda = { email: 'zelda@example.com', lastName: 'Quarlesworth', attachments: [] };
+const stranger = { email: 'stranger@example.org', lastName: 'Stranger', attachments: [] };
+const placeholders = ['0', '00000000-0000-0000-0000-000000000000', 'null', ' NULL ', '', '-', '\u200b'];
+
+describe('an account id that names nobody', () => {
+  test.for(placeholders)('%j shows nobody else to the person who asks', async (jobSeekerId) => {
+    await using intake = await openSmallIntake({ database });
+    const [id = 0n] = intake.board.add([
+      { ...zelda, jobSeekerId },
+      { ...zelda, email: '', jobSeekerId },
+      { ...stranger, email: zelda.email, jobSeekerId },
+      { ...stranger, jobSeekerId },
+    ]);
+    const json = JSON.stringify({ ID: 'none', JobSeekerID: jobSeekerId, LastName: 'Stranger' });
+    intake.board.fault({ kind: 'poison', on: 'list', times: null, json });
+    await intake.sweep();
+    const { summary, text } = await exportAt(intake, id);
+    expect(summary).toMatchObject({ applicationIds: [id], leftOut: 0 });
+    expect(text).not.toMatch(/stranger/i);
+  });
+
+  test.for(placeholders)('%j finds nobody', async (jobSeekerId) => {
+    await using intake = await openSmallIntake({ database });
+    intake.board.add([{ ...stranger, jobSeekerId }]);
+    const json = JSON.stringify({ ID: 'none', JobSeekerID: jobSeekerId });
+    intake.board.fault({ kind: 'poison', on: 'list', times: null, json });
+    await intake.sweep();
+    const { counts } = await intake.store.findPerson(intake.board.advertiserId, { by: 'jobseeker', jobSeekerId });
+    expect(counts).toMatchObject({ applications: 0, quarantined: 0, prefills: 0 });
+  });
+
+  test('does not make one person of all who have it', async () => {
+    await using intake = await openSmallIntake({ database });
+    intake.board.add([zelda, stranger].map((who) => ({ ...who, jobSeekerId: '0' })));
+    await intake.sweep();
+    const keys = await database.query<{ key: string }>(`SELECT DISTINCT person_key AS key FROM intake.applications`);
+    expect(keys).toHaveLength(2);
+    expect(keys.every(({ key }) => key !== null)).toBe(true);
+  });
+
+  test('does not make PRIVACY_KEY another one than the one an earlier version used', async () => {
+    await using intake = await openSmallIntake({ database });
+    intake.board.add([{ ...zelda, jobSeekerId: ' 0' }]);
+    await intake.sweep();
+    const { advertiserId } = intake.board;
+    const earlier = createHmac('sha256', testPrivacyKey).update(`${advertiserId}: 0`).digest('hex').slice(0, 32);
+    await database.query(`UPDATE intake.applications SET person_key = $1`, [earlier]);
+    expect(await intake.store.loadKeyState()).toBe('matches');
+  });
+});
+
+describe('an account whose applications carry several addresses', () => {
+  test('may be that of several people: those with the address of the one who asks are shown, the others are counted', async () => {
+    await using intake = await openSmallIntake({ database });
+    const jobSeekerId = 'shared';
+    const [id = 0n, second = 0n] = intake.board.add([
+      { ...zelda, jobSeekerId },
+      { ...zelda, email: 'Zelda <ZELDA@example.com>', jobSeekerId },
+      { ...stranger, jobSeekerId },
+      { ...stranger, email: '', jobSeekerId },
+    ]);
+    const json = JSON.stringify({ ID: 'none', JobSeekerID: jobSeekerId, LastName: 'Stranger' });
+    intake.board.fault({ kind: 'poison', on: 'list', times: null, json });
+    await intake.sweep();
+    const { summary, text } = await exportAt(intake, id);
+    expect(summary).toMatchObject({ applicationIds: [id, second], leftOut: 2 });
+    expect(text).not.toMatch(/stranger/i);
+  });
+
+  test('is that of one person where they carry one address or none', async () => {
+    await using intake = await openSmallIntake({ database });
+    const ids = intake.board.add([
+      { ...zelda, jobSeekerId: 's1' },
+      { ...zelda, email: '', jobSeekerId: ' s1' },
+    ]);
+    await intake.sweep();
+    for (const id of ids) {
+      const { summary } = await exportAt(intake, id, `export-${id}`);
+      expect(summary).toMatchObject({ applicationIds: ids, leftOut: 0 });
+    }
+  });
+});
 
 describe('a file with a long name', () => {
   test('in letters of three bytes is exported under the end of its name, cut between letters', async () => {

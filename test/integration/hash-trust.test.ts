@@ -71,6 +71,20 @@ describe('learn', () => {
     expect(files.filter((file) => file.linked)).toHaveLength(linked);
   });
 
+  test('links nothing by an account id that names nobody', async () => {
+    await using intake = await open();
+    await setTrust(intake, 20);
+    for (const jobSeekerId of ['0', '00000000-0000-0000-0000-000000000000', 'NULL ', '']) {
+      for (const content of Array(4).fill(`same ${jobSeekerId}`)) {
+        intake.board.add([{ jobSeekerId, attachments: [{ kind: 'resume', content }] }]);
+        await intake.sweep();
+        await intake.drain();
+      }
+    }
+    expect(requests(intake)).toBe(16);
+    expect(await trust()).toEqual([{ agreed: 20, contradicted: false, unchanged: 0 }]);
+  });
+
   test('of another jobseeker, kind or Size is no pair', async () => {
     await using intake = await open({ choices: { hash: 'constant' } });
     await apply(intake, ['some bytes']);

@@ -243,7 +243,9 @@ describe('a person who asks what is held', () => {
     const exported = await callIntake(['export', String(first), '--to', folder, '--json'], env);
     expect(exported.code, exported.stderr).toBe(0);
     expect(answer(exported.stdout)).toEqual({
-      exports: [{ folder, applicationIds: [String(first), String(second)], prefills: 0, files: 3, missing: 0 }],
+      exports: [
+        { folder, applicationIds: [String(first), String(second)], leftOut: 0, prefills: 0, files: 3, missing: 0 },
+      ],
     });
     expect(statSync(folder).mode & 0o777).toBe(0o700);
     const { files, rows } = JSON.parse(readFileSync(join(folder, 'export.json'), 'utf8'));
