@@ -11,6 +11,7 @@ import type { Store } from '../store/store.ts';
 import { type DrainAccount, drain } from '../sync/drain.ts';
 import type { DrainSummary, DrainTotals } from '../sync/drain-summary.ts';
 import { patiently } from '../sync/patience.ts';
+import type { Puts } from '../sync/puts.ts';
 import { type ReparseSummary, reparse } from '../sync/reparse.ts';
 import { type VerifySummary, verify } from '../sync/verify.ts';
 import { toActor } from './actor.ts';
@@ -30,6 +31,8 @@ export interface FilesEvents {
   readonly onClaimed?: ((waitedMs: readonly number[]) => void) | undefined;
   /** Until when accounts rest, for a drain after this one. */
   readonly rests?: Map<string, number> | undefined;
+  /** What the storage took and did not take, for a drain after this one. */
+  readonly puts?: Puts | undefined;
   /** Told when no connection to an account's source could be had. */
   readonly onUnreachable?: ((name: string) => void) | undefined;
   /** Told when the storage has not answered for long; what was asked of it goes on. */
@@ -70,6 +73,7 @@ export async function drainFiles(
       blobs: { ...blobs, put: (...args) => watched(blobs.put(...args), args[2].sizeBytes) },
       loadSpoolBytes: spool.loadBytes,
       rests: request.rests,
+      puts: request.puts,
       crashPoint: request.crashPoint,
       onStep: (totals) => onFiles?.(totals, waiting),
       onWait: tellWait,

@@ -19,6 +19,7 @@ import type { Pass } from '../sync/pass.ts';
 import { patiently, toTrouble } from '../sync/patience.ts';
 import { requireKey } from '../sync/privacy-key.ts';
 import { type Beat, createPulse } from '../sync/pulse.ts';
+import { createPuts, type Puts } from '../sync/puts.ts';
 import { startRecall } from '../sync/recall.ts';
 import { startWorker, type Worker } from '../sync/worker.ts';
 import { type AdminOptions, openAdmin } from '../web/admin-server.ts';
@@ -128,6 +129,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
     ),
   );
   const rests = new Map<string, number>();
+  const puts = createPuts();
   let wake = () => {};
   stack.use(await openQueueListener({ url: place.directUrl, onQueued: () => wake() }));
   const failed = Promise.withResolvers<never>();
@@ -140,7 +142,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
       loadRecallTrouble: () => recallTrouble,
       now: Date.now,
       drain: (watch) =>
-        drainDue(config, store, accounts, { ...watch, rests, crashPoint, onClaimed: metrics.observeWaits }),
+        drainDue(config, store, accounts, { ...watch, rests, puts, crashPoint, onClaimed: metrics.observeWaits }),
       untilQueued: (timeoutMs, until) => {
         const woken = new Promise<void>((resolve) => {
           wake = resolve;
@@ -252,6 +254,7 @@ async function drainDue(
   watch: DrainWatch &
     Pick<WorkerRun, 'crashPoint'> & {
       readonly rests: Map<string, number>;
+      readonly puts: Puts;
       readonly onClaimed: (waitedMs: readonly number[]) => void;
     },
 ) {
@@ -271,7 +274,7 @@ async function drainDue(
     return [{ ...account, advertiserId, source: resting }];
   });
   if (ready.length === 0) return null;
-  const { signal, onStep, onStored, onWait, onUnreachable, onClaimed, rest, rests, crashPoint } = watch;
+  const { signal, onStep, onStored, onWait, onUnreachable, onClaimed, rest, rests, puts, crashPoint } = watch;
   let stored = 0;
   const tellWait = (_name: string, trouble: Parameters<typeof onWait>[0]) => onWait(trouble);
   return await drainFiles(config, store, ready, {
@@ -285,6 +288,7 @@ async function drainDue(
     onBytes: onStep,
     rest,
     rests,
+    puts,
     onWait: tellWait,
     onSilentStorage: onWait,
     onUnreachable,

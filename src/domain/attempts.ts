@@ -16,8 +16,8 @@ export type Verdict =
 export type FinalState = Extract<AttachmentState, 'infected' | 'missing' | 'rejected' | 'given_up'>;
 
 /**
- * What became of the account's other requests. served: what fails is this file, not the source. failing: nothing is served, or nothing
- * is known. refused: the list is refused too, so it is the credential.
+ * What became of the account's other requests, or of other files at the storage. served: what fails is this file, not the source or the
+ * storage. failing: nothing is served, or nothing is known. refused: the list is refused too, so it is the credential.
  */
 export type Others = 'served' | 'failing' | 'refused';
 
@@ -51,7 +51,9 @@ export function dependsOnOthers({ trouble, at }: Pick<FailedAttempt, 'trouble' |
 /** The one verdict on every failure. */
 export function toVerdict(failed: FailedAttempt): Verdict {
   const { trouble, at, attempts, others, random } = failed;
-  if (at === 'storage' && trouble.kind !== 'mismatch') return toRest('all', trouble, random);
+  if (at === 'storage' && trouble.kind !== 'mismatch') {
+    return others === 'served' ? toRetry(failed, true) : toRest('all', trouble, random);
+  }
   switch (trouble.kind) {
     case 'ours':
       return toRest('all', trouble, random);

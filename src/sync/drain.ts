@@ -13,6 +13,7 @@ import { type DrainSummary, type DrainTotals, nothingDrained } from './drain-sum
 import { askWitness, type FailedDownload, failDownload, outageRestMs, outageStreak, type Standing } from './failing.ts';
 import { createFlights, type Flights, type Signs } from './flights.ts';
 import { canPass } from './patience.ts';
+import { createPuts, type Puts } from './puts.ts';
 import { requireRoom } from './room.ts';
 
 /** An account whose files can be fetched. */
@@ -28,6 +29,8 @@ export interface DrainDeps extends Omit<DownloadDeps, 'source'> {
   readonly loadSpoolBytes: () => Promise<number | null>;
   /** Until when accounts rest, by name and on the process's own clock; kept by whoever drains again and again. */
   readonly rests?: Map<string, number> | undefined;
+  /** What the storage took and did not take, kept in the same way. */
+  readonly puts?: Puts | undefined;
   readonly onStep?: ((totals: DrainTotals) => void) | undefined;
   /** Told for each download that was claimed how long it was due. */
   readonly onClaimed?: ((waitedMs: readonly number[]) => void) | undefined;
@@ -66,6 +69,7 @@ class Run {
   readonly #request: DrainRequest;
   readonly #accounts: Map<bigint, DrainedAccount>;
   readonly #flights: Flights;
+  readonly #puts: Puts;
   readonly #landing: AbortController = new AbortController();
   #ready: FileFacts[] = [];
   #totals = { ...nothingDrained };
@@ -82,6 +86,7 @@ class Run {
     this.#deps = deps;
     this.#request = request;
     this.#flights = createFlights(request.concurrency);
+    this.#puts = deps.puts ?? createPuts();
     const begin = (name: string): Standing => ({
       ...{ restsUntil: deps.rests?.get(name) ?? 0, streak: 0, undecided: [], isAsking: false },
       ...{ isServed: false, line: Promise.resolve() },
@@ -211,6 +216,7 @@ class Run {
       const ended = await download(deps, { file, hash, maxBytes, signal, isKnownServed, ...signs });
       if (ended.kind === 'settled') {
         this.#count(ended);
+        if (ended.state === 'stored' && ended.fetched) this.#puts.succeed(file.claim);
         if (ended.fetched) await this.#decide(account, 'served');
       } else if (ended.at === 'source' && ended.trouble.kind === 'throttled') {
         await this.#noteThrottled({ ...ended, claim: file.claim }, account, isKnownServed);
@@ -250,6 +256,8 @@ class Run {
     if (at === 'source' && trouble.kind === 'unreachable' && trouble.status === undefined) {
       this.#deps.onUnreachable?.(account.name);
     }
+    if (at === 'storage')
+      return await this.#fail(failed, this.#puts.fail(failed.claim) ? 'served' : 'failing', account);
     if (!dependsOnOthers(failed)) return await this.#fail(failed, 'served', account);
     account.undecided.push(failed);
     if (++account.streak >= outageStreak) await this.#ask(account);

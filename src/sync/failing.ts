@@ -47,7 +47,7 @@ export async function failDownload(
   others: Others,
   standing: Standing,
 ): Promise<Consequence> {
-  const trouble = others === 'served' ? toFileTrouble(failed.trouble) : failed.trouble;
+  const trouble = others === 'served' && at === 'source' ? toFileTrouble(failed.trouble) : failed.trouble;
   const { message } = trouble;
   // Whatever a storage says of itself, to the file it is our trouble.
   const kind = at === 'storage' && trouble.kind !== 'mismatch' ? 'ours' : trouble.kind;

@@ -2,10 +2,11 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { openS3Blobs } from '../../src/blobs/s3.ts';
-import type { BlobStore } from '../../src/domain/blob.ts';
+import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import type { SandboxOptions } from '../../src/sandbox/server.ts';
 import { openQueueListener } from '../../src/store/listening.ts';
+import { createPuts } from '../../src/sync/puts.ts';
 import { openSpool } from '../../src/sync/spool.ts';
 import { toSettings } from '../support/blob-stores.ts';
 import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
@@ -281,6 +282,47 @@ describe('storage that cannot take bytes', () => {
     const deps = { blobs, onWait };
     expect(await intake.drain({ patienceMs: 600_000, deps })).toMatchObject({ stored: 4, waiting: 0 });
     expect(waits.length).toBeGreaterThan(0);
+  });
+
+  /** A storage that never takes the bytes of the first file. */
+  async function openWithRefused() {
+    const intake = await openWith(1);
+    const [
+      {
+        attachments: [refused],
+      } = { attachments: [] },
+    ] = [...intake.board.truth()];
+    const key = toBlobKey(intake.board.advertiserId, refused?.sha256 ?? '');
+    const put: BlobStore['put'] = async (to, ...rest) => {
+      if (to === key) throw new Trouble('ours', 'The storage cannot be reached.', { at: 'storage' });
+      return await intake.blobs.put(to, ...rest);
+    };
+    const deps = { blobs: { ...intake.blobs, put }, puts: createPuts() };
+    const tryAgain = async () => {
+      await intake.hasten();
+      await intake.drain({ deps }).catch(() => {});
+    };
+    return { intake, tryAgain };
+  }
+
+  test('of one file, and takes others meanwhile, has that file given up', async () => {
+    const { intake, tryAgain } = await openWithRefused();
+    await using _intake = intake;
+    for (let nth = 0; nth < 20; nth++) {
+      intake.board.add([{ attachments: [{ kind: 'resume', content: `taken ${nth}` }] }]);
+      await intake.sweep();
+      await tryAgain();
+    }
+    const [refused, ...others] = await intake.files();
+    expect(refused).toMatchObject({ state: 'given_up', reason: expect.stringContaining('cannot be reached') });
+    expect(others.every((file) => file.state === 'stored')).toBe(true);
+  });
+
+  test('of the only file that there is may be away: nothing is spent', async () => {
+    const { intake, tryAgain } = await openWithRefused();
+    await using _intake = intake;
+    for (let nth = 0; nth < 10; nth++) await tryAgain();
+    expect((await queue()).map((row) => [row.attempts, row.trouble_kind])).toEqual([[0, 'ours']]);
   });
 
   test.for([

@@ -76,9 +76,18 @@ describe('a failure', () => {
   it.each(['ours', 'throttled', 'refused', 'missing', 'unreachable'] as const)(
     'of our storage (%s) is nobody’s fault: everything rests',
     (kind) => {
-      expect(fail(kind, { at: 'storage', attempts: 100 })).toMatchObject({ kind: 'rest', scope: 'all' });
+      const failed = { at: 'storage', attempts: 100, others: 'failing' } as const;
+      expect(fail(kind, failed)).toMatchObject({ kind: 'rest', scope: 'all' });
     },
   );
+
+  it('of our storage at one file, while it takes others, is that file’s own', () => {
+    expect(fail('ours', { at: 'storage', attempts: 3 })).toEqual({ kind: 'retry', delayMs: 40_000, spend: true });
+    expect(fail('ours', { at: 'storage', attempts: mostAttempts })).toMatchObject({
+      kind: 'settle',
+      state: 'given_up',
+    });
+  });
 });
 
 describe('an equal Hash', () => {
