@@ -34,6 +34,7 @@ const nothing: End = () => {};
 export const deadFiles = [
   { kind: 'refuse', status: 403 },
   { kind: 'reset', at: 'start' },
+  { kind: 'throttle', retryAfter: 'seconds', seconds: 1 },
 ] as const;
 
 /** What a worker dies at. Migrations are armed at a run's start, since a database is migrated once; the rest belongs to commands. */
