@@ -70,16 +70,16 @@ const watchSql = `
   -- A lane that changes hands while somebody who has passed the fence is still writing under the earlier epoch.
   CREATE FUNCTION chaos.watch_lane() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
     INSERT INTO chaos.broken
-    SELECT format('P5: the %s lane of %s was taken over while a page was being written under it', NEW.lane, NEW.name)
+    SELECT format('P5: the %s lane of %s was taken over while %s wrote a page under it', NEW.lane, NEW.name, s.application_name)
     FROM intake.advertisers v
     JOIN pg_locks a ON a.locktype = 'advisory' AND a.granted AND a.classid = 1 AND a.database = (SELECT oid FROM pg_database WHERE datname = current_database())
       AND a.objid = (hashint8(v.advertiser_id)::bigint & 4294967295)::oid
       AND a.mode = CASE NEW.lane WHEN 'live' THEN 'ExclusiveLock' ELSE 'ShareLock' END
+    -- Erasing writes applications under the same lock, without a lane; the sweep is written by pages alone.
     JOIN pg_locks w ON w.pid = a.pid AND w.locktype = 'relation' AND w.mode = 'RowExclusiveLock' AND w.granted
-      AND w.relation IN ('intake.sweeps'::regclass, 'intake.applications'::regclass)
+      AND w.relation = 'intake.sweeps'::regclass
     JOIN pg_stat_activity s ON s.pid = a.pid AND s.backend_xid IS NOT NULL
-    -- Erasing writes under the same lock, and holds no lane.
-    WHERE v.name = NEW.name AND a.pid <> pg_backend_pid() AND s.application_name NOT LIKE 'command-erase%' LIMIT 1;
+    WHERE v.name = NEW.name AND a.pid <> pg_backend_pid() LIMIT 1;
     RETURN NEW;
   END $$;
   CREATE TRIGGER watch_lane BEFORE UPDATE ON intake.leases FOR EACH ROW
