@@ -18,7 +18,6 @@ import type { Verdict } from './domain/status.ts';
 import { currentUrl } from './store/connection.ts';
 import { openDatabase } from './store/database.ts';
 import { loadGrantsSql } from './store/grants.ts';
-import type { JobRow } from './store/jobs.ts';
 import { ensureSchema, requireSchema } from './store/migrations.ts';
 import { openStore, type Store } from './store/store.ts';
 import { type BackfillRange, backfill, toPlans } from './sync/backfill.ts';
@@ -107,12 +106,6 @@ async function examineConfigured(
   const findings = await examineDatabase(store, Date.now);
   const schema = await store.loadSchema().catch(() => null);
   return { findings, store: schema === null || schema.state === 'absent' ? null : store };
-}
-
-/** The jobs with the most applications: a first look at what is stored. */
-export async function loadBusiestJobs(config: Config<'database' | 'privacy'>, signal: AbortSignal): Promise<JobRow[]> {
-  await using app = await openMigratedStoreOf(config, 'demo', signal);
-  return await app.store.loadBusiestJobs(10);
 }
 
 export type { BackfillRange } from './sync/backfill.ts';

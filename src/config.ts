@@ -18,10 +18,20 @@ export type Config<N extends Need = Need> = ReturnType<typeof toBase> & {
   readonly [P in N]: ReturnType<(typeof load)[P]>;
 };
 
+/** Starts or joins the Postgres of the checkout, for `DATABASE_URL=embedded`. */
+export type OpenEmbedded = () => Promise<{ readonly url: string } & AsyncDisposable>;
+
+interface ConfigRequest<N extends Need> {
+  readonly needs: readonly N[];
+  readonly stateDir?: string;
+  /** Handed on to those who open the database: it is no part of production. */
+  readonly openEmbedded?: OpenEmbedded;
+}
+
 /** Reads the parts a command needs. Throws ConfigProblems with everything that is wrong with them. */
 export function loadConfig<const N extends Need>(
   env: Environment,
-  { needs, stateDir = toStateDir(env) }: { readonly needs: readonly N[]; readonly stateDir?: string },
+  { needs, stateDir = toStateDir(env), openEmbedded }: ConfigRequest<N>,
 ): Config<N> {
   const problems: Problem[] = [];
   const warnings: string[] = [];
@@ -42,7 +52,7 @@ export function loadConfig<const N extends Need>(
     return values;
   };
   const base = toBase(read('process'), production, warnings);
-  const parts = Object.fromEntries(needs.map((need) => [need, load[need](read, draft, stateDir)]));
+  const parts = Object.fromEntries(needs.map((need) => [need, load[need](read, draft, { stateDir, openEmbedded })]));
   if (problems.length > 0) throw new ConfigProblems(problems);
   return { ...base, ...parts } as Config<N>;
 }
@@ -71,6 +81,7 @@ export class ConfigProblems extends Error {
 }
 
 type Read = <S extends Section>(section: S) => Values<S>;
+type Given = { readonly stateDir: string; readonly openEmbedded: OpenEmbedded | undefined };
 
 function toBase(values: Values<'process'>, production: boolean, warnings: readonly string[]) {
   return {
@@ -84,14 +95,15 @@ function toBase(values: Values<'process'>, production: boolean, warnings: readon
 // The parts are put together even when a variable was refused, so that later problems are found in the same run;
 // a part with a refused (undefined) value is never handed out, since loadConfig throws.
 const load = {
-  database(read: Read) {
+  database(read: Read, _draft: Draft, { openEmbedded }: Given) {
     const {
       DATABASE_URL: url,
       DATABASE_DIRECT_URL: directUrl,
       DATABASE_CA: rootCertificate,
       DATABASE_AUTH: auth,
     } = read('database');
-    return { url: url?.reveal() === 'embedded' ? ('embedded' as const) : url, directUrl, rootCertificate, auth };
+    if (url?.reveal() !== 'embedded') return { url, directUrl, rootCertificate, auth };
+    return { url: 'embedded' as const, directUrl, rootCertificate, auth, openEmbedded };
   },
 
   source(read: Read, draft: Draft) {
@@ -170,12 +182,12 @@ const load = {
     };
   },
 
-  privacy(read: Read, draft: Draft, stateDir: string) {
+  privacy(read: Read, draft: Draft, { stateDir }: Given) {
     const { PRIVACY_KEY: key, RETENTION: retentionMs } = read('privacy');
     /** Retention null: off. */
     return { key: key ?? loadOwnKey(draft, stateDir), retentionMs };
   },
-} satisfies Record<Need, (read: Read, draft: Draft, stateDir: string) => unknown>;
+} satisfies Record<Need, (read: Read, draft: Draft, given: Given) => unknown>;
 
 function loadAccounts(values: Values<'source'>, { production, report, warn }: Draft): readonly Advertiser[] {
   const {

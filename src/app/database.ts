@@ -1,15 +1,12 @@
 // Opens the database of a configuration, and the store on it. Nothing else is imported here: commands that only look, like `status`, start
 // without the clients of source and storage, which take longer to load than a status takes to show.
-import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
+import { Trouble } from '../domain/trouble.ts';
 import type { DatabaseUrl } from '../store/connection.ts';
-import { openEmbedded } from '../store/embedded.ts';
 import { createRdsToken } from '../store/rds-token.ts';
 import { openStore, type Store, type StoreOptions } from '../store/store.ts';
 import { type Patience, patiently } from '../sync/patience.ts';
-
-const root = join(import.meta.dirname, '../..');
 
 export interface Place extends AsyncDisposable {
   readonly url: DatabaseUrl;
@@ -19,7 +16,13 @@ export interface Place extends AsyncDisposable {
 /** The database of the configuration, started if it is the embedded one. */
 export async function openPlace({ database }: Config<'database'>): Promise<Place> {
   if (database.url === 'embedded') {
-    const embedded = await openEmbedded({ root });
+    if (!database.openEmbedded) {
+      throw new Trouble(
+        'ours',
+        'DATABASE_URL is embedded, and this process has no embedded Postgres: name a database.',
+      );
+    }
+    const embedded = await database.openEmbedded();
     return { url: embedded.url, directUrl: embedded.url, [Symbol.asyncDispose]: () => embedded[Symbol.asyncDispose]() };
   }
   const changing = (secret: { current(): string }): DatabaseUrl => ({

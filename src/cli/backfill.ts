@@ -5,6 +5,7 @@ import { requireAdvertiser, toId } from './arguments.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
+import { loadCommandConfig } from './load-config.ts';
 import { reportOutcomes, showReading } from './reading.ts';
 
 interface BackfillOptions {
@@ -42,8 +43,7 @@ export const backfill = command<BackfillOptions>({
       .option('--advertiser <name>', 'only this one of several configured accounts'),
   async run(context, options) {
     const range = toRange(options);
-    const { loadConfig } = await import('../config.ts');
-    const config = loadConfig(context.env, { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] });
+    const config = await loadCommandConfig(context.env, { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] });
     const { advertiser, restart, files } = options;
     requireAdvertiser(config.source.advertisers, advertiser);
     const { backfillOnce, estimateBackfill } = await import('../app.ts');

@@ -7,6 +7,7 @@ import { toCount } from './arguments.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { Failure } from './failure.ts';
+import { loadCommandConfig } from './load-config.ts';
 import { reportOutcomes, showReading } from './reading.ts';
 import { loadSandbox } from './sandbox.ts';
 
@@ -42,7 +43,6 @@ export const demo = command<DemoOptions>({
       });
     }
     await loadSandbox('demo');
-    const { loadConfig } = await import('../config.ts');
     terminal.note('Starting a sandbox job board and an embedded Postgres (kept in .intake/).');
     await using board = await openBoard(checkoutStateDir, wanted ?? newBoardSize);
     if (wanted !== null && board.begunWith !== wanted) {
@@ -62,7 +62,7 @@ export const demo = command<DemoOptions>({
       DATABASE_URL: 'embedded',
     };
     using _settings = openDemoSettings(env, checkoutStateDir);
-    const config = loadConfig(
+    const config = await loadCommandConfig(
       { ...env, NODE_ENV: 'development' },
       { needs: ['database', 'source', 'sync', 'blobs', 'admin', 'prefill', 'privacy'] },
     );
@@ -75,7 +75,7 @@ export const demo = command<DemoOptions>({
       syncOnce(config, { ...events, recheck: false, files: true, signal: context.signal }),
     );
     const code = await reportOutcomes(context, outcomes);
-    await showJobs(context, config);
+    await showAds(context, database.url);
     terminal.note(toNextSteps(database.url, options.once));
     if (code !== exitCodes.done || options.once) return code;
 
@@ -141,23 +141,23 @@ function loadBoard(boardFile: string): KeptBoard | undefined {
 
 type DemoConfig = Parameters<typeof import('../app/worker.ts').runWorker>[0];
 
-async function showJobs({ terminal, signal }: Context, config: DemoConfig): Promise<void> {
-  const { loadBusiestJobs } = await import('../app.ts');
-  const jobs = await loadBusiestJobs(config, signal);
+async function showAds({ terminal }: Context, url: string): Promise<void> {
+  const { loadBusiestAds } = await import('../dev/busiest-ads.ts');
+  const ads = await loadBusiestAds(url);
   const { default: Table } = await import('cli-table3');
   const table = new Table({
     head: ['job_reference', 'applications', 'job_seekers', 'last_application'],
     style: { head: [], border: [] },
   });
-  for (const job of jobs) {
+  for (const ad of ads) {
     table.push([
-      job.job_reference ?? '(none)',
-      String(job.applications),
-      String(job.job_seekers),
-      job.last_application?.toISOString().slice(0, 16) ?? '',
+      ad.job_reference ?? '(none)',
+      String(ad.applications),
+      String(ad.job_seekers),
+      ad.last_application?.toISOString().slice(0, 16) ?? '',
     ]);
   }
-  terminal.result({ jobs }, () => `\nThe busiest jobs, from intake.applications:\n${table.toString()}`);
+  terminal.result({ ads }, () => `\nThe busiest ads, from intake.applications:\n${table.toString()}`);
 }
 
 function toNextSteps(databaseUrl: string, once: boolean): string {

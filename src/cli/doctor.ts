@@ -3,6 +3,7 @@ import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { toFailure } from './failure.ts';
+import { loadCommandConfig } from './load-config.ts';
 
 interface DoctorOptions {
   readonly advertiser?: string;
@@ -17,8 +18,9 @@ export const doctor = command<DoctorOptions>({
   ],
   shape: (shaped) => shaped.option('--advertiser <name>', 'only this one of several configured accounts'),
   async run({ env, signal, terminal }, { advertiser }) {
-    const { loadConfig } = await import('../config.ts');
-    const config = loadConfig(env, { needs: ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill'] });
+    const config = await loadCommandConfig(env, {
+      needs: ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill'],
+    });
     requireAdvertiser(config.source.advertisers, advertiser);
     const { examine } = await import('../app.ts');
     const findings = [

@@ -7,6 +7,7 @@ import { command } from './command.ts';
 import { createCrashPoint } from './crash-point.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
+import { loadCommandConfig } from './load-config.ts';
 import type { Terminal } from './terminal.ts';
 
 interface EraseOptions {
@@ -43,8 +44,7 @@ export const erase = command<EraseOptions>({
       .option('--advertiser <name>', 'only this one of several configured accounts'),
   async run({ env, signal, terminal }, options) {
     const { advertiser } = options;
-    const { loadConfig } = await import('../config.ts');
-    const config = loadConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
+    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
     requireAdvertiser(config.source.advertisers, advertiser);
     const privacy = await import('../app/privacy.ts');
     const sought = toSought(options, () => privacy.toRetentionStart(config, Date.now()));

@@ -4,6 +4,7 @@ import { requireAdvertiser, toId } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Failure } from './failure.ts';
+import { loadCommandConfig } from './load-config.ts';
 
 interface ExportOptions {
   readonly to?: string;
@@ -28,8 +29,7 @@ export const exportCommand = command<ExportOptions>({
   async run({ env, signal, terminal }, { to, advertiser }, application = '') {
     const applicationId = toId(application);
     const folder = resolve(to ?? `intake-export-${applicationId}`);
-    const { loadConfig } = await import('../config.ts');
-    const config = loadConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
+    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
     requireAdvertiser(config.source.advertisers, advertiser);
     const { exportOnce } = await import('../app/privacy.ts');
     const written = await exportOnce(config, { applicationId, folder, advertiser, signal });

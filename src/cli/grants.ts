@@ -2,6 +2,7 @@
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
+import { loadCommandConfig } from './load-config.ts';
 
 interface GrantsOptions {
   readonly apply: boolean;
@@ -24,8 +25,7 @@ export const grants = command<GrantsOptions>({
     if (!/^[a-z_][a-z0-9_]{0,30}$/.test(prefix)) {
       throw new Misuse('--prefix must be lower-case letters, digits and _, at most 31.');
     }
-    const { loadConfig } = await import('../config.ts');
-    const config = loadConfig(env, { needs: ['database'] });
+    const config = await loadCommandConfig(env, { needs: ['database'] });
     const { grantRoles } = await import('../app.ts');
     const sql = await grantRoles(config, { prefix, apply });
     terminal.result({ applied: apply, sql }, () => (apply ? `The roles ${prefix}_* are as they should be.` : sql));

@@ -1,6 +1,7 @@
 // `intake healthcheck`: asks the worker beside it whether it lives, for a container's HEALTHCHECK. Needs no database and no login.
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
+import { loadCommandConfig } from './load-config.ts';
 
 const patienceMs = 4_000;
 
@@ -9,8 +10,7 @@ export const healthcheck = command({
   summary: 'ask the worker on this machine whether it lives; ends with 8 when it does not',
   examples: [['intake healthcheck', "for a container's HEALTHCHECK: asks /livez on ADMIN_PORT"]],
   async run({ env, signal, terminal }) {
-    const { loadConfig } = await import('../config.ts');
-    const { admin } = loadConfig(env, { needs: ['admin'] });
+    const { admin } = await loadCommandConfig(env, { needs: ['admin'] });
     const url = `http://${toReachable(admin.host)}:${admin.port}/livez`;
     const answer = await ask(url, AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]));
     signal.throwIfAborted();

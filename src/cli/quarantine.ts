@@ -4,6 +4,7 @@ import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
+import { loadCommandConfig } from './load-config.ts';
 
 interface QuarantineOptions {
   readonly show?: string;
@@ -29,8 +30,7 @@ export const quarantine = command<QuarantineOptions>({
   async run({ env, signal, terminal }, { show, all, advertiser }, action = '', id?: string) {
     const chosen = toElementId(show ?? id);
     if (action !== 'list' && action !== 'replay') throw new Misuse('The action must be list or replay.');
-    const { loadConfig } = await import('../config.ts');
-    const config = loadConfig(env, { needs: ['database', 'source', 'privacy', 'sync'] });
+    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'sync'] });
     requireAdvertiser(config.source.advertisers, advertiser);
     const app = await import('../app/quarantine.ts');
     const { toPrintable } = await import('./terminal.ts');

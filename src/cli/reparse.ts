@@ -2,6 +2,7 @@
 import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
+import { loadCommandConfig } from './load-config.ts';
 
 export const reparse = command<{ readonly all: boolean; readonly advertiser?: string }>({
   name: 'reparse',
@@ -15,8 +16,7 @@ export const reparse = command<{ readonly all: boolean; readonly advertiser?: st
       .option('--all', 'every stored screen', false)
       .option('--advertiser <name>', 'only this one of several configured accounts'),
   async run({ env, signal, terminal }, { all, advertiser }) {
-    const { loadConfig } = await import('../config.ts');
-    const config = loadConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
+    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
     requireAdvertiser(config.source.advertisers, advertiser);
     const { reparseOnce } = await import('../app/files.ts');
     const found = await reparseOnce(config, { all, advertiser, signal });

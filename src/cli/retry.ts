@@ -3,6 +3,7 @@ import { requireAdvertiser, toId, toKind } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
+import { loadCommandConfig } from './load-config.ts';
 
 interface RetryOptions {
   readonly application?: string;
@@ -33,8 +34,7 @@ export const retry = command<RetryOptions>({
       kind: kind === undefined ? null : toKind(kind),
       state: state === undefined ? null : toState(state),
     };
-    const { loadConfig } = await import('../config.ts');
-    const config = loadConfig(env, { needs: ['database', 'source', 'privacy'] });
+    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy'] });
     requireAdvertiser(config.source.advertisers, advertiser);
     const { retryOnce } = await import('../app/files.ts');
     const downloads = await retryOnce(config, { choice, advertiser, signal });

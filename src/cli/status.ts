@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
+import { loadCommandConfig } from './load-config.ts';
 
 interface StatusOptions {
   readonly check: boolean;
@@ -29,8 +30,7 @@ export const status = command<StatusOptions>({
       .option('--check', 'end with 8 when a problem is urgent', false)
       .option('--watch', 'draw it anew every two seconds', false),
   async run({ env, signal, terminal }, { check, watch }) {
-    const { loadConfig } = await import('../config.ts');
-    const config = loadConfig(env, { needs: ['database', 'privacy', 'sync'] });
+    const config = await loadCommandConfig(env, { needs: ['database', 'privacy', 'sync'] });
     const { openStatus } = await import('../app/status.ts');
     const { isHealthy, toReport } = await import('../domain/status.ts');
     const { renderStatus } = await import('./render-status.ts');

@@ -1,6 +1,7 @@
 // `intake sync`: one complete round over the configured advertisers, then it ends.
 import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
+import { loadCommandConfig } from './load-config.ts';
 import { reportOutcomes, showReading } from './reading.ts';
 
 interface SyncOptions {
@@ -25,8 +26,7 @@ export const sync = command<SyncOptions>({
       .option('--no-files', 'leave downloads queued')
       .option('--advertiser <name>', 'only this one of several configured accounts'),
   async run(context, { recheck, files, advertiser }) {
-    const { loadConfig } = await import('../config.ts');
-    const config = loadConfig(context.env, { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] });
+    const config = await loadCommandConfig(context.env, { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] });
     requireAdvertiser(config.source.advertisers, advertiser);
     const { syncOnce } = await import('../app.ts');
     const { signal } = context;

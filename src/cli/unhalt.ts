@@ -2,6 +2,7 @@
 import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
+import { loadCommandConfig } from './load-config.ts';
 
 interface UnhaltOptions {
   readonly advertiser?: string;
@@ -16,8 +17,7 @@ export const unhalt = command<UnhaltOptions>({
   ],
   shape: (shaped) => shaped.option('--advertiser <name>', 'only this one of several configured accounts'),
   async run({ env, signal, terminal }, { advertiser }) {
-    const { loadConfig } = await import('../config.ts');
-    const config = loadConfig(env, { needs: ['database', 'source', 'privacy'] });
+    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy'] });
     requireAdvertiser(config.source.advertisers, advertiser);
     const { unhaltAdvertisers } = await import('../app.ts');
     const ended = await unhaltAdvertisers(config, { advertiser, signal });

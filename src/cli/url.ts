@@ -3,6 +3,7 @@ import { requireAdvertiser, toId, toKind } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Failure } from './failure.ts';
+import { loadCommandConfig } from './load-config.ts';
 
 const expiresInMs = 5 * 60_000;
 
@@ -17,8 +18,7 @@ export const url = command<{ readonly advertiser?: string }>({
       .option('--advertiser <name>', 'of this one of several configured accounts'),
   async run({ env, signal, terminal }, { advertiser }, application = '', kindText = '') {
     const request = { applicationId: toId(application), kind: toKind(kindText), expiresInMs, advertiser, signal };
-    const { loadConfig } = await import('../config.ts');
-    const config = loadConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
+    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
     requireAdvertiser(config.source.advertisers, advertiser);
     const { loadFileUrls } = await import('../app/files.ts');
     const found = await loadFileUrls(config, request);

@@ -5,6 +5,7 @@ import { command } from './command.ts';
 import { createCrashPoint } from './crash-point.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
+import { loadCommandConfig } from './load-config.ts';
 import type { Terminal } from './terminal.ts';
 
 interface VerifyOptions {
@@ -35,8 +36,7 @@ export const verify = command<VerifyOptions>({
       ),
   async run({ env, signal, terminal }, { sample, full, collect, advertiser }) {
     const share = full ? 1 : toShare(sample);
-    const { loadConfig } = await import('../config.ts');
-    const config = loadConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
+    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
     requireAdvertiser(config.source.advertisers, advertiser);
     const { verifyOnce } = await import('../app/files.ts');
     const { default: prettyBytes } = await import('pretty-bytes');

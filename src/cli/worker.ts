@@ -4,6 +4,7 @@ import { command } from './command.ts';
 import { createCrashPoint } from './crash-point.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Failure } from './failure.ts';
+import { loadCommandConfig } from './load-config.ts';
 
 /** After a signal everything is finished or given back within this; what is not lapses by itself. Supervisors wait for 25 s and more. */
 const endMs = 20_000;
@@ -17,9 +18,8 @@ export function createWorkerCommand(timing: { readonly stuckMs?: number } = {}) 
     summary: 'keep every advertiser up to date until it is stopped',
     examples: [['intake worker', 'polls, rechecks and fetches files by the schedules of the configuration']],
     async run({ env, signal, terminal }) {
-      const { loadConfig } = await import('../config.ts');
       const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill'] as const;
-      const config = loadConfig(env, { needs });
+      const config = await loadCommandConfig(env, { needs });
       const { createLog } = await import('../log.ts');
       const log = await createLog(config.log);
       for (const warning of config.warnings) log.warn({}, warning);

@@ -7,39 +7,40 @@ import { condemnFlagged } from './condemned.ts';
 import type { Queryable } from './database.ts';
 import { notifyQueued } from './downloads.ts';
 import type { ApplicationEvent } from './events.ts';
+import type { WriteContext } from './leases.ts';
 import { settleReady } from './ready.ts';
-import { type Reading, toPriority, toRow } from './rows.ts';
+import { toPriority, toRow } from './rows.ts';
 
 /** Writes the changed applications; `stale` are the ids whose change came from an answer too old to be believed (P5). */
 export async function applyChanges(
   tx: Queryable,
   key: KeyObject,
-  reading: Reading,
+  context: WriteContext,
   changed: readonly Application[],
   events: ApplicationEvent[],
 ): Promise<{ readonly changed: number; readonly stale: readonly bigint[] }> {
   if (changed.length === 0) return { changed: 0, stale: [] };
-  const { stale, erased, quiet } = await lockAndJudge(tx, reading, changed);
+  const { stale, erased, quiet } = await lockAndJudge(tx, context, changed);
   const current = changed.filter(({ id }) => !stale.includes(id) && !erased.includes(id));
   if (current.length === 0) return { changed: 0, stale };
 
-  const rows = `[${current.map((application) => toRow(key, reading.advertiserId, application)).join()}]`;
+  const rows = `[${current.map((application) => toRow(key, context.advertiserId, application)).join()}]`;
   const ids = current.map((a) => a.id);
   const told = ids.filter((id) => !quiet.includes(id));
-  await tx.query(updateApplicationsSql, [reading.advertiserId, rows, reading.seq, told]);
-  await tx.query(mergeJobSeekingInfoSql, [reading.advertiserId, rows]);
-  const condemned = await loadCondemnedOf(tx, reading.advertiserId, ids);
-  const hashTells = await loadHashSignal(tx, reading.advertiserId);
-  const priority = toPriority(reading.lease);
-  await tx.query(keepVersionsSql, [reading.advertiserId, rows, hashTells]);
-  await tx.query(restartDownloadsSql, [reading.advertiserId, rows, hashTells]);
-  await tx.query(nameAnnouncedSql, [reading.advertiserId, rows]);
-  await tx.query(queueConfirmationsSql, [reading.advertiserId, rows, hashTells, priority]);
-  await tx.query(mergeAttachmentsSql, [reading.advertiserId, rows, hashTells]);
-  await tx.query(queueDownloadsSql, [reading.advertiserId, rows, priority]);
-  const recalled = await condemnFlagged(tx, reading.advertiserId, ids, condemned);
-  await notifyQueued(tx, reading.advertiserId);
-  const followed = [...recalled, ...(await settleReady(tx, reading.advertiserId, ids))];
+  await tx.query(updateApplicationsSql, [context.advertiserId, rows, context.seq, told]);
+  await tx.query(mergeJobSeekingInfoSql, [context.advertiserId, rows]);
+  const condemned = await loadCondemnedOf(tx, context.advertiserId, ids);
+  const hashTells = await loadHashSignal(tx, context.advertiserId);
+  const priority = toPriority(context.lease);
+  await tx.query(keepVersionsSql, [context.advertiserId, rows, hashTells]);
+  await tx.query(restartDownloadsSql, [context.advertiserId, rows, hashTells]);
+  await tx.query(nameAnnouncedSql, [context.advertiserId, rows]);
+  await tx.query(queueConfirmationsSql, [context.advertiserId, rows, hashTells, priority]);
+  await tx.query(mergeAttachmentsSql, [context.advertiserId, rows, hashTells]);
+  await tx.query(queueDownloadsSql, [context.advertiserId, rows, priority]);
+  const recalled = await condemnFlagged(tx, context.advertiserId, ids, condemned);
+  await notifyQueued(tx, context.advertiserId);
+  const followed = [...recalled, ...(await settleReady(tx, context.advertiserId, ids))];
   events.push(...told.map((id): ApplicationEvent => ({ applicationId: id, type: 'application.changed' })));
   events.push(
     ...followed.filter((event) => event.type !== 'application.changed' || !told.includes(event.applicationId)),
@@ -63,14 +64,14 @@ async function loadCondemnedOf(tx: Queryable, advertiserId: bigint, ids: readonl
  */
 async function lockAndJudge(
   tx: Queryable,
-  reading: Reading,
+  context: WriteContext,
   changed: readonly Application[],
 ): Promise<Readonly<Record<'stale' | 'erased' | 'quiet', readonly bigint[]>>> {
   const ids = changed.map((a) => a.id);
   await tx.query(
     `SELECT 1 FROM intake.applications WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])
      ORDER BY application_id FOR NO KEY UPDATE`,
-    [reading.advertiserId, ids],
+    [context.advertiserId, ids],
   );
   const rows = await tx.query<{ application_id: bigint; erased: boolean; stale: boolean; quiet: boolean }>(
     `SELECT application_id, erased_at IS NOT NULL AS erased, erased_at IS NULL AND (observed_seq > $3 OR EXISTS (
@@ -80,7 +81,7 @@ async function lockAndJudge(
        missing_since IS NULL AND facts_hash IS NOT DISTINCT FROM decode(p.facts, 'hex') AS quiet
      FROM unnest($2::bigint[], $5::text[]) AS p (id, facts)
      JOIN intake.applications a ON a.advertiser_id = $1 AND a.application_id = p.id`,
-    [reading.advertiserId, ids, reading.seq, reading.lease.lane, changed.map((a) => a.factsHash)],
+    [context.advertiserId, ids, context.seq, context.lease.lane, changed.map((a) => a.factsHash)],
   );
   const pick = (verdict: 'stale' | 'erased' | 'quiet') =>
     rows.filter((row) => row[verdict]).map((row) => row.application_id);

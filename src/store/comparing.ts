@@ -5,12 +5,12 @@ import type { Missing } from '../domain/coverage/question.ts';
 import type { Asked } from '../domain/coverage/seen.ts';
 import { isHashSignal } from './changes.ts';
 import type { Queryable } from './database.ts';
+import type { WriteContext } from './leases.ts';
 import type { Replayed } from './quarantine.ts';
-import type { Reading } from './rows.ts';
 import type { Progress } from './sweeps.ts';
 
 /** One list answer, ready to be kept. */
-export interface PageCommit extends Reading {
+export interface PageCommit extends WriteContext {
   readonly applications: readonly Application[];
   readonly rejects: readonly Reject[];
   /** The elements of quarantine that applications were read from: one that was erased meanwhile takes its application along. */

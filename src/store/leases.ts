@@ -19,6 +19,14 @@ export interface Lease {
   readonly epoch: bigint;
 }
 
+/** Whose answer is written, under which lease, and where it stands in the order of questions. */
+export interface WriteContext {
+  readonly lease: Lease;
+  readonly advertiserId: bigint;
+  /** Taken before the request was sent: orders answers by their questions (P5). */
+  readonly seq: bigint;
+}
+
 export interface LeaseClaim {
   readonly name: string;
   readonly lane: Lane;

@@ -3,8 +3,9 @@
 import type { KeyObject } from 'node:crypto';
 import { type Application, toFirstState } from '../domain/application.ts';
 import { type Copy, toCopy, toCopyLine } from './copying.ts';
+import type { WriteContext } from './leases.ts';
 import { toPersonKey } from './person-key.ts';
-import { isReady, type Reading, toPriority, toTime } from './rows.ts';
+import { isReady, toPriority, toTime } from './rows.ts';
 
 const columns = {
   applications: `advertiser_id, application_id, submitted_at, source_offset, email, first_name, last_name, phone, job_seeker_id,
@@ -17,7 +18,11 @@ const columns = {
 };
 
 /** What new applications bring into which table, in the order in which keys refer to each other. The rest has defaults. */
-export function toCopies(key: KeyObject, { advertiserId, seq, lease }: Reading, fresh: readonly Application[]): Copy[] {
+export function toCopies(
+  key: KeyObject,
+  { advertiserId, seq, lease }: WriteContext,
+  fresh: readonly Application[],
+): Copy[] {
   const priority = toPriority(lease);
   const infos = fresh.filter((a) => a.jobSeekingInfo !== null);
   const files = fresh.flatMap(({ id, attachments }) =>

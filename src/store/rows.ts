@@ -5,14 +5,6 @@ import { type Application, toFirstState } from '../domain/application.ts';
 import type { Lease } from './leases.ts';
 import { toPersonKey } from './person-key.ts';
 
-/** Which answer is being written, for whom, and by whom. */
-export interface Reading {
-  readonly lease: Lease;
-  readonly advertiserId: bigint;
-  /** Taken before the request was sent: orders answers by their questions (P5). */
-  readonly seq: bigint;
-}
-
 /** Live arrivals are fetched before what a backfill brings. */
 export function toPriority(lease: Lease): number {
   return lease.lane === 'live' ? 0 : 1;

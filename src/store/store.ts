@@ -74,7 +74,6 @@ import {
   retryDownloads,
 } from './held-files.ts';
 import { loadHistory } from './history.ts';
-import { loadBusiestJobs } from './jobs.ts';
 import {
   claimLeases,
   type Lane,
@@ -291,7 +290,6 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     loadLeavingResumes: (limit: number) => loadLeavingResumes(db, limit),
     forgetResumes: (keys: readonly prefills.PrefillKey[]) => forgetResumes(db, keys),
 
-    loadBusiestJobs: (limit: number) => loadBusiestJobs(db, limit),
     loadAdvertiserStatus: () => loadAdvertiserStatus(db),
     recordWaits: (worker: string, waits: readonly ToldWait[]) => recordWaits(own, worker, waits),
     loadWaits: () => loadWaits(db),

@@ -4,7 +4,7 @@ import { withRange } from '../domain/coverage/covered.ts';
 import { raiseCursor } from './cursors.ts';
 import type { Queryable } from './database.ts';
 import type { ApplicationEvent } from './events.ts';
-import type { Reading } from './rows.ts';
+import type { WriteContext } from './leases.ts';
 
 export type Purpose = 'live' | 'recheck' | 'backfill' | 'witness';
 export type Certificate = 'proven' | 'assumed' | 'unproven';
@@ -71,7 +71,7 @@ interface Counts {
 /** Books the progress of a page and gives the events that follow. The sweep's row appears with the first page that is worth a row. */
 export async function saveProgress(
   tx: Queryable,
-  reading: Reading,
+  context: WriteContext,
   progress: Progress,
   counts: Counts,
 ): Promise<ApplicationEvent[]> {
@@ -79,16 +79,16 @@ export async function saveProgress(
   const { sweep, cursor, ended } = progress;
   // In this order: ranges belong to a sweep that has its row.
   await Promise.all([
-    saveSweep(tx, reading, progress, counts),
-    moveRanges(tx, reading.advertiserId, progress),
-    ...(cursor === null ? [] : [raiseCursor(tx, reading.advertiserId, cursor)]),
+    saveSweep(tx, context, progress, counts),
+    moveRanges(tx, context.advertiserId, progress),
+    ...(cursor === null ? [] : [raiseCursor(tx, context.advertiserId, cursor)]),
   ]);
-  return ended ? await endSweep(tx, reading.advertiserId, sweep, ended) : [];
+  return ended ? await endSweep(tx, context.advertiserId, sweep, ended) : [];
 }
 
 async function saveSweep(
   tx: Queryable,
-  { advertiserId, lease }: Reading,
+  { advertiserId, lease }: WriteContext,
   { sweep, facts, bytes, ended }: Progress,
   counts: Counts,
 ): Promise<void> {

@@ -1,0 +1,20 @@
+// The configuration of a command, with the embedded server to hand: of all that runs, only the CLI knows the folder dev.
+import { join } from 'node:path';
+import type { Environment } from '../config/local.ts';
+import type { Config, Need } from '../config.ts';
+
+const root = join(import.meta.dirname, '../..');
+
+/** Reads the parts that a command needs. */
+export async function loadCommandConfig<const N extends Need>(
+  env: Environment,
+  request: { readonly needs: readonly N[] },
+): Promise<Config<N>> {
+  const { loadConfig } = await import('../config.ts');
+  return loadConfig(env, { ...request, openEmbedded });
+}
+
+async function openEmbedded() {
+  const embedded = await import('../store/embedded.ts');
+  return await embedded.openEmbedded({ root });
+}
