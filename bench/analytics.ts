@@ -5,8 +5,8 @@
 
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { openEmbedded } from '../src/store/embedded.ts';
-import { migrate } from '../src/store/migrations.ts';
+import { openEmbedded } from '../src/dev/embedded/embedded.ts';
+import { migrate } from '../src/store/postgres/migrations.ts';
 import { loadRecipes } from '../test/support/cookbook.ts';
 
 const applications = Number(process.argv[2] ?? 1_000_000);

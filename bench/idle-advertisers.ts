@@ -11,11 +11,11 @@ import { join } from 'node:path';
 import { Pool } from 'undici';
 import { runWorker } from '../src/app/worker.ts';
 import { loadConfig } from '../src/config.ts';
+import { openEmbedded } from '../src/dev/embedded/embedded.ts';
+import { openSandbox } from '../src/dev/sandbox/http/server.ts';
 import { createLog } from '../src/log.ts';
-import { openSandbox } from '../src/sandbox/server.ts';
-import { type Database, openDatabase } from '../src/store/database.ts';
-import { openEmbedded } from '../src/store/embedded.ts';
-import { migrate } from '../src/store/migrations.ts';
+import { type Database, openDatabase } from '../src/store/postgres/database.ts';
+import { migrate } from '../src/store/postgres/migrations.ts';
 
 const firstAdvertiser = 20_000_001;
 const firstApplication = 100_001;

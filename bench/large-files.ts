@@ -4,7 +4,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openSandbox } from '../src/sandbox/server.ts';
+import { openSandbox } from '../src/dev/sandbox/http/server.ts';
 import { type Figure, report, type Size } from './figure.ts';
 import { type Cost, openPlace } from './place.ts';
 import { watchPeak } from './watching.ts';

@@ -2,10 +2,10 @@
 // proof reads again is measured in whole-path.ts and sweep-requests.ts.
 
 import type { Source } from '../src/source/client.ts';
-import type { PageCommit } from '../src/store/comparing.ts';
+import type { PageCommit } from '../src/store/applications/diff-page.ts';
 import { openStore, type Store } from '../src/store/store.ts';
-import type { Progress } from '../src/store/sweeps.ts';
-import { holdLane } from '../src/sync/lane.ts';
+import type { Progress } from '../src/store/sweeps/sweeps.ts';
+import { holdLane } from '../src/sync/read/held-lease.ts';
 import { pageCap } from './board.ts';
 
 export interface LoadRequest {

@@ -3,8 +3,8 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
-import { openEmbedded } from '../src/store/embedded.ts';
-import { migrate } from '../src/store/migrations.ts';
+import { openEmbedded } from '../src/dev/embedded/embedded.ts';
+import { migrate } from '../src/store/postgres/migrations.ts';
 
 /** What some work took. Of several runs the least of each: what the machine does beside it only adds. */
 export interface Cost {

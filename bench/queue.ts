@@ -4,8 +4,8 @@
 
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { openDatabase } from '../src/store/database.ts';
-import { claimDownloads } from '../src/store/downloads.ts';
+import { claimDownloads } from '../src/store/files/download-queue.ts';
+import { openDatabase } from '../src/store/postgres/database.ts';
 import { type Figure, interleave, report, type Size, toCount, toCpuMs } from './figure.ts';
 import { loadPeer, notInstalled } from './peers.ts';
 import { type BenchDatabase, type Cost, openPlace, type Place } from './place.ts';

@@ -4,9 +4,9 @@
 import { createRequire } from 'node:module';
 import pg from 'pg';
 import type { Source } from '../src/source/client.ts';
-import { applications, attachments, primaryJobSeekingInfo } from '../src/store/schema-applications.ts';
-import { cursors } from '../src/store/schema-books.ts';
-import { downloads } from '../src/store/schema-files.ts';
+import { applications, attachments, primaryJobSeekingInfo } from '../src/store/schema/applications.ts';
+import { downloads } from '../src/store/schema/files.ts';
+import { cursors } from '../src/store/schema/sweeps.ts';
 import { pageCap } from './board.ts';
 
 // Its ESM entry takes most of a second to load.

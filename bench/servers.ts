@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { openSandbox } from '../src/sandbox/server.ts';
+import { openSandbox } from '../src/dev/sandbox/http/server.ts';
 import { createBoard, pageCap } from './board.ts';
 
 export interface BoardServer extends AsyncDisposable {

@@ -11,20 +11,26 @@ import {
   openSource,
   openSourceToLook,
   toChosen,
-} from './app/opening.ts';
+} from './app/resources.ts';
 import type { Config } from './config.ts';
 import type { Plan } from './domain/coverage/coverage.ts';
 import type { Verdict } from './domain/status.ts';
-import { currentUrl } from './store/connection.ts';
-import { openDatabase } from './store/database.ts';
-import { loadGrantsSql } from './store/grants.ts';
-import { ensureSchema, requireSchema } from './store/migrations.ts';
+import { currentUrl } from './store/postgres/connection.ts';
+import { openDatabase } from './store/postgres/database.ts';
+import { loadGrantsSql } from './store/postgres/grants.ts';
+import { ensureSchema, requireSchema } from './store/postgres/migrations.ts';
 import { openStore, type Store } from './store/store.ts';
-import { type BackfillRange, backfill, toPlans } from './sync/backfill.ts';
-import type { DrainAccount } from './sync/drain.ts';
-import type { DrainSummary } from './sync/drain-summary.ts';
-import { loadKnown } from './sync/duties.ts';
-import { type Estimate, estimate } from './sync/estimate.ts';
+import type { DrainAccount } from './sync/files/download-run.ts';
+import type { DrainSummary } from './sync/files/download-summary.ts';
+import { startRecall } from './sync/files/recall.ts';
+import { requireKey } from './sync/privacy/privacy-key.ts';
+import { createPace, type TakeTurn } from './sync/rate-limiter.ts';
+import { type BackfillRange, backfill, toPlans } from './sync/read/backfill.ts';
+import { type Estimate, estimate } from './sync/read/estimate.ts';
+import { loadKnown } from './sync/read/read-tasks.ts';
+import type { SweepDeps, SweepSummary, SweepTotals } from './sync/read/sweep.ts';
+import { syncRound } from './sync/read/sync-once.ts';
+import { type Patience, patiently } from './sync/retry.ts';
 import {
   examineBlobs,
   examineDatabase,
@@ -32,13 +38,7 @@ import {
   examineSource,
   type Finding,
   nothingRecorded,
-} from './sync/examine.ts';
-import { createPace, type TakeTurn } from './sync/pace.ts';
-import { type Patience, patiently } from './sync/patience.ts';
-import { requireKey } from './sync/privacy-key.ts';
-import { startRecall } from './sync/recall.ts';
-import { syncRound } from './sync/round.ts';
-import type { SweepDeps, SweepSummary, SweepTotals } from './sync/sweep.ts';
+} from './sync/worker/health-checks.ts';
 
 /** Brings the schema up to date. */
 export async function migrateDatabase(config: Config<'database'>, signal: AbortSignal): Promise<void> {
@@ -108,7 +108,7 @@ async function examineConfigured(
   return { findings, store: schema === null || schema.state === 'absent' ? null : store };
 }
 
-export type { BackfillRange } from './sync/backfill.ts';
+export type { BackfillRange } from './sync/read/backfill.ts';
 
 /** What a long command tells while it runs. */
 export interface ReadingEvents extends FilesEvents {

@@ -3,10 +3,10 @@
 import type { Config } from '../config.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { Trouble } from '../domain/trouble.ts';
-import type { DatabaseUrl } from '../store/connection.ts';
-import { createRdsToken } from '../store/rds-token.ts';
+import type { DatabaseUrl } from '../store/postgres/connection.ts';
+import { createRdsToken } from '../store/postgres/rds-token.ts';
 import { openStore, type Store, type StoreOptions } from '../store/store.ts';
-import { type Patience, patiently } from '../sync/patience.ts';
+import { type Patience, patiently } from '../sync/retry.ts';
 
 export interface Place extends AsyncDisposable {
   readonly url: DatabaseUrl;

@@ -4,21 +4,21 @@ import type { Config } from '../config.ts';
 import type { BlobStore } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { Trouble } from '../domain/trouble.ts';
-import { describeFile } from '../source/file-description.ts';
-import { parseScreens, screenParserVersion } from '../source/screen.ts';
-import type { RetryChoice } from '../store/held-files.ts';
+import { describeFile } from '../source/parse/file-description.ts';
+import { parseScreens, screenParserVersion } from '../source/parse/screen.ts';
+import type { RetryChoice } from '../store/files/stored-files.ts';
 import type { Store } from '../store/store.ts';
-import { type DrainAccount, drain } from '../sync/drain.ts';
-import type { DrainSummary, DrainTotals } from '../sync/drain-summary.ts';
-import { patiently } from '../sync/patience.ts';
-import type { Puts } from '../sync/puts.ts';
-import { type ReparseSummary, reparse } from '../sync/reparse.ts';
-import { type VerifySummary, verify } from '../sync/verify.ts';
+import { type DrainAccount, drain } from '../sync/files/download-run.ts';
+import type { DrainSummary, DrainTotals } from '../sync/files/download-summary.ts';
+import type { Puts } from '../sync/files/puts.ts';
+import { type ReparseSummary, reparse } from '../sync/files/reparse.ts';
+import { type VerifySummary, verify } from '../sync/files/verify.ts';
+import { patiently } from '../sync/retry.ts';
 import { toActor } from './actor.ts';
 import { openStoreOf } from './database.ts';
-import { type Chosen, loadKnownIds, openBlobsOf, openSpoolOf } from './opening.ts';
+import { type Chosen, loadKnownIds, openBlobsOf, openSpoolOf } from './resources.ts';
 
-export type { VerifySummary } from '../sync/verify.ts';
+export type { VerifySummary } from '../sync/files/verify.ts';
 
 export type FilesConfig = Config<'database' | 'source' | 'privacy' | 'blobs'>;
 

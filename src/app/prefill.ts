@@ -5,9 +5,9 @@ import type { Log } from '../log.ts';
 import { createPrefillSource, type PrefillSource } from '../source/prefill.ts';
 import type { Store } from '../store/store.ts';
 import type { PrefillDeps, PrefillEnd } from '../sync/prefill.ts';
-import { createPrefillRoutes } from '../web/prefill.ts';
+import { createPrefillRoutes } from '../web/prefill/routes.ts';
 import { openServer, type Server } from '../web/server.ts';
-import { findConfigured, openBlobsOf, version } from './opening.ts';
+import { findConfigured, openBlobsOf, version } from './resources.ts';
 
 /** No resume is as large; it is held in memory while a browser waits. */
 const resumeMaxBytes = 20_000_000;

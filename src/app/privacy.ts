@@ -4,15 +4,22 @@ import type { Config } from '../config.ts';
 import { type ErasureJob, isNothing, type Sought } from '../domain/erasure.ts';
 import { SeveralFit } from '../domain/trouble.ts';
 import type { Log } from '../log.ts';
-import type { Person } from '../store/persons.ts';
+import type { Person } from '../store/privacy/persons.ts';
 import type { Store } from '../store/store.ts';
-import type { Chore } from '../sync/chores.ts';
-import { type EraseDeps, erase, finishErasure, finishErasures, type RetentionSummary, retain } from '../sync/erase.ts';
-import { type ExportSummary, exportPerson } from '../sync/export.ts';
+import {
+  type EraseDeps,
+  erase,
+  finishErasure,
+  finishErasures,
+  type RetentionSummary,
+  retain,
+} from '../sync/privacy/erase.ts';
+import { type ExportSummary, exportPerson } from '../sync/privacy/export.ts';
+import type { Chore } from '../sync/worker/maintenance.ts';
 import { toActor } from './actor.ts';
 import { openStoreOf } from './database.ts';
 import { type FilesConfig, openHeld } from './files.ts';
-import { type Chosen, loadKnownIds, openBlobsOf } from './opening.ts';
+import { type Chosen, loadKnownIds, openBlobsOf } from './resources.ts';
 
 export type { ErasureCounts, ErasureJob, Sought } from '../domain/erasure.ts';
 

@@ -1,12 +1,12 @@
 // `intake quarantine`, wired: what waits, one element whole, and reading them again with this version's parser.
 import type { Config } from '../config.ts';
-import { parseElement } from '../source/wire.ts';
-import type { Quarantined, QuarantinedText } from '../store/quarantine.ts';
-import { requireKey } from '../sync/privacy-key.ts';
-import { type ReplaySummary, replay } from '../sync/replay.ts';
+import { parseElement } from '../source/parse/list.ts';
+import type { Quarantined, QuarantinedText } from '../store/applications/quarantine.ts';
+import { requireKey } from '../sync/privacy/privacy-key.ts';
+import { type ReplaySummary, replay } from '../sync/read/replay-quarantine.ts';
 import { toActor, toOwner } from './actor.ts';
 import { openStoreOf } from './database.ts';
-import { type Chosen, loadKnownIds, toChosen } from './opening.ts';
+import { type Chosen, loadKnownIds, toChosen } from './resources.ts';
 
 type QuarantineConfig = Config<'database' | 'source' | 'privacy' | 'sync'>;
 

@@ -6,7 +6,7 @@ import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
-import { reportOutcomes, showReading } from './reading.ts';
+import { reportOutcomes, showReading } from './read-report.ts';
 
 interface BackfillOptions {
   readonly from?: string;

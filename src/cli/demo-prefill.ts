@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import type { Sandbox } from '../sandbox/server.ts';
+import type { Sandbox } from '../dev/sandbox/http/server.ts';
 
 /** Settings of prefill for a demo, and where its careers site will be. */
 export interface DemoPrefill {

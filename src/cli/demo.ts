@@ -2,13 +2,13 @@
 // a look at the rows, then a live worker until Ctrl-C. What it leaves in .intake/ lets the next demo go on where this one stopped.
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Sandbox } from '../sandbox/server.ts';
+import type { Sandbox } from '../dev/sandbox/http/server.ts';
 import { toCount } from './arguments.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { Failure } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
-import { reportOutcomes, showReading } from './reading.ts';
+import { reportOutcomes, showReading } from './read-report.ts';
 import { loadSandbox } from './sandbox.ts';
 
 interface DemoOptions {

@@ -15,6 +15,6 @@ export async function loadCommandConfig<const N extends Need>(
 }
 
 async function openEmbedded() {
-  const embedded = await import('../store/embedded.ts');
+  const embedded = await import('../dev/embedded/embedded.ts');
   return await embedded.openEmbedded({ root });
 }

@@ -1,7 +1,7 @@
 // `intake sandbox`: the job board of our own, as a process, with the environment to paste. Not for production.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import type { Sandbox } from '../sandbox/server.ts';
+import type { Sandbox } from '../dev/sandbox/http/server.ts';
 import { toCount } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -65,9 +65,11 @@ export const sandbox = command<SandboxOptions>({
 });
 
 /** The sandbox, for the command that needs it. It is made with packages of development, which the production image does not have. */
-export async function loadSandbox(command: 'sandbox' | 'demo'): Promise<typeof import('../sandbox/server.ts')> {
+export async function loadSandbox(
+  command: 'sandbox' | 'demo',
+): Promise<typeof import('../dev/sandbox/http/server.ts')> {
   try {
-    return await import('../sandbox/server.ts');
+    return await import('../dev/sandbox/http/server.ts');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw new Failure(exitCodes.usage, `intake ${command} is not part of the production image.`, {

@@ -2,7 +2,7 @@
 import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
 import { loadCommandConfig } from './load-config.ts';
-import { reportOutcomes, showReading } from './reading.ts';
+import { reportOutcomes, showReading } from './read-report.ts';
 
 interface SyncOptions {
   readonly recheck: boolean;

@@ -4,8 +4,8 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
+import * as read from './parsers.ts';
 import { explainUnreadable, loadSecret, Secret } from './secret.ts';
-import * as read from './values.ts';
 
 /** One account to sweep. */
 export interface Advertiser {

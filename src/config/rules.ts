@@ -1,8 +1,8 @@
 // What no single variable can know: settings that need, exclude or endanger each other.
 // Each rule sees what could be read (null is absent, undefined was refused and has its own problem) and reports by variable.
 
+import { isLoopback, toPostgresFacts } from './parsers.ts';
 import type { Section, Values } from './settings.ts';
-import { isLoopback, toPostgresFacts } from './values.ts';
 
 /** Says what is wrong with a variable. */
 export type Report = (name: string, text: string) => void;

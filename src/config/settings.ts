@@ -2,8 +2,8 @@
 // .env.example and docs/configuration.md are rendered from it; nothing else may name a variable that is not here.
 
 import type { z } from 'zod';
+import * as read from './parsers.ts';
 import type { Secret } from './secret.ts';
-import * as read from './values.ts';
 
 /** One variable. */
 export interface Setting {

@@ -3,12 +3,12 @@
 
 import type { AttachmentKind, Page } from '../domain/application.ts';
 import { Trouble } from '../domain/trouble.ts';
-import { toAttachmentPath } from './attachments.ts';
 import { readBody } from './body.ts';
-import { decodeText } from './charset.ts';
-import { toFilterDate } from './dates.ts';
 import { createHttp, type HttpAnswer, type HttpOptions } from './http.ts';
-import { parsePage, scanIds, toEmptyPage } from './wire.ts';
+import { toAttachmentPath } from './parse/attachments.ts';
+import { decodeText } from './parse/charset.ts';
+import { toFilterDate } from './parse/dates.ts';
+import { parsePage, scanIds, toEmptyPage } from './parse/list.ts';
 
 /** One advertiser's account at the source. Closing it ends its connections. */
 export interface Source extends AsyncDisposable {

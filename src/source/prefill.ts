@@ -4,13 +4,13 @@
 import { CodeSpent, type PrefillRequest, type Profile, type Resume } from '../domain/prefill.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { readBody } from './body.ts';
-import { decodeText } from './charset.ts';
 import { createHttp, type Http, type HttpAnswer, type HttpOptions } from './http.ts';
-import { findAccountIds, parseProfile } from './profile.ts';
+import { decodeText } from './parse/charset.ts';
+import { parseJson } from './parse/json.ts';
+import { findAccountIds, parseProfile } from './parse/profile.ts';
+import { isObject } from './parse/values.ts';
 import { readResume } from './resume.ts';
 import { toStatusTrouble } from './status.ts';
-import { isObject } from './values.ts';
-import { parseJson } from './wire-json.ts';
 
 /** Asks candidates' permission at one source and uses it. Closing it ends its connections. */
 export interface PrefillSource extends AsyncDisposable {

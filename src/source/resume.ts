@@ -6,8 +6,8 @@ import { fileTypeFromBuffer } from 'file-type';
 import type { Resume } from '../domain/prefill.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { readBody } from './body.ts';
-import { parseDeclaredName } from './file-description.ts';
 import type { HttpAnswer } from './http.ts';
+import { parseDeclaredName } from './parse/file-description.ts';
 
 /** Reads a resume into memory, up to a limit. Spec: Resume (version 2). */
 export async function readResume({ status, headers, body }: HttpAnswer, maxBytes: number): Promise<Resume> {

@@ -1,6 +1,6 @@
 // The outbox: what happened to an application, for integrators. Within an advertiser ids rise in commit order:
 // they are given in the last statement before COMMIT under a lock per advertiser, so nothing ever appears behind a reader.
-import type { Queryable, Row } from './database.ts';
+import type { Queryable, Row } from './postgres/database.ts';
 
 export type EventType =
   | 'application.received'

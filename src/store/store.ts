@@ -7,6 +7,87 @@ import type { ErasureJob, Sought } from '../domain/erasure.ts';
 import type { HashSetting } from '../domain/hash-trust.ts';
 import type { Period } from '../domain/history.ts';
 import type { ScreenReading } from '../domain/screen.ts';
+import { commitPage } from './applications/commit-page.ts';
+import { loadSurroundings, type PageCommit } from './applications/diff-page.ts';
+import {
+  loadQuarantine,
+  loadQuarantineTexts,
+  pruneQuarantine,
+  type Replayed,
+  resolveQuarantine,
+} from './applications/quarantine.ts';
+import { pruneEvents } from './events.ts';
+import {
+  adoptBlob,
+  loadBlobs,
+  loadUnrepaired,
+  markDamaged,
+  markOrphans,
+  markUnemptied,
+  markVerified,
+} from './files/blob-audit.ts';
+import {
+  type BlobIntent,
+  type Intent,
+  intendBlobs,
+  loadBlobStore,
+  loadForgotten,
+  pinBlobStore,
+} from './files/blobs.ts';
+import { loadFileFacts, loadWitness } from './files/claim-facts.ts';
+import { type Ending, type Settled, type Settlement, settleDownloads } from './files/complete-download.ts';
+import {
+  beginDrop,
+  beginInfected,
+  beginOrphans,
+  confirmDeletion,
+  type Deletion,
+  hasInfected,
+} from './files/delete-blobs.ts';
+import {
+  bringForward,
+  type Claim,
+  type ClaimRequest,
+  claimDownloads,
+  loadDueAdvertisers,
+  loadWaiting,
+  type Postponement,
+  postponeDownload,
+  renewDownloads,
+  returnDownloads,
+} from './files/download-queue.ts';
+import { loadWaits, recordWaits, type ToldWait } from './files/due.ts';
+import { condemnFetched, type FetchedFor } from './files/infected.ts';
+import {
+  type HeldFile,
+  loadHeldFile,
+  loadStoredScreens,
+  type RetryChoice,
+  replaceReading,
+  retryDownloads,
+} from './files/stored-files.ts';
+import { createStatistics } from './postgres/analyze.ts';
+import { createBatch } from './postgres/batch.ts';
+import { createGathering } from './postgres/coalesce.ts';
+import { type DatabaseOptions, openDatabase, untilSettled } from './postgres/database.ts';
+import { ensureSchema, loadSchema, loadServer, requireSchema, type SchemaRequest } from './postgres/migrations.ts';
+import { findUnclaimedResumes, forgetResumes, lapsePrefills, loadLeavingResumes } from './prefill/lapse.ts';
+import * as prefills from './prefill/prefills.ts';
+import { type Deed, recordDeed } from './privacy/audit-log.ts';
+import {
+  awaitErasure,
+  beginErasure,
+  countAged,
+  type ErasureRequest,
+  loadOpenErasures,
+  lookAgain,
+  noteErasureTrouble,
+  noteRetention,
+} from './privacy/erasures.ts';
+import { loadExport } from './privacy/export.ts';
+import { findPerson } from './privacy/persons.ts';
+import { loadHistory } from './reports/history.ts';
+import { loadAdvertiserStatus, loadVerdict } from './reports/status.ts';
 import {
   ensureAdvertiser,
   findAdvertisers,
@@ -21,81 +102,7 @@ import {
   noteRetryAfter,
   pinAdvertiser,
   unhaltAdvertiser,
-} from './advertisers.ts';
-import { type Deed, recordDeed } from './audit.ts';
-import { createBatch } from './batch.ts';
-import {
-  adoptBlob,
-  loadBlobs,
-  loadUnrepaired,
-  markDamaged,
-  markOrphans,
-  markUnemptied,
-  markVerified,
-} from './blob-audit.ts';
-import { type BlobIntent, type Intent, intendBlobs, loadBlobStore, loadForgotten, pinBlobStore } from './blobs.ts';
-import { loadSurroundings, type PageCommit } from './comparing.ts';
-import { condemnFetched, type FetchedFor } from './condemned.ts';
-import { confirmCursors } from './cursors.ts';
-import { type DatabaseOptions, openDatabase, untilSettled } from './database.ts';
-import { beginDrop, beginInfected, beginOrphans, confirmDeletion, type Deletion, hasInfected } from './deletions.ts';
-import {
-  bringForward,
-  type Claim,
-  type ClaimRequest,
-  claimDownloads,
-  loadDueAdvertisers,
-  loadWaiting,
-  type Postponement,
-  postponeDownload,
-  renewDownloads,
-  returnDownloads,
-} from './downloads.ts';
-import {
-  awaitErasure,
-  beginErasure,
-  countAged,
-  type ErasureRequest,
-  loadOpenErasures,
-  lookAgain,
-  noteErasureTrouble,
-  noteRetention,
-} from './erasures.ts';
-import { pruneEvents } from './events.ts';
-import { loadExport } from './export.ts';
-import { loadFileFacts, loadWitness } from './files.ts';
-import { createGathering } from './gathering.ts';
-import {
-  type HeldFile,
-  loadHeldFile,
-  loadStoredScreens,
-  type RetryChoice,
-  replaceReading,
-  retryDownloads,
-} from './held-files.ts';
-import { loadHistory } from './history.ts';
-import {
-  claimLeases,
-  type Lane,
-  type Lease,
-  type LeaseClaim,
-  loadHolder,
-  releaseLeases,
-  renewLease,
-} from './leases.ts';
-import { ensureSchema, loadSchema, loadServer, requireSchema, type SchemaRequest } from './migrations.ts';
-import { takeTurns } from './paces.ts';
-import { commitPage } from './pages.ts';
-import { findPerson } from './persons.ts';
-import { findUnclaimedResumes, forgetResumes, lapsePrefills, loadLeavingResumes } from './prefill-ends.ts';
-import * as prefills from './prefills.ts';
-import {
-  loadQuarantine,
-  loadQuarantineTexts,
-  pruneQuarantine,
-  type Replayed,
-  resolveQuarantine,
-} from './quarantine.ts';
+} from './sweeps/advertisers.ts';
 import {
   dropUnfinished,
   findUncovered,
@@ -109,13 +116,20 @@ import {
   loadUnfinished,
   loadUnheld,
   type SweepKey,
-} from './resume.ts';
-import { type Ending, type Settled, type Settlement, settleDownloads } from './settling.ts';
-import { createStatistics } from './statistics.ts';
-import { loadAdvertiserStatus, loadVerdict } from './status.ts';
-import { beginSweeps, endCertificates, noteStop, pruneSweeps, type Sweep, takeTickets } from './sweeps.ts';
+} from './sweeps/continue-sweep.ts';
+import { confirmCursors } from './sweeps/cursors.ts';
+import {
+  claimLeases,
+  type Lane,
+  type Lease,
+  type LeaseClaim,
+  loadHolder,
+  releaseLeases,
+  renewLease,
+} from './sweeps/leases.ts';
+import { takeTurns } from './sweeps/rate-limit.ts';
+import { beginSweeps, endCertificates, noteStop, pruneSweeps, type Sweep, takeTickets } from './sweeps/sweeps.ts';
 import { loadKeyState } from './tombstones.ts';
-import { loadWaits, recordWaits, type ToldWait } from './waits.ts';
 
 export interface StoreOptions extends DatabaseOptions {
   /** Makes person keys; the same for as long as the data lives. */

@@ -1,8 +1,8 @@
 // What was erased and must not return: keyed hashes, looked up inside the transaction that is about to write.
 // An eraser and a writer of pages exclude each other by the lane's lock, so neither can slip past the other.
 import { createHmac, type KeyObject } from 'node:crypto';
-import type { Queryable } from './database.ts';
 import { toEarlierPersonKey, toPersonKey } from './person-key.ts';
+import type { Queryable } from './postgres/database.ts';
 
 /** What a tombstone stands for: an application by its id, an element of quarantine by its fingerprint, a request by its words. */
 export type Remembered = 'application' | 'quarantine' | 'request';

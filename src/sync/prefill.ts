@@ -17,7 +17,7 @@ import {
 } from '../domain/prefill.ts';
 import { Trouble } from '../domain/trouble.ts';
 import type { CandidateSession, PrefillSource } from '../source/prefill.ts';
-import type { FoundState, PrefillKey, RedeemedPrefill, ResumeFacts } from '../store/prefills.ts';
+import type { FoundState, PrefillKey, RedeemedPrefill, ResumeFacts } from '../store/prefill/prefills.ts';
 import type { Store } from '../store/store.ts';
 
 /** What the passes work with. */

@@ -2,7 +2,7 @@
 // only one on which prefill is configured. Afterwards nothing of an erased one is in any table or in the store.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Sandbox } from '../../src/sandbox/server.ts';
+import type { Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { createBrowser } from '../support/prefill-stage.ts';
 import type { Random } from '../support/random.ts';
 import type { StrictS3 } from '../support/strict-s3.ts';

@@ -2,10 +2,10 @@
 // folder takes an embedded Postgres. The two queues lie in two databases and take turns, so that what else the machine does meets both.
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { type Database, openDatabase } from '../../src/store/database.ts';
-import { claimDownloads } from '../../src/store/downloads.ts';
-import { openEmbedded } from '../../src/store/embedded.ts';
-import { migrate } from '../../src/store/migrations.ts';
+import { openEmbedded } from '../../src/dev/embedded/embedded.ts';
+import { claimDownloads } from '../../src/store/files/download-queue.ts';
+import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
+import { migrate } from '../../src/store/postgres/migrations.ts';
 
 const root = process.argv[2] ?? '';
 if (!root) throw new Error('Name an empty folder for the embedded Postgres.');

@@ -8,8 +8,8 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { openPlace } from '../../src/store/embedded-place.ts';
-import { openServer, type Server } from '../../src/store/embedded-server.ts';
+import { openPlace } from '../../src/dev/embedded/place.ts';
+import { openServer, type Server } from '../../src/dev/embedded/server.ts';
 
 export interface Cluster extends AsyncDisposable {
   readonly port: number;

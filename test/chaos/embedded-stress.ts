@@ -7,7 +7,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openEmbedded } from '../../src/store/embedded.ts';
+import { openEmbedded } from '../../src/dev/embedded/embedded.ts';
 import { answers, loadParent, query, succeeds } from '../support/embedded-root.ts';
 import { until } from '../support/until.ts';
 

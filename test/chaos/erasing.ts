@@ -2,9 +2,9 @@
 // is left in any table or in the store, and no reading brings them back although the source shows them still.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Advertiser } from '../../src/dev/sandbox/account/account.ts';
+import type { TruthRow } from '../../src/dev/sandbox/account/truth.ts';
 import type { CrashPoint } from '../../src/domain/crash-point.ts';
-import type { Advertiser } from '../../src/sandbox/account.ts';
-import type { TruthRow } from '../../src/sandbox/truth.ts';
 import type { Random } from '../support/random.ts';
 import type { Cluster } from './cluster.ts';
 import type { Ended } from './fleet.ts';

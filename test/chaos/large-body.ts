@@ -2,9 +2,9 @@
 // the folder takes an embedded Postgres and the blobs. Ends with 1 above 512 MB. Reads the kernel's high-water mark, so Linux only.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openSandbox } from '../../src/sandbox/server.ts';
-import { openEmbedded } from '../../src/store/embedded.ts';
-import { migrate } from '../../src/store/migrations.ts';
+import { openEmbedded } from '../../src/dev/embedded/embedded.ts';
+import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
+import { migrate } from '../../src/store/postgres/migrations.ts';
 import { startIntake } from '../support/intake.ts';
 
 const [root = '', size = '10000000000'] = process.argv.slice(2);

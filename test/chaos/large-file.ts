@@ -5,9 +5,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { openSandbox } from '../../src/sandbox/server.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import { openEmbedded } from '../../src/store/embedded.ts';
+import { openEmbedded } from '../../src/dev/embedded/embedded.ts';
+import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
+import { openDatabase } from '../../src/store/postgres/database.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';
 
 const root = process.argv[2] ?? '';

@@ -7,7 +7,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { openEmbedded } from '../../src/store/embedded.ts';
+import { openEmbedded } from '../../src/dev/embedded/embedded.ts';
 import { createRandom } from '../support/random.ts';
 import { tryPlanted } from './planted.ts';
 
@@ -18,34 +18,37 @@ const subjects: Readonly<Record<string, readonly string[]>> = {
   'src/domain/coverage/range-answer.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
   'src/domain/coverage/cursor.ts': ['test/unit/cursor.test.ts'],
   'src/domain/attempts.ts': ['test/unit/attempts.test.ts'],
-  'src/store/pages.ts': [
+  'src/store/applications/commit-page.ts': [
     'test/integration/pages.test.ts',
     'test/integration/poison.test.ts',
     'test/integration/erase.test.ts',
     'test/journey/late.test.ts',
   ],
-  'src/store/comparing.ts': ['test/integration/pages.test.ts', 'test/integration/attachment-traps.test.ts'],
-  'src/store/leases.ts': ['test/integration/leases.test.ts', 'test/integration/pages.test.ts'],
-  'src/store/downloads.ts': ['test/integration/downloads.test.ts', 'test/integration/drain.test.ts'],
-  'src/store/settling.ts': [
+  'src/store/applications/diff-page.ts': [
+    'test/integration/pages.test.ts',
+    'test/integration/attachment-traps.test.ts',
+  ],
+  'src/store/sweeps/leases.ts': ['test/integration/leases.test.ts', 'test/integration/pages.test.ts'],
+  'src/store/files/download-queue.ts': ['test/integration/downloads.test.ts', 'test/integration/drain.test.ts'],
+  'src/store/files/complete-download.ts': [
     'test/integration/downloads.test.ts',
     'test/integration/drain.test.ts',
     'test/integration/attachment-traps.test.ts',
   ],
-  'src/store/files.ts': [
+  'src/store/files/claim-facts.ts': [
     'test/integration/downloads.test.ts',
     'test/integration/hash-trust.test.ts',
     'test/integration/attachment-traps.test.ts',
   ],
-  'src/sync/fetch.ts': ['test/integration/attachment-traps.test.ts'],
-  'src/source/wire.ts': ['test/unit/wire-list.test.ts', 'test/unit/wire-values.test.ts'],
-  'src/source/wire-json.ts': [
+  'src/sync/files/fetch.ts': ['test/integration/attachment-traps.test.ts'],
+  'src/source/parse/list.ts': ['test/unit/wire-list.test.ts', 'test/unit/wire-values.test.ts'],
+  'src/source/parse/json.ts': [
     'test/unit/wire-list.test.ts',
     'test/unit/wire-values.test.ts',
     'test/unit/screen-shapes.test.ts',
   ],
-  'src/source/list-xml.ts': ['test/unit/wire-list.test.ts', 'test/unit/wire-properties.test.ts'],
-  'src/source/screen.ts': ['test/unit/screen-shapes.test.ts', 'test/unit/screen-properties.test.ts'],
+  'src/source/parse/list-xml.ts': ['test/unit/wire-list.test.ts', 'test/unit/wire-properties.test.ts'],
+  'src/source/parse/screen.ts': ['test/unit/screen-shapes.test.ts', 'test/unit/screen-properties.test.ts'],
 };
 
 interface Mutation {

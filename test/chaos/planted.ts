@@ -27,12 +27,12 @@ const planted: Readonly<Record<string, Planted>> = {
     mistake: 'an equal Hash overrules another Size and time of upload',
     edits: [
       {
-        file: 'src/store/changes.ts',
+        file: 'src/store/applications/update.ts',
         before: 'const isOtherFile = (f: string) => `(old.uploaded_at IS',
         after: 'const isOtherFile = (f: string) => `(old.source_hash IS NULL AND old.uploaded_at IS',
       },
       {
-        file: 'src/store/changes.ts',
+        file: 'src/store/applications/update.ts',
         before: 'AND (old.size_bytes IS DISTINCT FROM',
         after: 'AND (old.source_hash IS NULL AND old.size_bytes IS DISTINCT FROM',
       },
@@ -44,7 +44,7 @@ const planted: Readonly<Record<string, Planted>> = {
   },
   recall: {
     mistake: 'infected bytes are deleted every ten minutes',
-    edits: [{ file: 'src/sync/recall.ts', before: 'const everyMs = 5_000;', after: 'const everyMs = 600_000;' }],
+    edits: [{ file: 'src/sync/files/recall.ts', before: 'const everyMs = 5_000;', after: 'const everyMs = 600_000;' }],
     seed: 1204,
     seconds: 6,
     faults: 'longRun',
@@ -54,7 +54,7 @@ const planted: Readonly<Record<string, Planted>> = {
     mistake: 'no event for others who have the same bytes as a flagged file',
     edits: [
       {
-        file: 'src/store/condemned.ts',
+        file: 'src/store/files/infected.ts',
         before: `return toEvents('application.changed', rows);`,
         after: `return toEvents('application.changed', rows.slice(0, 0));`,
       },
@@ -68,12 +68,12 @@ const planted: Readonly<Record<string, Planted>> = {
     mistake: 'a delete that is under way neither keeps equal bytes out nor is looked at afterwards',
     edits: [
       {
-        file: 'src/store/deletions.ts',
+        file: 'src/store/files/delete-blobs.ts',
         before: 'export const isBeingDeleted = `(b.delete_until > now()',
         after: 'export const isBeingDeleted = `(false AND b.delete_until > now()',
       },
       {
-        file: 'src/sync/deleting.ts',
+        file: 'src/sync/files/delete-objects.ts',
         before: 'for (const blob of await store.confirmDeletion(deletion)) {',
         after: 'for (const blob of (await store.confirmDeletion(deletion)).slice(0, 0)) {',
       },
@@ -87,7 +87,7 @@ const planted: Readonly<Record<string, Planted>> = {
     mistake: 'a flag does not condemn the bytes that were announced for its file',
     edits: [
       {
-        file: 'src/store/changes.ts',
+        file: 'src/store/applications/update.ts',
         before: 'await tx.query(nameAnnouncedSql, [reading.advertiserId, rows]);',
         after: '',
       },

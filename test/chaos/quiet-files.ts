@@ -2,7 +2,7 @@
 // amid a slow delete, and on a file whose process dies right after its put. Each ends as promised, and within the time that is promised.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Advertiser } from '../../src/sandbox/account.ts';
+import type { Advertiser } from '../../src/dev/sandbox/account/account.ts';
 import { toPatience } from './settings.ts';
 import type { Stage } from './stage.ts';
 

@@ -2,7 +2,7 @@
 // every worker honours, and an account where nothing is new. Played after everything has become equal, in plans that have the fault.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Advertiser } from '../../src/sandbox/account.ts';
+import type { Advertiser } from '../../src/dev/sandbox/account/account.ts';
 import { deadFiles } from './faults.ts';
 import { playFlags } from './quiet-files.ts';
 import { toPatience } from './settings.ts';

@@ -1,7 +1,7 @@
 // What a seed decides: how many workers and accounts, what the source is like, what happens there, and which faults come when.
 // Pure: the same seed and length give the same plan, so a failure can be played again.
 
-import type { Choices } from '../../src/sandbox/choices.ts';
+import type { Choices } from '../../src/dev/sandbox/behaviour/choices.ts';
 import { createRandom, type Random } from '../support/random.ts';
 import { faults } from './faults.ts';
 import type { Plan, PlannedFault } from './stage.ts';

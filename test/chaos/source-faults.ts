@@ -1,6 +1,6 @@
 // What the source may do wrong while a fault lasts: a mishap drawn for some of the requests, on lists or on files.
 
-import type { FaultPlan } from '../../src/sandbox/faults.ts';
+import type { FaultPlan } from '../../src/dev/sandbox/behaviour/faults.ts';
 import type { Random } from '../support/random.ts';
 
 /** A mishap of the source, on lists or files, for some of the requests while it lasts. */

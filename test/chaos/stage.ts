@@ -1,9 +1,9 @@
 // What a seed is played on: the words that plan, faults, invariants and truth have in common. Types only.
 
+import type { Advertiser } from '../../src/dev/sandbox/account/account.ts';
+import type { Choices } from '../../src/dev/sandbox/behaviour/choices.ts';
+import type { RequestEntry } from '../../src/dev/sandbox/http/request-log.ts';
 import type { CrashPoint } from '../../src/domain/crash-point.ts';
-import type { Advertiser } from '../../src/sandbox/account.ts';
-import type { Choices } from '../../src/sandbox/choices.ts';
-import type { RequestEntry } from '../../src/sandbox/request-log.ts';
 import type { Pooler } from '../support/pooler.ts';
 import type { StrictS3, StrictS3Options } from '../support/strict-s3.ts';
 import type { Candidates } from './candidates.ts';

@@ -2,7 +2,7 @@
 // showed. Credentials go along with every request, so one that goes astray is a finding at once.
 
 import { existsSync, readFileSync } from 'node:fs';
-import type { Sandbox } from '../../src/sandbox/server.ts';
+import type { Sandbox } from '../../src/dev/sandbox/http/server.ts';
 
 /** Looks at what was asked for since it was last called. */
 export function createStrangerWatch(file: string, board: Sandbox): () => string[] {

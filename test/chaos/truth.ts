@@ -1,8 +1,8 @@
 // When all faults are over: does the database, and the store, hold what the source holds? Application by application, file by file.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Advertiser } from '../../src/dev/sandbox/account/account.ts';
 import { toBlobKey } from '../../src/domain/blob.ts';
-import type { Advertiser } from '../../src/sandbox/account.ts';
 import type { FileRow } from '../support/draining.ts';
 import { findDifferences } from '../support/equality.ts';
 import { findFileDifferences } from '../support/file-equality.ts';

@@ -2,7 +2,7 @@
 // Every change of facts carries a rising number, so that an older answer over a newer one can be seen.
 
 import { createHash } from 'node:crypto';
-import type { Advertiser } from '../../src/sandbox/account.ts';
+import type { Advertiser } from '../../src/dev/sandbox/account/account.ts';
 import type { Random } from '../support/random.ts';
 
 export interface Workload {

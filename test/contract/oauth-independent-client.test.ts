@@ -1,7 +1,7 @@
 // The sandbox asked by a client that others wrote: if the two halves of ours shared a misreading of OAuth, it would show here.
 import * as client from 'openid-client';
 import { expect, test } from 'vitest';
-import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
+import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { redirectUri } from '../support/candidate-client.ts';
 
 // Spec: Basic with id and secret as they are. The library would percent-encode them, as RFC 6749 wants it.

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { type Choices, choices, describeOptions } from '../../src/sandbox/choices.ts';
-import { candidateChoices } from '../../src/sandbox/choices-candidate.ts';
-import type { ApplicationPlan } from '../../src/sandbox/plan.ts';
-import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
+import { type Choices, choices, describeOptions } from '../../src/dev/sandbox/behaviour/choices.ts';
+import { candidateChoices } from '../../src/dev/sandbox/behaviour/choices-candidate.ts';
+import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
+import type { ApplicationPlan } from '../../src/dev/sandbox/people/plan.ts';
 import { get, type PlainAnswer } from '../support/plain-client.ts';
 
 // 30 April 2026, 10:00 at +10:00; Melbourne's summer time ended on the 5th.

@@ -1,10 +1,10 @@
 import { request } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { choices } from '../../src/sandbox/choices.ts';
-import { createControl } from '../../src/sandbox/control.ts';
-import { faultForm } from '../../src/sandbox/faults.ts';
-import { createRequestLog } from '../../src/sandbox/request-log.ts';
-import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
+import { choices } from '../../src/dev/sandbox/behaviour/choices.ts';
+import { faultForm } from '../../src/dev/sandbox/behaviour/faults.ts';
+import { createControl } from '../../src/dev/sandbox/http/control.ts';
+import { createRequestLog } from '../../src/dev/sandbox/http/request-log.ts';
+import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { get } from '../support/plain-client.ts';
 
 const list = '/v1/advertiser/applications';

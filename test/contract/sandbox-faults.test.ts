@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { type Fault, type FaultPlan, faultForm } from '../../src/sandbox/faults.ts';
-import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
+import { type Fault, type FaultPlan, faultForm } from '../../src/dev/sandbox/behaviour/faults.ts';
+import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { get, type PlainAnswer } from '../support/plain-client.ts';
 
 const list = '/v1/advertiser/applications';

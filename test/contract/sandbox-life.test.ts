@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
+import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { get } from '../support/plain-client.ts';
 
 const list = '/v1/advertiser/applications';

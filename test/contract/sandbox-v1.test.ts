@@ -4,9 +4,9 @@ import { XMLParser } from 'fast-xml-parser';
 import { unzipSync } from 'fflate';
 import { PDFDocument } from 'pdf-lib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { questionTypes } from '../../src/sandbox/questionnaires.ts';
-import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
-import type { TruthRow } from '../../src/sandbox/truth.ts';
+import type { TruthRow } from '../../src/dev/sandbox/account/truth.ts';
+import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
+import { questionTypes } from '../../src/dev/sandbox/people/questionnaires.ts';
 import { get } from '../support/plain-client.ts';
 
 const endsAt = Date.UTC(2026, 5, 30, 3);

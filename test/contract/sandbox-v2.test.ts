@@ -1,6 +1,6 @@
 // The candidate side as the description writes it, asked by a client that shares no code with ours.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
+import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import {
   askProfile,
   askResume,

@@ -3,8 +3,8 @@
 import { resolve } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { Screen } from '../../src/domain/screen.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import { replaceScreens } from '../../src/store/screens.ts';
+import { replaceScreens } from '../../src/store/files/screens.ts';
+import { openDatabase } from '../../src/store/postgres/database.ts';
 import { dbtFile, renderDbtSources } from '../support/dbt-sources.ts';
 import { test as base } from '../support/test-database.ts';
 

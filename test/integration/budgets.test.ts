@@ -1,13 +1,13 @@
 // What one reading may cost: its requests, its time, and the bytes of an answer. Whatever the bound, nothing is lost and the status says so.
 import { describe, expect } from 'vitest';
+import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import type { Plan } from '../../src/domain/coverage/coverage.ts';
 import { toStatus } from '../../src/domain/status.ts';
-import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
 import { createSource, type SourceOptions } from '../../src/source/client.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { type Duty, readAgain } from '../../src/sync/duties.ts';
-import { holdLane } from '../../src/sync/lane.ts';
-import type { SweepSummary } from '../../src/sync/sweep.ts';
+import { holdLane } from '../../src/sync/read/held-lease.ts';
+import { type Duty, readAgain } from '../../src/sync/read/read-tasks.ts';
+import type { SweepSummary } from '../../src/sync/read/sweep.ts';
 import { findDifferences } from '../support/equality.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 

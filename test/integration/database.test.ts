@@ -2,8 +2,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect } from 'vitest';
-import { toCopy } from '../../src/store/copying.ts';
-import { openDatabase, type Transaction } from '../../src/store/database.ts';
+import { toCopy } from '../../src/store/postgres/copy.ts';
+import { openDatabase, type Transaction } from '../../src/store/postgres/database.ts';
 import { test as base, openTestDatabase } from '../support/test-database.ts';
 
 // biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern what a fixture needs; this one needs nothing.

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Trouble } from '../../src/domain/trouble.ts';
 import type { Source } from '../../src/source/client.ts';
-import { type AttendRequest, attend } from '../../src/sync/attending.ts';
-import { createDesks } from '../../src/sync/desks.ts';
+import { createDesks } from '../../src/sync/worker/account-queue.ts';
+import { type AttendRequest, attend } from '../../src/sync/worker/run-task.ts';
 import { openSmallIntake } from '../support/draining.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 

@@ -3,8 +3,10 @@ import { createSecretKey, hash, randomUUID } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import type { Attachment } from '../../src/domain/application.ts';
 import { toBlobKey } from '../../src/domain/blob.ts';
-import { intendBlobs } from '../../src/store/blobs.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
+import { commitPage } from '../../src/store/applications/commit-page.ts';
+import { intendBlobs } from '../../src/store/files/blobs.ts';
+import { loadFileFacts } from '../../src/store/files/claim-facts.ts';
+import { type Settlement, type StoredFile, settleDownloads } from '../../src/store/files/complete-download.ts';
 import {
   type Claim,
   type ClaimRequest,
@@ -14,13 +16,11 @@ import {
   postponeDownload,
   renewDownloads,
   returnDownloads,
-} from '../../src/store/downloads.ts';
-import { loadFileFacts } from '../../src/store/files.ts';
-import { claimLease } from '../../src/store/leases.ts';
-import { openQueueListener } from '../../src/store/listening.ts';
-import { commitPage } from '../../src/store/pages.ts';
-import { type Settlement, type StoredFile, settleDownloads } from '../../src/store/settling.ts';
-import { loadAdvertiserStatus } from '../../src/store/status.ts';
+} from '../../src/store/files/download-queue.ts';
+import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
+import { openQueueListener } from '../../src/store/postgres/listen.ts';
+import { loadAdvertiserStatus } from '../../src/store/reports/status.ts';
+import { claimLease } from '../../src/store/sweeps/leases.ts';
 import { anApplication, anAttachment, aPage } from '../support/applications.ts';
 import { test as base } from '../support/test-database.ts';
 

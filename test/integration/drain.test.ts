@@ -2,12 +2,12 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { openS3Blobs } from '../../src/blobs/s3.ts';
+import type { SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
 import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
-import type { SandboxOptions } from '../../src/sandbox/server.ts';
-import { openQueueListener } from '../../src/store/listening.ts';
-import { createPuts } from '../../src/sync/puts.ts';
-import { openSpool } from '../../src/sync/spool.ts';
+import { openQueueListener } from '../../src/store/postgres/listen.ts';
+import { createPuts } from '../../src/sync/files/puts.ts';
+import { openSpool } from '../../src/sync/files/spool.ts';
 import { toSettings } from '../support/blob-stores.ts';
 import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';

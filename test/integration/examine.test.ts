@@ -1,7 +1,7 @@
 // What `intake doctor` says of a storage.
 import { describe, expect, test } from 'vitest';
 import type { BlobStore } from '../../src/domain/blob.ts';
-import { examineBlobs } from '../../src/sync/examine.ts';
+import { examineBlobs } from '../../src/sync/worker/health-checks.ts';
 import { openSmallIntake } from '../support/draining.ts';
 
 const signal = AbortSignal.timeout(600_000);

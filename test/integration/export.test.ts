@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { exportPerson } from '../../src/sync/export.ts';
+import { exportPerson } from '../../src/sync/privacy/export.ts';
 import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
 import { testPrivacyKey } from '../support/syncing.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';

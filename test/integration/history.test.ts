@@ -1,9 +1,9 @@
 // What the charts show, against rows counted by hand.
 import { describe, expect } from 'vitest';
 import { toStepStarts } from '../../src/domain/history.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import { loadHistory } from '../../src/store/history.ts';
-import { loadAdvertiserStatus } from '../../src/store/status.ts';
+import { openDatabase } from '../../src/store/postgres/database.ts';
+import { loadHistory } from '../../src/store/reports/history.ts';
+import { loadAdvertiserStatus } from '../../src/store/reports/status.ts';
 import { test as base } from '../support/test-database.ts';
 
 const now = new Date('2026-11-15T10:20:00Z');

@@ -4,12 +4,12 @@ import { createSecretKey } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { Trouble } from '../../src/domain/trouble.ts';
-import { parseScreens } from '../../src/source/screen.ts';
-import { parsePage } from '../../src/source/wire.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
-import { claimLease, type Lease } from '../../src/store/leases.ts';
-import { commitPage } from '../../src/store/pages.ts';
-import { replaceScreens } from '../../src/store/screens.ts';
+import { parsePage } from '../../src/source/parse/list.ts';
+import { parseScreens } from '../../src/source/parse/screen.ts';
+import { commitPage } from '../../src/store/applications/commit-page.ts';
+import { replaceScreens } from '../../src/store/files/screens.ts';
+import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
+import { claimLease, type Lease } from '../../src/store/sweeps/leases.ts';
 import { anApplication, aPage } from '../support/applications.ts';
 import { test } from '../support/test-database.ts';
 

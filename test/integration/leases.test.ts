@@ -1,7 +1,7 @@
 // Who may write: leases, their epochs and the fence.
 import { describe, expect } from 'vitest';
-import { type Database, openDatabase, untilSettled } from '../../src/store/database.ts';
-import { claimLease, fence, loadHolder, releaseLeases, renewLease } from '../../src/store/leases.ts';
+import { type Database, openDatabase, untilSettled } from '../../src/store/postgres/database.ts';
+import { claimLease, fence, loadHolder, releaseLeases, renewLease } from '../../src/store/sweeps/leases.ts';
 import { test as base, openTestDatabase } from '../support/test-database.ts';
 
 // biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern what a fixture needs; this one needs nothing.

@@ -1,7 +1,7 @@
 // The request budget of a source, shared by several workers through the database.
 import { describe, expect } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
-import { createPace } from '../../src/sync/pace.ts';
+import { createPace } from '../../src/sync/rate-limiter.ts';
 import { test } from '../support/test-database.ts';
 
 describe('a pace', () => {

@@ -2,10 +2,10 @@
 import { createSecretKey } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import { attachmentKinds } from '../../src/domain/application.ts';
-import { toCopy } from '../../src/store/copying.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
-import { claimLease, type Lease, releaseLeases, renewLease } from '../../src/store/leases.ts';
-import { commitPage } from '../../src/store/pages.ts';
+import { commitPage } from '../../src/store/applications/commit-page.ts';
+import { toCopy } from '../../src/store/postgres/copy.ts';
+import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
+import { claimLease, type Lease, releaseLeases, renewLease } from '../../src/store/sweeps/leases.ts';
 import { anApplication, anAttachment, aPage } from '../support/applications.ts';
 import { test as base } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

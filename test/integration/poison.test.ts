@@ -1,12 +1,12 @@
 // Values that Postgres refuses or alters, from the wire to the row: the page is stored, its neighbours are untouched.
 import { createSecretKey } from 'node:crypto';
 import { describe, expect } from 'vitest';
-import { parseElement, parsePage } from '../../src/source/wire.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import { claimLease } from '../../src/store/leases.ts';
-import { commitPage } from '../../src/store/pages.ts';
+import { parseElement, parsePage } from '../../src/source/parse/list.ts';
+import { commitPage } from '../../src/store/applications/commit-page.ts';
+import { openDatabase } from '../../src/store/postgres/database.ts';
 import { openStore } from '../../src/store/store.ts';
-import { replay } from '../../src/sync/replay.ts';
+import { claimLease } from '../../src/store/sweeps/leases.ts';
+import { replay } from '../../src/sync/read/replay-quarantine.ts';
 import { aPage } from '../support/applications.ts';
 import { test } from '../support/test-database.ts';
 

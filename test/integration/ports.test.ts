@@ -5,7 +5,7 @@ import { request, type Server } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, vi } from 'vitest';
-import { createMetrics } from '../../src/web/metrics.ts';
+import { createMetrics } from '../../src/web/admin/metrics.ts';
 import { openServer } from '../../src/web/server.ts';
 import { openTestAdmin } from '../support/admin.ts';
 import { openPrefillStage, prefillKey } from '../support/prefill-stage.ts';

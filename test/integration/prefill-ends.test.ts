@@ -7,10 +7,9 @@ import type { BlobStore } from '../../src/domain/blob.ts';
 import type { Sought } from '../../src/domain/erasure.ts';
 import { toResumeKey } from '../../src/domain/prefill.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
+import { parseProfile } from '../../src/source/parse/profile.ts';
 import type { PrefillSource } from '../../src/source/prefill.ts';
-import { parseProfile } from '../../src/source/profile.ts';
-import { erase, finishErasures } from '../../src/sync/erase.ts';
-import { exportPerson } from '../../src/sync/export.ts';
+import { verify } from '../../src/sync/files/verify.ts';
 import {
   beginPrefill,
   deleteLeavingResumes,
@@ -19,7 +18,8 @@ import {
   type PrefillDeps,
   redeemPrefill,
 } from '../../src/sync/prefill.ts';
-import { verify } from '../../src/sync/verify.ts';
+import { erase, finishErasures } from '../../src/sync/privacy/erase.ts';
+import { exportPerson } from '../../src/sync/privacy/export.ts';
 import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
 import { findTraces } from '../support/dump.ts';
 import { setClockBack } from '../support/moved-clock.ts';

@@ -1,8 +1,8 @@
 // What the worker lets go of its own books, and what it must keep however old it is.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Database, openDatabase } from '../../src/store/database.ts';
-import { pruneQuarantine } from '../../src/store/quarantine.ts';
-import { pruneSweeps } from '../../src/store/sweeps.ts';
+import { pruneQuarantine } from '../../src/store/applications/quarantine.ts';
+import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
+import { pruneSweeps } from '../../src/store/sweeps/sweeps.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
 let database: TestDatabase;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { backfillOnce, type ReadingRequest, syncOnce } from '../../src/app.ts';
 import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import { loadConfig } from '../../src/config.ts';
-import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
+import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { emptyDatabase, openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { hireWorker, openSettings, type WorkerSettings } from '../support/worker.ts';

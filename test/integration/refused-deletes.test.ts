@@ -6,9 +6,9 @@ import { expect } from 'vitest';
 import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
 import { toResumeKey } from '../../src/domain/prefill.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
-import { deleteInfected } from '../../src/sync/deleting.ts';
-import { erase, finishErasures } from '../../src/sync/erase.ts';
-import { verify } from '../../src/sync/verify.ts';
+import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
+import { verify } from '../../src/sync/files/verify.ts';
+import { erase, finishErasures } from '../../src/sync/privacy/erase.ts';
 import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
 import { test } from '../support/test-database.ts';
 

@@ -1,8 +1,8 @@
 // Retry-After, heard by one worker and honoured by all of them (P14).
 import { describe, expect } from 'vitest';
-import { openSource } from '../../src/app/opening.ts';
+import { openSource } from '../../src/app/resources.ts';
 import { loadConfig } from '../../src/config.ts';
-import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
+import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { openStore } from '../../src/store/store.ts';
 import { setClockBack } from '../support/moved-clock.ts';
 import { testPrivacyKey, toEnvironment } from '../support/syncing.ts';

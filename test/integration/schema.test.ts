@@ -1,9 +1,9 @@
 // The schema as the catalog shows it.
 import { randomBytes } from 'node:crypto';
 import { describe, expect } from 'vitest';
-import { openDatabase } from '../../src/store/database.ts';
-import { ensureSchema, loadSchema, migrate } from '../../src/store/migrations.ts';
-import { canPass } from '../../src/sync/patience.ts';
+import { openDatabase } from '../../src/store/postgres/database.ts';
+import { ensureSchema, loadSchema, migrate } from '../../src/store/postgres/migrations.ts';
+import { canPass } from '../../src/sync/retry.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';
 
 const ours = `('intake', 'intake_analytics')`;

@@ -3,9 +3,9 @@ import { hash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import type { Screen } from '../../src/domain/screen.ts';
-import { parseScreens, screenParserVersion } from '../../src/source/screen.ts';
-import { type Database, openDatabase, type Queryable } from '../../src/store/database.ts';
-import { replaceScreens } from '../../src/store/screens.ts';
+import { parseScreens, screenParserVersion } from '../../src/source/parse/screen.ts';
+import { replaceScreens } from '../../src/store/files/screens.ts';
+import { type Database, openDatabase, type Queryable } from '../../src/store/postgres/database.ts';
 import { screenLists } from '../support/screens.ts';
 import { test as base } from '../support/test-database.ts';
 

@@ -1,8 +1,8 @@
 // A silence out of habit, as status finds it in the rows of an account.
 import { expect } from 'vitest';
 import { toStatus } from '../../src/domain/status.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import { loadAdvertiserStatus } from '../../src/store/status.ts';
+import { openDatabase } from '../../src/store/postgres/database.ts';
+import { loadAdvertiserStatus } from '../../src/store/reports/status.ts';
 import { test } from '../support/test-database.ts';
 
 test('a busy account that falls silent is told of, whatever single dates are wrong', async ({ database }) => {

@@ -1,10 +1,10 @@
 // Files that were to be deleted and are still there: the status names the cause from the first failure on, and a receipt what stays.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import type { BlobStore } from '../../src/domain/blob.ts';
 import { toStatus } from '../../src/domain/status.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
-import { openSandbox } from '../../src/sandbox/server.ts';
-import { erase } from '../../src/sync/erase.ts';
+import { erase } from '../../src/sync/privacy/erase.ts';
 import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
 import { callIntake } from '../support/intake.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';

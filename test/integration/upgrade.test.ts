@@ -1,8 +1,8 @@
 // Upgrades: every migration is applied to data that was written before it, and a version that meets a newer schema stops with one line.
 import { readFileSync } from 'node:fs';
 import { describe, expect } from 'vitest';
-import { openDatabase } from '../../src/store/database.ts';
-import { loadSchema, migrate } from '../../src/store/migrations.ts';
+import { openDatabase } from '../../src/store/postgres/database.ts';
+import { loadSchema, migrate } from '../../src/store/postgres/migrations.ts';
 import { openSmallIntake } from '../support/draining.ts';
 import { runIntake } from '../support/intake.ts';
 import { toEnvironment } from '../support/syncing.ts';

@@ -2,9 +2,9 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { openSandbox } from '../../src/sandbox/server.ts';
+import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { openStore } from '../../src/store/store.ts';
-import { createWaits, type Waiting } from '../../src/sync/waits.ts';
+import { createWaits, type Waiting } from '../../src/sync/worker/waits.ts';
 import { callIntake } from '../support/intake.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';
 import { openTcpGate } from '../support/tcp-gate.ts';

@@ -4,12 +4,12 @@ import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Source } from '../../src/source/client.ts';
-import { createBatch } from '../../src/store/batch.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import type { Claim } from '../../src/store/downloads.ts';
-import { createGathering } from '../../src/store/gathering.ts';
-import { createDesks, type DutyName } from '../../src/sync/desks.ts';
-import { createFlights } from '../../src/sync/flights.ts';
+import type { Claim } from '../../src/store/files/download-queue.ts';
+import { createBatch } from '../../src/store/postgres/batch.ts';
+import { createGathering } from '../../src/store/postgres/coalesce.ts';
+import { openDatabase } from '../../src/store/postgres/database.ts';
+import { createFlights } from '../../src/sync/files/in-flight.ts';
+import { createDesks, type DutyName } from '../../src/sync/worker/account-queue.ts';
 import { test as onDatabase } from '../support/test-database.ts';
 
 const runs = { numRuns: 200 };

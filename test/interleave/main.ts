@@ -4,7 +4,7 @@
 //   --scenarios       only the scenarios                   --guard TEXT      only the guards whose names have this text
 //   --replay SCHEDULE one schedule of one scenario, statement by statement
 import { parseArgs } from 'node:util';
-import { migrate } from '../../src/store/migrations.ts';
+import { migrate } from '../../src/store/postgres/migrations.ts';
 import { openTestRun, toDatabaseUrl } from '../support/test-run.ts';
 import { openTestServer } from '../support/test-server.ts';
 import { describe, type Explored, explore, fromText, play, toText } from './explorer.ts';

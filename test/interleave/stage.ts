@@ -1,7 +1,7 @@
 // Where scenarios are played: a database of its own, the proxy in front of it, and the product's store opened once per client. Every
 // schedule uses an advertiser of its own, so nothing has to be reset between two of them.
 import pg from 'pg';
-import { type Database, openDatabase } from '../../src/store/database.ts';
+import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { testPrivacyKey } from '../support/syncing.ts';
 import { openGate } from './gate.ts';

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect } from 'vitest';
-import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
+import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { openScratch } from '../support/blob-stores.ts';
 import { callIntake, startIntake } from '../support/intake.ts';
 import { careers, createBrowser, openPrefillStage, prefillKey, sessionSecret } from '../support/prefill-stage.ts';

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect } from 'vitest';
-import type { TruthRow } from '../../src/sandbox/truth.ts';
+import type { TruthRow } from '../../src/dev/sandbox/account/truth.ts';
 import { cookbookFile, loadRecipes, type Result, renderCookbook, runRecipe } from '../support/cookbook.ts';
 import {
   connectedAt,

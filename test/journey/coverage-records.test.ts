@@ -1,6 +1,6 @@
 // What is recorded as covered: a reading of some ids changes what is said of these, and of no others.
 import { describe, expect } from 'vitest';
-import { openSandbox } from '../../src/sandbox/server.ts';
+import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { callIntake } from '../support/intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';

@@ -3,9 +3,9 @@
 import { describe, expect } from 'vitest';
 import { createSource } from '../../src/source/client.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { type Duty, loadKnown, readAgain, readNew } from '../../src/sync/duties.ts';
-import { type HeldLane, holdLane } from '../../src/sync/lane.ts';
-import { type SweepDeps, type SweepSummary, sweep } from '../../src/sync/sweep.ts';
+import { type HeldLane, holdLane } from '../../src/sync/read/held-lease.ts';
+import { type Duty, loadKnown, readAgain, readNew } from '../../src/sync/read/read-tasks.ts';
+import { type SweepDeps, type SweepSummary, sweep } from '../../src/sync/read/sweep.ts';
 import type { HiddenServer, Kind, ListReply, ListRequest, ServerOptions } from '../simulation/hidden-server.ts';
 import { serveHidden } from '../simulation/http-face.ts';
 import { kinds } from '../simulation/kinds.ts';

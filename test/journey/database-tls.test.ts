@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { openSandbox } from '../../src/sandbox/server.ts';
+import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { openScratch } from '../support/blob-stores.ts';
 import { callIntake, runIntake } from '../support/intake.ts';
 import { toEnvironment } from '../support/syncing.ts';

@@ -1,6 +1,6 @@
 // The nights on which Melbourne's clocks change, read by date filters whose zone nobody knows.
 import { describe, expect, test } from 'vitest';
-import { openSandbox } from '../../src/sandbox/server.ts';
+import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { findDifferences } from '../support/equality.ts';
 import { callIntake } from '../support/intake.ts';
 import { toEnvironment } from '../support/syncing.ts';

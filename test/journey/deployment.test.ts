@@ -1,7 +1,7 @@
 // The product as it is deployed: no package of development, no right to write, no root; see test/support/product.ts for its two forms.
 import { rmSync } from 'node:fs';
 import { describe, expect } from 'vitest';
-import { openSandbox } from '../../src/sandbox/server.ts';
+import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { openTestAdmin } from '../support/admin.ts';
 import { findFreePort } from '../support/prefill-stage.ts';
 import { openProduct } from '../support/product.ts';

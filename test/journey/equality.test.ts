@@ -1,7 +1,7 @@
 // Applications from the sandbox to Postgres, by JSON and by XML, compared with the sandbox's truth field by field.
 // JOURNEY_APPLICATIONS takes more of them: `JOURNEY_APPLICATIONS=20000 npm test -- test/journey/equality.test.ts`.
 import { describe, expect } from 'vitest';
-import { openSandbox } from '../../src/sandbox/server.ts';
+import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { findDifferences } from '../support/equality.ts';
 import { syncBoard } from '../support/syncing.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';

@@ -1,9 +1,9 @@
 // What a list may do, row by row, from HTTP to the rows: L1 to L18. Each ends with the one assertion that matters: every application that
 // the source shows is stored once and equal, or nothing of it is believed and the advertiser says so.
 import { describe, expect } from 'vitest';
-import type { Choices } from '../../src/sandbox/choices.ts';
-import type { FaultPlan } from '../../src/sandbox/faults.ts';
-import { openSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/server.ts';
+import type { Choices } from '../../src/dev/sandbox/behaviour/choices.ts';
+import type { FaultPlan } from '../../src/dev/sandbox/behaviour/faults.ts';
+import { openSandbox, type Sandbox, type SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
 import { findDifferences } from '../support/equality.ts';
 import { syncBoard } from '../support/syncing.ts';
 import { emptyDatabase, type TestDatabase, test } from '../support/test-database.ts';

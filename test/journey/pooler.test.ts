@@ -1,6 +1,6 @@
 // Behind a pooler in transaction mode: no session is anybody's own, so nothing may rest in one outside DATABASE_DIRECT_URL.
 import { describe, expect } from 'vitest';
-import { openSandbox } from '../../src/sandbox/server.ts';
+import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { findDifferences } from '../support/equality.ts';
 import { callIntake } from '../support/intake.ts';
 import { openPooler } from '../support/pooler.ts';

@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { describe, expect } from 'vitest';
 import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import { openStore } from '../../src/store/store.ts';
-import { erase } from '../../src/sync/erase.ts';
+import { erase } from '../../src/sync/privacy/erase.ts';
 import {
   careers,
   createBrowser,

@@ -4,7 +4,7 @@ import { existsSync, mkdtempDisposableSync, readdirSync, readFileSync, statSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { openSandbox } from '../../src/sandbox/server.ts';
+import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { openStore } from '../../src/store/store.ts';
 import { findTraces } from '../support/dump.ts';
 import { callIntake, type Ended, runIntake, startIntake } from '../support/intake.ts';

@@ -7,7 +7,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { openSandbox } from '../../src/sandbox/server.ts';
+import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { makeAuthority, makeCertificate } from '../support/authority.ts';
 import { openScratch } from '../support/blob-stores.ts';
 import { callIntake, runIntake } from '../support/intake.ts';

@@ -6,7 +6,7 @@ import { describe, expect } from 'vitest';
 import { verifyOnce } from '../../src/app/files.ts';
 import { syncOnce } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
-import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
+import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { openScratch } from '../support/blob-stores.ts';
 import { findDifferences } from '../support/equality.ts';
 import { toEnvironment } from '../support/syncing.ts';

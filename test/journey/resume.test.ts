@@ -1,7 +1,7 @@
 // A reading that is killed goes on where it was: what is closed is not asked again.
 import type { Socket } from 'node:net';
 import { describe, expect } from 'vitest';
-import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
+import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { findDifferences } from '../support/equality.ts';
 import { callIntake, runIntake, startIntake } from '../support/intake.ts';
 import { toEnvironment } from '../support/syncing.ts';

@@ -1,7 +1,7 @@
 // What may stand in a member, row by row, from HTTP to the stored row: values and dates that no description foresees. An application with
 // a usable id is stored, and what could not be kept as it came is noted; one without goes to quarantine; neither costs its page anything.
 import { describe, expect } from 'vitest';
-import { openSandbox } from '../../src/sandbox/server.ts';
+import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { syncBoard } from '../support/syncing.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';
 

@@ -1,6 +1,6 @@
 // What `intake sync` and `intake backfill` say of the account as it stands, and how they end.
 import { describe, expect, test } from 'vitest';
-import { openSandbox } from '../../src/sandbox/server.ts';
+import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { callIntake } from '../support/intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { openTestDatabase } from '../support/test-database.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import pg from 'pg';
 import { describe, expect } from 'vitest';
-import { openSandbox } from '../../src/sandbox/server.ts';
+import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { findDifferences } from '../support/equality.ts';
 import { callIntake, runIntake } from '../support/intake.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';

@@ -14,7 +14,7 @@ import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import Table from 'cli-table3';
 import pg from 'pg';
-import { openEmbedded } from '../../src/store/embedded.ts';
+import { openEmbedded } from '../../src/dev/embedded/embedded.ts';
 import { loadParent } from '../support/embedded-root.ts';
 import { openPooler } from '../support/pooler.ts';
 import { openTcpGate } from '../support/tcp-gate.ts';

@@ -1,9 +1,9 @@
 // The admin port over a test database, as a worker would open it, and rows that look like a busy month.
 import { toStatus } from '../../src/domain/status.ts';
 import { openStore } from '../../src/store/store.ts';
-import { examineDatabase } from '../../src/sync/examine.ts';
-import { type AdminOptions, openAdmin } from '../../src/web/admin-server.ts';
-import { createMetrics } from '../../src/web/metrics.ts';
+import { examineDatabase } from '../../src/sync/worker/health-checks.ts';
+import { createMetrics } from '../../src/web/admin/metrics.ts';
+import { type AdminOptions, openAdmin } from '../../src/web/admin/server.ts';
 import type { Server } from '../../src/web/server.ts';
 import { createRandom, type Random } from './random.ts';
 import type { TestDatabase } from './test-database.ts';

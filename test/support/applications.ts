@@ -1,9 +1,9 @@
 // Applications and pages for tests of the store: plain values, as source/ would hand them over.
 import { hash } from 'node:crypto';
 import type { Application, Attachment } from '../../src/domain/application.ts';
-import type { PageCommit } from '../../src/store/comparing.ts';
-import type { Lease } from '../../src/store/leases.ts';
-import type { Progress } from '../../src/store/sweeps.ts';
+import type { PageCommit } from '../../src/store/applications/diff-page.ts';
+import type { Lease } from '../../src/store/sweeps/leases.ts';
+import type { Progress } from '../../src/store/sweeps/sweeps.ts';
 
 /** An application; its hashes follow from its facts. */
 export function anApplication(id: number | bigint, facts: Partial<Application> = {}): Application {

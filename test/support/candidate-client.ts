@@ -1,6 +1,6 @@
 // The candidate side of the sandbox by hand: fetch, nothing followed, nothing forgiven. Written from the description alone.
 
-import type { Sandbox } from '../../src/sandbox/server.ts';
+import type { Sandbox } from '../../src/dev/sandbox/http/server.ts';
 
 export const redirectUri = 'https://intake.example.com/prefill/callback';
 

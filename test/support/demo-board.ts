@@ -1,10 +1,11 @@
 // The demo's board at a fixed moment, read into a database whole: list, screens and the fates of files. What analysts' queries are
 // checked against is `truth`, the sandbox's own list, and the two rules below; nothing here reads what a view says.
-import { openSandbox } from '../../src/sandbox/server.ts';
-import type { TruthRow } from '../../src/sandbox/truth.ts';
-import { screenParserVersion } from '../../src/source/screen.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import { replaceScreens } from '../../src/store/screens.ts';
+
+import type { TruthRow } from '../../src/dev/sandbox/account/truth.ts';
+import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
+import { screenParserVersion } from '../../src/source/parse/screen.ts';
+import { replaceScreens } from '../../src/store/files/screens.ts';
+import { openDatabase } from '../../src/store/postgres/database.ts';
 import { syncBoard } from './syncing.ts';
 import type { TestDatabase } from './test-database.ts';
 

@@ -1,18 +1,18 @@
 // A whole small Intake for tests of files: a sandbox, a database, a blob store, and a drain.
 import { join } from 'node:path';
 import { openDiskBlobs } from '../../src/blobs/disk.ts';
+import { openSandbox, type Sandbox, type SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
 import type { BlobStore } from '../../src/domain/blob.ts';
-import { openSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/server.ts';
 import { createSource, type Source } from '../../src/source/client.ts';
-import { describeFile } from '../../src/source/file-description.ts';
 import type { HttpOptions } from '../../src/source/http.ts';
-import { parseScreens } from '../../src/source/screen.ts';
+import { describeFile } from '../../src/source/parse/file-description.ts';
+import { parseScreens } from '../../src/source/parse/screen.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { deleteInfected } from '../../src/sync/deleting.ts';
-import { type DrainDeps, type DrainRequest, drain } from '../../src/sync/drain.ts';
-import type { DrainSummary } from '../../src/sync/drain-summary.ts';
-import { syncRound } from '../../src/sync/round.ts';
-import { openSpool } from '../../src/sync/spool.ts';
+import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
+import { type DrainDeps, type DrainRequest, drain } from '../../src/sync/files/download-run.ts';
+import type { DrainSummary } from '../../src/sync/files/download-summary.ts';
+import { openSpool } from '../../src/sync/files/spool.ts';
+import { syncRound } from '../../src/sync/read/sync-once.ts';
 import { openScratch } from './blob-stores.ts';
 import { testPrivacyKey } from './syncing.ts';
 import { emptyDatabase, openTestDatabase, type TestDatabase } from './test-database.ts';

@@ -1,7 +1,7 @@
 // A user of the embedded Postgres as a process of its own, for tests that end it in every way a process can end.
 // Prints the URL when it is there, then waits until its input is closed.
 
-import { openEmbedded } from '../../src/store/embedded.ts';
+import { openEmbedded } from '../../src/dev/embedded/embedded.ts';
 
 await using embedded = await openEmbedded({ root: process.argv[2] ?? '.', scratch: process.argv[3] === 'scratch' });
 process.stdout.write(`${embedded.url}\n`);

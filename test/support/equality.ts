@@ -1,5 +1,5 @@
 // Compares a database with the sandbox's truth, application by application and field by field.
-import type { Advertiser } from '../../src/sandbox/account.ts';
+import type { Advertiser } from '../../src/dev/sandbox/account/account.ts';
 import type { TestDatabase } from './test-database.ts';
 
 /** The differences, at most a few, in words; empty when every application is stored once and equal. */

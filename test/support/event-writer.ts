@@ -3,8 +3,8 @@
 // Now and then a writer keeps its numbers to itself until another one of the same advertiser waits for its turn, or (where nothing makes
 // it wait) has committed higher ones that a reader had time to see: what the lock forbids is forced, not hoped for.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openDatabase } from '../../src/store/database.ts';
 import { appendEvents } from '../../src/store/events.ts';
+import { openDatabase } from '../../src/store/postgres/database.ts';
 
 const [url = '', first = '1', transactions = '1'] = process.argv.slice(2);
 await using db = openDatabase({ url, role: 'writer', connections: 6 });

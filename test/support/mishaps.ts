@@ -1,5 +1,5 @@
 // A world in which about one request in ten goes wrong, at the source and at the store, in every way that both know.
-import type { Sandbox } from '../../src/sandbox/server.ts';
+import type { Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { createRandom } from './random.ts';
 import { type Fault, openStrictS3, type StrictS3 } from './strict-s3.ts';
 

@@ -3,14 +3,14 @@
 
 import { createServer } from 'node:net';
 import { Writable } from 'node:stream';
-import { createChores } from '../../src/app/chores.ts';
 import { openStoreOf } from '../../src/app/database.ts';
+import { createChores } from '../../src/app/maintenance.ts';
 import { openPrefillServer } from '../../src/app/prefill.ts';
 import { loadConfig } from '../../src/config.ts';
+import type { Choices } from '../../src/dev/sandbox/behaviour/choices.ts';
+import type { OAuthClient } from '../../src/dev/sandbox/http/oauth.ts';
+import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { createLog } from '../../src/log.ts';
-import type { Choices } from '../../src/sandbox/choices.ts';
-import type { OAuthClient } from '../../src/sandbox/oauth.ts';
-import { openSandbox, type Sandbox } from '../../src/sandbox/server.ts';
 import { openScratch } from './blob-stores.ts';
 import { toEnvironment } from './syncing.ts';
 import type { TestDatabase } from './test-database.ts';

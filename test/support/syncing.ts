@@ -1,8 +1,8 @@
 // One round of Intake against a sandbox and a test database, as the CLI would run it.
 import { type ReadingRequest, syncOnce } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
-import type { Sandbox } from '../../src/sandbox/server.ts';
-import type { SweepSummary } from '../../src/sync/sweep.ts';
+import type { Sandbox } from '../../src/dev/sandbox/http/server.ts';
+import type { SweepSummary } from '../../src/sync/read/sweep.ts';
 import type { TestDatabase } from './test-database.ts';
 
 /** What every test's store and command share, so that their person keys and tombstones agree. */

@@ -3,7 +3,7 @@
 
 import { request } from 'node:http';
 import pg from 'pg';
-import { openEmbedded } from '../../src/store/embedded.ts';
+import { openEmbedded } from '../../src/dev/embedded/embedded.ts';
 
 /** A server on which this run may create databases. */
 export interface TestServer extends AsyncDisposable {

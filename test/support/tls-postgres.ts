@@ -15,8 +15,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { openPlace } from '../../src/store/embedded-place.ts';
-import { openServer } from '../../src/store/embedded-server.ts';
+import { openPlace } from '../../src/dev/embedded/place.ts';
+import { openServer } from '../../src/dev/embedded/server.ts';
 import { makeAuthority, makeCertificate } from './authority.ts';
 
 export interface TlsPostgres extends AsyncDisposable {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type History, toStepStarts } from '../../src/domain/history.ts';
-import { renderCharts } from '../../src/web/status-charts.ts';
+import { renderCharts } from '../../src/web/admin/status-charts.ts';
 
 /** The times below the first chart of a day that is not over yet, and where their middles stand. */
 async function toTimes(now: string): Promise<[string, number][]> {

@@ -1,7 +1,7 @@
 // Desks by a hand-held clock: who is worked on, who rests, and for how long.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Source } from '../../src/source/client.ts';
-import { createDesks, type Desks } from '../../src/sync/desks.ts';
+import { createDesks, type Desks } from '../../src/sync/worker/account-queue.ts';
 
 const noon = Date.UTC(2026, 4, 4, 12);
 

@@ -1,8 +1,8 @@
 // Downloads under way: how many at once.
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import type { Claim } from '../../src/store/downloads.ts';
-import { createFlights } from '../../src/sync/flights.ts';
+import type { Claim } from '../../src/store/files/download-queue.ts';
+import { createFlights } from '../../src/sync/files/in-flight.ts';
 
 const aClaim = (applicationId: bigint): Claim => ({
   ...{ advertiserId: 7n, applicationId, kind: 'resume', token: '', attempts: 1, lapses: 0, wasThrottled: false },

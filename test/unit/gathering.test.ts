@@ -1,6 +1,6 @@
 // Calls that are answered together.
 import { describe, expect, test } from 'vitest';
-import { createGathering } from '../../src/store/gathering.ts';
+import { createGathering } from '../../src/store/postgres/coalesce.ts';
 
 const fulfilled = <T>(value: T): PromiseSettledResult<T> => ({ status: 'fulfilled', value });
 

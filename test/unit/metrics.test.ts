@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { toStatus } from '../../src/domain/status.ts';
-import { createMetrics } from '../../src/web/metrics.ts';
+import { createMetrics } from '../../src/web/admin/metrics.ts';
 
 const at = new Date('2026-11-15T10:00:00Z');
 const advertiser = {

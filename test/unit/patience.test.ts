@@ -1,7 +1,7 @@
 // Waiting out what passes by itself.
 import { describe, expect, test } from 'vitest';
 import { LeaseLost, Trouble } from '../../src/domain/trouble.ts';
-import { patiently } from '../../src/sync/patience.ts';
+import { patiently } from '../../src/sync/retry.ts';
 
 describe('patience', () => {
   test('waits for what passes, and then goes on', async () => {

@@ -2,11 +2,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseTicket, toAllowedUrl, toReturnUrl, toTicket } from '../../src/domain/prefill.ts';
-import { parseProfile } from '../../src/source/profile.ts';
+import { parseProfile } from '../../src/source/parse/profile.ts';
 import { toFileName } from '../../src/source/resume.ts';
-import { parseCallback } from '../../src/web/prefill-request.ts';
-import { toAddress } from '../../src/web/rate-limit.ts';
-import { parseResumeToken, toResumeToken } from '../../src/web/resume-link.ts';
+import { toAddress } from '../../src/web/prefill/rate-limit.ts';
+import { parseCallback } from '../../src/web/prefill/request.ts';
+import { parseResumeToken, toResumeToken } from '../../src/web/prefill/resume-link.ts';
 
 const key = { advertiserId: 7n, prefillId: '0b0e7a52-9a5d-4c3a-a4ad-2f3f1f6f7a11' };
 

@@ -1,6 +1,6 @@
 // When a process is silent: the work in it does not move, or there is none any more.
 import { expect, test } from 'vitest';
-import { createPulse } from '../../src/sync/pulse.ts';
+import { createPulse } from '../../src/sync/worker/watchdog.ts';
 
 function createWorld() {
   let nowMs = 0;

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { readLocal, renderOffset, toWallClock, zoneOffsetMinutes } from '../../src/sandbox/dates.ts';
-import { openSandbox, type SandboxOptions } from '../../src/sandbox/server.ts';
+import { openSandbox, type SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
+import { readLocal, renderOffset, toWallClock, zoneOffsetMinutes } from '../../src/dev/sandbox/wire/dates.ts';
 import { get } from '../support/plain-client.ts';
 
 const now = () => Date.UTC(2026, 5, 30, 3);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { choices, unplayable } from '../../src/sandbox/choices.ts';
+import { choices, unplayable } from '../../src/dev/sandbox/behaviour/choices.ts';
 
 const page = readFileSync(new URL('../../docs/source-api.md', import.meta.url), 'utf8');
 const numbered = page.slice(page.indexOf('## What is not said')).matchAll(/^(\d+)\. /gm);

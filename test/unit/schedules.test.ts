@@ -1,6 +1,6 @@
 // Turns by the clock, on a clock held by hand: what is late is made up for once, and what node-cron says is said in the log.
 import { afterEach, beforeEach, describe, expect, type Mock, test, vi } from 'vitest';
-import { startSchedules, type Turn } from '../../src/sync/schedules.ts';
+import { startSchedules, type Turn } from '../../src/sync/worker/cron.ts';
 
 const night = new Date(2026, 2, 3, 3, 16, 50).getTime();
 const hourMs = 3_600_000;

@@ -4,7 +4,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Trouble } from '../../src/domain/trouble.ts';
-import { parseScreens, screenParserVersion } from '../../src/source/screen.ts';
+import { parseScreens, screenParserVersion } from '../../src/source/parse/screen.ts';
 import { type Pick, renderScreensJson, renderScreensXml, screenLists } from '../support/screens.ts';
 
 const renderers = { JSON: renderScreensJson, XML: renderScreensXml };

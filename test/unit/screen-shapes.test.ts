@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { toOutcome } from '../../src/domain/screen.ts';
-import { parseScreens, screenParserVersion } from '../../src/source/screen.ts';
+import { parseScreens, screenParserVersion } from '../../src/source/parse/screen.ts';
 
 type Screens = ReturnType<typeof parseScreens>['screens'];
 type Row<T> = readonly [shape: string, json: string | null, xml: string | null, expected: T];

@@ -1,8 +1,8 @@
 // Values: BOM, UTF-16, wrong or missing charset. The bytes decide, the header helps.
 
 import { describe, expect, test } from 'vitest';
-import { decodeText } from '../../src/source/charset.ts';
-import { parsePage } from '../../src/source/wire.ts';
+import { decodeText } from '../../src/source/parse/charset.ts';
+import { parsePage } from '../../src/source/parse/list.ts';
 
 const name = 'Zoë 😀';
 const json = `[{"ID":1,"FirstName":"${name}"}]`;

@@ -1,7 +1,7 @@
 // Dates: what a moment of the source is read as, row by row.
 
 import { describe, expect, test } from 'vitest';
-import { parseDate, toDateText, toFilterDate } from '../../src/source/dates.ts';
+import { parseDate, toDateText, toFilterDate } from '../../src/source/parse/dates.ts';
 
 const noon = Date.UTC(2024, 0, 15, 12);
 

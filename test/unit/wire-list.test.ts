@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Page } from '../../src/domain/application.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
-import { parsePage, scanIds } from '../../src/source/wire.ts';
+import { parsePage, scanIds } from '../../src/source/parse/list.ts';
 
 type Facts = ReturnType<typeof parsePage>;
 

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Trouble } from '../../src/domain/trouble.ts';
-import { parseElement, parsePage, scanIds } from '../../src/source/wire.ts';
+import { parseElement, parsePage, scanIds } from '../../src/source/parse/list.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { Application, Reject } from '../../src/domain/application.ts';
-import { parsePage } from '../../src/source/wire.ts';
+import { parsePage } from '../../src/source/parse/list.ts';
 
 function read(elementJson: string): { application: Application | undefined; reject: Reject | undefined } {
   const page = parsePage(

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { createSecretKey } from 'node:crypto';
 import { LeaseLost } from '../../../src/domain/trouble.ts';
-import type { Database } from '../../../src/store/database.ts';
+import { commitPage } from '../../../src/store/applications/commit-page.ts';
+import type { Database } from '../../../src/store/postgres/database.ts';
+import { loadUnfinished } from '../../../src/store/sweeps/continue-sweep.ts';
 import {
   claimLease,
   claimLeases,
@@ -10,10 +12,8 @@ import {
   type Lease,
   releaseLeases,
   renewLease,
-} from '../../../src/store/leases.ts';
-import { commitPage } from '../../../src/store/pages.ts';
-import { loadUnfinished } from '../../../src/store/resume.ts';
-import { takeTickets } from '../../../src/store/sweeps.ts';
+} from '../../../src/store/sweeps/leases.ts';
+import { takeTickets } from '../../../src/store/sweeps/sweeps.ts';
 import { anApplication, aPage } from '../../support/applications.ts';
 import { testPrivacyKey } from '../../support/syncing.ts';
 import type { Scenario } from '../explorer.ts';

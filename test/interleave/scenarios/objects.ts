@@ -4,10 +4,10 @@ import type { BlobStore } from '../../../src/domain/blob.ts';
 import { toBlobKey } from '../../../src/domain/blob.ts';
 import { Trouble } from '../../../src/domain/trouble.ts';
 import type { Source } from '../../../src/source/client.ts';
-import type { Claim } from '../../../src/store/downloads.ts';
+import type { Claim } from '../../../src/store/files/download-queue.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { type DownloadEnd, download } from '../../../src/sync/download.ts';
-import type { Spool } from '../../../src/sync/spool.ts';
+import { type DownloadEnd, download } from '../../../src/sync/files/download.ts';
+import type { Spool } from '../../../src/sync/files/spool.ts';
 import type { Actor } from '../schedule.ts';
 import type { Stage } from '../stage.ts';
 

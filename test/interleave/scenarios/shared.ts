@@ -1,10 +1,10 @@
 // What all workers share: the outbox and the budget of requests.
 import assert from 'node:assert/strict';
-import { loadRetryAfter, noteRetryAfter } from '../../../src/store/advertisers.ts';
-import { openDatabase } from '../../../src/store/database.ts';
 import { appendEvents } from '../../../src/store/events.ts';
-import { migrate } from '../../../src/store/migrations.ts';
-import { takeTurns } from '../../../src/store/paces.ts';
+import { openDatabase } from '../../../src/store/postgres/database.ts';
+import { migrate } from '../../../src/store/postgres/migrations.ts';
+import { loadRetryAfter, noteRetryAfter } from '../../../src/store/sweeps/advertisers.ts';
+import { takeTurns } from '../../../src/store/sweeps/rate-limit.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';
 import type { Stage } from '../stage.ts';

@@ -1,0 +1,55 @@
+// What a worker does by the clock, beside reading and fetching: each chore with its schedule, done by one worker of many.
+// Adding a chore is adding it to the list.
+import type { Config } from '../config.ts';
+import type { Store } from '../store/store.ts';
+import { verify } from '../sync/files/verify.ts';
+import { lapsePrefills } from '../sync/prefill.ts';
+import type { Chore } from '../sync/worker/maintenance.ts';
+import { orphanGraceMs } from './files.ts';
+import { openBlobsOf } from './resources.ts';
+
+interface ChoreParts {
+  readonly config: Config<'source' | 'blobs'>;
+  readonly store: Store;
+}
+
+/** The share of stored files whose bytes are read and hashed every night; all of them are looked up. */
+const verifiedShare = 0.01;
+
+export function createChores({ config, store }: ChoreParts): Chore[] {
+  return [
+    {
+      name: 'prune',
+      schedule: '23 * * * *',
+      async run(signal, onStep) {
+        for (;;) {
+          signal.throwIfAborted();
+          const pruned = (await store.pruneEvents()) + (await store.pruneSweeps()) + (await store.pruneQuarantine());
+          if (pruned === 0) return;
+          onStep();
+        }
+      },
+    },
+    {
+      name: 'verify',
+      schedule: '37 4 * * *',
+      async run(signal, onStep) {
+        await using blobs = await openBlobsOf(config, store, signal);
+        // Also of accounts that are no longer configured: their bytes have no other visitor.
+        const advertisers = await store.loadAdvertiserIds();
+        await verify(
+          { store, blobs, onStep },
+          { advertisers, share: verifiedShare, graceMs: orphanGraceMs, parallel: config.source.concurrency, signal },
+        );
+      },
+    },
+    {
+      name: 'prefills',
+      schedule: '*/10 * * * *',
+      // Also where prefill is not configured: of several workers one does it for all, and people's data leaves by what the rows say.
+      async run(signal) {
+        await lapsePrefills({ store, openBlobs: () => openBlobsOf(config, store, signal) }, signal);
+      },
+    },
+  ];
+}

@@ -1,0 +1,219 @@
+// One Postgres cluster from nothing to ready and back: made whole or not at all, started on a free port of 127.0.0.1 with a password,
+// stopped in order. Called by a keeper that holds the folder's lock, so whatever runs here already is left over from a killed keeper.
+// Knows nothing of users.
+
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
+import { chown, copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Trouble } from '../../domain/trouble.ts';
+import { cleanEnvironment, type Place, runAs } from './place.ts';
+
+/** A server that accepts connections. */
+export interface Server {
+  readonly url: string;
+  readonly port: number;
+  /** Resolves when the server has gone, asked or not. */
+  readonly ended: Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface ServerOptions {
+  /** Fast rather than durable. */
+  readonly scratch: boolean;
+  /** Taken when it is free. */
+  readonly port: number | null;
+  /** A file of ours: the account gets it open, and could not reach it by itself. */
+  readonly log: string;
+}
+
+/** Makes the cluster where there is none, ends what a killed keeper left running, and starts it. */
+export async function openServer(place: Place, { scratch, port: wanted, log }: ServerOptions): Promise<Server> {
+  const data = join(place.home, 'data');
+  await endLeftover(data);
+  if (!existsSync(data)) await createCluster(place, data, scratch);
+
+  const password = (await readFile(join(place.home, 'password'), 'utf8')).trim();
+  let port = wanted ?? (await findPort());
+  for (let attempt = 1; ; attempt += 1) {
+    const server = await start(place, data, port, scratch, log);
+    if (server) {
+      const stop = () => end(server.pid, server.hasEnded);
+      return { url: `postgres://intake:${password}@127.0.0.1:${port}/intake`, port, ended: server.ended, stop };
+    }
+    const said = await readFile(log, 'utf8');
+    const portTaken = said.includes('could not create any TCP/IP sockets');
+    // Sessions of a killed server take a moment to notice; Postgres itself sees to it that they are gone first.
+    const notYetGone = said.includes('pre-existing shared memory block');
+    if (attempt === 50 || !(portTaken || notYetGone)) throw new Trouble('ours', said);
+    if (portTaken) port = await findPort();
+    await sleep(100);
+  }
+}
+
+/** Nothing of the cluster remains, nor of a server that still ran on it. */
+export async function removeCluster({ home }: Place): Promise<void> {
+  const data = join(home, 'data');
+  await endLeftover(data);
+  await rm(data, { recursive: true, force: true });
+}
+
+/** A cluster with the empty database `intake`; the folder gets its name only when all of it is there. */
+async function createCluster({ home, bin, account }: Place, data: string, scratch: boolean): Promise<void> {
+  const made = `${data}.new`;
+  const pwfile = `${made}.password`;
+  const password = join(home, 'password');
+  for (const path of [made, pwfile]) await rm(path, { recursive: true, force: true });
+  // Kept when a scratch cluster is made anew: its URL stays the same.
+  if (!existsSync(password)) {
+    await writeFile(pwfile, `${randomBytes(18).toString('hex')}\n`, { mode: 0o600 });
+    await rename(pwfile, password);
+  }
+  await mkdir(made, { mode: 0o700 });
+  await copyFile(password, pwfile);
+  if (account) for (const path of [made, pwfile]) await chown(path, account.uid, account.gid);
+  const initdb = [
+    ...['--pgdata', made, '--username', 'intake', '--auth', 'scram-sha-256', '--pwfile', pwfile, '--no-instructions'],
+    // Built in: sorting is the same on every system, whatever locales are installed.
+    ...['--encoding', 'UTF8', '--no-locale', '--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8'],
+    ...(scratch ? ['--no-sync'] : []),
+  ];
+  await runAs(account, join(bin, 'initdb'), initdb).finally(() => rm(pwfile));
+  const fsync = scratch ? 'off' : 'on';
+  const single = runAs(account, join(bin, 'postgres'), ['--single', '-D', made, '-c', `fsync=${fsync}`, 'postgres']);
+  single.child.stdin?.end('CREATE DATABASE intake\n');
+  await single;
+  await rename(made, data);
+}
+
+const settings = [
+  'listen_addresses=127.0.0.1',
+  'unix_socket_directories=',
+  'timezone=UTC',
+  // The log is for why the server did not start. Failing statements and their values, which may be personal, stay out of it.
+  'log_min_messages=log',
+  'log_min_error_statement=panic',
+  'log_error_verbosity=terse',
+  'log_timezone=UTC',
+];
+
+// Commits stay synchronous: without fsync that costs next to nothing, and what was committed survives kill -9 of the server.
+const scratchSettings = ['fsync=off', 'full_page_writes=off', 'max_connections=200'];
+
+/** Undefined when the server ended before it was ready; the log says why. */
+async function start({ bin, account }: Place, data: string, port: number, scratch: boolean, log: string) {
+  const chosen = [`port=${port}`, ...settings, ...(scratch ? scratchSettings : [])];
+  const out = openSync(log, 'w', 0o600);
+  const child = spawn(join(bin, 'postgres'), ['-D', data, ...chosen.flatMap((setting) => ['-c', setting])], {
+    ...account,
+    cwd: '/',
+    env: cleanEnvironment,
+    stdio: ['ignore', out, out],
+  });
+  closeSync(out);
+  let gone = false;
+  const ended = new Promise<void>((resolve, reject) => child.once('exit', () => resolve()).once('error', reject));
+  ended.finally(() => (gone = true)).catch(() => undefined);
+  while (!gone) {
+    if (isReady(data, child.pid)) return { pid: child.pid as number, ended, hasEnded: () => gone };
+    await Promise.race([ended, sleep(10)]);
+  }
+  return undefined;
+}
+
+/** The lines of postmaster.pid, as pg_ctl reads them: process first, state eighth. */
+function loadPidFile(data: string): { pid: number; state: string } | undefined {
+  try {
+    const lines = readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n');
+    return { pid: Number(lines[0]), state: lines[7]?.trim() ?? '' };
+  } catch {
+    return undefined;
+  }
+}
+
+function isReady(data: string, pid: number | undefined): boolean {
+  const file = loadPidFile(data);
+  return file !== undefined && file.pid === pid && file.state === 'ready';
+}
+
+async function endLeftover(data: string): Promise<void> {
+  const pid = loadPidFile(data)?.pid;
+  if (!pid || !isTaken(pid)) return;
+  if (await isServerOf(data, pid)) await end(pid, async () => !(await isServerOf(data, pid)));
+  // The number is another process's by now (a restarted container, a rebooted machine): Postgres would not dare to start.
+  await rm(join(data, 'postmaster.pid'), { force: true });
+}
+
+/** By its command line, which a dead process that nobody has collected does not have. */
+async function isServerOf(data: string, pid: number): Promise<boolean> {
+  const command =
+    process.platform === 'linux'
+      ? (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).replaceAll('\0', ' ')
+      : (await runAs(undefined, 'ps', ['-o', 'args=', '-p', String(pid)]).catch(() => ({ stdout: '' }))).stdout;
+  return command.includes(`-D ${data} `);
+}
+
+function isTaken(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+/** Fast shutdown; harder where that does not come to an end. */
+async function end(pid: number, hasEnded: () => boolean | Promise<boolean>): Promise<void> {
+  for (const [signal, patienceMs] of endings) {
+    if (await hasEnded()) return;
+    process.kill(pid, signal);
+    const deadlineAt = performance.now() + patienceMs;
+    while (performance.now() < deadlineAt) {
+      if (await hasEnded()) return;
+      await sleep(5);
+    }
+  }
+}
+
+const endings = [
+  ['SIGINT', 20_000],
+  ['SIGQUIT', 5_000],
+  ['SIGKILL', 5_000],
+] as const;
+
+/** A free one; should it be taken the next moment, the server says so and another is tried. */
+async function findPort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve, reject) => probe.once('error', reject).listen(0, '127.0.0.1', resolve));
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}
+
+/** What happened, what was kept and what to do, for a person. */
+export function toMessage(error: unknown, folder: string): string {
+  const text = `${(error as { stderr?: string }).stderr ?? ''}\n${error instanceof Error ? error.message : String(error)}`;
+  const advice = advices.find(([pattern]) => pattern.test(text))?.[1];
+  const line =
+    text.split('\n').find((line) => /FATAL|PANIC|error:|E[A-Z]{3,}/.test(line)) ?? text.trim().split('\n')[0] ?? '';
+  const said = line.replace(/^.*?(?:FATAL|PANIC|error): */, '');
+  return `The embedded Postgres did not start: ${said}. Nothing stored was removed. ${advice ?? 'DATABASE_URL names another server.'} (${folder})`;
+}
+
+const advices: readonly (readonly [RegExp, string])[] = [
+  [/ENOSPC|No space left/, 'Free some disk space and start again.'],
+  [
+    /EACCES|EPERM|Permission denied|cannot lock/,
+    'Give this user access to the folder, or remove the folder to start afresh.',
+  ],
+  [
+    /incompatible with server/,
+    'The data is of another Postgres version: remove the folder to start afresh, or set DATABASE_URL.',
+  ],
+  [
+    /ENOENT|cannot open shared object|not found/,
+    'The binaries do not run on this system: set DATABASE_URL to a Postgres server.',
+  ],
+];

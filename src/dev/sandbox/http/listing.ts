@@ -1,0 +1,138 @@
+// A list answer as text: the envelope with its echoes, and one application after the other. Written piece by piece, so
+// an answer with 200,000 applications is never held whole.
+
+import type { Account } from '../account/account.ts';
+import type { Row } from '../people/applications.ts';
+import { toWire } from '../wire/application-wire.ts';
+import { renderJson, toKey } from '../wire/render-json.ts';
+import { renderNamespaces, renderXml, toTag, toXmlOrder } from '../wire/render-xml.ts';
+import type { Member, Verbatim, Wire } from '../wire/wire.ts';
+import type { Filters } from './selection.ts';
+
+export type Notation = 'json' | 'xml';
+
+/** Everything that one list answer says. */
+export interface Listing {
+  readonly account: Account;
+  readonly advertiserId: bigint;
+  readonly filters: Filters;
+  readonly query: URLSearchParams;
+  readonly elements: readonly (Row | Verbatim)[];
+  readonly withInfo: boolean;
+}
+
+/** The body of a list answer, in pieces. */
+export function renderListing(listing: Listing, notation: Notation): Iterable<string> {
+  return notation === 'json' ? renderJsonListing(listing) : renderXmlListing(listing);
+}
+
+function* renderJsonListing(listing: Listing): Generator<string> {
+  const { choices } = listing.account;
+  const isEmpty = listing.elements.length === 0;
+  const key = (name: string) => JSON.stringify(toKey(name, choices));
+  if (isEmpty && choices.empty === 'emptyObject') return yield '{}';
+  if (isEmpty && choices.empty === 'nullResult') return yield `{${key('JobApplications')}:null}`;
+  if ((isEmpty && choices.empty === 'bareList') || choices.topLevel === 'bareList')
+    return yield* renderJsonElements(listing);
+  if (choices.topLevel === 'wrapped') yield `{${key('JobApplications')}:`;
+  const members = toEnvelope(listing).map(([name, value]) => `${key(name)}:${renderJson(value, choices)}`);
+  if (isEmpty && choices.empty === 'missingKey') yield `{${members.join(',')}}`;
+  else {
+    yield `{${members.join(',')}${members.length > 0 ? ',' : ''}${key('JobApplicationsList')}:`;
+    if (isEmpty && choices.empty === 'null') yield 'null';
+    else yield* renderJsonElements(listing);
+    yield '}';
+  }
+  if (choices.topLevel === 'wrapped') yield '}';
+}
+
+function* renderJsonElements(listing: Listing): Generator<string> {
+  const { choices } = listing.account;
+  const alone = choices.single === 'object' && listing.elements.length === 1;
+  if (!alone) yield '[';
+  let first = true;
+  for (const text of renderElements(listing, 'json')) {
+    yield first ? text : `,${text}`;
+    first = false;
+  }
+  if (!alone) yield ']';
+}
+
+/** Spec silent: the list in XML. The elements are named as the JSON members. */
+function* renderXmlListing(listing: Listing): Generator<string> {
+  const { choices } = listing.account;
+  const isEmpty = listing.elements.length === 0;
+  const root = toTag('JobApplications', choices);
+  const open = `<?xml version="1.0" encoding="utf-8"?><${root}${renderNamespaces(choices)}`;
+  if (isEmpty && (choices.empty === 'emptyObject' || choices.empty === 'nullResult')) return yield `${open}/>`;
+  yield `${open}>`;
+  for (const [name, value] of toXmlOrder([...toEnvelope(listing), ['JobApplicationsList', 'elements']], choices)) {
+    if (name !== 'JobApplicationsList') yield renderXml(name, value, choices);
+    else if (!isEmpty) yield* renderXmlElements(listing);
+    else if (choices.empty === 'null') yield renderXml(name, null, choices);
+    else if (choices.empty !== 'missingKey') yield `<${toTag(name, choices)}/>`;
+  }
+  yield `</${root}>`;
+}
+
+function* renderXmlElements(listing: Listing): Generator<string> {
+  const { choices } = listing.account;
+  const list = toTag('JobApplicationsList', choices);
+  yield `<${list}>`;
+  yield* renderElements(listing, 'xml');
+  yield `</${list}>`;
+}
+
+/** The elements as text, as many as the account's byte limit lets through. */
+function* renderElements(listing: Listing, notation: Notation): Generator<string> {
+  const { pageCapBytes } = listing.account.choices;
+  let sizeBytes = 0;
+  for (const element of listing.elements) {
+    const text = renderElement(listing, element, notation);
+    const isFirst = sizeBytes === 0;
+    if (pageCapBytes !== null) sizeBytes += Buffer.byteLength(text);
+    if (pageCapBytes !== null && !isFirst && sizeBytes > pageCapBytes) return;
+    yield text;
+  }
+}
+
+function renderElement(listing: Listing, element: Row | Verbatim, notation: Notation): string {
+  const { account, withInfo } = listing;
+  const wire =
+    'ordinal' in element ? toWire(account.look(element), account.choices, withInfo, account.host()) : element;
+  return notation === 'json' ? renderJson(wire, account.choices) : renderXml('JobApplication', wire, account.choices);
+}
+
+/** Spec: Job applications result, all but the list. */
+function toEnvelope(listing: Listing): Member[] {
+  const { account, query, filters } = listing;
+  const members: Member[] = [['AdvertiserID', listing.advertiserId]];
+  if (account.choices.echo !== 'absent') {
+    members.push(
+      ['AfterDate', echoDate(listing, filters.afterdate, query.get('afterdate'))],
+      ['AfterID', echoId(listing, filters.afterid)],
+      ['BeforeDate', echoDate(listing, filters.beforedate, query.get('beforedate'))],
+      ['BeforeID', echoId(listing, filters.beforeid)],
+    );
+  }
+  const agents = { null: null, number: 4711, text: 'AGENT-7', changing: account.requestCount };
+  if (account.choices.agentId !== 'absent') members.push(['AgentID', agents[account.choices.agentId]]);
+  if (account.choices.extraMembers) members.unshift(['__type', 'JobApplications:#Advertiser'], ['Server', 'sandbox']);
+  return members;
+}
+
+function echoId(listing: Listing, id: bigint | undefined): Wire {
+  const { echo } = listing.account.choices;
+  if (id === undefined || echo === 'null') return null;
+  if (echo === 'wrong') return String(id + 1n);
+  return echo === 'number' ? id : String(id);
+}
+
+function echoDate(listing: Listing, at: number | undefined, sent: string | null): Wire {
+  const { choices } = listing.account;
+  if (at === undefined || choices.echo === 'null') return null;
+  if (choices.echo === 'text') return sent;
+  if (choices.echo === 'wrong') return { moment: at + 3_600_000 };
+  if (choices.echo === 'otherZone') return { json: `"/Date(${at}+0000)/"`, xml: new Date(at).toISOString() };
+  return { moment: at };
+}

@@ -1,0 +1,28 @@
+// Faults that replace the whole answer, the same on every path of the service.
+
+import type { Account } from '../account/account.ts';
+import type { Fault } from '../behaviour/faults.ts';
+import { toError, toLoginPage, toThrottled } from './errors.ts';
+import type { Answer } from './transport.ts';
+
+/** The answer in place of the right one, or null where no fault asks for one; `url` is the request's own. */
+export function toMishap(account: Account, url: string, faults: readonly Fault[]): Answer | null {
+  const { choices } = account;
+  for (const fault of faults) {
+    switch (fault.kind) {
+      case 'throttle':
+        return toThrottled(choices, fault.retryAfter, fault.seconds, account.now());
+      case 'fail':
+        return toError(choices, fault.status, 'Something went wrong.');
+      case 'refuse':
+        return toError(choices, fault.status, 'The credential is not accepted.');
+      case 'html':
+        return toLoginPage();
+      case 'emptyBody':
+        return { status: 200, headers: { 'Content-Type': 'application/json; charset=utf-8' }, body: [] };
+      case 'redirect':
+        return { status: fault.status, headers: { Location: fault.location ?? url }, body: null };
+    }
+  }
+  return null;
+}

@@ -1,0 +1,176 @@
+// The sandbox: a job board of our own that speaks the API, holds invented people, and does whatever a test needs it to.
+// Opens a port and closes it again; everything it knows is in memory. It never looks at how Intake reads the API.
+
+import type { AddressInfo } from 'node:net';
+import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
+import { Hono } from 'hono';
+import { Account, type Advertiser } from '../account/account.ts';
+import { inventCandidate } from '../account/candidates.ts';
+import type { Choices } from '../behaviour/choices.ts';
+import { createStock } from '../people/people.ts';
+import { loadTemplates } from '../people/templates.ts';
+import { createControl } from './control.ts';
+import { createGrants, type Grant } from './grants.ts';
+import { createOAuth, type OAuthClient } from './oauth.ts';
+import { toOpenApi } from './openapi.ts';
+import { renderAssumptions } from './page.ts';
+import { createRequestLog, type RequestEntry } from './request-log.ts';
+import { createCredentialIndex, createV1 } from './v1.ts';
+import { createV2 } from './v2.ts';
+
+/** One account of a sandbox. */
+interface AdvertiserOptions {
+  readonly advertiserId?: bigint;
+  readonly credential?: string;
+  /** How many applications of the past year it starts with. */
+  readonly applications?: number;
+  readonly choices?: Partial<Choices>;
+  /** The id of its first application. */
+  readonly firstId?: bigint;
+}
+
+export interface SandboxOptions extends AdvertiserOptions {
+  /** Same seed: same bytes, on the same day (UTC) or with the same `now`. */
+  readonly seed?: number;
+  readonly host?: string;
+  /** 0 takes a free one. */
+  readonly port?: number;
+  /** The clock; given, the first applications come from the year up to it, otherwise from the year up to today's midnight. */
+  readonly now?: () => number;
+  /** Accounts beside the first one. */
+  readonly advertisers?: readonly AdvertiserOptions[];
+  /** The client that may ask candidates for their profile. */
+  readonly client?: Partial<OAuthClient>;
+}
+
+/** A running sandbox. What it can do to an advertiser it does to the first; the others are reached by their id. */
+export interface Sandbox extends Advertiser, AsyncDisposable {
+  /** {base_url} and {auth_url}, without a slash at the end. */
+  readonly url: string;
+  readonly client: OAuthClient;
+  /** What candidates have allowed, with codes and tokens: for tests that look for them where they must not be. */
+  grants(): readonly Grant[];
+  readonly advertisers: readonly Advertiser[];
+  advertiser(advertiserId: bigint): Advertiser;
+  addAdvertiser(options?: AdvertiserOptions): Advertiser;
+  /** Requests to the API, oldest first. */
+  requests(): RequestEntry[];
+  clearRequests(): void;
+}
+
+const dayMs = 86_400_000;
+
+/** Starts a sandbox; it ends with its scope. */
+export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  const { seed = 1, host = '127.0.0.1', port = 0, now = Date.now } = options;
+  const templates = await loadTemplates();
+  const stock = createStock(seed);
+  const accounts: Account[] = [];
+  const credentials = createCredentialIndex();
+  const log = createRequestLog(now);
+  let reached = '';
+  // Recent enough for everything that looks at recent days, and the same for every board of the day.
+  const yearEndsAt = options.now ? now() : Math.floor(now() / dayMs) * dayMs;
+
+  const addAdvertiser = (wanted: AdvertiserOptions = {}): Account => {
+    const advertiserId = wanted.advertiserId ?? 20_000_001n + BigInt(accounts.length);
+    const credential = wanted.credential ?? `sandbox-credential-${advertiserId}`;
+    if (accounts.some((one) => one.advertiserId === advertiserId || one.credential === credential)) {
+      throw new RangeError(`Advertiser ${advertiserId} or its credential is there already.`);
+    }
+    const { applications = 0, choices = {}, firstId = 100_001n } = wanted;
+    const account = new Account({
+      seed,
+      advertiserId,
+      credential,
+      applications,
+      choices,
+      templates,
+      stock,
+      now,
+      yearEndsAt,
+      host: () => reached,
+      firstId,
+    });
+    accounts.push(account);
+    credentials.add(account);
+    return account;
+  };
+  const findAdvertiser = (advertiserId: bigint): Account => {
+    const found = accounts.find((one) => one.advertiserId === advertiserId);
+    if (!found) throw new RangeError(`There is no advertiser ${advertiserId}.`);
+    return found;
+  };
+  const first = addAdvertiser({ ...options, applications: options.applications ?? 500 });
+  for (const more of options.advertisers ?? []) addAdvertiser(more);
+
+  const grants = createGrants(now);
+  const client: OAuthClient = {
+    clientId: 'sandbox-client',
+    clientSecret: 'sandbox-client-secret',
+    redirectUris: null,
+    ...options.client,
+  };
+  let candidates = 0;
+  const nextCandidate = () => {
+    candidates += 1;
+    return inventCandidate(stock, templates, seed, candidates);
+  };
+  const findById = (id: string) => accounts.find((one) => String(one.advertiserId) === id) ?? null;
+
+  const app = new Hono<{ Bindings: HttpBindings }>();
+  const control = createControl({ accounts, find: findAdvertiser, addAdvertiser, log });
+  app.route('/v1', createV1({ find: credentials.find, first, log }));
+  app.route('/v2', createV2({ grants, first, log }));
+  app.route('/api/iam/oauth2', createOAuth({ client, grants, first, find: findById, nextCandidate, log }));
+  app.route(
+    '/sandbox',
+    control.get('/openapi.json', (context) => context.json(toOpenApi(new URL(context.req.url).origin))),
+  );
+  app.get('/', (context) => context.html(renderAssumptions(accounts)));
+
+  const server = createAdaptorServer({ fetch: app.fetch });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(port, host, resolve);
+  });
+  reached = `${host.includes(':') ? `[${host}]` : host}:${(server.address() as AddressInfo).port}`;
+
+  return {
+    url: `http://${reached}`,
+    client,
+    grants: grants.issued,
+    credential: first.credential,
+    advertiserId: first.advertiserId,
+    employer: first.employer,
+    get choices() {
+      return first.choices;
+    },
+    get size() {
+      return first.size;
+    },
+    choose: (some) => first.choose(some),
+    fault: (plan) => first.fault(plan),
+    clearFaults: (number) => first.clearFaults(number),
+    faults: () => first.faults(),
+    add: (wanted) => first.add(wanted),
+    holdBack: (wanted) => first.holdBack(wanted),
+    release: (ids) => first.release(ids),
+    change: (id, plan) => first.change(id, plan),
+    remove: (id) => first.remove(id),
+    restore: (id) => first.restore(id),
+    live: (perMinute) => first.live(perMinute),
+    truth: () => first.truth(),
+    advertisers: accounts,
+    advertiser: findAdvertiser,
+    addAdvertiser,
+    requests: log.entries,
+    clearRequests: log.clear,
+    async [Symbol.asyncDispose]() {
+      for (const account of accounts) account.live(0);
+      if ('closeAllConnections' in server) server.closeAllConnections();
+      await new Promise((resolve) => {
+        server.close(resolve);
+      });
+    },
+  };
+}

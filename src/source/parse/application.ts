@@ -1,0 +1,103 @@
+// One element of the list to one application: each member read by itself, so that a bad one costs only itself.
+// Serves JSON and XML alike, since XML is given the JSON shape before it comes here.
+
+import { hash } from 'node:crypto';
+import type { Application, Attachment, JobSeekingInfo, Reject } from '../../domain/application.ts';
+import { toAttachments } from './attachments.ts';
+import { parseDate } from './dates.ts';
+import { toIdentity, toOutline } from './identity.ts';
+import { applicationNames, jobSeekingInfoNames, readMembers } from './members.ts';
+import { byText, noteUnknown, type Reading } from './notes.ts';
+import { toRaw } from './raw.ts';
+import { isObject, parseId, readBoolean, readCount, readIdentifier, readText } from './values.ts';
+
+const largestMonths = 2 ** 31 - 1;
+
+/** Reads an element of the list; without a usable id it is a Reject, with one it is an application whatever else is wrong. */
+export function parseApplication(element: unknown, exact: boolean): Application | Reject {
+  const { raw, rawText, reason } = toRaw(element, exact);
+  if (!isObject(element)) return { reason: 'is not an object', identity: toOutline(element), raw, rawText };
+  const { known, unknown } = readMembers(element, applicationNames);
+  const id = parseId(known.ID);
+  if (typeof id !== 'bigint') return { reason: id.reason, identity: toIdentity(element, known), raw, rawText };
+
+  const reading: Reading = { notes: [], unknown: [] };
+  const { notes } = reading;
+  if (reason !== null) notes.push({ field: 'raw', reason });
+  const submitted = parseDate(known.DateSubmitted);
+  if (submitted.problem !== null) notes.push({ field: 'DateSubmitted', reason: submitted.problem });
+  noteUnknown(reading, '', unknown);
+  const facts = {
+    id,
+    submittedAt: submitted.at,
+    sourceOffset: submitted.offset,
+    email: readText(known.Email, 'Email', notes),
+    firstName: readText(known.FirstName, 'FirstName', notes),
+    lastName: readText(known.LastName, 'LastName', notes),
+    phone: readText(known.Phone, 'Phone', notes),
+    jobSeekerId: readIdentifier(known.JobSeekerID, 'JobSeekerID', notes),
+    jobReference: readIdentifier(known.JobReference, 'JobReference', notes),
+    jobSeekingInfo: toJobSeekingInfo(known.PrimaryJobSeekingInfo, reading),
+    attachments: toAttachments(known.Attachments, id, reading),
+  };
+  return { ...facts, notes, raw, rawText, ...toHashes(facts, reading.unknown) };
+}
+
+function toJobSeekingInfo(value: unknown, reading: Reading): JobSeekingInfo | null {
+  if (value === null || value === undefined) return null;
+  const field = 'PrimaryJobSeekingInfo';
+  if (!isObject(value)) {
+    reading.notes.push({ field, reason: 'is not an object' });
+    return null;
+  }
+  const { known, unknown } = readMembers(value, jobSeekingInfoNames);
+  noteUnknown(reading, `${field}.`, unknown);
+  const info = {
+    jobTitle: readText(known.JobTitle, `${field}.JobTitle`, reading.notes),
+    companyName: readText(known.CompanyName, `${field}.CompanyName`, reading.notes),
+    timeInRoleMonths: readCount(known.TimeInRole, largestMonths, `${field}.TimeInRole`, reading.notes),
+    isNewToWorkforce: readBoolean(known.IsNewToWorkForce, `${field}.IsNewToWorkForce`, reading.notes),
+  };
+  // Spec: present only when the jobseeker supplied it. An object of nothing says the same as no object.
+  return Object.values(info).every((fact) => fact === null) ? null : info;
+}
+
+type Hashes = Pick<Application, 'contentHash' | 'factsHash'>;
+type Facts = Omit<Application, 'notes' | 'raw' | 'rawText' | keyof Hashes>;
+
+// The facts in a fixed order, null where absent. Members we do not know count by name and by the texts of their leaves,
+// empties left out: XML has only texts, and the element names of its lists have no counterpart in JSON.
+function toHashes(facts: Facts, unknown: string[]): Hashes {
+  const info = facts.jobSeekingInfo;
+  const attachments = facts.attachments.toSorted((a, b) => byText(a.kind, b.kind));
+  unknown.sort(byText);
+  const toText = (listed: readonly (readonly unknown[])[]) =>
+    JSON.stringify([
+      String(facts.id),
+      facts.submittedAt,
+      facts.sourceOffset,
+      facts.email,
+      facts.firstName,
+      facts.lastName,
+      facts.phone,
+      facts.jobSeekerId,
+      facts.jobReference,
+      info && [info.jobTitle, info.companyName, info.timeInRoleMonths, info.isNewToWorkforce],
+      listed,
+      unknown,
+    ]);
+  return {
+    contentHash: hash('sha256', toText(attachments.map(toHashed))),
+    factsHash: hash('sha256', toText(attachments.map(toFact))).slice(0, 32),
+  };
+}
+
+/** Hash and Href may be others at every look while nothing has changed, and Href is never followed. */
+function toFact(attachment: Attachment): readonly unknown[] {
+  return toHashed({ ...attachment, sourceHash: null, href: null });
+}
+
+function toHashed(attachment: Attachment): readonly unknown[] {
+  const { kind, sourceHash, sizeBytes, hasVirus, uploadedAt, href } = attachment;
+  return [kind, sourceHash, sizeBytes, hasVirus, uploadedAt, href];
+}

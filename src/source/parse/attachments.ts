@@ -1,0 +1,91 @@
+// What the source says is attached to an application, at most one per kind.
+// Href is kept as sent and compared with the path built from kind and id; it is never followed.
+
+import {
+  type Attachment,
+  type AttachmentKind,
+  attachmentKinds,
+  isAttachmentKind,
+  type Note,
+} from '../../domain/application.ts';
+import { parseDate } from './dates.ts';
+import { attachmentNames, readMembers } from './members.ts';
+import { noteUnknown, type Reading } from './notes.ts';
+import { isObject, readBoolean, readCount, readText } from './values.ts';
+
+const field = 'Attachments';
+const kindByLowerCase = new Map<string, AttachmentKind>(attachmentKinds.map((kind) => [kind.toLowerCase(), kind]));
+
+// A kind is part of a key, and a key has a largest size.
+const longestKind = 100;
+
+/** Reads the attachments of application `id`: an array, a single object, or none. */
+export function toAttachments(value: unknown, id: bigint, reading: Reading): Attachment[] {
+  if (value === null || value === undefined) return [];
+  const listed = Array.isArray(value) ? value : [value];
+  const byKind = new Map<string, Attachment>();
+  for (const element of listed) {
+    if (!isObject(element)) {
+      reading.notes.push({ field, reason: 'holds what is not an object' });
+      continue;
+    }
+    const attachment = toAttachment(element, id, reading);
+    const other = byKind.get(attachment.kind);
+    byKind.set(attachment.kind, other === undefined ? attachment : mergeOfKind(other, attachment, reading.notes));
+  }
+  return [...byKind.values()];
+}
+
+/** The path of a kind's bytes below the base URL. Spec: the type is `coverLetter`, its path `coverletter`. */
+export function toAttachmentPath(kind: AttachmentKind, id: bigint): string {
+  return `advertiser/applications/${kind.toLowerCase()}/${id}`;
+}
+
+function toAttachment(element: Record<string, unknown>, id: bigint, reading: Reading): Attachment {
+  const { notes } = reading;
+  const { known, unknown } = readMembers(element, attachmentNames);
+  const kind = toKind(known.Type, notes);
+  noteUnknown(reading, `${field}.${kind}.`, unknown);
+  const uploaded = parseDate(known.DateUploaded);
+  if (uploaded.problem !== null) notes.push({ field: `${field}.DateUploaded`, reason: uploaded.problem });
+  const href = readText(known.Href, `${field}.Href`, notes);
+  if (isAttachmentKind(kind) && !isExpectedHref(href, kind, id)) {
+    notes.push({ field: `${field}.Href`, reason: 'differs from the path of its kind and id' });
+  }
+  return {
+    kind,
+    sourceHash: readText(known.Hash, `${field}.Hash`, notes),
+    sizeBytes: readCount(known.Size, Number.MAX_SAFE_INTEGER, `${field}.Size`, notes),
+    hasVirus: readBoolean(known.HasVirus, `${field}.HasVirus`, notes),
+    uploadedAt: uploaded.at,
+    href,
+  };
+}
+
+function toKind(value: unknown, notes: Note[]): string {
+  const text = readText(value, `${field}.Type`, notes)?.trim();
+  if (text === undefined || text === '') return 'unknown';
+  const kind = kindByLowerCase.get(text.toLowerCase());
+  if (kind !== undefined) return kind;
+  if (text.length <= longestKind) return text;
+  notes.push({ field: `${field}.Type`, reason: `longer than ${longestKind} characters, cut` });
+  return text.slice(0, longestKind).toWellFormed();
+}
+
+function isExpectedHref(href: string | null, kind: AttachmentKind, id: bigint): boolean {
+  return href === toAttachmentPath(kind, id) || href === `advertiser/applications/${kind}/${id}`;
+}
+
+// Spec silent: two of one kind, though one path serves both. The newest speaks for the kind; a virus in either counts.
+// The choice must not hang on their order, which the source may change from answer to answer.
+function mergeOfKind(a: Attachment, b: Attachment, notes: Note[]): Attachment {
+  notes.push({ field: `${field}.Type`, reason: 'ambiguous: more than one of a kind' });
+  const newest = rankOf(a) > rankOf(b) ? a : b;
+  return { ...newest, hasVirus: a.hasVirus === true || b.hasVirus === true ? true : newest.hasVirus };
+}
+
+function rankOf(attachment: Attachment): string {
+  const at = attachment.uploadedAt ?? Number.MIN_SAFE_INTEGER;
+  const order = (at - Number.MIN_SAFE_INTEGER).toString().padStart(17, '0');
+  return `${order} ${attachment.sourceHash} ${attachment.sizeBytes} ${attachment.href}`;
+}

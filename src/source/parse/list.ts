@@ -1,0 +1,169 @@
+// A list answer's text to a Page: the envelope in any of its dresses, then element by element.
+// A page is believed whole or refused whole (Trouble malformed); an element costs only itself. Knows no HTTP.
+
+import type { Application, Echo, Page, Reject } from '../../domain/application.ts';
+import { Trouble } from '../../domain/trouble.ts';
+import { parseApplication } from './application.ts';
+import { noDate, parseDate } from './dates.ts';
+import { parseJson } from './json.ts';
+import { parseListXml } from './list-xml.ts';
+import { envelopeNames, type Members, readMembers } from './members.ts';
+import { isObject, parseId, readText, toBigInt, toScalarText } from './values.ts';
+
+/** What of a page its text alone can tell. */
+export type PageFacts = Omit<Page, 'bytes' | 'cached' | 'sunsetAt'>;
+
+/**
+ * Reads a list answer, JSON or XML by its first character: some servers answer in the form that was not asked for.
+ * `bytesAsText` is the same body byte by byte, where decoding it had to replace bytes.
+ */
+export function parsePage(text: string, bytesAsText: string | null = null): PageFacts {
+  const page = parseText(text);
+  return bytesAsText === null ? page : keepBytes(page, parseText(bytesAsText));
+}
+
+/** One element of a list by itself, from the JSON text that was kept of it. Text that cannot be read is a Reject still. */
+export function parseElement(text: string): Application | Reject {
+  try {
+    const { value, exact } = parseJson(text);
+    return parseApplication(value, exact);
+  } catch (error) {
+    if (error instanceof Trouble)
+      return { reason: 'is no JSON that can be read', identity: '', raw: 'null', rawText: text };
+    throw error;
+  }
+}
+
+/** The page of an answer that has no envelope. */
+export function toEmptyPage(): PageFacts {
+  return { ...toPage(null, false), weakEmpty: true };
+}
+
+/** Ids in the beginning of a list that is too large to read: split points, which need no trust. */
+export function scanIds(prefix: string): bigint[] {
+  const ids = prefix.matchAll(/(?:"ID"\s*:\s*"?|<(?:[\w.-]+:)?ID(?:\s[^<>]{0,200})?>\s*)(-?\d{1,19})(?=["\s,}<])/gi);
+  return Array.from(ids, (match) => parseId(match[1])).filter((id) => typeof id === 'bigint');
+}
+
+function parseText(text: string): PageFacts {
+  const start = text.trimStart().slice(0, 200);
+  if (!start.startsWith('<')) {
+    const { value, exact } = parseJson(text);
+    return toPage(value, exact);
+  }
+  if (/^<(?:!doctype\s+html|html|head|body)\b/i.test(start)) {
+    throw new Trouble('malformed', 'The source answered with an HTML page instead of a list (a login page, a proxy?).');
+  }
+  return toPage(parseListXml(text), false);
+}
+
+// The structure of JSON and XML is ASCII, so both readings have the same elements in the same places.
+function keepBytes(page: PageFacts, byteForByte: PageFacts): PageFacts {
+  const originals = new Map(byteForByte.applications.map((application) => [application.id, application]));
+  const note = { field: 'raw', reason: 'bytes that are not UTF-8 replaced by U+FFFD, kept as Latin-1 in the raw text' };
+  const applications = page.applications.map((application) => {
+    if (!application.raw.includes('\ufffd')) return application;
+    return { ...application, notes: [...application.notes, note], rawText: toOriginal(originals.get(application.id)) };
+  });
+  const rejects = page.rejects.map((reject, index) =>
+    reject.raw.includes('\ufffd') ? { ...reject, rawText: toOriginal(byteForByte.rejects[index]) } : reject,
+  );
+  return { ...page, applications, rejects };
+}
+
+function toOriginal(element: Pick<Reject, 'raw' | 'rawText'> | undefined): string | null {
+  return element?.rawText ?? element?.raw ?? null;
+}
+
+function toPage(value: unknown, exact: boolean): PageFacts {
+  const { known, unknown } = toEnvelope(value);
+  const advertiserId = (known.AdvertiserID ?? null) === null ? null : parseId(known.AdvertiserID);
+  if (advertiserId !== null && typeof advertiserId !== 'bigint') {
+    throw new Trouble('malformed', 'The answer names an AdvertiserID that is not an integer.');
+  }
+  const agentId = known.AgentID ?? null;
+  return {
+    advertiserId,
+    agentId: agentId === null ? null : readText(agentId, 'AgentID', []),
+    ...toElements(toList(known.JobApplicationsList), exact),
+    echo: {
+      afterId: toIdEcho(known.AfterID),
+      beforeId: toIdEcho(known.BeforeID),
+      afterDate: toDateEcho(known.AfterDate),
+      beforeDate: toDateEcho(known.BeforeDate),
+    },
+    // A message in the place of a list is no proof that there is nothing.
+    weakEmpty: (known.JobApplicationsList ?? null) === null && unknown.some(isSaying),
+  };
+}
+
+const strange = 'The answer is an object, but not a list of applications.';
+
+/** A member that carries something; attributes of XML and type hints carry nothing. */
+function isSaying([name, member]: readonly [string, unknown]): boolean {
+  return member !== null && member !== undefined && member !== '' && !/^(?:@|__)/.test(name);
+}
+
+// Spec: a top-level object JobApplications. Spec silent: its absence; bare lists and unwrapped envelopes are known from
+// sister APIs, as is an empty object for no result.
+function toEnvelope(top: unknown): Members {
+  const wrapper = isObject(top) && Object.keys(top).find((key) => key.toLowerCase() === 'jobapplications');
+  const value = wrapper ? top[wrapper] : top;
+  const beside = wrapper ? Object.entries(top).filter(([key]) => key !== wrapper) : [];
+  if (value === null && beside.some(isSaying)) throw new Trouble('malformed', strange);
+  if (value === null) return { known: {}, unknown: [] };
+  if (Array.isArray(value)) return { known: { JobApplicationsList: value }, unknown: [] };
+  if (!isObject(value)) throw new Trouble('malformed', 'The answer is neither an object nor a list.');
+  const members = readMembers(value, envelopeNames);
+  // An object of strangers is some other message, an error most likely. Reading it as an empty list would hide that.
+  if (Object.keys(members.known).length === 0 && members.unknown.length > 0) {
+    throw new Trouble('malformed', strange);
+  }
+  return members;
+}
+
+function toList(value: unknown): readonly unknown[] {
+  if (value === null || value === undefined) return [];
+  if (Array.isArray(value)) return value;
+  if (isObject(value)) return [value];
+  throw new Trouble('malformed', 'JobApplicationsList is neither a list nor an object.');
+}
+
+function toElements(list: readonly unknown[], exact: boolean): Pick<PageFacts, 'applications' | 'ids' | 'rejects'> {
+  const byId = new Map<bigint, Application>();
+  const ids: bigint[] = [];
+  const rejects: Reject[] = [];
+  for (const element of list) {
+    const read = parseApplication(element, exact);
+    if (!('id' in read)) {
+      rejects.push(read);
+      continue;
+    }
+    ids.push(read.id);
+    const other = byId.get(read.id);
+    byId.set(read.id, other === undefined ? read : mergeCopies(other, read));
+  }
+  return { applications: [...byId.values()], ids, rejects };
+}
+
+// Spec silent: the same id twice. Which copy is kept must not hang on their order, or a list in random order would
+// change the row with every reading.
+function mergeCopies(a: Application, b: Application): Application {
+  if (a.contentHash === b.contentHash) return a;
+  const kept = a.contentHash > b.contentHash ? a : b;
+  const note = { field: 'ID', reason: 'came more than once in a page with different content' };
+  return { ...kept, notes: [...kept.notes.filter(({ field }) => field !== note.field), note] };
+}
+
+function toIdEcho(value: unknown): Echo<bigint> {
+  if (value === undefined) return 'absent';
+  if (value === null || toScalarText(value)?.trim() === '') return null;
+  return toBigInt(value) ?? 'unreadable';
+}
+
+function toDateEcho(value: unknown): Echo<number> {
+  if (value === undefined) return 'absent';
+  if (value === null || toScalarText(value)?.trim() === '') return null;
+  const { at, problem } = parseDate(value);
+  return at ?? (problem === noDate ? null : 'unreadable');
+}

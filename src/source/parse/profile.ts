@@ -1,0 +1,98 @@
+// A candidate's profile: kept whole, since no description names its members, with the parts that nearly every profile has
+// found by the names in use. Pure; no resume is fetched because of what a profile says, unless it lies at the API itself.
+
+import type { Note } from '../../domain/application.ts';
+import { toAccountId, toBareAddress } from '../../domain/person.ts';
+import type { Profile } from '../../domain/prefill.ts';
+import { Trouble } from '../../domain/trouble.ts';
+import { toRaw } from './raw.ts';
+import { isObject, readText, toScalarText } from './values.ts';
+
+/** Reads a profile; `baseUrl` is where a resume may lie, `sessionIds` the account ids that came with the token. */
+export function parseProfile(value: unknown, baseUrl: string, sessionIds: readonly string[] = []): Profile {
+  // Spec: a JSON object. Spec silent: no profile at all.
+  if (!isObject(value)) throw new Trouble('missing', 'The source gave no profile.');
+  const notes: Note[] = [];
+  const { raw, rawText, reason } = toRaw(value, true);
+  if (reason !== null) notes.push({ field: 'profile', reason });
+  const read = (field: string, names: readonly string[]) => readText(findMember(value, names), field, notes) || null;
+  return {
+    raw,
+    rawText,
+    firstName: read('firstName', ['firstname', 'givenname']),
+    lastName: read('lastName', ['lastname', 'familyname', 'surname']),
+    email: read('email', ['emailaddress', 'email']),
+    phone: read('phone', ['phonenumber', 'phone', 'mobile', 'mobilenumber']),
+    emails: findEmails(value),
+    accountIds: [...new Set([...sessionIds, ...findAccountIds(value)])],
+    resumeId: findResumeId(value, new URL(baseUrl), notes),
+    notes,
+  };
+}
+
+// At the top or one level below, never in lists: a referee's address further down is somebody else's.
+function ownObjects(profile: Record<string, unknown>): Record<string, unknown>[] {
+  return [profile, ...Object.values(profile).filter(isObject)];
+}
+
+/** Every address of the candidate, under whatever name it stands. */
+function findEmails(profile: Record<string, unknown>): string[] {
+  return [...new Set(ownObjects(profile).flatMap((object) => Object.values(object).flatMap(toAddress)))];
+}
+
+function toAddress(value: unknown): string[] {
+  const address = typeof value === 'string' && value.length <= 1_000 ? toBareAddress(value).toLowerCase() : '';
+  return /^[^\s@]+@[^\s@]+$/.test(address) ? [address] : [];
+}
+
+const accountNames = /^(?:(?:job_?seeker|candidate|user|account|member|person|profile)_?id|sub)$/i;
+
+/** The ids of the candidate's account. A plain `id` counts at the top, or beside an address: elsewhere it names a country or a file. */
+export function findAccountIds(profile: Record<string, unknown>): string[] {
+  const ids = ownObjects(profile).flatMap((object) =>
+    Object.entries(object).flatMap(([name, value]) => {
+      const isOwn = object === profile || Object.values(object).flatMap(toAddress).length > 0;
+      const id =
+        accountNames.test(name) || (isOwn && name.toLowerCase() === 'id') ? toAccountId(toScalarText(value)) : null;
+      return id && id.length <= 500 ? [id] : [];
+    }),
+  );
+  return [...new Set(ids)];
+}
+
+function findMember(profile: Record<string, unknown>, names: readonly string[]): unknown {
+  const objects = ownObjects(profile);
+  for (const name of names) {
+    for (const object of objects) {
+      const key = Object.keys(object).find((one) => one.toLowerCase() === name);
+      if (key !== undefined && object[key] !== null) return object[key];
+    }
+  }
+  return undefined;
+}
+
+// Spec silent: where the id of a resume is found. It is the link that ends in /v2/resumes/<id>, under whatever name it stands.
+function findResumeId(profile: unknown, base: URL, notes: Note[]): string | null {
+  const ids = new Set<string>();
+  for (const text of texts(profile)) {
+    const link = text.length <= 2000 && /v2\/resumes\//.test(text) ? URL.parse(text.trim(), base.href) : null;
+    if (link === null) continue;
+    const [, id] = /\/v2\/resumes\/([\w-]{1,100})\/?$/.exec(link.pathname) ?? [];
+    // The token goes to the API and nowhere else, whatever a profile says.
+    if (link.origin !== base.origin) notes.push({ field: 'resume', reason: 'lies at another host' });
+    else if (id === undefined) notes.push({ field: 'resume', reason: 'has an id that cannot be one' });
+    else ids.add(id);
+  }
+  if (ids.size > 1) notes.push({ field: 'resume', reason: 'more than one: the first is taken' });
+  return [...ids][0] ?? null;
+}
+
+/** All texts, in order, without recursion: profiles may nest as deeply as they like. */
+function* texts(root: unknown): Generator<string> {
+  const open: unknown[] = [root];
+  while (open.length > 0) {
+    const value = open.pop();
+    if (typeof value === 'string') yield value;
+    else if (Array.isArray(value) || isObject(value)) open.push(...Object.values(value).reverse());
+  }
+}

@@ -1,0 +1,152 @@
+// The bytes of a screen, JSON or XML, to its questions and answers. XML is brought to the JSON form of the spec first
+// (attributes as @name, text as #text), so one reader serves both. A text that is no screen is refused whole; within a
+// screen, what cannot be kept as it came is noted, and everything offered stays.
+
+import type { Note } from '../../domain/application.ts';
+import {
+  type Screen,
+  type ScreenAnswer,
+  type ScreenQuestion,
+  type ScreenReading,
+  toOutcome,
+} from '../../domain/screen.ts';
+import { Trouble } from '../../domain/trouble.ts';
+import { decodeText } from './charset.ts';
+import { parseJson } from './json.ts';
+import { namesOf, readMembers } from './members.ts';
+import { isObject, readBoolean, readText } from './values.ts';
+import { parseXml, toJsonShape } from './xml.ts';
+
+/** Counts the changes of this reader that give other rows for the same bytes. */
+export const screenParserVersion = 1;
+
+const documentNames = namesOf(['screen', 'screens']);
+const screenNames = namesOf(['@id', '@name', '@successful', 'question']);
+const questionNames = namesOf(['@id', '@type', '@text', 'answer']);
+const answerNames = namesOf(['@id', '@selected', '#text', '#cdata-section']);
+
+/** What a conversion from XML leaves in JSON and what carries no fact: declarations, namespaces, nil, schema locations. */
+const leftover = /^(?:\?.*|@xmlns(?::.*)?|@(?:[\w.-]+:)?(?:nil|schemaLocation))$/;
+
+/** Reads the body of the screen path; whether it is JSON or XML its first character says, not its header. */
+export function parseScreens(body: Uint8Array, contentType: string | undefined): ScreenReading {
+  const { text, bytesAsText } = decodeText(body, contentType);
+  const screens = toScreenList(parseDocument(text)).flatMap(toScreen);
+  return {
+    screens: bytesAsText === null ? screens : screens.map(noteReplacedBytes),
+    parserVersion: screenParserVersion,
+  };
+}
+
+function parseDocument(text: string): unknown {
+  // A number may stand where a text was to be: it keeps its spelling.
+  if (!text.trimStart().startsWith('<')) return parseJson(text, true).value;
+  const root = parseXml(text);
+  return { [root.name]: toJsonShape(root) };
+}
+
+// Spec: a top-level member screen, an array by the text, an object in the sample. Spec silent: none, null, no wrapper, and
+// several screens in XML, which need a root of their own.
+function toScreenList(value: unknown): readonly unknown[] {
+  if (isNothing(value)) return [];
+  if (Array.isArray(value)) return value;
+  if (!isObject(value)) return refuse('is neither an object nor a list');
+  const { known } = readMembers(value, documentNames);
+  if ('screen' in known) return toList(known.screen);
+  if ('screens' in known) return toScreenList(known.screens);
+  const bare = readMembers(value, screenNames).known;
+  if ('@id' in bare || '@name' in bare || '@successful' in bare) return [value];
+  // An object of strangers is some other message, an error most likely. Reading it as no screen would hide that.
+  return hasStrangers(Object.entries(value)) ? refuse('is not a screen') : [];
+}
+
+function toScreen(value: unknown): Screen[] {
+  if (isNothing(value)) return [];
+  if (!isObject(value)) return refuse('holds a screen that is not an object');
+  const { known, unknown } = readMembers(value, screenNames);
+  if (Object.keys(known).length === 0) return hasStrangers(unknown) ? refuse('holds a screen of unknown members') : [];
+  const notes: Note[] = [];
+  noteStrangers(unknown, 'screen', notes);
+  return [
+    {
+      id: readText(known['@id'], '@id', notes),
+      name: readText(known['@name'], '@name', notes),
+      outcome: toOutcome(readBoolean(known['@successful'], '@successful', notes)),
+      questions: toList(known.question).flatMap((question, i) => toQuestion(question, `question.${i + 1}`, notes)),
+      notes,
+    },
+  ];
+}
+
+function toQuestion(value: unknown, field: string, notes: Note[]): ScreenQuestion[] {
+  if (isNothing(value)) return [];
+  if (!isObject(value)) {
+    notes.push({ field, reason: 'is not an object' });
+    return [];
+  }
+  const { known, unknown } = readMembers(value, questionNames);
+  if (Object.keys(known).length === 0 && !hasStrangers(unknown)) return [];
+  noteStrangers(unknown, field, notes);
+  return [
+    {
+      id: readText(known['@id'], `${field}.@id`, notes),
+      type: readText(known['@type'], `${field}.@type`, notes),
+      text: readText(known['@text'], `${field}.@text`, notes),
+      answers: toList(known.answer).flatMap((answer, i) => toAnswer(answer, `${field}.answer.${i + 1}`, notes)),
+    },
+  ];
+}
+
+function toAnswer(value: unknown, field: string, notes: Note[]): ScreenAnswer[] {
+  if (value === null || value === undefined || value === '') return [];
+  // An element without attributes is its text.
+  if (!isObject(value)) return [{ id: null, text: readText(value, field, notes) ?? '', selected: false }];
+  const { known, unknown } = readMembers(value, answerNames);
+  if (Object.keys(known).length === 0 && !hasStrangers(unknown)) return [];
+  noteStrangers(unknown, field, notes);
+  return [
+    {
+      id: readText(known['@id'], `${field}.@id`, notes),
+      text: toAnswerText(known, field, notes),
+      selected: readBoolean(known['@selected'], `${field}.@selected`, notes) ?? false,
+    },
+  ];
+}
+
+/** Text may come in pieces, plain and CDATA: they are joined in the order in which they stand. */
+function toAnswerText(known: Readonly<Record<string, unknown>>, field: string, notes: Note[]): string {
+  const names = Object.keys(known).filter((name) => name === '#text' || name === '#cdata-section');
+  const pieces = names.flatMap((name) => toList(known[name]));
+  // Joined before they are judged: a pair of surrogates may be split between two pieces.
+  if (pieces.every((piece) => typeof piece === 'string'))
+    return readText(pieces.join(''), `${field}.#text`, notes) ?? '';
+  return pieces.map((piece) => readText(piece, `${field}.#text`, notes) ?? '').join('');
+}
+
+function toList(value: unknown): readonly unknown[] {
+  if (value === null || value === undefined) return [];
+  return Array.isArray(value) ? value : [value];
+}
+
+/** An empty element: XML writes it as one, JSON as null or as a text of nothing but space. */
+function isNothing(value: unknown): boolean {
+  return value === null || value === undefined || (typeof value === 'string' && value.trim() === '');
+}
+
+function hasStrangers(members: readonly (readonly [string, unknown])[]): boolean {
+  return members.some(([name, value]) => !leftover.test(name) && !(name.startsWith('#') && isNothing(value)));
+}
+
+function noteStrangers(unknown: readonly (readonly [string, unknown])[], field: string, notes: Note[]): void {
+  if (hasStrangers(unknown))
+    notes.push({ field, reason: 'holds members we do not know, kept in the stored bytes only' });
+}
+
+function noteReplacedBytes(screen: Screen): Screen {
+  const note = { field: 'screen', reason: 'bytes that are not UTF-8 replaced by U+FFFD' };
+  return { ...screen, notes: [...screen.notes, note] };
+}
+
+function refuse(what: string): never {
+  throw new Trouble('malformed', `The answer ${what}.`);
+}

@@ -1,0 +1,151 @@
+// XML text to a tree of local names, attributes and text. Strict where the parser is lax: unclosed tags, a second root,
+// a DOCTYPE are refused. Every text stays text. Knows nothing of applications or screens.
+
+import { XMLParser, XMLValidator } from 'fast-xml-parser';
+import { Trouble } from '../../domain/trouble.ts';
+
+/** An element by its local name; its namespace and prefix are dropped. */
+export interface XmlElement {
+  readonly name: string;
+  /** By local name, without namespace declarations; of two with one local name, the one without a prefix. */
+  readonly attributes: ReadonlyMap<string, string>;
+  readonly children: readonly XmlElement[];
+  /**
+   * Text and CDATA of the element itself, joined; empty when it holds elements and only whitespace between them.
+   * A slice of the document, which V8 keeps in memory as long as one of its slices.
+   */
+  readonly text: string;
+}
+
+// What the parser gives with preserveOrder: one object per node, its name the first key.
+type OrderedNode = { readonly [name: string]: unknown };
+
+const attributesKey = ':@';
+const textKey = '#text';
+const guard = '$';
+const noAttributes: ReadonlyMap<string, string> = new Map();
+const entities: ReadonlyMap<string, string> = new Map(
+  Object.entries({ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }),
+);
+
+const parser = new XMLParser({
+  preserveOrder: true,
+  ignoreAttributes: false,
+  attributeNamePrefix: '@',
+  textNodeName: textKey,
+  parseTagValue: false,
+  parseAttributeValue: false,
+  trimValues: false,
+  ignoreDeclaration: true,
+  ignorePiTags: true,
+  jPath: false,
+  // The parser throws on these three names; no XML name starts with the guard, so it can be taken off again.
+  transformTagName: (name) => (/^(?:__proto__|constructor|prototype)\/?$/.test(name) ? guard + name : name),
+  onDangerousProperty: (name) => name,
+  entityDecoder: {
+    // A DOCTYPE is where entity bombs and outside references come from; nothing of ours needs one.
+    addInputEntities: () => refuse('has a DOCTYPE'),
+    // The parser's own decoder silently drops &#0;, &#1; and lone surrogates (tried). Here they come through as the source
+    // wrote them, to be replaced and noted like their JSON twins.
+    decode: (text) =>
+      text.includes('&') ? text.replace(/&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|(\w+));/gi, toCharacter) : text,
+    setExternalEntities: () => undefined,
+    setXmlVersion: () => undefined,
+    reset: () => undefined,
+  },
+});
+
+/** Reads a whole, well-formed document; anything less is Trouble malformed. */
+export function parseXml(text: string): XmlElement {
+  // The validator lets <a/>text pass.
+  if (!text.trimEnd().endsWith('>') || XMLValidator.validate(text) !== true) refuse('is not whole, valid XML');
+  const roots = parseNodes(text).filter((node) => !(textKey in node));
+  const root = roots[0];
+  // The validator lets <a/><b/> pass.
+  if (root === undefined || roots.length > 1) refuse('has no root element, or more than one');
+  return toElement(root);
+}
+
+/** True for an element that says it is null, by whatever prefix. */
+export function isNil(element: XmlElement): boolean {
+  const nil = element.attributes.get('nil');
+  return nil === 'true' || nil === '1';
+}
+
+/**
+ * An element without a known shape in JSON form: attributes as `@name`, text as `#text`, repeated children as arrays;
+ * an element of text alone is that text, one that only says it is nil is null.
+ */
+export function toJsonShape(element: XmlElement): unknown {
+  if (isNil(element) && element.attributes.size === 1) return null;
+  if (element.children.length === 0 && element.attributes.size === 0) return element.text;
+  const members: [string, unknown][] = Array.from(element.attributes, ([name, value]) => [`@${name}`, value]);
+  for (const child of element.children) members.push([child.name, toJsonShape(child)]);
+  if (element.text !== '') members.push([textKey, element.text]);
+  return toObject(members);
+}
+
+/** Members to an object; what comes more than once becomes an array. */
+export function toObject(members: readonly (readonly [string, unknown])[]): Record<string, unknown> {
+  const grouped = new Map<string, unknown[]>();
+  for (const [name, value] of members) {
+    const values = grouped.get(name);
+    if (values === undefined) grouped.set(name, [value]);
+    else values.push(value);
+  }
+  // fromEntries defines members: one called __proto__ becomes a member, not a prototype.
+  return Object.fromEntries(Array.from(grouped, ([name, values]) => [name, values.length === 1 ? values[0] : values]));
+}
+
+function parseNodes(text: string): OrderedNode[] {
+  try {
+    return parser.parse(text) as OrderedNode[];
+  } catch (error) {
+    if (error instanceof Trouble) throw error;
+    // Its messages may quote the document.
+    return refuse('cannot be read as XML, or nests too deeply');
+  }
+}
+
+// Recursion is bounded: the parser refuses what nests deeper than a hundred elements.
+function toElement(node: OrderedNode): XmlElement {
+  const name = Object.keys(node)[0] as string;
+  const children: XmlElement[] = [];
+  let text = '';
+  for (const child of node[name] as OrderedNode[]) {
+    if (textKey in child) text += String(child[textKey]);
+    else children.push(toElement(child));
+  }
+  return {
+    name: toLocalName(name.startsWith(guard) ? name.slice(guard.length) : name),
+    attributes: attributesKey in node ? toAttributes(node[attributesKey] as Record<string, string>) : noAttributes,
+    children,
+    text: children.length > 0 && text.trim() === '' ? '' : text,
+  };
+}
+
+// The parser's own removal of prefixes lets xsi:type overwrite type, or the reverse, by their order.
+function toAttributes(written: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+  const attributes = new Map<string, string>();
+  for (const [key, value] of Object.entries(written)) {
+    const name = key.slice(1);
+    if (name === 'xmlns' || name.startsWith('xmlns:')) continue;
+    const local = toLocalName(name);
+    if (local === name || !attributes.has(local)) attributes.set(local, value);
+  }
+  return attributes;
+}
+
+function toLocalName(name: string): string {
+  return name.slice(name.indexOf(':') + 1);
+}
+
+function toCharacter(reference: string, hex?: string, decimal?: string, name?: string): string {
+  if (name !== undefined) return entities.get(name) ?? reference;
+  const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16);
+  return code > 0x10ffff ? reference : String.fromCodePoint(code);
+}
+
+function refuse(what: string): never {
+  throw new Trouble('malformed', `The answer ${what}.`);
+}

@@ -1,0 +1,188 @@
+// Quarantine: what of a page is no application is kept whole, listed by reasons and ids, shown only when a person asks for one, resolved
+// when it could be read after all, and pruned some time after that.
+import { hash, type KeyObject } from 'node:crypto';
+import type { Reject } from '../../domain/application.ts';
+import type { Queryable, Row } from '../postgres/database.ts';
+import { findErased } from '../tombstones.ts';
+
+/** Keeps what is no application, whole, unless it was erased. The same element counts up, at most once per sweep. */
+export async function quarantine(
+  tx: Queryable,
+  key: KeyObject,
+  page: { readonly advertiserId: bigint; readonly rejects: readonly Reject[] },
+  sweepId: bigint,
+): Promise<number> {
+  if (page.rejects.length === 0) return 0;
+  const { advertiserId } = page;
+  const elements = toElements(page.rejects);
+  const erased = await findErased(tx, key, advertiserId, 'quarantine', [
+    ...elements.map((one) => one.fingerprint),
+    ...elements.map((one) => one.contentPrint),
+  ]);
+  // Of several that are alike the order may change: where one was erased, all of them stay away.
+  const gone = new Set(elements.filter((_, at) => erased.has(at)).map((one) => one.reject.identity));
+  const kept = elements.filter((one, at) => !gone.has(one.reject.identity) && !erased.has(at + elements.length));
+  // A row of an earlier version is known by its content: it is given the fingerprint of the same element.
+  await tx.query(
+    `UPDATE intake.quarantine q SET fingerprint = decode(r.fingerprint, 'hex')
+     FROM unnest($2::text[], $3::text[]) AS r (fingerprint, content_print)
+     WHERE q.advertiser_id = $1 AND q.fingerprint = decode(r.content_print, 'hex')
+       AND NOT EXISTS (SELECT 1 FROM intake.quarantine o WHERE o.advertiser_id = $1 AND o.fingerprint = decode(r.fingerprint, 'hex'))`,
+    [advertiserId, kept.map((one) => one.fingerprint), kept.map((one) => one.contentPrint)],
+  );
+  await tx.query(
+    `INSERT INTO intake.quarantine AS q (advertiser_id, fingerprint, reason, raw, raw_text, sweep_id)
+     SELECT $1, decode(r.fingerprint, 'hex'), r.reason, r.raw::jsonb, r.raw_text, $2
+     FROM unnest($3::text[], $4::text[], $5::text[], $6::text[]) AS r (fingerprint, reason, raw, raw_text)
+     ON CONFLICT (advertiser_id, fingerprint) DO UPDATE
+       SET seen = q.seen + 1, last_seen_at = now(), sweep_id = excluded.sweep_id, reason = excluded.reason
+       WHERE q.sweep_id <> excluded.sweep_id`,
+    [
+      advertiserId,
+      sweepId,
+      kept.map((one) => one.fingerprint),
+      kept.map((one) => one.reject.reason),
+      kept.map((one) => one.reject.raw),
+      kept.map((one) => one.reject.rawText),
+    ],
+  );
+  return kept.length;
+}
+
+interface Element {
+  readonly reject: Reject;
+  readonly fingerprint: string;
+  /** How the same element was known before elements were known by what is stable in them. */
+  readonly contentPrint: string;
+}
+
+/** The different elements of a page. Two that differ although their identity is the same are counted: both are kept. */
+function toElements(rejects: readonly Reject[]): Element[] {
+  const elements = new Map<string, Element>();
+  const counts = new Map<string, number>();
+  for (const reject of rejects) {
+    const contentPrint = hash('sha256', reject.rawText ?? reject.raw);
+    if (elements.has(contentPrint)) continue;
+    const nth = counts.get(reject.identity) ?? 0;
+    counts.set(reject.identity, nth + 1);
+    elements.set(contentPrint, { reject, contentPrint, fingerprint: hash('sha256', `${nth} ${reject.identity}`) });
+  }
+  return [...elements.values()];
+}
+
+/** An element in quarantine, without what is in it. */
+export interface Quarantined {
+  readonly advertiserId: bigint;
+  /** The beginning of its fingerprint: enough to name it. */
+  readonly id: string;
+  readonly reason: string;
+  readonly seen: number;
+  readonly firstSeenAt: Date;
+  readonly lastSeenAt: Date;
+  readonly resolvedAt: Date | null;
+}
+
+/** The same with its text as it was written by the source. */
+export interface QuarantinedText extends Quarantined {
+  readonly text: string;
+}
+
+interface QuarantineRow extends Row {
+  advertiser_id: bigint;
+  id: string;
+  reason: string;
+  seen: number;
+  first_seen_at: Date;
+  last_seen_at: Date;
+  resolved_at: Date | null;
+  text: string;
+}
+
+const idDigits = 12;
+const columns = `advertiser_id, left(encode(fingerprint, 'hex'), ${idDigits}) AS id, reason, seen, first_seen_at, last_seen_at, resolved_at`;
+
+/** What waits, newest first; with `resolved` also what could be read since. */
+export async function loadQuarantine(
+  db: Queryable,
+  advertiserId: bigint,
+  { resolved, limit }: { readonly resolved: boolean; readonly limit: number },
+): Promise<Quarantined[]> {
+  const rows = await db.query<QuarantineRow>(
+    `SELECT ${columns} FROM intake.quarantine WHERE advertiser_id = $1 AND ($2 OR resolved_at IS NULL)
+     ORDER BY last_seen_at DESC, fingerprint LIMIT $3`,
+    [advertiserId, resolved, limit],
+  );
+  return rows.map(toQuarantined);
+}
+
+/** Elements with their texts: those that wait, after one of them in order, or the one that is named. */
+export async function loadQuarantineTexts(
+  db: Queryable,
+  advertiserId: bigint,
+  choice: { readonly id: string | null; readonly after: string; readonly limit: number },
+): Promise<QuarantinedText[]> {
+  const rows = await db.query<QuarantineRow>(
+    `SELECT ${columns}, coalesce(raw_text, raw::text) AS text FROM intake.quarantine
+     WHERE advertiser_id = $1 AND CASE WHEN $2::text IS NULL THEN resolved_at IS NULL ELSE encode(fingerprint, 'hex') LIKE $2 || '%' END
+       AND left(encode(fingerprint, 'hex'), ${idDigits}) > $3
+     ORDER BY fingerprint LIMIT $4`,
+    [advertiserId, choice.id, choice.after, choice.limit],
+  );
+  return rows.map((row) => ({ ...toQuarantined(row), text: row.text }));
+}
+
+/** An element that could be read after all, and the application in it. */
+export interface Replayed {
+  readonly id: string;
+  readonly applicationId: bigint;
+}
+
+/**
+ * Books what these elements became, by which an erasure finds them; gives the applications whose elements are still there. An element
+ * that turns out to be the application of an erased person goes.
+ */
+export async function resolveQuarantine(
+  db: Queryable,
+  advertiserId: bigint,
+  replayed: readonly Replayed[],
+): Promise<ReadonlySet<bigint>> {
+  const ids = replayed.map((one) => one.applicationId);
+  const rows = await db.query<{ application_id: bigint }>(
+    `UPDATE intake.quarantine q SET application_id = r.application_id, resolved_at = coalesce(q.resolved_at, now())
+     FROM unnest($2::text[], $3::bigint[]) AS r (id, application_id)
+     WHERE q.advertiser_id = $1 AND left(encode(q.fingerprint, 'hex'), ${idDigits}) = r.id RETURNING q.application_id`,
+    [advertiserId, replayed.map((one) => one.id), ids],
+  );
+  await db.query(
+    `DELETE FROM intake.quarantine q USING intake.applications a
+     WHERE q.advertiser_id = $1 AND q.application_id = ANY ($2::bigint[])
+       AND a.advertiser_id = $1 AND a.application_id = q.application_id AND a.erased_at IS NOT NULL`,
+    [advertiserId, ids],
+  );
+  return new Set(rows.map((row) => row.application_id));
+}
+
+/** How long a resolved element is kept: long enough to compare it with the application that it became. */
+const keptMs = 30 * 86_400_000;
+
+/** Deletes what was resolved long ago; gives how many went. What waits is never deleted. */
+export async function pruneQuarantine(db: Queryable, { olderThanMs = keptMs, limit = 10_000 } = {}): Promise<number> {
+  const rows = await db.query(
+    `DELETE FROM intake.quarantine WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM intake.quarantine WHERE resolved_at < now() - $1 * interval '1 millisecond' LIMIT $2)) RETURNING 1`,
+    [olderThanMs, limit],
+  );
+  return rows.length;
+}
+
+function toQuarantined(row: QuarantineRow): Quarantined {
+  return {
+    advertiserId: row.advertiser_id,
+    id: row.id,
+    reason: row.reason,
+    seen: row.seen,
+    firstSeenAt: row.first_seen_at,
+    lastSeenAt: row.last_seen_at,
+    resolvedAt: row.resolved_at,
+  };
+}

@@ -1,0 +1,235 @@
+// Applications that the source shows differently than we hold them. Rare, so written for clarity: lock, judge, then one statement per table.
+// Nothing that vanished is deleted: children get `gone_at`, replaced files move to attachment_versions.
+import type { KeyObject } from 'node:crypto';
+import type { Application } from '../../domain/application.ts';
+import { mostUnchanged } from '../../domain/hash-trust.ts';
+import type { ApplicationEvent } from '../events.ts';
+import { notifyQueued } from '../files/download-queue.ts';
+import { condemnFlagged } from '../files/infected.ts';
+import { settleReady } from '../files/ready.ts';
+import type { Queryable } from '../postgres/database.ts';
+import type { WriteContext } from '../sweeps/leases.ts';
+import { toPriority, toRow } from './rows.ts';
+
+/** Writes the changed applications; `stale` are the ids whose change came from an answer too old to be believed (P5). */
+export async function applyChanges(
+  tx: Queryable,
+  key: KeyObject,
+  context: WriteContext,
+  changed: readonly Application[],
+  events: ApplicationEvent[],
+): Promise<{ readonly changed: number; readonly stale: readonly bigint[] }> {
+  if (changed.length === 0) return { changed: 0, stale: [] };
+  const { stale, erased, quiet } = await lockAndJudge(tx, context, changed);
+  const current = changed.filter(({ id }) => !stale.includes(id) && !erased.includes(id));
+  if (current.length === 0) return { changed: 0, stale };
+
+  const rows = `[${current.map((application) => toRow(key, context.advertiserId, application)).join()}]`;
+  const ids = current.map((a) => a.id);
+  const told = ids.filter((id) => !quiet.includes(id));
+  await tx.query(updateApplicationsSql, [context.advertiserId, rows, context.seq, told]);
+  await tx.query(mergeJobSeekingInfoSql, [context.advertiserId, rows]);
+  const condemned = await loadCondemnedOf(tx, context.advertiserId, ids);
+  const hashTells = await loadHashSignal(tx, context.advertiserId);
+  const priority = toPriority(context.lease);
+  await tx.query(keepVersionsSql, [context.advertiserId, rows, hashTells]);
+  await tx.query(restartDownloadsSql, [context.advertiserId, rows, hashTells]);
+  await tx.query(nameAnnouncedSql, [context.advertiserId, rows]);
+  await tx.query(queueConfirmationsSql, [context.advertiserId, rows, hashTells, priority]);
+  await tx.query(mergeAttachmentsSql, [context.advertiserId, rows, hashTells]);
+  await tx.query(queueDownloadsSql, [context.advertiserId, rows, priority]);
+  const recalled = await condemnFlagged(tx, context.advertiserId, ids, condemned);
+  await notifyQueued(tx, context.advertiserId);
+  const followed = [...recalled, ...(await settleReady(tx, context.advertiserId, ids))];
+  events.push(...told.map((id): ApplicationEvent => ({ applicationId: id, type: 'application.changed' })));
+  events.push(
+    ...followed.filter((event) => event.type !== 'application.changed' || !told.includes(event.applicationId)),
+  );
+  return { changed: told.length, stale };
+}
+
+/** The bytes that these applications' flags condemn so far. */
+async function loadCondemnedOf(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<string[]> {
+  const rows = await tx.query<{ sha256: string }>(
+    `SELECT DISTINCT sha256 FROM intake.attachments
+     WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND state = 'infected' AND sha256 IS NOT NULL`,
+    [advertiserId, ids],
+  );
+  return rows.map((row) => row.sha256);
+}
+
+/**
+ * An answer is too old when the row, or a finished request of another lane that saw the same id, carries a higher number. A person
+ * who was erased since the page was compared stays so. A change is quiet when nothing differs but Hash and Href of attachments.
+ */
+async function lockAndJudge(
+  tx: Queryable,
+  context: WriteContext,
+  changed: readonly Application[],
+): Promise<Readonly<Record<'stale' | 'erased' | 'quiet', readonly bigint[]>>> {
+  const ids = changed.map((a) => a.id);
+  await tx.query(
+    `SELECT 1 FROM intake.applications WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])
+     ORDER BY application_id FOR NO KEY UPDATE`,
+    [context.advertiserId, ids],
+  );
+  const rows = await tx.query<{ application_id: bigint; erased: boolean; stale: boolean; quiet: boolean }>(
+    `SELECT application_id, erased_at IS NOT NULL AS erased, erased_at IS NULL AND (observed_seq > $3 OR EXISTS (
+         SELECT 1 FROM intake.readings r
+         WHERE r.advertiser_id = $1 AND r.seq > $3 AND r.lane <> $4
+           AND a.application_id BETWEEN r.lowest_id AND r.highest_id)) AS stale,
+       missing_since IS NULL AND facts_hash IS NOT DISTINCT FROM decode(p.facts, 'hex') AS quiet
+     FROM unnest($2::bigint[], $5::text[]) AS p (id, facts)
+     JOIN intake.applications a ON a.advertiser_id = $1 AND a.application_id = p.id`,
+    [context.advertiserId, ids, context.seq, context.lease.lane, changed.map((a) => a.factsHash)],
+  );
+  const pick = (verdict: 'stale' | 'erased' | 'quiet') =>
+    rows.filter((row) => row[verdict]).map((row) => row.application_id);
+  return { stale: pick('stale'), erased: pick('erased'), quiet: pick('quiet') };
+}
+
+const pageRows = `jsonb_to_recordset($2::jsonb) AS p (
+    id bigint, submitted_at timestamptz, source_offset text, email text, first_name text, last_name text, phone text,
+    job_seeker_id text, job_reference text, raw jsonb, raw_text text, notes jsonb, person_key text, hash text, facts_hash text,
+    info jsonb, attachments jsonb)`;
+
+const pageFiles = `${pageRows}, jsonb_to_recordset(p.attachments) AS f (
+    kind text, state text, reason text, source_hash text, size_bytes bigint, has_virus boolean, uploaded_at timestamptz, href text)`;
+
+const updateApplicationsSql = `
+  UPDATE intake.applications a SET
+    submitted_at = p.submitted_at, source_offset = p.source_offset, email = p.email, first_name = p.first_name,
+    last_name = p.last_name, phone = p.phone, job_seeker_id = p.job_seeker_id, job_reference = p.job_reference, raw = p.raw,
+    raw_text = p.raw_text, notes = p.notes, person_key = p.person_key, content_hash = decode(p.hash, 'hex'),
+    facts_hash = decode(p.facts_hash, 'hex'), observed_seq = $3,
+    changed_at = CASE WHEN p.id = ANY ($4::bigint[]) THEN now() ELSE a.changed_at END, absent_since = NULL, missing_since = NULL
+  FROM ${pageRows}
+  WHERE a.advertiser_id = $1 AND a.application_id = p.id`;
+
+const mergeJobSeekingInfoSql = `
+  WITH page AS MATERIALIZED (SELECT p.id, p.info FROM ${pageRows}), gone AS (
+    UPDATE intake.primary_job_seeking_info i SET gone_at = now() FROM page
+    WHERE i.advertiser_id = $1 AND i.application_id = page.id AND page.info IS NULL AND i.gone_at IS NULL
+  )
+  INSERT INTO intake.primary_job_seeking_info
+    (advertiser_id, application_id, job_title, company_name, time_in_role_months, is_new_to_workforce)
+  SELECT $1, id, info->>'jobTitle', info->>'companyName', (info->>'timeInRoleMonths')::int, (info->>'isNewToWorkforce')::boolean
+  FROM page WHERE info IS NOT NULL
+  ON CONFLICT (advertiser_id, application_id) DO UPDATE SET
+    job_title = excluded.job_title, company_name = excluded.company_name, time_in_role_months = excluded.time_in_role_months,
+    is_new_to_workforce = excluded.is_new_to_workforce, gone_at = NULL`;
+
+/** False once Hash has changed three times while the bytes did not: then it says nothing about changes. $1 is the advertiser. */
+export const isHashSignal = `NOT EXISTS (
+  SELECT 1 FROM intake.hash_trust t WHERE t.advertiser_id = $1 AND t.unchanged >= ${mostUnchanged})`;
+
+async function loadHashSignal(tx: Queryable, advertiserId: bigint): Promise<boolean> {
+  const [row] = await tx.query<{ tells: boolean }>(`SELECT ${isHashSignal} AS tells`, [advertiserId]);
+  return row?.tells ?? true;
+}
+
+/** A flag that comes or goes may change Size and Hash of the upload that it is about: Size is 0 while the source shows no bytes. */
+const isFlagOnly = (f: string) => `((old.has_virus IS TRUE) <> (${f}.has_virus IS TRUE)
+    AND old.uploaded_at IS NOT DISTINCT FROM ${f}.uploaded_at)`;
+
+/** $3 says whether Hash is a sign of change. */
+const hasOtherHash = (f: string) => `($3::boolean AND old.source_hash IS DISTINCT FROM ${f}.source_hash)`;
+
+/**
+ * True where the source means another file than the one we know: another Size or time of upload, whatever Hash says. Hash alone is
+ * believed only where no time of upload says that it is the same upload.
+ */
+const isOtherFile = (f: string) => `(old.uploaded_at IS DISTINCT FROM ${f}.uploaded_at
+    OR NOT ${isFlagOnly(f)} AND (old.size_bytes IS DISTINCT FROM ${f}.size_bytes
+      OR ${f}.uploaded_at IS NULL AND ${hasOtherHash(f)}))`;
+
+/** True where nothing but Hash differs: the same upload by its time and Size, whose bytes are fetched once more before it is another file. */
+const isDoubtful = (f: string) => `(${hasOtherHash(f)} AND NOT ${isFlagOnly(f)} AND NOT ${isOtherFile(f)})`;
+
+const keepVersionsSql = `
+  INSERT INTO intake.attachment_versions (advertiser_id, application_id, kind, version, state, reason, source_hash, size_bytes,
+    has_virus, uploaded_at, sha256, content_type, detected_type, file_name, stored_at)
+  SELECT old.advertiser_id, old.application_id, old.kind, old.version, old.state, old.reason, old.source_hash, old.size_bytes,
+    old.has_virus, old.uploaded_at, old.sha256, old.content_type, old.detected_type, old.file_name, old.stored_at
+  FROM (SELECT p.id, f.* FROM ${pageFiles}) AS f
+  JOIN intake.attachments old ON old.advertiser_id = $1 AND old.application_id = f.id AND old.kind = f.kind
+  WHERE old.state <> 'pending' AND old.state <> 'erased' AND ${isOtherFile('f')}`;
+
+/**
+ * Another file, or one whose flag was lifted, starts over; a flag that came later ends the attachment; the rest keeps its state, also one
+ * that is infected because of the same bytes elsewhere. A flag on a file of another upload says nothing of the bytes that we hold.
+ */
+const mergeAttachmentsSql = `
+  WITH page AS MATERIALIZED (SELECT p.id, f.* FROM ${pageFiles}), gone AS (
+    UPDATE intake.attachments a SET gone_at = now()
+    FROM ${pageRows}
+    WHERE a.advertiser_id = $1 AND a.application_id = p.id AND a.gone_at IS NULL
+      AND NOT EXISTS (SELECT 1 FROM page f WHERE f.id = p.id AND f.kind = a.kind)
+  )
+  INSERT INTO intake.attachments AS old
+    (advertiser_id, application_id, kind, state, reason, source_hash, size_bytes, has_virus, uploaded_at, href)
+  SELECT $1, f.id, f.kind, f.state, f.reason, f.source_hash, f.size_bytes, f.has_virus, f.uploaded_at, f.href FROM page f
+  ON CONFLICT (advertiser_id, application_id, kind) DO UPDATE SET
+    (version, state, reason, sha256, content_type, detected_type, file_name, stored_at, notes, linked, parser_version) = (
+      SELECT CASE WHEN other.file AND old.state NOT IN ('pending', 'erased') THEN old.version + 1 ELSE old.version END,
+        CASE WHEN keep THEN old.state ELSE excluded.state END,
+        CASE WHEN keep AND excluded.has_virus IS NOT TRUE THEN old.reason ELSE excluded.reason END,
+        CASE WHEN keep OR (excluded.state = 'infected' AND NOT newer) THEN old.sha256 END, CASE WHEN keep THEN old.content_type END, CASE WHEN keep THEN old.detected_type END,
+        CASE WHEN keep THEN old.file_name END, CASE WHEN keep THEN old.stored_at END, CASE WHEN keep THEN old.notes END,
+        keep AND old.linked, CASE WHEN keep THEN old.parser_version END
+      FROM (SELECT ${isOtherFile('excluded')} AS file) AS other,
+        LATERAL (SELECT old.state = 'erased' OR NOT (other.file
+            OR (excluded.state = 'infected' AND old.state <> 'infected')
+            OR (old.state = 'infected' AND old.has_virus AND excluded.state <> 'infected')) AS keep,
+          other.file AND old.uploaded_at IS DISTINCT FROM excluded.uploaded_at AS newer) AS verdict
+    ),
+    source_hash = excluded.source_hash, size_bytes = excluded.size_bytes, has_virus = excluded.has_virus,
+    uploaded_at = excluded.uploaded_at, href = excluded.href, gone_at = NULL`;
+
+/**
+ * A claim on what may be another file is taken back, unspent: its bytes may be those of the file before. One that by its Size or time of
+ * upload is another has all its tries, at once; a Hash alone may change at every look, and would keep a file that is not there from ever
+ * being called missing. What else changed is no reason to ask earlier.
+ */
+const restartDownloadsSql = `
+  UPDATE intake.downloads d SET lease_token = NULL, leased_until = NULL, sha256 = NULL,
+    due_at = CASE WHEN f.newer THEN now() ELSE d.due_at END,
+    attempts = CASE WHEN f.newer THEN 0 ELSE d.attempts - (d.lease_token IS NOT NULL)::int END
+  FROM (
+    SELECT f.id, f.kind, old.size_bytes IS DISTINCT FROM f.size_bytes OR old.uploaded_at IS DISTINCT FROM f.uploaded_at AS newer
+    FROM (SELECT p.id, f.* FROM ${pageFiles}) AS f
+    JOIN intake.attachments old ON old.advertiser_id = $1 AND old.application_id = f.id AND old.kind = f.kind
+    WHERE ${isOtherFile('f')} OR ${isDoubtful('f')}
+  ) AS f
+  WHERE d.advertiser_id = $1 AND d.application_id = f.id AND d.kind = f.kind`;
+
+/** A flag on a file whose bytes were announced and not yet completed is about these bytes: they may be in the blob store. */
+const nameAnnouncedSql = `
+  UPDATE intake.attachments old SET sha256 = d.sha256
+  FROM (SELECT p.id, f.* FROM ${pageFiles}) AS f JOIN intake.downloads d ON d.advertiser_id = $1 AND d.application_id = f.id AND d.kind = f.kind
+  WHERE old.advertiser_id = $1 AND old.application_id = f.id AND old.kind = f.kind AND old.state = 'pending' AND f.has_virus
+    AND d.sha256 IS NOT NULL AND old.uploaded_at IS NOT DISTINCT FROM f.uploaded_at`;
+
+/**
+ * A file that is held, or ended without bytes, and of which nothing but Hash changed, is fetched once more while it keeps its state:
+ * settling.ts compares the bytes. Such a queue row is the only one whose attachment is not pending.
+ */
+const queueConfirmationsSql = `
+  INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority)
+  SELECT $1, f.id, f.kind, $4 FROM (SELECT p.id, f.* FROM ${pageFiles}) AS f
+  JOIN intake.attachments old ON old.advertiser_id = $1 AND old.application_id = f.id AND old.kind = f.kind
+  WHERE f.state = 'pending' AND old.state NOT IN ('pending', 'erased') AND ${isDoubtful('f')}
+  ON CONFLICT (advertiser_id, application_id, kind) DO NOTHING`;
+
+/** What is pending after the merge waits in the queue; what is flagged waits no longer. */
+const queueDownloadsSql = `
+  WITH page AS MATERIALIZED (SELECT p.id FROM ${pageRows}), done AS (
+    DELETE FROM intake.downloads d USING page, intake.attachments a
+    WHERE d.advertiser_id = $1 AND d.application_id = page.id
+      AND a.advertiser_id = $1 AND a.application_id = d.application_id AND a.kind = d.kind
+      AND (a.state = 'erased' OR a.state = 'infected' AND a.has_virus)
+  )
+  INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority)
+  SELECT $1, a.application_id, a.kind, $3 FROM page
+  JOIN intake.attachments a ON a.advertiser_id = $1 AND a.application_id = page.id AND a.state = 'pending'
+  ON CONFLICT (advertiser_id, application_id, kind) DO NOTHING`;

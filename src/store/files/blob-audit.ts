@@ -1,0 +1,138 @@
+// The statements of verify: the books of an advertiser's blobs in the order of their keys, what is done about damage, and the marking
+// of bytes that nothing refers to. After a grace they are deleted (deletions.ts).
+import { type BlobFacts, toBlobKey } from '../../domain/blob.ts';
+import { appendEvents, toEvents } from '../events.ts';
+import type { Database, Queryable } from '../postgres/database.ts';
+import { lockHolders } from './blobs.ts';
+import { isBefore, isBeingDeleted, isUnreferenced } from './delete-blobs.ts';
+import { takeBackAnnounced } from './download-queue.ts';
+import { reopenAttachments } from './ready.ts';
+
+/** A blob as the books have it. */
+export interface BookedBlob extends BlobFacts {
+  readonly key: string;
+  readonly state: 'writing' | 'stored' | 'damaged' | 'condemned' | 'deleting';
+}
+
+const pageSize = 1_000;
+
+/** An advertiser's blobs in the order of their keys. */
+export async function* loadBlobs(db: Queryable, advertiserId: bigint): AsyncGenerator<BookedBlob> {
+  for (let after = ''; ; ) {
+    const rows = await db.query<{ sha256: string; size_bytes: bigint; key: string; state: BookedBlob['state'] }>(
+      `SELECT sha256, size_bytes, key, state FROM intake.blobs
+       WHERE advertiser_id = $1 AND sha256 > $2 ORDER BY sha256 LIMIT ${pageSize}`,
+      [advertiserId, after],
+    );
+    for (const row of rows) {
+      yield { sha256: row.sha256, sizeBytes: Number(row.size_bytes), key: row.key, state: row.state };
+      after = row.sha256;
+    }
+    if (rows.length < pageSize) return;
+  }
+}
+
+/** Books that the store was just proven to hold these bytes. */
+export async function markVerified(db: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<void> {
+  await db.query(
+    `UPDATE intake.blobs SET verified_at = now() WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'stored'`,
+    [advertiserId, hashes],
+  );
+}
+
+/**
+ * Books lost bytes: what refers to them now is fetched again; of earlier versions the source has no copy, and they are missing. Null when
+ * nobody has to hold them any more: they were erased or condemned since the caller read their row.
+ */
+export async function markDamaged(
+  db: Database,
+  advertiserId: bigint,
+  sha256: string,
+): Promise<{ readonly requeued: number; readonly lost: number } | null> {
+  return await db.transaction(async (tx) => {
+    await lockHolders(tx, advertiserId, [sha256]);
+    const [blob] = await tx.query<{ state: BookedBlob['state'] }>(
+      `SELECT state FROM intake.blobs WHERE advertiser_id = $1 AND sha256 = $2 FOR NO KEY UPDATE`,
+      [advertiserId, sha256],
+    );
+    // Another verify was there first.
+    if (blob?.state === 'damaged') return { requeued: 0, lost: 0 };
+    // Announced, put, and not completed when the object went: completed now, a file would be stored without bytes.
+    if (blob?.state === 'writing') await takeBackAnnounced(tx, advertiserId, [sha256]);
+    if (blob?.state !== 'stored') return null;
+    await tx.query(`UPDATE intake.blobs SET state = 'damaged' WHERE advertiser_id = $1 AND sha256 = $2`, [
+      advertiserId,
+      sha256,
+    ]);
+    const lost = await tx.query<{ application_id: bigint; missing: boolean }>(
+      `UPDATE intake.attachment_versions v SET state = 'missing', reason = 'the stored bytes were lost' FROM intake.applications a
+       WHERE v.advertiser_id = $1 AND v.sha256 = $2 AND v.state = 'stored'
+         AND a.advertiser_id = $1 AND a.application_id = v.application_id
+       RETURNING a.application_id, a.missing_since IS NOT NULL AS missing`,
+      [advertiserId, sha256],
+    );
+    const held = await tx.query<{ application_id: bigint; kind: string }>(
+      `SELECT application_id, kind FROM intake.attachments WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored'`,
+      [advertiserId, sha256],
+    );
+    const reopened = await reopenAttachments(
+      tx,
+      advertiserId,
+      held.map((row) => ({ applicationId: row.application_id, kind: row.kind })),
+      ['stored'],
+    );
+    await appendEvents(tx, advertiserId, [...toEvents('application.changed', lost), ...reopened]);
+    return { requeued: held.length, lost: lost.length };
+  });
+}
+
+/** True of a blob `b` whose bytes were lost and whose files have no others yet. Lost bytes of an earlier version have no way back. */
+export const isUnrepaired = `b.state = 'damaged'
+  AND EXISTS (SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = b.advertiser_id AND a.sha256 = b.sha256)`;
+
+/** How many blobs of an advertiser were found missing or damaged and are not replaced yet. */
+export async function loadUnrepaired(db: Queryable, advertiserId: bigint): Promise<number> {
+  const [row] = await db.query<{ unrepaired: number }>(
+    `SELECT count(*)::int AS unrepaired FROM intake.blobs b WHERE b.advertiser_id = $1 AND ${isUnrepaired}`,
+    [advertiserId],
+  );
+  return row?.unrepaired ?? 0;
+}
+
+/** Condemned bytes that were found in the store are to be deleted once more. */
+export async function markUnemptied(db: Queryable, advertiserId: bigint, sha256: string): Promise<void> {
+  await db.query(
+    `UPDATE intake.blobs b SET emptied_at = NULL
+     WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'condemned' AND ${isBeingDeleted} IS NOT TRUE`,
+    [advertiserId, sha256],
+  );
+}
+
+/** Takes bytes into the books that lie in the store and that nobody announced, as orphans. False when they were announced meanwhile. */
+export async function adoptBlob(db: Queryable, advertiserId: bigint, blob: BlobFacts): Promise<boolean> {
+  const rows = await db.query(
+    `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, orphaned_at)
+     VALUES ($1, $2, $3, $4, 'damaged', now()) ON CONFLICT DO NOTHING RETURNING 1`,
+    [advertiserId, blob.sha256, blob.sizeBytes, toBlobKey(advertiserId, blob.sha256)],
+  );
+  return rows.length > 0;
+}
+
+/** Marks what nothing refers to and nobody has announced for a while; a time ahead counts as now. Returns all that are marked now, of how many. */
+export async function markOrphans(
+  db: Queryable,
+  advertiserId: bigint,
+  restMs: number,
+): Promise<{ readonly orphans: number; readonly blobs: number }> {
+  await db.query(
+    `UPDATE intake.blobs b SET orphaned_at = now()
+     WHERE ${isUnreferenced} AND (b.orphaned_at IS NULL OR b.orphaned_at > now()) AND ${isBefore('b.intended_at', '$2')}`,
+    [advertiserId, restMs],
+  );
+  const [row] = await db.query<{ orphans: bigint; blobs: bigint }>(
+    `SELECT count(*) FILTER (WHERE orphaned_at IS NOT NULL) AS orphans, count(*) AS blobs
+     FROM intake.blobs WHERE advertiser_id = $1`,
+    [advertiserId],
+  );
+  return { orphans: Number(row?.orphans ?? 0), blobs: Number(row?.blobs ?? 0) };
+}

@@ -1,0 +1,119 @@
+// The books of the bytes we hold: announced before they are written, proven when an attachment refers to them, condemned, damaged or
+// orphaned. And which store they lie in: the one that was used first, and no other. Knows no store, only what is said of it.
+import type { BlobFacts } from '../../domain/blob.ts';
+import { WrongStore } from '../../domain/trouble.ts';
+import type { Queryable } from '../postgres/database.ts';
+import { isBeingDeleted, isUnreferenced } from './delete-blobs.ts';
+import type { Claim } from './download-queue.ts';
+
+/**
+ * What may be done with announced bytes: put them; nothing, because they are condemned or the claim is not ours any more; or nothing yet,
+ * because the object of equal bytes is being deleted.
+ */
+export type Intent = 'put' | 'condemned' | 'lost' | 'deleting';
+
+export interface BlobIntent {
+  readonly claim: Claim;
+  readonly blob: BlobFacts & { readonly key: string };
+}
+
+/**
+ * Locks the applications that have these bytes, now or in an earlier version, and some more. Before anything else and in order, as every
+ * other writer locks them: what is read of them afterwards, such as that they are missing, stays true until COMMIT.
+ */
+export async function lockHolders(
+  tx: Queryable,
+  advertiserId: bigint,
+  hashes: readonly string[],
+  more: readonly bigint[] = [],
+): Promise<void> {
+  await tx.query(
+    `SELECT 1 FROM intake.applications WHERE advertiser_id = $1 AND application_id IN (
+       SELECT application_id FROM intake.attachments WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])
+       UNION SELECT application_id FROM intake.attachment_versions WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])
+       UNION SELECT unnest($3::bigint[]))
+     ORDER BY application_id FOR NO KEY UPDATE`,
+    [advertiserId, hashes, more],
+  );
+}
+
+/**
+ * Announces bytes of one advertiser before they are put, so that none can lie in the store unknown: in the books of blobs, and on the
+ * downloads they are put for, so that whoever erases their person knows what is on its way. Not waited for on the platter: a crash of
+ * the database may forget it, and verify then finds the bytes from the other side.
+ */
+export async function intendBlobs(
+  db: Queryable,
+  intents: readonly BlobIntent[],
+): Promise<readonly PromiseSettledResult<Intent>[]> {
+  const rows = await db.query<{ at: number; state: string; deleting: boolean }>(
+    `WITH unhurried AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)), intended AS MATERIALIZED (
+       SELECT * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::uuid[])
+         WITH ORDINALITY AS i (sha256, size_bytes, key, application_id, kind, token, at)
+     ), claimed AS (
+       UPDATE intake.downloads d SET sha256 = i.sha256 FROM intended i
+       WHERE d.advertiser_id = $1 AND d.application_id = ANY ($5::bigint[]) AND d.application_id = i.application_id AND d.kind = i.kind AND d.lease_token = i.token
+       RETURNING i.at, i.sha256, i.size_bytes, i.key
+     ), announced AS (
+       INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state)
+       SELECT DISTINCT ON (c.sha256) $1::bigint, c.sha256, c.size_bytes, c.key, 'writing' FROM unhurried, claimed c ORDER BY c.sha256
+       ON CONFLICT (advertiser_id, sha256) DO UPDATE SET orphaned_at = NULL,
+         intended_at = CASE WHEN b.state = 'condemned' THEN b.intended_at ELSE now() END,
+         state = CASE WHEN b.state = 'deleting' AND ${isBeingDeleted} IS NOT TRUE THEN 'writing' ELSE b.state END,
+         delete_token = CASE WHEN ${isBeingDeleted} THEN b.delete_token END,
+         delete_until = CASE WHEN ${isBeingDeleted} THEN b.delete_until END
+       RETURNING sha256, state, delete_token IS NOT NULL AS deleting
+     )
+     SELECT c.at::int - 1 AS at, a.state, a.deleting FROM claimed c JOIN announced a USING (sha256)`,
+    [
+      intents[0]?.claim.advertiserId,
+      intents.map(({ blob }) => blob.sha256),
+      intents.map(({ blob }) => blob.sizeBytes),
+      intents.map(({ blob }) => blob.key),
+      intents.map(({ claim }) => claim.applicationId),
+      intents.map(({ claim }) => claim.kind),
+      intents.map(({ claim }) => claim.token),
+    ],
+  );
+  const found = new Map(rows.map((row) => [row.at, row]));
+  return intents.map((_, at) => ({ status: 'fulfilled', value: toIntent(found.get(at)) }));
+}
+
+/** Hashes of bytes that were announced, and that no download, file or earlier version refers to any more. They may have been put. */
+export async function loadForgotten(db: Queryable, advertiserId: bigint): Promise<string[]> {
+  const rows = await db.query<{ sha256: string }>(
+    `SELECT b.sha256 FROM intake.blobs b WHERE b.state = 'writing' AND ${isUnreferenced}
+       AND NOT EXISTS (SELECT 1 FROM intake.downloads d WHERE d.advertiser_id = $1 AND d.sha256 = b.sha256)`,
+    [advertiserId],
+  );
+  return rows.map((row) => row.sha256);
+}
+
+function toIntent(row: { readonly state: string; readonly deleting: boolean } | undefined): Intent {
+  if (row === undefined) return 'lost';
+  if (row.state === 'condemned') return 'condemned';
+  return row.deleting ? 'deleting' : 'put';
+}
+
+/** Remembers the store at its first use; any other one, later, is refused: a wrong bucket must not read as a million lost files. */
+export async function pinBlobStore(db: Queryable, identity: string, location: string): Promise<void> {
+  await db.query(
+    `INSERT INTO intake.blob_store (identity, location) SELECT $1, $2
+     WHERE NOT EXISTS (SELECT 1 FROM intake.blob_store) ON CONFLICT DO NOTHING`,
+    [identity, location],
+  );
+  const pinned = await loadBlobStore(db);
+  if (pinned?.identity !== identity) {
+    throw new WrongStore(
+      `The blobs of this database lie at ${pinned?.location}; ${location} is another store. Nothing was read or written there.`,
+    );
+  }
+}
+
+/** The store that was first used, if any was. */
+export async function loadBlobStore(db: Queryable): Promise<{ identity: string; location: string } | null> {
+  const [row] = await db.query<{ identity: string; location: string }>(
+    `SELECT identity, location FROM intake.blob_store`,
+  );
+  return row ?? null;
+}

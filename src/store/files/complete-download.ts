@@ -1,0 +1,370 @@
+// The fenced transaction that ends downloads: blobs, attachments, screen rows, ready and events together, or nothing. Those of one
+// advertiser that end at about the same time share it. Each token is checked inside, so a claim that changed hands writes nothing.
+import type { Note } from '../../domain/application.ts';
+import type { FinalState } from '../../domain/attempts.ts';
+import type { BlobFacts } from '../../domain/blob.ts';
+import { mostUnchanged } from '../../domain/hash-trust.ts';
+import type { ScreenReading } from '../../domain/screen.ts';
+import { Trouble } from '../../domain/trouble.ts';
+import { type ApplicationEvent, appendEvents } from '../events.ts';
+import { type Database, type Queryable, type Row, untilSettled } from '../postgres/database.ts';
+import type { FileDescription } from './claim-facts.ts';
+import type { Claim } from './download-queue.ts';
+import { sameBytes } from './infected.ts';
+import { reopenAttachments, settleReady } from './ready.ts';
+import { replaceScreens } from './screens.ts';
+
+/** How a download ended. */
+export type Settlement = StoredFile | { readonly kind: 'final'; readonly state: FinalState; readonly reason: string };
+
+export interface StoredFile extends FileDescription {
+  readonly kind: 'stored';
+  readonly blob: BlobFacts & { readonly key: string };
+  readonly notes: readonly Note[];
+  /** By which trust in Hash the download was spared: earned from the source, or given by the operator. Null where it was fetched. */
+  readonly linkedBy: 'earned' | 'given' | null;
+  /** What a comparison with the twin showed, where there was one. */
+  readonly compared: 'agreed' | 'contradicted' | null;
+  /** Null for a file, and for a screen that cannot be read. */
+  readonly screens: ScreenReading | null;
+}
+
+/** `lost`: the claim changed hands, nothing was written. `unlinkable`: the blob to link to is no longer held, or Hash no longer trusted; nothing was written. */
+export type Settled = 'stored' | FinalState | 'lost' | 'unlinkable';
+
+export interface Ending {
+  readonly claim: Claim;
+  readonly settlement: Settlement;
+}
+
+/** Ends downloads of one advertiser: everything that means for the database, in one transaction. One that cannot be written costs no other. */
+export async function settleDownloads(
+  db: Database,
+  endings: readonly Ending[],
+): Promise<readonly PromiseSettledResult<Settled>[]> {
+  try {
+    const settled = await untilSettled(() => db.transaction((tx) => write(tx, endings)));
+    return settled.map((value) => ({ status: 'fulfilled', value }));
+  } catch (error) {
+    if (endings.length === 1 && error instanceof Unlinkable) return [{ status: 'fulfilled', value: 'unlinkable' }];
+    // A database that takes no work takes none of them one by one either.
+    if (endings.length === 1 || error instanceof Trouble)
+      return endings.map(() => ({ status: 'rejected', reason: error }));
+    return (await Promise.all(endings.map((ending) => settleDownloads(db, [ending])))).flat();
+  }
+}
+
+class Unlinkable extends Error {}
+
+/** In few round trips: an advertiser's endings stand in one line, and the next wait until these are written. */
+async function write(tx: Queryable, endings: readonly Ending[]): Promise<Settled[]> {
+  const advertiserId = endings[0]?.claim.advertiserId ?? 0n;
+  const held = await takeOut(tx, advertiserId, endings);
+  const won = endings.filter((_, at) => held.has(at));
+  const [condemned, confirmations] = await Promise.all([
+    takeBlobs(tx, advertiserId, won.map(({ settlement }) => settlement).filter(isStored)),
+    loadConfirmations(tx, advertiserId, won),
+  ]);
+  const toVerdict = ({ claim, settlement }: Ending): Verdict => {
+    const state = !isStored(settlement)
+      ? settlement.state
+      : condemned.has(settlement.blob.sha256)
+        ? 'infected'
+        : 'stored';
+    const confirmed = confirmations.get(toName(claim));
+    if (!confirmed) return { state, follows: 'write' };
+    if (!isStored(settlement)) return { state: confirmed.state, follows: 'note' };
+    const isSame = confirmed.state === state && confirmed.sha256 === settlement.blob.sha256;
+    return { state, follows: isSame ? 'nothing' : 'replace' };
+  };
+  const verdicts = new Map(won.map((ending) => [ending, toVerdict(ending)]));
+  const pick = (...wanted: readonly Verdict['follows'][]) =>
+    won.filter((ending) => wanted.includes(verdicts.get(ending)?.follows ?? 'nothing'));
+  const replaced = pick('replace');
+  const changed = await openReplaced(tx, advertiserId, replaced);
+  await noteUnconfirmed(tx, advertiserId, pick('note'));
+  const written = pick('write', 'replace');
+  const isKept = (ending: Ending): ending is Kept =>
+    verdicts.get(ending)?.state === 'stored' && isStored(ending.settlement);
+  const stored = written.filter(isKept);
+  const ended = written.filter((ending) => !isKept(ending));
+  const same = pick('nothing').filter(isKept);
+  const screens = stored.filter(({ claim }) => claim.kind === 'screen').map(toReplacement);
+  const isContradicted = stored.some(({ settlement }) => settlement.compared === 'contradicted');
+  const settle = () => settleReady(tx, advertiserId, [...new Set(won.map(({ claim }) => claim.applicationId))]);
+  // In this order: who is ready is told by what was written before.
+  const [unchanged, , , ready] = await Promise.all([
+    writeStored(tx, advertiserId, stored),
+    writeEnded(tx, advertiserId, ended),
+    replaceScreens(tx, advertiserId, screens),
+    // A contradiction opens what was linked, and who waits for that again is not ready.
+    isContradicted ? null : settle(),
+  ]);
+  const opened = await learnOfHash(tx, advertiserId, [...stored, ...same], {
+    unchanged: unchanged + same.length,
+    isContradicted,
+  });
+  await appendEvents(tx, advertiserId, [...changed, ...opened, ...(ready ?? (await settle()))]);
+  return endings.map((ending) => verdicts.get(ending)?.state ?? 'lost');
+}
+
+/** What becomes of an attachment: written as usual, opened and written, only noted, or left as it is. */
+interface Verdict {
+  readonly state: Exclude<Settled, 'lost' | 'unlinkable'>;
+  readonly follows: 'write' | 'replace' | 'note' | 'nothing';
+}
+
+/** An attachment that was not pending while it was fetched: its Hash had changed, and nothing else. */
+interface Confirmation {
+  readonly state: Verdict['state'];
+  readonly sha256: string | null;
+}
+
+const toName = ({ applicationId, kind }: Claim) => `${applicationId} ${kind}`;
+
+/** Locked, since a flag on the same bytes elsewhere changes an attachment without its application. */
+async function loadConfirmations(
+  tx: Queryable,
+  advertiserId: bigint,
+  won: readonly Ending[],
+): Promise<Map<string, Confirmation>> {
+  const rows = await tx.query<{ application_id: bigint; kind: string } & Confirmation & Row>(
+    `SELECT a.application_id, a.kind, a.state, a.sha256
+     FROM unnest($2::bigint[], $3::text[]) AS c (application_id, kind) JOIN intake.attachments a
+       ON a.advertiser_id = $1 AND a.application_id = c.application_id AND a.kind = c.kind
+     WHERE a.application_id = ANY ($2::bigint[]) AND a.state <> 'pending' FOR NO KEY UPDATE OF a`,
+    toKeys(advertiserId, won),
+  );
+  return new Map(rows.map((row) => [`${row.application_id} ${row.kind}`, row]));
+}
+
+function toKeys(advertiserId: bigint, endings: readonly Ending[]): unknown[] {
+  return [advertiserId, endings.map(({ claim }) => claim.applicationId), endings.map(({ claim }) => claim.kind)];
+}
+
+/**
+ * The bytes did change with Hash: what was held becomes a version, and the attachment and its application are opened for the rest of
+ * the transaction. Which Hash the earlier bytes had is not known any more.
+ */
+async function openReplaced(
+  tx: Queryable,
+  advertiserId: bigint,
+  replaced: readonly Ending[],
+): Promise<ApplicationEvent[]> {
+  if (replaced.length === 0) return [];
+  const keys = toKeys(advertiserId, replaced);
+  await tx.query(
+    `WITH kept AS (
+       INSERT INTO intake.attachment_versions (advertiser_id, application_id, kind, version, state, reason, size_bytes, has_virus,
+         uploaded_at, sha256, content_type, detected_type, file_name, stored_at)
+       SELECT a.advertiser_id, a.application_id, a.kind, a.version, a.state, a.reason, a.size_bytes, a.has_virus,
+         a.uploaded_at, a.sha256, a.content_type, a.detected_type, a.file_name, a.stored_at
+       FROM unnest($2::bigint[], $3::text[]) AS c (application_id, kind) JOIN intake.attachments a
+         ON a.advertiser_id = $1 AND a.application_id = c.application_id AND a.kind = c.kind AND a.sha256 IS NOT NULL
+     )
+     UPDATE intake.attachments a SET state = 'pending', version = a.version + (a.sha256 IS NOT NULL)::int, sha256 = NULL, stored_at = NULL
+     FROM unnest($2::bigint[], $3::text[]) AS c (application_id, kind)
+     WHERE a.advertiser_id = $1 AND a.application_id = c.application_id AND a.kind = c.kind`,
+    keys,
+  );
+  return await settleReady(tx, advertiserId, [...new Set(replaced.map(({ claim }) => claim.applicationId))]);
+}
+
+/** The bytes could not be had once more: what is held stays, and a note says that Hash speaks of others. */
+async function noteUnconfirmed(tx: Queryable, advertiserId: bigint, endings: readonly Ending[]): Promise<void> {
+  if (endings.length === 0) return;
+  const note = { field: 'Hash', reason: 'changed, and the bytes could not be fetched again to compare them' };
+  await tx.query(
+    `UPDATE intake.attachments a SET
+       notes = coalesce(jsonb_path_query_array(a.notes, '$[*] ? (@.field != "Hash")'), '[]') || $4::jsonb
+     FROM unnest($2::bigint[], $3::text[]) AS c (application_id, kind)
+     WHERE a.advertiser_id = $1 AND a.application_id = c.application_id AND a.kind = c.kind AND a.state = 'stored'`,
+    [...toKeys(advertiserId, endings), JSON.stringify([note])],
+  );
+}
+
+type Kept = Ending & { readonly settlement: StoredFile };
+
+function isStored(settlement: Settlement): settlement is StoredFile {
+  return settlement.kind === 'stored';
+}
+
+function toReplacement({ claim: { applicationId }, settlement: { blob, screens } }: Kept) {
+  return { applicationId, sha256: blob.sha256, reading: screens ?? { screens: [], parserVersion: 0 } };
+}
+
+/** The fence: without our token on its row there is nothing for us to end. Applications are locked first and in order, as pages lock them. */
+async function takeOut(tx: Queryable, advertiserId: bigint, endings: readonly Ending[]): Promise<Set<number>> {
+  const rows = await tx.query<{ at: number }>(
+    `WITH ended AS MATERIALIZED (
+       SELECT * FROM unnest($2::bigint[], $3::text[], $4::uuid[]) WITH ORDINALITY AS e (application_id, kind, token, at)
+     ), held AS MATERIALIZED (
+       SELECT application_id FROM intake.applications WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])
+       ORDER BY application_id FOR NO KEY UPDATE
+     )
+     DELETE FROM intake.downloads d USING ended JOIN held USING (application_id)
+     WHERE d.advertiser_id = $1 AND d.application_id = ANY ($2::bigint[]) AND d.application_id = ended.application_id AND d.kind = ended.kind AND d.lease_token = ended.token
+     RETURNING ended.at::int - 1 AS at`,
+    [
+      advertiserId,
+      endings.map(({ claim }) => claim.applicationId),
+      endings.map(({ claim }) => claim.kind),
+      endings.map(({ claim }) => claim.token),
+    ],
+  );
+  return new Set(rows.map((row) => row.at));
+}
+
+/** The blobs' rows, locked until COMMIT. Returns what is condemned among them: what was put of that meanwhile must go again. */
+async function takeBlobs(tx: Queryable, advertiserId: bigint, files: readonly StoredFile[]): Promise<Set<string>> {
+  const put = files.filter(({ linkedBy }) => linkedBy === null).map((file) => file.blob);
+  const linked = files.filter(({ linkedBy }) => linkedBy !== null);
+  const rows = await Promise.all([takePut(tx, advertiserId, put), takeLinked(tx, advertiserId, linked)]);
+  return new Set(
+    rows
+      .flat()
+      .filter((row) => row.state === 'condemned')
+      .map((row) => row.sha256),
+  );
+}
+
+interface BlobRow extends Row {
+  readonly sha256: string;
+  readonly state: string;
+}
+
+async function takePut(tx: Queryable, advertiserId: bigint, put: readonly StoredFile['blob'][]): Promise<BlobRow[]> {
+  if (put.length === 0) return [];
+  return await tx.query<BlobRow>(
+    `INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state, verified_at)
+     SELECT DISTINCT ON (sha256) $1, sha256, size_bytes, key, 'stored', now()
+     FROM unnest($2::text[], $3::bigint[], $4::text[]) AS f (sha256, size_bytes, key) ORDER BY sha256
+     ON CONFLICT (advertiser_id, sha256) DO UPDATE SET
+       state = CASE WHEN b.state = 'condemned' THEN b.state ELSE 'stored' END, verified_at = now(), orphaned_at = NULL,
+       emptied_at = CASE WHEN b.state <> 'condemned' THEN b.emptied_at END, delete_token = NULL, delete_until = NULL
+     RETURNING sha256, state`,
+    [advertiserId, put.map((blob) => blob.sha256), put.map((blob) => blob.sizeBytes), put.map((blob) => blob.key)],
+  );
+}
+
+/** Trust that was earned may be lost since; whoever books a contradiction waits for this, or this for them. */
+async function takeLinked(tx: Queryable, advertiserId: bigint, linked: readonly StoredFile[]): Promise<BlobRow[]> {
+  if (linked.length === 0) return [];
+  const hashes = [...new Set(linked.map((file) => file.blob.sha256))];
+  const [rows, [trust]] = await Promise.all([
+    tx.query<BlobRow>(
+      `UPDATE intake.blobs SET orphaned_at = NULL
+       WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state IN ('stored', 'condemned') RETURNING sha256, state`,
+      [advertiserId, hashes],
+    ),
+    tx.query<{ lost: boolean }>(
+      `SELECT contradicted_at IS NOT NULL AS lost FROM intake.hash_trust WHERE advertiser_id = $1 FOR NO KEY UPDATE`,
+      [advertiserId],
+    ),
+  ]);
+  const isLost = trust?.lost && linked.some(({ linkedBy }) => linkedBy === 'earned');
+  if (isLost || rows.length < hashes.length) throw new Unlinkable();
+  return rows;
+}
+
+/** The same bytes as before are no new version: the earlier row is taken back. Returns how many differ from it in Hash alone. */
+async function writeStored(tx: Queryable, advertiserId: bigint, stored: readonly Kept[]): Promise<number> {
+  if (stored.length === 0) return 0;
+  const files = stored.map(({ claim, settlement }) => ({
+    application_id: String(claim.applicationId),
+    kind: claim.kind,
+    sha256: settlement.blob.sha256,
+    content_type: settlement.contentType,
+    detected_type: settlement.detectedType,
+    file_name: settlement.fileName,
+    notes: settlement.notes.length > 0 ? settlement.notes : null,
+    linked: settlement.linkedBy !== null,
+    parser_version: settlement.screens?.parserVersion ?? null,
+  }));
+  const ids = stored.map(({ claim }) => claim.applicationId);
+  const rows = await tx.query<{ unchanged: boolean }>(storeSql, [advertiserId, JSON.stringify(files), ids]);
+  return rows.filter((row) => row.unchanged).length;
+}
+
+// The ids stand beside the files, so that no plan begins with all attachments of the advertiser.
+const storeSql = `
+  WITH file AS MATERIALIZED (
+    SELECT * FROM jsonb_to_recordset($2::jsonb) AS f (application_id bigint, kind text, sha256 text, content_type text,
+      detected_type text, file_name text, notes jsonb, linked boolean, parser_version int)
+  ), same AS (
+    DELETE FROM intake.attachment_versions v USING file f, intake.attachments a
+    WHERE a.advertiser_id = $1 AND a.application_id = f.application_id AND a.kind = f.kind
+      AND v.advertiser_id = $1 AND v.application_id = f.application_id AND v.kind = f.kind
+      AND v.version = a.version - 1 AND v.sha256 = f.sha256 AND v.state = 'stored'
+    RETURNING v.application_id, v.kind, v.version, v.source_hash IS DISTINCT FROM a.source_hash AS by_hash
+  )
+  UPDATE intake.attachments a SET state = 'stored', reason = NULL, sha256 = f.sha256, content_type = f.content_type,
+    detected_type = f.detected_type, file_name = f.file_name, notes = f.notes, linked = f.linked, parser_version = f.parser_version,
+    stored_at = now(), version = coalesce(same.version, a.version)
+  FROM file f LEFT JOIN same USING (application_id, kind)
+  WHERE a.advertiser_id = $1 AND a.application_id = ANY ($3::bigint[]) AND a.application_id = f.application_id AND a.kind = f.kind
+  RETURNING coalesce(same.by_hash, false) AS unchanged`;
+
+/** Ended without bytes to keep: final by verdict, or infected because these bytes are condemned. */
+async function writeEnded(tx: Queryable, advertiserId: bigint, ended: readonly Ending[]): Promise<void> {
+  if (ended.length === 0) return;
+  const rows = ended.map(({ settlement }) =>
+    isStored(settlement)
+      ? { state: 'infected', reason: sameBytes, sha256: settlement.blob.sha256 }
+      : { state: settlement.state, reason: settlement.reason, sha256: null },
+  );
+  await tx.query(
+    `UPDATE intake.attachments a SET state = f.state, reason = f.reason, sha256 = coalesce(f.sha256, a.sha256)
+     FROM unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[]) AS f (application_id, kind, state, reason, sha256)
+     WHERE a.advertiser_id = $1 AND a.application_id = f.application_id AND a.kind = f.kind`,
+    [
+      advertiserId,
+      ended.map(({ claim }) => claim.applicationId),
+      ended.map(({ claim }) => claim.kind),
+      rows.map((row) => row.state),
+      rows.map((row) => row.reason),
+      rows.map((row) => row.sha256),
+    ],
+  );
+}
+
+/** Books what downloads showed of the source's Hash. A contradiction ends all trust, and what was linked by Hash alone is fetched. */
+async function learnOfHash(
+  tx: Queryable,
+  advertiserId: bigint,
+  stored: readonly Kept[],
+  { unchanged, isContradicted }: { readonly unchanged: number; readonly isContradicted: boolean },
+): Promise<ApplicationEvent[]> {
+  const agreed = stored.filter(({ settlement }) => settlement.compared === 'agreed').length;
+  if (agreed === 0 && !isContradicted && unchanged === 0) return [];
+  const [trust] = await tx.query<{ unchanged: number }>(
+    `INSERT INTO intake.hash_trust AS h (advertiser_id, agreed, contradicted_at, unchanged)
+     VALUES ($1, $2, CASE WHEN $3 THEN now() END, $4)
+     ON CONFLICT (advertiser_id) DO UPDATE SET agreed = h.agreed + $2,
+       contradicted_at = coalesce(h.contradicted_at, excluded.contradicted_at), unchanged = h.unchanged + $4
+     RETURNING unchanged`,
+    [advertiserId, agreed, isContradicted, unchanged],
+  );
+  if (unchanged > 0 && trust && trust.unchanged >= mostUnchanged) await dropConfirmations(tx, advertiserId);
+  if (!isContradicted) return [];
+  const linked = await tx.query<{ application_id: bigint; kind: string }>(
+    `SELECT application_id, kind FROM intake.attachments WHERE advertiser_id = $1 AND linked AND state = 'stored'`,
+    [advertiserId],
+  );
+  return await reopenAttachments(
+    tx,
+    advertiserId,
+    linked.map((row) => ({ applicationId: row.application_id, kind: row.kind })),
+    ['stored'],
+  );
+}
+
+/** Hash is no sign of change any more: what waits to be fetched once more because of it is left as it is. */
+async function dropConfirmations(tx: Queryable, advertiserId: bigint): Promise<void> {
+  await tx.query(
+    `DELETE FROM intake.downloads WHERE ctid = ANY (ARRAY(
+       SELECT d.ctid FROM intake.downloads d JOIN intake.attachments a USING (advertiser_id, application_id, kind)
+       WHERE d.advertiser_id = $1 AND d.lease_token IS NULL AND a.state <> 'pending' FOR UPDATE OF d SKIP LOCKED))`,
+    [advertiserId],
+  );
+}

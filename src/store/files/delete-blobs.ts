@@ -1,0 +1,186 @@
+// Deleting objects from the blob store without a network call inside a transaction. Three steps:
+//
+//   1. begin    one transaction: the row gets a token and a time at which it lapses. A blob that nothing refers to becomes `deleting`;
+//               an infected one stays `condemned`.
+//   2. delete   the caller deletes the object. No transaction is open, so no limit of the server can end a lock under it.
+//   3. confirm  one transaction: by the token, the `deleting` row goes, or the infected one is emptied.
+//
+// Why an object that an attachment refers to is never deleted, by who meets whom:
+//
+// - A put before begin. Announcing bytes (intendBlobs) writes the blob's row and the download's sha256 in one statement. Begin locks the
+//   row and looks for references, that sha256 among them, in a later statement: it sees the announcement and leaves the blob alone.
+// - A put between begin and confirm. Announcing meets the token and answers `deleting`: nothing is put, the download waits and asks again.
+//   Where both run at the same moment the row's lock puts them in one of these two orders.
+// - A put after confirm. The answer to the delete was there before confirm, so the object that is put is a new one.
+// - An infected blob is flagged while its bytes are on their way. Whoever completes that download finds it condemned and takes the token
+//   back, so confirm does not call it emptied, and the next run deletes once more. Where that process dies after its put, nobody does:
+//   so an infected object is deleted every half minute until no put of it that was announced can be under way.
+// - A flag is lifted while an infected blob is being deleted. The row is announced anew only after confirm. Downloads that had announced
+//   the same bytes before lose their claims (free in condemned.ts): their object may be gone.
+// - The process dies, or the delete fails without an answer and is carried out later. It is not asked for again under this token, which
+//   stays until it lapses, 10 s after the longest delete is given up. Then the next run deletes once more, or an announcement takes the
+//   row over.
+// - The process is stopped for longer than that and deletes after all. Its confirm finds another token, or none; the caller then looks
+//   whether the object is there, and where it is not the files that refer to it are fetched again.
+import { randomUUID } from 'node:crypto';
+import { toBlobKey } from '../../domain/blob.ts';
+import { type Database, type Queryable, type Row, untilSettled } from '../postgres/database.ts';
+
+/** Blobs whose objects the holder of the token deletes. */
+export interface Deletion {
+  readonly token: string;
+  readonly blobs: readonly DoomedBlob[];
+}
+
+export interface DoomedBlob {
+  readonly advertiserId: bigint;
+  readonly sha256: string;
+  readonly sizeBytes: number;
+  readonly key: string;
+}
+
+/** How long a token holds. A delete that was given up after 20 s (sync/deleting.ts) is not carried out by the store later than this. */
+const tokenMs = 30_000;
+const mostAtOnce = 100;
+
+/** A delete of the object of blob `b` may be under way. A time beyond what a token holds was given by a clock that was wrong. */
+export const isBeingDeleted = `(b.delete_until > now() AND b.delete_until <= now() + interval '${tokenMs} milliseconds')`;
+const token = (name: string) =>
+  `delete_token = ${name}::uuid, delete_until = now() + interval '${tokenMs} milliseconds'`;
+const returned = `b.advertiser_id, b.sha256, b.size_bytes, b.key`;
+
+/**
+ * True of a blob `b` that the next run deletes: infected bytes, also those that a put announced in the last ten minutes may have brought
+ * back, and what a run that died has left. The first line is the condition of the index blobs_doomed.
+ */
+const isDoomed = `(b.state = 'condemned' AND (b.emptied_at IS NULL OR b.emptied_at - b.intended_at < interval '10 minutes') OR b.state = 'deleting')
+  AND (b.state = 'deleting' OR b.emptied_at IS NULL OR b.emptied_at NOT BETWEEN now() - interval '30 seconds' AND now())
+  AND ${isBeingDeleted} IS NOT TRUE`;
+
+/** Whether `beginInfected` would find something. */
+export async function hasInfected(db: Queryable): Promise<boolean> {
+  const rows = await db.query(`SELECT 1 FROM intake.blobs b WHERE ${isDoomed} LIMIT 1`);
+  return rows.length > 0;
+}
+
+/** Begins to delete infected bytes, and to finish deletes that were interrupted, of any advertiser. Empty when there is nothing to do. */
+export async function beginInfected(db: Queryable): Promise<Deletion> {
+  const own = randomUUID();
+  const rows = await db.query<DoomedRow>(
+    `WITH chosen AS MATERIALIZED (
+       SELECT b.advertiser_id, b.sha256 FROM intake.blobs b WHERE ${isDoomed}
+       LIMIT ${mostAtOnce} FOR UPDATE SKIP LOCKED)
+     UPDATE intake.blobs b SET ${token('$1')} FROM chosen
+     WHERE b.advertiser_id = chosen.advertiser_id AND b.sha256 = chosen.sha256
+     RETURNING ${returned}`,
+    [own],
+  );
+  return { token: own, blobs: rows.map(toDoomed) };
+}
+
+/** True where nothing refers to blob `b`, and no run deletes it for another reason. $1 is the advertiser. */
+export const isUnreferenced = `b.advertiser_id = $1 AND b.state NOT IN ('condemned', 'deleting')
+  AND NOT EXISTS (SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256)
+  AND NOT EXISTS (SELECT 1 FROM intake.attachment_versions v WHERE v.advertiser_id = $1 AND v.sha256 = b.sha256)`;
+
+/** True of a time that lies so many milliseconds back. One that lies ahead was given by a clock that was wrong, and counts as well. */
+export const isBefore = (time: string, ms: string) =>
+  `(${time} < now() - ${ms} * interval '1 millisecond' OR ${time} > now())`;
+
+/** Begins to delete what has been an orphan for the grace and still is. */
+export async function beginOrphans(db: Queryable, advertiserId: bigint, graceMs: number): Promise<Deletion> {
+  const own = randomUUID();
+  const rows = await db.query<DoomedRow>(
+    `WITH chosen AS MATERIALIZED (
+       SELECT b.sha256 FROM intake.blobs b
+       WHERE ${isUnreferenced} AND b.orphaned_at < now() - $2 * interval '1 millisecond'
+         AND ${isBefore('b.intended_at', '$2')} AND ${isBeingDeleted} IS NOT TRUE
+       ORDER BY b.orphaned_at LIMIT ${mostAtOnce} FOR UPDATE SKIP LOCKED)
+     UPDATE intake.blobs b SET state = 'deleting', ${token('$3')} FROM chosen
+     WHERE b.advertiser_id = $1 AND b.sha256 = chosen.sha256
+     RETURNING ${returned}`,
+    [advertiserId, graceMs, own],
+  );
+  return { token: own, blobs: rows.map(toDoomed) };
+}
+
+/** What begins to be deleted of some hashes, what others still need, and what another run is deleting at this moment. */
+export interface BegunDrop {
+  readonly deletion: Deletion;
+  readonly needed: readonly string[];
+  readonly busy: readonly string[];
+}
+
+/**
+ * Begins to delete bytes at once that nobody refers to and nobody is about to put. Rows that are no more are made anew, so that the same
+ * bytes cannot be put unnoticed. An infected blob keeps its row, by which the same bytes are known again.
+ */
+export async function beginDrop(db: Database, advertiserId: bigint, hashes: readonly string[]): Promise<BegunDrop> {
+  return await untilSettled(() => db.transaction((tx) => drop(tx, advertiserId, hashes.toSorted())));
+}
+
+async function drop(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<BegunDrop> {
+  await tx.query(
+    `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state)
+     SELECT $1, b.sha256, 0, b.key, 'damaged' FROM unnest($2::text[], $3::text[]) AS b (sha256, key) ON CONFLICT DO NOTHING`,
+    [advertiserId, hashes, hashes.map((sha256) => toBlobKey(advertiserId, sha256))],
+  );
+  await tx.query(
+    `SELECT 1 FROM intake.blobs WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) ORDER BY sha256 FOR UPDATE`,
+    [advertiserId, hashes],
+  );
+  // A statement of its own: a look taken together with the lock would not see what was committed while the lock was waited for.
+  const rows = await tx.query<{ sha256: string; condemned: boolean; busy: boolean; needed: boolean }>(
+    `SELECT sha256, state = 'condemned' AS condemned, ${isBeingDeleted} IS TRUE AS busy,
+       EXISTS (SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256)
+       OR EXISTS (SELECT 1 FROM intake.attachment_versions v WHERE v.advertiser_id = $1 AND v.sha256 = b.sha256)
+       OR EXISTS (SELECT 1 FROM intake.downloads d WHERE d.advertiser_id = $1 AND d.sha256 = b.sha256) AS needed
+     FROM intake.blobs b WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])`,
+    [advertiserId, hashes],
+  );
+  const own = randomUUID();
+  const pick = (wanted: (row: (typeof rows)[number]) => boolean) => rows.filter(wanted).map((row) => row.sha256);
+  const doomed = await tx.query<DoomedRow>(
+    `UPDATE intake.blobs b SET ${token('$3')}, emptied_at = NULL,
+       state = CASE WHEN b.state = 'condemned' THEN b.state ELSE 'deleting' END
+     WHERE b.advertiser_id = $1 AND b.sha256 = ANY ($2::text[]) RETURNING ${returned}`,
+    [advertiserId, pick(({ condemned, busy, needed }) => !busy && (condemned || !needed)), own],
+  );
+  return {
+    deletion: { token: own, blobs: doomed.map(toDoomed) },
+    needed: pick((row) => row.needed),
+    busy: pick(({ condemned, busy, needed }) => busy && (condemned || !needed)),
+  };
+}
+
+/** The objects are deleted. Gives back the blobs that were no longer this run's to delete. */
+export async function confirmDeletion(db: Queryable, deletion: Deletion): Promise<DoomedBlob[]> {
+  const rows = await db.query<{ advertiser_id: bigint; sha256: string }>(
+    `WITH mine AS MATERIALIZED (
+       SELECT b.advertiser_id, b.sha256, b.state FROM unnest($1::bigint[], $2::text[]) AS d (advertiser_id, sha256)
+       JOIN intake.blobs b USING (advertiser_id, sha256) WHERE b.delete_token = $3 ORDER BY 1, 2 FOR UPDATE OF b
+     ), gone AS (
+       DELETE FROM intake.blobs b USING mine
+       WHERE b.advertiser_id = mine.advertiser_id AND b.sha256 = mine.sha256 AND mine.state = 'deleting'
+     ), emptied AS (
+       UPDATE intake.blobs b SET delete_token = NULL, delete_until = NULL,
+         emptied_at = CASE WHEN b.state = 'condemned' THEN now() ELSE b.emptied_at END FROM mine
+       WHERE b.advertiser_id = mine.advertiser_id AND b.sha256 = mine.sha256 AND mine.state <> 'deleting'
+     )
+     SELECT advertiser_id, sha256 FROM mine`,
+    [deletion.blobs.map((blob) => blob.advertiserId), deletion.blobs.map((blob) => blob.sha256), deletion.token],
+  );
+  const mine = new Set(rows.map((row) => `${row.advertiser_id} ${row.sha256}`));
+  return deletion.blobs.filter((blob) => !mine.has(`${blob.advertiserId} ${blob.sha256}`));
+}
+
+interface DoomedRow extends Row {
+  readonly advertiser_id: bigint;
+  readonly sha256: string;
+  readonly size_bytes: bigint;
+  readonly key: string;
+}
+
+function toDoomed(row: DoomedRow): DoomedBlob {
+  return { advertiserId: row.advertiser_id, sha256: row.sha256, sizeBytes: Number(row.size_bytes), key: row.key };
+}

@@ -1,0 +1,236 @@
+// The queue of downloads: narrow rows that go when the work is done, so it stays small after a million files. A claim is a token and a
+// time at which it lapses (`leased_until`); whoever completes or fails a download must still hold its token. Knows no bytes and no source.
+import { longestWaitsMs } from '../../domain/attempts.ts';
+import type { TroubleKind } from '../../domain/trouble.ts';
+import type { Queryable } from '../postgres/database.ts';
+import { longestLease } from '../sweeps/leases.ts';
+
+/** A download's key. */
+export interface DownloadKey {
+  readonly advertiserId: bigint;
+  readonly applicationId: bigint;
+  readonly kind: string;
+}
+
+/** A claimed download. */
+export interface Claim extends DownloadKey {
+  readonly token: string;
+  /** This one included. */
+  readonly attempts: number;
+  /** How often a claim on it lapsed while it was fetched alone. */
+  readonly lapses: number;
+  /** The source asked for fewer requests when it was asked for this file last. */
+  readonly wasThrottled: boolean;
+}
+
+export interface ClaimRequest {
+  /** Whose; halted ones among them are not looked at. */
+  readonly advertisers: readonly bigint[];
+  /** Suspects are claimed apart, to be fetched alone. */
+  readonly lane: 'usual' | 'suspects';
+  readonly limit: number;
+  /** A fresh uuid. */
+  readonly token: string;
+  readonly leaseMs: number;
+  /** Told for each claim how long its download was due. */
+  readonly onClaimed?: ((waitedMs: readonly number[]) => void) | undefined;
+}
+
+/**
+ * No claim on it that has not lapsed; one that reaches further ahead than any claim is long was given by a clock that was set back since.
+ * Neither column is in an index, so that a claim and its heartbeats touch none.
+ */
+export const isFree = `(d.leased_until IS NULL OR d.leased_until <= now() OR d.leased_until > now() + ${longestLease})`;
+
+/** 0 live, 1 backfill; a claim that lapsed makes its row a suspect. */
+const priorities = { usual: [0, 1], suspects: [2] };
+
+/**
+ * One statement: per advertiser and priority the rows due longest, skipping those that another worker is claiming. The limit is shared
+ * among advertisers that have something due; where those are more than the limit, chance picks. A halted advertiser's million rows are
+ * not touched, since the lookup begins at the active ones. Rows whose claim lapsed are not claimed but made suspects;
+ * a lapse while suspect counts, since suspects are fetched alone. Joining by ctid keeps the plan an index scan at any size.
+ * A claim that a crash of the database forgets was never made, and its token ends nothing: so nobody waits for the platter.
+ */
+const claimSql = `
+  WITH active AS MATERIALIZED (
+    SELECT v.advertiser_id, set_config('synchronous_commit', 'off', true) FROM intake.advertisers v
+    WHERE v.state = 'active' AND v.advertiser_id = ANY ($1::bigint[]) AND EXISTS (
+      SELECT 1 FROM intake.downloads d
+      WHERE d.advertiser_id = v.advertiser_id AND d.priority = ANY ($2::smallint[]) AND d.due_at <= now() AND ${isFree})
+    ORDER BY random() LIMIT $3::int
+  ), share AS MATERIALIZED (
+    SELECT ceil($3::float8 / greatest(count(*), 1))::int AS size FROM active
+  ), due AS MATERIALIZED (
+    SELECT d.place, row_number() OVER (PARTITION BY active.advertiser_id ORDER BY lane.priority, d.due_at) AS turn
+    FROM active CROSS JOIN unnest($2::smallint[]) AS lane (priority) CROSS JOIN LATERAL (
+      SELECT d.ctid AS place, d.due_at FROM intake.downloads d
+      WHERE d.advertiser_id = active.advertiser_id AND d.priority = lane.priority AND d.due_at <= now() AND ${isFree}
+      ORDER BY d.due_at LIMIT (SELECT size FROM share) FOR UPDATE SKIP LOCKED
+    ) AS d
+  )
+  UPDATE intake.downloads SET
+    lease_token = CASE WHEN lease_token IS NULL THEN $4::uuid END,
+    leased_until = CASE WHEN lease_token IS NULL THEN now() + $5 * interval '1 millisecond' END,
+    attempts = attempts + CASE WHEN lease_token IS NULL THEN 1 ELSE -1 END,
+    lapses = lapses + (lease_token IS NOT NULL AND priority = 2)::int,
+    priority = CASE WHEN lease_token IS NULL THEN priority ELSE 2 END
+  WHERE ctid = ANY (ARRAY(SELECT place FROM due, share WHERE turn <= size))
+  RETURNING advertiser_id, application_id, kind, attempts, lapses, lease_token IS NOT NULL AS claimed,
+    trouble_kind IS NOT DISTINCT FROM 'throttled' AS was_throttled,
+    greatest(0, extract(epoch FROM now() - due_at))::float8 * 1000 AS waited_ms`;
+
+/** Claims due downloads, in turns between advertisers. `lapsed` are those found abandoned, now suspects. */
+export async function claimDownloads(
+  db: Queryable,
+  request: ClaimRequest,
+): Promise<{ readonly claims: Claim[]; readonly lapsed: number }> {
+  const { advertisers, lane, limit, token, leaseMs } = request;
+  const rows = await db.query<{
+    advertiser_id: bigint;
+    application_id: bigint;
+    kind: string;
+    attempts: number;
+    lapses: number;
+    claimed: boolean;
+    was_throttled: boolean;
+    waited_ms: number;
+  }>(claimSql, [advertisers, priorities[lane], limit, token, leaseMs]);
+  const claimed = rows.filter((row) => row.claimed);
+  const claims = claimed.map((row) => ({
+    advertiserId: row.advertiser_id,
+    applicationId: row.application_id,
+    kind: row.kind,
+    token,
+    attempts: row.attempts,
+    lapses: row.lapses,
+    wasThrottled: row.was_throttled,
+  }));
+  request.onClaimed?.(claimed.map((row) => row.waited_ms));
+  return { claims, lapsed: rows.length - claims.length };
+}
+
+const keyed = `unnest($1::bigint[], $2::bigint[], $3::text[], $4::uuid[]) AS c (advertiser_id, application_id, kind, token)
+  WHERE d.advertiser_id = c.advertiser_id AND d.application_id = c.application_id AND d.kind = c.kind AND d.lease_token = c.token`;
+
+/**
+ * Prolongs claims while their bytes are under way; those that changed hands are not touched. A row that a transaction holds is passed
+ * over: it is being ended, or the next heartbeat finds it. Waiting with some rows in hand would be half of a deadlock.
+ */
+export async function renewDownloads(db: Queryable, claims: readonly Claim[], leaseMs: number): Promise<void> {
+  await db.query(
+    `UPDATE intake.downloads SET leased_until = now() + $5 * interval '1 millisecond'
+     WHERE ctid = ANY (ARRAY(SELECT d.ctid FROM intake.downloads d, ${keyed} FOR UPDATE OF d SKIP LOCKED))`,
+    [...toColumns(claims), leaseMs],
+  );
+}
+
+/** What a download may wait by its trouble and its attempts (domain/attempts.ts); one that has met no trouble does not wait at all. */
+const longestWait = `interval '1 minute' + interval '1 millisecond' * CASE
+  WHEN d.trouble_kind IS NULL THEN 0
+  WHEN d.trouble_kind = 'missing' THEN ($1::float8[])[least(greatest(d.attempts, 1), cardinality($1::float8[]))]
+  WHEN d.trouble_kind = ANY ('{unreachable,malformed,mismatch,refused}')
+    THEN ($2::float8[])[least(greatest(d.attempts, 0) + 1, cardinality($2::float8[]))]
+  ELSE 86400000 END`;
+
+/**
+ * Makes due what waits longer than it may, and what was due when it was claimed: its time was given by a clock that has been set back
+ * since.
+ */
+export async function bringForward(db: Queryable): Promise<void> {
+  await db.query(
+    `UPDATE intake.downloads SET due_at = now() WHERE ctid = ANY (ARRAY(
+       SELECT d.ctid FROM intake.advertisers v CROSS JOIN unnest('{0,1,2}'::smallint[]) AS lane (priority)
+       JOIN intake.downloads d ON d.advertiser_id = v.advertiser_id AND d.priority = lane.priority
+       WHERE d.due_at > now() + interval '1 minute' AND (d.lease_token IS NOT NULL OR d.due_at > now() + ${longestWait})
+       FOR UPDATE OF d SKIP LOCKED))`,
+    [longestWaitsMs.missing, longestWaitsMs.other],
+  );
+}
+
+/** Why and until when a download waits. */
+export interface Postponement {
+  readonly delayMs: number;
+  /** False: this try does not count. */
+  readonly spend: boolean;
+  readonly trouble: { readonly kind: TroubleKind; readonly message: string } | null;
+}
+
+/** Gives a claim back to wait; a suspect that was fetched to an end, whatever end, is none any more. False when the claim was lost. */
+export async function postponeDownload(db: Queryable, claim: Claim, wait: Postponement): Promise<boolean> {
+  const rows = await db.query(
+    `UPDATE intake.downloads d SET lease_token = NULL, leased_until = NULL, due_at = now() + $5 * interval '1 millisecond',
+       attempts = d.attempts - $6::int, priority = CASE WHEN d.priority = 2 THEN 1 ELSE d.priority END,
+       trouble = coalesce($7, d.trouble), trouble_kind = coalesce($8, d.trouble_kind)
+     FROM ${keyed} RETURNING 1`,
+    [...toColumns([claim]), wait.delayMs, wait.spend ? 0 : 1, wait.trouble?.message, wait.trouble?.kind],
+  );
+  return rows.length > 0;
+}
+
+/** Gives claims back as they were: shutdown spends nothing. */
+export async function returnDownloads(db: Queryable, claims: readonly Claim[]): Promise<void> {
+  if (claims.length === 0) return;
+  await db.query(
+    `UPDATE intake.downloads d SET lease_token = NULL, leased_until = NULL, attempts = d.attempts - 1 FROM ${keyed}`,
+    toColumns(claims),
+  );
+}
+
+/** Takes back, unspent, the claims of downloads that announced these bytes: their objects may be gone, and they are fetched anew. */
+export async function takeBackAnnounced(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<void> {
+  await tx.query(
+    `UPDATE intake.downloads SET lease_token = NULL, leased_until = NULL, attempts = attempts - 1
+     WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND lease_token IS NOT NULL`,
+    [advertiserId, hashes],
+  );
+}
+
+/** What waits of some advertisers: how many, how many of them for a file that the source does not have yet, and when the next other is due. */
+export async function loadWaiting(
+  db: Queryable,
+  advertisers: readonly bigint[],
+): Promise<{ readonly waiting: number; readonly notThere: number; readonly nextInMs: number | null }> {
+  const [row] = await db.query<{ waiting: bigint; not_there: bigint; next_in_ms: number | null }>(
+    `SELECT count(*) AS waiting, count(*) FILTER (WHERE trouble_kind = 'missing') AS not_there,
+       extract(epoch FROM min(greatest(due_at, leased_until)) FILTER (WHERE trouble_kind IS DISTINCT FROM 'missing') - now())::float8 * 1000 AS next_in_ms
+     FROM intake.downloads d JOIN intake.advertisers v USING (advertiser_id)
+     WHERE d.advertiser_id = ANY ($1::bigint[]) AND v.state = 'active'`,
+    [advertisers],
+  );
+  return {
+    waiting: Number(row?.waiting ?? 0),
+    notThere: Number(row?.not_there ?? 0),
+    nextInMs: row?.next_in_ms ?? null,
+  };
+}
+
+/** Wakes whoever waits for work; heard when the transaction commits. */
+export async function notifyQueued(tx: Queryable, advertiserId: bigint): Promise<void> {
+  await tx.query(`SELECT pg_notify('intake_downloads', $1::bigint::text)`, [advertiserId]);
+}
+
+function toColumns(claims: readonly Claim[]): unknown[] {
+  return [
+    claims.map((c) => c.advertiserId),
+    claims.map((c) => c.applicationId),
+    claims.map((c) => c.kind),
+    claims.map((c) => c.token),
+  ];
+}
+
+/**
+ * The ids, by name, of advertisers for whom a drain would find work: something due of one that is neither halted nor resting. An empty queue is seen at once, whatever the number of advertisers; else one probe of an index for each.
+ */
+export async function loadDueAdvertisers(db: Queryable, resting: readonly string[] = []): Promise<Map<string, bigint>> {
+  const rows = await db.query<{ name: string; advertiser_id: bigint }>(
+    `SELECT v.name, v.advertiser_id FROM intake.advertisers v
+     WHERE v.state = 'active' AND v.name <> ALL ($1::text[]) AND EXISTS (SELECT 1 FROM intake.downloads) AND EXISTS (
+         SELECT 1 FROM unnest('{0,1,2}'::smallint[]) AS lane (priority) CROSS JOIN LATERAL (
+           SELECT 1 FROM intake.downloads d
+           WHERE d.advertiser_id = v.advertiser_id AND d.priority = lane.priority AND d.due_at <= now() AND ${isFree}
+           ORDER BY d.due_at LIMIT 1) AS due)`,
+    [resting],
+  );
+  return new Map(rows.map((row) => [row.name, row.advertiser_id]));
+}

@@ -1,0 +1,40 @@
+// What workers wait for, told to every process through the database. A worker replaces its rows when they change.
+import type { Dependency } from '../../domain/trouble.ts';
+import type { Wait } from '../../domain/wait.ts';
+import type { Database, Queryable } from '../postgres/database.ts';
+
+/** A wait as its worker tells it: its beginning counted back from now, since clocks differ. */
+export interface ToldWait extends Pick<Wait, 'dependency' | 'reason' | 'advertisers'> {
+  readonly waitedMs: number;
+}
+
+/** Workers refresh their rows well within this; an older row is of a worker that was killed. */
+const freshFor = `interval '90 seconds'`;
+
+/** Replaces what this worker has told; rows that killed workers left are removed with it. */
+export async function recordWaits(db: Database, worker: string, waits: readonly ToldWait[]): Promise<void> {
+  await db.transaction(async (tx) => {
+    await tx.query(`DELETE FROM intake.waits WHERE worker = $1 OR seen_at < now() - interval '1 hour'`, [worker]);
+    if (waits.length === 0) return;
+    await tx.query(
+      `INSERT INTO intake.waits (worker, dependency, reason, advertisers, since, seen_at)
+       SELECT $1, w.dependency, w.reason, w.advertisers, now() - w.waited_ms * interval '1 millisecond', now()
+       FROM jsonb_to_recordset($2::jsonb) AS w (dependency text, reason text, advertisers text[], waited_ms float8)`,
+      [worker, JSON.stringify(waits.map(({ waitedMs, ...one }) => ({ ...one, waited_ms: waitedMs })))],
+    );
+  });
+}
+
+/** What workers wait for now. */
+export async function loadWaits(db: Queryable): Promise<Wait[]> {
+  return await db.query<{
+    worker: string;
+    dependency: Dependency;
+    reason: string;
+    advertisers: string[];
+    since: Date;
+  }>(
+    `SELECT worker, dependency, reason, advertisers, since FROM intake.waits WHERE seen_at > now() - ${freshFor}
+     ORDER BY since, worker, dependency, reason`,
+  );
+}

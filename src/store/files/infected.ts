@@ -1,0 +1,110 @@
+// Bytes that a flag at the source condemns (P8): never kept readable, for none of the advertiser's references, now or later.
+// The row of a condemned blob stays, so that the same bytes are recognised when they come again; the bytes themselves are deleted by
+// whoever drains. A flag that is lifted everywhere sets its bytes free, to be fetched anew.
+
+import { type ApplicationEvent, appendEvents, type ChangedRow, toEvents } from '../events.ts';
+import { type Database, type Queryable, untilSettled } from '../postgres/database.ts';
+import { lockHolders } from './blobs.ts';
+import type { FileFacts } from './claim-facts.ts';
+import { takeBackAnnounced } from './download-queue.ts';
+import { reopenAttachments } from './ready.ts';
+
+/** After some applications changed: condemns what their flags name, and frees what only their flags condemned. `before`: what was condemned by them. */
+export async function condemnFlagged(
+  tx: Queryable,
+  advertiserId: bigint,
+  ids: readonly bigint[],
+  before: readonly string[],
+): Promise<ApplicationEvent[]> {
+  const flagged = await tx.query<{ sha256: string }>(
+    `SELECT DISTINCT sha256 FROM intake.attachments
+     WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND has_virus AND sha256 IS NOT NULL`,
+    [advertiserId, ids],
+  );
+  const hashes = flagged.map((row) => row.sha256);
+  const recalled = hashes.length > 0 ? await condemn(tx, advertiserId, hashes) : [];
+  const doubtful = before.filter((sha256) => !hashes.includes(sha256));
+  return [...recalled, ...(doubtful.length > 0 ? await free(tx, advertiserId, doubtful) : [])];
+}
+
+/**
+ * Bytes that were fetched for a claim which was lost meanwhile: where it was lost because a flag came, these are what it is about, and
+ * they are condemned. A flag on a file of another upload than the one that was fetched says nothing of them.
+ */
+export async function condemnFetched(db: Database, { claim, uploadedAt }: FetchedFor, sha256: string): Promise<void> {
+  const { advertiserId, applicationId, kind } = claim;
+  await untilSettled(() =>
+    db.transaction(async (tx) => {
+      await lockHolders(tx, advertiserId, [sha256], [applicationId]);
+      const flagged = await tx.query(
+        `UPDATE intake.attachments SET sha256 = $4
+         WHERE advertiser_id = $1 AND application_id = $2 AND kind = $3 AND state = 'infected' AND has_virus AND sha256 IS NULL
+           AND uploaded_at IS NOT DISTINCT FROM $5 RETURNING 1`,
+        [advertiserId, applicationId, kind, sha256, uploadedAt],
+      );
+      if (flagged.length > 0) await appendEvents(tx, advertiserId, await condemn(tx, advertiserId, [sha256]));
+    }),
+  );
+}
+
+/** What was fetched: whose, and of which upload. */
+export type FetchedFor = Pick<FileFacts, 'claim' | 'uploadedAt'>;
+
+/** An event for each application that has these bytes, now or in an earlier version: whoever copied them must hear of it. */
+async function condemn(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<ApplicationEvent[]> {
+  await lockHolders(tx, advertiserId, hashes);
+  await tx.query(
+    `UPDATE intake.blobs SET state = 'condemned', condemned_at = now(), emptied_at = NULL, orphaned_at = NULL
+     WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state <> 'condemned'`,
+    [advertiserId, hashes],
+  );
+  const rows = await tx.query<ChangedRow>(
+    `WITH screen AS (
+       DELETE FROM intake.screens WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])
+     ), earlier AS (
+       UPDATE intake.attachment_versions SET state = 'infected', reason = $3
+       WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'stored' RETURNING application_id
+     ), current AS (
+       UPDATE intake.attachments SET state = 'infected', reason = $3, stored_at = NULL, linked = false, parser_version = NULL
+       WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'stored' RETURNING application_id
+     )
+     SELECT a.application_id, a.missing_since IS NOT NULL AS missing FROM intake.applications a
+     WHERE a.advertiser_id = $1 AND a.application_id IN (SELECT application_id FROM earlier UNION SELECT application_id FROM current)`,
+    [advertiserId, hashes, sameBytes],
+  );
+  return toEvents('application.changed', rows);
+}
+
+/** Why an attachment without a flag of its own is infected. */
+export const sameBytes = 'the source has flagged the same bytes on another attachment';
+
+/** A flagged file that another upload has replaced was not acquitted: its flag holds. One whose Hash alone changed is the same file. */
+async function free(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<ApplicationEvent[]> {
+  const freed = await tx.query<{ sha256: string }>(
+    `UPDATE intake.blobs b SET state = 'writing', condemned_at = NULL, emptied_at = NULL
+     WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'condemned' AND NOT EXISTS (
+       SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256 AND a.has_virus)
+       AND NOT EXISTS (
+         SELECT 1 FROM intake.attachment_versions v JOIN intake.attachments a USING (advertiser_id, application_id, kind)
+         WHERE v.advertiser_id = $1 AND v.sha256 = b.sha256 AND v.has_virus AND v.uploaded_at IS DISTINCT FROM a.uploaded_at)
+     RETURNING sha256`,
+    [advertiserId, hashes],
+  );
+  // Downloads that announced the same bytes before may have put them before they were deleted: they are fetched and announced anew.
+  await takeBackAnnounced(
+    tx,
+    advertiserId,
+    freed.map((row) => row.sha256),
+  );
+  const references = await tx.query<{ application_id: bigint; kind: string }>(
+    `SELECT application_id, kind FROM intake.attachments
+     WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'infected' AND has_virus IS NOT TRUE`,
+    [advertiserId, freed.map((row) => row.sha256)],
+  );
+  return await reopenAttachments(
+    tx,
+    advertiserId,
+    references.map((row) => ({ applicationId: row.application_id, kind: row.kind })),
+    ['infected'],
+  );
+}

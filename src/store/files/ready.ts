@@ -1,0 +1,66 @@
+// Ready: all of an application's attachments are in a final state. `ready_at` is set in the transaction that settles the last of them,
+// cleared in the one that opens one again, and both are an event.
+import type { AttachmentState } from '../../domain/application.ts';
+import { type ApplicationEvent, type ChangedRow, toEvents } from '../events.ts';
+import type { Queryable } from '../postgres/database.ts';
+import { type DownloadKey, notifyQueued } from './download-queue.ts';
+
+/**
+ * Sets or clears `ready_at` by what the attachments say now; what is no longer ready has changed, and what is erased stays so. LIMIT keeps it at one probe of an index per application: as NOT EXISTS it was
+ * planned as three readings of all that is pending (measured: 8 ms for 33 applications among 3,000, 1.7 ms since).
+ */
+export async function settleReady(
+  tx: Queryable,
+  advertiserId: bigint,
+  ids: readonly bigint[],
+): Promise<ApplicationEvent[]> {
+  const rows = await tx.query<ChangedRow & { ready: boolean }>(
+    `WITH settled AS MATERIALIZED (
+       SELECT s.id, f.pending IS NULL AS ready FROM unnest($2::bigint[]) AS s (id) LEFT JOIN LATERAL (
+         SELECT true AS pending FROM intake.attachments f
+         WHERE f.advertiser_id = $1 AND f.application_id = s.id AND f.state = 'pending' LIMIT 1) AS f ON true
+     )
+     UPDATE intake.applications a SET ready_at = CASE WHEN s.ready THEN now() END FROM settled s
+     WHERE a.advertiser_id = $1 AND a.application_id = ANY ($2::bigint[]) AND a.application_id = s.id
+       AND (a.ready_at IS NOT NULL) <> s.ready AND a.erased_at IS NULL
+     RETURNING a.application_id, s.ready, a.missing_since IS NOT NULL AS missing`,
+    [advertiserId, ids],
+  );
+  return rows.flatMap((row) => toEvents(row.ready ? 'application.ready' : 'application.changed', [row]));
+}
+
+/**
+ * Opens attachments of one advertiser again: pending, queued, no longer ready. What waits already becomes due now. They were chosen
+ * without a lock: one that is not in a state of `from` any more, or flagged since, stays as it is. One whose bytes were lost goes on naming
+ * them until it has bytes again, so that the loss stays known. The caller appends the events.
+ */
+export async function reopenAttachments(
+  tx: Queryable,
+  advertiserId: bigint,
+  keys: readonly Pick<DownloadKey, 'applicationId' | 'kind'>[],
+  from: readonly AttachmentState[],
+): Promise<ApplicationEvent[]> {
+  if (keys.length === 0) return [];
+  const ids = keys.map((key) => key.applicationId);
+  // Applications first, in order, as every other writer locks them.
+  await tx.query(
+    `SELECT 1 FROM intake.applications WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])
+     ORDER BY application_id FOR NO KEY UPDATE`,
+    [advertiserId, ids],
+  );
+  await tx.query(
+    `WITH chosen AS (SELECT * FROM unnest($2::bigint[], $3::text[]) AS k (application_id, kind)), opened AS (
+       UPDATE intake.attachments a SET state = 'pending', reason = NULL, linked = false, stored_at = NULL, sha256 = (
+         SELECT b.sha256 FROM intake.blobs b WHERE b.advertiser_id = $1 AND b.sha256 = a.sha256 AND b.state = 'damaged')
+       FROM chosen k WHERE a.advertiser_id = $1 AND a.application_id = k.application_id AND a.kind = k.kind
+         AND a.state = ANY ($4::text[]) AND a.has_virus IS NOT TRUE RETURNING a.application_id, a.kind
+     )
+     INSERT INTO intake.downloads AS d (advertiser_id, application_id, kind, priority)
+     SELECT $1, application_id, kind, 0 FROM opened
+     ON CONFLICT (advertiser_id, application_id, kind) DO UPDATE SET due_at = now() WHERE d.lease_token IS NULL`,
+    [advertiserId, ids, keys.map((key) => key.kind), from],
+  );
+  const events = await settleReady(tx, advertiserId, [...new Set(ids)]);
+  await notifyQueued(tx, advertiserId);
+  return events;
+}

@@ -1,0 +1,61 @@
+// The rows of an application's screens. They are a reading of bytes that stay stored, so they are never merged:
+// the old rows go and the new ones come in the caller's transaction. It does not know how screens are written by the source.
+import type { ScreenReading } from '../../domain/screen.ts';
+import type { Queryable } from '../postgres/database.ts';
+
+/** Whose screens they are, and which bytes say so. */
+export interface ScreenReplacement {
+  readonly applicationId: bigint;
+  /** Hex sha256 of the bytes that were read. */
+  readonly sha256: string;
+  readonly reading: ScreenReading;
+}
+
+/** Puts each reading in the place of all earlier rows of its application; to be called inside a transaction. */
+export async function replaceScreens(
+  tx: Queryable,
+  advertiserId: bigint,
+  replacements: readonly ScreenReplacement[],
+): Promise<void> {
+  if (replacements.length === 0) return;
+  const ids = replacements.map(({ applicationId }) => applicationId);
+  const files = replacements.map(({ applicationId, sha256, reading: { parserVersion, screens } }) => ({
+    application_id: String(applicationId),
+    sha256,
+    parser_version: parserVersion,
+    screens,
+  }));
+  await Promise.all([
+    // Questions and answers go with their screen.
+    tx.query(`DELETE FROM intake.screens WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])`, [
+      advertiserId,
+      ids,
+    ]),
+    tx.query(insertScreensSql, [advertiserId, JSON.stringify(files)]),
+  ]);
+}
+
+/** The screens travel as one jsonb parameter; their numbers are their places in it. */
+const insertScreensSql = `
+  WITH screen AS MATERIALIZED (
+    SELECT f.application_id, f.sha256, f.parser_version, s.no, s.value
+    FROM jsonb_to_recordset($2::jsonb) AS f (application_id bigint, sha256 text, parser_version int, screens jsonb),
+      jsonb_array_elements(f.screens) WITH ORDINALITY AS s (value, no)
+  ), question AS MATERIALIZED (
+    SELECT screen.application_id, screen.no AS screen_no, q.no, q.value
+    FROM screen, jsonb_array_elements(screen.value->'questions') WITH ORDINALITY AS q (value, no)
+  ), new_screens AS (
+    INSERT INTO intake.screens
+      (advertiser_id, application_id, screen_no, screen_id, name, outcome, notes, sha256, parser_version)
+    SELECT $1, application_id, no, value->>'id', value->>'name', value->>'outcome', nullif(value->'notes', '[]'), sha256, parser_version
+    FROM screen
+  ), new_questions AS (
+    INSERT INTO intake.screen_questions (advertiser_id, application_id, screen_no, question_no, question_id, type, text)
+    SELECT $1, application_id, screen_no, no, value->>'id', value->>'type', value->>'text'
+    FROM question
+  )
+  INSERT INTO intake.screen_answers
+    (advertiser_id, application_id, screen_no, question_no, answer_no, answer_id, text, selected)
+  SELECT $1, question.application_id, question.screen_no, question.no, a.no, a.value->>'id', a.value->>'text',
+    (a.value->>'selected')::boolean
+  FROM question, jsonb_array_elements(question.value->'answers') WITH ORDINALITY AS a (value, no)`;

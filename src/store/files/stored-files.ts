@@ -1,0 +1,164 @@
+// What people ask of the files we hold: where one lies, to fetch some again, and to read the stored screens once more.
+import type { AttachmentState, Note } from '../../domain/application.ts';
+import { attachmentKinds } from '../../domain/application.ts';
+import type { ScreenReading } from '../../domain/screen.ts';
+import { appendEvents, type ChangedRow, toEvents } from '../events.ts';
+import type { Database, Queryable } from '../postgres/database.ts';
+import { isFree } from './download-queue.ts';
+import { reopenAttachments } from './ready.ts';
+import { replaceScreens } from './screens.ts';
+
+/** A stored file. */
+export interface HeldFile {
+  readonly advertiserId: bigint;
+  readonly applicationId: bigint;
+  readonly kind: string;
+  readonly sha256: string;
+  readonly key: string;
+  readonly fileName: string | null;
+  readonly contentType: string | null;
+}
+
+interface HeldRow extends Record<string, unknown> {
+  advertiser_id: bigint;
+  application_id: bigint;
+  kind: string;
+  sha256: string;
+  key: string;
+  file_name: string | null;
+  content_type: string | null;
+}
+
+const heldFiles = `SELECT a.advertiser_id, a.application_id, a.kind, a.sha256, b.key, a.file_name, a.content_type
+  FROM intake.attachments a JOIN intake.blobs b USING (advertiser_id, sha256)
+  WHERE a.state = 'stored' AND b.state = 'stored'`;
+
+/** The stored file of an application, of each advertiser that has one. */
+export async function loadHeldFile(
+  db: Queryable,
+  advertisers: readonly bigint[],
+  applicationId: bigint,
+  kind: string,
+): Promise<HeldFile[]> {
+  const rows = await db.query<HeldRow>(
+    `${heldFiles} AND a.advertiser_id = ANY ($1::bigint[]) AND a.application_id = $2 AND a.kind = $3`,
+    [advertisers, applicationId, kind],
+  );
+  return rows.map(toHeldFile);
+}
+
+/** Which files to fetch again. */
+export interface RetryChoice {
+  readonly applicationId: bigint | null;
+  readonly kind: string | null;
+  /** Null: all that wait or ended without bytes. */
+  readonly state: 'waiting' | 'missing' | 'rejected' | 'given_up' | null;
+}
+
+/** Makes waiting downloads due and opens ended ones again; both start with all their tries. Returns how many. */
+export async function retryDownloads(db: Database, advertiserId: bigint, choice: RetryChoice): Promise<number> {
+  const states: AttachmentState[] =
+    choice.state === null
+      ? ['pending', 'missing', 'rejected', 'given_up']
+      : [choice.state === 'waiting' ? 'pending' : choice.state];
+  return await db.transaction(async (tx) => {
+    const chosen = await tx.query<{ application_id: bigint; kind: string }>(
+      `SELECT application_id, kind FROM intake.attachments
+       WHERE advertiser_id = $1 AND state = ANY ($2::text[]) AND ($3::bigint IS NULL OR application_id = $3)
+         AND ($4::text IS NULL OR kind = $4) AND kind = ANY ($5::text[])`,
+      [advertiserId, states, choice.applicationId, choice.kind, attachmentKinds],
+    );
+    const reopened = await reopenAttachments(
+      tx,
+      advertiserId,
+      chosen.map((row) => ({ applicationId: row.application_id, kind: row.kind })),
+      states,
+    );
+    await tx.query(
+      `UPDATE intake.downloads d SET attempts = 0, lapses = 0, priority = 0, due_at = now(), trouble = NULL, trouble_kind = NULL,
+         lease_token = NULL, leased_until = NULL
+       FROM unnest($2::bigint[], $3::text[]) AS c (application_id, kind)
+       WHERE d.advertiser_id = $1 AND d.application_id = c.application_id AND d.kind = c.kind AND ${isFree}`,
+      [advertiserId, chosen.map((row) => row.application_id), chosen.map((row) => row.kind)],
+    );
+    await appendEvents(tx, advertiserId, reopened);
+    return chosen.length;
+  });
+}
+
+const pageSize = 500;
+
+/** Stored screens that another parser read, or none could; or all of them. */
+export async function* loadStoredScreens(
+  db: Queryable,
+  advertiserId: bigint,
+  parserVersion: number | null,
+): AsyncGenerator<HeldFile> {
+  for (let after: bigint | null = null; ; ) {
+    const rows: HeldRow[] = await db.query<HeldRow>(
+      `${heldFiles} AND a.advertiser_id = $1 AND a.kind = 'screen' AND ($2::bigint IS NULL OR a.application_id > $2)
+         AND ($3::int IS NULL OR a.parser_version IS DISTINCT FROM $3)
+       ORDER BY a.application_id LIMIT ${pageSize}`,
+      [advertiserId, after, parserVersion],
+    );
+    for (const row of rows) {
+      yield toHeldFile(row);
+      after = row.application_id;
+    }
+    if (rows.length < pageSize) return;
+  }
+}
+
+/** Puts a new reading of the same bytes in place; what else was noted of them stays. False when the attachment has other bytes by now. */
+export async function replaceReading(
+  db: Database,
+  { advertiserId, applicationId, sha256 }: HeldFile,
+  reading: ScreenReading | null,
+  note: Note | null,
+): Promise<boolean> {
+  return await db.transaction(async (tx) => {
+    const rows = await tx.query<ChangedRow>(
+      `WITH held AS MATERIALIZED (
+         SELECT missing_since IS NOT NULL AS missing FROM intake.applications
+         WHERE advertiser_id = $1 AND application_id = $2 FOR NO KEY UPDATE
+       )
+       UPDATE intake.attachments a SET parser_version = $4,
+         notes = nullif(coalesce(jsonb_path_query_array(notes, '$[*] ? (@.field != "screen")'), '[]') || $5::jsonb, '[]')
+       FROM held
+       WHERE a.advertiser_id = $1 AND a.application_id = $2 AND a.kind = 'screen' AND a.state = 'stored' AND a.sha256 = $3
+       RETURNING a.application_id, held.missing`,
+      [advertiserId, applicationId, sha256, reading?.parserVersion ?? null, JSON.stringify(note ? [note] : [])],
+    );
+    if (rows.length === 0) return false;
+    const before = await loadScreenText(tx, advertiserId, applicationId);
+    await replaceScreens(tx, advertiserId, [
+      { applicationId, sha256, reading: reading ?? { screens: [], parserVersion: 0 } },
+    ]);
+    const isOther = (await loadScreenText(tx, advertiserId, applicationId)) !== before;
+    await appendEvents(tx, advertiserId, isOther ? toEvents('application.changed', rows) : []);
+    return true;
+  });
+}
+
+/** Everything that was read from an application's screens, in one text. */
+async function loadScreenText(tx: Queryable, advertiserId: bigint, applicationId: bigint): Promise<string | null> {
+  const of = (table: string) =>
+    `(SELECT jsonb_agg(to_jsonb(s) - 'parser_version' ORDER BY to_jsonb(s)) FROM intake.${table} s WHERE advertiser_id = $1 AND application_id = $2)`;
+  const [row] = await tx.query<{ text: string | null }>(
+    `SELECT jsonb_build_array(${of('screens')}, ${of('screen_questions')}, ${of('screen_answers')})::text AS text`,
+    [advertiserId, applicationId],
+  );
+  return row?.text ?? null;
+}
+
+function toHeldFile(row: HeldRow): HeldFile {
+  return {
+    advertiserId: row.advertiser_id,
+    applicationId: row.application_id,
+    kind: row.kind,
+    sha256: row.sha256,
+    key: row.key,
+    fileName: row.file_name,
+    contentType: row.content_type,
+  };
+}

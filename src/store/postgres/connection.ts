@@ -1,0 +1,164 @@
+// How a connection to Postgres is made: TLS with psql's meanings, Unix sockets as psql writes them, and secrets that change.
+// Every new connection asks for the URL again, so a rotated password or certificate needs no restart.
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { type ConnectionOptions, getCACertificates } from 'node:tls';
+import pg from 'pg';
+import { SettingTrouble } from '../../domain/trouble.ts';
+
+/** Where the database is, and how to log in. */
+export type DatabaseUrl = string | ChangingUrl;
+
+export interface ChangingUrl {
+  /** The URL as it is now. */
+  url(): string;
+  /** Makes the password of one connection; without it the URL holds the password. */
+  readonly password?: ((login: Login) => Promise<string>) | undefined;
+}
+
+export interface Login {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+}
+
+/** A URL as text, as it is now. */
+export function currentUrl(url: DatabaseUrl): string {
+  return typeof url === 'string' ? url : url.url();
+}
+
+/** The class of clients that connect to this URL as it is when they are made; for pools, and for connections of their own. */
+export function clientOf(url: DatabaseUrl) {
+  return class IntakeClient extends pg.Client {
+    /** What keeps this client from connecting. Thrown by a constructor it would end the process, wherever a pool makes a client. */
+    readonly #problem: unknown;
+    readonly #preferTls: boolean;
+
+    constructor(config: pg.ClientConfig = {}) {
+      let target: Target = { connectionString: 'postgres://', ssl: false, preferTls: false };
+      let problem: unknown;
+      try {
+        target = toTarget(currentUrl(url));
+      } catch (error) {
+        problem = error;
+      }
+      const { preferTls, ...connection } = target;
+      super({ ...config, ...connection });
+      this.#problem = problem;
+      this.#preferTls = preferTls;
+      // A server that shuts down may end a connection in the moment in which it is accepted, before a pool listens. The next query fails.
+      this.on('error', () => {});
+    }
+
+    override connect(): Promise<pg.Client>;
+    override connect(callback: (error: Error | null, client?: pg.Client) => void): void;
+    override connect(callback?: (error: Error | null, client?: pg.Client) => void) {
+      const connected = this.#prepare().then(() => super.connect());
+      if (callback === undefined) return connected;
+      connected.then(() => callback(null, this), callback);
+      return undefined;
+    }
+
+    async #prepare(): Promise<void> {
+      if (this.#problem) throw this.#problem;
+      const { host, port, user = '' } = this;
+      if (this.#preferTls && !(await offersTls(host, port))) {
+        this.ssl = false;
+        (this.connection as unknown as { ssl: boolean }).ssl = false;
+      }
+      if (typeof url !== 'string' && url.password) this.password = await url.password({ host, port, user });
+    }
+  };
+}
+
+type Target = Pick<pg.ClientConfig, 'connectionString' | 'ssl' | 'sslnegotiation'> & {
+  /** Without TLS where the server has none. */
+  readonly preferTls: boolean;
+};
+
+/** The URL without its TLS parameters, which the driver reads by other rules than psql, and what they mean. */
+function toTarget(text: string): Target {
+  const [base = '', query] = text.split(/\?(.*)/s);
+  const all = new URLSearchParams(query);
+  const others = new URLSearchParams([...all].filter(([name]) => !tlsParameters.has(name)));
+  const sslnegotiation = all.get('sslnegotiation');
+  return {
+    connectionString: `${base}?${others}`,
+    ...(sslnegotiation && { sslnegotiation: sslnegotiation as 'direct' }),
+    ...toTls(all, toHost(text)),
+  };
+}
+
+const tlsParameters = new Set(
+  ['ssl', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslpassword', 'sslnegotiation'].concat('uselibpqcompat'),
+);
+
+function toTls(parameters: URLSearchParams, host: string): Pick<Target, 'ssl' | 'preferTls'> {
+  const root = parameters.get('sslrootcert');
+  const mode = parameters.get('sslmode') ?? (parameters.get('ssl') === 'true' ? 'require' : root && 'verify-full');
+  // Nothing crosses a network.
+  if (mode === 'disable' || host.startsWith('/')) return { ssl: false, preferTls: false };
+  // The driver then looks at PGSSLMODE.
+  if (mode === null) return { preferTls: false };
+  const file = (name: string) => {
+    const path = parameters.get(name);
+    return path === null ? undefined : readFileSync(path, 'utf8');
+  };
+  const own = { cert: file('sslcert'), key: file('sslkey'), passphrase: parameters.get('sslpassword') ?? undefined };
+  const isChecked = mode.startsWith('verify-') || (mode === 'require' && root !== null);
+  if (!isChecked) return { ssl: { ...own, rejectUnauthorized: false }, preferTls: mode === 'prefer' };
+  const ca = root === null ? {} : { ca: loadAuthorities(root) };
+  const anyName: ConnectionOptions = mode === 'verify-full' ? {} : { checkServerIdentity: () => undefined };
+  return { ssl: { ...own, ...ca, ...anyName, rejectUnauthorized: true }, preferTls: false };
+}
+
+/** Certificates of authorities: those of the system, a text, or a file. */
+function loadAuthorities(root: string): string[] {
+  if (root === 'system') return getCACertificates('system');
+  const isText = root.includes('-----BEGIN');
+  const certificates = (isText ? root : readFileSync(root, 'utf8')).match(onePem) ?? [];
+  try {
+    if (certificates.map((pem) => new X509Certificate(pem)).length > 0) return certificates;
+  } catch {
+    // Told below.
+  }
+  const what = isText ? 'the text of the root certificate' : `the file ${root}`;
+  throw new SettingTrouble(`DATABASE_URL: ${what} holds no certificate that can be read.`, undefined, 'database');
+}
+
+const onePem = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----.+?-----END (?:TRUSTED |X509 )?CERTIFICATE-----/gs;
+
+/** The request for TLS that every connection may begin with; the server answers with one byte. */
+const tlsRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
+const yes = 'S'.charCodeAt(0);
+const answerWithinMs = 5_000;
+
+async function offersTls(host: string, port: number): Promise<boolean> {
+  const { promise, resolve, reject } = Promise.withResolvers<boolean>();
+  const socket = connect({ host, port });
+  socket.setTimeout(answerWithinMs, () => socket.destroy(new Error('timeout exceeded')));
+  socket.once('error', reject);
+  socket.once('close', () => reject(new Error('Connection terminated')));
+  socket.once('data', (answer) => resolve(answer[0] === yes));
+  socket.write(tlsRequest);
+  return await promise.finally(() => socket.destroy());
+}
+
+/** Host and port of a database URL, for messages: never its user or password. */
+export function toAddress(url: DatabaseUrl): string {
+  const text = currentUrl(url);
+  const port = new URLSearchParams(text.split(/\?(.*)/s)[1]).get('port') ?? /:(\d+)$/.exec(toAuthority(text))?.[1];
+  return `${toHost(text) || 'localhost'}:${port ?? '5432'}`;
+}
+
+/** A name, an address, or the folder of a Unix socket; empty where the URL names none. */
+function toHost(text: string): string {
+  const named = new URLSearchParams(text.split(/\?(.*)/s)[1]).get('host');
+  return named ?? decodeURIComponent(toAuthority(text).replace(/:\d*$/, ''));
+}
+
+/** What stands between the user and the path. */
+function toAuthority(text: string): string {
+  return /^[^/]*\/\/(?:[^/?]*@)?([^/?]*)/.exec(text)?.[1] ?? '';
+}

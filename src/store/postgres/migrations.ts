@@ -1,0 +1,152 @@
+// Brings the schema up to date: forward only, one process at a time, all of it or nothing.
+// drizzle runs the migrations; the lock around it is ours, because its migrator fails when several start together (measured: 3 of 4).
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { PassCrashPoint } from '../../domain/crash-point.ts';
+import { type Schema, toSchemaTrouble } from '../../domain/schema.ts';
+import { SchemaTrouble, Trouble } from '../../domain/trouble.ts';
+import { clientOf, type DatabaseUrl } from './connection.ts';
+import type { Queryable } from './database.ts';
+import { sqlState, toTrouble } from './database.ts';
+
+const folder = join(import.meta.dirname, '../../../migrations');
+const lockKey = 7_400_105;
+const { version } = JSON.parse(readFileSync(join(folder, '../package.json'), 'utf8')) as { version: string };
+
+/** No such table, no such schema, or none that this role may see: the same to whoever waits for it. */
+const notThere = new Set(['42P01', '3F000', '42501']);
+
+/** Compares the schema with the migrations of this version. */
+export async function loadSchema(db: Queryable): Promise<Schema> {
+  const wanted = newestMigration();
+  const rows = await db
+    .query<{ newest: bigint | null }>(`SELECT max(created_at) AS newest FROM intake.migrations`)
+    .catch((error: unknown) => {
+      if (notThere.has(sqlState(error) ?? '')) return [];
+      throw error;
+    });
+  const newest = rows[0]?.newest ?? null;
+  if (newest === null) return { state: 'absent', migratedBy: null };
+  if (newest === wanted) return { state: 'current', migratedBy: version };
+  // Schemas before this one have no column for it.
+  if (newest < wanted) return { state: 'behind', migratedBy: null };
+  const [last] = await db.query<{ version: string | null }>(
+    `SELECT version FROM intake.migrations ORDER BY created_at DESC LIMIT 1`,
+  );
+  return { state: 'ahead', migratedBy: last?.version ?? null };
+}
+
+export interface Server {
+  readonly version: string;
+  readonly now: Date;
+  readonly schema: Schema;
+  /** Whether the server compiles plans, outside of Intake's transactions. */
+  readonly jit: boolean;
+  /** Whether this role could create the schema. */
+  readonly mayCreate: boolean;
+}
+
+/** What the server says of itself, and whether its schema is ours. */
+export async function loadServer(db: Queryable): Promise<Server> {
+  const [row] = await db.query<{ version: string; now: Date; jit: boolean; may_create: boolean }>(
+    `SELECT current_setting('server_version') AS version, clock_timestamp() AS now,
+       current_setting('jit')::boolean AS jit,
+       has_database_privilege(current_database(), 'CREATE') AS may_create`,
+  );
+  if (row === undefined) throw new Error('The server answers a SELECT with no row.');
+  return {
+    version: row.version,
+    now: row.now,
+    jit: row.jit,
+    schema: await loadSchema(db),
+    mayCreate: row.may_create,
+  };
+}
+
+/** Applies what is missing. Any number of processes may call it at once: one works, the others wait and find nothing to do. */
+export async function migrate(url: DatabaseUrl, crashPoint?: PassCrashPoint): Promise<void> {
+  const client = new (clientOf(url))({ application_name: 'intake migrate' });
+  await client.connect();
+  try {
+    await client.query('SELECT pg_advisory_lock($1)', [lockKey]);
+    // By require: the ESM entry of drizzle takes six times as long to load.
+    const require = createRequire(import.meta.url);
+    const { drizzle } = require('drizzle-orm/node-postgres') as typeof import('drizzle-orm/node-postgres');
+    const migrator =
+      require('drizzle-orm/node-postgres/migrator') as typeof import('drizzle-orm/node-postgres/migrator');
+    const logger = crashPoint && { logQuery: () => crashPoint('migrating') };
+    await migrator.migrate(drizzle(client, { ...(logger && { logger }) }), {
+      migrationsFolder: folder,
+      migrationsSchema: 'intake',
+      migrationsTable: 'migrations',
+    });
+    await client.query('UPDATE intake.migrations SET version = $1 WHERE version IS NULL', [version]);
+  } finally {
+    // Ending the connection frees the lock, whatever state it is in.
+    await client.end();
+  }
+}
+
+export interface SchemaRequest {
+  /** Where to migrate: a direct connection, not a pooler in transaction mode. */
+  readonly directUrl: DatabaseUrl;
+  readonly signal: AbortSignal;
+  /** Migrate also a schema that is behind; false creates one where there is none, and changes none. */
+  readonly upgrade?: boolean;
+  /** How long to wait for somebody else to migrate when this role may not. */
+  readonly patienceMs?: number;
+  readonly crashPoint?: PassCrashPoint | undefined;
+}
+
+/** Makes sure that the schema is the one this version needs: migrates if the role may, else waits for it. Throws SchemaTrouble. */
+export async function ensureSchema(db: Queryable, request: SchemaRequest): Promise<void> {
+  const until = Date.now() + (request.patienceMs ?? 120_000);
+  for (;;) {
+    const schema = await loadSchema(db);
+    if (schema.state === 'current') return;
+    if (schema.state === 'ahead' || (schema.state === 'behind' && request.upgrade === false)) {
+      throw toSchemaTrouble(schema);
+    }
+    try {
+      await migrate(request.directUrl, request.crashPoint);
+      continue;
+    } catch (error) {
+      if (sqlState(error) !== '42501') throw toMigrationTrouble(error, request.directUrl);
+      if (Date.now() > until) {
+        throw new SchemaTrouble(
+          'The schema is missing or too old, and this role may not change it.',
+          'Run `intake migrate` as the owner of the schema.',
+          error,
+        );
+      }
+    }
+    await sleep(1_000, undefined, { signal: request.signal });
+  }
+}
+
+/** Throws unless the schema is the one that this version needs; changes nothing. */
+export async function requireSchema(db: Queryable): Promise<void> {
+  const schema = await loadSchema(db);
+  if (schema.state !== 'current') throw toSchemaTrouble(schema);
+}
+
+function toMigrationTrouble(error: unknown, url: DatabaseUrl): unknown {
+  // A server that is away, full or read-only says nothing about the migration: it is waited for.
+  const known = toTrouble(error, url);
+  const code = sqlState(error);
+  if (known instanceof Trouble || code === undefined) return known;
+  return new SchemaTrouble(
+    `A migration failed (${code}) and was undone as a whole.`,
+    'Fix the cause and run `intake migrate`.',
+    error,
+  );
+}
+
+function newestMigration(): bigint {
+  const journal = JSON.parse(readFileSync(join(folder, 'meta/_journal.json'), 'utf8')) as {
+    entries: { when: number }[];
+  };
+  return BigInt(Math.max(...journal.entries.map((entry) => entry.when)));
+}

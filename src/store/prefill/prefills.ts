@@ -1,0 +1,291 @@
+// Prefills from start to end: a state that is taken once, a profile that is handed out once, and what must go again.
+// Secrets (state, cookie, handle) come here as hashes only. Knows no token: none is stored.
+import type { KeyObject } from 'node:crypto';
+import { toSoughtText } from '../../domain/erasure.ts';
+import { findAccounts, findAddresses } from '../../domain/person.ts';
+import { callbackTimeoutMs, type PrefillRequest, type Profile, type Resume } from '../../domain/prefill.ts';
+import { toAddressKey, toPersonKeys } from '../person-key.ts';
+import type { Database, Queryable, Row } from '../postgres/database.ts';
+import { laneLock } from '../sweeps/leases.ts';
+import { toTombstone } from '../tombstones.ts';
+
+/** Names one prefill. */
+export interface PrefillKey {
+  readonly advertiserId: bigint;
+  readonly prefillId: string;
+}
+
+export interface PrefillStart extends PrefillKey {
+  readonly request: PrefillRequest;
+  readonly stateHash: Buffer;
+  readonly bindingHash: Buffer;
+  readonly lifetimeMs: number;
+}
+
+/** True of a time that a clock gave which has been set back since. */
+export const isAhead = (time: string) => `${time} > now() + interval '1 minute'`;
+
+/** Writes a new prefill and the state that leads back to it. */
+export async function beginPrefill(db: Queryable, start: PrefillStart): Promise<void> {
+  const { request } = start;
+  await db.query(
+    `WITH started AS (
+       INSERT INTO intake.prefills
+         (advertiser_id, prefill_id, form_url, return_url, position_title, position_uri, country_code, postal_code)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING advertiser_id, prefill_id
+     )
+     INSERT INTO intake.oauth_states (advertiser_id, prefill_id, state_hash, binding_hash, expires_at)
+     SELECT advertiser_id, prefill_id, $9, $10, now() + $11 * interval '1 millisecond' FROM started`,
+    [
+      start.advertiserId,
+      start.prefillId,
+      request.formUrl,
+      request.returnUrl,
+      request.positionTitle,
+      request.positionUri,
+      request.countryCode,
+      request.postalCode,
+      start.stateHash,
+      start.bindingHash,
+      start.lifetimeMs,
+    ],
+  );
+}
+
+/** A state as it was found: taken by this call, or known to this browser but used or too old. */
+export interface FoundState extends PrefillKey {
+  readonly condition: 'taken' | 'used' | 'expired';
+  readonly request: PrefillRequest;
+}
+
+/** Takes a state for the browser that began it. Of several who try, one takes it; null for a stranger's state, or none at all. */
+export async function takeState(
+  db: Queryable,
+  state: Pick<PrefillStart, 'advertiserId' | 'stateHash' | 'bindingHash' | 'lifetimeMs'>,
+): Promise<FoundState | null> {
+  const [row] = await db.query<RequestRow & { prefill_id: string; condition: FoundState['condition'] }>(
+    `WITH found AS (
+       SELECT advertiser_id, state_hash, prefill_id, used_at,
+         -- One that ends later than it can was made by a clock that has been set back since: nobody knows how old it is.
+         expires_at <= now() OR expires_at > now() + $4 * interval '1 millisecond' AS is_expired
+       FROM intake.oauth_states WHERE advertiser_id = $1 AND state_hash = $2 AND binding_hash = $3
+     ), taken AS (
+       UPDATE intake.oauth_states s SET used_at = now() FROM found f
+       WHERE s.advertiser_id = f.advertiser_id AND s.state_hash = f.state_hash AND s.used_at IS NULL AND NOT f.is_expired
+       RETURNING s.prefill_id
+     )
+     SELECT p.*, CASE WHEN EXISTS (SELECT FROM taken) THEN 'taken' WHEN f.used_at IS NULL AND f.is_expired THEN 'expired'
+       ELSE 'used' END AS condition
+     FROM found f JOIN intake.prefills p USING (advertiser_id, prefill_id)`,
+    [state.advertiserId, state.stateHash, state.bindingHash, state.lifetimeMs],
+  );
+  if (!row) return null;
+  const { prefill_id: prefillId, condition } = row;
+  return { advertiserId: row.advertiser_id, prefillId, condition, request: toRequest(row) };
+}
+
+/** The candidate said yes. */
+export async function noteAuthorized(db: Queryable, key: PrefillKey): Promise<void> {
+  await db.query(
+    `UPDATE intake.prefills SET authorized_at = now() WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'started'`,
+    [key.advertiserId, key.prefillId],
+  );
+}
+
+/** Ends a prefill that brought nothing. */
+export async function endPrefill(
+  db: Queryable,
+  key: PrefillKey,
+  outcome: 'denied' | 'expired' | 'failed',
+  reason: string,
+): Promise<void> {
+  await db.query(
+    `UPDATE intake.prefills SET outcome = $3, reason = $4, ended_at = now()
+     WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'started'`,
+    [key.advertiserId, key.prefillId, outcome, reason],
+  );
+}
+
+export interface KeptProfile extends PrefillKey {
+  readonly profile: Profile;
+  /** The resume that is about to be put, or why there is none. */
+  readonly resume: Omit<Resume, 'bytes'> | { readonly reason: string };
+  /** How long it waits to be redeemed. */
+  readonly ttlMs: number;
+}
+
+/** A put may still be under way on a machine that is slow to notice that its time is over. */
+export const putMs = 2 * callbackTimeoutMs;
+
+/**
+ * Keeps a profile. The resume's facts are written before its bytes, so that bytes without a row cannot be. False when the prefill is over,
+ * or began before its person was erased: an eraser and this exclude each other by the lock of the advertiser's pages.
+ */
+export async function keepProfile(db: Database, privacyKey: KeyObject, kept: KeptProfile): Promise<boolean> {
+  const { advertiserId } = kept;
+  const rows = await db.transaction((tx) => writeProfile(tx, privacyKey, kept), laneLock(advertiserId, 'backfill'));
+  return rows.length > 0;
+}
+
+async function writeProfile(tx: Queryable, privacyKey: KeyObject, kept: KeptProfile): Promise<Row[]> {
+  const { advertiserId, prefillId, profile, resume, ttlMs } = kept;
+  const file = 'reason' in resume ? null : resume;
+  // An erasure looks through the whole text of a profile that is held: so does this for one that comes later.
+  const json = `${profile.rawText ?? ''} ${profile.raw}`;
+  const requests = new Set([
+    ...[...profile.emails, ...findAddresses(json)].map((email) => toSoughtText({ by: 'address', email })),
+    ...[...profile.accountIds, ...findAccounts(json)].map((jobSeekerId) =>
+      toSoughtText({ by: 'jobseeker', jobSeekerId }),
+    ),
+  ]);
+  return await tx.query(
+    `UPDATE intake.prefills p SET outcome = 'prefilled', prefilled_at = now(), profile = $3::jsonb, profile_text = $4,
+       notes = nullif($5::jsonb, '[]'), first_name = $6, last_name = $7, email = $8, phone = $9, person_key = $10,
+       resume_sha256 = $11, resume_size_bytes = $12, resume_content_type = $13, resume_file_name = $14, resume_reason = $15,
+       person_keys = $16, expires_at = now() + $17 * interval '1 millisecond',
+       resume_put_until = CASE WHEN $11::text IS NOT NULL THEN now() + ${putMs} * interval '1 millisecond' END
+     WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'started' AND NOT EXISTS (
+       SELECT 1 FROM intake.erasure_jobs j
+       WHERE j.advertiser_id = $1 AND j.sought = ANY ($18::bytea[]) AND (j.requested_at >= p.created_at OR ${isAhead('p.created_at')}))
+       AND NOT EXISTS (
+         SELECT 1 FROM intake.erasures e
+         WHERE e.advertiser_id = $1 AND e.tombstone = ANY ($18::bytea[]) AND (e.erased_at >= p.created_at OR ${isAhead('p.created_at')}))
+     RETURNING 1`,
+    [
+      advertiserId,
+      prefillId,
+      profile.raw,
+      profile.rawText,
+      JSON.stringify(profile.notes),
+      profile.firstName,
+      profile.lastName,
+      profile.email,
+      profile.phone,
+      toAddressKey(privacyKey, advertiserId, profile.email),
+      file?.sha256 ?? null,
+      file?.sizeBytes ?? null,
+      file?.contentType ?? null,
+      file?.fileName ?? null,
+      'reason' in resume ? resume.reason : null,
+      toPersonKeys(privacyKey, advertiserId, profile),
+      ttlMs,
+      [...requests].map((text) => toTombstone(privacyKey, advertiserId, 'request', text)),
+    ],
+  );
+}
+
+/**
+ * The put of the resume is over: its bytes are there, or (with a reason) may be there all the same, since an answer can be lost. Its sha256
+ * stays, by which the bytes are deleted with the profile. False when the prefill was erased meanwhile.
+ */
+export async function completeResume(db: Queryable, key: PrefillKey, reason: string | null): Promise<boolean> {
+  const [row] = await db.query<{ is_kept: boolean }>(
+    `UPDATE intake.prefills SET resume_put_until = NULL, resume_reason = $3,
+       resume_stored_at = CASE WHEN $3::text IS NULL AND outcome = 'prefilled' THEN now() END
+     WHERE advertiser_id = $1 AND prefill_id = $2 RETURNING outcome = 'prefilled' AS is_kept`,
+    [key.advertiserId, key.prefillId, reason],
+  );
+  return row?.is_kept ?? false;
+}
+
+/** Makes a finished prefill redeemable by the handle with this hash. */
+export async function offerPrefill(db: Queryable, key: PrefillKey, handleHash: Buffer): Promise<void> {
+  await db.query(
+    `UPDATE intake.prefills SET handle_hash = $3 WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'prefilled'`,
+    [key.advertiserId, key.prefillId, handleHash],
+  );
+}
+
+/** What is handed out for a handle. */
+export interface RedeemedPrefill extends PrefillKey {
+  /** JSON text with every digit as it came. */
+  readonly profile: string;
+  readonly resume: ResumeFacts | null;
+}
+
+export interface ResumeFacts {
+  readonly fileName: string;
+  readonly contentType: string;
+  readonly sizeBytes: number;
+}
+
+/** When a profile that nobody has redeemed leaves. A worker of an earlier version writes none. */
+export const expiresAt = `coalesce(expires_at, prefilled_at + interval '1 day')`;
+
+/** True of a profile whose time is over. Of one that was made by a clock which has been set back since nobody knows how old it is. */
+export const isOver = `(${expiresAt} <= now() OR ${isAhead('prefilled_at')})`;
+
+/** Hands a profile out, once; null when the handle is unknown, used or too old. */
+export async function redeemPrefill(
+  db: Queryable,
+  handle: { readonly advertiserId: bigint; readonly handleHash: Buffer },
+): Promise<RedeemedPrefill | null> {
+  const [row] = await db.query<ResumeRow & { prefill_id: string; profile: string }>(
+    `UPDATE intake.prefills SET outcome = 'redeemed', redeemed_at = now(), ended_at = now()
+     WHERE advertiser_id = $1 AND handle_hash = $2 AND outcome = 'prefilled' AND NOT ${isOver}
+     RETURNING prefill_id, coalesce(profile_text, profile::text) AS profile, ${resumeColumns}`,
+    [handle.advertiserId, handle.handleHash],
+  );
+  if (!row) return null;
+  const { prefill_id: prefillId, profile } = row;
+  return { advertiserId: handle.advertiserId, prefillId, profile, resume: toResume(row) };
+}
+
+/** The stored resume of a prefill that was handed out. */
+export async function loadResume(db: Queryable, key: PrefillKey): Promise<ResumeFacts | null> {
+  const [row] = await db.query<ResumeRow>(
+    `SELECT ${resumeColumns} FROM intake.prefills WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'redeemed'`,
+    [key.advertiserId, key.prefillId],
+  );
+  return row ? toResume(row) : null;
+}
+
+/** The configured accounts' names by which an advertiser's id is known here. */
+export async function findAdvertiserName(
+  db: Queryable,
+  advertiserId: bigint,
+  names: readonly string[],
+): Promise<string | null> {
+  const [row] = await db.query<{ name: string }>(
+    `SELECT name FROM intake.advertisers WHERE advertiser_id = $1 AND name = ANY($2)`,
+    [advertiserId, names],
+  );
+  return row?.name ?? null;
+}
+
+interface ResumeRow extends Row {
+  stored: boolean;
+  resume_file_name: string;
+  resume_content_type: string;
+  resume_size_bytes: bigint;
+}
+const resumeColumns =
+  'resume_stored_at IS NOT NULL AS stored, resume_file_name, resume_content_type, resume_size_bytes';
+
+function toResume(row: ResumeRow): ResumeFacts | null {
+  if (!row.stored) return null;
+  const { resume_file_name: fileName, resume_content_type: contentType, resume_size_bytes: sizeBytes } = row;
+  return { fileName, contentType, sizeBytes: Number(sizeBytes) };
+}
+
+interface RequestRow extends Row {
+  advertiser_id: bigint;
+  form_url: string;
+  return_url: string;
+  position_title: string | null;
+  position_uri: string | null;
+  country_code: string | null;
+  postal_code: string | null;
+}
+
+function toRequest(row: RequestRow): PrefillRequest {
+  return {
+    advertiserId: row.advertiser_id,
+    formUrl: row.form_url,
+    returnUrl: row.return_url,
+    positionTitle: row.position_title,
+    positionUri: row.position_uri,
+    countryCode: row.country_code,
+    postalCode: row.postal_code,
+  };
+}

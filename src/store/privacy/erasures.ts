@@ -1,0 +1,258 @@
+// Erasures as durable work. The rows go in one transaction together with the job that says what is left to do: files to delete, what ran
+// at the time to outlast, a second look. A crash between any two steps leaves a job that any process can go on with.
+import { type KeyObject, randomUUID } from 'node:crypto';
+import type { PassCrashPoint } from '../../domain/crash-point.ts';
+import type { ErasureCounts, ErasureJob, Sought } from '../../domain/erasure.ts';
+import { isNothing, toSoughtText } from '../../domain/erasure.ts';
+import { appendEvents } from '../events.ts';
+import { type Database, type Queryable, untilSettled } from '../postgres/database.ts';
+import { laneLock, longestLease } from '../sweeps/leases.ts';
+import { renewTombstones, renewTombstonesOf, toTombstone } from '../tombstones.ts';
+import { recordDeed } from './audit-log.ts';
+import { erasePerson, eraseRemains, findPerson, isAged } from './persons.ts';
+
+export interface ErasureRequest {
+  readonly advertiserId: bigint;
+  readonly sought: Sought;
+  /** User and machine, or the duty. */
+  readonly by: string;
+}
+
+/**
+ * Erases the rows of a person and leaves a job for the rest. Where nothing is held a request has its receipt at once, which also keeps out
+ * a prefill of the person that is on its way; null where an earlier job of the same words goes on, and for retention.
+ */
+export async function beginErasure(
+  db: Database,
+  key: KeyObject,
+  request: ErasureRequest,
+  crashPoint?: PassCrashPoint,
+): Promise<ErasureJob | null> {
+  const { advertiserId, sought, by } = request;
+  // Alone with the advertiser's applications: a page that was compared before this sees the tombstones when it writes.
+  return await untilSettled(() =>
+    db.transaction(
+      async (tx) => {
+        const person = await findPerson(tx, key, advertiserId, sought, true);
+        const words = toTombstone(key, advertiserId, 'request', toSoughtText(sought));
+        const isFound = !isNothing(person.counts);
+        if (!isFound && sought.by === 'retention') return null;
+        const openJobId = isFound ? null : await findOpenJob(tx, advertiserId, words);
+        if (openJobId !== null) {
+          // A prefill that began since the job did is meant by this request.
+          await renewTombstones(tx, advertiserId, openJobId, [words]);
+          await renewTombstonesOf(tx, advertiserId, openJobId);
+          return null;
+        }
+        const jobId = randomUUID();
+        const quietAt = isFound ? await loadQuietAt(tx, advertiserId, person.prefillIds) : null;
+        await erasePerson(tx, key, advertiserId, jobId, person);
+        const [row] = await tx.query<JobRow>(
+          `INSERT INTO intake.erasure_jobs AS j
+             (advertiser_id, job_id, sought_by, sought, requested_by, step, quiet_at, application_ids, hashes, counts, closed_at)
+           VALUES ($1, $2, $3, $4, $5, CASE WHEN $10 THEN 'bytes' ELSE 'closed' END, coalesce($6, now()), $7, $8, $9::jsonb,
+             CASE WHEN NOT $10 THEN now() END) RETURNING ${jobColumns}`,
+          [
+            advertiserId,
+            jobId,
+            sought.by,
+            words,
+            by,
+            quietAt,
+            isFound ? person.applicationIds : null,
+            isFound ? person.hashes : null,
+            JSON.stringify(person.counts),
+            isFound,
+          ],
+        );
+        const applicationId = sought.by === 'application' ? sought.applicationId : null;
+        const facts = { job_id: jobId, sought_by: sought.by, ...person.counts };
+        await recordDeed(tx, { advertiserId, action: 'erase', applicationId, by, facts });
+        await appendEvents(
+          tx,
+          advertiserId,
+          person.applicationIds.map((id) => ({ applicationId: id, type: 'application.erased' })),
+        );
+        crashPoint?.('erasureWritten');
+        return row ? toJob(row) : null;
+      },
+      laneLock(advertiserId, 'live'),
+    ),
+  );
+}
+
+async function findOpenJob(tx: Queryable, advertiserId: bigint, words: Buffer): Promise<string | null> {
+  const [row] = await tx.query<{ job_id: string }>(
+    `SELECT job_id FROM intake.erasure_jobs WHERE advertiser_id = $1 AND sought = $2 AND closed_at IS NULL LIMIT 1`,
+    [advertiserId, words],
+  );
+  return row?.job_id ?? null;
+}
+
+/**
+ * When every lease and every download of the advertiser that runs now has lapsed, unless it is given a new one (by `due_at`, one of a worker
+ * before 0012), and when every resume of these prefills that is being put has been. What reaches further ahead than any lease is long has
+ * lapsed.
+ */
+const quietAt = `greatest(now(),
+  (SELECT max(greatest(leased_until, due_at)) FROM intake.downloads
+   WHERE advertiser_id = $1 AND lease_token IS NOT NULL AND greatest(leased_until, due_at) <= now() + ${longestLease}),
+  (SELECT max(l.expires_at) FROM intake.leases l JOIN intake.advertisers v USING (name)
+   WHERE v.advertiser_id = $1 AND l.expires_at BETWEEN now() AND now() + ${longestLease}),
+  (SELECT max(resume_put_until) FROM intake.prefills
+   WHERE advertiser_id = $1 AND ($2::uuid[] IS NULL OR prefill_id = ANY ($2::uuid[])) AND resume_put_until <= now() + ${longestLease}))`;
+
+async function loadQuietAt(tx: Queryable, advertiserId: bigint, prefillIds: readonly string[] = []): Promise<Date> {
+  const [row] = await tx.query<{ quiet_at: Date }>(`SELECT ${quietAt} AS quiet_at`, [advertiserId, prefillIds]);
+  return row?.quiet_at ?? new Date();
+}
+
+/** Jobs that are not at their end, oldest first; of one request only where given. */
+export async function loadOpenErasures(
+  db: Queryable,
+  key: KeyObject,
+  advertiserId: bigint,
+  sought?: Sought,
+): Promise<ErasureJob[]> {
+  const wanted = sought && toTombstone(key, advertiserId, 'request', toSoughtText(sought));
+  // A clock that was set back since must not prolong the wait by as much.
+  await db.query(
+    `UPDATE intake.erasure_jobs SET quiet_at = ${quietAt}
+     WHERE advertiser_id = $1 AND closed_at IS NULL AND quiet_at > now() + ${longestLease}`,
+    [advertiserId, null],
+  );
+  const rows = await db.query<JobRow>(
+    `SELECT ${jobColumns} FROM intake.erasure_jobs j
+     WHERE advertiser_id = $1 AND closed_at IS NULL AND ($2::bytea IS NULL OR sought = $2) ORDER BY requested_at`,
+    [advertiserId, wanted ?? null],
+  );
+  return rows.map(toJob);
+}
+
+/**
+ * The files are deleted, as far as nobody else holds them: `shared` are those that stay. Of the versions that the blob store
+ * keeps the largest number counts, since each run deletes the same objects. What ran at the time is waited for.
+ */
+export async function awaitErasure(
+  db: Queryable,
+  job: ErasureJob,
+  { shared, keptVersions }: Pick<ErasureCounts, 'shared' | 'keptVersions'>,
+): Promise<ErasureJob> {
+  const [row] = await db.query<JobRow>(
+    `UPDATE intake.erasure_jobs j SET step = 'waiting', trouble = NULL, counts = counts || jsonb_build_object('shared', $3::int,
+       'keptVersions', greatest((counts->>'keptVersions')::int, $4::int))
+     WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed' RETURNING ${jobColumns}`,
+    [job.advertiserId, job.jobId, shared, keptVersions],
+  );
+  return row ? toJob(row) : job;
+}
+
+/** Records what keeps the files of an erasure from being deleted, for the status. */
+export async function noteErasureTrouble(db: Queryable, job: ErasureJob, trouble: string): Promise<void> {
+  await db.query(
+    `UPDATE intake.erasure_jobs SET trouble = $3 WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed'`,
+    [job.advertiserId, job.jobId, trouble],
+  );
+}
+
+/** The second look. Finds nothing: the job is closed, and forgets what it was about. Finds something: that goes too, and all begins again. */
+export async function lookAgain(
+  db: Database,
+  { advertiserId, jobId, applicationIds }: ErasureJob,
+): Promise<ErasureJob> {
+  const [job] = await untilSettled(() =>
+    db.transaction(
+      async (tx) => {
+        const remains = await eraseRemains(tx, advertiserId, applicationIds ?? []);
+        const next =
+          remains.length === 0
+            ? `step = 'closed', closed_at = now(), application_ids = NULL, hashes = NULL`
+            : `step = 'bytes', quiet_at = $3`;
+        const rows = await tx.query<JobRow>(
+          `UPDATE intake.erasure_jobs j SET looks = looks + 1, ${next}
+           WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed' RETURNING ${jobColumns}`,
+          [advertiserId, jobId, ...(remains.length === 0 ? [] : [await loadQuietAt(tx, advertiserId)])],
+        );
+        const current = rows.length > 0 ? rows : await loadRows(tx, advertiserId, jobId);
+        await appendEvents(
+          tx,
+          advertiserId,
+          remains.map((id) => ({ applicationId: id, type: 'application.erased' })),
+        );
+        return current;
+      },
+      laneLock(advertiserId, 'live'),
+    ),
+  );
+  if (!job) throw new Error('The row of an erasure vanished.');
+  return toJob(job);
+}
+
+async function loadRows(db: Queryable, advertiserId: bigint, jobId: string): Promise<JobRow[]> {
+  return await db.query<JobRow>(
+    `SELECT ${jobColumns} FROM intake.erasure_jobs j WHERE advertiser_id = $1 AND job_id = $2`,
+    [advertiserId, jobId],
+  );
+}
+
+/** How many applications, elements in quarantine and redeemed prefills are older than that, of how many. */
+export async function countAged(
+  db: Queryable,
+  advertiserId: bigint,
+  before: Date,
+): Promise<{ readonly due: number; readonly held: number }> {
+  const count = (table: string, condition: string, held: string) =>
+    `SELECT count(*) AS held, count(*) FILTER (WHERE ${condition}) AS due FROM intake.${table} WHERE advertiser_id = $1 AND ${held}`;
+  const [row] = await db.query<{ due: number; held: number }>(
+    `SELECT sum(due)::int AS due, sum(held)::int AS held FROM (
+       ${count('applications', isAged.applications, 'erased_at IS NULL')}
+       UNION ALL ${count('quarantine', isAged.quarantine, 'true')}
+       UNION ALL ${count('prefills', isAged.prefills, `outcome = 'redeemed'`)}) AS counted`,
+    [advertiserId, before],
+  );
+  return row ?? { due: 0, held: 0 };
+}
+
+/** Books how many the brake holds back, for the status; null when none. */
+export async function noteRetention(db: Queryable, advertiserId: bigint, due: number | null): Promise<void> {
+  await db.query(
+    `UPDATE intake.advertisers SET retention_due = $2 WHERE advertiser_id = $1 AND retention_due IS DISTINCT FROM $2`,
+    [advertiserId, due],
+  );
+}
+
+interface JobRow extends Record<string, unknown> {
+  advertiser_id: bigint;
+  job_id: string;
+  sought_by: Sought['by'];
+  requested_at: Date;
+  requested_by: string;
+  step: ErasureJob['step'];
+  quiet_in_ms: number;
+  application_ids: string[] | null;
+  hashes: string[] | null;
+  counts: ErasureCounts;
+  looks: number;
+  closed_at: Date | null;
+}
+
+const jobColumns = `j.advertiser_id, j.job_id, j.sought_by, j.requested_at, j.requested_by, j.step, j.application_ids::text[] AS application_ids,
+  j.hashes, j.counts, j.looks, j.closed_at, extract(epoch FROM j.quiet_at - clock_timestamp())::float8 * 1000 AS quiet_in_ms`;
+
+function toJob(row: JobRow): ErasureJob {
+  return {
+    advertiserId: row.advertiser_id,
+    jobId: row.job_id,
+    soughtBy: row.sought_by,
+    requestedAt: row.requested_at,
+    requestedBy: row.requested_by,
+    step: row.step,
+    quietInMs: row.quiet_in_ms,
+    applicationIds: row.application_ids?.map(BigInt) ?? null,
+    hashes: row.hashes,
+    // Jobs of earlier versions have no such count.
+    counts: { ...{ keptVersions: 0 }, ...row.counts },
+    looks: row.looks,
+    closedAt: row.closed_at,
+  };
+}

@@ -1,0 +1,123 @@
+// Everything that is held of one person, for an access request: rows as one JSON text in which every digit is kept, and which files go
+// with them. An application names the person; others of the same jobseeker account are theirs too, others of the same e-mail address are
+// not taken for theirs (an address can be shared). Where the applications of an account carry several addresses, the account may be shared
+// as well: then both must be the same. Prefills are found by every address and account that their profiles name.
+import type { KeyObject } from 'node:crypto';
+import { toAccountId, toBareAddress } from '../../domain/person.ts';
+import { toResumeKey } from '../../domain/prefill.ts';
+import { toPersonKeys } from '../person-key.ts';
+import type { Queryable, Row } from '../postgres/database.ts';
+import { isOfPerson } from './persons.ts';
+import { accountIn, isAccountInJson, toAccountPattern } from '../person-search.ts';
+
+/** A person's rows and files. */
+export interface PersonExport {
+  /** JSON text: applications with all that belongs to them, elements in quarantine, prefills. */
+  readonly rows: string;
+  readonly applicationIds: readonly bigint[];
+  /** Applications of the same jobseeker account that may be somebody else's. */
+  readonly leftOut: number;
+  readonly prefills: number;
+  readonly files: readonly ExportedFile[];
+}
+
+/** A file and where it comes from. */
+export interface ExportedFile {
+  /** The application, or the prefill. */
+  readonly of: string;
+  readonly kind: string;
+  readonly version: number;
+  readonly key: string;
+  readonly sha256: string;
+  readonly fileName: string | null;
+}
+
+/** Loads it; null when there is no such application, or it was erased. */
+export async function loadExport(
+  db: Queryable,
+  key: KeyObject,
+  advertiserId: bigint,
+  applicationId: bigint,
+): Promise<PersonExport | null> {
+  const find = (condition: string, value: unknown) =>
+    db.query<HeldRow>(
+      `SELECT application_id, email, job_seeker_id FROM intake.applications
+       WHERE advertiser_id = $1 AND ${condition} AND erased_at IS NULL ORDER BY application_id`,
+      [advertiserId, value],
+    );
+  const [named] = await find('application_id = $2', applicationId);
+  if (named === undefined) return null;
+  const account = toAccountId(named.job_seeker_id);
+  const held = account === null ? [named] : await find(`${accountIn('job_seeker_id')} = $2::text`, account);
+  const isShared = new Set(held.map(toAddress).filter((address) => address !== '')).size > 1;
+  const isTheirs = (row: HeldRow) =>
+    row.application_id === applicationId || (toAddress(row) !== '' && toAddress(row) === toAddress(named));
+  const chosen = isShared ? held.filter(isTheirs) : held;
+  const ids = chosen.map((row) => row.application_id);
+  const accounts = account === null || isShared ? [] : [account];
+  const emails = chosen.flatMap((row) => row.email ?? []);
+  const people = toPersonKeys(key, advertiserId, { emails, accountIds: accounts });
+  const [rows] = await db.query<{ rows: string; prefills: number }>(rowsSql, [
+    advertiserId,
+    ids,
+    people,
+    accounts.map(toAccountPattern),
+  ]);
+  const files = await db.query<ExportedFile & Record<string, unknown>>(filesSql, [advertiserId, ids, people]);
+  return {
+    rows: rows?.rows ?? '{}',
+    applicationIds: ids,
+    leftOut: held.length - chosen.length,
+    prefills: rows?.prefills ?? 0,
+    files: files.map((file) => ({ ...file, key: file.key ?? toResumeKey(advertiserId, file.of) })),
+  };
+}
+
+interface HeldRow extends Row {
+  application_id: bigint;
+  email: string | null;
+  job_seeker_id: string | null;
+}
+
+const toAddress = ({ email }: HeldRow) => toBareAddress(email ?? '').toLowerCase();
+
+const own = (alias: string) =>
+  `${alias}.advertiser_id = a.advertiser_id AND ${alias}.application_id = a.application_id`;
+const listOf = (table: string, order: string, alias = 'c') =>
+  `(SELECT coalesce(jsonb_agg(to_jsonb(${alias}) ORDER BY ${order}), '[]') FROM intake.${table} ${alias} WHERE ${own(alias)})`;
+
+const rowsSql = `
+  SELECT jsonb_pretty(jsonb_build_object(
+    'applications', (
+      SELECT jsonb_agg(jsonb_build_object(
+        'application', to_jsonb(a) - 'content_hash' - 'facts_hash' - 'observed_seq',
+        'primary_job_seeking_info', (SELECT to_jsonb(c) FROM intake.primary_job_seeking_info c WHERE ${own('c')}),
+        'attachments', ${listOf('attachments', 'c.kind')},
+        'attachment_versions', ${listOf('attachment_versions', 'c.kind, c.version')},
+        'downloads', (SELECT coalesce(jsonb_agg(to_jsonb(c) - 'lease_token' - 'leased_until' ORDER BY c.kind), '[]') FROM intake.downloads c WHERE ${own('c')}),
+        'screens', ${listOf('screens', 'c.screen_no')},
+        'screen_questions', ${listOf('screen_questions', 'c.screen_no, c.question_no')},
+        'screen_answers', ${listOf('screen_answers', 'c.screen_no, c.question_no, c.answer_no')},
+        'events', ${listOf('events', 'c.event_id')}
+      ) ORDER BY a.application_id)
+      FROM intake.applications a WHERE a.advertiser_id = $1 AND a.application_id = ANY ($2::bigint[])),
+    'quarantine', (
+      SELECT coalesce(jsonb_agg(to_jsonb(q) - 'fingerprint' ORDER BY q.first_seen_at, q.fingerprint), '[]') FROM intake.quarantine q
+      WHERE q.advertiser_id = $1 AND (q.application_id = ANY ($2::bigint[]) OR ${isAccountInJson(`concat(q.raw_text, ' ', q.raw)`, '$4')})),
+    'prefills', (
+      SELECT coalesce(jsonb_agg(to_jsonb(p) - 'handle_hash' - 'person_keys' ORDER BY p.created_at), '[]')
+      FROM intake.prefills p WHERE p.advertiser_id = $1 AND ${isOfPerson('p', '$3')})
+  )) AS rows,
+  (SELECT count(*)::int FROM intake.prefills p WHERE p.advertiser_id = $1 AND ${isOfPerson('p', '$3')}) AS prefills`;
+
+const filesSql = `
+  SELECT f.application_id::text AS of, f.kind, f.version, b.key, f.sha256, f.file_name AS "fileName"
+  FROM (
+    SELECT advertiser_id, application_id, kind, version, sha256, file_name, state FROM intake.attachments
+    UNION ALL SELECT advertiser_id, application_id, kind, version, sha256, file_name, state FROM intake.attachment_versions
+  ) AS f JOIN intake.blobs b USING (advertiser_id, sha256)
+  WHERE f.advertiser_id = $1 AND f.application_id = ANY ($2::bigint[]) AND f.state = 'stored' AND b.state = 'stored'
+  UNION ALL
+  SELECT p.prefill_id::text, 'prefill', 1, NULL, p.resume_sha256, p.resume_file_name FROM intake.prefills p
+  WHERE p.advertiser_id = $1 AND ${isOfPerson('p', '$3')} AND p.resume_stored_at IS NOT NULL AND p.resume_sha256 IS NOT NULL
+  ORDER BY 1, 2, 3`;

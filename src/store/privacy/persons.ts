@@ -1,0 +1,285 @@
+// A person in the books: found by an application, a jobseeker account, an e-mail address or an age, and erased in one transaction.
+// What stays of an application is advertiser, id and the date; files are named to the caller, who deletes them. Knows no blob store.
+import type { KeyObject } from 'node:crypto';
+import { type ErasureCounts, type Sought, toSoughtText, toSoughtValue } from '../../domain/erasure.ts';
+import { toAccountId } from '../../domain/person.ts';
+import { toPersonKeys } from '../person-key.ts';
+import type { Queryable } from '../postgres/database.ts';
+import { erasePrefills } from '../prefill/lapse.ts';
+import { renewTombstones, setTombstones, toTombstone } from '../tombstones.ts';
+import {
+  accountIn,
+  isAccountInJson,
+  isAddressIn,
+  isAddressInJson,
+  toAccountPattern,
+  toAddressPattern,
+} from '../person-search.ts';
+
+/** Everything that was found of a person at one advertiser. */
+export interface Person {
+  readonly applicationIds: readonly bigint[];
+  /** Elements in quarantine, by their fingerprints in hex. */
+  readonly fingerprints: readonly string[];
+  readonly prefillIds: readonly string[];
+  /** The addresses of a jobseeker account's applications: prefills with these are theirs too. */
+  readonly addresses: readonly string[];
+  /** sha256 of files held or on their way. */
+  readonly hashes: readonly string[];
+  readonly counts: ErasureCounts;
+}
+
+/**
+ * True of a row that was here before the time $2. The source's own date is not enough: a wrong one, of 1970 say, would erase an application
+ * on the day of its arrival, and its tombstone would keep it out after the source has corrected the date. A date in the future says nothing.
+ */
+export const isAged = {
+  applications: `first_seen_at < $2::timestamptz AND (submitted_at IS NULL OR submitted_at < $2::timestamptz OR submitted_at > now())`,
+  quarantine: `first_seen_at < $2::timestamptz`,
+  prefills: `outcome = 'redeemed' AND redeemed_at < $2::timestamptz`,
+};
+
+const json = `concat(raw_text, ' ', raw)`;
+
+/** $2 is what was sought; $3 how many at most. */
+const isSought: Record<Sought['by'], string> = {
+  application: `application_id = $2::bigint`,
+  jobseeker: `${accountIn('job_seeker_id')} = $2::text`,
+  // An address that came as a list or an object stands in no column.
+  address: `(${isAddressIn('email', '$2')} OR (email IS NULL AND ${isAddressInJson(json, '$2')}))`,
+  retention: isAged.applications,
+};
+
+/** An element in quarantine is known by what it became, or by what is written in it. */
+const isQuarantined: Record<Sought['by'], string> = {
+  application: `application_id = $2::bigint`,
+  jobseeker: isAccountInJson(json, '$2'),
+  address: isAddressInJson(json, '$2'),
+  retention: isAged.quarantine,
+};
+
+/** What is compared with a column of an application. */
+function toSoughtColumn(sought: Sought): unknown {
+  if (sought.by === 'jobseeker') return toAccountId(sought.jobSeekerId);
+  return sought.by === 'address' ? toAddressPattern(sought.email) : toSoughtValue(sought);
+}
+
+/** What is looked for in a text. */
+function toSoughtWritten(sought: Sought): unknown {
+  if (sought.by === 'jobseeker') {
+    const account = toAccountId(sought.jobSeekerId);
+    return account === null ? [] : [toAccountPattern(account)];
+  }
+  return sought.by === 'address' ? toAddressPattern(sought.email) : toSoughtValue(sought);
+}
+
+/** Looks for a person. With `lock` the applications are held until the end of the transaction. */
+export async function findPerson(
+  db: Queryable,
+  key: KeyObject,
+  advertiserId: bigint,
+  sought: Sought,
+  lock = false,
+): Promise<Person> {
+  const limit = sought.by === 'retention' ? sought.limit : null;
+  const applications = await db.query<{ application_id: bigint }>(
+    `SELECT application_id FROM intake.applications WHERE advertiser_id = $1 AND ${isSought[sought.by]} AND erased_at IS NULL
+     ORDER BY application_id LIMIT $3::bigint ${lock ? 'FOR UPDATE' : ''}`,
+    [advertiserId, toSoughtColumn(sought), limit],
+  );
+  const quarantined = await db.query<{ fingerprint: string }>(
+    `SELECT encode(fingerprint, 'hex') AS fingerprint FROM intake.quarantine
+     WHERE advertiser_id = $1 AND ${isQuarantined[sought.by]} ORDER BY fingerprint LIMIT $3::bigint`,
+    [advertiserId, toSoughtWritten(sought), limit],
+  );
+  const applicationIds = applications.map((row) => row.application_id);
+  const held = await loadHeld(db, advertiserId, applicationIds);
+  const addresses = sought.by === 'jobseeker' ? await loadAddresses(db, advertiserId, applicationIds) : [];
+  const prefillIds = await findPrefills(db, key, advertiserId, sought, addresses);
+  return {
+    applicationIds,
+    fingerprints: quarantined.map((row) => row.fingerprint),
+    prefillIds,
+    addresses,
+    hashes: held.hashes,
+    counts: {
+      ...held.counts,
+      applications: applicationIds.length,
+      quarantined: quarantined.length,
+      prefills: prefillIds.length,
+    },
+  };
+}
+
+async function loadAddresses(db: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<string[]> {
+  const rows = await db.query<{ email: string | null }>(
+    `SELECT DISTINCT email FROM intake.applications WHERE ${ofThese}`,
+    [advertiserId, ids],
+  );
+  return rows.flatMap(({ email }) => email ?? []);
+}
+
+/**
+ * The prefills of a person. They carry no application's id: they are found by every address and account that a profile names, and by the
+ * addresses of the account's applications. An address is also looked for in the whole text, where a referee's may stand.
+ */
+async function findPrefills(
+  db: Queryable,
+  key: KeyObject,
+  advertiserId: bigint,
+  sought: Sought,
+  addresses: readonly string[],
+): Promise<string[]> {
+  if (sought.by === 'application') return [];
+  const find = async (condition: string, values: readonly unknown[], limit: number | null = null) => {
+    const rows = await db.query<{ prefill_id: string }>(
+      `SELECT prefill_id FROM intake.prefills WHERE advertiser_id = $1 AND ${condition} ORDER BY prefill_id LIMIT ${limit ?? 'ALL'}`,
+      [advertiserId, ...values],
+    );
+    return rows.map((row) => row.prefill_id);
+  };
+  if (sought.by === 'retention') return await find(isAged.prefills, [sought.before], sought.limit);
+  const keys = toPersonKeys(key, advertiserId, {
+    emails: sought.by === 'address' ? [sought.email] : addresses,
+    accountIds: sought.by === 'jobseeker' ? [sought.jobSeekerId] : [],
+  });
+  const text = `concat(profile_text, ' ', profile)`;
+  const isWritten = sought.by === 'address' ? isAddressInJson(text, '$3') : isAccountInJson(text, '$3');
+  return await find(`profile IS NOT NULL AND (${isOfPerson('intake.prefills', '$2')} OR ${isWritten})`, [
+    keys,
+    toSoughtWritten(sought),
+  ]);
+}
+
+/** True of a prefill that names one of these people; a worker of an earlier version knows it by its address alone. */
+export function isOfPerson(prefill: string, keys: string): string {
+  return `(${prefill}.person_keys && ${keys}::text[] OR ${prefill}.person_key = ANY (${keys}::text[]))`;
+}
+
+const ofThese = `advertiser_id = $1 AND application_id = ANY ($2::bigint[])`;
+const hashesSql = `SELECT sha256 FROM intake.attachments WHERE ${ofThese}
+  UNION SELECT sha256 FROM intake.attachment_versions WHERE ${ofThese}
+  UNION SELECT sha256 FROM intake.downloads WHERE ${ofThese}`;
+
+async function loadHeld(
+  db: Queryable,
+  advertiserId: bigint,
+  ids: readonly bigint[],
+): Promise<{
+  readonly hashes: string[];
+  readonly counts: Omit<ErasureCounts, 'applications' | 'quarantined' | 'prefills'>;
+}> {
+  const [row] = await db.query<{
+    attachments: number;
+    versions: number;
+    screens: number;
+    answers: number;
+    downloads: number;
+  }>(
+    `SELECT (SELECT count(*)::int FROM intake.attachments WHERE ${ofThese}) AS attachments,
+       (SELECT count(*)::int FROM intake.attachment_versions WHERE ${ofThese}) AS versions,
+       (SELECT count(*)::int FROM intake.screens WHERE ${ofThese}) AS screens,
+       (SELECT count(*)::int FROM intake.screen_answers WHERE ${ofThese}) AS answers,
+       (SELECT count(*)::int FROM intake.downloads WHERE ${ofThese}) AS downloads`,
+    [advertiserId, ids],
+  );
+  const files = await db.query<{ sha256: string; shared: boolean }>(
+    `SELECT f.sha256,
+       EXISTS (SELECT 1 FROM intake.attachments a
+         WHERE a.advertiser_id = $1 AND a.sha256 = f.sha256 AND a.application_id <> ALL ($2::bigint[]))
+       OR EXISTS (SELECT 1 FROM intake.attachment_versions v
+         WHERE v.advertiser_id = $1 AND v.sha256 = f.sha256 AND v.application_id <> ALL ($2::bigint[])) AS shared
+     FROM (${hashesSql}) AS f WHERE f.sha256 IS NOT NULL`,
+    [advertiserId, ids],
+  );
+  const counts = row ?? { attachments: 0, versions: 0, screens: 0, answers: 0, downloads: 0 };
+  return {
+    hashes: files.map((file) => file.sha256),
+    counts: { ...counts, files: files.length, shared: files.filter((file) => file.shared).length, keptVersions: 0 },
+  };
+}
+
+/** Takes a person out of every table and sets the tombstones, inside the caller's transaction; the applications must be locked. */
+export async function erasePerson(
+  tx: Queryable,
+  key: KeyObject,
+  advertiserId: bigint,
+  jobId: string,
+  person: Person,
+): Promise<void> {
+  await eraseApplications(tx, advertiserId, person.applicationIds);
+  await tx.query(
+    `DELETE FROM intake.quarantine WHERE advertiser_id = $1
+     AND fingerprint IN (SELECT decode(f, 'hex') FROM unnest($2::text[]) AS f)`,
+    [advertiserId, person.fingerprints],
+  );
+  await erasePrefills(tx, advertiserId, person.prefillIds);
+  await tx.query(
+    `UPDATE intake.advertisers SET erased_through = greatest(erased_through, (SELECT max(id) FROM unnest($2::bigint[]) AS id))
+     WHERE advertiser_id = $1`,
+    [advertiserId, person.applicationIds],
+  );
+  await setTombstones(tx, advertiserId, jobId, [
+    ...person.applicationIds.map((id) => toTombstone(key, advertiserId, 'application', String(id))),
+    ...person.fingerprints.map((print) => toTombstone(key, advertiserId, 'quarantine', print)),
+  ]);
+  const requests = person.addresses.map((email) => toSoughtText({ by: 'address', email }));
+  await renewTombstones(
+    tx,
+    advertiserId,
+    jobId,
+    requests.map((text) => toTombstone(key, advertiserId, 'request', text)),
+  );
+}
+
+/** Everything that belongs to an application, children first; screens take their questions and answers along. */
+const childTables = ['screens', 'downloads', 'attachment_versions', 'attachments', 'primary_job_seeking_info'];
+
+/** The columns of an application that say nothing of a person: everything else is emptied, also in columns that come later. */
+const kept = ['advertiser_id', 'application_id', 'erased_at'];
+/** Columns that must hold something, and what they then hold: the time of the erasure, and no trace of the content. */
+const replaced: Readonly<Record<string, string>> = {
+  content_hash: `''`,
+  observed_seq: 'observed_seq',
+  first_seen_at: 'now()',
+  changed_at: 'now()',
+};
+
+async function eraseApplications(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<void> {
+  if (ids.length === 0) return;
+  for (const table of childTables) {
+    await tx.query(`DELETE FROM intake.${table} WHERE ${ofThese}`, [advertiserId, ids]);
+  }
+  const columns = await tx.query<{ name: string }>(
+    `SELECT quote_ident(attname) AS name FROM pg_attribute
+     WHERE attrelid = 'intake.applications'::regclass AND attnum > 0 AND NOT attisdropped AND attname <> ALL ($1::text[])`,
+    [kept],
+  );
+  const emptied = columns.map(({ name }) => `${name} = ${replaced[name] ?? 'NULL'}`).join(', ');
+  await tx.query(`UPDATE intake.applications SET ${emptied}, erased_at = coalesce(erased_at, now()) WHERE ${ofThese}`, [
+    advertiserId,
+    ids,
+  ]);
+}
+
+/** The second look: erases once more whatever came back of these applications, and says which had something. */
+export async function eraseRemains(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<bigint[]> {
+  const rows = await tx.query<{ application_id: bigint }>(
+    `SELECT application_id FROM intake.applications a WHERE ${ofThese} ORDER BY application_id FOR UPDATE`,
+    [advertiserId, ids],
+  );
+  const remains = await tx.query<{ application_id: bigint }>(
+    `SELECT application_id FROM intake.applications a WHERE ${ofThese}
+       AND (erased_at IS NULL OR content_hash <> '' OR raw IS NOT NULL OR raw_text IS NOT NULL OR person_key IS NOT NULL OR ready_at IS NOT NULL
+         OR ${childTables
+           .map(
+             (table) =>
+               `EXISTS (SELECT 1 FROM intake.${table} c WHERE c.advertiser_id = $1 AND c.application_id = a.application_id)`,
+           )
+           .join(' OR ')})`,
+    [advertiserId, rows.map((row) => row.application_id)],
+  );
+  const found = remains.map((row) => row.application_id);
+  await eraseApplications(tx, advertiserId, found);
+  return found;
+}

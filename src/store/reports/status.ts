@@ -1,0 +1,177 @@
+// The facts behind the status, one statement per kind of fact, whatever the number of advertisers.
+import { arrivalSample } from '../../domain/silence.ts';
+import type { AdvertiserStatus, CoverageStatus, SweepFacts, SweepStatus, Verdict } from '../../domain/status.ts';
+import { isUnrepaired } from '../files/blob-audit.ts';
+import type { Queryable } from '../postgres/database.ts';
+
+/** Every advertiser of this database as it stands now. */
+export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserStatus[]> {
+  const advertisers = await db.query<{
+    name: string;
+    advertiser_id: bigint | null;
+    halt_kind: 'refused' | 'mismatch' | null;
+    reason: string | null;
+    halted_at: Date | null;
+    applications: bigint;
+    newest: Date | null;
+    after_id: bigint | null;
+    as_of: Date | null;
+    read_at: Date | null;
+    waiting: bigint;
+    due: bigint;
+    oldest_due_at: Date | null;
+    not_there: bigint;
+    suspects: bigint;
+    blobs: bigint;
+    blob_bytes: bigint;
+    damaged: bigint;
+    unreadable: bigint;
+    quarantined: bigint;
+    retention_due: bigint | null;
+    erasing_since: Date | null;
+    erasing_trouble: string | null;
+    submitted_at: number[];
+    late_ms: bigint | null;
+    open_ranges: number;
+    unreadable_ids: bigint[];
+    certificate: CoverageStatus['certificate'];
+    risk: CoverageStatus['risk'];
+    coverage_reason: string;
+    covered_at: Date | null;
+    complete_through: Date | null;
+  }>(
+    `SELECT v.name, v.advertiser_id, v.halt_kind, v.reason, v.halted_at, v.late_ms, v.retention_due, c.after_id, c.as_of,
+       k.open_ranges, k.certificate, k.risk, k.reason AS coverage_reason, k.as_of AS covered_at, k.complete_through,
+       ARRAY(SELECT g.low FROM intake.gaps g WHERE g.advertiser_id = v.advertiser_id AND g.axis = 'id' AND g.state = 'stuck'
+         AND g.low = g.high ORDER BY g.low LIMIT 20) AS unreadable_ids,
+       (SELECT count(*) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id AND a.erased_at IS NULL) AS applications,
+       (SELECT max(submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS newest,
+       greatest(c.as_of, (SELECT s.ended_at FROM intake.sweeps s WHERE s.advertiser_id = v.advertiser_id
+         AND s.lane = 'live' AND s.ended_at IS NOT NULL ORDER BY s.started_at DESC LIMIT 1)) AS read_at,
+       q.waiting, q.due, q.oldest_due_at, q.not_there, q.suspects, b.blobs, b.blob_bytes, b.damaged,
+       (SELECT count(*) FROM intake.attachments a WHERE a.advertiser_id = v.advertiser_id
+          AND a.kind = 'screen' AND a.state = 'stored' AND a.parser_version IS NULL) AS unreadable,
+       (SELECT count(*) FROM intake.quarantine q WHERE q.advertiser_id = v.advertiser_id AND resolved_at IS NULL) AS quarantined,
+       (SELECT min(j.requested_at) FROM intake.erasure_jobs j WHERE j.advertiser_id = v.advertiser_id AND j.closed_at IS NULL) AS erasing_since,
+       (SELECT j.trouble FROM intake.erasure_jobs j WHERE j.advertiser_id = v.advertiser_id AND j.closed_at IS NULL
+          AND j.trouble IS NOT NULL ORDER BY j.requested_at LIMIT 1) AS erasing_trouble,
+       ARRAY(
+         -- One index lookup per arrival of the sample, however many lie between two of them.
+         WITH RECURSIVE sample (at, n) AS (
+           SELECT max(a.submitted_at), 1 FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id AND a.submitted_at <= now()
+           UNION ALL
+           SELECT (SELECT max(a.submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id
+             AND a.submitted_at <= s.at - $1 * interval '1 millisecond' AND a.submitted_at > now() - $3 * interval '1 millisecond'), s.n + 1
+           FROM sample s WHERE s.at IS NOT NULL AND s.n < $2
+         ) SELECT extract(epoch FROM at)::float8 * 1000 FROM sample WHERE at IS NOT NULL) AS submitted_at
+     FROM intake.advertisers v JOIN intake_analytics.completeness k ON k.advertiser = v.name
+     LEFT JOIN intake.cursors c ON c.advertiser_id = v.advertiser_id
+     CROSS JOIN LATERAL (
+       SELECT count(*) AS waiting, count(*) FILTER (WHERE greatest(d.due_at, d.leased_until) <= now()) AS due,
+         min(d.due_at) FILTER (WHERE greatest(d.due_at, d.leased_until) <= now()) AS oldest_due_at, count(*) FILTER (WHERE trouble_kind = 'missing') AS not_there,
+         count(*) FILTER (WHERE priority = 2) AS suspects
+       FROM intake.downloads d WHERE d.advertiser_id = v.advertiser_id
+     ) AS q CROSS JOIN LATERAL (
+       SELECT count(*) FILTER (WHERE state = 'stored') AS blobs,
+         coalesce(sum(size_bytes) FILTER (WHERE state = 'stored'), 0)::bigint AS blob_bytes,
+         count(*) FILTER (WHERE ${isUnrepaired}) AS damaged
+       FROM intake.blobs b WHERE b.advertiser_id = v.advertiser_id
+     ) AS b
+     ORDER BY v.name`,
+    [arrivalSample.apartMs, arrivalSample.count, arrivalSample.reachMs],
+  );
+  const attachments = await db.query<{ advertiser_id: bigint; state: string; n: bigint }>(
+    `SELECT advertiser_id, state, count(*) AS n FROM intake.attachments GROUP BY 1, 2`,
+  );
+  const sweeps = await loadLastSweeps(db);
+  const unfinished = await db.query<{ advertiser_id: bigint; purpose: string; started_at: Date; reason: string }>(
+    `SELECT advertiser_id, purpose, started_at, reason FROM intake.sweeps WHERE state = 'running' AND reason IS NOT NULL
+     ORDER BY sweep_id`,
+  );
+  return advertisers.map((row) => ({
+    name: row.name,
+    advertiserId: row.advertiser_id,
+    halt: row.halt_kind ? { kind: row.halt_kind, reason: row.reason ?? '', since: row.halted_at ?? new Date(0) } : null,
+    applications: Number(row.applications),
+    newestSubmittedAt: row.newest,
+    cursor: row.after_id !== null && row.as_of !== null ? { afterId: row.after_id, asOf: row.as_of } : null,
+    readAt: row.read_at,
+    waiting: Number(row.waiting),
+    due: Number(row.due),
+    oldestDueAt: row.oldest_due_at,
+    notThere: Number(row.not_there),
+    suspects: Number(row.suspects),
+    blobs: { count: Number(row.blobs), bytes: Number(row.blob_bytes) },
+    unreadableScreens: Number(row.unreadable),
+    damagedBlobs: Number(row.damaged),
+    attachments: Object.fromEntries(
+      attachments.filter((a) => a.advertiser_id === row.advertiser_id).map((a) => [a.state, Number(a.n)]),
+    ),
+    quarantined: Number(row.quarantined),
+    retentionDue: row.retention_due === null ? null : Number(row.retention_due),
+    erasingSince: row.erasing_since,
+    erasingTrouble: row.erasing_trouble,
+    submittedAt: row.submitted_at,
+    latenessMs: row.late_ms === null ? null : Number(row.late_ms),
+    openRanges: row.open_ranges,
+    unreadable: row.unreadable_ids,
+    coverage: row.covered_at && {
+      certificate: row.certificate,
+      risk: row.risk,
+      reason: row.coverage_reason,
+      asOf: row.covered_at,
+      completeThrough: row.complete_through,
+    },
+    unfinished: unfinished
+      .filter((one) => one.advertiser_id === row.advertiser_id)
+      .map(({ purpose, started_at, reason }) => ({ purpose, startedAt: started_at, reason })),
+    lastSweep: (row.advertiser_id !== null && sweeps.get(row.advertiser_id)) || null,
+  }));
+}
+
+/** What all sweeps together say of one account. */
+export async function loadVerdict(db: Queryable, name: string): Promise<Verdict> {
+  const [verdict] = await db.query<{ certificate: Verdict['certificate']; risk: Verdict['risk']; reason: string }>(
+    `SELECT certificate, risk, reason FROM intake_analytics.completeness WHERE advertiser = $1`,
+    [name],
+  );
+  return verdict ?? { certificate: 'unproven', risk: 'doubt', reason: 'nothing was read to its end yet' };
+}
+
+async function loadLastSweeps(db: Queryable): Promise<Map<bigint, SweepStatus>> {
+  const rows = await db.query<SweepColumns & { advertiser_id: bigint; open_gaps: bigint }>(
+    `SELECT s.*, (SELECT count(*) FROM intake.gaps g WHERE g.advertiser_id = s.advertiser_id AND g.sweep_id = s.sweep_id) AS open_gaps
+     FROM (SELECT DISTINCT ON (advertiser_id) * FROM intake.sweeps WHERE state <> 'dropped'
+           ORDER BY advertiser_id, sweep_id DESC) AS s`,
+  );
+  return new Map(rows.map((row) => [row.advertiser_id, { ...toSweepFacts(row), openGaps: Number(row.open_gaps) }]));
+}
+
+/** The columns of a sweep that people are shown. */
+export type SweepColumns = {
+  purpose: string;
+  state: string;
+  certificate: SweepFacts['certificate'];
+  risk: SweepFacts['risk'];
+  reason: string | null;
+  started_at: Date;
+  ended_at: Date | null;
+  requests: number;
+  added: bigint;
+  changed: bigint;
+};
+
+export function toSweepFacts(row: SweepColumns): SweepFacts {
+  return {
+    purpose: row.purpose,
+    state: row.state,
+    certificate: row.certificate,
+    risk: row.risk,
+    reason: row.reason,
+    startedAt: row.started_at,
+    endedAt: row.ended_at,
+    requests: row.requests,
+    added: Number(row.added),
+    changed: Number(row.changed),
+  };
+}

@@ -1,0 +1,85 @@
+// The tables of the bytes: the queue of downloads, the blobs that are held, and how far the source's Hash is trusted; see
+// schema-applications.ts for how these files are used.
+import { sql } from 'drizzle-orm';
+import { boolean, check, foreignKey, index, integer, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
+import { attachments } from './applications.ts';
+import { at, id64, intake } from './columns.ts';
+
+export const downloads = intake.table(
+  'downloads',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    applicationId: id64('application_id').notNull(),
+    kind: text().notNull(),
+    priority: smallint().notNull(),
+    dueAt: at('due_at').notNull().defaultNow(),
+    attempts: smallint().notNull().default(0),
+    lapses: smallint().notNull().default(0),
+    leaseToken: uuid('lease_token'),
+    leasedUntil: at('leased_until'),
+    sha256: text(),
+    trouble: text(),
+    troubleKind: text('trouble_kind'),
+  },
+  (t) => [
+    primaryKey({ name: 'downloads_pkey', columns: [t.advertiserId, t.applicationId, t.kind] }),
+    foreignKey({
+      name: 'downloads_attachment',
+      columns: [t.advertiserId, t.applicationId, t.kind],
+      foreignColumns: [attachments.advertiserId, attachments.applicationId, attachments.kind],
+    }),
+    index('downloads_due').on(t.advertiserId, t.priority, t.dueAt),
+    // Only what is being put at this moment.
+    index('downloads_blob').on(t.advertiserId, t.sha256).where(sql`${t.sha256} IS NOT NULL`),
+    check('downloads_priority', sql`${t.priority} IN (0, 1, 2)`),
+  ],
+);
+
+export const blobs = intake.table(
+  'blobs',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    sha256: text().notNull(),
+    sizeBytes: id64('size_bytes').notNull(),
+    key: text().notNull(),
+    state: text().notNull(),
+    intendedAt: at('intended_at').notNull().defaultNow(),
+    verifiedAt: at('verified_at'),
+    condemnedAt: at('condemned_at'),
+    emptiedAt: at('emptied_at'),
+    orphanedAt: at('orphaned_at'),
+    deleteToken: uuid('delete_token'),
+    deleteUntil: at('delete_until'),
+  },
+  (t) => [
+    primaryKey({ name: 'blobs_pkey', columns: [t.advertiserId, t.sha256] }),
+    // As store/deletions.ts asks for them.
+    index('blobs_doomed')
+      .on(t.advertiserId)
+      .where(
+        sql`${t.state} = 'condemned' AND (${t.emptiedAt} IS NULL OR ${t.emptiedAt} - ${t.intendedAt} < interval '10 minutes') OR ${t.state} = 'deleting'`,
+      ),
+    index('blobs_orphaned').on(t.advertiserId, t.orphanedAt).where(sql`${t.orphanedAt} IS NOT NULL`),
+    check('blobs_state', sql`${t.state} IN ('writing', 'stored', 'damaged', 'condemned', 'deleting')`),
+    check('blobs_deleting', sql`${t.state} <> 'deleting' OR ${t.deleteToken} IS NOT NULL`),
+    check('blobs_condemned', sql`(${t.state} = 'condemned') = (${t.condemnedAt} IS NOT NULL)`),
+  ],
+);
+
+export const hashTrust = intake.table('hash_trust', {
+  advertiserId: id64('advertiser_id').primaryKey(),
+  agreed: integer().notNull().default(0),
+  contradictedAt: at('contradicted_at'),
+  unchanged: integer().notNull().default(0),
+});
+
+export const blobStore = intake.table(
+  'blob_store',
+  {
+    only: boolean().primaryKey().default(true),
+    identity: text().notNull(),
+    location: text().notNull(),
+    pinnedAt: at('pinned_at').notNull().defaultNow(),
+  },
+  (t) => [check('blob_store_only', sql`${t.only}`)],
+);

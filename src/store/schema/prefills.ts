@@ -1,0 +1,101 @@
+// The tables of the candidate side; see schema-applications.ts for how these files are used.
+import { sql } from 'drizzle-orm';
+import { check, date, foreignKey, index, jsonb, primaryKey, text, unique, uuid } from 'drizzle-orm/pg-core';
+import { at, bytea, id64, intake } from './columns.ts';
+
+export const prefills = intake.table(
+  'prefills',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    prefillId: uuid('prefill_id').notNull(),
+    outcome: text().notNull().default('started'),
+    reason: text(),
+    formUrl: text('form_url').notNull(),
+    returnUrl: text('return_url').notNull(),
+    positionTitle: text('position_title'),
+    positionUri: text('position_uri'),
+    countryCode: text('country_code'),
+    postalCode: text('postal_code'),
+    profile: jsonb(),
+    profileText: text('profile_text'),
+    notes: jsonb(),
+    firstName: text('first_name'),
+    lastName: text('last_name'),
+    email: text(),
+    phone: text(),
+    personKey: text('person_key'),
+    personKeys: text('person_keys').array(),
+    resumeSha256: text('resume_sha256'),
+    resumeSizeBytes: id64('resume_size_bytes'),
+    resumeContentType: text('resume_content_type'),
+    resumeFileName: text('resume_file_name'),
+    resumeReason: text('resume_reason'),
+    handleHash: bytea('handle_hash'),
+    createdAt: at('created_at').notNull().defaultNow(),
+    authorizedAt: at('authorized_at'),
+    prefilledAt: at('prefilled_at'),
+    expiresAt: at('expires_at'),
+    resumePutUntil: at('resume_put_until'),
+    resumeStoredAt: at('resume_stored_at'),
+    redeemedAt: at('redeemed_at'),
+    endedAt: at('ended_at'),
+  },
+  (t) => [
+    primaryKey({ name: 'prefills_pkey', columns: [t.advertiserId, t.prefillId] }),
+    unique('prefills_handle').on(t.advertiserId, t.handleHash),
+    index('prefills_created').on(t.advertiserId, t.createdAt),
+    index('prefills_person').on(t.advertiserId, t.personKey),
+    // What maintenance looks for is a small part of a table that only grows.
+    index('prefills_open').on(t.createdAt).where(sql`${t.outcome} IN ('started', 'prefilled')`),
+    // Starts that came to nothing: anybody can make them, so they are counted into prefill_days and deleted.
+    index('prefills_ended').on(t.endedAt).where(sql`${t.outcome} IN ('denied', 'expired', 'failed')`),
+    index('prefills_leaving')
+      .on(t.createdAt)
+      .where(sql`${t.outcome} IN ('lapsed', 'erased') AND ${t.resumeSha256} IS NOT NULL`),
+    check(
+      'prefills_outcome',
+      sql`${t.outcome} IN ('started', 'denied', 'expired', 'failed', 'prefilled', 'redeemed', 'lapsed', 'erased')`,
+    ),
+    check('prefills_kept', sql`${t.outcome} IN ('prefilled', 'redeemed') = (${t.profile} IS NOT NULL)`),
+    check(
+      'prefills_resume',
+      sql`${t.resumeStoredAt} IS NULL OR ${t.resumeSha256} IS NOT NULL OR ${t.outcome} IN ('lapsed', 'erased')`,
+    ),
+  ],
+);
+
+export const prefillDays = intake.table(
+  'prefill_days',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    day: date().notNull(),
+    started: id64('started').notNull().default(sql`0`),
+    authorized: id64('authorized').notNull().default(sql`0`),
+    denied: id64('denied').notNull().default(sql`0`),
+    failed: id64('failed').notNull().default(sql`0`),
+    expired: id64('expired').notNull().default(sql`0`),
+  },
+  (t) => [primaryKey({ name: 'prefill_days_pkey', columns: [t.advertiserId, t.day] })],
+);
+
+export const oauthStates = intake.table(
+  'oauth_states',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    stateHash: bytea('state_hash').notNull(),
+    bindingHash: bytea('binding_hash').notNull(),
+    prefillId: uuid('prefill_id').notNull(),
+    createdAt: at('created_at').notNull().defaultNow(),
+    expiresAt: at('expires_at').notNull(),
+    usedAt: at('used_at'),
+  },
+  (t) => [
+    primaryKey({ name: 'oauth_states_pkey', columns: [t.advertiserId, t.stateHash] }),
+    foreignKey({
+      name: 'oauth_states_prefill',
+      columns: [t.advertiserId, t.prefillId],
+      foreignColumns: [prefills.advertiserId, prefills.prefillId],
+    }).onDelete('cascade'),
+    index('oauth_states_expires').on(t.expiresAt),
+  ],
+);

@@ -1,0 +1,64 @@
+// The tables that keep people protected: what was erased and must not return, the work that erases, and who did what to whom.
+// None of them names a person; see schema-applications.ts for how these files are used.
+import { sql } from 'drizzle-orm';
+import { check, index, integer, jsonb, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
+import { at, bytea, id64, intake } from './columns.ts';
+
+export const erasures = intake.table(
+  'erasures',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    tombstone: bytea().notNull(),
+    jobId: uuid('job_id').notNull(),
+    erasedAt: at('erased_at').notNull().defaultNow(),
+  },
+  (t) => [primaryKey({ name: 'erasures_pkey', columns: [t.advertiserId, t.tombstone] })],
+);
+
+export const erasureJobs = intake.table(
+  'erasure_jobs',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    jobId: uuid('job_id').notNull(),
+    soughtBy: text('sought_by').notNull(),
+    sought: bytea().notNull(),
+    requestedAt: at('requested_at').notNull().defaultNow(),
+    requestedBy: text('requested_by').notNull(),
+    step: text().notNull(),
+    quietAt: at('quiet_at').notNull(),
+    applicationIds: id64('application_ids').array(),
+    hashes: text().array(),
+    counts: jsonb().notNull(),
+    looks: integer().notNull().default(0),
+    trouble: text(),
+    closedAt: at('closed_at'),
+  },
+  (t) => [
+    primaryKey({ name: 'erasure_jobs_pkey', columns: [t.advertiserId, t.jobId] }),
+    index('erasure_jobs_open').on(t.advertiserId, t.requestedAt).where(sql`${t.closedAt} IS NULL`),
+    check('erasure_jobs_sought_by', sql`${t.soughtBy} IN ('application', 'jobseeker', 'address', 'retention')`),
+    check('erasure_jobs_step', sql`${t.step} IN ('bytes', 'waiting', 'closed')`),
+    check('erasure_jobs_closed', sql`(${t.step} = 'closed') = (${t.closedAt} IS NOT NULL)`),
+    check(
+      'erasure_jobs_forgotten',
+      sql`${t.step} <> 'closed' OR (${t.applicationIds} IS NULL AND ${t.hashes} IS NULL)`,
+    ),
+  ],
+);
+
+export const audit = intake.table(
+  'audit',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    auditId: id64('audit_id').generatedAlwaysAsIdentity(),
+    at: at('at').notNull().defaultNow(),
+    action: text().notNull(),
+    applicationId: id64('application_id'),
+    by: text().notNull(),
+    facts: jsonb().notNull().default({}),
+  },
+  (t) => [
+    primaryKey({ name: 'audit_pkey', columns: [t.advertiserId, t.auditId] }),
+    index('audit_application').on(t.advertiserId, t.applicationId).where(sql`${t.applicationId} IS NOT NULL`),
+  ],
+);

@@ -1,0 +1,84 @@
+// The tables of screening questionnaires and their answers; see schema-applications.ts for how these files are used.
+import { sql } from 'drizzle-orm';
+import { boolean, check, foreignKey, integer, jsonb, primaryKey, text } from 'drizzle-orm/pg-core';
+import { applications } from './applications.ts';
+import { id64, intake } from './columns.ts';
+
+export const screens = intake.table(
+  'screens',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    applicationId: id64('application_id').notNull(),
+    screenNo: integer('screen_no').notNull(),
+    screenId: text('screen_id'),
+    name: text(),
+    outcome: text().notNull(),
+    notes: jsonb(),
+    sha256: text().notNull(),
+    parserVersion: integer('parser_version').notNull(),
+  },
+  (t) => [
+    primaryKey({ name: 'screens_pkey', columns: [t.advertiserId, t.applicationId, t.screenNo] }),
+    foreignKey({
+      name: 'screens_application',
+      columns: [t.advertiserId, t.applicationId],
+      foreignColumns: [applications.advertiserId, applications.applicationId],
+    }),
+    check('screens_outcome', sql`${t.outcome} IN ('pass', 'fail', 'unknown')`),
+  ],
+);
+
+export const screenQuestions = intake.table(
+  'screen_questions',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    applicationId: id64('application_id').notNull(),
+    screenNo: integer('screen_no').notNull(),
+    questionNo: integer('question_no').notNull(),
+    questionId: text('question_id'),
+    type: text(),
+    text: text(),
+  },
+  (t) => [
+    primaryKey({
+      name: 'screen_questions_pkey',
+      columns: [t.advertiserId, t.applicationId, t.screenNo, t.questionNo],
+    }),
+    // Questions and answers have no life apart from their screen: it is replaced, or erased, as a whole.
+    foreignKey({
+      name: 'screen_questions_screen',
+      columns: [t.advertiserId, t.applicationId, t.screenNo],
+      foreignColumns: [screens.advertiserId, screens.applicationId, screens.screenNo],
+    }).onDelete('cascade'),
+  ],
+);
+
+export const screenAnswers = intake.table(
+  'screen_answers',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    applicationId: id64('application_id').notNull(),
+    screenNo: integer('screen_no').notNull(),
+    questionNo: integer('question_no').notNull(),
+    answerNo: integer('answer_no').notNull(),
+    answerId: text('answer_id'),
+    text: text().notNull(),
+    selected: boolean().notNull(),
+  },
+  (t) => [
+    primaryKey({
+      name: 'screen_answers_pkey',
+      columns: [t.advertiserId, t.applicationId, t.screenNo, t.questionNo, t.answerNo],
+    }),
+    foreignKey({
+      name: 'screen_answers_question',
+      columns: [t.advertiserId, t.applicationId, t.screenNo, t.questionNo],
+      foreignColumns: [
+        screenQuestions.advertiserId,
+        screenQuestions.applicationId,
+        screenQuestions.screenNo,
+        screenQuestions.questionNo,
+      ],
+    }).onDelete('cascade'),
+  ],
+);

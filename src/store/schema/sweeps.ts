@@ -1,0 +1,212 @@
+// The books: whose account it is, who reads it, how far, and what happened; see schema-applications.ts for how these files are used.
+import { sql } from 'drizzle-orm';
+import { check, foreignKey, index, integer, jsonb, primaryKey, text, unique } from 'drizzle-orm/pg-core';
+import { at, bytea, id64, intake } from './columns.ts';
+
+/** Given to every request before it starts, so that answers can be put in the order of their questions. */
+export const requestSeq = intake.sequence('request_seq');
+/** Numbers events in commit order; taken under a lock per advertiser. */
+export const eventSeq = intake.sequence('event_seq');
+export const sweepSeq = intake.sequence('sweep_seq');
+
+export const advertisers = intake.table(
+  'advertisers',
+  {
+    name: text().primaryKey(),
+    advertiserId: id64('advertiser_id'),
+    state: text().notNull().default('active'),
+    haltKind: text('halt_kind'),
+    reason: text(),
+    agentId: text('agent_id'),
+    learned: jsonb().notNull().default({}),
+    lateMs: id64('late_ms'),
+    lateAt: at('late_at'),
+    retentionDue: id64('retention_due'),
+    erasedThrough: id64('erased_through'),
+    createdAt: at('created_at').notNull().defaultNow(),
+    haltedAt: at('halted_at'),
+    throttledUntil: at('throttled_until'),
+    throttledMs: id64('throttled_ms'),
+    answeredUrl: text('answered_url'),
+  },
+  (t) => [
+    unique('advertisers_advertiser_id').on(t.advertiserId),
+    check('advertisers_state', sql`${t.state} IN ('active', 'halted')`),
+    check('advertisers_halt_kind', sql`${t.haltKind} IN ('refused', 'mismatch')`),
+    check('advertisers_halted', sql`(${t.state} = 'halted') = (${t.haltKind} IS NOT NULL)`),
+  ],
+);
+
+export const leases = intake.table(
+  'leases',
+  {
+    name: text().notNull(),
+    lane: text().notNull(),
+    owner: text().notNull(),
+    epoch: id64('epoch').notNull(),
+    expiresAt: at('expires_at').notNull(),
+    doneAt: at('done_at'),
+  },
+  (t) => [
+    primaryKey({ name: 'leases_pkey', columns: [t.name, t.lane] }),
+    check('leases_lane', sql`${t.lane} IN ('live', 'backfill')`),
+  ],
+);
+
+/** What workers wait for now. A worker writes its rows when they change, and refreshes them while it waits. */
+export const waits = intake.table(
+  'waits',
+  {
+    worker: text().notNull(),
+    dependency: text().notNull(),
+    reason: text().notNull(),
+    advertisers: text().array().notNull(),
+    since: at('since').notNull(),
+    seenAt: at('seen_at').notNull(),
+  },
+  (t) => [
+    primaryKey({ name: 'waits_pkey', columns: [t.worker, t.dependency, t.reason] }),
+    check('waits_dependency', sql`${t.dependency} IN ('source', 'database', 'storage')`),
+  ],
+);
+
+export const paces = intake.table('paces', {
+  source: text().primaryKey(),
+  nextAt: at('next_at').notNull(),
+});
+
+export const cursors = intake.table('cursors', {
+  advertiserId: id64('advertiser_id').primaryKey(),
+  afterId: id64('after_id').notNull(),
+  afterDate: at('after_date'),
+  asOf: at('as_of').notNull(),
+});
+
+export const quarantine = intake.table(
+  'quarantine',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    fingerprint: bytea().notNull(),
+    applicationId: id64('application_id'),
+    reason: text().notNull(),
+    raw: jsonb(),
+    rawText: text('raw_text'),
+    firstSeenAt: at('first_seen_at').notNull().defaultNow(),
+    lastSeenAt: at('last_seen_at').notNull().defaultNow(),
+    seen: integer().notNull().default(1),
+    sweepId: id64('sweep_id').notNull(),
+    resolvedAt: at('resolved_at'),
+  },
+  (t) => [primaryKey({ name: 'quarantine_pkey', columns: [t.advertiserId, t.fingerprint] })],
+);
+
+export const events = intake.table(
+  'events',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    eventId: id64('event_id').notNull(),
+    applicationId: id64('application_id').notNull(),
+    type: text().notNull(),
+    at: at('at').notNull(),
+  },
+  (t) => [
+    primaryKey({ name: 'events_pkey', columns: [t.advertiserId, t.eventId] }),
+    check(
+      'events_type',
+      sql`${t.type} IN ('application.received', 'application.changed', 'application.ready', 'application.missing', 'application.erased')`,
+    ),
+  ],
+);
+
+export const sweeps = intake.table(
+  'sweeps',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    sweepId: id64('sweep_id').notNull(),
+    lane: text().notNull(),
+    purpose: text().notNull(),
+    axis: text().notNull(),
+    low: id64('low').notNull(),
+    high: id64('high'),
+    state: text().notNull(),
+    certificate: text(),
+    risk: text(),
+    reason: text(),
+    facts: jsonb().notNull().default({}),
+    startedAt: at('started_at').notNull(),
+    movedAt: at('moved_at').notNull(),
+    endedAt: at('ended_at'),
+    requests: integer().notNull().default(0),
+    received: id64('received').notNull().default(sql`0`),
+    added: id64('added').notNull().default(sql`0`),
+    changed: id64('changed').notNull().default(sql`0`),
+    bytes: id64('bytes').notNull().default(sql`0`),
+  },
+  (t) => [
+    primaryKey({ name: 'sweeps_pkey', columns: [t.advertiserId, t.sweepId] }),
+    index('sweeps_started').on(t.advertiserId, t.startedAt),
+    check('sweeps_lane', sql`${t.lane} IN ('live', 'backfill')`),
+    check('sweeps_purpose', sql`${t.purpose} IN ('live', 'recheck', 'backfill', 'witness')`),
+    check('sweeps_axis', sql`${t.axis} IN ('id', 'date')`),
+    check('sweeps_state', sql`${t.state} IN ('running', 'closed', 'open', 'dropped')`),
+    check('sweeps_certificate', sql`${t.certificate} IN ('proven', 'assumed', 'unproven')`),
+    check('sweeps_risk', sql`${t.risk} IN ('none', 'harmless', 'doubt')`),
+  ],
+);
+
+export const ranges = intake.table(
+  'ranges',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    sweepId: id64('sweep_id').notNull(),
+    low: id64('low').notNull(),
+    high: id64('high'),
+    state: text().notNull(),
+    evidence: jsonb().notNull(),
+    openedAt: at('opened_at').notNull().defaultNow(),
+  },
+  (t) => [
+    primaryKey({ name: 'ranges_pkey', columns: [t.advertiserId, t.sweepId, t.low] }),
+    foreignKey({
+      name: 'ranges_sweep',
+      columns: [t.advertiserId, t.sweepId],
+      foreignColumns: [sweeps.advertiserId, sweeps.sweepId],
+    }),
+    check('ranges_state', sql`${t.state} IN ('open', 'closed', 'stuck')`),
+  ],
+);
+
+export const coverage = intake.table(
+  'coverage',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    axis: text().notNull(),
+    low: id64('low').notNull(),
+    high: id64('high'),
+    certificate: text().notNull(),
+    risk: text().notNull(),
+    reason: text().notNull(),
+    asOf: at('as_of').notNull(),
+    completeThrough: at('complete_through').notNull(),
+    sweepId: id64('sweep_id').notNull(),
+  },
+  (t) => [
+    primaryKey({ name: 'coverage_pkey', columns: [t.advertiserId, t.axis, t.low] }),
+    check('coverage_axis', sql`${t.axis} IN ('id', 'date')`),
+    check('coverage_certificate', sql`${t.certificate} IN ('proven', 'assumed', 'unproven')`),
+    check('coverage_risk', sql`${t.risk} IN ('none', 'harmless', 'doubt')`),
+  ],
+);
+
+export const readings = intake.table(
+  'readings',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    seq: id64('seq').notNull(),
+    lane: text().notNull(),
+    lowestId: id64('lowest_id').notNull(),
+    highestId: id64('highest_id').notNull(),
+    finishedAt: at('finished_at').notNull().defaultNow(),
+  },
+  (t) => [primaryKey({ name: 'readings_pkey', columns: [t.advertiserId, t.seq] })],
+);

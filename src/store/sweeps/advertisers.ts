@@ -1,0 +1,189 @@
+// Advertisers: the accounts that are swept, by their configured name. The id is learned from the first answer and pinned;
+// a halted advertiser rests until its cause is gone.
+import { Trouble } from '../../domain/trouble.ts';
+import { type Queryable, sqlState } from '../postgres/database.ts';
+
+/** refused: the credential does not open the door, recovers by itself. mismatch: somebody else's data came, a person must look. */
+export type HaltKind = 'refused' | 'mismatch';
+
+export interface Advertiser {
+  readonly name: string;
+  readonly advertiserId: bigint | null;
+  readonly halt: { readonly kind: HaltKind; readonly reason: string } | null;
+  readonly agentId: string | null;
+}
+
+interface AdvertiserRow extends Record<string, unknown> {
+  name: string;
+  advertiser_id: bigint | null;
+  halt_kind: HaltKind | null;
+  reason: string | null;
+  agent_id: string | null;
+}
+
+/** The advertiser's row, made when it is first heard of. `configuredId` is pinned at once, or compared with what is pinned. */
+export async function ensureAdvertiser(
+  db: Queryable,
+  name: string,
+  configuredId: bigint | null,
+  find: (name: string) => Promise<Advertiser | null> = (wanted) => findAdvertiser(db, wanted),
+): Promise<Advertiser> {
+  const advertiser = (await find(name)) ?? (await addAdvertiser(db, name, configuredId));
+  requireConfigured(advertiser, configuredId);
+  if (configuredId === null || advertiser.advertiserId === configuredId) return advertiser;
+  return await pinAdvertiser(db, name, configuredId);
+}
+
+/** The advertiser as it would be; writes nothing. */
+export async function lookUpAdvertiser(
+  name: string,
+  configuredId: bigint | null,
+  find: (name: string) => Promise<Advertiser | null>,
+): Promise<Advertiser> {
+  const advertiser = (await find(name)) ?? { name, advertiserId: null, halt: null, agentId: null };
+  requireConfigured(advertiser, configuredId);
+  return { ...advertiser, advertiserId: advertiser.advertiserId ?? configuredId };
+}
+
+function requireConfigured({ name, advertiserId }: Advertiser, configuredId: bigint | null): void {
+  if (advertiserId === null || configuredId === null || advertiserId === configuredId) return;
+  throw new Trouble(
+    'mismatch',
+    `${name} is advertiser ${advertiserId} in this database, but the configuration says ${configuredId}. Nothing was read. ` +
+      'Correct ADVERTISER_ID, or give the other account a name of its own.',
+  );
+}
+
+async function addAdvertiser(db: Queryable, name: string, configuredId: bigint | null): Promise<Advertiser> {
+  await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, [
+    name,
+    configuredId,
+  ]);
+  return await loadAdvertiser(db, name);
+}
+
+/** Pins the id that the first answer showed. Once pinned it never changes. */
+export async function pinAdvertiser(db: Queryable, name: string, advertiserId: bigint): Promise<Advertiser> {
+  try {
+    await db.query(`UPDATE intake.advertisers SET advertiser_id = $2 WHERE name = $1 AND advertiser_id IS NULL`, [
+      name,
+      advertiserId,
+    ]);
+  } catch (error) {
+    if (sqlState(error) !== '23505') throw error;
+    throw new Trouble(
+      'mismatch',
+      `${name} answers as advertiser ${advertiserId}, which is read under another name. Nothing was kept. ` +
+        'To rename it: UPDATE intake.advertisers SET name, then change the configuration.',
+    );
+  }
+  return await loadAdvertiser(db, name);
+}
+
+/** Stops an advertiser until its cause is gone. What is stored stays; its queue rests. */
+export async function haltAdvertiser(db: Queryable, name: string, kind: HaltKind, reason: string): Promise<void> {
+  await db.query(
+    `UPDATE intake.advertisers SET state = 'halted', halt_kind = $2, reason = $3, halted_at = now()
+     WHERE name = $1 AND (state = 'active' OR halt_kind = 'refused')`,
+    [name, kind, reason],
+  );
+}
+
+/** Ends a halt; of one kind only, where given. Returns whether there was one. */
+export async function unhaltAdvertiser(db: Queryable, name: string, kind?: HaltKind): Promise<boolean> {
+  const rows = await db.query(
+    `UPDATE intake.advertisers SET state = 'active', halt_kind = NULL, reason = NULL, halted_at = NULL
+     WHERE name = $1 AND state = 'halted' AND halt_kind = coalesce($2, halt_kind) RETURNING 1`,
+    [name, kind ?? null],
+  );
+  return rows.length > 0;
+}
+
+/** Keeps the source's AgentID, whose meaning nobody describes; true when it differs from the one kept before. */
+export async function noteAgent(db: Queryable, name: string, agentId: string | null): Promise<boolean> {
+  const rows = await db.query<{ changed: boolean }>(
+    `UPDATE intake.advertisers a SET agent_id = $2 FROM intake.advertisers old
+     WHERE a.name = $1 AND old.name = $1 AND a.agent_id IS DISTINCT FROM $2
+     RETURNING old.agent_id IS NOT NULL AS changed`,
+    [name, agentId],
+  );
+  return rows[0]?.changed ?? false;
+}
+
+/** No Retry-After is honoured for longer: whatever a source asks for, it is asked again the next day. */
+const longestHoldMs = 86_400_000;
+
+/** A Retry-After that still lasts; one that reaches further ahead than it was long was written by a clock that has been set back since. */
+const isThrottled = `throttled_until > now() AND throttled_until <= now() + throttled_ms * interval '1 millisecond'`;
+
+/** Keeps every worker from asking for the account until this time has passed. A longer wait that still lasts stays. */
+export async function noteRetryAfter(db: Queryable, name: string, retryAfterMs: number): Promise<void> {
+  await db.query(
+    `UPDATE intake.advertisers SET throttled_until = now() + $2::bigint * interval '1 millisecond', throttled_ms = $2::bigint
+     WHERE name = $1 AND NOT coalesce(${isThrottled} AND throttled_until >= now() + $2::bigint * interval '1 millisecond', false)`,
+    [name, Math.ceil(Math.min(longestHoldMs, retryAfterMs))],
+  );
+}
+
+/** How much longer the source wants to be left alone by these accounts; 0 where it does not. */
+export async function loadRetryAfter(db: Queryable, names: readonly string[]): Promise<number[]> {
+  const rows = await db.query<{ name: string; left_ms: number }>(
+    `SELECT name, extract(epoch FROM throttled_until - now())::float8 * 1000 AS left_ms FROM intake.advertisers
+     WHERE name = ANY ($1::text[]) AND ${isThrottled}`,
+    [names],
+  );
+  const left = new Map(rows.map((row) => [row.name, row.left_ms]));
+  return names.map((name) => left.get(name) ?? 0);
+}
+
+/** Remembers the base URL at which the account's list has answered. */
+export async function noteAnswered(db: Queryable, name: string, url: string): Promise<void> {
+  await db.query(
+    `UPDATE intake.advertisers SET answered_url = $2 WHERE name = $1 AND answered_url IS DISTINCT FROM $2`,
+    [name, url],
+  );
+}
+
+/** Whether the account's list has ever answered at this base URL. */
+export async function hasAnswered(db: Queryable, name: string, url: string): Promise<boolean> {
+  const rows = await db.query(`SELECT 1 FROM intake.advertisers WHERE name = $1 AND answered_url = $2`, [name, url]);
+  return rows.length > 0;
+}
+
+async function loadAdvertiser(db: Queryable, name: string): Promise<Advertiser> {
+  const advertiser = await findAdvertiser(db, name);
+  if (!advertiser) throw new Trouble('ours', `The row of advertiser ${name} vanished from intake.advertisers.`);
+  return advertiser;
+}
+
+async function findAdvertiser(db: Queryable, name: string): Promise<Advertiser | null> {
+  const [advertiser] = await findAdvertisers(db, [name]);
+  return advertiser ?? null;
+}
+
+/** The advertisers of these names; null for a name that was never heard of. */
+export async function findAdvertisers(db: Queryable, names: readonly string[]): Promise<(Advertiser | null)[]> {
+  const rows = await db.query<AdvertiserRow>(
+    `SELECT name, advertiser_id, halt_kind, reason, agent_id FROM intake.advertisers WHERE name = ANY ($1::text[])`,
+    [names],
+  );
+  const found = new Map(rows.map((row) => [row.name, toAdvertiser(row)]));
+  return names.map((name) => found.get(name) ?? null);
+}
+
+/** Every advertiser whose id is known, also those that no configuration names any more. */
+export async function loadAdvertiserIds(db: Queryable): Promise<bigint[]> {
+  const rows = await db.query<{ advertiser_id: bigint }>(
+    `SELECT advertiser_id FROM intake.advertisers WHERE advertiser_id IS NOT NULL ORDER BY advertiser_id`,
+  );
+  return rows.map((row) => row.advertiser_id);
+}
+
+function toAdvertiser(row: AdvertiserRow): Advertiser {
+  return {
+    name: row.name,
+    advertiserId: row.advertiser_id,
+    halt: row.halt_kind ? { kind: row.halt_kind, reason: row.reason ?? '' } : null,
+    agentId: row.agent_id,
+  };
+}

@@ -1,0 +1,288 @@
+// What a sweep needs to know before it asks: what was left open, where a poll begins, which ids are held already.
+// Reads only, except for dropping an unfinished sweep that nobody wants any more.
+import type { AuditPlace } from '../../domain/coverage/audit.ts';
+import type { KnownCapacity } from '../../domain/coverage/sweep-state.ts';
+import type { Queryable } from '../postgres/database.ts';
+import type { Lane } from './leases.ts';
+import type { Purpose, Sweep } from './sweeps.ts';
+
+/** A sweep that was interrupted, whole: what was closed is not asked again. */
+export interface UnfinishedSweep extends Sweep {
+  readonly facts: string;
+  readonly ranges: readonly string[];
+  /** How long ago it last moved. */
+  readonly idleMs: number;
+}
+
+/** Which sweep is meant: the same range is continued, another one is another sweep. */
+export interface SweepKey {
+  readonly advertiserId: bigint;
+  readonly lane: Lane;
+  readonly purpose: Purpose;
+  readonly axis: 'id' | 'date';
+  readonly low: bigint;
+  readonly high: bigint | null;
+}
+
+const isMeant = `advertiser_id = $1 AND lane = $2 AND purpose = $3 AND axis = $4 AND low = $5 AND high IS NOT DISTINCT FROM $6
+  AND state = 'running'`;
+const toValues = (key: SweepKey) => [key.advertiserId, key.lane, key.purpose, key.axis, key.low, key.high];
+
+/** The newest sweep of this range that has not ended. */
+export async function loadUnfinished(db: Queryable, key: SweepKey): Promise<UnfinishedSweep | null> {
+  const [row] = await db.query<{
+    sweep_id: bigint;
+    started_at: Date;
+    idle_ms: number;
+    facts: string;
+    ranges: string[] | null;
+  }>(
+    `SELECT sweep_id, started_at, facts::text AS facts,
+       extract(epoch FROM now() - moved_at)::float8 * 1000 AS idle_ms,
+       (SELECT array_agg(r.evidence::text ORDER BY r.low) FROM intake.ranges r
+        WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id) AS ranges
+     FROM intake.sweeps s WHERE ${isMeant} ORDER BY sweep_id DESC LIMIT 1`,
+    toValues(key),
+  );
+  if (!row) return null;
+  return {
+    sweepId: row.sweep_id,
+    purpose: key.purpose,
+    axis: key.axis,
+    low: key.low,
+    high: key.high,
+    startedAt: row.started_at,
+    facts: row.facts,
+    ranges: row.ranges ?? [],
+    idleMs: row.idle_ms,
+  };
+}
+
+/** Gives up an unfinished sweep: its ranges go, its row stays as history. What it stored stays. */
+export async function dropUnfinished(db: Queryable, key: SweepKey): Promise<void> {
+  await db.query(
+    `WITH dropped AS (
+       UPDATE intake.sweeps SET state = 'dropped', ended_at = now() WHERE ${isMeant} RETURNING advertiser_id, sweep_id
+     )
+     DELETE FROM intake.ranges r USING dropped d WHERE r.advertiser_id = d.advertiser_id AND r.sweep_id = d.sweep_id`,
+    toValues(key),
+  );
+}
+
+/** A range of ids that nothing vouches for. */
+export interface OpenRange {
+  readonly low: bigint;
+  readonly high: bigint | null;
+}
+
+/** What coverage leaves open of all ids from 1: never read, read without a certificate, or left as a gap. */
+export async function loadOpenRanges(db: Queryable, advertiserId: bigint): Promise<OpenRange[]> {
+  return await db.query<OpenRange & Record<string, unknown>>(
+    `SELECT low, high FROM intake.open_ranges WHERE advertiser_id = $1 ORDER BY low`,
+    [advertiserId],
+  );
+}
+
+/** Where the next live reading begins. */
+export interface ReadingState {
+  /** Live-lane sweeps that were interrupted, oldest first. */
+  readonly unfinished: readonly {
+    purpose: 'live' | 'recheck';
+    axis: 'id' | 'date';
+    low: bigint;
+    high: bigint | null;
+  }[];
+  /** First id that a poll must ask for; null before the first reading. */
+  readonly pollFrom: bigint | null;
+  /** Whether some reading over ids ever came to its end. */
+  readonly covered: boolean;
+  /** What earlier sweeps have learned of the source. */
+  readonly learned: Learned | null;
+}
+
+/** What a sweep shows of a source. It orders questions and is shown to people; it never replaces a question. */
+export interface Learned {
+  readonly order: 'ascending' | 'descending' | 'mixed';
+  /** The largest page that was returned. */
+  readonly capacity: KnownCapacity;
+  /** Whether afterid and beforeid are honoured together. */
+  readonly together: boolean;
+  readonly inclusiveAfter: boolean;
+  readonly inclusiveBefore: boolean;
+}
+
+/** The position after the next lower id that is held: what may yet show lies between it and the id itself. */
+const afterOlder = (id: string, advertiser: string) => `coalesce((SELECT b.application_id + 1 FROM intake.applications b
+  WHERE b.advertiser_id = ${advertiser} AND b.application_id < ${id} ORDER BY b.application_id DESC LIMIT 1), ${id})`;
+
+/** The lag, widened to twice the lateness that live polls have met within a month, at most a day. */
+const widened = `greatest(asked.lag_ms, least(86400000, CASE WHEN v.late_at > now() - interval '30 days' THEN 2 * v.late_ms ELSE 0 END))`;
+
+/**
+ * A poll begins where the cursor stood one lag ago, by when ids were first seen: an id that commits late at the source is met again.
+ * Right after a first load every row is young: then it begins after the last id below those submitted in the last 26 hours.
+ */
+export async function loadReadings(
+  db: Queryable,
+  asked: readonly { readonly advertiserId: bigint | null; readonly lagMs: number }[],
+): Promise<ReadingState[]> {
+  const known = asked.filter((one) => one.advertiserId !== null);
+  if (known.length === 0) return asked.map(() => neverRead);
+  const rows = await db.query<{
+    advertiser_id: bigint;
+    lag_ms: number;
+    poll_from: bigint | null;
+    covered: boolean;
+    learned: Learned | null;
+    unfinished: [purpose: 'live' | 'recheck', axis: 'id' | 'date', low: string, high: string | null][] | null;
+  }>(
+    `SELECT asked.advertiser_id, asked.lag_ms, nullif(v.learned, '{}') AS learned,
+       CASE WHEN c.after_id IS NOT NULL THEN coalesce(settled.application_id + 1, least(recent.lowest, c.after_id + 1)) END AS poll_from,
+       EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = asked.advertiser_id) AS covered,
+       (SELECT json_agg(json_build_array(s.purpose, s.axis, s.low::text, s.high::text) ORDER BY s.sweep_id) FROM intake.sweeps s
+        WHERE s.advertiser_id = asked.advertiser_id AND s.lane = 'live' AND s.state = 'running') AS unfinished
+     FROM unnest($1::bigint[], $2::float8[]) AS asked (advertiser_id, lag_ms)
+     JOIN intake.advertisers v ON v.advertiser_id = asked.advertiser_id
+     LEFT JOIN intake.cursors c ON c.advertiser_id = asked.advertiser_id
+     LEFT JOIN LATERAL (
+       SELECT application_id FROM intake.applications a
+       WHERE a.advertiser_id = asked.advertiser_id AND a.application_id <= c.after_id
+         AND a.first_seen_at <= now() - ${widened} * interval '1 millisecond'
+       ORDER BY application_id DESC LIMIT 1) AS settled ON true
+     LEFT JOIN LATERAL (
+       SELECT ${afterOlder('lowest', 'asked.advertiser_id')} AS lowest FROM (SELECT min(application_id) AS lowest FROM intake.applications a
+         WHERE a.advertiser_id = asked.advertiser_id AND a.submitted_at > now() - interval '26 hours'
+           AND settled.application_id IS NULL) AS young) AS recent ON true`,
+    [known.map((one) => one.advertiserId), known.map((one) => one.lagMs)],
+  );
+  return asked.map(({ advertiserId, lagMs }) => {
+    const row = rows.find((one) => one.advertiser_id === advertiserId && one.lag_ms === lagMs);
+    if (!row) return neverRead;
+    const unfinished = (row.unfinished ?? []).map(([purpose, axis, low, high]) => {
+      return { purpose, axis, low: BigInt(low), high: high === null ? null : BigInt(high) };
+    });
+    return { unfinished, pollFrom: row.poll_from, covered: row.covered, learned: row.learned };
+  });
+}
+
+const neverRead: ReadingState = { unfinished: [], pollFrom: null, covered: false, learned: null };
+
+/**
+ * Ids held in a range, one in every `stride`, for cutting the questions of a sweep that reads it again; how many there are; and what
+ * earlier sweeps saw of pages: whether they end at different lengths, and the longest.
+ */
+export async function loadHeld(
+  db: Queryable,
+  advertiserId: bigint,
+  low: bigint,
+  high: bigint | null,
+): Promise<{ held: number; positions: bigint[]; stride: number; uneven: boolean; longest: number }> {
+  const inRange = `FROM intake.applications WHERE advertiser_id = $1 AND application_id >= $2
+    AND ($3::bigint IS NULL OR application_id <= $3) AND missing_since IS NULL`;
+  const [counted] = await db.query<{ n: number; capacity: Partial<KnownCapacity> | null }>(
+    `SELECT count(*)::int AS n,
+       (SELECT v.learned->'capacity' FROM intake.advertisers v WHERE v.advertiser_id = $1) AS capacity ${inRange}`,
+    [advertiserId, low, high],
+  );
+  const held = counted?.n ?? 0;
+  const { uneven = false, longest = 0 } = counted?.capacity ?? {};
+  // A hundred thousand cut points are enough for any page size, and a few megabytes.
+  const stride = Math.max(1, Math.ceil(held / 100_000));
+  const rows = await db.query<{ application_id: bigint }>(
+    `SELECT application_id FROM (SELECT application_id, row_number() OVER (ORDER BY application_id) AS nth ${inRange}) AS ids
+     WHERE nth % $4 = 0 ORDER BY application_id`,
+    [advertiserId, low, high, stride],
+  );
+  return { held, positions: rows.map((row) => row.application_id), stride, uneven, longest };
+}
+
+/** When the newest application was submitted. */
+export async function loadNewest(db: Queryable, advertiserId: bigint | null): Promise<{ newestAt: Date | null }> {
+  const [row] = await db.query<{ newest: Date | null }>(
+    `SELECT max(submitted_at) AS newest FROM intake.applications WHERE advertiser_id = $1`,
+    [advertiserId],
+  );
+  return { newestAt: row?.newest ?? null };
+}
+
+/** The earliest submission among the applications from an id on; null when none has a date. */
+export async function loadSubmittedAt(
+  db: Queryable,
+  advertiserId: bigint | null,
+  fromId: bigint,
+): Promise<Date | null> {
+  const [row] = await db.query<{ earliest: Date | null }>(
+    `SELECT min(submitted_at) AS earliest FROM intake.applications WHERE advertiser_id = $1 AND application_id >= $2`,
+    [advertiserId, fromId],
+  );
+  return row?.earliest ?? null;
+}
+
+/** Which of these ids are not stored. */
+export async function loadUnheld(
+  db: Queryable,
+  advertiserId: bigint | null,
+  ids: readonly bigint[],
+): Promise<bigint[]> {
+  const rows = await db.query<{ id: bigint }>(
+    `SELECT id FROM unnest($2::bigint[]) AS id
+     WHERE NOT EXISTS (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = $1 AND a.application_id = id)`,
+    [advertiserId, ids],
+  );
+  return rows.map((row) => row.id);
+}
+
+/** A random place among the ids that are stored, by their values; null where nothing is. */
+export async function loadAuditPlace(
+  db: Queryable,
+  advertiserId: bigint,
+  { random, size }: { readonly random: number; readonly size: number },
+): Promise<AuditPlace | null> {
+  const rows = await db.query<{ application_id: bigint }>(
+    `WITH ends AS (
+       SELECT (SELECT application_id FROM intake.applications WHERE advertiser_id = $1 ORDER BY application_id LIMIT 1) AS low,
+         (SELECT after_id FROM intake.cursors WHERE advertiser_id = $1) AS high
+     )
+     SELECT application_id FROM intake.applications, ends
+     WHERE advertiser_id = $1 AND application_id >= ends.low + ((ends.high - ends.low) * $2::float8)::bigint AND application_id <= ends.high
+       AND missing_since IS NULL AND absent_since IS NULL AND erased_at IS NULL
+     ORDER BY application_id LIMIT $3`,
+    [advertiserId, random, size + 2],
+  );
+  const ids = rows.map((row) => row.application_id);
+  const [first, last] = [ids[0], ids.at(-1)];
+  if (first === undefined || last === undefined) return null;
+  // With fewer than three there are no neighbours: the place ends at the ids themselves.
+  if (ids.length < 3) return { ids, after: first - 1n, before: last + 1n };
+  return { ids: ids.slice(1, -1), after: first, before: last };
+}
+
+/** Which of these are not stored although a certificate covers their id and they were submitted before what it covers ends. */
+export async function findUncovered(
+  db: Queryable,
+  advertiserId: bigint | null,
+  applications: readonly { readonly id: bigint; readonly submittedAt: number | null }[],
+): Promise<bigint[]> {
+  const rows = await db.query<{ id: bigint }>(
+    `SELECT s.id FROM unnest($2::bigint[], $3::timestamptz[]) AS s (id, at)
+     WHERE NOT EXISTS (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = $1 AND a.application_id = s.id)
+       AND EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = $1 AND k.axis = 'id' AND k.certificate <> 'unproven'
+         AND k.low <= s.id AND (k.high IS NULL OR k.high >= s.id) AND s.at < k.complete_through)`,
+    [advertiserId, applications.map(({ id }) => id), applications.map(({ submittedAt }) => toTime(submittedAt))],
+  );
+  return rows.map((row) => row.id);
+}
+
+function toTime(ms: number | null): Date | null {
+  return ms === null ? null : new Date(ms);
+}
+
+/** Where a reading of the recent past begins: after the last id below those submitted within the last days. */
+export async function loadRecentFrom(db: Queryable, advertiserId: bigint | null, days: number): Promise<bigint | null> {
+  const [row] = await db.query<{ lowest: bigint | null }>(
+    `SELECT ${afterOlder('lowest', '$1')} AS lowest FROM (SELECT min(application_id) AS lowest FROM intake.applications
+     WHERE advertiser_id = $1 AND submitted_at > now() - $2 * interval '1 day') AS recent`,
+    [advertiserId, days],
+  );
+  return row?.lowest ?? null;
+}

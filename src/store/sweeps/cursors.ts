@@ -1,0 +1,44 @@
+// Cursors: how far an advertiser's live sweep has come, and when that was last true. Where a poll begins is not read from here alone, but
+// also from when ids were first seen (resume.ts).
+import { toCursor } from '../../domain/coverage/cursor.ts';
+import type { Queryable } from '../postgres/database.ts';
+
+/** Never beyond what is stored, never backwards, and no write when nothing moved: the cursor is derived from committed rows. */
+export async function raiseCursor(tx: Queryable, advertiserId: bigint, through: bigint): Promise<void> {
+  const newest = await tx.query<{ application_id: bigint; after_id: bigint | null }>(
+    `SELECT a.application_id, (SELECT after_id FROM intake.cursors WHERE advertiser_id = $1) AS after_id
+     FROM intake.applications a WHERE advertiser_id = $1 AND application_id <= $2 ORDER BY application_id DESC LIMIT 2`,
+    [advertiserId, through],
+  );
+  const cursor = toCursor(
+    newest[0]?.after_id ?? null,
+    newest.map((row) => row.application_id),
+  );
+  if (cursor === null) return;
+  await tx.query(
+    `INSERT INTO intake.cursors AS c (advertiser_id, after_id, after_date, as_of)
+     VALUES ($1, $2, (SELECT submitted_at FROM intake.applications
+       WHERE advertiser_id = $1 AND submitted_at <= now() ORDER BY submitted_at DESC LIMIT 1), now())
+     ON CONFLICT (advertiser_id) DO UPDATE
+       SET after_id = excluded.after_id, after_date = excluded.after_date, as_of = excluded.as_of
+       WHERE c.after_id < excluded.after_id OR c.after_date IS DISTINCT FROM excluded.after_date`,
+    [advertiserId, cursor],
+  );
+}
+
+/**
+ * What the cursors say is still true: what is new was just read, also where nothing new was found. One statement for any number.
+ * An account without any application gets a cursor before the first id, so that its polls are seen as well.
+ */
+export async function confirmCursors(db: Queryable, advertiserIds: readonly bigint[]): Promise<void> {
+  await db.query(
+    `WITH confirmed AS (
+       UPDATE intake.cursors SET as_of = now() WHERE advertiser_id = ANY ($1::bigint[]) RETURNING advertiser_id
+     )
+     INSERT INTO intake.cursors (advertiser_id, after_id, as_of)
+     SELECT id, 0, now() FROM (SELECT unnest($1::bigint[]) EXCEPT SELECT advertiser_id FROM confirmed) AS unread (id)
+     WHERE NOT EXISTS (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = id)
+     ON CONFLICT (advertiser_id) DO NOTHING`,
+    [advertiserIds],
+  );
+}

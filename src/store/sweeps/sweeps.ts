@@ -1,0 +1,335 @@
+// The books of sweeps: what was asked of which range, what is still open, what was closed with which certificate (coverage). What an
+// answer moves is written in the transaction of its page, the cursor (cursors.ts) with it.
+import { withRange } from '../../domain/coverage/covered.ts';
+import type { ApplicationEvent } from '../events.ts';
+import type { Queryable } from '../postgres/database.ts';
+import { raiseCursor } from './cursors.ts';
+import type { WriteContext } from './leases.ts';
+
+export type Purpose = 'live' | 'recheck' | 'backfill' | 'witness';
+export type Certificate = 'proven' | 'assumed' | 'unproven';
+/** What stands against a certificate: nothing, something harmless, or a real doubt. */
+export type Risk = 'none' | 'harmless' | 'doubt';
+
+/** One reading of a range, as it was begun. Positions are ids, or seconds since 1970 on the date axis; both ends belong to it. */
+export interface Sweep {
+  readonly sweepId: bigint;
+  readonly purpose: Purpose;
+  readonly axis: 'id' | 'date';
+  readonly low: bigint;
+  /** Null is no end. */
+  readonly high: bigint | null;
+  /** By the database's clock. */
+  readonly startedAt: Date;
+}
+
+/** A piece of a sweep's range, with its evidence as JSON text. */
+export interface SweepRange {
+  readonly low: bigint;
+  readonly high: bigint | null;
+  readonly state: 'open' | 'closed' | 'stuck';
+  readonly evidence: string;
+}
+
+/** What one answer moved. */
+export interface Progress {
+  readonly sweep: Sweep;
+  /** True when there is nothing to book: the first answer closed the sweep and brought nothing new. */
+  readonly quiet: boolean;
+  /** The answer was asked for outside the sweep's reasoning: its applications are kept, nothing is booked. */
+  readonly outside: boolean;
+  /** The sweep's reasoning apart from its ranges, as JSON text. */
+  readonly facts: string;
+  /** Ranges that are no more, by their low end, and ranges that are new. */
+  readonly dropped: readonly bigint[];
+  readonly added: readonly SweepRange[];
+  readonly bytes: number;
+  /** The live cursor may rise to this id: everything up to it was read. */
+  readonly cursor: bigint | null;
+  readonly ended: Ending | null;
+}
+
+export interface Ending {
+  readonly certificate: Certificate;
+  readonly risk: Risk;
+  readonly reason: string;
+  /** Ids held before that the source no longer shows. */
+  readonly absent: readonly bigint[];
+  /** What the sweep showed of the source, as JSON text; null when it asked too little to tell. */
+  readonly learned: string | null;
+  /** How long an application may take to show at the source after its submission. */
+  readonly lagMs: number;
+}
+
+/** Counts of one answer. */
+interface Counts {
+  readonly received: number;
+  readonly added: number;
+  readonly changed: number;
+}
+
+/** Books the progress of a page and gives the events that follow. The sweep's row appears with the first page that is worth a row. */
+export async function saveProgress(
+  tx: Queryable,
+  context: WriteContext,
+  progress: Progress,
+  counts: Counts,
+): Promise<ApplicationEvent[]> {
+  if (progress.outside) return [];
+  const { sweep, cursor, ended } = progress;
+  // In this order: ranges belong to a sweep that has its row.
+  await Promise.all([
+    saveSweep(tx, context, progress, counts),
+    moveRanges(tx, context.advertiserId, progress),
+    ...(cursor === null ? [] : [raiseCursor(tx, context.advertiserId, cursor)]),
+  ]);
+  return ended ? await endSweep(tx, context.advertiserId, sweep, ended) : [];
+}
+
+async function saveSweep(
+  tx: Queryable,
+  { advertiserId, lease }: WriteContext,
+  { sweep, facts, bytes, ended }: Progress,
+  counts: Counts,
+): Promise<void> {
+  await tx.query(
+    `INSERT INTO intake.sweeps AS s (advertiser_id, sweep_id, lane, purpose, axis, low, high, started_at, state, certificate, risk, reason,
+       facts, moved_at, ended_at, requests, received, added, changed, bytes)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $17, $11, $12, now(), CASE WHEN $10::text IS NOT NULL THEN now() END, 1, $13, $14, $15, $16)
+     ON CONFLICT (advertiser_id, sweep_id) DO UPDATE SET
+       state = excluded.state, certificate = excluded.certificate, risk = excluded.risk, reason = excluded.reason, facts = excluded.facts,
+       moved_at = excluded.moved_at, ended_at = excluded.ended_at, requests = s.requests + excluded.requests, received = s.received + excluded.received,
+       added = s.added + excluded.added, changed = s.changed + excluded.changed, bytes = s.bytes + excluded.bytes`,
+    [
+      advertiserId,
+      sweep.sweepId,
+      lease.lane,
+      sweep.purpose,
+      sweep.axis,
+      sweep.low,
+      sweep.high,
+      sweep.startedAt,
+      ended ? 'closed' : 'running',
+      ended?.certificate ?? null,
+      ended?.reason ?? null,
+      facts,
+      counts.received,
+      counts.added,
+      counts.changed,
+      bytes,
+      ended?.risk ?? null,
+    ],
+  );
+}
+
+async function moveRanges(tx: Queryable, advertiserId: bigint, { sweep, dropped, added }: Progress): Promise<void> {
+  const moves: Promise<unknown>[] = [];
+  if (dropped.length > 0) {
+    const sql = `DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND low = ANY ($3::bigint[])`;
+    moves.push(tx.query(sql, [advertiserId, sweep.sweepId, dropped]));
+  }
+  if (added.length > 0) {
+    moves.push(
+      tx.query(
+        `INSERT INTO intake.ranges (advertiser_id, sweep_id, low, high, state, evidence)
+         SELECT $1, $2, r.low, r.high, r.state, r.evidence::jsonb
+         FROM unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[]) AS r (low, high, state, evidence)`,
+        [
+          advertiserId,
+          sweep.sweepId,
+          added.map((r) => r.low),
+          added.map((r) => r.high),
+          added.map((r) => r.state),
+          added.map((r) => r.evidence),
+        ],
+      ),
+    );
+  }
+  await Promise.all(moves);
+}
+
+/** Closed ranges have done their duty; what they prove stands in coverage, what is open stays as a gap. */
+async function endSweep(tx: Queryable, advertiserId: bigint, sweep: Sweep, ended: Ending): Promise<ApplicationEvent[]> {
+  const key = [advertiserId, sweep.sweepId] as const;
+  await tx.query(`DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND state = 'closed'`, [...key]);
+  await tx.query(
+    `UPDATE intake.sweeps SET state = 'open' WHERE advertiser_id = $1 AND sweep_id = $2
+     AND EXISTS (SELECT 1 FROM intake.ranges r WHERE r.advertiser_id = $1 AND r.sweep_id = $2)`,
+    [...key],
+  );
+  if (ended.learned !== null) {
+    // The longest page of all sweeps, also of those that read more than this one.
+    const longest = (learned: string) => `(${learned}->'capacity'->>'longest')::int`;
+    await tx.query(
+      `WITH now AS (
+         SELECT jsonb_set($2::jsonb, '{capacity,longest}', to_jsonb(greatest(${longest('$2::jsonb')}, ${longest('learned')}))) AS learned
+         FROM intake.advertisers WHERE advertiser_id = $1
+       )
+       UPDATE intake.advertisers v SET learned = now.learned FROM now
+       WHERE v.advertiser_id = $1 AND v.learned IS DISTINCT FROM now.learned`,
+      [advertiserId, ended.learned],
+    );
+  }
+  if (sweep.axis === 'id' && ended.certificate !== 'unproven') await healGaps(tx, advertiserId, sweep);
+  if (sweep.purpose !== 'live' && sweep.axis === 'id') await recordCoverage(tx, advertiserId, sweep, ended);
+  return ended.absent.length > 0 ? await markAbsent(tx, advertiserId, ended) : [];
+}
+
+/** Gaps that earlier sweeps left inside this range are open no more. */
+async function healGaps(tx: Queryable, advertiserId: bigint, sweep: Sweep): Promise<void> {
+  await tx.query(
+    `WITH healed AS (
+       DELETE FROM intake.ranges r USING intake.sweeps s
+       WHERE r.advertiser_id = $1 AND s.advertiser_id = $1 AND s.sweep_id = r.sweep_id AND s.axis = 'id' AND s.state = 'open'
+         AND r.sweep_id <> $2 AND r.low >= $3 AND ($4::bigint IS NULL OR r.high <= $4)
+       RETURNING r.sweep_id, r.low
+     )
+     UPDATE intake.sweeps s SET state = 'closed' WHERE s.advertiser_id = $1 AND s.sweep_id IN (SELECT sweep_id FROM healed)
+       AND NOT EXISTS (SELECT 1 FROM intake.ranges r WHERE r.advertiser_id = $1 AND r.sweep_id = s.sweep_id
+         AND (r.sweep_id, r.low) NOT IN (SELECT sweep_id, low FROM healed))`,
+    [advertiserId, sweep.sweepId, sweep.low, sweep.high],
+  );
+}
+
+/** A later reading takes the place of what earlier ones say of its range; what they say of other ids stands. */
+async function recordCoverage(tx: Queryable, advertiserId: bigint, sweep: Sweep, ended: Ending): Promise<void> {
+  // Two lanes may end at once: each must see what the other has recorded.
+  await tx.query(`SELECT 1 FROM intake.advertisers WHERE advertiser_id = $1 FOR NO KEY UPDATE`, [advertiserId]);
+  const before = await tx.query<CoverageRow>(
+    `SELECT low, high, certificate, risk, reason, as_of, complete_through, sweep_id FROM intake.coverage
+     WHERE advertiser_id = $1 AND axis = 'id' ORDER BY low`,
+    [advertiserId],
+  );
+  const { certificate, risk, reason, lagMs } = ended;
+  const complete_through = new Date(sweep.startedAt.getTime() - lagMs);
+  const read = { certificate, risk, reason, as_of: sweep.startedAt, complete_through, sweep_id: sweep.sweepId };
+  const after = withRange(before, { low: sweep.low, high: sweep.high, ...read });
+  const kept = new Set(after);
+  const left = before.filter((row) => !kept.has(row)).map((row) => row.low);
+  const known = new Set(before);
+  const added = after.filter((row) => !known.has(row));
+  await tx.query(`DELETE FROM intake.coverage WHERE advertiser_id = $1 AND axis = 'id' AND low = ANY ($2::bigint[])`, [
+    advertiserId,
+    left,
+  ]);
+  await tx.query(
+    `INSERT INTO intake.coverage (advertiser_id, axis, low, high, certificate, risk, reason, as_of, complete_through, sweep_id)
+     SELECT $1, 'id', r.* FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::timestamptz[], $8::timestamptz[],
+       $9::bigint[]) AS r`,
+    [
+      advertiserId,
+      added.map((row) => row.low),
+      added.map((row) => row.high),
+      added.map((row) => row.certificate),
+      added.map((row) => row.risk),
+      added.map((row) => row.reason),
+      added.map((row) => row.as_of),
+      added.map((row) => row.complete_through),
+      added.map((row) => row.sweep_id),
+    ],
+  );
+}
+
+type CoverageRow = {
+  readonly low: bigint;
+  readonly high: bigint | null;
+  readonly certificate: Certificate;
+  readonly risk: Risk;
+  readonly reason: string;
+  readonly as_of: Date;
+  readonly complete_through: Date;
+  readonly sweep_id: bigint;
+};
+
+/**
+ * Absent when one sweep says so; missing when a proven one says it again a day later. No row is touched for being present. A time ahead was
+ * given by a clock that was wrong, and counts as now.
+ */
+async function markAbsent(tx: Queryable, advertiserId: bigint, ended: Ending): Promise<ApplicationEvent[]> {
+  const rows = await tx.query<{ application_id: bigint; missing: boolean }>(
+    `UPDATE intake.applications SET absent_since = least(absent_since, now()),
+       missing_since = CASE WHEN absent_since < now() THEN now() END
+     WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND missing_since IS NULL AND erased_at IS NULL
+       AND (absent_since IS NULL OR absent_since > now() OR ($3 AND absent_since < now() - interval '24 hours'))
+     RETURNING application_id, missing_since IS NOT NULL AS missing`,
+    [advertiserId, ended.absent, ended.certificate === 'proven'],
+  );
+  return rows
+    .filter((row) => row.missing)
+    .map((row) => ({ applicationId: row.application_id, type: 'application.missing' }));
+}
+
+/** Ends the certificates that cover these ids: one of them was hidden. The next recheck may bring new ones. */
+export async function endCertificates(
+  db: Queryable,
+  advertiserId: bigint,
+  ids: readonly bigint[],
+  reason: string,
+): Promise<void> {
+  await db.query(
+    `UPDATE intake.coverage k SET certificate = 'unproven', risk = 'doubt', reason = $3
+     WHERE k.advertiser_id = $1 AND k.axis = 'id'
+       AND EXISTS (SELECT 1 FROM unnest($2::bigint[]) AS id WHERE k.low <= id AND (k.high IS NULL OR k.high >= id))`,
+    [advertiserId, ids, reason],
+  );
+}
+
+/** Says on a sweep's row why it is not at its end; the next answer that it books clears it. */
+export async function noteStop(
+  db: Queryable,
+  advertiserId: bigint | null,
+  { sweepId }: Pick<Sweep, 'sweepId'>,
+  reason: string,
+): Promise<void> {
+  await db.query(
+    `UPDATE intake.sweeps SET reason = $3 WHERE advertiser_id = $1 AND sweep_id = $2 AND state = 'running'`,
+    [advertiserId, sweepId, reason],
+  );
+}
+
+/** Numbers for sweeps and the moment they begin; no row is written before there is something to book. */
+export async function beginSweeps(db: Queryable, count: number): Promise<{ sweepId: bigint; startedAt: Date }[]> {
+  const rows = await db.query<{ sweep_id: bigint; started_at: Date }>(
+    `SELECT nextval('intake.sweep_seq') AS sweep_id, now() AS started_at FROM generate_series(1, $1::int)`,
+    [count],
+  );
+  return rows.map((row) => ({ sweepId: row.sweep_id, startedAt: row.started_at }));
+}
+
+/** Taken before a request is sent. */
+export interface Ticket {
+  /** Answers are put in the order of these numbers. */
+  readonly seq: bigint;
+  /** The database's clock: what was stored until then, the answer should know of. */
+  readonly at: Date;
+}
+
+/** Takes tickets for requests. */
+export async function takeTickets(db: Queryable, count: number): Promise<Ticket[]> {
+  const rows = await db.query<{ seq: bigint; at: Date }>(
+    `SELECT nextval('intake.request_seq') AS seq, clock_timestamp() AS at FROM generate_series(1, $1::int)`,
+    [count],
+  );
+  return rows.map(({ seq, at }) => ({ seq, at }));
+}
+
+/** How long ended readings are kept, for the charts and for whoever asks what happened last month. */
+const keptMs = 90 * 86_400_000;
+
+/**
+ * Deletes old readings that are at their end; gives how many went. What is open, what coverage rests on, and an advertiser's newest
+ * reading stay, however old.
+ */
+export async function pruneSweeps(db: Queryable, { olderThanMs = keptMs, limit = 10_000 } = {}): Promise<number> {
+  const rows = await db.query(
+    `DELETE FROM intake.sweeps WHERE ctid = ANY (ARRAY(
+       SELECT s.ctid FROM intake.sweeps s
+       WHERE s.state IN ('closed', 'dropped') AND s.started_at < now() - $1 * interval '1 millisecond'
+         AND NOT EXISTS (SELECT 1 FROM intake.ranges r WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id)
+         AND NOT EXISTS (SELECT 1 FROM intake.coverage c WHERE c.advertiser_id = s.advertiser_id AND c.sweep_id = s.sweep_id)
+         AND s.sweep_id < (SELECT max(n.sweep_id) FROM intake.sweeps n WHERE n.advertiser_id = s.advertiser_id)
+       LIMIT $2)) RETURNING 1`,
+    [olderThanMs, limit],
+  );
+  return rows.length;
+}

@@ -1,0 +1,424 @@
+// A drain: one run through the due downloads of some accounts, several at once, in turns between them. It claims, keeps the claims alive,
+// carries out the verdict on every failure, and gives back what it cannot finish. What one file needs is written in download.ts.
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { dependsOnOthers, type Others } from '../../domain/attempts.ts';
+import type { HashSetting } from '../../domain/hash-trust.ts';
+import { Trouble } from '../../domain/trouble.ts';
+import type { Source } from '../../source/client.ts';
+import type { FileFacts } from '../../store/files/claim-facts.ts';
+import type { Claim } from '../../store/files/download-queue.ts';
+import { canPass } from '../retry.ts';
+import { type DownloadDeps, type DownloadEnd, download } from './download.ts';
+import { type DrainSummary, type DrainTotals, nothingDrained } from './download-summary.ts';
+import {
+  askWitness,
+  type FailedDownload,
+  failDownload,
+  outageRestMs,
+  outageStreak,
+  type Standing,
+} from './handle-failure.ts';
+import { createFlights, type Flights, type Signs } from './in-flight.ts';
+import { createPuts, type Puts } from './puts.ts';
+import { requireRoom } from './room.ts';
+
+/** An account whose files can be fetched. */
+export interface DrainAccount {
+  readonly name: string;
+  readonly advertiserId: bigint;
+  readonly source: Source;
+}
+
+export interface DrainDeps extends Omit<DownloadDeps, 'source'> {
+  readonly accounts: readonly DrainAccount[];
+  /** Free space of the spool's disk. */
+  readonly loadSpoolBytes: () => Promise<number | null>;
+  /** Until when accounts rest, by name and on the process's own clock; kept by whoever drains again and again. */
+  readonly rests?: Map<string, number> | undefined;
+  /** What the storage took and did not take, kept in the same way. */
+  readonly puts?: Puts | undefined;
+  readonly onStep?: ((totals: DrainTotals) => void) | undefined;
+  /** Told for each download that was claimed how long it was due. */
+  readonly onClaimed?: ((waitedMs: readonly number[]) => void) | undefined;
+  readonly onWait?: ((trouble: Trouble, waitMs: number) => void) | undefined;
+  /** Told when no connection to an account's source could be had, by the account's name. */
+  readonly onUnreachable?: ((name: string) => void) | undefined;
+}
+
+export interface DrainRequest {
+  readonly concurrency: number;
+  readonly leaseMs: number;
+  readonly maxBytes: number;
+  readonly hash: HashSetting;
+  /** How long the run waits for what is due a little later, and for storage that is gone. 0: it ends as soon as nothing is due. */
+  readonly patienceMs: number;
+  /** After the signal, downloads under way get so long to finish. */
+  readonly graceMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** Suspects are fetched alone, so a long run makes room for them now and then. */
+const suspectsEveryMs = 60_000;
+
+type Ended = Omit<DownloadEnd & { kind: 'settled' }, 'kind'>;
+type DrainedAccount = DrainAccount & Standing;
+
+/** Fetches what is due, until nothing is, or nothing will be within the patience. */
+export async function drain(deps: DrainDeps, request: DrainRequest): Promise<DrainSummary> {
+  const run = new Run(deps, request);
+  using _renewal = run.keepClaims();
+  return await run.untilDry();
+}
+
+class Run {
+  readonly #deps: DrainDeps;
+  readonly #request: DrainRequest;
+  readonly #accounts: Map<bigint, DrainedAccount>;
+  readonly #flights: Flights;
+  readonly #puts: Puts;
+  readonly #landing: AbortController = new AbortController();
+  #ready: FileFacts[] = [];
+  #totals = { ...nothingDrained };
+  readonly #halted: { name: string; trouble: Trouble }[] = [];
+  #restsUntil = 0;
+  #rests = 0;
+  /** What no verdict covers: a mistake of ours, thrown at the next move. */
+  #fatal: { readonly error: unknown } | null = null;
+  #broken: { trouble: Trouble; since: number; isStorage: boolean } | null = null;
+  #suspectsAt = performance.now() + suspectsEveryMs;
+  #dryAt: number | null = null;
+
+  constructor(deps: DrainDeps, request: DrainRequest) {
+    this.#deps = deps;
+    this.#request = request;
+    this.#flights = createFlights(request.concurrency);
+    this.#puts = deps.puts ?? createPuts();
+    const begin = (name: string): Standing => ({
+      ...{ restsUntil: deps.rests?.get(name) ?? 0, streak: 0, undecided: [], isAsking: false },
+      ...{ isServed: false, line: Promise.resolve() },
+    });
+    this.#accounts = new Map(deps.accounts.map((one) => [one.advertiserId, { ...one, ...begin(one.name) }]));
+  }
+
+  /** Prolongs the claims of everything in hand, on a connection of its own, while the run lasts. */
+  keepClaims(): Disposable {
+    const timer = setInterval(() => {
+      const claims = [...this.#flights.claims(), ...[...this.#ready, ...this.#undecided()].map((one) => one.claim)];
+      // A database that does not answer is met by the downloads themselves.
+      if (claims.length > 0) this.#deps.store.renewDownloads(claims, this.#request.leaseMs).catch(() => {});
+    }, this.#request.leaseMs / 3);
+    return { [Symbol.dispose]: () => clearInterval(timer) };
+  }
+
+  async untilDry(): Promise<DrainSummary> {
+    const { signal, graceMs } = this.#request;
+    const { store } = this.#deps;
+    const stop = () => void setTimeout(() => this.#landing.abort(signal.reason), graceMs).unref();
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      while (!signal.aborted) if (!(await this.#step())) break;
+      await this.#flights.landAll();
+      signal.throwIfAborted();
+      if (this.#fatal) throw this.#fatal.error;
+      if (this.#broken) throw this.#broken.trouble;
+      const { waiting, notThere } = await store.loadWaiting(this.#ids());
+      return { ...this.#totals, waiting, notThere, halted: this.#halted };
+    } finally {
+      signal.removeEventListener('abort', stop);
+      await this.#giveBack();
+      // A halt is the database's to remember, and to end.
+      for (const { name, restsUntil } of this.#accounts.values())
+        if (restsUntil < Infinity) this.#deps.rests?.set(name, restsUntil);
+    }
+  }
+
+  /** One move: start what is claimed, claim, wait for a landing or for time to pass. False at the end. */
+  async #step(): Promise<boolean> {
+    if (this.#fatal) throw this.#fatal.error;
+    await this.#returnResting();
+    while (this.#ready.length > 0 && !this.#flights.isBusy()) this.#start(this.#ready.shift());
+    if (this.#flights.isBusy()) return await this.#flights.move();
+    const restMs = this.#restsUntil - performance.now();
+    if (restMs > 0) return this.#flights.size > 0 ? await this.#flights.move() : await this.#wait(restMs);
+    const isSuspectsTurn = performance.now() > this.#suspectsAt;
+    if (isSuspectsTurn && this.#flights.size > 0) return await this.#flights.move();
+    if (!isSuspectsTurn && (await this.#claim('usual', 2 * this.#request.concurrency))) return true;
+    this.#askAboutIdle();
+    if (this.#flights.size > 0) return await this.#flights.move();
+    if (await this.#fetchSuspect()) return true;
+    if (this.#restsUntil > performance.now()) return true;
+    this.#suspectsAt = performance.now() + suspectsEveryMs;
+    return isSuspectsTurn || (await this.#waitForDue());
+  }
+
+  async #claim(lane: 'usual' | 'suspects', limit: number): Promise<boolean> {
+    const advertisers = this.#ids().filter((id) => (this.#accounts.get(id)?.restsUntil ?? 0) <= performance.now());
+    if (advertisers.length === 0) return false;
+    try {
+      await requireRoom(this.#deps, 2 * this.#request.concurrency * this.#request.maxBytes);
+      const { store, onClaimed } = this.#deps;
+      const { leaseMs, hash } = this.#request;
+      const token = randomUUID();
+      const { claims, lapsed } = await store.claimDownloads({ advertisers, lane, limit, token, leaseMs, onClaimed });
+      if (claims.length > 0) this.#ready.push(...(await store.loadFileFacts(claims, hash)));
+      // A claim shows that the database is back; of the storage it shows nothing.
+      if (!this.#broken?.isStorage) this.#broken = null;
+      return claims.length > 0 || lapsed > 0;
+    } catch (error) {
+      if (!(error instanceof Trouble)) throw error;
+      this.#rest(error);
+      return false;
+    }
+  }
+
+  async #fetchSuspect(): Promise<boolean> {
+    const found = await this.#claim('suspects', 1);
+    const file = this.#ready.shift();
+    if (!file) return found;
+    this.#start(file);
+    await this.#flights.landAll();
+    return true;
+  }
+
+  #start(file: FileFacts | undefined): void {
+    if (!file) return;
+    this.#fly(file.claim, (signs) =>
+      file.claim.wasThrottled ? this.#fetchThrottled(file, signs) : this.#fetch(file, signs),
+    );
+  }
+
+  #fly(claim: Claim, work: (signs: Signs) => Promise<void>): void {
+    this.#flights.start(claim, (signs) =>
+      work(signs).catch((error: unknown) => {
+        this.#fatal ??= { error };
+      }),
+    );
+  }
+
+  /**
+   * The source asked for fewer requests when it was asked for this file. That time is over, and others are asked for first: where they are
+   * served, the same answer once more is about this file alone. One after the other, so that few requests are enough for a source that
+   * serves few.
+   */
+  async #fetchThrottled(file: FileFacts, signs: Signs): Promise<void> {
+    const account = this.#accounts.get(file.claim.advertiserId);
+    if (!account) return;
+    const turn = account.line.then(async () => {
+      const isResting = account.restsUntil > performance.now();
+      account.isServed = !isResting && (account.isServed || (await this.#askSource(account)) === 'served');
+      await (account.isServed ? this.#fetch(file, signs, true) : this.#return([file.claim]));
+    });
+    account.line = turn.catch(() => {});
+    await turn;
+  }
+
+  async #fetch(file: FileFacts, signs: Signs, isKnownServed = false): Promise<void> {
+    const account = this.#accounts.get(file.claim.advertiserId);
+    if (!account) return;
+    const { hash, maxBytes } = this.#request;
+    const { signal } = this.#landing;
+    try {
+      const deps = { ...this.#deps, source: account.source };
+      const ended = await download(deps, { file, hash, maxBytes, signal, isKnownServed, ...signs });
+      if (ended.kind === 'settled') {
+        this.#count(ended);
+        if (ended.state === 'stored' && ended.fetched) this.#puts.succeed(file.claim);
+        if (ended.fetched) await this.#decide(account, 'served');
+      } else if (ended.at === 'source' && ended.trouble.kind === 'throttled') {
+        await this.#noteThrottled({ ...ended, claim: file.claim }, account, isKnownServed);
+      } else await this.#note({ ...ended, claim: file.claim }, account);
+    } catch (error) {
+      if (signal.aborted) return await this.#return([file.claim]);
+      // A mistake of ours that one file brings out costs that file its tries, and no other.
+      const name = error instanceof Error ? error.name : 'no error';
+      const trouble = new Trouble('mismatch', `Unexpected while fetching (${name}).`, { cause: error });
+      await this.#note({ at: 'source', trouble, claim: file.claim }, account);
+    }
+    this.#deps.onStep?.(this.#totals);
+  }
+
+  #count({ state, bytes, fetched }: Ended): void {
+    if (state === 'stored') this.#add({ stored: 1, bytes, linked: fetched ? 0 : 1 });
+    else if (state === 'infected') this.#add({ infected: 1 });
+    else if (state === 'missing') this.#add({ missing: 1 });
+    else if (state === 'rejected') this.#add({ rejected: 1 });
+    else if (state === 'given_up') this.#add({ givenUp: 1 });
+    this.#broken = null;
+    this.#rests = 0;
+    this.#dryAt = null;
+  }
+
+  #add(some: Partial<DrainTotals>): void {
+    for (const [name, count] of Object.entries(some) as [keyof DrainTotals, number][]) {
+      this.#totals = { ...this.#totals, [name]: this.#totals[name] + count };
+    }
+  }
+
+  /** Commits a failure, or keeps it until it is known whether the source serves the account's other files. */
+  async #note(failed: FailedDownload, account: DrainedAccount): Promise<void> {
+    this.#add({ failures: 1 });
+    const { at, trouble } = failed;
+    // With a status it was an answer, and may be about this file alone.
+    if (at === 'source' && trouble.kind === 'unreachable' && trouble.status === undefined) {
+      this.#deps.onUnreachable?.(account.name);
+    }
+    if (at === 'storage')
+      return await this.#fail(failed, this.#puts.fail(failed.claim) ? 'served' : 'failing', account);
+    if (!dependsOnOthers(failed)) return await this.#fail(failed, 'served', account);
+    account.undecided.push(failed);
+    if (++account.streak >= outageStreak) await this.#ask(account);
+  }
+
+  /** Without a status nothing was asked: a Retry-After that any worker has heard still lasts. */
+  async #noteThrottled(failed: FailedDownload, account: DrainedAccount, isKnownServed: boolean): Promise<void> {
+    this.#add({ failures: 1 });
+    account.isServed = false;
+    const isItsOwn = isKnownServed && failed.trouble.status !== undefined;
+    if (isItsOwn) account.streak += 1;
+    await this.#fail(failed, isItsOwn ? 'served' : 'failing', account);
+  }
+
+  /** An account that has nothing else to fetch learns nothing more by itself about its failures, so the source is asked. */
+  #askAboutIdle(): void {
+    const busy = new Set(
+      [...this.#flights.claims(), ...this.#ready.map((file) => file.claim)].map((one) => one.advertiserId),
+    );
+    for (const account of this.#accounts.values()) {
+      const [failed] = account.undecided;
+      if (failed === undefined || busy.has(account.advertiserId)) continue;
+      this.#fly(failed.claim, () => this.#ask(account));
+    }
+  }
+
+  async #ask(account: DrainedAccount): Promise<void> {
+    if (account.isAsking) return;
+    account.isAsking = true;
+    try {
+      const isResting = account.restsUntil > performance.now();
+      const others = isResting ? 'failing' : await this.#askSource(account);
+      // The claims are given back unspent at the end, or lapse.
+      if (others !== null) await this.#decide(account, others);
+    } finally {
+      account.isAsking = false;
+    }
+  }
+
+  /** Whether the source serves the account; null when stopped, or when the database cannot be asked. */
+  async #askSource(account: DrainedAccount): Promise<Others | null> {
+    const { maxBytes } = this.#request;
+    const { signal } = this.#landing;
+    try {
+      const witness = await askWitness({ ...this.#deps, source: account.source }, account, { maxBytes, signal });
+      if (witness.others === 'refused') await this.#halt(account, witness.trouble);
+      if (witness.others === 'failing')
+        account.restsUntil = performance.now() + Math.max(outageRestMs, witness.trouble?.retryAfterMs ?? 0);
+      return witness.others;
+    } catch (error) {
+      if (signal.aborted) return null;
+      if (!(error instanceof Trouble)) throw error;
+      this.#rest(error);
+      return null;
+    }
+  }
+
+  /** Commits the failures that waited for this answer. */
+  async #decide(account: DrainedAccount, others: Others): Promise<void> {
+    account.streak = 0;
+    account.isServed = others === 'served';
+    for (const failed of account.undecided.splice(0)) await this.#fail(failed, others, account);
+  }
+
+  async #fail(failed: FailedDownload, others: Others, account: DrainedAccount): Promise<void> {
+    try {
+      const consequence = await failDownload(this.#deps.store, failed, others, account);
+      if (consequence.kind === 'settled') this.#count({ ...consequence, bytes: 0, fetched: false });
+      if (consequence.kind === 'rest') this.#rest(failed.trouble, true);
+    } catch (error) {
+      // The claim lapses by itself where the database cannot be told.
+      if (!(error instanceof Trouble)) throw error;
+      this.#rest(error);
+    }
+  }
+
+  async #halt(account: DrainedAccount, trouble: Trouble): Promise<void> {
+    account.restsUntil = Number.POSITIVE_INFINITY;
+    const { name } = account;
+    if (this.#halted.some((one) => one.name === name)) return;
+    this.#halted.push({ name, trouble });
+    await this.#deps.store.haltAdvertiser(name, 'refused', trouble.message);
+  }
+
+  /** What was claimed and not begun goes back while its account, or everything, rests. */
+  async #returnResting(): Promise<void> {
+    const now = performance.now();
+    const rests = ({ claim }: FileFacts) =>
+      Math.max(this.#restsUntil, this.#accounts.get(claim.advertiserId)?.restsUntil ?? 0) > now;
+    const resting = this.#ready.filter(rests);
+    if (resting.length === 0) return;
+    this.#ready = this.#ready.filter((file) => !resting.includes(file));
+    await this.#return(resting.map((file) => file.claim));
+  }
+
+  /** Gives claims back unspent; those that cannot be given back lapse. */
+  async #return(claims: readonly Claim[]): Promise<void> {
+    await this.#deps.store.returnDownloads(claims).catch(() => {});
+  }
+
+  /** Storage or database cannot take work: nothing is claimed for a while, longer each time until something succeeds. */
+  #rest(trouble: Trouble, isStorage = false): void {
+    const now = performance.now();
+    // Those that fail together are one failure.
+    if (this.#restsUntil > now) return;
+    const delayMs = trouble.retryAfterMs ?? Math.random() * Math.min(15_000, 500 * 2 ** this.#rests++);
+    this.#broken ??= { trouble, since: now, isStorage };
+    this.#restsUntil = now + delayMs;
+    this.#deps.onWait?.(trouble, delayMs);
+  }
+
+  /** Waits for storage or database to come back; thrown when that takes longer than the patience. */
+  async #wait(ms: number): Promise<boolean> {
+    const { patienceMs, signal } = this.#request;
+    const brokenMs = this.#broken ? performance.now() + ms - this.#broken.since : 0;
+    if (this.#broken && (brokenMs > patienceMs || !canPass(this.#broken.trouble))) throw this.#broken.trouble;
+    await sleep(ms, undefined, { signal }).catch(() => {});
+    return true;
+  }
+
+  /** Nothing is due. Goes on when something will be within the patience, counted from when the queue first ran dry. */
+  async #waitForDue(): Promise<boolean> {
+    const now = performance.now();
+    this.#dryAt ??= now;
+    const leftMs = this.#dryAt + this.#request.patienceMs - now;
+    if (leftMs <= 0) return false;
+    const waiting = await this.#deps.store.loadWaiting(this.#ids()).catch((error: unknown) => {
+      if (!(error instanceof Trouble)) throw error;
+      this.#rest(error);
+      return null;
+    });
+    if (waiting === null) return true;
+    const { nextInMs } = waiting;
+    if (nextInMs === null) return false;
+    const rests = [...this.#accounts.values()]
+      .map((one) => one.restsUntil - now)
+      .filter((ms) => ms > 0 && ms < Infinity);
+    const waitMs = Math.max(50, nextInMs, ...(nextInMs <= 0 ? rests : []));
+    if (waitMs > leftMs) return false;
+    await sleep(waitMs, undefined, { signal: this.#request.signal }).catch(() => {});
+    return true;
+  }
+
+  async #giveBack(): Promise<void> {
+    this.#landing.abort();
+    await this.#flights.landAll();
+    await this.#return([...this.#ready, ...this.#undecided()].map((one) => one.claim));
+  }
+
+  #undecided(): FailedDownload[] {
+    return [...this.#accounts.values()].flatMap((account) => account.undecided);
+  }
+
+  #ids(): bigint[] {
+    return [...this.#accounts.keys()];
+  }
+}

@@ -1,0 +1,155 @@
+// One claimed download from beginning to end: what Hash may spare, the bytes, the blob announced, put and proven, the rows.
+// Failing is data: what went wrong comes back as a failure, and the drain carries out the verdict.
+import { isAttachmentKind } from '../../domain/application.ts';
+import { mostLapses } from '../../domain/attempts.ts';
+import { type BlobStore, toBlobKey } from '../../domain/blob.ts';
+import type { PassCrashPoint } from '../../domain/crash-point.ts';
+import { type HashSetting, toHashUse } from '../../domain/hash-trust.ts';
+import { Trouble } from '../../domain/trouble.ts';
+import type { FileFacts } from '../../store/files/claim-facts.ts';
+import type { Settled, StoredFile } from '../../store/files/complete-download.ts';
+import type { Store } from '../../store/store.ts';
+import { deleteUnneeded } from './delete-objects.ts';
+import { type FetchDeps, type FetchedFile, fetchFile } from './fetch.ts';
+
+export interface DownloadDeps extends FetchDeps {
+  readonly store: Store;
+  readonly blobs: BlobStore;
+  readonly crashPoint?: PassCrashPoint | undefined;
+}
+
+export interface DownloadRequest {
+  readonly file: FileFacts;
+  readonly hash: HashSetting;
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+  /** The source serves the account: a Retry-After is about this file alone. */
+  readonly isKnownServed?: boolean | undefined;
+  /** Told when the source is no longer needed. */
+  readonly onFetched?: (() => void) | undefined;
+  /** Told when the bytes lie in the store, and nowhere here. */
+  readonly onStored?: (() => void) | undefined;
+}
+
+/** How one download ended. */
+export type DownloadEnd =
+  | { readonly kind: 'settled'; readonly state: Settled; readonly bytes: number; readonly fetched: boolean }
+  | { readonly kind: 'failed'; readonly at: 'source' | 'storage'; readonly trouble: Trouble };
+
+/** Brings one file home. Throws only what is nobody's trouble: an abort, or a mistake of ours. */
+export async function download(deps: DownloadDeps, request: DownloadRequest): Promise<DownloadEnd> {
+  const { file, signal } = request;
+  const { claim } = file;
+  deps.crashPoint?.('claimed');
+  if (claim.lapses >= mostLapses) {
+    const reason = `The process ended ${claim.lapses} times while this file was fetched alone.`;
+    return await settle(deps, () => deps.store.settleDownload(claim, { kind: 'final', state: 'given_up', reason }));
+  }
+  const use = file.twin ? toHashUse(request.hash, file.trust, Math.random()) : 'fetch';
+  if (use === 'link' && file.twin) {
+    const ended = await link(deps, request, file.twin);
+    if (ended.kind === 'failed' || ended.state !== 'unlinkable') return ended;
+  }
+  const stored = await store(deps, request, use === 'compare');
+  if (stored.kind !== 'stored') return stored;
+  request.onStored?.();
+  return await settle(deps, () => book(deps, request, stored), { bytes: stored.blob.sizeBytes, signal });
+}
+
+/** Most deletes take less; one whose process died is waited for a few times. */
+const deletingDelayMs = 2_000;
+
+/** Fetches the bytes, announces and puts them, and lets go of them. Condemned ones are not put. */
+async function store(
+  deps: DownloadDeps,
+  request: DownloadRequest,
+  compare: boolean,
+): Promise<StoredFile | DownloadEnd> {
+  const { file, maxBytes, signal, isKnownServed } = request;
+  const { claim, twin, sizeBytes } = file;
+  let fetched: FetchedFile | 'tooLarge';
+  try {
+    const { kind, applicationId } = claim;
+    if (!isAttachmentKind(kind)) throw new Trouble('missing', 'There is no path for this type.', { status: 410 });
+    fetched = await fetchFile(deps, { kind, applicationId, sizeBytes, maxBytes, signal, isKnownServed });
+  } catch (error) {
+    return toFailure('source', error, signal);
+  }
+  if (fetched === 'tooLarge') {
+    const reason = `larger than ${maxBytes} bytes (ATTACHMENT_MAX_BYTES)`;
+    return await settle(deps, () => deps.store.settleDownload(claim, { kind: 'final', state: 'rejected', reason }));
+  }
+  await using owned = fetched;
+  deps.crashPoint?.('fetched');
+  request.onFetched?.();
+  const { facts, description, screens, notes } = owned;
+  const blob = { ...facts, key: toBlobKey(claim.advertiserId, facts.sha256) };
+  try {
+    const intent = await deps.store.intendBlob(claim, blob);
+    if (intent === 'lost') {
+      await deps.store.condemnFetched(file, blob.sha256);
+      return { kind: 'settled', state: intent, bytes: 0, fetched: true };
+    }
+    if (intent === 'deleting') {
+      // The object of equal bytes is on its way out; what is put now would go with it. Unspent, and asked for again.
+      await deps.store.postponeDownload(claim, { delayMs: deletingDelayMs, spend: false, trouble: null });
+      return { kind: 'settled', state: 'lost', bytes: 0, fetched: true };
+    }
+    if (intent === 'put') {
+      deps.crashPoint?.('intended');
+      await deps.blobs.put(blob.key, owned.body, facts, signal);
+      deps.crashPoint?.('put');
+    }
+  } catch (error) {
+    return toFailure('storage', error, signal);
+  }
+  const { contentType, detectedType, fileName } = description;
+  const agrees = twin?.sha256 === facts.sha256 ? ('agreed' as const) : ('contradicted' as const);
+  const compared = compare ? agrees : null;
+  return { kind: 'stored', blob, linkedBy: null, contentType, detectedType, fileName, notes, screens, compared };
+}
+
+/** Books the bytes. Taken over, flagged, or its person was erased meanwhile: what nobody else needs must not stay behind. */
+async function book(deps: DownloadDeps, { file, signal }: DownloadRequest, stored: StoredFile): Promise<Settled> {
+  const { advertiserId } = file.claim;
+  const { sha256 } = stored.blob;
+  const state = await deps.store.settleDownload(file.claim, stored);
+  if (state === 'lost') {
+    await deps.store.condemnFetched(file, sha256);
+    await deleteUnneeded(deps, advertiserId, [sha256], signal);
+  }
+  return state;
+}
+
+async function link(deps: DownloadDeps, { file, hash }: DownloadRequest, twin: NonNullable<FileFacts['twin']>) {
+  const { claim } = file;
+  const { contentType, detectedType, sizeBytes, sha256 } = twin;
+  const blob = { sizeBytes, sha256, key: toBlobKey(claim.advertiserId, sha256) };
+  // Its own name is told with its bytes, which were not asked for.
+  const said = { contentType, detectedType, fileName: null, notes: [], screens: null, compared: null };
+  const linkedBy = hash === 'always' ? 'given' : 'earned';
+  return await settle(deps, () => deps.store.settleDownload(claim, { kind: 'stored', blob, linkedBy, ...said }));
+}
+
+/** Books an end. `fetched` where the source gave the file, be it empty. */
+async function settle(
+  deps: DownloadDeps,
+  work: () => Promise<Settled>,
+  fetched?: { readonly bytes: number; readonly signal: AbortSignal },
+): Promise<DownloadEnd> {
+  try {
+    const state = await work();
+    deps.crashPoint?.('settled');
+    const bytes = state === 'stored' && fetched ? fetched.bytes : 0;
+    return { kind: 'settled', state, bytes, fetched: fetched !== undefined };
+  } catch (error) {
+    return toFailure('storage', error, fetched?.signal);
+  }
+}
+
+function toFailure(at: 'source' | 'storage', error: unknown, signal?: AbortSignal): DownloadEnd {
+  signal?.throwIfAborted();
+  if (!(error instanceof Trouble)) throw error;
+  // The spool is ours, wherever it is met.
+  return { kind: 'failed', at: error.kind === 'ours' ? 'storage' : at, trouble: error };
+}

@@ -1,0 +1,126 @@
+// Handles the failure of a download: finds out whether the file or the whole source is at fault, and carries out the verdict.
+import { isAttachmentKind } from '../../domain/application.ts';
+import { type Others, toVerdict } from '../../domain/attempts.ts';
+import { Trouble } from '../../domain/trouble.ts';
+import type { Settled } from '../../store/files/complete-download.ts';
+import type { Claim } from '../../store/files/download-queue.ts';
+import type { Store } from '../../store/store.ts';
+import { type FetchDeps, fetchFile } from './fetch.ts';
+
+/** A download that failed, and where. */
+export interface FailedDownload {
+  readonly claim: Claim;
+  readonly at: 'source' | 'storage';
+  readonly trouble: Trouble;
+}
+
+/** How an account has fared in this run. */
+export interface Standing {
+  /** Failures in a row. */
+  streak: number;
+  /** Failures that count against their files only if the account's other requests are served. Their claims are still held. */
+  undecided: FailedDownload[];
+  /** The source is being asked about the undecided ones. */
+  isAsking: boolean;
+  /** Nothing is claimed of it before this, on the process's own clock. */
+  restsUntil: number;
+  /** The source has served it, and has not asked for fewer requests since. */
+  isServed: boolean;
+  /** Where files wait that are fetched one after the other. */
+  line: Promise<void>;
+}
+
+/** What follows for the run. */
+export type Consequence =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'settled'; readonly state: Settled }
+  | { readonly kind: 'rest' };
+
+/** After so many failures in a row the list no longer speaks for the files: only a file that is served does. */
+export const outageStreak = 8;
+export const outageRestMs = 5_000;
+
+/** Commits the failure of one download. */
+export async function failDownload(
+  store: Store,
+  { claim, at, ...failed }: FailedDownload,
+  others: Others,
+  standing: Standing,
+): Promise<Consequence> {
+  const trouble = others === 'served' && at === 'source' ? toFileTrouble(failed.trouble) : failed.trouble;
+  const { message } = trouble;
+  // Whatever a storage says of itself, to the file it is our trouble.
+  const kind = at === 'storage' && trouble.kind !== 'mismatch' ? 'ours' : trouble.kind;
+  const verdict = toVerdict({ trouble, at, attempts: claim.attempts, others, random: Math.random() });
+  switch (verdict.kind) {
+    case 'settle': {
+      const { state, reason } = verdict;
+      return { kind: 'settled', state: await store.settleDownload(claim, { kind: 'final', state, reason }) };
+    }
+    case 'retry':
+      await store.postponeDownload(claim, { ...verdict, trouble: { kind, message } });
+      return { kind: 'none' };
+    case 'rest':
+      await store.postponeDownload(claim, { delayMs: verdict.delayMs, spend: false, trouble: { kind, message } });
+      if (verdict.scope === 'all') return { kind: 'rest' };
+      standing.restsUntil = performance.now() + verdict.delayMs;
+      return { kind: 'none' };
+    case 'halt':
+      await store.postponeDownload(claim, { delayMs: 0, spend: false, trouble: { kind, message } });
+      return { kind: 'none' };
+  }
+}
+
+/** A refusal names the credential, and a Retry-After all requests: both are about one file where others are served. */
+function toFileTrouble(trouble: Trouble): Trouble {
+  const { status, retryAfterMs } = trouble;
+  if (status === undefined) return trouble;
+  if (trouble.kind === 'throttled') {
+    const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
+    return new Trouble('throttled', `The source puts this file off (${status}) and serves others.`, {
+      status,
+      ...wait,
+    });
+  }
+  if (trouble.kind !== 'refused') return trouble;
+  return new Trouble('refused', `The source refuses this file (${status}) and accepts the credential.`, { status });
+}
+
+/** What the source answers when it is asked whether it serves the account; `trouble` is why the list is refused, or why it failed. */
+export type Witness =
+  | { readonly others: 'served' }
+  | { readonly others: 'failing'; readonly trouble?: Trouble }
+  | { readonly others: 'refused'; readonly trouble: Trouble };
+
+/**
+ * Asks the list and then a file that is stored: a list that is served proves the credential, a file that comes again proves that files
+ * are served. An account without a stored file has only its list, which is not enough once many files have failed.
+ */
+export async function askWitness(
+  deps: FetchDeps & { readonly store: Store },
+  { advertiserId, streak }: { readonly advertiserId: bigint } & Pick<Standing, 'streak'>,
+  { maxBytes, signal }: { readonly maxBytes: number; readonly signal: AbortSignal },
+): Promise<Witness> {
+  const { newestId, stored } = await deps.store.loadWitness(advertiserId);
+  try {
+    await deps.source.list(newestId === null ? {} : { afterId: newestId }, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof Trouble)) throw error;
+    return { others: error.kind === 'refused' ? 'refused' : 'failing', trouble: error };
+  }
+  if (stored === null || !isAttachmentKind(stored.kind)) {
+    return { others: streak < outageStreak ? 'served' : 'failing' };
+  }
+  try {
+    const { applicationId, kind, sizeBytes } = stored;
+    const fetched = await fetchFile(deps, { applicationId, kind, sizeBytes, maxBytes, signal });
+    if (fetched !== 'tooLarge') await fetched[Symbol.asyncDispose]();
+    return { others: 'served' };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof Trouble)) throw error;
+    // The source may have deleted the file since. That is an answer about a file, so files are served.
+    return error.kind === 'missing' ? { others: 'served' } : { others: 'failing', trouble: error };
+  }
+}

@@ -1,0 +1,60 @@
+// Recall: infected bytes are deleted from the blob store within seconds of the flag being read (P8). It runs beside everything else for
+// as long as a worker or a command does, since a reading or a download run may take hours.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { BlobStore } from '../../domain/blob.ts';
+import type { Store } from '../../store/store.ts';
+import { deleteInfected } from './delete-objects.ts';
+
+export interface RecallDeps {
+  readonly store: Store;
+  /** Opens the blob store; asked only when there is something to delete. */
+  readonly openBlobs: (signal: AbortSignal) => Promise<BlobStore>;
+  /** Told of what kept bytes from being deleted; the next run tries again. Null: the last run met nothing. */
+  readonly onRun?: ((error: unknown) => void) | undefined;
+}
+
+export interface Recall extends AsyncDisposable {
+  /** Stops the runs and makes a last one, which throws what keeps bytes from being deleted. */
+  finish(): Promise<void>;
+}
+
+/** A dead run lapses after 30 s (store/deletions.ts): with this the next one is still within a minute. */
+const everyMs = 5_000;
+
+/** Deletes infected bytes every few seconds until the signal, or its disposal. */
+export function startRecall(deps: RecallDeps, signal: AbortSignal): Recall {
+  const stop = new AbortController();
+  const either = AbortSignal.any([signal, stop.signal]);
+
+  /** Not ended by `stop`: a delete that is broken off keeps its token, and the last run would find nothing to do. */
+  async function runOnce(): Promise<void> {
+    if (!(await deps.store.hasInfected())) return;
+    await using blobs = await deps.openBlobs(signal);
+    await deleteInfected({ store: deps.store, blobs }, signal);
+  }
+
+  async function runOn(): Promise<void> {
+    while (!either.aborted) {
+      await runOnce().then(
+        () => deps.onRun?.(null),
+        (error: unknown) => {
+          if (!either.aborted) deps.onRun?.(error);
+        },
+      );
+      await sleep(everyMs, undefined, { signal: either }).catch(() => {});
+    }
+  }
+
+  const running = runOn();
+  const end = async () => {
+    stop.abort();
+    await running;
+  };
+  return {
+    async finish() {
+      await end();
+      await runOnce();
+    },
+    [Symbol.asyncDispose]: end,
+  };
+}

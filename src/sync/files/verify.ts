@@ -1,0 +1,252 @@
+// Verify: the books against the store, in both directions, and as many bytes as asked for against their sha256. What is lost is queued
+// again; what nobody refers to is marked, and deleted after a grace. A finding counts only when a second look confirms it, since both
+// sides move while they are compared.
+import { type BlobCondition, type BlobStore, type ListedBlob, toBlobFolder, toSha256 } from '../../domain/blob.ts';
+import type { PassCrashPoint } from '../../domain/crash-point.ts';
+import { parseResumeKey, resumeFolder, toResumeKey } from '../../domain/prefill.ts';
+import { Trouble } from '../../domain/trouble.ts';
+import type { BookedBlob } from '../../store/files/blob-audit.ts';
+import type { Store } from '../../store/store.ts';
+import { deleteInfected, deleteOrphans } from './delete-objects.ts';
+
+export interface VerifyDeps {
+  readonly store: Store;
+  readonly blobs: BlobStore;
+  readonly onStep?: ((summary: VerifySummary) => void) | undefined;
+  /** For tests that end the process at named moments. */
+  readonly crashPoint?: PassCrashPoint | undefined;
+}
+
+export interface VerifyRequest {
+  readonly advertisers: readonly bigint[];
+  /** The share of blobs whose bytes are read and hashed, 0 to 1. */
+  readonly share: number;
+  /** How long bytes that nothing refers to are kept. */
+  readonly graceMs: number;
+  /** A person said so: however many orphans there are, they are deleted. */
+  readonly released?: boolean | undefined;
+  /** Objects asked for at once; 8 where nobody says. */
+  readonly parallel?: number;
+  readonly signal: AbortSignal;
+}
+
+export interface VerifySummary {
+  readonly blobs: number;
+  /** Of these the bytes were read. */
+  readonly read: number;
+  readonly readBytes: number;
+  readonly missing: number;
+  readonly damaged: number;
+  /** Blobs that were found missing or damaged earlier, and whose files were not fetched again since. */
+  readonly unrepaired: number;
+  /** Attachments that are fetched again, and earlier versions that cannot be. */
+  readonly requeued: number;
+  readonly lost: number;
+  /** Objects that the books did not know. */
+  readonly extra: number;
+  /** Objects with a name that is not ours; left alone. */
+  readonly foreign: number;
+  readonly orphans: number;
+  readonly collected: number;
+  /** Too many orphans at once to be believed: none was deleted. */
+  readonly braked: boolean;
+}
+
+type Counts = { -readonly [Name in keyof VerifySummary]: VerifySummary[Name] };
+
+/** Announced so recently that the bytes may be under way. */
+const restMs = 3_600_000;
+
+/** One object that cannot be looked at costs only itself; so many in a row are a store that is away. */
+const mostFailures = 8;
+
+/** Compares everything, repairs what can be, and says what was found. */
+export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<VerifySummary> {
+  const counts: Counts = {
+    blobs: 0,
+    read: 0,
+    readBytes: 0,
+    missing: 0,
+    damaged: 0,
+    unrepaired: 0,
+    requeued: 0,
+    lost: 0,
+    extra: 0,
+    foreign: 0,
+    orphans: 0,
+    collected: 0,
+    braked: false,
+  };
+  const troubles: Trouble[] = [];
+  const onward = async (work: Promise<void>) => {
+    await work.catch((error: unknown) => {
+      request.signal.throwIfAborted();
+      if (!(error instanceof Trouble) || error.at === 'database') throw error;
+      troubles.push(error);
+    });
+  };
+  for (const advertiserId of request.advertisers) {
+    counts.unrepaired += await deps.store.loadUnrepaired(advertiserId);
+    await onward(compare(deps, request, advertiserId, counts));
+    await onward(collect(deps, request, advertiserId, counts));
+  }
+  await onward(collectResumes(deps, request, counts));
+  await onward(deleteInfected(deps, request.signal).then(() => {}));
+  if (troubles[0]) throw troubles[0];
+  return counts;
+}
+
+/** Walks rows and objects side by side; both come in the order of their keys. An object that cannot be looked at is thrown last. */
+async function compare(deps: VerifyDeps, request: VerifyRequest, advertiserId: bigint, counts: Counts): Promise<void> {
+  const { store, blobs } = deps;
+  const onStep = () => deps.onStep?.(counts);
+  const rows = store.loadBlobs(advertiserId);
+  const objects = blobs.list(toBlobFolder(advertiserId), request.signal)[Symbol.asyncIterator]();
+  const verified: string[] = [];
+  const asking = new Set<Promise<void>>();
+  let trouble: Trouble | undefined;
+  let failures = 0;
+  /** What ends the walk. Several are asked at once, so it is met by the next row. */
+  let fatal: unknown;
+  const ask = async (row: BookedBlob, found: ListedBlob | null) => {
+    try {
+      if (await judge(deps, request, advertiserId, row, found, counts)) verified.push(row.sha256);
+      failures = 0;
+    } catch (error) {
+      if (error instanceof Trouble && error.at !== 'database' && ++failures < mostFailures) trouble ??= error;
+      else fatal ??= error;
+    }
+    onStep();
+  };
+  let object = await objects.next();
+  try {
+    for await (const row of rows) {
+      request.signal.throwIfAborted();
+      while (!object.done && object.value.key < row.key) {
+        await meetStranger(store, advertiserId, object.value, counts);
+        onStep();
+        object = await objects.next();
+      }
+      const found = !object.done && object.value.key === row.key ? object.value : null;
+      if (found) object = await objects.next();
+      const asked = ask(row, found).finally(() => asking.delete(asked));
+      asking.add(asked);
+      if (asking.size >= (request.parallel ?? 8)) await Promise.race(asking);
+      if (fatal !== undefined) break;
+      if (verified.length >= 500) await store.markVerified(advertiserId, verified.splice(0));
+    }
+  } finally {
+    // Whoever is still asking uses what the caller closes.
+    await Promise.all(asking);
+  }
+  if (fatal !== undefined) throw fatal;
+  await store.markVerified(advertiserId, verified);
+  for (; !object.done; object = await objects.next()) {
+    await meetStranger(store, advertiserId, object.value, counts);
+    onStep();
+  }
+  if (trouble) throw trouble;
+}
+
+/** True when the bytes were read and are right. */
+async function judge(
+  { store, blobs }: VerifyDeps,
+  { share, signal }: VerifyRequest,
+  advertiserId: bigint,
+  row: BookedBlob,
+  found: ListedBlob | null,
+  counts: Counts,
+): Promise<boolean> {
+  counts.blobs += 1;
+  if (row.state === 'condemned') {
+    if (found) await store.markUnemptied(advertiserId, row.sha256);
+    return false;
+  }
+  if (row.state !== 'stored') return false;
+  const isRead = Math.random() < share;
+  let condition: BlobCondition = 'intact';
+  if (isRead) condition = await blobs.verify(row.key, row, 'bytes', signal);
+  else if (found?.sizeBytes !== row.sizeBytes) condition = await blobs.verify(row.key, row, 'record', signal);
+  if (isRead && condition !== 'missing') {
+    counts.read += 1;
+    counts.readBytes += row.sizeBytes;
+  }
+  if (condition === 'intact') return isRead;
+  const damage = await store.markDamaged(advertiserId, row.sha256);
+  if (damage === null) return false;
+  counts[condition] += 1;
+  counts.requeued += damage.requeued;
+  counts.lost += damage.lost;
+  return false;
+}
+
+async function meetStranger(store: Store, advertiserId: bigint, { key, sizeBytes }: ListedBlob, counts: Counts) {
+  const sha256 = toSha256(key);
+  if (sha256 === null) {
+    counts.foreign += 1;
+    return;
+  }
+  if (await store.adoptBlob(advertiserId, { sha256, sizeBytes })) counts.extra += 1;
+}
+
+/** More orphans than a few, or than a fiftieth, do not come about by themselves: an older database beside a newer bucket, say. */
+const fewOrphans = 20;
+const orphanShare = 0.02;
+
+async function collect(
+  { store, blobs, crashPoint }: VerifyDeps,
+  { graceMs, released = false, signal }: VerifyRequest,
+  advertiserId: bigint,
+  counts: Counts,
+): Promise<void> {
+  const marked = await store.markOrphans(advertiserId, Math.min(restMs, graceMs));
+  crashPoint?.('orphansMarked');
+  counts.orphans += marked.orphans;
+  if (!released && marked.orphans > Math.max(fewOrphans, orphanShare * marked.blobs)) {
+    counts.braked = true;
+    return;
+  }
+  const onDeleted = () => crashPoint?.('orphansDeleted');
+  const collected = await deleteOrphans({ store, blobs, onDeleted }, { advertiserId, graceMs, signal });
+  if (collected > 0) crashPoint?.('orphansCollected');
+  counts.collected += collected;
+}
+
+/**
+ * Deletes resumes of prefills that no row claims: a put that landed after its person was erased, say. Their row is written before their bytes,
+ * so what has lain there for the grace without one is nobody's. Looks at all accounts: one that was given up has no other visitor.
+ */
+async function collectResumes(
+  { store, blobs, onStep }: VerifyDeps,
+  request: VerifyRequest,
+  counts: Counts,
+): Promise<void> {
+  const { graceMs, released = false, signal } = request;
+  const oldest = Date.now() - graceMs;
+  const unclaimed: string[] = [];
+  let listed = 0;
+  let some: NonNullable<ReturnType<typeof parseResumeKey>>[] = [];
+  const look = async () => {
+    const found = await store.findUnclaimedResumes(some);
+    unclaimed.push(...found.map((key) => toResumeKey(key.advertiserId, key.prefillId)));
+    some = [];
+    onStep?.(counts);
+  };
+  for await (const { key, modifiedAt } of blobs.list(resumeFolder, signal)) {
+    listed += 1;
+    const parsed = parseResumeKey(key);
+    if (parsed === null) counts.foreign += 1;
+    else if (modifiedAt.getTime() <= oldest) some.push(parsed);
+    if (some.length >= 500) await look();
+  }
+  if (some.length > 0) await look();
+  counts.orphans += unclaimed.length;
+  if (!released && unclaimed.length > Math.max(fewOrphans, orphanShare * listed)) {
+    counts.braked = true;
+    return;
+  }
+  if (unclaimed.length === 0) return;
+  const { refused } = await blobs.delete(unclaimed, signal);
+  counts.collected += unclaimed.length - refused.length;
+  if (refused[0]) throw refused[0].trouble;
+}

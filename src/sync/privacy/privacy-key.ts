@@ -1,0 +1,13 @@
+// The lock on PRIVACY_KEY: whoever writes pages or erases must have the key that this database was filled with. With another one no
+// tombstone is recognised, and what was erased would be stored again without a word.
+import { SettingTrouble } from '../../domain/trouble.ts';
+import type { Store } from '../../store/store.ts';
+
+/** Throws when PRIVACY_KEY is not the one that made what is in the database. */
+export async function requireKey(store: Pick<Store, 'loadKeyState'>): Promise<void> {
+  if ((await store.loadKeyState()) !== 'differs') return;
+  throw new SettingTrouble(
+    'PRIVACY_KEY is not the key that this database was filled with: with another one erased people could return. ' +
+      'Set the earlier key, or restore it from your secrets.',
+  );
+}

@@ -1,0 +1,38 @@
+// Whose data it is: checked before anything of an answer is kept. An account that was met with somebody else's data rests until a person
+// has looked.
+import { Trouble } from '../../domain/trouble.ts';
+import type { Store } from '../../store/store.ts';
+import type { Advertiser } from '../../store/sweeps/advertisers.ts';
+
+/** Throws while the advertiser is halted for another's data. */
+export function requireRecognised({ name, halt }: Advertiser): void {
+  if (halt?.kind !== 'mismatch') return;
+  throw new Trouble('mismatch', `${name} is halted: ${halt.reason} Run \`intake unhalt\` once the cause is gone.`);
+}
+
+/** The first answer pins the id; any other id afterwards halts the advertiser, and nothing of it is kept. */
+export async function recogniseAdvertiser(
+  store: Store,
+  advertiser: Advertiser,
+  page: { readonly advertiserId: bigint | null; readonly agentId: string | null },
+): Promise<Advertiser> {
+  const { name, advertiserId } = advertiser;
+  if (advertiserId === null && page.advertiserId === null) {
+    throw new Trouble(
+      'mismatch',
+      'The answer does not say whose applications it lists; set ADVERTISER_ID. Nothing of it was kept.',
+    );
+  }
+  if (advertiserId !== null && page.advertiserId !== null && page.advertiserId !== advertiserId) {
+    const reason = `the source answered with data of advertiser ${page.advertiserId} instead of ${advertiserId}; nothing of it was kept.`;
+    await store.haltAdvertiser(name, 'mismatch', reason);
+    throw new Trouble('mismatch', `${name} is halted: ${reason}`);
+  }
+  let known = advertiser;
+  if (advertiserId === null && page.advertiserId !== null) known = await store.pinAdvertiser(name, page.advertiserId);
+  if (page.agentId !== known.agentId) {
+    await store.noteAgent(name, page.agentId);
+    known = { ...known, agentId: page.agentId };
+  }
+  return known;
+}

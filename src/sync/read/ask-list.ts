@@ -1,0 +1,116 @@
+// Carries one question of a sweep to the source and brings the answer back in the sweep's own words, with whether the source has
+// understood it: the filters that an answer repeats, and mixtures of them that are refused.
+import type { Page } from '../../domain/application.ts';
+import type { Answer, Question, Row } from '../../domain/coverage/question.ts';
+import { dateSlackSeconds } from '../../domain/coverage/sweep-state.ts';
+import { Trouble } from '../../domain/trouble.ts';
+import type { ListFilters, Source } from '../../source/client.ts';
+
+/** An answer as the sweep's reasoning sees it; what depends on stored rows is added when the page is compared with them. */
+export type Heard =
+  | {
+      readonly kind: 'page';
+      readonly page: Page;
+      readonly answer: Omit<Answer & { kind: 'page' }, 'unheld' | 'missing'>;
+    }
+  | { readonly kind: 'overflow' | 'refused'; readonly answer: Exclude<Answer, { kind: 'page' }> };
+
+/** Asks. A mixture of filters or a date filter that is refused, while one id filter alone is answered, is an answer too. */
+export async function hear(source: Source, question: Question, signal: AbortSignal): Promise<Heard> {
+  const filters = toFilters(question);
+  try {
+    const isOne = question.from !== null && question.from === question.to && question.axis === 'id';
+    const listed = await source.list(filters, signal, isOne ? 'one' : 'many');
+    if (listed.kind === 'overflow') {
+      return {
+        kind: 'overflow',
+        answer: { kind: 'overflow', rows: listed.ids.map((id) => ({ id, at: null, bytes: 0 })) },
+      };
+    }
+    const { page } = listed;
+    const { bytes, weakEmpty, cached } = page;
+    return {
+      kind: 'page',
+      page,
+      answer: {
+        kind: 'page',
+        rows: toRows(page),
+        unreadable: page.rejects.length,
+        bytes,
+        weakEmpty,
+        cached,
+        echo: toEcho(filters, page.echo),
+      },
+    };
+  } catch (error) {
+    if (isOneIdFilter(question) || !isRefusal(error, question)) throw error;
+    // Refused for its filters, or refused as a whole? One id filter alone tells.
+    await source.list(toOneIdFilter(question), signal);
+    return { kind: 'refused', answer: { kind: 'refused' } };
+  }
+}
+
+function isOneIdFilter({ axis, after, before, since }: Question): boolean {
+  return axis === 'id' && since === null && (after === null || before === null);
+}
+
+function toOneIdFilter({ axis, after, before }: Question): ListFilters {
+  if (axis === 'date') return { afterId: 0n };
+  return after === null ? { ...(before !== null && { beforeId: before }) } : { afterId: after };
+}
+
+/** A 401 is believed to be about the filters only where no proof rests on them: by dates. */
+function isRefusal(error: unknown, { axis }: Question): boolean {
+  if (!(error instanceof Trouble)) return false;
+  return [400, 403, 422].includes(error.status ?? 0) || (axis === 'date' && error.status === 401);
+}
+
+function toFilters({ axis, after, before, since }: Question): ListFilters {
+  if (axis === 'id') {
+    return {
+      ...(after !== null && { afterId: after }),
+      ...(before !== null && { beforeId: before }),
+      ...(since !== null && { afterDate: Number(since) * 1_000 }),
+    };
+  }
+  return {
+    ...(after !== null && { afterDate: Number(after) * 1_000 }),
+    ...(before !== null && { beforeDate: Number(before) * 1_000 }),
+  };
+}
+
+/** The rows of a page. How many bytes each took is shared out by the length of what is kept of it. */
+function toRows(page: Page): Row[] {
+  const byId = new Map(page.applications.map((a) => [a.id, a]));
+  const kept = page.ids.reduce((sum, id) => sum + (byId.get(id)?.raw.length ?? 0), 0);
+  const perKept = kept === 0 ? 0 : page.bytes / kept;
+  return page.ids.map((id) => {
+    const { submittedAt = null, raw = '' } = byId.get(id) ?? {};
+    const at = submittedAt === null ? null : BigInt(Math.floor(submittedAt / 1_000));
+    return { id, at, bytes: Math.ceil(raw.length * perKept) };
+  });
+}
+
+/** We send text without a zone: what is repeated may be read in any. */
+const zoneSlackMs = Number(dateSlackSeconds) * 1_000;
+
+/** Whether the filters that the answer repeats are those that were sent. */
+function toEcho(sent: ListFilters, echo: Page['echo']): 'matches' | 'absent' | 'differs' {
+  const pairs = [
+    compare(sent.afterId, echo.afterId, (a, b) => a === b),
+    compare(sent.beforeId, echo.beforeId, (a, b) => a === b),
+    compare(sent.afterDate, echo.afterDate, (a, b) => Math.abs(a - b) <= zoneSlackMs),
+    compare(sent.beforeDate, echo.beforeDate, (a, b) => Math.abs(a - b) <= zoneSlackMs),
+  ];
+  return pairs.includes('differs') ? 'differs' : pairs.includes('absent') ? 'absent' : 'matches';
+}
+
+function compare<T>(
+  sent: T | undefined,
+  echoed: 'absent' | 'unreadable' | null | T,
+  isSame: (a: T, b: T) => boolean,
+): 'matches' | 'absent' | 'differs' {
+  if (sent === undefined) return echoed === null || typeof echoed === 'string' ? 'matches' : 'differs';
+  if (typeof echoed === 'string') return 'absent';
+  return echoed !== null && isSame(sent, echoed) ? 'matches' : 'differs';
+}

@@ -1,0 +1,81 @@
+// Random audits: a place of the list is chosen at random, not at ids, and asked in two shapes. A source that hides someone from the
+// questions of a sweep need not hide them from these. One person who was hidden ends every certificate that covers them.
+import { auditQuestions, auditSize, lackingQuestions } from '../../domain/coverage/audit.ts';
+import type { Question } from '../../domain/coverage/question.ts';
+import type { Advertiser } from '../../store/sweeps/advertisers.ts';
+import { recogniseAdvertiser } from './account-identity.ts';
+import { type Heard, hear } from './ask-list.ts';
+import { commitLanding, loadRun, outside } from './commit-answer.ts';
+import type { Duty } from './read-tasks.ts';
+import type { SweepDeps } from './sweep.ts';
+
+/** What an audit asked and found. */
+export interface AuditSummary {
+  readonly requests: number;
+  /** Applications that the certificate should have known of, and stored ones that an answer left out. */
+  readonly contradictions: number;
+}
+
+const nothing: AuditSummary = { requests: 0, contradictions: 0 };
+
+/** Audits one place of what is covered; `random` is a number from 0 to 1. */
+export async function audit(deps: SweepDeps, task: Duty, random: () => number): Promise<AuditSummary> {
+  const { store } = deps;
+  const { advertiserId } = task.advertiser;
+  if (advertiserId === null) return nothing;
+  const { learned } = await store.loadReading({ advertiserId, lagMs: task.lagMs });
+  const pageSize = learned?.capacity.count ?? 0;
+  const place = await store.loadAuditPlace(advertiserId, { random: random(), size: auditSize(pageSize) });
+  if (place === null) return nothing;
+  const { both, lower } = auditQuestions(place, random);
+  const narrow = await ask(deps, task, both);
+  const wide = await ask(deps, task, lower);
+  const hidden = [...new Set([...narrow.hidden, ...wide.hidden])];
+  const lacking = narrow.isPage ? lackingQuestions(place, new Set(narrow.shown), pageSize) : [];
+  const leftOut: bigint[] = [];
+  for (const question of lacking) {
+    const id = question.from as bigint;
+    if ((await ask(deps, task, question)).shown.includes(id)) leftOut.push(id);
+  }
+  if (hidden.length > 0) {
+    await store.endCertificates(
+      advertiserId,
+      hidden,
+      `a random audit found application ${hidden[0]}, which the proof did not show`,
+    );
+  } else if (leftOut.length > 0) {
+    await store.endCertificates(
+      advertiserId,
+      leftOut,
+      `a random audit was answered without application ${leftOut[0]}, which is there`,
+    );
+  }
+  return { requests: 2 + lacking.length, contradictions: hidden.length + leftOut.length };
+}
+
+interface Asked {
+  readonly isPage: boolean;
+  readonly shown: readonly bigint[];
+  /** Ids that are covered by a certificate, were submitted before it and are not stored. */
+  readonly hidden: readonly bigint[];
+}
+
+async function ask(deps: SweepDeps, task: Duty, question: Question): Promise<Asked> {
+  const { store } = deps;
+  const request = {
+    ...task,
+    purpose: 'witness',
+    plan: { from: question.from ?? 1n, to: question.to, rigor: 'poll' },
+    parallel: 1,
+    isNew: true,
+  } as const;
+  const run = await loadRun(store, request, task.advertiser);
+  const ticket = await store.takeTicket();
+  const heard: Heard = await hear(deps.source, question, task.lane.signal);
+  if (heard.kind !== 'page') return { isPage: false, shown: [], hidden: [] };
+  const advertiser: Advertiser = await recogniseAdvertiser(store, task.advertiser, heard.page);
+  const submitted = heard.page.applications.map(({ id, submittedAt }) => ({ id, submittedAt }));
+  const hidden = await store.findUncovered(advertiser.advertiserId, submitted);
+  await commitLanding(store, request, advertiser, run, { question, ticket, heard }, outside(run));
+  return { isPage: true, shown: heard.page.ids, hidden };
+}

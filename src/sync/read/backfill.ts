@@ -1,0 +1,73 @@
+// A backfill: one reading of a chosen range, in its own lane, beside a live worker. The same sweep as ever, over another range;
+// an unfinished one of the same range goes on where it stopped.
+import type { Plan } from '../../domain/coverage/coverage.ts';
+import { patiently } from '../retry.ts';
+import { requireRecognised } from './account-identity.ts';
+import { holdLane } from './held-lease.ts';
+import { loadKnown } from './read-tasks.ts';
+import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
+
+/** What to read: ids or dates (whole seconds since 1970), both ends included; or what coverage leaves open. */
+export type BackfillRange =
+  | { readonly kind: 'ids'; readonly from: bigint; readonly to: bigint | null }
+  | { readonly kind: 'dates'; readonly from: bigint; readonly to: bigint | null }
+  | { readonly kind: 'gaps' };
+
+export interface BackfillRequest {
+  readonly name: string;
+  readonly advertiserId: bigint | null;
+  readonly range: BackfillRange;
+  /** Begin anew instead of going on with an unfinished reading of the range. */
+  readonly restart: boolean;
+  readonly parallel: number;
+  readonly owner: string;
+  readonly leaseMs: number;
+  readonly lagMs: number;
+  readonly patienceMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** Reads the range to its end. */
+export async function backfill(deps: SweepDeps, request: BackfillRequest): Promise<SweepSummary[]> {
+  const { store } = deps;
+  const patience = { ...request, onWait: deps.onWait };
+  let advertiser = await patiently(patience, () => store.ensureAdvertiser(request.name, request.advertiserId));
+  requireRecognised(advertiser);
+  await using lane = await patiently(patience, () => holdLane(store, { ...request, lane: 'backfill' }));
+  const sweeps: SweepSummary[] = [];
+  const { advertiserId: knownId } = advertiser;
+  for (const range of await patiently(patience, () => toPlans(deps, knownId, request.range))) {
+    if (request.restart && advertiser.advertiserId !== null) {
+      const { axis = 'id', from = 1n, to = null } = range;
+      const { advertiserId } = advertiser;
+      const key = { advertiserId, lane: 'backfill', purpose: 'backfill', axis, low: from, high: to } as const;
+      await patiently(patience, () => store.dropUnfinished(key));
+    }
+    const known = await patiently(patience, () => loadKnown(deps, advertiser, range));
+    const summary = await sweep(deps, {
+      lane,
+      advertiser,
+      purpose: 'backfill',
+      plan: { ...range, rigor: 'proof', heldBefore: known?.held ?? 0 },
+      known,
+      parallel: request.parallel,
+      lagMs: request.lagMs,
+      patienceMs: request.patienceMs,
+    });
+    advertiser = summary.advertiser;
+    sweeps.push(summary);
+  }
+  return sweeps;
+}
+
+/** The ranges that a backfill would read. */
+export async function toPlans(
+  { store }: Pick<SweepDeps, 'store'>,
+  advertiserId: bigint | null,
+  range: BackfillRange,
+): Promise<Plan[]> {
+  if (range.kind === 'ids') return [{ axis: 'id', from: range.from, to: range.to }];
+  if (range.kind === 'dates') return [{ axis: 'date', from: range.from, to: range.to }];
+  if (advertiserId === null) return [{ axis: 'id', from: 1n, to: null }];
+  return (await store.loadOpenRanges(advertiserId)).map(({ low, high }) => ({ axis: 'id', from: low, to: high }));
+}

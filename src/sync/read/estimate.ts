@@ -1,0 +1,70 @@
+// What a backfill would cost, from a few probing questions: nothing is stored, nothing is booked.
+import type { Plan } from '../../domain/coverage/coverage.ts';
+import type { Source } from '../../source/client.ts';
+
+export interface Estimate {
+  /** Applications that the range probably holds; null when the probes cannot tell. */
+  readonly applications: number | null;
+  readonly requests: number | null;
+  readonly durationMs: number | null;
+  readonly pageSize: number;
+  readonly probes: number;
+}
+
+export interface EstimateRequest {
+  readonly plan: Plan;
+  /** Applications already held in a range of ids. */
+  readonly held: number;
+  readonly requestsPerSecond: number | null;
+  readonly parallel: number;
+  readonly now: number;
+  readonly signal: AbortSignal;
+}
+
+/** Questions that a first, proving reading asks per full page; measured by the simulator on ordered, capped lists. */
+const requestsPerPage = 3;
+const recentMs = 4 * 86_400_000;
+
+/** Asks for the beginning of the range and for the newest applications, and reckons from their density. */
+export async function estimate(source: Source, request: EstimateRequest): Promise<Estimate> {
+  const { plan, signal } = request;
+  const startedAt = performance.now();
+  const first = await source.list(toFilters(plan), signal);
+  const recent = await source.list({ afterDate: request.now - recentMs }, signal);
+  const latencyMs = (performance.now() - startedAt) / 2;
+
+  const ids = first.kind === 'page' ? first.page.ids : first.ids;
+  const newest = recent.kind === 'page' ? recent.page.ids : recent.ids;
+  const pageSize = Math.max(1, ids.length, newest.length);
+  const applications = toCount(plan, ids, newest, request.held);
+  if (applications === null) return { applications, requests: null, durationMs: null, pageSize, probes: 2 };
+  const pages = Math.ceil(applications / pageSize);
+  const requests = pages <= 1 ? 4 : requestsPerPage * pages;
+  const perRequestMs = Math.max(
+    latencyMs / request.parallel,
+    request.requestsPerSecond ? 1_000 / request.requestsPerSecond : 0,
+  );
+  return { applications, requests, durationMs: requests * perRequestMs, pageSize, probes: 2 };
+}
+
+function toFilters({ axis, from = 1n, to = null }: Plan) {
+  if (axis === 'date') {
+    return { afterDate: Number(from - 1n) * 1_000, ...(to !== null && { beforeDate: Number(to + 1n) * 1_000 }) };
+  }
+  return { afterId: from - 1n, ...(to !== null && { beforeId: to + 1n }) };
+}
+
+/** Density of the page times the width of the range; what is held is a lower bound. Of dates only an empty page tells. */
+function toCount(plan: Plan, ids: readonly bigint[], newest: readonly bigint[], held: number): number | null {
+  if (ids.length === 0) return held;
+  if (plan.axis === 'date') return null;
+  const low = ids.reduce((a, b) => (a < b ? a : b));
+  const high = ids.reduce((a, b) => (a > b ? a : b));
+  const end = plan.to ?? newest.reduce((a, b) => (a > b ? a : b), high);
+  if (high === low) return Math.max(held, ids.length);
+  // What the page does not show lies beyond its last row: above it in a list that rises, below it in one that falls.
+  const falls = (ids[0] ?? low) > (ids.at(-1) ?? low);
+  const beyond = falls ? Number(low - (plan.from ?? 1n)) : Number(end - high);
+  const perId = ids.length / Number(high - low + 1n);
+  return Math.max(held, Math.round(ids.length + Math.max(0, beyond) * perId));
+}

@@ -1,0 +1,179 @@
+// What an advertiser's live lane has to do: read what is new, read again what was read, and ask the date filter as a second witness.
+// Rounds (`intake sync`) and the worker call the same duties; they differ in when, not in what.
+import type { Plan } from '../../domain/coverage/coverage.ts';
+import type { Question } from '../../domain/coverage/question.ts';
+import { dateSlackSeconds } from '../../domain/coverage/sweep-state.ts';
+import type { Advertiser } from '../../store/sweeps/advertisers.ts';
+import type { ReadingState } from '../../store/sweeps/continue-sweep.ts';
+import { type Patience, patiently } from '../retry.ts';
+import { recogniseAdvertiser } from './account-identity.ts';
+import { hear } from './ask-list.ts';
+import { commitLanding, loadRun, outside } from './commit-answer.ts';
+import type { HeldLane } from './held-lease.ts';
+import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
+
+/** Whose lane it is, and how it is read. */
+export interface Duty {
+  readonly lane: HeldLane;
+  readonly advertiser: Advertiser;
+  readonly lagMs: number;
+  /** Where the first reading begins, in milliseconds since the epoch; null is everything. */
+  readonly startAt: number | null;
+  readonly patienceMs: number;
+  readonly shouldPause?: (() => boolean) | undefined;
+  readonly timeLimitMs?: number | undefined;
+}
+
+/** Reads on from where the cursor stood one lag ago; the first time, everything. Goes on with what an earlier reading left open. */
+export async function readNew(deps: SweepDeps, duty: Duty, known?: ReadingState): Promise<SweepSummary> {
+  const { pollFrom, learned, unfinished } =
+    known ??
+    (await patiently(toPatience(deps, duty), () =>
+      deps.store.loadReading({ advertiserId: duty.advertiser.advertiserId, lagMs: duty.lagMs }),
+    ));
+  if (pollFrom === null) return await readAgain(deps, duty, toFirstPlan(duty));
+  const plan: Plan = { from: pollFrom, rigor: 'poll', ...(learned && { capacity: learned.capacity }) };
+  const isNew = !unfinished.some((one) => one.purpose === 'live' && one.low === pollFrom);
+  return await sweep(deps, { ...duty, purpose: 'live', plan, parallel: 1, isNew });
+}
+
+/**
+ * What a stopped reading left open, and then what is new: until the former is closed, the cursor cannot pass it. With `recheck`
+ * everything is read again. The last summary is the newest; one that stopped early is the last.
+ */
+export async function readRound(
+  deps: SweepDeps,
+  duty: Duty,
+  { recheck = false, onlyUnfinished = false } = {},
+): Promise<SweepSummary[]> {
+  const { unfinished } = await patiently(toPatience(deps, duty), () =>
+    deps.store.loadReading({ advertiserId: duty.advertiser.advertiserId, lagMs: duty.lagMs }),
+  );
+  const sweeps: SweepSummary[] = [];
+  let { advertiser } = duty;
+  const keep = (summary: SweepSummary) => {
+    advertiser = summary.advertiser;
+    sweeps.push(summary);
+    return summary.stopped !== null;
+  };
+  for (const { low, high, axis, purpose } of unfinished) {
+    const plan = { axis, from: low, to: high };
+    const request = { ...duty, advertiser };
+    const reading =
+      purpose === 'recheck'
+        ? readAgain(deps, request, plan)
+        : sweep(deps, { ...request, purpose, plan: { ...plan, rigor: 'poll' }, parallel: 1 });
+    if (keep(await reading)) return sweeps;
+  }
+  if (onlyUnfinished) return sweeps;
+  const isReadJustNow = unfinished.some((one) => one.purpose === 'recheck' && one.high === null);
+  if (!recheck) keep(await readNew(deps, { ...duty, advertiser }));
+  else if (!isReadJustNow) keep(await readAgain(deps, { ...duty, advertiser }, { from: 1n }));
+  return sweeps;
+}
+
+/** Reads a range again, or for the first time, up to a proof. The ids already held are where its questions are cut. */
+export async function readAgain(deps: SweepDeps, duty: Duty, plan: Plan): Promise<SweepSummary> {
+  const known = await patiently(toPatience(deps, duty), () => loadKnown(deps, duty.advertiser, plan));
+  const byIds = await sweep(deps, {
+    ...duty,
+    purpose: 'recheck',
+    plan: { ...plan, rigor: 'proof', heldBefore: known?.held ?? 0, longestBefore: known?.longest ?? 0 },
+    known,
+    parallel: 2,
+  });
+  if (!byIds.tryDates || byIds.stopped !== null || plan.axis === 'date') return byIds;
+  const byDates = await readByDates(deps, { ...duty, advertiser: byIds.advertiser }, plan);
+  return { ...addUp(byIds, byDates), certificate: byIds.certificate, risk: byIds.risk, reason: byIds.reason };
+}
+
+/**
+ * Where the id filters hide applications, or may do so, the date filters are tried: a source may honour these. What comes is stored; the
+ * certificate stays that of the ids, since dates cannot prove completeness.
+ */
+async function readByDates(deps: SweepDeps, duty: Duty, plan: Plan): Promise<SweepSummary> {
+  const { advertiserId } = duty.advertiser;
+  const isWhole = (plan.from ?? 1n) <= 1n;
+  const lowest = isWhole ? null : await deps.store.loadSubmittedAt(advertiserId, plan.from ?? 1n);
+  const from = lowest === null ? 0n : BigInt(Math.floor(lowest.getTime() / 1_000)) - dateSlackSeconds;
+  return await sweep(deps, {
+    ...duty,
+    purpose: 'recheck',
+    plan: { axis: 'date', from, rigor: 'proof' },
+    parallel: 2,
+  });
+}
+
+/** The counts of two sweeps over the same applications; what the second says of itself is dropped. */
+function addUp(first: SweepSummary, second: SweepSummary): SweepSummary {
+  const sum = (name: 'requests' | 'received' | 'added' | 'changed' | 'quarantined' | 'bytes') =>
+    first[name] + second[name];
+  return {
+    ...first,
+    found: Math.max(first.found, second.found),
+    requests: sum('requests'),
+    received: sum('received'),
+    added: sum('added'),
+    changed: sum('changed'),
+    quarantined: sum('quarantined'),
+    bytes: sum('bytes'),
+    readByDates: second.added,
+  };
+}
+
+/** Everything, or from a date on; the latter goes by the date filter, since no id is known yet. */
+function toFirstPlan({ startAt }: Pick<Duty, 'startAt'>): Plan {
+  return startAt === null ? { from: 1n } : { axis: 'date', from: BigInt(Math.floor(startAt / 1_000)) };
+}
+
+/** The ids already held are where a second reading cuts its questions: nearly every one then closes at once. */
+export async function loadKnown(
+  { store }: Pick<SweepDeps, 'store'>,
+  { advertiserId }: Pick<Advertiser, 'advertiserId'>,
+  plan: Plan,
+) {
+  if (advertiserId === null || plan.axis === 'date') return undefined;
+  return await store.loadHeld(advertiserId, plan.from ?? 1n, plan.to ?? null);
+}
+
+function toPatience(deps: SweepDeps, { patienceMs, lane }: Duty): Patience {
+  return { patienceMs, signal: lane.signal, onWait: deps.onWait };
+}
+
+/**
+ * Asks the date filter alone for the newest applications and keeps what it shows. Answers how many of them the id filters had not
+ * shown although their turn was over: evidence that they hide something.
+ */
+export async function witnessByDate(deps: SweepDeps, duty: Duty, now: number): Promise<number> {
+  const { store } = deps;
+  const { newestAt } = await store.loadNewest(duty.advertiser.advertiserId);
+  if (newestAt === null) return 0;
+  const after = BigInt(Math.floor(Math.min(newestAt.getTime(), now) / 1_000)) - dateSlackSeconds;
+  const question: Question = {
+    axis: 'date',
+    purpose: 'witness',
+    from: after,
+    to: null,
+    after,
+    before: null,
+    since: null,
+  };
+  const request = {
+    ...duty,
+    purpose: 'witness',
+    plan: { axis: 'date', from: after, rigor: 'poll' },
+    parallel: 1,
+  } as const;
+  const run = await loadRun(store, request, duty.advertiser);
+  const ticket = await store.takeTicket();
+  const heard = await hear(deps.source, question, duty.lane.signal);
+  if (heard.kind !== 'page') return 0;
+  const advertiser = await recogniseAdvertiser(store, duty.advertiser, heard.page);
+  const cursor = await store.loadReading({ advertiserId: advertiser.advertiserId, lagMs: duty.lagMs });
+  const due = heard.page.applications
+    .filter((one) => cursor.pollFrom !== null && one.id < cursor.pollFrom)
+    .map((one) => one.id);
+  const unheld = await store.loadUnheld(advertiser.advertiserId, due);
+  await commitLanding(store, request, advertiser, run, { question, ticket, heard }, outside(run));
+  return unheld.length;
+}

@@ -1,0 +1,82 @@
+// Quarantine, read once more: what the parser of this version can read becomes an application, as if a page had just brought it. It goes
+// through the same door as every page (lane, fence, tombstones), as the oldest answer of all: it never overwrites what is held.
+import type { Application, Reject } from '../../domain/application.ts';
+import type { Store } from '../../store/store.ts';
+import type { Progress } from '../../store/sweeps/sweeps.ts';
+import { holdLane, type LaneRequest } from './held-lease.ts';
+
+export interface ReplayDeps {
+  readonly store: Store;
+  /** One element of the list from its text; a Reject when it still cannot be used. */
+  readonly parseElement: (text: string) => Application | Reject;
+}
+
+export interface ReplayRequest extends Omit<LaneRequest, 'lane'> {
+  readonly advertiserId: bigint;
+  /** Only this element; null is all that wait. */
+  readonly id: string | null;
+}
+
+export interface ReplaySummary {
+  readonly read: number;
+  /** Of these, applications that were not held before. */
+  readonly added: number;
+  /** Still without a usable id. */
+  readonly unusable: number;
+}
+
+const pageSize = 200;
+
+/** Reads what waits in quarantine again and marks what could be read. */
+export async function replay({ store, parseElement }: ReplayDeps, request: ReplayRequest): Promise<ReplaySummary> {
+  const { advertiserId, id } = request;
+  await using lane = await holdLane(store, { ...request, lane: 'backfill' });
+  const counts = { read: 0, added: 0, unusable: 0 };
+  for (let after = ''; ; ) {
+    lane.signal.throwIfAborted();
+    const waiting = await store.loadQuarantineTexts(advertiserId, { id, after, limit: pageSize });
+    const readable: { readonly id: string; readonly application: Application }[] = [];
+    for (const element of waiting) {
+      const parsed = parseElement(element.text);
+      if ('id' in parsed) readable.push({ id: element.id, application: parsed });
+      else counts.unusable += 1;
+      after = element.id;
+    }
+    // Two elements may turn out to be one application: a page knows each id once.
+    const chosen = [...new Map(readable.map((one) => [one.application.id, one])).values()];
+    const toReplayed = (one: (typeof readable)[number]) => ({ id: one.id, applicationId: one.application.id });
+    if (chosen.length > 0) {
+      const startedAt = new Date();
+      const { added } = await store.commitPage({
+        lease: lane.lease,
+        advertiserId,
+        seq: -(await store.takeTicket()).seq,
+        applications: chosen.map(({ application }) => application),
+        rejects: [],
+        replayed: chosen.map(toReplayed),
+        startedAt,
+        askedAt: startedAt,
+        asked: null,
+        learn: () => ({ ...outside, sweep: { ...outside.sweep, startedAt } }),
+      });
+      counts.added += added;
+      counts.read += readable.length;
+      // Also those that an unchanged or another element of the same application left untouched.
+      await store.resolveQuarantine(advertiserId, readable.map(toReplayed));
+    }
+    if (waiting.length < pageSize) return counts;
+  }
+}
+
+/** No sweep asked for it, so no sweep learns from it. */
+const outside: Progress = {
+  sweep: { sweepId: 0n, purpose: 'backfill', axis: 'id', low: 1n, high: null, startedAt: new Date(0) },
+  quiet: true,
+  outside: true,
+  facts: '{}',
+  dropped: [],
+  added: [],
+  bytes: 0,
+  cursor: null,
+  ended: null,
+};

@@ -1,0 +1,206 @@
+// A sweep: one reading of a range of the list until it is closed. It carries questions to the source and answers to the store;
+// what to ask and what an answer proves is decided in domain/coverage, and every step is booked with the page it follows from.
+import type { Page } from '../../domain/application.ts';
+import { ask, type Done } from '../../domain/coverage/coverage.ts';
+import { aloneQuestion } from '../../domain/coverage/next-question.ts';
+import type { Question } from '../../domain/coverage/question.ts';
+import { shareRead } from '../../domain/coverage/sweep-state.ts';
+import type { Source } from '../../source/client.ts';
+import type { Store } from '../../store/store.ts';
+import type { Advertiser } from '../../store/sweeps/advertisers.ts';
+import { canPass, type Patience, patiently } from '../retry.ts';
+import { recogniseAdvertiser } from './account-identity.ts';
+import { hear } from './ask-list.ts';
+import { commitLanding, type Landing, loadRun, outside } from './commit-answer.ts';
+import type { SweepRequest } from './sweep-request.ts';
+
+export interface SweepDeps {
+  readonly store: Store;
+  readonly source: Source;
+  /** Told after every answer. */
+  readonly onStep?: ((totals: SweepTotals) => void) | undefined;
+  readonly onWait?: Patience['onWait'];
+}
+
+export interface SweepTotals {
+  /** Applications found in the range so far, and how much of it is read (0 to 1, null while nobody can tell). */
+  readonly found: number;
+  readonly share: number | null;
+  readonly requests: number;
+  readonly received: number;
+  readonly added: number;
+  readonly changed: number;
+  readonly quarantined: number;
+  readonly bytes: number;
+}
+
+export interface SweepSummary extends SweepTotals {
+  readonly advertiser: Advertiser;
+  /** Why it is not at its end: it was asked to pause, or its time is used up. */
+  readonly stopped: 'paused' | 'outOfTime' | null;
+  readonly certificate: Done['certificate'];
+  readonly risk: Done['risk'];
+  readonly reason: string;
+  /** The id filters hide applications, or may do so. */
+  readonly tryDates: boolean;
+  /** Applications that only the date filters showed; absent where these were not tried. */
+  readonly readByDates?: number;
+  readonly openRanges: number;
+  readonly absent: number;
+}
+
+/** Reads the range to its end, going on where an interrupted sweep of the same range stopped. */
+export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<SweepSummary> {
+  const abort = new AbortController();
+  const signal = AbortSignal.any([request.lane.signal, abort.signal]);
+  const patience: Patience = { patienceMs: request.patienceMs, signal, onWait: deps.onWait };
+  const { store } = deps;
+
+  const startedAt = performance.now();
+  const isOutOfTime = () => performance.now() - startedAt > (request.timeLimitMs ?? Number.POSITIVE_INFINITY);
+
+  let { advertiser } = request;
+  let run = await patiently(patience, () => loadRun(store, request, advertiser));
+  let totals: SweepTotals = {
+    found: 0,
+    share: null,
+    requests: 0,
+    received: 0,
+    added: 0,
+    changed: 0,
+    quarantined: 0,
+    bytes: 0,
+  };
+  const flights = new Map<Question, Promise<Landing>>();
+  /** Answers being kept, in the order in which they came. */
+  const landings = new Map<Question, { readonly page: Page | null; readonly ended: Promise<null> }>();
+  const underWay = (but?: Question) => [...flights.keys(), ...landings.keys()].filter((question) => question !== but);
+
+  async function fly(question: Question): Promise<Landing> {
+    return await patiently(patience, async () => {
+      const ticket = await store.takeTicket();
+      return { question, ticket, heard: await hear(deps.source, question, signal) };
+    });
+  }
+
+  /**
+   * Commits an answer, learning from it after the one `before` it. After a failure the rows say whether it was kept: what was in memory
+   * is dropped and read again.
+   */
+  async function land(landing: Landing, page: Page | null, before: Promise<unknown>, isApart: boolean): Promise<void> {
+    if (page) advertiser = await patiently(patience, () => recogniseAdvertiser(store, advertiser, page));
+    let stepsBefore: number | null = null;
+    const turn = async () => {
+      await before;
+      stepsBefore ??= run.state.facts.requests;
+      return { run, others: underWay(landing.question) };
+    };
+    const summary = await patiently(patience, async () => {
+      if (stepsBefore !== null && run.state.facts.requests > stepsBefore) return null;
+      try {
+        const landed = await commitLanding(store, request, advertiser, run, landing, {
+          turn,
+          isApart,
+          isOutside: false,
+        });
+        run = landed.run;
+        return landed.summary;
+      } catch (error) {
+        await before;
+        if (canPass(error)) run = await patiently(patience, () => loadRun(store, request, advertiser, run));
+        throw error;
+      }
+    });
+    totals = {
+      found: run.state.facts.found,
+      share: shareRead(run.state),
+      requests: totals.requests + 1,
+      received: totals.received + (page?.applications.length ?? 0),
+      added: totals.added + (summary?.added ?? 0),
+      changed: totals.changed + (summary?.changed ?? 0),
+      quarantined: totals.quarantined + (summary?.quarantined ?? 0),
+      bytes: totals.bytes + (page?.bytes ?? 0),
+    };
+    deps.onStep?.(totals);
+    for (const id of summary?.stale ?? []) await askAgain(id);
+  }
+
+  /** A change that came too late to be believed is asked for alone, with a number of its own. */
+  async function askAgain(id: bigint): Promise<void> {
+    for (let tries = 0; tries < 5; tries++) {
+      const landing = await fly(aloneQuestion(id));
+      const { summary } = await patiently(patience, () =>
+        commitLanding(store, request, advertiser, run, landing, outside(run)),
+      );
+      if (summary.stale.length === 0) return;
+    }
+  }
+
+  try {
+    for (;;) {
+      let done: Done | undefined;
+      const stopped = request.shouldPause?.() ? 'paused' : isOutOfTime() ? 'outOfTime' : null;
+      while (flights.size + landings.size < request.parallel && !done) {
+        const next = ask(run.state, underWay(), request.known);
+        if (next === null) break;
+        if ('kind' in next) done = next;
+        else if (stopped) break;
+        else flights.set(next, fly(next));
+      }
+      if (done) return { ...totals, advertiser, stopped: null, ...toEnd(done) };
+      if (stopped && underWay().length === 0) {
+        const reason = reasons[stopped];
+        if (run.booked) await patiently(patience, () => store.noteStop(advertiser.advertiserId, run.sweep, reason));
+        return { ...totals, advertiser, stopped, reason, ...inBetween };
+      }
+      const canLand = landings.size < (request.lane.lease.lane === 'backfill' ? writers : 1);
+      const ending = [...landings.values()].map((landing) => landing.ended);
+      const event = await Promise.race([...(canLand ? flights.values() : []), ...ending]);
+      if (event === null) continue;
+      const { question, heard } = event;
+      flights.delete(question);
+      const page = heard.kind === 'page' ? heard.page : null;
+      const isApart = page !== null && [...landings.values()].every((other) => areApart(page, other.page));
+      const before = ending.at(-1) ?? Promise.resolve();
+      // One that fails stays, to be heard of by the race above.
+      const ended = land(event, page, before, isApart && canWriteAhead()).then(() => {
+        landings.delete(question);
+        return null;
+      });
+      ended.catch(() => {});
+      landings.set(question, { page, ended });
+    }
+  } finally {
+    abort.abort();
+    await Promise.allSettled([...flights.values(), ...[...landings.values()].map((landing) => landing.ended)]);
+  }
+
+  /** Only a backfill's writers share the lane's lock; and before it is known whose data it is, nothing is written. */
+  function canWriteAhead(): boolean {
+    return request.lane.lease.lane === 'backfill' && advertiser.advertiserId !== null;
+  }
+}
+
+/** Pages of a backfill that are written at once; more would only wait for each other's turn. */
+const writers = 2;
+
+/** True when no id can be on both pages. */
+function areApart(page: Page, other: Page | null): boolean {
+  if (other === null || other.rejects.length > 0 || page.rejects.length > 0) return false;
+  const [a, b] = [page, other].map(({ ids }) => ids.toSorted((x, y) => (x < y ? -1 : 1)));
+  const [low, high, otherLow, otherHigh] = [a?.[0], a?.at(-1), b?.[0], b?.at(-1)];
+  if (low === undefined || high === undefined || otherLow === undefined || otherHigh === undefined) return true;
+  return high < otherLow || otherHigh < low;
+}
+
+function toEnd({ certificate, risk, reason, open, absent, tryDates }: Done) {
+  return { certificate, risk, reason, tryDates, openRanges: open.length, absent: absent.length };
+}
+
+const reasons = {
+  paused: 'it gave way to what is more urgent and goes on by itself',
+  outOfTime: 'its time was used up, and it goes on where it stopped next time',
+} as const;
+
+/** What a sweep is worth that has not ended. */
+const inBetween = { certificate: 'unproven', risk: 'doubt', tryDates: false, openRanges: 1, absent: 0 } as const;

@@ -1,0 +1,113 @@
+// Draining: one drain after the other for as long as a worker lives, whenever downloads are due. What keeps files from being stored makes
+// it wait, longer each time, and is told to whoever asks.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Trouble } from '../../domain/trouble.ts';
+import type { DrainSummary } from '../files/download-summary.ts';
+import { toBackoffMs, toTrouble } from '../retry.ts';
+import { createTeller, type Pass, toKind } from './pass.ts';
+import type { Pulse } from './watchdog.ts';
+
+/** What a drain tells while it runs. */
+export interface DrainWatch {
+  readonly signal: AbortSignal;
+  readonly onStep: () => void;
+  /** A file was stored: nothing is in the way any more. */
+  readonly onStored: () => void;
+  /** Storage, database or source make it wait. */
+  readonly onWait: (trouble: Trouble) => void;
+  /** No connection to an account's source could be had, by the account's name. */
+  readonly onUnreachable: (name: string) => void;
+  /** Waits for something that ends by itself, however long it takes. */
+  readonly rest: <T>(waiting: Promise<T>) => Promise<T>;
+}
+
+export interface DrainingDeps {
+  /** One run through the due downloads; null when nothing was due. */
+  readonly drain: (watch: DrainWatch) => Promise<DrainSummary | null>;
+  /** Resolves when downloads were queued, or after the time given. */
+  readonly untilQueued: (timeoutMs: number, signal: AbortSignal) => Promise<void>;
+  readonly pulse: Pulse;
+  readonly log: WorkerLog;
+  readonly onPass: (pass: Pass) => void;
+}
+
+/** Lines an operator relies on; ids and counts only. */
+export interface WorkerLog {
+  debug(facts: object, message: string): void;
+  info(facts: object, message: string): void;
+  warn(facts: object, message: string): void;
+}
+
+export interface Draining {
+  /** What it waits for, while it does. */
+  trouble(): Trouble | null;
+  readonly ended: Promise<void>;
+}
+
+const longestBackoffMs = 60_000;
+/** Where no notification comes through. */
+const drainEveryMs = 2_000;
+/** Files that failed are postponed. While none of them is due again, nothing is known of what they failed at. */
+const knownForMs = 60_000;
+
+/** Drains until the signal. */
+export function startDraining(deps: DrainingDeps & Pick<DrainWatch, 'onUnreachable'>, signal: AbortSignal): Draining {
+  const { log, pulse } = deps;
+  let trouble: Trouble | null = null;
+  let metAt = 0;
+  const meet = (met: Trouble) => {
+    trouble = met;
+    metAt = performance.now();
+  };
+
+  async function drainOn(): Promise<void> {
+    using beat = pulse.begin();
+    const onWait = (met: Trouble) => {
+      beat.move();
+      meet(met);
+    };
+    const onStored = () => {
+      trouble = null;
+    };
+    for (let failures = 0; !signal.aborted; ) {
+      const tell = createTeller(deps, 'drain');
+      try {
+        const summary = await deps.drain({
+          signal,
+          onStep: () => beat.move(),
+          onStored,
+          onUnreachable: deps.onUnreachable,
+          onWait,
+          rest: (waiting) => beat.rest(waiting),
+        });
+        failures = 0;
+        if (summary !== null || performance.now() - metAt > knownForMs) trouble = null;
+        if (summary !== null) {
+          tell('done', toFileCounts(summary));
+          log.info({ ...summary, halted: summary.halted.length }, 'files fetched');
+        }
+      } catch (error) {
+        if (signal.aborted) return;
+        tell('failed', { kind: toKind(error) });
+        const met = toTrouble(error);
+        meet(met);
+        const waitMs = toBackoffMs(met, ++failures, longestBackoffMs);
+        log.warn(
+          { kind: toKind(error), attempt: failures, waitMs: Math.round(waitMs), err: error },
+          'fetching files waits',
+        );
+        await beat.rest(sleep(waitMs, undefined, { signal }).catch(() => {}));
+      }
+      beat.move();
+      await deps.untilQueued(drainEveryMs, signal).catch(() => {});
+    }
+  }
+
+  return { trouble: () => trouble, ended: drainOn() };
+}
+
+function toFileCounts(summary: DrainSummary): Partial<Pass> {
+  const { stored, linked, infected, missing, rejected, givenUp, failures, bytes } = summary;
+  const files = { stored: stored - linked, linked, infected, missing, rejected, given_up: givenUp, failed: failures };
+  return { files, fileBytes: bytes };
+}

@@ -1,0 +1,254 @@
+// What `intake doctor` and a worker's readiness look at, one finding per check: can the database, the storage and the source be used, and
+// what is the source like? Asks one harmless question of each source, and leaves nothing in the storage.
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { type BlobStore, type Deleted, hasRoom, type Keeping } from '../../domain/blob.ts';
+import { assumptions } from '../../domain/coverage/certificate.ts';
+import { describeSchema, toSchemaTrouble } from '../../domain/schema.ts';
+import { SettingTrouble, Trouble, WrongStore } from '../../domain/trouble.ts';
+import type { Source } from '../../source/client.ts';
+import type { Store } from '../../store/store.ts';
+import type { Advertiser } from '../../store/sweeps/advertisers.ts';
+import type { Learned } from '../../store/sweeps/continue-sweep.ts';
+import type { WorkerFacts } from './worker.ts';
+
+/** One thing that was looked at. `trouble` carries what went wrong, for the exit code. */
+export interface Finding {
+  readonly check: string;
+  readonly ok: boolean;
+  readonly detail: string;
+  readonly trouble?: unknown;
+}
+
+/** The database: reachable, of this version's schema, its clock near ours. */
+export async function examineDatabase(store: Pick<Store, 'loadServer'>, now: () => number): Promise<Finding[]> {
+  const askedAt = now();
+  try {
+    const server = await store.loadServer();
+    const jit = server.jit ? '; jit is on here; Intake turns it off in its own transactions' : '';
+    const skewMs = Math.abs(server.now.getTime() - (askedAt + now()) / 2);
+    return [
+      {
+        check: 'database',
+        ok: true,
+        detail: `Postgres ${server.version}, answers in ${Math.round(now() - askedAt)} ms${jit}`,
+      },
+      toSchemaFinding(server),
+      {
+        check: 'clock',
+        ok: skewMs < 60_000,
+        detail: `${Math.round(skewMs)} ms from the database's${skewMs < 60_000 ? '' : '; times in logs will mislead, set this machine right'}`,
+      },
+    ];
+  } catch (trouble) {
+    return [{ check: 'database', ok: false, detail: toWords(trouble), trouble }];
+  }
+}
+
+function toSchemaFinding({ schema, mayCreate }: Awaited<ReturnType<Store['loadServer']>>): Finding {
+  const check = 'schema';
+  if (schema.state === 'current') return { check, ok: true, detail: describeSchema(schema) };
+  if (schema.state === 'absent' && mayCreate) return { check, ok: true, detail: describeSchema(schema) };
+  const detail =
+    schema.state === 'absent'
+      ? 'absent, and this role may not create it: run intake migrate as the role that will own it'
+      : describeSchema(schema);
+  return { check, ok: false, detail, trouble: toSchemaTrouble(schema) };
+}
+
+/** What the other checks ask of the database. */
+export type Recorded = Pick<Store, 'loadKeyState' | 'loadBlobStore' | 'lookUpAdvertiser' | 'loadReading'>;
+
+/** A database in which nothing is recorded, or that cannot be asked: storage and source are checked all the same. */
+export const nothingRecorded: Recorded = {
+  loadKeyState: async () => 'untried',
+  loadBlobStore: async () => null,
+  lookUpAdvertiser: async (name, advertiserId) => ({ name, advertiserId, halt: null, agentId: null }),
+  loadReading: async () => ({ unfinished: [], pollFrom: null, covered: false, learned: null }),
+};
+
+/** The storage: the one that this database's files lie in, and one that takes, gives back and deletes. Nothing stays in it. */
+export async function examineBlobs(
+  store: Pick<Recorded, 'loadBlobStore'>,
+  open: () => Promise<BlobStore>,
+  signal: AbortSignal,
+): Promise<Finding[]> {
+  const check = 'storage';
+  try {
+    await using blobs = await open();
+    const pinned = await store.loadBlobStore();
+    if (pinned !== null && pinned.identity !== (await blobs.loadIdentity(signal))) {
+      const detail = `${blobs.location} is not where the files of this database lie: that is ${pinned.location}`;
+      return [{ check, ok: false, detail, trouble: new WrongStore(`${detail}.`) }];
+    }
+    const startedAt = performance.now();
+    const { keptVersions } = await probe(blobs, signal);
+    const freeBytes = await blobs.freeBytes();
+    const isRoomy = hasRoom(freeBytes, 0);
+    const took = `${blobs.location}: put, get and delete in ${Math.round(performance.now() - startedAt)} ms`;
+    const detail = isRoomy ? took : `${took}; the disk is nearly full, so no file is fetched`;
+    return [{ check, ok: isRoomy, detail }, ...toKeepingFindings(await blobs.loadKeeping(signal), keptVersions)];
+  } catch (trouble) {
+    signal.throwIfAborted();
+    return [{ check, ok: false, detail: toWords(trouble), trouble }];
+  }
+}
+
+/** What stands against erasure in a storage that takes, gives back and deletes. Nothing is said of one that keeps nothing. */
+function toKeepingFindings({ versions, locks }: Keeping, keptVersions: number): Finding[] {
+  const check = 'erasure';
+  if (locks) {
+    const detail =
+      'the bucket has object lock: what is locked cannot be erased before its time. Use a bucket without it';
+    return [{ check, ok: false, detail, trouble: new SettingTrouble(`BLOBS_URL: ${detail}.`, undefined, 'storage') }];
+  }
+  if (keptVersions > 0) {
+    const detail =
+      'the bucket keeps versions and does not let Intake delete them, so erased files stay in it: allow s3:ListBucketVersions and s3:DeleteObjectVersion';
+    return [{ check, ok: false, detail, trouble: new SettingTrouble(`BLOBS_URL: ${detail}.`, undefined, 'storage') }];
+  }
+  return versions
+    ? [{ check, ok: true, detail: 'the bucket keeps versions; Intake deletes them with their files' }]
+    : [];
+}
+
+async function probe(blobs: BlobStore, signal: AbortSignal): Promise<Deleted> {
+  const bytes = randomBytes(64);
+  const facts = { sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+  // Without a slash: on a disk the folder would stay.
+  const key = `doctor-${randomUUID()}`;
+  let deleted: Deleted;
+  try {
+    await blobs.put(key, bytes, facts, signal);
+    const got = Buffer.concat(await Array.fromAsync(blobs.get(key, signal)));
+    if (!got.equals(bytes)) throw new Trouble('ours', 'The storage gives back other bytes than it took.');
+  } finally {
+    deleted = await blobs.delete([key], signal);
+  }
+  if (deleted.refused[0]) throw deleted.refused[0].trouble;
+  if ((await blobs.verify(key, facts, 'record', signal)) === 'missing') return deleted;
+  throw new Trouble('ours', 'The storage still holds what was deleted: nothing could be erased.');
+}
+
+/** What the work of a worker has met last; null before it could begin. */
+export function examineWork(work: WorkerFacts | null): Finding[] {
+  if (work === null)
+    return [{ check: 'progress', ok: false, detail: 'work has not begun: the database is waited for' }];
+  const { accounts, troubled, trouble, filesTrouble } = work;
+  const isReading = troubled < accounts;
+  return [
+    {
+      check: 'progress',
+      ok: isReading,
+      detail: `${accounts - troubled} of ${accounts} advertisers can be read${trouble ? `; ${trouble.message}` : ''}`,
+      ...(!isReading && { trouble }),
+    },
+    {
+      check: 'files',
+      ok: filesTrouble === null,
+      detail: filesTrouble === null ? 'nothing keeps them from being stored' : filesTrouble.message,
+      ...(filesTrouble && { trouble: filesTrouble }),
+    },
+  ];
+}
+
+const keyWords = {
+  matches: 'made the person keys and tombstones of this database',
+  untried: 'nothing in this database was made with a key yet',
+  differs:
+    'is not the one that this database was filled with: erased people could return. Set the earlier key, or restore it from your secrets',
+};
+
+/** Whether PRIVACY_KEY is the one that this database was filled with. */
+export async function examineKey(store: Pick<Recorded, 'loadKeyState'>): Promise<Finding> {
+  const check = 'PRIVACY_KEY';
+  try {
+    const state = await store.loadKeyState();
+    if (state !== 'differs') return { check, ok: true, detail: keyWords[state] };
+    const trouble = new SettingTrouble('PRIVACY_KEY is not the key of this database.');
+    return { check, ok: false, detail: keyWords[state], trouble };
+  } catch (trouble) {
+    return { check, ok: false, detail: `could not be compared: ${toWords(trouble)}`, trouble };
+  }
+}
+
+export interface SourceExamination {
+  readonly name: string;
+  readonly advertiserId: bigint | null;
+  readonly signal: AbortSignal;
+}
+
+/** One account: its halt, the credential, whose data the source answers with, and what earlier sweeps have seen of the source. */
+export async function examineSource(
+  store: Pick<Recorded, 'lookUpAdvertiser' | 'loadReading'>,
+  source: Pick<Source, 'list'>,
+  request: SourceExamination,
+): Promise<Finding[]> {
+  const { name, signal } = request;
+  const findings: Finding[] = [];
+  try {
+    const { advertiserId, halt } = await store.lookUpAdvertiser(name, request.advertiserId);
+    if (halt !== null) findings.push(toHaltFinding(name, halt));
+    const { learned, pollFrom } = await store.loadReading({ advertiserId, lagMs: 0 });
+    const answer = await source.list({ afterId: pollFrom === null ? 0n : pollFrom - 1n }, signal);
+    const told = answer.kind === 'page' ? answer.page.advertiserId : null;
+    const isOurs = told === null || advertiserId === null || told === advertiserId;
+    findings.push({ check: `${name}: credential`, ok: true, detail: 'accepted' });
+    findings.push({
+      check: `${name}: advertiser`,
+      ok: isOurs,
+      detail: isOurs
+        ? `${told ?? advertiserId ?? 'not told'}`
+        : `the source answers for ${told}, expected ${advertiserId}`,
+      ...(!isOurs && { trouble: new Trouble('mismatch', `${name} answers for another advertiser.`) }),
+    });
+    findings.push({
+      check: `${name}: learned`,
+      ok: true,
+      detail: learned ? toLearnedWords(learned) : 'nothing yet: run intake sync',
+    });
+    const sunsetAt = answer.kind === 'page' ? answer.page.sunsetAt : null;
+    // Spec silent: how the end of a version is announced. RFC 8594 names a header.
+    if (sunsetAt !== null) {
+      const detail = `the source announces that this version of its API ends on ${new Date(sunsetAt).toISOString().slice(0, 10)}`;
+      findings.push({ check: `${name}: sunset`, ok: true, detail });
+    }
+  } catch (trouble) {
+    signal.throwIfAborted();
+    findings.push({ check: `${name}: source`, ok: false, detail: toWords(trouble), trouble });
+  }
+  return findings;
+}
+
+/** A refused credential recovers by itself, and its own check says whether it is accepted now. Another's data waits for a person. */
+function toHaltFinding(name: string, { kind, reason }: NonNullable<Advertiser['halt']>): Finding {
+  const check = `${name}: halt`;
+  if (kind === 'refused')
+    return { check, ok: true, detail: `halted: ${reason} The worker tries again every few minutes.` };
+  const detail = `halted: ${reason} Run intake unhalt --advertiser ${name} once the cause is gone.`;
+  return { check, ok: false, detail, trouble: new Trouble('mismatch', `${name} is halted: ${reason}`) };
+}
+
+/** Only what answers have shown: an account without applications has shown nothing. */
+function toLearnedWords({ order, capacity, together, inclusiveAfter, inclusiveBefore }: Learned): string {
+  if (capacity.count === 0) return 'nothing yet: no application was listed so far';
+  return [
+    // Two rows may stand in either order by chance.
+    capacity.count <= 2 ? '' : order === 'mixed' ? 'lists in no order' : `lists in ${order} order`,
+    `returned ${capacity.count} applications or more in one page`,
+    together
+      ? 'no answer contradicted afterid and beforeid together'
+      : 'does not honour afterid and beforeid together: nothing can be proven by them',
+    inclusiveAfter ? 'afterid includes the id itself' : '',
+    inclusiveBefore ? 'beforeid includes the id itself' : '',
+    together ? `proven rests on: ${assumptions.join(' ')}` : '',
+  ]
+    .filter(Boolean)
+    .join('; ');
+}
+
+/** What is no Trouble may quote a value in its message: its name and code are told. */
+function toWords(trouble: unknown): string {
+  if (trouble instanceof Trouble) return trouble.message;
+  const { name = 'no error', code } = (trouble ?? {}) as { readonly name?: string; readonly code?: unknown };
+  return `failed unexpectedly (${name}${typeof code === 'string' ? ` ${code}` : ''})`;
+}

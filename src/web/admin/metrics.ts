@@ -1,0 +1,241 @@
+// The Prometheus face of the status, and the only door to prom-client. Labels are configured names and closed sets of words, so their
+// number is bounded whatever the source sends. docs/metrics.md lists every name; a test compares the two, and deploy/ with both.
+
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { toUnusualSilence } from '../../domain/silence.ts';
+import { type AdvertiserStatus, isHealthy, type Status } from '../../domain/status.ts';
+import { fileOutcomes, type Pass } from '../../sync/worker/pass.ts';
+
+/** The metrics of one process. */
+export interface Metrics {
+  readonly contentType: string;
+  /** Everything as text, with the status as gauges; null says that the database did not answer. */
+  render(status: Status | null): Promise<string>;
+  /** Counts a pass that ended. */
+  observePass(pass: Pass): void;
+  /** Counts downloads that were claimed, by how long they were due. */
+  observeWaits(waitedMs: readonly number[]): void;
+}
+
+export function createMetrics({ version }: { readonly version: string }): Metrics {
+  const register = new Registry();
+  const registers = [register];
+  collectDefaultMetrics({ register });
+  for (const name of misnamed) register.removeSingleMetric(name);
+  new Gauge({
+    name: 'intake_build_info',
+    help: 'Always 1; the version is a label.',
+    labelNames: ['version'],
+    registers,
+  })
+    .labels(version)
+    .set(1);
+  const databaseUp = new Gauge({
+    name: 'intake_database_up',
+    help: '1 when the database answered this scrape; the other intake gauges are absent when it did not.',
+    registers,
+  });
+  const wholes = Object.entries(wholeGauges).map(([name, { help, value }]) => ({
+    gauge: new Gauge({ name, help, registers }),
+    value,
+  }));
+  const problems = new Gauge({
+    name: 'intake_problems',
+    help: 'Problems that status lists, by whether they are urgent.',
+    labelNames: ['urgent'],
+    registers,
+  });
+  const waiting = new Gauge({
+    name: 'intake_waiting',
+    help: '1 while a worker waits for this dependency because it cannot be used.',
+    labelNames: ['dependency'],
+    registers,
+  });
+  const each = Object.entries(advertiserGauges).map(([name, { help, value }]) => ({
+    gauge: new Gauge({ name, help, labelNames: ['advertiser'], registers }),
+    value,
+  }));
+  const coverage = new Gauge({
+    name: 'intake_coverage',
+    help: '1 for the certificate that holds over all ids of the advertiser, 0 for the others.',
+    labelNames: ['advertiser', 'certificate'],
+    registers,
+  });
+  const attachments = new Gauge({
+    name: 'intake_attachments',
+    help: 'Attachments by state.',
+    labelNames: ['advertiser', 'state'],
+    registers,
+  });
+  const passes = new Counter({
+    name: 'intake_passes_total',
+    help: 'Passes that ended, by kind and outcome.',
+    labelNames: ['pass', 'outcome'],
+    registers,
+  });
+  const troubles = new Counter({
+    name: 'intake_troubles_total',
+    help: 'Passes that failed, by the kind of trouble.',
+    labelNames: ['kind'],
+    registers,
+  });
+  const requests = new Counter({
+    name: 'intake_list_requests_total',
+    help: 'Lists that were asked for and kept, by kind of pass.',
+    labelNames: ['pass'],
+    registers,
+  });
+  const taken = new Counter({
+    name: 'intake_applications_taken_total',
+    help: 'Applications that passes stored, new or changed.',
+    labelNames: ['how'],
+    registers,
+  });
+  const files = new Counter({
+    name: 'intake_files_total',
+    help: 'Files by what became of them; failed ones are tried again.',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const fileBytes = new Counter({
+    name: 'intake_file_bytes_total',
+    help: 'Bytes of files that were stored.',
+    registers,
+  });
+  const durations = new Histogram({
+    name: 'intake_pass_duration_seconds',
+    help: 'How long passes took.',
+    labelNames: ['pass'],
+    buckets: [0.1, 0.5, 1, 5, 15, 60, 300, 1800],
+    registers,
+  });
+
+  const downloadWaits = new Histogram({
+    name: 'intake_download_wait_seconds',
+    help: 'How long downloads were due before this process claimed them.',
+    buckets: [0.1, 1, 5, 15, 60, 300, 1800, 7200],
+    registers,
+  });
+
+  /** Without an await: what one scrape has set, no other sees half of. */
+  function show(status: Status | null): void {
+    // reset() forgets what has labels, but sets what has none to 0: that is removed instead.
+    for (const { gauge } of wholes) gauge.remove();
+    for (const gauge of [problems, waiting, coverage, attachments, ...each.map((one) => one.gauge)]) gauge.reset();
+    databaseUp.set(status === null ? 0 : 1);
+    if (status === null) return;
+    for (const { gauge, value } of wholes) setKnown(value(status), (known) => gauge.set(known));
+    for (const urgent of [true, false]) {
+      problems.set({ urgent: String(urgent) }, status.problems.filter((one) => one.urgent === urgent).length);
+    }
+    for (const dependency of ['source', 'database', 'storage']) {
+      waiting.set({ dependency }, status.waits.some((wait) => wait.dependency === dependency) ? 1 : 0);
+    }
+    for (const one of status.advertisers) {
+      const advertiser = one.name;
+      for (const { gauge, value } of each) setKnown(value(one, status.at), (known) => gauge.set({ advertiser }, known));
+      const held = one.coverage?.certificate ?? 'unproven';
+      for (const certificate of ['proven', 'assumed', 'unproven']) {
+        coverage.set({ advertiser, certificate }, certificate === held ? 1 : 0);
+      }
+      for (const [state, count] of Object.entries(one.attachments)) attachments.set({ advertiser, state }, count);
+    }
+  }
+
+  return {
+    contentType: register.contentType,
+    async render(status) {
+      show(status);
+      return await register.metrics();
+    },
+    observeWaits(waitedMs) {
+      for (const each of waitedMs) downloadWaits.observe(each / 1_000);
+    },
+    observePass(ended) {
+      const { pass, outcome, durationMs, kind } = ended;
+      passes.inc({ pass, outcome });
+      durations.observe({ pass }, durationMs / 1_000);
+      if (kind !== undefined) troubles.inc({ kind });
+      if (ended.requests) requests.inc({ pass }, ended.requests);
+      for (const how of ['added', 'changed'] as const) if (ended[how]) taken.inc({ how }, ended[how]);
+      for (const name of fileOutcomes) if (ended.files?.[name]) files.inc({ outcome: name }, ended.files[name]);
+      if (ended.fileBytes) fileBytes.inc(ended.fileBytes);
+    },
+  };
+}
+
+/** Gauges that prom-client names as counters; promtool refuses them, and no rule of ours needs them. */
+const misnamed = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
+
+const wholeGauges: Record<string, { help: string; value: (status: Status) => number | null }> = {
+  intake_healthy: {
+    help: '1 while something is read and no problem is urgent.',
+    value: (status) => (isHealthy(status) ? 1 : 0),
+  },
+  intake_stale_after_seconds: {
+    help: 'What is new must have been read within this time, by SYNC_SCHEDULE; absent where nothing reads by schedule.',
+    value: ({ staleAfterMs }) => staleAfterMs && staleAfterMs / 1_000,
+  },
+  intake_proof_limit_seconds: {
+    help: 'A proof may be this old: twice the longest pause of RECHECK_SCHEDULE, two weeks where that is off.',
+    value: ({ proofLimitMs }) => proofLimitMs && proofLimitMs / 1_000,
+  },
+};
+
+const advertiserGauges: Record<string, { help: string; value: (one: AdvertiserStatus, at: Date) => number | null }> = {
+  intake_advertiser_halted: {
+    help: '1 while the advertiser rests: its credential is refused, or answers were of another account.',
+    value: ({ halt }) => (halt === null ? 0 : 1),
+  },
+  intake_applications: { help: 'Applications stored.', value: ({ applications }) => applications },
+  intake_newest_application_timestamp_seconds: {
+    help: 'When the newest stored application was submitted.',
+    value: ({ newestSubmittedAt }) => toSeconds(newestSubmittedAt),
+  },
+  intake_read_timestamp_seconds: {
+    help: 'When what is new was last read to its end.',
+    value: ({ readAt }) => toSeconds(readAt),
+  },
+  intake_complete_through_timestamp_seconds: {
+    help: 'Applications submitted up to here are all stored, under the certificate; absent while nothing is complete.',
+    value: ({ coverage }) => toSeconds(coverage?.completeThrough ?? null),
+  },
+  intake_coverage_doubt: {
+    help: '1 while something speaks against completeness, or nothing is proven.',
+    value: ({ coverage }) => (coverage === null || coverage.risk === 'doubt' ? 1 : 0),
+  },
+  intake_proof_age_seconds: {
+    help: 'Age of the proof over all ids, counted from its oldest part; absent while nothing is proven.',
+    value: ({ coverage }, at) =>
+      coverage === null || coverage.certificate === 'unproven'
+        ? null
+        : Math.max(0, at.getTime() - coverage.asOf.getTime()) / 1_000,
+  },
+  intake_open_ranges: { help: 'Ranges of ids that nothing vouches for.', value: ({ openRanges }) => openRanges },
+  intake_lateness_seconds: {
+    help: 'How long after a higher id an application showed at the source, at most; absent when none came late.',
+    value: ({ latenessMs }) => latenessMs && latenessMs / 1_000,
+  },
+  intake_unusual_silence_seconds: {
+    help: 'Time since the last application where that is out of habit for the account; 0 where it is usual.',
+    value: ({ submittedAt }, at) => (toUnusualSilence(submittedAt, at.getTime())?.silentForMs ?? 0) / 1_000,
+  },
+  intake_quarantined: {
+    help: 'Elements of the list without a usable id that wait in quarantine.',
+    value: ({ quarantined }) => quarantined,
+  },
+  intake_downloads_waiting: { help: 'Downloads in the queue.', value: ({ waiting }) => waiting },
+  intake_downloads_due: { help: 'Downloads that could be fetched now.', value: ({ due }) => due },
+  intake_oldest_due_download_timestamp_seconds: {
+    help: 'Since when the oldest of these could be fetched; absent when none is due.',
+    value: ({ oldestDueAt }) => toSeconds(oldestDueAt),
+  },
+};
+
+function toSeconds(at: Date | null): number | null {
+  return at && at.getTime() / 1_000;
+}
+
+function setKnown(value: number | null, set: (known: number) => void): void {
+  if (value !== null) set(value);
+}

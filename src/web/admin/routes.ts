@@ -1,0 +1,173 @@
+// The admin routes: probes, metrics, status for programs and for people. Reads what it is given as functions and changes nothing.
+// Whoever can reach it learns counts and configured names, never a person; where there is a login, only probes answer without it.
+
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Hono, type MiddlewareHandler } from 'hono';
+import { basicAuth } from 'hono/basic-auth';
+import { HTTPException } from 'hono/http-exception';
+import { secureHeaders } from 'hono/secure-headers';
+import { auth } from 'hono/utils/basic-auth';
+import { timingSafeEqual } from 'hono/utils/buffer';
+import type { History, Period } from '../../domain/history.ts';
+import { type Status, toReport } from '../../domain/status.ts';
+import { Trouble } from '../../domain/trouble.ts';
+import type { Wait } from '../../domain/wait.ts';
+import type { Finding } from '../../sync/worker/health-checks.ts';
+import { createMemory } from './cache.ts';
+import type { Metrics } from './metrics.ts';
+import { renderStatusPage, renderUnknownPage } from './status-page.ts';
+
+/** What the routes show, as plain functions. */
+export interface AdminDeps {
+  readonly version: string;
+  readonly loadStatus: () => Promise<Status>;
+  readonly loadHistory: (period: Period) => Promise<History>;
+  /** What this process itself waits for: known also while the database is away. */
+  readonly loadOwnWaits: () => readonly Wait[];
+  /** Of the process alone: does anything still run in it? Never asks a database. */
+  readonly loadLiveness: () => readonly Finding[];
+  /** Database, schema, progress: could it do its work now? */
+  readonly loadReadiness: () => Promise<readonly Finding[]>;
+  readonly metrics: Metrics;
+  /** Null: whoever reaches it may look. The password is asked for on every request, so that it can be rotated. */
+  readonly login: { readonly user: string; readonly password: () => string } | null;
+  /** Host names that may be asked for; null where any may be. */
+  readonly hosts: readonly string[] | null;
+  /** Told what nobody expected; `route` holds nothing of the request. */
+  readonly onError: (route: string, error: unknown) => void;
+}
+
+/** Nobody needs the status more often, and a curious crowd must not become a load on the database. */
+const statusAgeMs = 2_000;
+const historyAgeMs = 30_000;
+/** A probe that takes longer is a no. */
+const readinessMs = 5_000;
+
+export function createAdmin(deps: AdminDeps): Hono {
+  const { version, metrics, login } = deps;
+  const loadStatus = createMemory(deps.loadStatus, statusAgeMs);
+  const histories: Record<Period, () => Promise<History>> = {
+    '24h': createMemory(() => deps.loadHistory('24h'), historyAgeMs),
+    '30d': createMemory(() => deps.loadHistory('30d'), historyAgeMs),
+  };
+  const isUser = async (user: string, password: string) =>
+    login !== null && (await timingSafeEqual(user, login.user)) && (await timingSafeEqual(password, login.password()));
+  const app = new Hono();
+  app.use(headers, noStore);
+  if (deps.hosts !== null) app.use(onlyHosts(deps.hosts));
+  // Hono's own way is the console, with whatever the error quotes.
+  app.onError((error, context) => {
+    if (error instanceof HTTPException) return error.getResponse();
+    deps.onError(context.req.routePath, error);
+    return context.text('This could not be answered; the log says why.', 500);
+  });
+
+  app.get('/livez', (context) => {
+    const findings = deps.loadLiveness();
+    return context.json(toProbe(findings, true), findings.every((finding) => finding.ok) ? 200 : 503);
+  });
+  app.get('/readyz', async (context) => {
+    const findings = await loadInTime(deps.loadReadiness);
+    const given = auth(context.req.raw);
+    const mayKnow = login === null || (given !== undefined && (await isUser(given.username, given.password)));
+    return context.json(toProbe(findings, mayKnow), findings.every((finding) => finding.ok) ? 200 : 503);
+  });
+
+  if (login !== null) app.use(basicAuth({ realm: 'Intake', verifyUser: isUser }));
+
+  app.get('/metrics', async (context) => {
+    const status = await loadStatus().catch(() => null);
+    return context.body(await metrics.render(status), 200, { 'Content-Type': metrics.contentType });
+  });
+  app.get('/api/status', async (context) => {
+    const status = await loadStatus().catch((error: unknown) => toNoAnswer(error));
+    if (!(status instanceof NoAnswer)) return context.json(toReport(status));
+    const { reason } = status;
+    return context.json({ error: 'The database does not answer.', reason, waits: deps.loadOwnWaits() }, 503);
+  });
+  app.get('/', async (context) => {
+    const period: Period = context.req.query('period') === '30d' ? '30d' : '24h';
+    const refreshSeconds = context.req.query('refresh') === undefined ? null : 30;
+    const loaded = await Promise.all([loadStatus(), histories[period]()]).catch((error: unknown) => toNoAnswer(error));
+    if (loaded instanceof NoAnswer) {
+      const since = deps.loadOwnWaits().find(({ dependency }) => dependency === 'database')?.since ?? null;
+      return context.html(renderUnknownPage({ version, at: new Date(), reason: loaded.reason, since }), 503);
+    }
+    const [status, history] = loaded;
+    return context.html(renderStatusPage({ status, history, version, refreshSeconds }));
+  });
+  app.get('/status.css', (context) => context.body(style, 200, { 'Content-Type': 'text/css; charset=utf-8' }));
+  app.get('/icon.svg', (context) => context.body(icon, 200, { 'Content-Type': 'image/svg+xml' }));
+  return app;
+}
+
+const style = readFileSync(new URL('./status.css', import.meta.url), 'utf8');
+const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="4" fill="#2f6f9f"/><path d="M8 3v6M5 6.5 8 9.5l3-3M3.5 12.5h9" fill="none" stroke="#fff" stroke-width="1.6"/></svg>`;
+
+const headers = secureHeaders({
+  contentSecurityPolicy: {
+    defaultSrc: ["'none'"],
+    styleSrc: ["'self'"],
+    imgSrc: ["'self'"],
+    baseUri: ["'none'"],
+    formAction: ["'none'"],
+    frameAncestors: ["'none'"],
+  },
+  referrerPolicy: 'no-referrer',
+  xFrameOptions: 'DENY',
+  // Whether a proxy before it speaks https is not for this port to promise.
+  strictTransportSecurity: false,
+});
+
+const noStore: MiddlewareHandler = async (context, next) => {
+  await next();
+  context.header('Cache-Control', 'no-store');
+};
+
+/** A page elsewhere may point its own name at this address and then read it from a browser here: only our names are answered. */
+function onlyHosts(hosts: readonly string[]): MiddlewareHandler {
+  return async (context, next) => {
+    const asked = context.req.header('host')?.replace(/:\d+$/, '').toLowerCase() ?? '';
+    if (hosts.includes(asked)) return await next();
+    return context.text('This name is not served here.', 421);
+  };
+}
+
+/** The database did not answer. What its edge said, host and port included; null for anything else, which may quote a value. */
+class NoAnswer {
+  readonly reason: string | null;
+
+  constructor(reason: string | null) {
+    this.reason = reason;
+  }
+}
+
+function toNoAnswer(error: unknown): NoAnswer {
+  return new NoAnswer(error instanceof Trouble ? error.message : null);
+}
+
+/** JSON per check. Why a check failed may name hosts: that is for those who may see the rest as well. */
+function toProbe(findings: readonly Finding[], mayKnow: boolean): object {
+  return {
+    ok: findings.every((finding) => finding.ok),
+    checks: findings.map(({ check, ok, detail }) => (mayKnow ? { check, ok, detail } : { check, ok })),
+  };
+}
+
+/** The findings, or the finding that there were none in time. */
+async function loadInTime(load: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
+  const timeout = new AbortController();
+  try {
+    return await Promise.race([
+      load(),
+      sleep(readinessMs, [{ check: 'answer', ok: false, detail: `nothing within ${readinessMs / 1_000} s` }], {
+        signal: timeout.signal,
+      }),
+    ]);
+  } catch {
+    return [{ check: 'answer', ok: false, detail: 'the checks could not be run' }];
+  } finally {
+    timeout.abort();
+  }
+}

@@ -1,0 +1,218 @@
+// The status page: is all well, what to do if not, then the facts behind it. A page for a person with ten seconds; plain HTML that needs
+// no script. Shows counts, names from the configuration and times, never a person; hono's html escapes what it is given.
+
+import { html } from 'hono/html';
+import { type History, type Period, periods } from '../../domain/history.ts';
+import { type AdvertiserStatus, isHealthy, type Problem, type Status, type Verdict } from '../../domain/status.ts';
+import type { Html } from './chart.ts';
+import { renderAgo, toCount, toSpan, toUtc } from './format.ts';
+import { renderCharts } from './status-charts.ts';
+
+/** What the page shows, and how it was asked for. */
+export interface StatusPage {
+  readonly status: Status;
+  readonly history: History;
+  readonly version: string;
+  /** Loads itself again after this long. */
+  readonly refreshSeconds: number | null;
+}
+
+/** Rows that a table shows at most; the rest is counted. */
+const mostRows = 100;
+
+export function renderStatusPage({ status, history, version, refreshSeconds }: StatusPage): Html {
+  const mood = toMood(status);
+  const body = html`<main>
+<section class="headline ${mood.name}" aria-labelledby="headline">
+<p class="mood"><span class="sign" aria-hidden="true">${mood.sign}</span>${mood.word}</p>
+<h1 id="headline">${status.headline}</h1>
+</section>
+${status.problems.length > 0 ? renderProblems(status.problems) : ''}
+${renderKeyFigures(status, history)}
+${renderAdvertisers(status)}
+${renderHistory(history, refreshSeconds)}
+${renderSweeps(history, status.at)}
+</main>`;
+  return renderDocument({ title: `${mood.word} · Intake`, body, version, at: status.at, refreshSeconds });
+}
+
+/** Shown where the status cannot be loaded: the page must not be blank when it is needed most. */
+export function renderUnknownPage({ version, at, reason, since }: UnknownPage): Html {
+  const body = html`<main>
+<section class="headline bad" aria-labelledby="headline">
+<p class="mood"><span class="sign" aria-hidden="true">!</span>Not known</p>
+<h1 id="headline">The database does not answer, so nothing can be said.</h1>
+${reason === null ? '' : html`<p>${reason}${since === null ? '' : ` Since ${toUtc(since)}.`}</p>`}
+</section>
+<section aria-labelledby="problems"><h2 id="problems">What to do</h2>
+<ol class="problems"><li class="problem urgent"><p><strong class="badge bad">urgent</strong> The process waits and goes on by itself once the database is back. This says what it needs:</p>
+<p class="command"><code>intake doctor</code></p></li></ol></section>
+</main>`;
+  return renderDocument({ title: 'Not known · Intake', body, version, at, refreshSeconds: 30 });
+}
+
+export interface UnknownPage {
+  readonly version: string;
+  readonly at: Date;
+  /** What was met, and since when, as far as it is known. */
+  readonly reason: string | null;
+  readonly since: Date | null;
+}
+
+interface Frame {
+  readonly title: string;
+  readonly body: Html;
+  readonly version: string;
+  readonly at: Date;
+  readonly refreshSeconds: number | null;
+}
+
+function renderDocument({ title, body, version, at, refreshSeconds }: Frame): Html {
+  return html`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+${refreshSeconds === null ? '' : html`<meta http-equiv="refresh" content="${refreshSeconds}">`}
+<title>${title}</title>
+<link rel="stylesheet" href="/status.css">
+<link rel="icon" href="/icon.svg" type="image/svg+xml">
+</head>
+<body>
+<header><p class="brand">Intake</p><p class="aside">as of <time datetime="${at.toISOString()}">${toUtc(at)}</time></p></header>
+${body}
+<footer><p>Version ${version}. All times are UTC.</p>
+<nav aria-label="For programs"><a href="/api/status">status as JSON</a> <a href="/metrics">metrics</a> <a href="/readyz">readiness</a> <a href="/livez">liveness</a></nav></footer>
+</body>
+</html>`;
+}
+
+function toMood(status: Status) {
+  if (!isHealthy(status)) return { name: 'bad', sign: '!', word: 'Not well' };
+  if (status.problems.length > 0) return { name: 'fair', sign: 'i', word: 'Working' };
+  return { name: 'good', sign: '✓', word: 'Healthy' };
+}
+
+function renderProblems(problems: readonly Problem[]): Html {
+  return html`<section aria-labelledby="problems"><h2 id="problems">What to do</h2>
+<ol class="problems">${problems.slice(0, mostRows).map(
+    ({ advertiser, what, command, urgent }) => html`<li class="problem ${urgent ? 'urgent' : ''}">
+<p><strong class="badge ${urgent ? 'bad' : 'fair'}">${urgent ? 'urgent' : 'look'}</strong> ${advertiser === null ? '' : html`<span class="name">${advertiser}</span> `}${what}</p>
+<p class="command"><code>${command}</code></p></li>
+`,
+  )}</ol>
+${renderRest(problems.length, 'problems')}</section>`;
+}
+
+const words: Record<Period, string> = { '24h': '24 hours', '30d': '30 days' };
+
+function renderKeyFigures({ advertisers, at }: Status, { period, steps }: History): Html {
+  const sum = (pick: (one: AdvertiserStatus) => number) => advertisers.reduce((total, one) => total + pick(one), 0);
+  const recent = steps.reduce((total, step) => total + step.applications, 0);
+  const readings = advertisers.flatMap((one) => (one.readAt === null ? [] : [one.readAt.getTime()]));
+  const longestAgo = readings.length === 0 ? null : new Date(Math.min(...readings));
+  const proven = advertisers.filter((one) => one.coverage?.certificate === 'proven').length;
+  const figures: [string, Html | string, string][] = [
+    ['Applications', toCount(sum((one) => one.applications)), `${toCount(recent)} in the last ${words[period]}`],
+    [
+      'New ones read',
+      renderAgo(longestAgo, at),
+      advertisers.length > 1 ? 'by the slowest advertiser' : 'to the end of the list',
+    ],
+    [
+      'Proven complete',
+      `${toCount(proven)} of ${toCount(advertisers.length)}`,
+      advertisers.length === 1 ? 'advertiser' : 'advertisers',
+    ],
+    [
+      'Files stored',
+      toCount(sum(toStored)),
+      `${toCount(sum((one) => one.waiting))} waiting, ${toCount(sum((one) => one.due))} of them due`,
+    ],
+  ];
+  return html`<section aria-label="Key figures"><dl class="key-figures">${figures.map(
+    ([name, figure, note]) =>
+      html`<div><dt>${name}</dt><dd><strong>${figure}</strong><span class="aside">${note}</span></dd></div>`,
+  )}</dl></section>`;
+}
+
+function toStored({ attachments: { stored = 0 } }: AdvertiserStatus): number {
+  return stored;
+}
+
+function renderAdvertisers({ advertisers, problems, at }: Status): Html {
+  const troubled = new Set(problems.map((problem) => problem.advertiser));
+  const shown = [...advertisers].sort((a, b) => Number(troubled.has(b.name)) - Number(troubled.has(a.name)));
+  return html`<section aria-labelledby="advertisers"><h2 id="advertisers">Advertisers</h2>
+<div class="scroll" role="region" aria-labelledby="advertisers" tabindex="0"><table>
+<thead><tr><th scope="col">Name</th><th scope="col" class="number">Applications</th><th scope="col">Newest</th><th scope="col">New ones read</th>
+<th scope="col">Coverage</th><th scope="col">Lateness</th><th scope="col" class="number">Files</th><th scope="col" class="number">Waiting</th></tr></thead>
+<tbody>${shown.slice(0, mostRows).map(
+    (
+      one,
+    ) => html`<tr><th scope="row">${one.name}<span class="aside">${one.advertiserId === null ? '' : ` ${one.advertiserId}`}</span></th>
+<td class="number">${toCount(one.applications)}</td><td>${renderAgo(one.newestSubmittedAt, at, 'none')}</td>
+<td>${one.halt === null ? renderAgo(one.readAt, at) : html`<strong class="badge bad">halted</strong>`}</td>
+<td>${renderCoverage(one, at)}</td><td>${one.latenessMs === null ? 'none seen' : `up to ${toSpan(one.latenessMs)}`}</td>
+<td class="number">${toCount(toStored(one))}</td><td class="number">${toCount(one.waiting)}</td></tr>
+`,
+  )}</tbody></table></div>
+${renderRest(advertisers.length, 'advertisers')}</section>`;
+}
+
+function renderCoverage({ coverage }: AdvertiserStatus, now: Date): Html {
+  const certificate = coverage?.certificate ?? 'unproven';
+  const through = coverage?.completeThrough;
+  return html`<span class="badge ${toBadge(certificate, coverage?.risk ?? 'doubt')}">${certificate}</span> <span class="aside">${
+    coverage && through
+      ? html`through ${renderAgo(through, now)}, proof from ${renderAgo(coverage.asOf, now)}${coverage.risk === 'doubt' ? `; in doubt: ${coverage.reason}` : ''}`
+      : (coverage?.reason ?? 'nothing was read to its end yet')
+  }</span>`;
+}
+
+/** A harmless assumption is the normal outcome of a poll and of a small account. */
+function toBadge(certificate: Verdict['certificate'], risk: Verdict['risk']): 'good' | 'fair' | 'bad' {
+  if (certificate === 'unproven') return 'bad';
+  return risk === 'doubt' ? 'fair' : 'good';
+}
+
+function renderHistory(history: History, refreshSeconds: number | null): Html {
+  const refresh = refreshSeconds === null ? '' : `&refresh=${refreshSeconds}`;
+  return html`<section aria-labelledby="history"><div class="titled"><h2 id="history">The last ${words[history.period]}</h2>
+<nav aria-label="Period">${periods.map(
+    (period) =>
+      html`<a href="/?period=${period}${refresh}"${period === history.period ? html` aria-current="true"` : ''}>${words[period]}</a> `,
+  )}${
+    refreshSeconds === null
+      ? html`<a href="/?period=${history.period}&amp;refresh=30">keep fresh</a>`
+      : html`<a href="/?period=${history.period}">stop refreshing</a>`
+  }</nav></div>
+<div class="panels">${renderCharts(history)}</div></section>`;
+}
+
+function renderSweeps({ recentSweeps }: History, now: Date): Html {
+  if (recentSweeps.length === 0) return html``;
+  return html`<section aria-labelledby="sweeps-recent"><h2 id="sweeps-recent">Recent sweeps</h2>
+<div class="scroll" role="region" aria-labelledby="sweeps-recent" tabindex="0"><table>
+<thead><tr><th scope="col">Begun</th><th scope="col">Advertiser</th><th scope="col">Purpose</th><th scope="col">Outcome</th>
+<th scope="col" class="number">Requests</th><th scope="col" class="number">New</th><th scope="col" class="number">Changed</th><th scope="col" class="number">Took</th></tr></thead>
+<tbody>${recentSweeps.map(
+    (
+      sweep,
+    ) => html`<tr><th scope="row">${renderAgo(sweep.startedAt, now)}</th><td>${sweep.advertiser}</td><td>${sweep.purpose}</td>
+<td>${renderOutcome(sweep)}</td><td class="number">${toCount(sweep.requests)}</td><td class="number">${toCount(sweep.added)}</td><td class="number">${toCount(sweep.changed)}</td>
+<td class="number">${sweep.endedAt === null ? '' : toSpan(sweep.endedAt.getTime() - sweep.startedAt.getTime())}</td></tr>
+`,
+  )}</tbody></table></div></section>`;
+}
+
+function renderOutcome({ state, certificate, risk, reason }: History['recentSweeps'][number]): Html {
+  if (state !== 'closed' || certificate === null) return html`<span class="badge fair">${state}</span>`;
+  return html`<span class="badge ${toBadge(certificate, risk ?? 'doubt')}">${certificate}</span> <span class="aside">${reason ?? ''}</span>`;
+}
+
+function renderRest(count: number, what: string): Html {
+  if (count <= mostRows) return html``;
+  return html`<p class="aside">And ${toCount(count - mostRows)} more ${what}: <code>intake status</code> lists them all.</p>`;
+}

@@ -1,0 +1,100 @@
+// What the addresses of the prefill routes carry: the careers site's wishes at start, the source's answer at callback.
+// Everything here comes from strangers; nothing of it is trusted or repeated.
+
+import { z } from 'zod';
+import { type PrefillRequest, toAllowedUrl } from '../../domain/prefill.ts';
+import type { Callback } from '../../sync/prefill.ts';
+
+/** What was asked for, or the parameters that cannot be used. */
+export function parseStart(
+  query: URLSearchParams,
+  returnUrls: readonly string[],
+): PrefillRequest | { readonly wrong: readonly string[] } {
+  const names = [...query.keys()];
+  const doubled = Object.keys(startForm(returnUrls).shape).filter(
+    (name) => names.indexOf(name) !== names.lastIndexOf(name),
+  );
+  const { data, error } = startForm(returnUrls).safeParse(Object.fromEntries(query));
+  const wrong = [...doubled, ...(error?.issues.map(({ path }) => String(path[0])) ?? [])];
+  if (data === undefined || wrong.length > 0) return { wrong: [...new Set(wrong)] };
+  return {
+    advertiserId: data.advertiser_id,
+    formUrl: data.form_url,
+    returnUrl: data.return_url,
+    positionTitle: data.position_title,
+    positionUri: data.position_uri,
+    countryCode: data.country_code,
+    postalCode: data.postal_code,
+  };
+}
+
+function startForm(returnUrls: readonly string[]) {
+  const allowed = z.string().transform((text, context) => {
+    const url = toAllowedUrl(text, returnUrls);
+    if (url !== null) return url;
+    context.addIssue('not below PREFILL_RETURN_URLS');
+    return z.NEVER;
+  });
+  return z.object({
+    advertiser_id: z
+      .string()
+      .regex(/^[1-9]\d{0,18}$/)
+      .transform(BigInt)
+      .refine((id) => id < 2n ** 63n),
+    form_url: allowed,
+    return_url: allowed,
+    position_title: optionalText(/^[^\p{Cc}\p{Cs}]{1,300}$/u),
+    position_uri: optionalText(/^[!-~]{1,2000}$/),
+    // Spec: two letters.
+    country_code: optionalText(/^[A-Za-z]{2}$/).transform((code) => code?.toUpperCase() ?? null),
+    postal_code: optionalText(/^[\w -]{1,20}$/),
+  });
+}
+
+/** An empty parameter is one that was not given. */
+function optionalText(form: RegExp) {
+  return z
+    .string()
+    .trim()
+    .refine((text) => text === '' || form.test(text))
+    .transform((text) => text || null)
+    .default(null);
+}
+
+/** The state and the answer; null when there is no single usable state. */
+export function parseCallback(search: string): Pick<Callback, 'state' | 'answer'> | null {
+  const pairs = toPairs(search);
+  const all = (wanted: string) => pairs.filter(([name]) => name === wanted).map(([, value]) => value);
+  const [state, ...others] = all('state');
+  if (state === undefined || others.length > 0) return null;
+  return { state, answer: toAnswer(all('code'), all('error')) };
+}
+
+// Spec silent: how a denial comes back. RFC 6749 says `error=access_denied`; with neither code nor error the candidate came back
+// without having said yes. A code beside an error is not used.
+function toAnswer(codes: readonly string[], errors: readonly string[]): Callback['answer'] {
+  const [code, ...moreCodes] = codes;
+  if (errors.length > 0) return errors.includes('access_denied') ? 'denied' : 'failed';
+  if (code === undefined || code === '') return 'denied';
+  return moreCodes.length === 0 && code.length <= 4000 ? { code } : 'failed';
+}
+
+// Spec silent: what a code is made of. A bare `+` stays one: codes in base64 are common, codes with spaces are not.
+function toPairs(search: string): [string, string][] {
+  return search
+    .replace(/^\?/, '')
+    .split('&')
+    .slice(0, 50)
+    .map((pair) => {
+      const [name = '', ...rest] = pair.split('=');
+      return [decode(name), decode(rest.join('='))];
+    });
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

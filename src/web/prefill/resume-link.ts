@@ -1,0 +1,28 @@
+// Links to a resume that work for minutes and without further credentials: the key of the prefill and an end, signed.
+
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { PrefillKey } from '../../store/prefill/prefills.ts';
+
+/** How long a link works. */
+const lifetimeMs = 600_000;
+
+/** The last part of a link's path. */
+export function toResumeToken({ advertiserId, prefillId }: PrefillKey, secret: string, nowMs: number): string {
+  const claim = `${advertiserId}.${prefillId}.${nowMs + lifetimeMs}`;
+  return `${claim}.${sign(claim, secret)}`;
+}
+
+/** Whose resume a token opens; null when it was altered, is old or never ours. */
+export function parseResumeToken(token: string, secret: string, nowMs: number): PrefillKey | null {
+  const [claim, advertiserId, prefillId, endsAt] =
+    /^(\d{1,19})\.([0-9a-f-]{36})\.(\d{1,16})(?=\.)/.exec(token) ?? ([] as string[]);
+  if (claim === undefined || advertiserId === undefined || prefillId === undefined) return null;
+  const presented = Buffer.from(token.slice(claim.length + 1));
+  const expected = Buffer.from(sign(claim, secret));
+  if (presented.length !== expected.length || !timingSafeEqual(presented, expected)) return null;
+  return Number(endsAt) > nowMs ? { advertiserId: BigInt(advertiserId), prefillId } : null;
+}
+
+function sign(claim: string, secret: string): string {
+  return createHmac('sha256', secret).update(`resume link ${claim}`).digest('base64url');
+}

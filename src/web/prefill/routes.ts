@@ -1,0 +1,185 @@
+// The public routes of the candidate side. No page is ever shown at an address that carries a code or a state: the callback
+// answers 303 at once. Nothing is cached, nothing of a request is logged, and every way ends on a page that a person understands.
+
+import { timingSafeEqual } from 'node:crypto';
+import type { HttpBindings } from '@hono/node-server';
+import { create } from 'content-disposition';
+import { type Context, Hono, type MiddlewareHandler } from 'hono';
+import { bearerAuth } from 'hono/bearer-auth';
+import { bodyLimit } from 'hono/body-limit';
+import { getSignedCookie, setSignedCookie } from 'hono/cookie';
+import { HTTPException } from 'hono/http-exception';
+import { NONCE, type SecureHeadersVariables, secureHeaders } from 'hono/secure-headers';
+import { stream } from 'hono/streaming';
+import { z } from 'zod';
+import { callbackTimeoutMs, stateLifetimeMs } from '../../domain/prefill.ts';
+import {
+  beginPrefill,
+  createSecret,
+  finishPrefill,
+  openResume,
+  type PrefillDeps,
+  redeemPrefill,
+} from '../../sync/prefill.ts';
+import { type Notice, renderNotice } from './error-page.ts';
+import { createRateLimit } from './rate-limit.ts';
+import { parseCallback, parseStart } from './request.ts';
+import { parseResumeToken, toResumeToken } from './resume-link.ts';
+
+export interface PrefillRoutesOptions {
+  readonly deps: PrefillDeps;
+  /** The public address of the callback: cookies and links are made for it. */
+  readonly redirectUri: string;
+  /** Prefixes that return_url and form_url must begin with. */
+  readonly returnUrls: readonly string[];
+  /** What the careers site's server sends to redeem. */
+  readonly key: () => string;
+  readonly sessionSecret: () => string;
+  readonly now: () => number;
+  /** Told what nobody expected; `route` holds no parameter. */
+  readonly onError: (route: string, error: unknown) => void;
+}
+
+type Env = { Bindings: HttpBindings; Variables: SecureHeadersVariables };
+
+/** The routes under /prefill. */
+export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
+  const { deps, redirectUri, sessionSecret, now } = options;
+  // Headers stand before the base path, so that whatever this port answers carries them.
+  const port = new Hono<Env>();
+  const app = port.basePath('/prefill');
+  const isSecure = redirectUri.startsWith('https:');
+  const cookie = createBindingCookie(isSecure, sessionSecret);
+  const notice = (context: Context<Env>, which: Notice, detail = '') => {
+    const { status, page } = renderNotice(which, context.get('secureHeadersNonce') ?? '', detail);
+    return context.html(page, status);
+  };
+
+  port.use(createHeaders(isSecure), async (context, next) => {
+    // GET has effects here: nothing that only looks may cause them.
+    if (context.req.method === 'HEAD') context.res = context.body(null, 405);
+    else await next();
+    context.header('Cache-Control', 'no-store');
+  });
+  const limit = (burst: number, refillMs: number) =>
+    createRateLimit({ burst, refillMs, now, refuse: async (context) => notice(context as Context<Env>, 'busy') });
+  // A person needs three requests; behind one address there may be an office.
+  app.use('/start', limit(60, 2_000));
+  app.use('/callback', limit(60, 2_000));
+  app.use('/resume/*', limit(240, 500));
+
+  app.onError((error, context) => {
+    if (error instanceof HTTPException) return error.getResponse();
+    options.onError(`${context.req.method} ${context.req.routePath}`, error);
+    context.header('Cache-Control', 'no-store');
+    if (context.req.method === 'POST') return context.json({ error: 'not now, please try again' }, 503);
+    return notice(context, 'away');
+  });
+  app.notFound((context) => notice(context, 'nowhere'));
+
+  app.get('/start', async (context) => {
+    const request = parseStart(new URL(context.req.url).searchParams, options.returnUrls);
+    if ('wrong' in request) return notice(context, 'incomplete', `Not usable: ${request.wrong.join(', ')}.`);
+    const binding = await cookie.ensure(context);
+    const authorizeUrl = await beginPrefill(deps, { request, binding });
+    if (authorizeUrl === null) return notice(context, 'incomplete', 'Not usable: advertiser_id.');
+    return context.redirect(authorizeUrl, 303);
+  });
+
+  app.get('/callback', async (context) => {
+    const callback = parseCallback(new URL(context.req.url).search);
+    const binding = await cookie.read(context);
+    const returnUrl =
+      callback === null || binding === null
+        ? null
+        : await finishPrefill(deps, { ...callback, binding, signal: AbortSignal.timeout(callbackTimeoutMs) });
+    return context.redirect(returnUrl ?? new URL('stopped', redirectUri).href, 303);
+  });
+
+  app.get('/stopped', (context) => notice(context, 'stopped'));
+
+  app.post(
+    '/redeem',
+    bearerAuth({ verifyToken: (token) => isEqual(token, options.key()) }),
+    bodyLimit({ maxSize: 4_096, onError: (context) => context.json({ error: 'too large' }, 413) }),
+    async (context) => {
+      const { data } = redeemForm.safeParse(await context.req.json().catch(() => null));
+      if (data === undefined) return context.json({ error: 'a JSON object with a handle is expected' }, 400);
+      const redeemed = await redeemPrefill(deps, data.handle);
+      if (redeemed === null) return context.json({ error: 'unknown, used or old handle' }, 404);
+      const token = toResumeToken(redeemed, sessionSecret(), now());
+      const url = new URL(`resume/${token}`, redirectUri).href;
+      const resume = redeemed.resume && { url, ...redeemed.resume };
+      // The profile is passed on as text, so that no digit of it is lost.
+      const body = `{"profile":${redeemed.profile},"resume":${JSON.stringify(resume)}}`;
+      return context.body(body, 200, { 'Content-Type': 'application/json; charset=utf-8' });
+    },
+  );
+
+  app.get('/resume/:token', async (context) => {
+    const key = parseResumeToken(context.req.param('token'), sessionSecret(), now());
+    const resume = key && (await openResume(deps, key, context.req.raw.signal));
+    if (!resume) return notice(context, 'stopped');
+    context.header('Content-Type', 'application/octet-stream');
+    context.header('Content-Disposition', create(resume.fileName));
+    context.header('Content-Length', String(resume.sizeBytes));
+    return stream(
+      context,
+      async (out) => {
+        for await (const chunk of resume.bytes) await out.write(chunk);
+      },
+      // The length was promised: a connection that ends early tells the reader that bytes are missing.
+      async (error) => options.onError('GET /prefill/resume/:token', error),
+    );
+  });
+  return app;
+}
+
+const redeemForm = z.object({ handle: z.string().max(200) });
+
+function createHeaders(isSecure: boolean): MiddlewareHandler {
+  return secureHeaders({
+    contentSecurityPolicy: {
+      defaultSrc: ["'none'"],
+      styleSrc: [NONCE],
+      frameAncestors: ["'none'"],
+      baseUri: ["'none'"],
+      formAction: ["'none'"],
+    },
+    referrerPolicy: 'no-referrer',
+    xFrameOptions: 'DENY',
+    strictTransportSecurity: isSecure && 'max-age=31536000',
+  });
+}
+
+/** The cookie that names a browser, shared by its tabs. `__Host-` keeps it from being set by a neighbour; http cannot have that. */
+function createBindingCookie(isSecure: boolean, secret: () => string) {
+  const name = 'prefill';
+  const prefix = isSecure ? ('host' as const) : undefined;
+  const read = async (context: Context): Promise<string | null> => {
+    const value = await getSignedCookie(context, secret(), name, prefix);
+    return value || null;
+  };
+  return {
+    read,
+    async ensure(context: Context): Promise<string> {
+      const binding = (await read(context)) ?? createSecret();
+      const maxAge = stateLifetimeMs / 1000;
+      // Lax: it must come along when the source sends the browser back.
+      const shape = {
+        path: '/',
+        httpOnly: true,
+        sameSite: 'Lax',
+        maxAge,
+        ...(prefix && { prefix, secure: true }),
+      } as const;
+      await setSignedCookie(context, name, binding, secret(), shape);
+      return binding;
+    },
+  };
+}
+
+function isEqual(a: string, b: string): boolean {
+  const [left, right] = [Buffer.from(a), Buffer.from(b)];
+  return left.length === right.length && timingSafeEqual(left, right);
+}
