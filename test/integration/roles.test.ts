@@ -124,6 +124,13 @@ describe('the roles that intake grants makes', () => {
     ).toMatchObject({
       counts: { applications: 1 },
     });
+    const [{ job_seeker_id: jobSeekerId = '' } = {}] = await db.query<{ job_seeker_id: string }>(
+      `SELECT job_seeker_id FROM intake.applications WHERE email IS NOT NULL AND job_seeker_id IS NOT NULL LIMIT 1`,
+    );
+    const account = { advertiserId, sought: { by: 'jobseeker', jobSeekerId }, by: 'test' } as const;
+    expect(await beginErasure(db, createSecretKey(Buffer.from('key')), account)).not.toBeNull();
+    // Again, while the first is open: what it remembers is renewed.
+    expect(await beginErasure(db, createSecretKey(Buffer.from('key')), account)).toBeNull();
     for (const sql of [
       `CREATE TABLE intake.mine (a int)`,
       `ALTER TABLE intake.applications ADD COLUMN mine int`,
@@ -133,6 +140,7 @@ describe('the roles that intake grants makes', () => {
       `DELETE FROM intake.audit`,
       `UPDATE intake.audit SET by = 'somebody else'`,
       `DELETE FROM intake.erasures`,
+      `UPDATE intake.erasures SET tombstone = ''`,
       `CREATE SCHEMA mine`,
     ]) {
       expect([sql, await attempt(cast.urlOf('worker'), sql)]).toEqual([sql, refused]);

@@ -99,6 +99,8 @@ function renderGrants(
     `GRANT USAGE ON SCHEMA intake, intake_analytics TO ${worker};`,
     ...grant('SELECT, INSERT, UPDATE, DELETE', tables, worker),
     ...grant('SELECT, INSERT', lasting, worker),
+    `-- A request that is repeated counts from then on; what is remembered cannot be changed.`,
+    ...grant('UPDATE (job_id, erased_at)', some('intake', 'TABLE', ['erasures']), worker),
     ...grant('SELECT', ['intake.migrations', ...some('intake', 'VIEW'), ...some('intake_analytics', 'VIEW')], worker),
     ...grant('USAGE, SELECT', some('intake', 'SEQUENCE'), worker, 'SEQUENCE '),
     `ALTER DEFAULT PRIVILEGES FOR ROLE ${owner} IN SCHEMA intake GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO ${worker};`,
