@@ -54,7 +54,10 @@ const modules: Record<string, Module> = {
   'store/postgres': inStore(),
   'store/schema': inStore(),
   ...Object.fromEntries(
-    sharedInStore.map((name) => [`store/${name}`, inStore('postgres', ...sharedInStore.filter((other) => other !== name))]),
+    sharedInStore.map((name) => [
+      `store/${name}`,
+      inStore('postgres', ...sharedInStore.filter((other) => other !== name)),
+    ]),
   ),
   'store/sweeps': inStore('postgres', ...sharedInStore),
   'store/prefill': inStore('postgres', 'sweeps', ...sharedInStore),

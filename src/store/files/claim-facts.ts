@@ -1,8 +1,8 @@
 // What is known of a file before its download starts: what the source said of it, and whether an equal one is held already.
 import type { BlobFacts } from '../../domain/blob.ts';
 import type { HashSetting, HashTrust } from '../../domain/hash-trust.ts';
-import type { Queryable } from '../postgres/database.ts';
 import { isAccount } from '../person-search.ts';
+import type { Queryable } from '../postgres/database.ts';
 import type { Claim } from './download-queue.ts';
 
 /** What the source said of a claimed file. */

@@ -6,9 +6,9 @@ import type { KeyObject } from 'node:crypto';
 import { toAccountId, toBareAddress } from '../../domain/person.ts';
 import { toResumeKey } from '../../domain/prefill.ts';
 import { toPersonKeys } from '../person-key.ts';
+import { accountIn, isAccountInJson, toAccountPattern } from '../person-search.ts';
 import type { Queryable, Row } from '../postgres/database.ts';
 import { isOfPerson } from './persons.ts';
-import { accountIn, isAccountInJson, toAccountPattern } from '../person-search.ts';
 
 /** A person's rows and files. */
 export interface PersonExport {

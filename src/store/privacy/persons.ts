@@ -4,9 +4,6 @@ import type { KeyObject } from 'node:crypto';
 import { type ErasureCounts, type Sought, toSoughtText, toSoughtValue } from '../../domain/erasure.ts';
 import { toAccountId } from '../../domain/person.ts';
 import { toPersonKeys } from '../person-key.ts';
-import type { Queryable } from '../postgres/database.ts';
-import { erasePrefills } from '../prefill/lapse.ts';
-import { renewTombstones, setTombstones, toTombstone } from '../tombstones.ts';
 import {
   accountIn,
   isAccountInJson,
@@ -15,6 +12,9 @@ import {
   toAccountPattern,
   toAddressPattern,
 } from '../person-search.ts';
+import type { Queryable } from '../postgres/database.ts';
+import { erasePrefills } from '../prefill/lapse.ts';
+import { renewTombstones, setTombstones, toTombstone } from '../tombstones.ts';
 
 /** Everything that was found of a person at one advertiser. */
 export interface Person {
