@@ -8,6 +8,12 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 
+# What is for trying and testing is no part of production: the sandbox, the embedded Postgres.
+FROM ${BASE} AS sources
+WORKDIR /app
+COPY src ./src
+RUN rm -r src/dev
+
 FROM ${BASE} AS base
 ARG VERSION=0.1.0
 ARG REVISION=unknown
@@ -18,7 +24,7 @@ LABEL org.opencontainers.image.title="Intake" \
 WORKDIR /app
 COPY package.json ./
 COPY migrations ./migrations
-COPY src ./src
+COPY --from=sources /app/src ./src
 # A user by number, so that `runAsNonRoot` can see that it is not root. Nothing in /app is theirs: the file system may be read-only.
 USER 1000:1000
 
@@ -29,6 +35,7 @@ COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
 
 FROM base AS sandbox
+COPY src/dev ./src/dev
 COPY --from=sandbox-packages /app/node_modules ./node_modules
 EXPOSE 4010
 CMD ["node", "src/cli/main.ts", "sandbox", "--host", "0.0.0.0", "--port", "4010", "--live", "30"]

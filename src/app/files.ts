@@ -1,5 +1,5 @@
 // The commands about files, wired: fetch what is queued, verify what is held, fetch again, show where one lies, read screens anew.
-// Opens what they need through opening.ts; decides nothing.
+// Opens what they need through resources.ts; decides nothing.
 import type { Config } from '../config.ts';
 import type { BlobStore } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';

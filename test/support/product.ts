@@ -77,6 +77,7 @@ function openTree(): Product {
   mkdirSync(dirname(node));
   cpSync(process.execPath, node, { dereference: true });
   for (const path of ['package.json', 'migrations', 'src']) cpSync(path, join(app, path), { recursive: true });
+  rmSync(join(app, 'src/dev'), { recursive: true });
   for (const path of loadProductPackages()) {
     // What lies deeper has its own line in the lock.
     const filter = (from: string) => !from.slice(path.length).includes('/node_modules');

@@ -1,7 +1,7 @@
 // A real Postgres of the checkout's own, for demo, development and tests: opened by any number of processes, stopped with the last.
-// A keeper process (embedded-keeper.ts) owns the server. A user holds one connection to the keeper, so that leaving, crashing and
+// A keeper process (keeper.ts) owns the server. A user holds one connection to the keeper, so that leaving, crashing and
 // kill -9 look alike: the kernel closes it. No pid of a user is believed and no user has to clean up on its way out.
-// This file finds, starts and holds a keeper; accounts, folders and binaries are known to embedded-place.ts alone.
+// This file finds, starts and holds a keeper; accounts, folders and binaries are known to place.ts alone.
 
 import { spawn } from 'node:child_process';
 import { mkdirSync, realpathSync } from 'node:fs';

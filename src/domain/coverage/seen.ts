@@ -1,5 +1,5 @@
 // The one rule for what was seen and is missing: every id that was stored before the question was sent, lies where the question asked
-// and is not in the answer. Ids that this sweep stored count like all others. The store computes it in SQL (store/comparing.ts); a
+// and is not in the answer. Ids that this sweep stored count like all others. The store computes it in SQL (store/applications/diff-page.ts); a
 // test holds the SQL against this function on random pages, and the simulation uses this function.
 
 import type { Missing, Question, Row } from './question.ts';

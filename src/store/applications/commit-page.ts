@@ -1,5 +1,5 @@
 // commitPage: everything one list answer means for the database, in one transaction or not at all (P4).
-// New applications take the fast way (COPY), known ones that changed the careful way (changes.ts),
+// New applications take the fast way (COPY), known ones that changed the careful way (update.ts),
 // unchanged ones are not touched: no row version, no lock, no WAL.
 import type { KeyObject } from 'node:crypto';
 import type { Application } from '../../domain/application.ts';

@@ -1,5 +1,5 @@
-// How a changed application travels to Postgres: as one line of the jsonb parameter that the statements of changes.ts take apart; and
-// what its rows have in common with those of a new one (new-rows.ts). Pure mapping; it knows column names and no SQL.
+// How a changed application travels to Postgres: as one line of the jsonb parameter that the statements of update.ts take apart; and
+// what its rows have in common with those of a new one (insert.ts). Pure mapping; it knows column names and no SQL.
 import type { KeyObject } from 'node:crypto';
 import { type Application, toFirstState } from '../../domain/application.ts';
 import { toPersonKey } from '../person-key.ts';

@@ -212,7 +212,7 @@ const nameAnnouncedSql = `
 
 /**
  * A file that is held, or ended without bytes, and of which nothing but Hash changed, is fetched once more while it keeps its state:
- * settling.ts compares the bytes. Such a queue row is the only one whose attachment is not pending.
+ * complete-download.ts compares the bytes. Such a queue row is the only one whose attachment is not pending.
  */
 const queueConfirmationsSql = `
   INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority)

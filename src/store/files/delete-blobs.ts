@@ -16,7 +16,7 @@
 //   back, so confirm does not call it emptied, and the next run deletes once more. Where that process dies after its put, nobody does:
 //   so an infected object is deleted every half minute until no put of it that was announced can be under way.
 // - A flag is lifted while an infected blob is being deleted. The row is announced anew only after confirm. Downloads that had announced
-//   the same bytes before lose their claims (free in condemned.ts): their object may be gone.
+//   the same bytes before lose their claims (free in infected.ts): their object may be gone.
 // - The process dies, or the delete fails without an answer and is carried out later. It is not asked for again under this token, which
 //   stays until it lapses, 10 s after the longest delete is given up. Then the next run deletes once more, or an announcement takes the
 //   row over.
@@ -39,7 +39,7 @@ export interface DoomedBlob {
   readonly key: string;
 }
 
-/** How long a token holds. A delete that was given up after 20 s (sync/deleting.ts) is not carried out by the store later than this. */
+/** How long a token holds. A delete that was given up after 20 s (sync/files/delete-objects.ts) is not carried out by the store later than this. */
 const tokenMs = 30_000;
 const mostAtOnce = 100;
 

@@ -1,5 +1,5 @@
 // The tables of the bytes: the queue of downloads, the blobs that are held, and how far the source's Hash is trusted; see
-// schema-applications.ts for how these files are used.
+// applications.ts for how these files are used.
 import { sql } from 'drizzle-orm';
 import { boolean, check, foreignKey, index, integer, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
 import { attachments } from './applications.ts';
@@ -53,7 +53,7 @@ export const blobs = intake.table(
   },
   (t) => [
     primaryKey({ name: 'blobs_pkey', columns: [t.advertiserId, t.sha256] }),
-    // As store/deletions.ts asks for them.
+    // As store/files/delete-blobs.ts asks for them.
     index('blobs_doomed')
       .on(t.advertiserId)
       .where(

@@ -1,4 +1,4 @@
-// The tables of the candidate side; see schema-applications.ts for how these files are used.
+// The tables of the candidate side; see applications.ts for how these files are used.
 import { sql } from 'drizzle-orm';
 import { check, date, foreignKey, index, jsonb, primaryKey, text, unique, uuid } from 'drizzle-orm/pg-core';
 import { at, bytea, id64, intake } from './columns.ts';

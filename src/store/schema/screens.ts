@@ -1,4 +1,4 @@
-// The tables of screening questionnaires and their answers; see schema-applications.ts for how these files are used.
+// The tables of screening questionnaires and their answers; see applications.ts for how these files are used.
 import { sql } from 'drizzle-orm';
 import { boolean, check, foreignKey, integer, jsonb, primaryKey, text } from 'drizzle-orm/pg-core';
 import { applications } from './applications.ts';

@@ -1,5 +1,5 @@
 // Deletes objects from the blob store: infected ones, orphans, and those of erased persons. The store's rows say what may be deleted and
-// keep equal bytes from being put meanwhile (store/deletions.ts); the network is asked between two transactions, never inside one.
+// keep equal bytes from being put meanwhile (store/files/delete-blobs.ts); the network is asked between two transactions, never inside one.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BlobStore, Deleted } from '../../domain/blob.ts';
 import { Trouble } from '../../domain/trouble.ts';

@@ -18,7 +18,7 @@ export interface Recall extends AsyncDisposable {
   finish(): Promise<void>;
 }
 
-/** A dead run lapses after 30 s (store/deletions.ts): with this the next one is still within a minute. */
+/** A dead run lapses after 30 s (store/files/delete-blobs.ts): with this the next one is still within a minute. */
 const everyMs = 5_000;
 
 /** Deletes infected bytes every few seconds until the signal, or its disposal. */

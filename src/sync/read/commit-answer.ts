@@ -1,5 +1,5 @@
 // Where an answer lands: it is kept with what it teaches in one transaction, and a sweep is taken up again from its rows. Whose answer it
-// is has been asked before (recognising.ts).
+// is has been asked before (account-identity.ts).
 import { ask, begin, type Done, learn, renew } from '../../domain/coverage/coverage.ts';
 import type { Known } from '../../domain/coverage/next-question.ts';
 import type { Question } from '../../domain/coverage/question.ts';

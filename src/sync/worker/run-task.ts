@@ -1,5 +1,5 @@
 // One duty at one desk: the advertiser's lane is taken, its list is read, and a refused credential halts it until it is let in again.
-// What is to be read is written in duties.ts; when, and what follows a failure, is the worker's business.
+// What is to be read is written in read-tasks.ts; when, and what follows a failure, is the worker's business.
 import { Trouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 import type { ReadingState } from '../../store/sweeps/continue-sweep.ts';

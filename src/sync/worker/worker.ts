@@ -1,5 +1,5 @@
 // The worker: schedules put duties on desks and chores on the list, a drain follows the queue, and trouble makes one of them rest.
-// It only schedules; what a duty does is written in attending.ts and drain.ts. Nothing here ever gives up, and nothing waits for another.
+// It only schedules; what a duty does is written in run-task.ts and drain.ts. Nothing here ever gives up, and nothing waits for another.
 import { createTask } from 'node-cron';
 import { LeaseLost, type Trouble } from '../../domain/trouble.ts';
 import { undeleted, type Wait } from '../../domain/wait.ts';
