@@ -12,7 +12,7 @@ import { openS3Blobs } from '../src/blobs/s3.ts';
 import { createSource } from '../src/source/client.ts';
 import { describeFile } from '../src/source/parse/file-description.ts';
 import { parseScreens } from '../src/source/parse/screen.ts';
-import { drain } from '../src/sync/files/download-run.ts';
+import { runDownloads } from '../src/sync/files/download-run.ts';
 import { openSpool } from '../src/sync/files/spool.ts';
 import { type Figure, interleave, report, type Size, toCount, toCpuMs } from './figure.ts';
 import { type FileServers, openFileServers } from './file-servers.ts';
@@ -112,9 +112,9 @@ async function fetchAll(url: string, { sourceUrl, storeUrl }: FileServers, files
   );
   const spool = await openSpool(folder, 64 * 1024 * 1024);
   const accounts = [{ name: 'default', advertiserId: 42n, source }];
-  const summary = await drain(
+  const summary = await runDownloads(
     { store, blobs, accounts, spool, describeFile, parseScreens, loadSpoolBytes: async () => null },
-    { concurrency, leaseMs: 30_000, maxBytes: 50_000_000, hash: 'learn', patienceMs: 0, graceMs: 0, signal },
+    { concurrency, leaseMs: 30_000, maxBytes: 50_000_000, hash: 'learn', retryForMs: 0, graceMs: 0, signal },
   );
   if (summary.stored !== files) throw new Error(`${summary.stored} of ${files} files were stored.`);
 }

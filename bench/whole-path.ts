@@ -70,7 +70,7 @@ async function sync(url: string, board: BoardServer, applications: number, asked
       lagMs: 0,
       startAt: null,
       recheck: false,
-      patienceMs: 0,
+      retryForMs: 0,
       signal: AbortSignal.timeout(600_000),
     },
   );

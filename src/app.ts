@@ -2,7 +2,7 @@
 // for the database and for reading, in app/ for everything else. Nobody else opens resources, and nothing here decides what is read or kept.
 import { toOwner } from './app/actor.ts';
 import { openMigratedStoreOf, openPlace, openStoreOf, type Place, toStoreOptions } from './app/database.ts';
-import { drainFiles, type FilesEvents } from './app/files.ts';
+import { downloadFiles, type FilesEvents } from './app/files.ts';
 import {
   type Account,
   type Chosen,
@@ -20,22 +20,22 @@ import { openDatabase } from './store/postgres/database.ts';
 import { loadGrantsSql } from './store/postgres/grants.ts';
 import { ensureSchema, requireSchema } from './store/postgres/migrations.ts';
 import { openStore, type Store } from './store/store.ts';
-import type { DrainAccount } from './sync/files/download-run.ts';
-import type { DrainSummary } from './sync/files/download-summary.ts';
+import type { DownloadAccount } from './sync/files/download-run.ts';
+import type { DownloadSummary } from './sync/files/download-summary.ts';
 import { startRecall } from './sync/files/recall.ts';
 import { requireKey } from './sync/privacy/privacy-key.ts';
-import { createPace, type TakeTurn } from './sync/rate-limiter.ts';
+import { createRateLimiter, type TakeSlot } from './sync/rate-limiter.ts';
 import { type BackfillRange, backfill, toPlans } from './sync/read/backfill.ts';
 import { type Estimate, estimate } from './sync/read/estimate.ts';
 import { loadKnown } from './sync/read/read-tasks.ts';
 import type { SweepDeps, SweepSummary, SweepTotals } from './sync/read/sweep.ts';
 import { syncRound } from './sync/read/sync-once.ts';
-import { type Patience, patiently } from './sync/retry.ts';
+import { type RetryOptions, retry } from './sync/retry.ts';
 import {
-  examineBlobs,
-  examineDatabase,
-  examineKey,
-  examineSource,
+  checkBlobs,
+  checkDatabase,
+  checkKey,
+  checkSource,
   type Finding,
   nothingRecorded,
 } from './sync/worker/health-checks.ts';
@@ -44,7 +44,7 @@ import {
 export async function migrateDatabase(config: Config<'database'>, signal: AbortSignal): Promise<void> {
   await using place = await openPlace(config);
   await using db = openDatabase({ url: place.url, role: 'migrate' });
-  await ensureSchema(db, { directUrl: place.directUrl, signal, patienceMs: 0 });
+  await ensureSchema(db, { directUrl: place.directUrl, signal, retryForMs: 0 });
 }
 
 /** The SQL that gives every role the least it needs; run as well when asked to. */
@@ -76,22 +76,23 @@ export async function unhaltAdvertisers(
 /** What `intake doctor` finds. The schema is looked at, not changed. No failing check hides another. */
 export async function examine(config: ReadingConfig, request: Chosen): Promise<Finding[]> {
   await using stack = new AsyncDisposableStack();
-  const { findings, store } = await examineConfigured(config, stack);
+  const { findings, store } = await checkConfigured(config, stack);
   const recorded = store ?? nothingRecorded;
-  if (findings.every(({ check, ok }) => ok || check !== 'database')) findings.push(await examineKey(recorded));
+  if (findings.every(({ check, ok }) => ok || check !== 'database')) findings.push(await checkKey(recorded));
   else findings.push({ check: 'PRIVACY_KEY', ok: false, detail: 'not compared: the database cannot be asked' });
-  findings.push(...(await examineBlobs(recorded, () => openConfiguredBlobs(config), request.signal)));
+  findings.push(...(await checkBlobs(recorded, () => openConfiguredBlobs(config), request.signal)));
   for (const account of toChosen(config, request.advertiser)) {
     // The rate is shared through the database; without it the one request of this check is sent at once.
-    const pace = store === null ? async () => {} : createPace(store, account.url, config.source.requestsPerSecond);
-    await using source = openSourceToLook(config, store, account, pace);
-    findings.push(...(await examineSource(recorded, source, { ...account, signal: request.signal })));
+    const limiter =
+      store === null ? async () => {} : createRateLimiter(store, account.url, config.source.requestsPerSecond);
+    await using source = openSourceToLook(config, store, account, limiter);
+    findings.push(...(await checkSource(recorded, source, { ...account, signal: request.signal })));
   }
   return findings;
 }
 
 /** The findings about the database, and its store where there is a schema to ask. */
-async function examineConfigured(
+async function checkConfigured(
   config: ReadingConfig,
   stack: AsyncDisposableStack,
 ): Promise<{ readonly findings: Finding[]; readonly store: Store | null }> {
@@ -103,7 +104,7 @@ async function examineConfigured(
     return { findings: [{ check: 'database', ok: false, detail, trouble }], store: null };
   }
   const store = stack.use(openStore(toStoreOptions(config, place, 'doctor')));
-  const findings = await examineDatabase(store, Date.now);
+  const findings = await checkDatabase(store, Date.now);
   const schema = await store.loadSchema().catch(() => null);
   return { findings, store: schema === null || schema.state === 'absent' ? null : store };
 }
@@ -133,7 +134,7 @@ export type Outcome = { readonly name: string } & (
 );
 
 /** What became of the files of all of them; null where none was to be fetched. */
-export type FilesOutcome = { readonly summary: DrainSummary } | { readonly trouble: unknown } | null;
+export type FilesOutcome = { readonly summary: DownloadSummary } | { readonly trouble: unknown } | null;
 
 /** What became of everything that a command read. */
 export interface ReadingOutcome {
@@ -146,7 +147,7 @@ export interface ReadingOutcome {
 type ReadingConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs'>;
 
 /** How long one-shot commands wait for a database or source that is gone. */
-const patienceMs = 120_000;
+const retryForMs = 120_000;
 
 /** One complete round over the configured advertisers. */
 export async function syncOnce(
@@ -156,7 +157,7 @@ export async function syncOnce(
   return await overAdvertisers(config, { role: 'sync', axis: 'id' }, request, async (deps, account, owner) => {
     const { leaseMs, lagMs, startAt } = config.sync;
     const { recheck, signal } = request;
-    return await syncRound(deps, { ...account, owner, leaseMs, lagMs, startAt, recheck, patienceMs, signal });
+    return await syncRound(deps, { ...account, owner, leaseMs, lagMs, startAt, recheck, retryForMs, signal });
   });
 }
 
@@ -177,7 +178,7 @@ export async function backfillOnce(
       range,
       restart,
       parallel: backfillParallel,
-      patienceMs,
+      retryForMs,
       signal,
     });
   });
@@ -199,7 +200,7 @@ export async function estimateBackfill(
       config,
       app.store,
       account,
-      createPace(app.store, account.url, config.source.requestsPerSecond),
+      createRateLimiter(app.store, account.url, config.source.requestsPerSecond),
     );
     const advertiser = await app.store.lookUpAdvertiser(account.name, account.advertiserId);
     for (const plan of await toPlans(app, advertiser.advertiserId, request.range)) {
@@ -226,25 +227,26 @@ async function overAdvertisers(
   work: (deps: SweepDeps, account: Account, owner: string) => Promise<readonly SweepSummary[]>,
 ): Promise<ReadingOutcome> {
   const { signal, crashPoint } = request;
-  const onWait: Patience['onWait'] = (trouble, waitMs, attempt) =>
+  const onWait: RetryOptions['onWait'] = (trouble, waitMs, attempt) =>
     request.onWait?.('database', trouble, waitMs, attempt);
-  const patience = { patienceMs, signal, onWait };
-  await using app = await openMigratedStoreOf(config, role, signal, { ...patience, crashPoint });
-  await patiently(patience, () => requireKey(app.store));
+  const retryOptions = { retryForMs, signal, onWait };
+  await using app = await openMigratedStoreOf(config, role, signal, { ...retryOptions, crashPoint });
+  await retry(retryOptions, () => requireKey(app.store));
   await using sources = new AsyncDisposableStack();
   await using recall = startRecall(
     { store: app.store, openBlobs: (until) => openBlobsOf(config, app.store, until) },
     signal,
   );
   const owner = toOwner(role);
-  const paces = new Map<string, TakeTurn>();
+  const limiters = new Map<string, TakeSlot>();
   const outcomes: Outcome[] = [];
-  const accounts: DrainAccount[] = [];
+  const accounts: DownloadAccount[] = [];
   for (const account of toChosen(config, request.advertiser)) {
     const { name } = account;
-    const pace = paces.get(account.url) ?? createPace(app.store, account.url, config.source.requestsPerSecond);
-    paces.set(account.url, pace);
-    const source = sources.use(openSource(config, app.store, account, pace));
+    const limiter =
+      limiters.get(account.url) ?? createRateLimiter(app.store, account.url, config.source.requestsPerSecond);
+    limiters.set(account.url, limiter);
+    const source = sources.use(openSource(config, app.store, account, limiter));
     const deps: SweepDeps = {
       store: app.store,
       source,
@@ -256,8 +258,8 @@ async function overAdvertisers(
       // Where nothing was to be read, what is known from earlier readings.
       const { advertiserId } =
         sweeps.at(-1)?.advertiser ??
-        (await patiently(patience, () => app.store.ensureAdvertiser(name, account.advertiserId)));
-      const verdict = await patiently(patience, () => app.store.loadVerdict(name));
+        (await retry(retryOptions, () => app.store.ensureAdvertiser(name, account.advertiserId)));
+      const verdict = await retry(retryOptions, () => app.store.loadVerdict(name));
       outcomes.push({ name, advertiserId, sweeps, account: verdict, trouble: null });
       if (advertiserId !== null) accounts.push({ name, advertiserId, source });
     } catch (trouble) {
@@ -278,12 +280,12 @@ async function overAdvertisers(
 async function fetchFiles(
   config: ReadingConfig,
   store: Store,
-  accounts: readonly DrainAccount[],
+  accounts: readonly DownloadAccount[],
   request: ReadingRequest,
 ): Promise<FilesOutcome> {
   if (!request.files || accounts.length === 0) return null;
   try {
-    return { summary: await drainFiles(config, store, accounts, { ...request, patienceMs }) };
+    return { summary: await downloadFiles(config, store, accounts, { ...request, retryForMs }) };
   } catch (trouble) {
     request.signal.throwIfAborted();
     return { trouble };

@@ -6,7 +6,7 @@ import { Trouble } from '../domain/trouble.ts';
 import type { DatabaseUrl } from '../store/postgres/connection.ts';
 import { createRdsToken } from '../store/postgres/rds-token.ts';
 import { openStore, type Store, type StoreOptions } from '../store/store.ts';
-import { type Patience, patiently } from '../sync/retry.ts';
+import { type RetryOptions, retry } from '../sync/retry.ts';
 
 export interface Place extends AsyncDisposable {
   readonly url: DatabaseUrl;
@@ -40,7 +40,7 @@ function withRootCertificate(url: string, root: string | null): string {
   return `${url}${url.includes('?') ? '&' : '?'}sslrootcert=${encodeURIComponent(root)}`;
 }
 
-interface StoreRequest extends Partial<Pick<Patience, 'patienceMs' | 'onWait'>> {
+interface StoreRequest extends Partial<Pick<RetryOptions, 'retryForMs' | 'onWait'>> {
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
@@ -74,7 +74,7 @@ async function openReady(
   config: Config<'database' | 'privacy'> & Partial<Config<'sync'>>,
   role: string,
   signal: AbortSignal,
-  { patienceMs = 0, onWait, crashPoint }: StoreRequest,
+  { retryForMs = 0, onWait, crashPoint }: StoreRequest,
   prepare: (store: Store, place: Place) => Promise<void>,
 ): Promise<OpenedStore> {
   const stack = new AsyncDisposableStack();
@@ -82,7 +82,7 @@ async function openReady(
     const place = stack.use(await openPlace(config));
     const store = stack.use(openStore({ ...toStoreOptions(config, place, role), crashPoint }));
     // A database that is not there yet is waited for, like one that goes away later.
-    await patiently({ patienceMs, signal, onWait }, () => prepare(store, place));
+    await retry({ retryForMs, signal, onWait }, () => prepare(store, place));
     return { store, [Symbol.asyncDispose]: () => stack.disposeAsync() };
   } catch (error) {
     await stack.disposeAsync();

@@ -8,12 +8,12 @@ import { describeFile } from '../source/parse/file-description.ts';
 import { parseScreens, screenParserVersion } from '../source/parse/screen.ts';
 import type { RetryChoice } from '../store/files/stored-files.ts';
 import type { Store } from '../store/store.ts';
-import { type DrainAccount, drain } from '../sync/files/download-run.ts';
-import type { DrainSummary, DrainTotals } from '../sync/files/download-summary.ts';
+import { type DownloadAccount, runDownloads } from '../sync/files/download-run.ts';
+import type { DownloadSummary, DownloadTotals } from '../sync/files/download-summary.ts';
 import type { Puts } from '../sync/files/puts.ts';
 import { type ReparseSummary, reparse } from '../sync/files/reparse.ts';
 import { type VerifySummary, verify } from '../sync/files/verify.ts';
-import { patiently } from '../sync/retry.ts';
+import { retry } from '../sync/retry.ts';
 import { toActor } from './actor.ts';
 import { openStoreOf } from './database.ts';
 import { type Chosen, loadKnownIds, openBlobsOf, openSpoolOf } from './resources.ts';
@@ -24,7 +24,7 @@ export type FilesConfig = Config<'database' | 'source' | 'privacy' | 'blobs'>;
 
 /** What a drain of a command tells while it runs. */
 export interface FilesEvents {
-  readonly onFiles?: ((totals: DrainTotals, queued: number) => void) | undefined;
+  readonly onFiles?: ((totals: DownloadTotals, queued: number) => void) | undefined;
   readonly onWait?: ((name: string, trouble: Trouble, waitMs: number, attempt?: number) => void) | undefined;
   readonly onBytes?: (() => void) | undefined;
   /** Told for each download that was claimed how long it was due. */
@@ -44,7 +44,7 @@ export interface FilesEvents {
 }
 
 export interface FilesRequest extends FilesEvents {
-  readonly patienceMs: number;
+  readonly retryForMs: number;
   readonly signal: AbortSignal;
 }
 
@@ -52,22 +52,22 @@ export interface FilesRequest extends FilesEvents {
 const graceMs = 5_000;
 
 /** Fetches what is queued for these accounts. */
-export async function drainFiles(
+export async function downloadFiles(
   config: FilesConfig & Config<'sync'>,
   store: Store,
-  accounts: readonly DrainAccount[],
+  accounts: readonly DownloadAccount[],
   request: FilesRequest,
-): Promise<DrainSummary> {
-  const { patienceMs, signal, onFiles, onWait, onBytes, rest = (waiting) => waiting } = request;
+): Promise<DownloadSummary> {
+  const { retryForMs, signal, onFiles, onWait, onBytes, rest = (waiting) => waiting } = request;
   const tellWait = (trouble: Trouble, waitMs: number, attempt?: number) => onWait?.('files', trouble, waitMs, attempt);
   const watched = <T>(answer: Promise<T>, bytes: number) => rest(watchSilence(answer, bytes, request.onSilentStorage));
-  await using blobs = await patiently({ patienceMs, signal, onWait: tellWait }, () =>
+  await using blobs = await retry({ retryForMs, signal, onWait: tellWait }, () =>
     watched(openBlobsOf(config, store, signal), 0),
   );
   const spool = await openSpoolOf();
   await store.bringForward();
   const { waiting } = await store.loadWaiting(accounts.map((one) => one.advertiserId));
-  return await drain(
+  return await runDownloads(
     {
       ...{ store, accounts, spool, describeFile, parseScreens, onBytes },
       blobs: { ...blobs, put: (...args) => watched(blobs.put(...args), args[2].sizeBytes) },
@@ -85,7 +85,7 @@ export async function drainFiles(
       leaseMs: config.sync.leaseMs,
       maxBytes: config.sync.attachmentMaxBytes,
       hash: config.sync.sourceHash,
-      patienceMs,
+      retryForMs,
       graceMs,
       signal,
     },

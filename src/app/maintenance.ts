@@ -1,14 +1,13 @@
-// What a worker does by the clock, beside reading and fetching: each chore with its schedule, done by one worker of many.
-// Adding a chore is adding it to the list.
+// The worker's maintenance tasks with their schedules, each run by one worker of many. To add a task, add it to the list.
 import type { Config } from '../config.ts';
 import type { Store } from '../store/store.ts';
 import { verify } from '../sync/files/verify.ts';
 import { lapsePrefills } from '../sync/prefill.ts';
-import type { Chore } from '../sync/worker/maintenance.ts';
+import type { MaintenanceTask } from '../sync/worker/maintenance.ts';
 import { orphanGraceMs } from './files.ts';
 import { openBlobsOf } from './resources.ts';
 
-interface ChoreParts {
+interface MaintenanceParts {
   readonly config: Config<'source' | 'blobs'>;
   readonly store: Store;
 }
@@ -16,7 +15,7 @@ interface ChoreParts {
 /** The share of stored files whose bytes are read and hashed every night; all of them are looked up. */
 const verifiedShare = 0.01;
 
-export function createChores({ config, store }: ChoreParts): Chore[] {
+export function createMaintenance({ config, store }: MaintenanceParts): MaintenanceTask[] {
   return [
     {
       name: 'prune',

@@ -15,7 +15,7 @@ import {
   retain,
 } from '../sync/privacy/erase.ts';
 import { type ExportSummary, exportPerson } from '../sync/privacy/export.ts';
-import type { Chore } from '../sync/worker/maintenance.ts';
+import type { MaintenanceTask } from '../sync/worker/maintenance.ts';
 import { toActor } from './actor.ts';
 import { openStoreOf } from './database.ts';
 import { type FilesConfig, openHeld } from './files.ts';
@@ -148,7 +148,12 @@ async function runErasures(
 }
 
 /** What a worker does by the clock for people's protection. */
-export function createPrivacyChores(config: FilesConfig, store: Store, log: Log, now = Date.now): Chore[] {
+export function createPrivacyMaintenance(
+  config: FilesConfig,
+  store: Store,
+  log: Log,
+  now = Date.now,
+): MaintenanceTask[] {
   return [
     {
       name: 'erasures',

@@ -58,11 +58,11 @@ export function openSourceToLook(
   config: Config<'source'>,
   store: Store | null,
   account: Account,
-  takeTurn: (signal: AbortSignal) => Promise<void>,
+  takeSlot: (signal: AbortSignal) => Promise<void>,
 ): Source {
   const { name, url } = account;
   const memory = store && { hasAnswered: () => store.hasAnswered(name, url), noteAnswered: async () => {} };
-  return openSource(config, store, account, takeTurn, memory === null ? {} : { memory });
+  return openSource(config, store, account, takeSlot, memory === null ? {} : { memory });
 }
 
 /** The client of one account; nothing is sent yet. */
@@ -70,7 +70,7 @@ export function openSource(
   config: Config<'source'>,
   store: Store | null,
   { name, url, credential }: Account,
-  takeTurn: (signal: AbortSignal) => Promise<void>,
+  takeSlot: (signal: AbortSignal) => Promise<void>,
   more: Partial<Pick<SourceOptions, 'connections' | 'onListBytes' | 'memory'>> = {},
 ): Source {
   return createSource({
@@ -83,10 +83,10 @@ export function openSource(
     listMaxBytes,
     applicationMaxBytes,
     userAgent: `intake/${version}`,
-    takeTurn,
+    takeSlot,
     // Without a database nothing is shared with other processes, and nothing remembered.
     ...(store !== null && {
-      takeTurn: honourRetryAfter(store, name, takeTurn),
+      takeSlot: honourRetryAfter(store, name, takeSlot),
       // A worker that cannot tell the others still honours it, and they hear it from the source themselves.
       onRetryAfter: (retryAfterMs) => store.noteRetryAfter(name, retryAfterMs).catch(() => {}),
       memory: {

@@ -14,23 +14,23 @@ import { openStore, type Store } from '../store/store.ts';
 import { createPuts, type Puts } from '../sync/files/puts.ts';
 import { startRecall } from '../sync/files/recall.ts';
 import { requireKey } from '../sync/privacy/privacy-key.ts';
-import { createPace, type TakeTurn } from '../sync/rate-limiter.ts';
-import { patiently, toTrouble } from '../sync/retry.ts';
+import { createRateLimiter, type TakeSlot } from '../sync/rate-limiter.ts';
+import { retry, toTrouble } from '../sync/retry.ts';
 import type { WorkerAccount } from '../sync/worker/account-queue.ts';
-import type { DrainWatch } from '../sync/worker/download-loop.ts';
-import { examineDatabase, examineWork } from '../sync/worker/health-checks.ts';
+import type { DownloadWatch } from '../sync/worker/download-loop.ts';
+import { checkDatabase, checkWork } from '../sync/worker/health-checks.ts';
 import type { Pass } from '../sync/worker/pass.ts';
-import { type Beat, createPulse } from '../sync/worker/watchdog.ts';
+import { createWatchdog, type Heartbeat } from '../sync/worker/watchdog.ts';
 import { startWorker, type Worker } from '../sync/worker/worker.ts';
 import { createMetrics } from '../web/admin/metrics.ts';
 import { type AdminOptions, openAdmin } from '../web/admin/server.ts';
 import type { Server } from '../web/server.ts';
 import { toOwner } from './actor.ts';
 import { openPlace, toStoreOptions } from './database.ts';
-import { drainFiles } from './files.ts';
-import { createChores } from './maintenance.ts';
+import { downloadFiles } from './files.ts';
+import { createMaintenance } from './maintenance.ts';
 import { openPrefillServer } from './prefill.ts';
-import { createPrivacyChores } from './privacy.ts';
+import { createPrivacyMaintenance } from './privacy.ts';
 import { openBlobsOf, openSource, version } from './resources.ts';
 
 export type WorkerConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'admin' | 'prefill'>;
@@ -57,7 +57,7 @@ export interface WorkerRun {
 }
 
 /** Advertisers read at once: each waits for its source most of the time. Long readings leave places to polls. */
-const desksAtOnce = 16;
+const accountsAtOnce = 16;
 const longAtOnce = 4;
 /** Every wait of the work has a limit far below this, and bytes that still come are movement: what is silent for so long is dead (P13). */
 const deadAfterMs = 600_000;
@@ -69,7 +69,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   await using stack = new AsyncDisposableStack();
   const place = stack.use(await openPlace(config));
   const store = stack.use(openStore({ ...toStoreOptions(config, place, 'worker'), crashPoint }));
-  const pulse = createPulse(run.elapsed ?? (() => performance.now()));
+  const watchdog = createWatchdog(run.elapsed ?? (() => performance.now()));
   const metrics = createMetrics({ version });
   const onPass = (pass: Pass) => {
     metrics.observePass(pass);
@@ -85,26 +85,26 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
       metrics,
       onError: (route, err) => log.error({ route, err }, 'an admin request failed'),
       loadLiveness: () => {
-        const silentMs = pulse.silentMs();
+        const silentMs = watchdog.silentMs();
         const detail = `the quietest work moved ${Math.round(silentMs / 1_000)} s ago`;
         return [{ check: 'work', ok: silentMs < stuckMs, detail }];
       },
       loadReadiness: async () => [
-        ...(await examineDatabase(store, Date.now)),
-        ...examineWork(worker === null ? null : worker.facts()),
+        ...(await checkDatabase(store, Date.now)),
+        ...checkWork(worker === null ? null : worker.facts()),
       ],
     }),
   );
   log.info({ admin: admin.url }, 'the admin port answers');
   run.onOpen?.(admin.url);
   const watching = setInterval(() => {
-    if (pulse.silentMs() >= stuckMs) run.onStuck?.(pulse.silentMs());
+    if (watchdog.silentMs() >= stuckMs) run.onStuck?.(watchdog.silentMs());
   }, stuckMs / 40);
   stack.defer(() => clearInterval(watching));
 
-  await patiently(
+  await retry(
     {
-      patienceMs: Number.POSITIVE_INFINITY,
+      retryForMs: Number.POSITIVE_INFINITY,
       signal,
       onWait: (err, waitMs, attempt) =>
         log.warn({ attempt, waitMs: Math.round(waitMs), err }, 'the database is waited for'),
@@ -138,22 +138,22 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
 
   worker = startWorker(
     {
-      ...{ store, accounts, log, pulse, onPass },
+      ...{ store, accounts, log, watchdog, onPass },
       loadRecallTrouble: () => recallTrouble,
       now: Date.now,
-      drain: (watch) =>
-        drainDue(config, store, accounts, { ...watch, rests, puts, crashPoint, onClaimed: metrics.observeWaits }),
+      runDownloads: (watch) =>
+        downloadDue(config, store, accounts, { ...watch, rests, puts, crashPoint, onClaimed: metrics.observeWaits }),
       untilQueued: (timeoutMs, until) => {
         const woken = new Promise<void>((resolve) => {
           wake = resolve;
         });
         return Promise.race([woken, sleep(run.lookEveryMs ?? timeoutMs, undefined, { signal: until })]);
       },
-      chores: [...createChores({ config, store }), ...createPrivacyChores(config, store, log)],
+      maintenance: [...createMaintenance({ config, store }), ...createPrivacyMaintenance(config, store, log)],
     },
     {
       ...config.sync,
-      ...{ owner, desksAtOnce, longAtOnce, signal },
+      ...{ owner, accountsAtOnce, longAtOnce, signal },
       probeEveryMs,
     },
   );
@@ -191,24 +191,26 @@ function toAdminOptions(
 /** A client per account. Accounts at one origin share its connections, those of one address its pace. */
 function openAccounts(config: WorkerConfig, store: Store, stack: AsyncDisposableStack): WorkerAccount[] {
   const { advertisers, requestsPerSecond, idleTimeoutMs, concurrency } = config.source;
-  const paces = new Map<string, TakeTurn>();
+  const limiters = new Map<string, TakeSlot>();
   const origins = new Map<string, Connections>();
   return advertisers.map((account) => {
     const { name, advertiserId, url } = account;
-    const pace = paces.get(url) ?? createPace(store, url, requestsPerSecond);
-    paces.set(url, pace);
+    const limiter = limiters.get(url) ?? createRateLimiter(store, url, requestsPerSecond);
+    limiters.set(url, limiter);
     const { origin } = new URL(url);
     // As many as can be asked for at once: a slow account keeps no other from its turn.
-    const most = concurrency + 2 * desksAtOnce;
+    const most = concurrency + 2 * accountsAtOnce;
     const connections = origins.get(origin) ?? stack.use(openConnections({ url, idleTimeoutMs, connections: most }));
     origins.set(origin, connections);
-    let beat: Beat | null = null;
-    const takeTurn: TakeTurn = (signal) => (beat === null ? pace(signal) : beat.rest(pace(signal)));
+    let heartbeat: Heartbeat | null = null;
+    const takeSlot: TakeSlot = (signal) => (heartbeat === null ? limiter(signal) : heartbeat.rest(limiter(signal)));
     return {
       ...{ name, advertiserId },
-      source: stack.use(openSource(config, store, account, takeTurn, { connections, onListBytes: () => beat?.move() })),
+      source: stack.use(
+        openSource(config, store, account, takeSlot, { connections, onListBytes: () => heartbeat?.move() }),
+      ),
       watch: (next) => {
-        beat = next;
+        heartbeat = next;
       },
     };
   });
@@ -247,11 +249,11 @@ function openPrefillInTime(
 }
 
 /** Fetches what is due of the configured accounts. Nothing is opened when nothing is due. */
-async function drainDue(
+async function downloadDue(
   config: WorkerConfig,
   store: Store,
   accounts: readonly WorkerAccount[],
-  watch: DrainWatch &
+  watch: DownloadWatch &
     Pick<WorkerRun, 'crashPoint'> & {
       readonly rests: Map<string, number>;
       readonly puts: Puts;
@@ -277,8 +279,8 @@ async function drainDue(
   const { signal, onStep, onStored, onWait, onUnreachable, onClaimed, rest, rests, puts, crashPoint } = watch;
   let stored = 0;
   const tellWait = (_name: string, trouble: Parameters<typeof onWait>[0]) => onWait(trouble);
-  return await drainFiles(config, store, ready, {
-    patienceMs: 0,
+  return await downloadFiles(config, store, ready, {
+    retryForMs: 0,
     signal,
     onFiles(totals) {
       onStep();

@@ -3,7 +3,7 @@ import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { loadCommandConfig } from './load-config.ts';
 
-const patienceMs = 4_000;
+const retryForMs = 4_000;
 
 export const healthcheck = command({
   name: 'healthcheck',
@@ -12,7 +12,7 @@ export const healthcheck = command({
   async run({ env, signal, terminal }) {
     const { admin } = await loadCommandConfig(env, { needs: ['admin'] });
     const url = `http://${toReachable(admin.host)}:${admin.port}/livez`;
-    const answer = await ask(url, AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]));
+    const answer = await ask(url, AbortSignal.any([signal, AbortSignal.timeout(retryForMs)]));
     signal.throwIfAborted();
     terminal.result({ url, ...answer }, () => `${url}: ${answer.detail}`);
     return answer.ok ? exitCodes.done : exitCodes.unhealthy;
@@ -25,7 +25,7 @@ async function ask(url: string, signal: AbortSignal): Promise<{ readonly ok: boo
     return { ok, detail: ok ? 'alive' : `answers ${status}` };
   } catch (error) {
     const isLate = error instanceof Error && error.name === 'TimeoutError';
-    return { ok: false, detail: isLate ? `no answer within ${patienceMs / 1_000} s` : 'nobody answers' };
+    return { ok: false, detail: isLate ? `no answer within ${retryForMs / 1_000} s` : 'nobody answers' };
   }
 }
 

@@ -22,7 +22,7 @@ export interface HttpOptions {
   readonly connections: number | Connections;
   readonly userAgent: string;
   /** Awaited before every single request: the shared rate budget. */
-  readonly takeTurn?: ((signal: AbortSignal) => Promise<void>) | undefined;
+  readonly takeSlot?: ((signal: AbortSignal) => Promise<void>) | undefined;
   /** Told how long the source wants to be left alone, before anything else is asked. */
   readonly onRetryAfter?: ((retryAfterMs: number) => Promise<void>) | undefined;
   /** The first wait between tries, doubled and spread for each further one. */
@@ -96,7 +96,7 @@ export function createHttp(options: HttpOptions): Http {
   const { pool } = isShared ? connections : openConnections({ ...options, connections });
 
   async function requestOnce(url: URL, request: HttpRequest | HttpPost): Promise<Dispatcher.ResponseData> {
-    await options.takeTurn?.(request.signal);
+    await options.takeSlot?.(request.signal);
     const authorization = request.authorization ?? (await toSws(options.credential));
     const headers = {
       authorization,

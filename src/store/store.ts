@@ -35,7 +35,7 @@ import {
   pinBlobStore,
 } from './files/blobs.ts';
 import { loadFileFacts, loadWitness } from './files/claim-facts.ts';
-import { type Ending, type Settled, type Settlement, settleDownloads } from './files/complete-download.ts';
+import { type Completion, completeDownloads, type Ending, type Settled } from './files/complete-download.ts';
 import {
   beginDrop,
   beginInfected,
@@ -127,7 +127,7 @@ import {
   releaseLeases,
   renewLease,
 } from './sweeps/leases.ts';
-import { takeTurns } from './sweeps/rate-limit.ts';
+import { takeSlots } from './sweeps/rate-limit.ts';
 import { beginSweeps, endCertificates, noteStop, pruneSweeps, type Sweep, takeTickets } from './sweeps/sweeps.ts';
 import { loadKeyState } from './tombstones.ts';
 
@@ -150,7 +150,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
   // The books of files that end together are written together: the events of an advertiser stand in one line anyway.
   const settle = createGathering<Ending, Settled>(
     ({ claim }) => claim.advertiserId,
-    (endings) => settleDownloads(db, endings),
+    (endings) => completeDownloads(db, endings),
   );
   const intend = createGathering<BlobIntent, Intent>(
     ({ claim }) => claim.advertiserId,
@@ -190,8 +190,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     claimLease: createBatch((claims: readonly LeaseClaim[]) => claimLeases(own, claims)),
     renewLease: (lease: Lease, leaseMs: number) => renewLease(own, lease, leaseMs),
     releaseLease: (lease: Lease, done = false) => release({ lease, done }),
-    takeTurns: (source: string, stretchMs: number, mostAheadMs: number) =>
-      takeTurns(db, source, stretchMs, mostAheadMs),
+    takeSlots: (source: string, stretchMs: number, mostAheadMs: number) =>
+      takeSlots(db, source, stretchMs, mostAheadMs),
     loadHolder: (name: string, lane: Lane) => loadHolder(own, name, lane),
 
     beginSweep: () => beginSweep({}),
@@ -232,7 +232,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     loadWaiting: (advertisers: readonly bigint[]) => loadWaiting(db, advertisers),
     loadFileFacts: (claims: readonly Claim[], setting: HashSetting) => loadFileFacts(db, claims, setting),
     loadWitness: (advertiserId: bigint) => loadWitness(db, advertiserId),
-    settleDownload: (claim: Claim, settlement: Settlement) => settle({ claim, settlement }),
+    completeDownload: (claim: Claim, settlement: Completion) => settle({ claim, settlement }),
 
     intendBlob: (claim: Claim, blob: BlobIntent['blob']) => intend({ claim, blob }),
     condemnFetched: (fetched: FetchedFor, sha256: string) => condemnFetched(db, fetched, sha256),

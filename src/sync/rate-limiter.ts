@@ -1,40 +1,40 @@
-// Pace: requests of one source evenly spaced over all workers, so that in no second more are sent than the configured rate (P14).
-// Turns are reserved in the database; a few at once when many wait, so that a busy backfill does not ask for every single one.
+// The rate limiter: requests to one source are evenly spaced over all workers, so that no second has more than the configured rate (P14).
+// Slots are reserved in the database, a few at once when many requests wait.
 import { Trouble } from '../domain/trouble.ts';
 import type { Store } from '../store/store.ts';
 import { rest } from './retry.ts';
 
 /** Awaited before each request. */
-export type TakeTurn = (signal: AbortSignal) => Promise<void>;
+export type TakeSlot = (signal: AbortSignal) => Promise<void>;
 
-/** Turns reserved ahead are lost when the process ends: few enough to be no loss. */
+/** Slots reserved ahead are lost when the process ends: few enough to be no loss. */
 const mostAtOnce = 8;
-/** A turn that is used later than this is not used: with others that were late as well, it could make one too many in a second. */
+/** A slot is not used later than this: with others that are late as well, it could make one too many in a second. */
 const lateMs = 25;
 const missesInARow = 3;
 
-/** More turns than all workers together ever reserve ahead: each reserves no more than it has requests waiting. */
+/** More slots than all workers together ever reserve ahead: each reserves no more than it has requests waiting. */
 const mostAhead = 1_000;
 
 /** From when until when a request may be sent, by `performance.now()`. */
-interface Turn {
+interface Slot {
   readonly from: number;
   readonly until: number;
 }
 
-/** The shared pace of one source; null is no limit. */
-export function createPace(store: Store, source: string, requestsPerSecond: number | null): TakeTurn {
+/** The shared limit of one source; null is no limit. */
+export function createRateLimiter(store: Store, source: string, requestsPerSecond: number | null): TakeSlot {
   if (requestsPerSecond === null) return async () => {};
-  // Spread so that a second, and what may come late into it, has no more turns than the rate.
+  // Spread so that a second, and what may come late into it, has no more slots than the rate.
   const spacingMs = (1_000 + lateMs) / requestsPerSecond;
   const clock = createFarClock();
-  const turns: Turn[] = [];
+  const slots: Slot[] = [];
   let waiting = 0;
   let reserving: Promise<void> | null = null;
 
-  async function reserve(count: number, widthMs: number): Promise<Turn[]> {
+  async function reserve(count: number, widthMs: number): Promise<Slot[]> {
     const stretchMs = count * spacingMs + widthMs - lateMs;
-    const { now, firstAt } = await store.takeTurns(source, stretchMs, mostAhead * spacingMs);
+    const { now, firstAt } = await store.takeSlots(source, stretchMs, mostAhead * spacingMs);
     const from = firstAt - clock.look(now);
     return Array.from({ length: count }, (_, nth) => ({
       from: from + nth * spacingMs,
@@ -43,14 +43,14 @@ export function createPace(store: Store, source: string, requestsPerSecond: numb
   }
 
   async function reserveForAll(): Promise<void> {
-    turns.push(...(await reserve(Math.min(mostAtOnce, waiting), lateMs)));
+    slots.push(...(await reserve(Math.min(mostAtOnce, waiting), lateMs)));
   }
 
-  async function next(signal: AbortSignal): Promise<Turn> {
+  async function next(signal: AbortSignal): Promise<Slot> {
     for (;;) {
-      const turn = turns.shift();
-      if (turn && turn.until >= performance.now()) return turn;
-      if (turn) continue;
+      const slot = slots.shift();
+      if (slot && slot.until >= performance.now()) return slot;
+      if (slot) continue;
       reserving ??= reserveForAll().finally(() => {
         reserving = null;
       });
@@ -62,13 +62,13 @@ export function createPace(store: Store, source: string, requestsPerSecond: numb
   return async (signal) => {
     waiting++;
     try {
-      let turn: Turn | undefined = await next(signal);
-      for (let misses = 1; !(await isReached(turn, signal)); misses++) {
-        if (misses < missesInARow) turn = await next(signal);
+      let slot: Slot | undefined = await next(signal);
+      for (let misses = 1; !(await isReached(slot, signal)); misses++) {
+        if (misses < missesInARow) slot = await next(signal);
         else {
-          // A machine so busy comes to its turn too: this one is wider, and all that follow are pushed back by as much.
+          // On a very busy machine: this slot is wider, and all that follow are pushed back by as much.
           clock.reset();
-          [turn] = await reserve(1, lateMs * 2 ** (misses - 1));
+          [slot] = await reserve(1, lateMs * 2 ** (misses - 1));
         }
       }
     } finally {
@@ -80,11 +80,11 @@ export function createPace(store: Store, source: string, requestsPerSecond: numb
 /** A longer Retry-After is told to the caller: queue and schedule wait without holding a lane or a claim. */
 const longestWaitMs = 10_000;
 
-/** Waits for the turn, and for the Retry-After that any worker has heard for the account. */
-export function honourRetryAfter(store: Pick<Store, 'loadRetryAfter'>, name: string, takeTurn: TakeTurn): TakeTurn {
+/** Waits for a slot, and for the Retry-After that any worker has received for the account. */
+export function honourRetryAfter(store: Pick<Store, 'loadRetryAfter'>, name: string, takeSlot: TakeSlot): TakeSlot {
   return async (signal) => {
     for (;;) {
-      await takeTurn(signal);
+      await takeSlot(signal);
       const leftMs = await store.loadRetryAfter(name);
       if (leftMs <= 0) return;
       if (leftMs > longestWaitMs) {
@@ -96,11 +96,11 @@ export function honourRetryAfter(store: Pick<Store, 'loadRetryAfter'>, name: str
   };
 }
 
-/** Waits for a turn; false when it is over. */
-async function isReached(turn: Turn | undefined, signal: AbortSignal): Promise<boolean> {
-  if (!turn) return false;
-  await rest(Math.max(0, turn.from - performance.now()), signal);
-  return performance.now() <= turn.until;
+/** Waits for a slot; false when it is over. */
+async function isReached(slot: Slot | undefined, signal: AbortSignal): Promise<boolean> {
+  if (!slot) return false;
+  await rest(Math.max(0, slot.from - performance.now()), signal);
+  return performance.now() <= slot.until;
 }
 
 /** How much clocks may part in a millisecond. */

@@ -1,39 +1,39 @@
-// Waiting out what passes by itself: a source or database that is gone for a while. One-shot commands wait two minutes, a worker for ever.
-// This serves minutes; seconds inside one request are the source client's, and hours are the schedule's.
+// Retries work while a source or database is unavailable. One-shot commands retry for two minutes, a worker without end. This serves
+// minutes: the source client retries for seconds inside one request, the schedule after hours.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CertificateTrouble, LaneHeld, LeaseLost, SchemaTrouble, SettingTrouble, Trouble } from '../domain/trouble.ts';
 
-export interface Patience {
-  /** How long one thing may stay broken before it is thrown; Infinity waits for ever. */
-  readonly patienceMs: number;
+export interface RetryOptions {
+  /** How long failures may last before the last one is thrown; Infinity retries without end. */
+  readonly retryForMs: number;
   readonly signal: AbortSignal;
   /** Told before each wait, with the number of the attempt that failed. */
   readonly onWait?: ((trouble: Trouble, waitMs: number, attempt: number) => void) | undefined;
 }
 
-/** Does the work until it succeeds, or until trouble that could pass has lasted too long. Other trouble is thrown at once. */
-export async function patiently<T>(patience: Patience, work: () => Promise<T>): Promise<T> {
+/** Repeats the work until it succeeds, or until temporary failures have lasted too long. Other failures are thrown at once. */
+export async function retry<T>(retryOptions: RetryOptions, work: () => Promise<T>): Promise<T> {
   const startedAt = performance.now();
   for (let tries = 1; ; tries++) {
     try {
       return await work();
     } catch (error) {
-      patience.signal.throwIfAborted();
+      retryOptions.signal.throwIfAborted();
       if (!canPass(error)) throw error;
       const waitMs = error.retryAfterMs ?? Math.random() * Math.min(15_000, 250 * 2 ** tries);
-      if (performance.now() - startedAt + waitMs > patience.patienceMs) throw error;
-      patience.onWait?.(error, waitMs, tries);
-      await rest(waitMs, patience.signal);
+      if (performance.now() - startedAt + waitMs > retryOptions.retryForMs) throw error;
+      retryOptions.onWait?.(error, waitMs, tries);
+      await rest(waitMs, retryOptions.signal);
     }
   }
 }
 
-/** Waits. Ended early it throws the signal's own reason: a lane that was taken over must not look like a mistake of ours. */
+/** Waits. Ended early it throws the signal's own reason: a lost lease must not look like an unexpected error. */
 export async function rest(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
 }
 
-/** What stays as it is until someone acts. */
+/** Failures that last until someone acts. */
 const lasting = [CertificateTrouble, LaneHeld, LeaseLost, SchemaTrouble, SettingTrouble];
 
 /** Trouble that may be gone a little later without anyone doing anything. */
@@ -45,7 +45,7 @@ export function canPass(error: unknown): error is Trouble {
   );
 }
 
-/** How long to rest after so many failures in a row: the other side's word, or a draw from a span that doubles. */
+/** Backoff after so many failures in a row: the server's Retry-After, or a random time below a limit that doubles. */
 export function toBackoffMs({ retryAfterMs }: Trouble, failures: number, longestMs: number): number {
   return retryAfterMs ?? Math.max(1_000, Math.random() * Math.min(longestMs, 1_000 * 2 ** failures));
 }

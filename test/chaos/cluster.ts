@@ -120,8 +120,8 @@ function openPool(connectionString: string): pg.Pool {
 }
 
 /** Waits until the server answers again. */
-export async function untilAnswering({ query }: Pick<Cluster, 'query'>, patienceMs = 30_000): Promise<void> {
-  const untilAt = performance.now() + patienceMs;
+export async function untilAnswering({ query }: Pick<Cluster, 'query'>, retryForMs = 30_000): Promise<void> {
+  const untilAt = performance.now() + retryForMs;
   for (;;) {
     try {
       await query('SELECT 1');

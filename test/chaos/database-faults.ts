@@ -48,8 +48,8 @@ export async function lockTable(
 }
 
 /** The worker whose page waits for the ranges, as a place in the fleet; null when none comes. */
-export async function findWriter({ cluster }: Stage, patienceMs: number): Promise<number | null> {
-  for (const untilAt = performance.now() + patienceMs; performance.now() < untilAt; await sleep(30)) {
+export async function findWriter({ cluster }: Stage, retryForMs: number): Promise<number | null> {
+  for (const untilAt = performance.now() + retryForMs; performance.now() < untilAt; await sleep(30)) {
     const [writer] = await cluster.query<{ nth: number }>(
       `SELECT substring(a.application_name FROM '^worker-([0-9]+)$')::int - 1 AS nth FROM pg_locks l JOIN pg_stat_activity a USING (pid)
        WHERE l.relation = 'intake.ranges'::regclass AND NOT l.granted AND a.application_name ~ '^worker-[0-9]+$' LIMIT 1`,

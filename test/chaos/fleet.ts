@@ -62,7 +62,7 @@ export interface Fleet {
   /** Whether it would still die or stop at a named moment, or has a clock of its own. */
   isSpecial(nth: number): boolean;
   /** Resolves when it has ended, or after a while. */
-  untilEnded(nth: number, patienceMs: number): Promise<void>;
+  untilEnded(nth: number, retryForMs: number): Promise<void>;
   /** A one-shot command beside the workers; it dies at the moment given. */
   run(args: readonly string[], point?: CrashPoint | null): Promise<Ended>;
   /** A command that goes on until the signal. */
@@ -215,8 +215,8 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
       return { code: isFine ? 0 : child.exitCode, tookMs };
     },
     isSpecial: (nth) => pick(nth).isSpecial,
-    async untilEnded(nth, patienceMs) {
-      await Promise.race([once(pick(nth).child, 'exit'), sleep(patienceMs)]);
+    async untilEnded(nth, retryForMs) {
+      await Promise.race([once(pick(nth).child, 'exit'), sleep(retryForMs)]);
     },
     async run(args, point = null) {
       const name = `command-${args[0]}-${fleet.starts}`;

@@ -19,20 +19,20 @@ const subjects: Readonly<Record<string, readonly string[]>> = {
   'src/domain/coverage/cursor.ts': ['test/unit/cursor.test.ts'],
   'src/domain/attempts.ts': ['test/unit/attempts.test.ts'],
   'src/store/applications/commit-page.ts': [
-    'test/integration/pages.test.ts',
+    'test/integration/commit-page.test.ts',
     'test/integration/poison.test.ts',
     'test/integration/erase.test.ts',
     'test/journey/late.test.ts',
   ],
   'src/store/applications/diff-page.ts': [
-    'test/integration/pages.test.ts',
+    'test/integration/commit-page.test.ts',
     'test/integration/attachment-traps.test.ts',
   ],
-  'src/store/sweeps/leases.ts': ['test/integration/leases.test.ts', 'test/integration/pages.test.ts'],
-  'src/store/files/download-queue.ts': ['test/integration/downloads.test.ts', 'test/integration/drain.test.ts'],
+  'src/store/sweeps/leases.ts': ['test/integration/leases.test.ts', 'test/integration/commit-page.test.ts'],
+  'src/store/files/download-queue.ts': ['test/integration/downloads.test.ts', 'test/integration/download-run.test.ts'],
   'src/store/files/complete-download.ts': [
     'test/integration/downloads.test.ts',
-    'test/integration/drain.test.ts',
+    'test/integration/download-run.test.ts',
     'test/integration/attachment-traps.test.ts',
   ],
   'src/store/files/claim-facts.ts': [

@@ -35,17 +35,17 @@ export async function beginOutage(stage: Stage, side: 'source' | 'storage'): Pro
 
 async function untilNamed(stage: Stage, side: 'source' | 'storage'): Promise<void> {
   let dueSince: number | null = null;
-  const patienceMs = toPatience(namedWithinMs);
-  const giveUpAt = performance.now() + 2 * patienceMs;
+  const retryForMs = toPatience(namedWithinMs);
+  const giveUpAt = performance.now() + 2 * retryForMs;
   while (performance.now() < giveUpAt) {
     const told = toTold((await stage.runCommand(['status', '--json'])).output);
     if (told?.waits?.some(({ dependency }) => dependency === side)) return stage.count(`${side} outages named`);
     // A halted account asks for nothing, and without a file that is due nothing is asked of the storage.
     const isMet = told?.advertisers?.some(({ halt, due }) => halt === null && (side === 'source' || due > 0));
     dueSince = isMet ? (dueSince ?? performance.now()) : null;
-    if (dueSince !== null && performance.now() - dueSince > patienceMs) {
+    if (dueSince !== null && performance.now() - dueSince > retryForMs) {
       stage.report(
-        `P13: intake status does not name an outage of the ${side} after ${Math.round(patienceMs / 1_000)} s`,
+        `P13: intake status does not name an outage of the ${side} after ${Math.round(retryForMs / 1_000)} s`,
       );
       return;
     }

@@ -28,7 +28,7 @@ export async function endFaults(stage: Stage): Promise<void> {
 }
 
 /** Ends halts, finishes erasures, verifies, retries; then waits for equality, and has what nothing refers to collected. */
-export async function recover(stage: Stage, isHalted: boolean, patienceMs: number): Promise<Recovered> {
+export async function recover(stage: Stage, isHalted: boolean, retryForMs: number): Promise<Recovered> {
   const { fleet, erasing, candidates, workload, runCommand, stopWell } = stage;
   const quietAt = performance.now();
   const renew = async () => {
@@ -42,7 +42,7 @@ export async function recover(stage: Stage, isHalted: boolean, patienceMs: numbe
   await Promise.all([renew(), erasing.finish(), runCommand(['verify', '--full'])]);
   workload.changeAround(erasing.ids());
   await runCommand(['retry']);
-  const { differences } = await untilEqual(stage, patienceMs - (performance.now() - quietAt));
+  const { differences } = await untilEqual(stage, retryForMs - (performance.now() - quietAt));
   const tookMs = performance.now() - quietAt;
   if (differences.length > 0) return { tookMs, broken: differences.map((line) => `P1, P3, P6: ${line}`) };
   return {

@@ -15,12 +15,12 @@ export interface Recovery {
 }
 
 /** Waits until everything is equal, or the patience is over. */
-export async function untilEqual(stage: Stage, patienceMs: number): Promise<Recovery> {
+export async function untilEqual(stage: Stage, retryForMs: number): Promise<Recovery> {
   const startedAt = performance.now();
   for (;;) {
     const differences = await findAll(stage).catch((error: Error) => [`the comparison failed: ${error.message}`]);
     const tookMs = performance.now() - startedAt;
-    if (differences.length === 0 || tookMs > patienceMs) return { tookMs, differences };
+    if (differences.length === 0 || tookMs > retryForMs) return { tookMs, differences };
     await sleep(400);
   }
 }

@@ -62,7 +62,7 @@ describe('a retry of everything that waits', () => {
       () => intake.store.retryDownloads(advertiserId, everything),
     );
     await intake.hasten();
-    await intake.drain();
+    await intake.runDownloads();
     expect((await intake.file()).state).toBe('infected');
     expect(await intake.keys()).toEqual([]);
   });
@@ -74,7 +74,7 @@ describe('a retry of everything that waits', () => {
     await intake.sweep();
     await atOnce(
       advertiserId,
-      () => intake.drain(),
+      () => intake.runDownloads(),
       () => intake.store.retryDownloads(advertiserId, everything),
     );
     expect((await intake.file()).state).toBe('stored');
@@ -87,7 +87,7 @@ describe('a retry of everything that waits', () => {
     intake.board.add(Array.from({ length: 300 }, (_, nth) => attached(`file ${nth}`)));
     await intake.sweep();
     let isDraining = true;
-    const drained = intake.drain().finally(() => {
+    const drained = intake.runDownloads().finally(() => {
       isDraining = false;
     });
     while (isDraining) await intake.store.retryDownloads(advertiserId, everything);
@@ -116,7 +116,7 @@ describe('the last event of an erased application is that it was erased', () => 
     await using intake = await openSmallIntake({ database });
     const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'mine' }] }]);
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     await eraseBeside(intake, id, () => intake.store.markDamaged(intake.board.advertiserId, hash('sha256', 'mine')));
   });
 });
@@ -161,7 +161,7 @@ describe('the last event of a missing application is that it is missing', () => 
     const first = await claim();
     await store.intendBlob(first.claim, blob);
     const said = { contentType: null, detectedType: null, fileName: null, notes: [], screens: null };
-    await store.settleDownload(first.claim, { kind: 'stored', blob, linkedBy: null, compared: null, ...said });
+    await store.completeDownload(first.claim, { kind: 'stored', blob, linkedBy: null, compared: null, ...said });
     const age = () =>
       database.query(
         `UPDATE intake.applications SET absent_since = now() - interval '25 hours' WHERE application_id = 1`,

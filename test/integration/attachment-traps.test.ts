@@ -46,7 +46,7 @@ describe('A1 HasVirus', () => {
       { attachments: [resume(same, { hasVirus: false })] },
     ]);
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     expect((await intake.files()).map((row) => row.state)).toEqual(['stored', 'stored']);
     expect(await intake.keys()).toHaveLength(1);
 
@@ -57,7 +57,7 @@ describe('A1 HasVirus', () => {
       expect(await intake.store.loadHeldFile([board.advertiserId], id, 'resume')).toEqual([]);
     }
     expect(await intake.store.hasInfected()).toBe(true);
-    await intake.drain();
+    await intake.runDownloads();
     expect(await intake.store.hasInfected()).toBe(false);
     expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
     expect(await intake.keys()).toEqual([]);
@@ -65,7 +65,7 @@ describe('A1 HasVirus', () => {
 
     const [third = 0n] = board.add([{ attachments: [resume(same, { hasVirus: false })] }]);
     await intake.sweep();
-    expect(await intake.drain()).toMatchObject({ infected: 1, stored: 0 });
+    expect(await intake.runDownloads()).toMatchObject({ infected: 1, stored: 0 });
     expect(await intake.keys()).toEqual([]);
     expect((await intake.files()).find((row) => row.application_id === String(third))).toMatchObject({
       state: 'infected',
@@ -75,7 +75,7 @@ describe('A1 HasVirus', () => {
     // The flag is lifted: all of them are fetched again.
     board.change(first, { attachments: [resume(same, { hasVirus: false })] });
     await intake.sweep(true);
-    await intake.drain();
+    await intake.runDownloads();
     expect((await intake.files()).map((row) => [BigInt(row.application_id), row.state])).toEqual([
       [first, 'stored'],
       [second, 'stored'],
@@ -89,11 +89,11 @@ describe('A1 HasVirus', () => {
     const resume = { kind: 'resume', content: 'the same clean resume', hasVirus: false };
     const [first] = intake.board.add([{ attachments: [resume] }, { attachments: [resume] }]);
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     const newer = { kind: 'resume', content: 'another file', hasVirus: true, uploadedAt: Date.now() + 60_000 };
     intake.board.change(first as bigint, { attachments: [newer] });
     await intake.sweep(true);
-    await intake.drain();
+    await intake.runDownloads();
     expect((await intake.files()).map(({ state, reason }) => [state, reason])).toEqual([
       ['infected', null],
       ['stored', null],
@@ -110,15 +110,15 @@ describe('A1 HasVirus', () => {
       { attachments: [resume(bad, { hasVirus: false, uploadedAt: at })] },
     ]);
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     intake.board.change(first, { attachments: [resume(bad, { hasVirus: true, uploadedAt: at })] });
     await intake.sweep(true);
-    await intake.drain();
+    await intake.runDownloads();
     // Nobody has taken the flag back: the person has sent another file.
     const clean = resume('a clean file in its place', { hasVirus: false, uploadedAt: at + 60_000 });
     intake.board.change(first, { attachments: [clean] });
     await intake.sweep(true);
-    await intake.drain();
+    await intake.runDownloads();
     expect((await intake.files()).map((row) => row.state)).toEqual(['stored', 'infected']);
     expect(await intake.keys()).toEqual([expect.stringContaining(sha256('a clean file in its place'))]);
   });
@@ -128,14 +128,14 @@ describe('A1 HasVirus', () => {
     const at = 1_700_000_000_000;
     const [id = 0n] = intake.board.add([{ attachments: [resume('clean after all', { uploadedAt: at })] }]);
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     for (const [hasVirus, state, objects] of [
       [true, 'infected', 0],
       [false, 'stored', 1],
     ] as const) {
       intake.board.change(id, { attachments: [resume('clean after all', { hasVirus, uploadedAt: at })] });
       await intake.sweep(true);
-      await intake.drain();
+      await intake.runDownloads();
       expect(await intake.file()).toMatchObject({ state });
       expect(await intake.keys()).toHaveLength(objects);
     }
@@ -150,14 +150,14 @@ describe('A1 HasVirus', () => {
       { attachments: [screen], rawScreen: { json: bad, xml: '<screen id="1"/>' } },
     ]);
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     intake.board.change(first, { attachments: [resume('another resume')] });
     await intake.sweep(true);
-    await intake.drain();
+    await intake.runDownloads();
     expect((await loadScreens(database)).size).toBe(1);
     intake.board.change(second, { attachments: [{ ...screen, hasVirus: true }] });
     await intake.sweep(true);
-    await intake.drain();
+    await intake.runDownloads();
     expect((await intake.files()).map((row) => row.state)).toEqual(['stored', 'infected']);
     expect(await database.query(`SELECT version, state FROM intake.attachment_versions`)).toEqual([
       { version: 1, state: 'infected' },
@@ -170,7 +170,7 @@ describe('A1 HasVirus', () => {
     await using intake = await openOne('bytes that turn out to be bad', { hasVirus: null });
     const { board, id } = intake;
     board.add([{ attachments: [resume('bytes that turn out to be bad', { hasVirus: null })] }]);
-    await intake.drain();
+    await intake.runDownloads();
     await intake.sweep();
     let flagged: Promise<void> | undefined;
     const slowPut = new Proxy(intake.blobs, {
@@ -184,7 +184,7 @@ describe('A1 HasVirus', () => {
               return await blobs.put(...args);
             },
     });
-    await intake.drain({ deps: { blobs: slowPut } });
+    await intake.runDownloads({ deps: { blobs: slowPut } });
     expect(flagged).toBeDefined();
     expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
     expect(await intake.keys()).toEqual([]);
@@ -195,7 +195,7 @@ describe('A1 HasVirus', () => {
     await using intake = await openOne(bytes, { hasVirus: null });
     const { board, id } = intake;
     const [second = 0n] = board.add([{ attachments: [resume(bytes, { hasVirus: null })] }]);
-    await intake.drain();
+    await intake.runDownloads();
     await intake.sweep();
     const put: typeof intake.blobs.put = async (...args) => {
       for (const one of [id, second]) board.change(one, { attachments: [resume(bytes, { hasVirus: true })] });
@@ -203,7 +203,7 @@ describe('A1 HasVirus', () => {
       await deleteInfected(intake, AbortSignal.timeout(600_000));
       return await intake.blobs.put(...args);
     };
-    await intake.drain({ deps: { blobs: { ...intake.blobs, put } } });
+    await intake.runDownloads({ deps: { blobs: { ...intake.blobs, put } } });
     expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
     expect(await intake.keys()).toEqual([]);
   });
@@ -214,7 +214,7 @@ describe('A1 HasVirus', () => {
       const bytes = 'bytes of two, bad in one';
       await using intake = await openOne(bytes, { hasVirus: false });
       const { board } = intake;
-      await intake.drain();
+      await intake.runDownloads();
       const [second = 0n] = board.add([
         { attachments: [resume(bytes, { hasVirus: null, uploadedAt: 1_700_000_000_000 })] },
       ]);
@@ -239,7 +239,7 @@ describe('A1 HasVirus', () => {
         };
         Object.assign(parts, { store: { ...intake.store, intendBlob } });
       }
-      await intake.drain({ deps: parts });
+      await intake.runDownloads({ deps: parts });
       expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
       expect(await intake.keys()).toEqual([]);
     },
@@ -249,7 +249,7 @@ describe('A1 HasVirus', () => {
     const bytes = 'clean bytes of two';
     await using intake = await openOne(bytes, { hasVirus: false });
     const { board } = intake;
-    await intake.drain();
+    await intake.runDownloads();
     const [second = 0n] = board.add([{ attachments: [resume(bytes, { uploadedAt: 1_700_000_000_000 })] }]);
     await intake.sweep();
     const put: typeof intake.blobs.put = async (...args) => {
@@ -258,7 +258,7 @@ describe('A1 HasVirus', () => {
       await intake.sweep(true);
       return await intake.blobs.put(...args);
     };
-    await intake.drain({ deps: { blobs: { ...intake.blobs, put } } });
+    await intake.runDownloads({ deps: { blobs: { ...intake.blobs, put } } });
     expect((await intake.files()).map((row) => row.state)).toEqual(['stored', 'infected']);
     expect(await intake.keys()).toHaveLength(1);
   });
@@ -268,7 +268,7 @@ describe('A2 HasVirus', () => {
   test('true with bytes: nothing is requested, nothing kept', async () => {
     await using intake = await openOne('a virus', { hasVirus: true });
     intake.board.choose({ virusBody: 'bytes' });
-    expect(await intake.drain()).toMatchObject({ stored: 0 });
+    expect(await intake.runDownloads()).toMatchObject({ stored: 0 });
     expect(requestsFor(intake, 'resume')).toBe(0);
     expect(await intake.file()).toMatchObject({ state: 'infected', sha256: null });
   });
@@ -276,10 +276,10 @@ describe('A2 HasVirus', () => {
   test('false with an empty body is incomplete and tried again', async () => {
     await using intake = await openOne();
     intake.board.fault({ kind: 'emptyBody', on: 'resume', times: 1 });
-    await intake.drain();
+    await intake.runDownloads();
     expect(await intake.file()).toMatchObject({ state: 'pending' });
     await intake.hasten();
-    await intake.drain();
+    await intake.runDownloads();
     expect(await intake.file()).toMatchObject({ state: 'stored', sha256: sha256('The resume of Ada.') });
   });
 });
@@ -289,7 +289,7 @@ describe('A4 Size', () => {
     await using intake = await open({ choices: { size } });
     intake.board.add([{ attachments: [resume('exactly this')] }]);
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     expect(await intake.file()).toMatchObject({
       state: 'stored',
       sha256: sha256('exactly this'),
@@ -300,7 +300,7 @@ describe('A4 Size', () => {
 
   test('zero, and truly so: the empty file is stored, and nobody says that its Hash spared a download', async () => {
     await using intake = await openOne('');
-    expect(await intake.drain()).toMatchObject({ stored: 1, linked: 0 });
+    expect(await intake.runDownloads()).toMatchObject({ stored: 1, linked: 0 });
     expect(await intake.file()).toMatchObject({ state: 'stored', sha256: sha256(''), linked: false });
   });
 
@@ -308,7 +308,7 @@ describe('A4 Size', () => {
     await using intake = await open({ choices: { size } });
     intake.board.add([{ attachments: [resume('exactly this')] }]);
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     expect(await intake.file()).toMatchObject({ state: 'stored', notes: null });
     expect(requestsFor(intake, 'resume')).toBe(1);
   });
@@ -319,11 +319,11 @@ describe('A5 a body that is cut', () => {
     const content = 'a resume of some length, so that half of it is something';
     await using intake = await openOne(content);
     intake.board.fault({ kind: 'cut', framing, on: 'resume', times: 3 });
-    await intake.drain();
+    await intake.runDownloads();
     expect((await intake.keys()).join()).not.toContain(sha256(content.slice(0, content.length / 2)));
     for (let tries = 0; tries < 3; tries++) {
       await intake.hasten();
-      await intake.drain();
+      await intake.runDownloads();
     }
     expect(await intake.file()).toMatchObject({ state: 'stored', sha256: sha256(content) });
     expect(await intake.keys()).toHaveLength(1);
@@ -334,7 +334,7 @@ describe('A5 a body that is cut', () => {
     intake.board.fault({ kind: 'cut', framing: 'closeDelimited', on: 'resume', times: null });
     for (let tries = 0; tries < 8; tries++) {
       expect(await intake.file()).toMatchObject({ state: 'pending' });
-      await intake.drain();
+      await intake.runDownloads();
       await intake.hasten();
     }
     const reason = expect.stringContaining('ended with its connection');
@@ -348,12 +348,12 @@ describe('A5 a body that is cut', () => {
       await using intake = await open({ choices: { size, framing: 'closeDelimited' } });
       intake.board.add([{ attachments: [resume('exactly this')] }]);
       await intake.sweep();
-      await intake.drain();
+      await intake.runDownloads();
       expect(await intake.file()).toMatchObject({ state: 'pending', sha256: null });
       // One that says where its end is needs no Size.
       intake.board.choose({ framing: 'contentLength' });
       await intake.hasten();
-      await intake.drain();
+      await intake.runDownloads();
       expect(await intake.file()).toMatchObject({ state: 'stored', sha256: sha256('exactly this') });
     },
   );
@@ -362,14 +362,14 @@ describe('A5 a body that is cut', () => {
     await using intake = await open({ choices: { framing: 'closeDelimited' } });
     intake.board.add([{ attachments: [resume('exactly this')] }]);
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     expect(await intake.file()).toMatchObject({ state: 'stored', sha256: sha256('exactly this'), notes: null });
   });
 
   test('with a Content-Length that is wrong is not stored', async () => {
     await using intake = await openOne();
     intake.board.fault({ kind: 'wrongLength', byBytes: 10, on: 'resume', times: null });
-    await intake.drain();
+    await intake.runDownloads();
     expect(await intake.file()).toMatchObject({ state: 'pending' });
     expect(await intake.keys()).toEqual([]);
   });
@@ -382,7 +382,7 @@ describe('A6 an error page with status 200', () => {
     for (let tries = 0; tries < 8; tries++) {
       expect(await intake.file()).toMatchObject({ state: 'pending' });
       await intake.hasten();
-      await intake.drain();
+      await intake.runDownloads();
     }
     const file = await intake.file();
     expect(file).toMatchObject({ state: 'given_up', reason: expect.stringContaining('page for people'), sha256: null });
@@ -390,7 +390,7 @@ describe('A6 an error page with status 200', () => {
 
   test('a file that is HTML, with the announced size, is a file', async () => {
     await using intake = await openOne('<html><body>My resume</body></html>', { contentType: 'text/html' });
-    await intake.drain();
+    await intake.runDownloads();
     expect(await intake.file()).toMatchObject({ state: 'stored', content_type: 'text/html' });
   });
 });
@@ -419,7 +419,7 @@ describe('A7 Href', () => {
     );
     const [plain] = board.add([{ attachments: [{ ...resume('a letter'), kind: 'coverLetter' }] }]);
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     expect((await intake.files()).map((row) => [row.state, row.sha256])).toEqual(
       [...forms.map((_, nth) => `file ${nth}`), 'a letter'].map((content) => ['stored', sha256(content)]),
     );
@@ -445,7 +445,7 @@ describe('A8 Type', () => {
     ];
     const [ambiguous] = intake.board.add([{ attachments: twice }]);
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     expect((await intake.files()).map((row) => [row.kind, row.state])).toEqual([
       ['portfolio', 'rejected'],
       ['resume', 'stored'],
@@ -462,10 +462,10 @@ describe('A9 a file that is not there', () => {
   test('now, and is later: it waits, the application is not ready, then it is stored', async () => {
     await using intake = await openOne();
     intake.board.fault({ kind: 'fail', status: 404, on: 'resume', times: 1 });
-    expect(await intake.drain()).toMatchObject({ waiting: 1, notThere: 1, missing: 0 });
+    expect(await intake.runDownloads()).toMatchObject({ waiting: 1, notThere: 1, missing: 0 });
     expect(await intake.file()).toMatchObject({ state: 'pending' });
     await intake.hasten();
-    expect(await intake.drain()).toMatchObject({ stored: 1, waiting: 0 });
+    expect(await intake.runDownloads()).toMatchObject({ stored: 1, waiting: 0 });
   });
 
   test('for ever ends as missing after tries over a day, and the application is ready without it', async () => {
@@ -473,7 +473,7 @@ describe('A9 a file that is not there', () => {
     intake.board.fault({ kind: 'fail', status: 404, on: 'resume', times: null });
     let waitedMs = 0;
     for (let tries = 0; tries < 7; tries++) {
-      await intake.drain();
+      await intake.runDownloads();
       const [row] = await intake.database.query<{ ms: number }>(
         `SELECT extract(epoch FROM due_at - now())::float8 * 1000 AS ms FROM intake.downloads`,
       );
@@ -489,7 +489,7 @@ describe('A9 a file that is not there', () => {
   test('for good (410) is missing at once', async () => {
     await using intake = await openOne();
     intake.board.fault({ kind: 'fail', status: 410, on: 'resume', times: 1 });
-    expect(await intake.drain()).toMatchObject({ missing: 1, waiting: 0 });
+    expect(await intake.runDownloads()).toMatchObject({ missing: 1, waiting: 0 });
   });
 });
 
@@ -503,13 +503,13 @@ describe('A10 a redirect', () => {
       times: 1,
       location: `${intake.board.url}/v1/advertiser/applications/resume/${id}`,
     });
-    await intake.drain();
+    await intake.runDownloads();
     expect(await intake.file()).toMatchObject({ state: 'stored' });
 
     await using other = await openOne();
     await using stranger = await openSmallIntake();
     other.board.fault({ kind: 'redirect', on: 'resume', times: null, location: `${stranger.board.url}/v1/x` });
-    await other.drain();
+    await other.runDownloads();
     expect(await other.file()).toMatchObject({ state: 'pending' });
     expect(stranger.board.requests()).toEqual([]);
     expect(await other.database.query(`SELECT trouble FROM intake.downloads`)).toEqual([
@@ -533,7 +533,7 @@ describe('A11 Content-Disposition', () => {
     await using intake = await open({ choices: { disposition } });
     intake.board.add([{ attachments: [{ kind: 'resume' }] }]);
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     const file = await intake.file();
     expect(file.file_name).toMatch(name);
     expect(file.file_name?.length).toBeLessThanOrEqual(255);
@@ -544,7 +544,7 @@ describe('A11 Content-Disposition', () => {
     await using intake = await open({ choices: { disposition: 'missing' } });
     intake.board.add([{ attachments: [{ kind: 'resume' }] }]);
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     expect(await intake.file()).toMatchObject({ state: 'stored', file_name: null });
   });
 });
@@ -553,7 +553,7 @@ describe('A12 a file', () => {
   test('of 10 GB is abandoned at the limit and rejected with the reason', async () => {
     await using intake = await openOne();
     intake.board.fault({ kind: 'flood', on: 'resume', times: null });
-    expect(await intake.drain({ maxBytes: 1_000_000 })).toMatchObject({ rejected: 1 });
+    expect(await intake.runDownloads({ maxBytes: 1_000_000 })).toMatchObject({ rejected: 1 });
     expect(await intake.file()).toMatchObject({ state: 'rejected', reason: expect.stringContaining('1000000') });
     expect(await intake.keys()).toEqual([]);
     expect(readdirSync(join(intake.folder, 'spool'))).toEqual([]);
@@ -565,7 +565,7 @@ describe('A12 a file', () => {
     await intake.sweep();
     let pieces = 0;
     const deps = { onBytes: () => void pieces++ };
-    expect(await intake.drain({ maxBytes: 1_000_000, deps })).toMatchObject({ rejected: 1 });
+    expect(await intake.runDownloads({ maxBytes: 1_000_000, deps })).toMatchObject({ rejected: 1 });
     expect(pieces).toBe(0);
   });
 
@@ -577,7 +577,7 @@ describe('A12 a file', () => {
         { attachments: [resume('x'.repeat(4_000)), { ...resume('x'.repeat(4_001)), kind: 'coverLetter' }] },
       ]);
       await intake.sweep();
-      expect(await intake.drain({ maxBytes: 4_000 })).toMatchObject({ stored: 1, rejected: 1 });
+      expect(await intake.runDownloads({ maxBytes: 4_000 })).toMatchObject({ stored: 1, rejected: 1 });
       expect((await intake.files()).map(({ kind, state }) => [kind, state])).toEqual([
         ['coverLetter', 'rejected'],
         ['resume', 'stored'],
@@ -588,7 +588,7 @@ describe('A12 a file', () => {
   test('that drips a byte at a time ends at the total deadline, though it is never idle', async () => {
     await using intake = await openOne('x'.repeat(500));
     intake.board.fault({ kind: 'drip', pieceBytes: 1, everyMs: 50, on: 'resume', times: null });
-    await intake.drain({ http: { totalTimeoutMs: 600 } });
+    await intake.runDownloads({ http: { totalTimeoutMs: 600 } });
     // Read to its end, 25 seconds of drips would be a file.
     expect(await intake.file()).toMatchObject({ state: 'pending' });
   });
@@ -597,7 +597,7 @@ describe('A12 a file', () => {
     await using intake = await open();
     intake.board.add([{ attachments: [{ kind: 'resume', sizeBytes: 10_000_000 }] }]);
     await intake.sweep();
-    expect(await intake.drain()).toMatchObject({ stored: 1, bytes: 10_000_000 });
+    expect(await intake.runDownloads()).toMatchObject({ stored: 1, bytes: 10_000_000 });
     expect(readdirSync(join(intake.folder, 'spool'))).toEqual([]);
     const [truth] = [...intake.board.truth()];
     expect((await intake.file()).sha256).toBe(truth?.attachments[0]?.sha256);
@@ -608,7 +608,7 @@ describe('A13 a packed file', () => {
   test('is not inflated: kept as it came, and noted', async () => {
     await using intake = await openOne('some text, some text, some text');
     intake.board.fault({ kind: 'gzip', on: 'resume', times: null });
-    await intake.drain();
+    await intake.runDownloads();
     const file = await intake.file();
     expect(file).toMatchObject({ state: 'stored', detected_type: 'application/gzip' });
     expect(file.notes).toContainEqual({ field: 'Content-Encoding', reason: 'gzip, kept as it came' });
@@ -617,7 +617,7 @@ describe('A13 a packed file', () => {
   test('a gzip bomb costs what it weighs', async () => {
     await using intake = await openOne();
     intake.board.fault({ kind: 'gzipBomb', sizeBytes: 10_000_000, on: 'resume', times: null });
-    expect(await intake.drain()).toMatchObject({ stored: 1 });
+    expect(await intake.runDownloads()).toMatchObject({ stored: 1 });
     const [blob] = await intake.database.query<{ size_bytes: string }>(`SELECT size_bytes FROM intake.blobs`);
     expect(Number(blob?.size_bytes)).toBeLessThan(100_000);
   });
@@ -627,7 +627,7 @@ describe('A14 other bytes on every download', () => {
   test('are noted as unstable, and the last are kept', async () => {
     await using intake = await openOne();
     intake.board.fault({ kind: 'otherBytes', on: 'resume', times: null });
-    await intake.drain();
+    await intake.runDownloads();
     const file = await intake.file();
     expect(file.state).toBe('stored');
     expect(file.notes).toContainEqual({ field: 'bytes', reason: expect.stringContaining('other bytes on each') });
@@ -680,7 +680,7 @@ describe('a screen', () => {
       board.choose(choices);
       const id = String(ids[nth]);
       await database.query(`UPDATE intake.downloads SET due_at = now() WHERE application_id = $1`, [id]);
-      await intake.drain();
+      await intake.runDownloads();
       expect((await loadScreens(database)).get(id) ?? [], JSON.stringify(choices)).toEqual(wanted);
       board.choose(Object.fromEntries(Object.keys(choices).map((name) => [name, usual[name as keyof Choices]])));
     }
@@ -692,7 +692,7 @@ describe('a screen', () => {
       await using intake = await open({ choices: { screenMissing } });
       intake.board.add([{ attachments: [{ kind: 'screen' }], screens: [] }]);
       await intake.sweep();
-      expect(await intake.drain()).toMatchObject({ waiting: 1, stored: 0 });
+      expect(await intake.runDownloads()).toMatchObject({ waiting: 1, stored: 0 });
       expect(await intake.file()).toMatchObject({ state: 'pending', sha256: null });
     },
   );
@@ -701,7 +701,7 @@ describe('a screen', () => {
     await using intake = await open();
     intake.board.add([{ attachments: [{ kind: 'screen' }], rawScreen: { json: '{"error": 1}', xml: '<a/>' } }]);
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     expect(await intake.file()).toMatchObject({
       state: 'stored',
       sha256: sha256('{"error": 1}'),
@@ -715,7 +715,7 @@ describe('a screen', () => {
     intake.board.add([{ attachments: [{ kind: 'screen' }], rawScreen: { json: '{"screen":null}', xml: '<a/>' } }]);
     await intake.sweep();
     intake.board.fault({ kind: 'html', on: 'screen', times: null });
-    await intake.drain();
+    await intake.runDownloads();
     expect(await intake.file()).toMatchObject({ state: 'pending' });
   });
 });

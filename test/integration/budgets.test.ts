@@ -6,7 +6,7 @@ import { toStatus } from '../../src/domain/status.ts';
 import { createSource, type SourceOptions } from '../../src/source/client.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { holdLane } from '../../src/sync/read/held-lease.ts';
-import { type Duty, readAgain } from '../../src/sync/read/read-tasks.ts';
+import { type ReadContext, readAgain } from '../../src/sync/read/read-tasks.ts';
 import type { SweepSummary } from '../../src/sync/read/sweep.ts';
 import { findDifferences } from '../support/equality.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
@@ -90,7 +90,7 @@ describe('an application that is larger than a list may be', () => {
 interface Sweeping extends AsyncDisposable {
   readonly store: Store;
   /** Reads a range up to a proof, going on with an unfinished reading of it. */
-  read(plan?: Plan, more?: Partial<Duty>): Promise<SweepSummary>;
+  read(plan?: Plan, more?: Partial<ReadContext>): Promise<SweepSummary>;
 }
 
 /** Opens the store, the source and the live lane of one advertiser, with limits of the test's own. */
@@ -122,7 +122,7 @@ async function openSweeping(
   return {
     store,
     read: (plan = { from: 1n }, more) =>
-      readAgain({ store, source }, { lane, advertiser, lagMs: 0, startAt: null, patienceMs: 0, ...more }, plan),
+      readAgain({ store, source }, { lane, advertiser, lagMs: 0, startAt: null, retryForMs: 0, ...more }, plan),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }

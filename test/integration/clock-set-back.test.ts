@@ -7,7 +7,7 @@ import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { toBlobKey } from '../../src/domain/blob.ts';
 import { openStore } from '../../src/store/store.ts';
 import { verify } from '../../src/sync/files/verify.ts';
-import { createPace } from '../../src/sync/rate-limiter.ts';
+import { createRateLimiter } from '../../src/sync/rate-limiter.ts';
 import { openScratch } from '../support/blob-stores.ts';
 import { openSmallIntake } from '../support/draining.ts';
 import { setClockBack } from '../support/moved-clock.ts';
@@ -72,10 +72,10 @@ describe.for(jumps)('a clock that is set back by %s', ([, jumpMs]) => {
   test('gives a rate its next turn at once', async () => {
     await using database = await openTestDatabase();
     await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
-    const takeTurn = createPace(store, 'http://source.example', 100);
-    await takeTurn(AbortSignal.timeout(600_000));
+    const takeSlot = createRateLimiter(store, 'http://source.example', 100);
+    await takeSlot(AbortSignal.timeout(600_000));
     await setClockBack(database.query, jumpMs);
-    await takeTurn(AbortSignal.timeout(600_000));
+    await takeSlot(AbortSignal.timeout(600_000));
     const [row] = await database.query<{ ahead: number }>(
       `SELECT extract(epoch FROM next_at - now())::float8 AS ahead FROM intake.paces`,
     );
@@ -158,7 +158,7 @@ describe('what was noted by a clock that was a year ahead', () => {
     const { advertiserId } = intake.board;
     intake.board.add([{ attachments: [{ kind: 'resume', content: 'kept' }] }]);
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     const [kept = ''] = await intake.keys();
     const facts = { sizeBytes: 6, sha256: createHash('sha256').update('orphan').digest('hex') };
     const signal = AbortSignal.timeout(600_000);

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Trouble } from '../../src/domain/trouble.ts';
 import type { Source } from '../../src/source/client.ts';
-import { createDesks } from '../../src/sync/worker/account-queue.ts';
-import { type AttendRequest, attend } from '../../src/sync/worker/run-task.ts';
+import { createAccountQueues } from '../../src/sync/worker/account-queue.ts';
+import { type RunTaskRequest, runTask } from '../../src/sync/worker/run-task.ts';
 import { openSmallIntake } from '../support/draining.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
@@ -28,13 +28,19 @@ describe('a source that answers date filters', () => {
     };
     const account = { name: 'default', advertiserId: null, source, watch: () => {} };
     const signal = AbortSignal.timeout(60_000);
-    const [desk] = createDesks({ accounts: [account], atOnce: 1, longAtOnce: 1, work: async () => {}, signal }).all;
-    const request: AttendRequest = {
+    const [desk] = createAccountQueues({
+      accounts: [account],
+      atOnce: 1,
+      longAtOnce: 1,
+      work: async () => {},
+      signal,
+    }).all;
+    const request: RunTaskRequest = {
       ...{ owner: 'test', leaseMs: 30_000, lagMs: 0, startAt: null, notWithinMs: 0, signal },
     };
     if (!desk) throw new Error('There is no account.');
     const deps = { store: intake.store, now: Date.now, demand: () => {} };
-    expect(await attend(deps, request, desk, 'witness')).toMatchObject({ hidden: 0 });
+    expect(await runTask(deps, request, desk, 'witness')).toMatchObject({ hidden: 0 });
     expect(await database.query(`SELECT state FROM intake.advertisers`)).toEqual([{ state: 'active' }]);
   });
 });

@@ -6,7 +6,7 @@ import { toBlobKey } from '../../src/domain/blob.ts';
 import { commitPage } from '../../src/store/applications/commit-page.ts';
 import { intendBlobs } from '../../src/store/files/blobs.ts';
 import { loadFileFacts } from '../../src/store/files/claim-facts.ts';
-import { type Settlement, type StoredFile, settleDownloads } from '../../src/store/files/complete-download.ts';
+import { type Completion, completeDownloads, type StoredFile } from '../../src/store/files/complete-download.ts';
 import {
   type Claim,
   type ClaimRequest,
@@ -35,8 +35,8 @@ const test = base
     return opened;
   });
 
-async function settle(db: Database, claim: Claim, settlement: Settlement): Promise<unknown> {
-  const [result] = await settleDownloads(db, [{ claim, settlement }]);
+async function settle(db: Database, claim: Claim, settlement: Completion): Promise<unknown> {
+  const [result] = await completeDownloads(db, [{ claim, settlement }]);
   return result?.status === 'fulfilled' ? result.value : result?.reason;
 }
 
@@ -327,7 +327,7 @@ describe('downloads that end together', () => {
     await queue(db, 7n, 3);
     const { claims } = await claimDownloads(db, request());
     const [first, second, third] = claims as [Claim, Claim, Claim];
-    const settled = await settleDownloads(db, [
+    const settled = await completeDownloads(db, [
       { claim: first, settlement: stored('equal') },
       { claim: { ...second, token: randomUUID() }, settlement: stored('lost') },
       { claim: third, settlement: stored('equal') },
@@ -342,7 +342,7 @@ describe('downloads that end together', () => {
     await queue(db, 7n, 3);
     const { claims } = await claimDownloads(db, request());
     const [first, second, third] = claims as [Claim, Claim, Claim];
-    const settled = await settleDownloads(db, [
+    const settled = await completeDownloads(db, [
       { claim: first, settlement: stored('first') },
       { claim: second, settlement: stored('a name that Postgres refuses', { fileName: '\0' }) },
       { claim: third, settlement: stored('bytes that are not held', { linkedBy: 'given' }) },

@@ -3,7 +3,7 @@ import { createHash, createSecretKey } from 'node:crypto';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createPrivacyChores, previewErasure, releaseRetention } from '../../src/app/privacy.ts';
+import { createPrivacyMaintenance, previewErasure, releaseRetention } from '../../src/app/privacy.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { Sought } from '../../src/domain/erasure.ts';
 import { toResumeKey } from '../../src/domain/prefill.ts';
@@ -77,7 +77,7 @@ describe('an erased person', () => {
   test('is in no table and in no file, and only advertiser, id and the date stay', async () => {
     const { intake, id } = await openWithZelda();
     await using _intake = intake;
-    await intake.drain();
+    await intake.runDownloads();
     await database.query(`ANALYZE`);
     expect(await traces(intake)).not.toEqual([]);
     const [receipt] = await eraseAt(intake, { by: 'application', applicationId: id });
@@ -118,7 +118,7 @@ describe('an erased person', () => {
     intake.board.change(id, { firstName: 'Zeldabeth-Ann', attach: [{ kind: 'coverLetter', content: 'zelda-cv' }] });
     for (let round = 0; round < 3; round++) {
       await intake.sweep(round > 0);
-      await intake.drain();
+      await intake.runDownloads();
     }
     expect(await traces(intake)).toEqual([]);
     const sweeps = await database.query(`SELECT certificate FROM intake.sweeps ORDER BY sweep_id DESC LIMIT 1`);
@@ -149,7 +149,7 @@ describe('an erased person', () => {
     await using _intake = intake;
     intake.board.add([{ attachments: [{ kind: 'resume', content: 'zeldas resume', fileName: 'twin.pdf' }] }]);
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     const [receipt] = await eraseAt(intake, { by: 'application', applicationId: id });
     expect(receipt?.counts).toMatchObject({ files: 2, shared: 1 });
     const files = await intake.files();
@@ -165,10 +165,10 @@ describe('an erased person', () => {
       { attachments: [{ ...template, fileName: 'Zelda_Quarlesworth.pdf', contentType: named }] },
     ]);
     await intake.sweep();
-    await intake.drain({ hash: 'always' });
+    await intake.runDownloads({ hash: 'always' });
     intake.board.add([{ attachments: [{ ...template, fileName: 'Other.pdf' }] }]);
     await intake.sweep();
-    await intake.drain({ hash: 'always' });
+    await intake.runDownloads({ hash: 'always' });
     expect((await intake.files())[1]).toMatchObject({
       ...{ linked: true, file_name: null, content_type: 'application/pdf' },
     });
@@ -181,7 +181,7 @@ describe('a file of theirs that was found to be a virus', () => {
   test('is gone from the store before the receipt, whether or not it was emptied yet', async () => {
     const { intake, id } = await openWithZelda();
     await using _intake = intake;
-    await intake.drain();
+    await intake.runDownloads();
     intake.board.change(id, { attachments: [{ ...resume, hasVirus: true }] });
     await intake.sweep(true);
     expect(await database.query(`SELECT emptied_at FROM intake.blobs WHERE state = 'condemned'`)).toEqual([
@@ -261,7 +261,7 @@ describe('a download on its way', () => {
           looksLikePage: false,
         };
       };
-      const draining = intake.drain({ deps: { blobs, describeFile }, leaseMs: 1_500 });
+      const draining = intake.runDownloads({ deps: { blobs, describeFile }, leaseMs: 1_500 });
       await expect
         .poll(() =>
           database.query(`SELECT 1 FROM intake.downloads WHERE lease_token IS NOT NULL AND application_id = $1`, [id]),
@@ -322,7 +322,7 @@ describe('an erasure that is interrupted', () => {
     for (const finish of ['worker', 'request'] as const) {
       const { intake, id } = await openWithZelda();
       await using _intake = intake;
-      await intake.drain();
+      await intake.runDownloads();
       const sought = { by: 'application', applicationId: id } as const;
       const { advertiserId } = intake.board;
       await intake.store.beginErasure({ advertiserId, sought, by: 'test' });
@@ -350,7 +350,7 @@ describe('an erasure that is interrupted', () => {
   test('is one with others of the same person that run at the same time', async () => {
     const { intake, id } = await openWithZelda();
     await using _intake = intake;
-    await intake.drain();
+    await intake.runDownloads();
     const receipts = await Promise.all([
       eraseAt(intake, { by: 'application', applicationId: id }),
       eraseAt(intake, { by: 'application', applicationId: id }),
@@ -493,7 +493,7 @@ describe('an export that is interrupted', () => {
   test('leaves nothing of the person behind, and can be asked for again', async () => {
     const { intake, id: applicationId } = await openWithZelda();
     await using _intake = intake;
-    await intake.drain();
+    await intake.runDownloads();
     const { advertiserId } = intake.board;
     const folder = join(intake.folder, 'export');
     const request = { advertiserId, applicationId, folder, by: 'test', signal: signal() };
@@ -573,7 +573,7 @@ describe('retention', () => {
     const config = loadConfig(env, { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] });
     const log = await createLog({ level: 'silent', format: 'json' }, { write: () => {} });
     const now = () => Date.now() + aheadMs - days * 86_400_000;
-    for (const chore of createPrivacyChores(config, intake.store, log, now)) await chore.run(signal(), () => {});
+    for (const task of createPrivacyMaintenance(config, intake.store, log, now)) await task.run(signal(), () => {});
     expect(await database.query(`SELECT 1 FROM intake.applications WHERE erased_at IS NULL`)).toHaveLength(1);
   });
 
@@ -640,7 +640,7 @@ describe('retention by the command and by the worker', () => {
     await releaseRetention(config, { before, advertiser: 'default', signal: signal() });
     expect(await left()).toEqual([{ id: '8' }]);
     const log = await createLog({ level: 'silent', format: 'json' });
-    for (const chore of createPrivacyChores(config, intake.store, log)) await chore.run(signal(), () => {});
+    for (const task of createPrivacyMaintenance(config, intake.store, log)) await task.run(signal(), () => {});
     expect(await left()).toEqual([]);
   });
 });
@@ -653,7 +653,7 @@ describe('what a worker does for people’s protection', () => {
     intake.board.add(Array.from({ length: 30 }, () => ({ attachments: [], submittedAt: old })));
     await intake.sweep(true);
     await age(10_000);
-    await intake.drain();
+    await intake.runDownloads();
     await intake.store.beginErasure({
       advertiserId: intake.board.advertiserId,
       sought: { by: 'application', applicationId: id },
@@ -662,12 +662,12 @@ describe('what a worker does for people’s protection', () => {
     const env = { ...toEnvironment(database, intake.board, join(intake.folder, 'blobs')), RETENTION: '365d' };
     const config = loadConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
     const log = await createLog({ level: 'silent', format: 'json' });
-    for (const chore of createPrivacyChores(config, intake.store, log)) {
+    for (const task of createPrivacyMaintenance(config, intake.store, log)) {
       let steps = 0;
-      await chore.run(signal(), () => {
+      await task.run(signal(), () => {
         steps++;
       });
-      expect(steps, chore.name).toBeGreaterThan(0);
+      expect(steps, task.name).toBeGreaterThan(0);
     }
     expect(await traces(intake)).toEqual([]);
   });
@@ -676,7 +676,7 @@ describe('what a worker does for people’s protection', () => {
 test('an account that is configured wrongly keeps no other’s people from being erased', async () => {
   const { intake, id } = await openWithZelda();
   await using _intake = intake;
-  await intake.drain();
+  await intake.runDownloads();
   const { advertiserId, credential } = intake.board;
   const wrong = advertiserId + 1n;
   await intake.store.ensureAdvertiser('other', wrong);
@@ -698,7 +698,7 @@ test('an account that is configured wrongly keeps no other’s people from being
     { needs: ['database', 'source', 'privacy', 'blobs'] },
   );
   const log = await createLog({ level: 'silent', format: 'json' });
-  for (const chore of createPrivacyChores(config, intake.store, log)) await chore.run(signal(), () => {});
+  for (const task of createPrivacyMaintenance(config, intake.store, log)) await task.run(signal(), () => {});
   expect(await traces(intake)).toEqual([]);
   expect(await database.query(`SELECT erased_at FROM intake.applications WHERE advertiser_id = $1`, [wrong])).toEqual([
     { erased_at: expect.any(Date) },

@@ -100,14 +100,14 @@ async function openWorld() {
       for (const [nth, claim] of claims.entries()) {
         const file = source.get(claim.applicationId)?.files[claim.kind as (typeof kinds)[number]];
         if (nth >= most || !file) {
-          await store.settleDownload(claim, { kind: 'final', state: 'missing', reason: 'not there' });
+          await store.completeDownload(claim, { kind: 'final', state: 'missing', reason: 'not there' });
           continue;
         }
         const sha256 = hash('sha256', file.content);
         const blob = { sha256, sizeBytes: file.content.length, key: toBlobKey(advertiserId, sha256) };
         await store.intendBlob(claim, blob);
         const said = { contentType: null, detectedType: null, fileName: null, notes: [], screens: null };
-        await store.settleDownload(claim, { kind: 'stored', blob, linkedBy: null, compared: null, ...said });
+        await store.completeDownload(claim, { kind: 'stored', blob, linkedBy: null, compared: null, ...said });
       }
     },
     /** Missing is what a proven reading does not show a day after another one did not. */

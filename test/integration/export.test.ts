@@ -113,7 +113,7 @@ describe('a file with a long name', () => {
     const fileName = `${'履歴書'.repeat(32)}.pdf`;
     const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'first', fileName }] }]);
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     const { summary, paths, read } = await exportAt(intake, id);
     expect(summary).toMatchObject({ files: 1, missing: 0 });
     const [path = ''] = paths;
@@ -134,10 +134,10 @@ describe('a file with a long name', () => {
       },
     ]);
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     intake.board.change(id, { attach: [{ kind: 'resume', content: 'second', ...named('乙') }] });
     await intake.sweep(true);
-    await intake.drain();
+    await intake.runDownloads();
     const { paths, read } = await exportAt(intake, id);
     expect(new Set(paths.map(read))).toEqual(new Set(['first', 'letter', 'second']));
   });

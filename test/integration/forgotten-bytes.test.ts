@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { createChores } from '../../src/app/maintenance.ts';
+import { createMaintenance } from '../../src/app/maintenance.ts';
 import { loadConfig } from '../../src/config.ts';
 import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
@@ -41,11 +41,11 @@ test('bytes of a put without an answer do not survive an erasure where the file 
   const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'first' }] }]);
   await intake.sweep();
   const blobs = losingAnswers(intake.blobs, 1);
-  await intake.drain({ deps: { blobs } }).catch(() => {});
+  await intake.runDownloads({ deps: { blobs } }).catch(() => {});
   intake.board.change(id, { attachments: [{ kind: 'resume', content: 'second' }] });
   await intake.sweep(true);
   await intake.hasten();
-  await intake.drain({ deps: { blobs } });
+  await intake.runDownloads({ deps: { blobs } });
   expect(await intake.keys()).toHaveLength(2);
   await eraseOnly(intake, id);
   expect(await intake.keys()).toEqual([]);
@@ -55,10 +55,10 @@ test('nor where the source took the file away since', async ({ database }) => {
   await using intake = await openSmallIntake({ database });
   const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'only' }] }]);
   await intake.sweep();
-  await intake.drain({ deps: { blobs: losingAnswers(intake.blobs, 1) } }).catch(() => {});
+  await intake.runDownloads({ deps: { blobs: losingAnswers(intake.blobs, 1) } }).catch(() => {});
   intake.board.fault({ kind: 'fail', status: 410, on: 'resume', times: null, applicationId: id });
   await intake.hasten();
-  await intake.drain();
+  await intake.runDownloads();
   expect((await intake.file()).state).toBe('missing');
   expect(await intake.keys()).toHaveLength(1);
   await eraseOnly(intake, id);
@@ -72,7 +72,7 @@ test('an erasure leaves alone what another download has announced', async ({ dat
     { attachments: [{ kind: 'resume', content: 'on its way' }] },
   ]);
   await intake.sweep();
-  await intake.drain({ deps: { blobs: losingAnswers(intake.blobs, 1) } }).catch(() => {});
+  await intake.runDownloads({ deps: { blobs: losingAnswers(intake.blobs, 1) } }).catch(() => {});
   await eraseOnly(intake, id);
   expect(await intake.keys()).toEqual([toBlobKey(intake.board.advertiserId, sha('on its way'))]);
 });
@@ -84,19 +84,19 @@ test('verify collects bytes that nobody names also at an account that is no long
   const { advertiserId } = intake.board;
   intake.board.add([{ attachments: [{ kind: 'resume', content: 'kept' }] }]);
   await intake.sweep();
-  await intake.drain();
+  await intake.runDownloads();
   const orphan = { sizeBytes: 6, sha256: sha('orphan') };
   await intake.blobs.put(toBlobKey(advertiserId, orphan.sha256), Buffer.from('orphan'), orphan, signal());
   await database.query(`UPDATE intake.advertisers SET name = 'given up'`);
   const env = toEnvironment(database, intake.board, join(intake.folder, 'blobs'));
   const config = loadConfig(env, { needs: ['source', 'blobs'] });
-  const chore = createChores({ config, store: intake.store }).find(({ name }) => name === 'verify');
+  const task = createMaintenance({ config, store: intake.store }).find(({ name }) => name === 'verify');
   for (let night = 0; night < 2; night++) {
-    await chore?.run(signal(), () => {});
+    await task?.run(signal(), () => {});
     await database.query(
       `UPDATE intake.blobs SET orphaned_at = orphaned_at - interval '25 hours', intended_at = intended_at - interval '25 hours'`,
     );
   }
-  await chore?.run(signal(), () => {});
+  await task?.run(signal(), () => {});
   expect(await intake.keys()).toEqual([toBlobKey(advertiserId, sha('kept'))]);
 });

@@ -16,7 +16,7 @@ async function apply(intake: SmallIntake, contents: readonly string[], hash: 'le
   for (const content of contents) {
     intake.board.add([{ jobSeekerId: 'js-1', attachments: [{ kind: 'resume', content }] }]);
     await intake.sweep();
-    await intake.drain({ hash });
+    await intake.runDownloads({ hash });
   }
 }
 
@@ -59,9 +59,9 @@ describe('learn', () => {
     await database.query(
       `UPDATE intake.downloads SET due_at = now() + interval '1 hour' WHERE application_id > (SELECT min(application_id) FROM intake.downloads)`,
     );
-    await intake.drain();
+    await intake.runDownloads();
     await intake.hasten();
-    const { linked, stored } = await intake.drain();
+    const { linked, stored } = await intake.runDownloads();
     expect(stored).toBe(40);
     expect(linked).toBeGreaterThan(25);
     expect(requests(intake)).toBe(41 - linked);
@@ -78,7 +78,7 @@ describe('learn', () => {
       for (const content of Array(4).fill(`same ${jobSeekerId}`)) {
         intake.board.add([{ jobSeekerId, attachments: [{ kind: 'resume', content }] }]);
         await intake.sweep();
-        await intake.drain();
+        await intake.runDownloads();
       }
     }
     expect(requests(intake)).toBe(16);
@@ -94,7 +94,7 @@ describe('learn', () => {
       { jobSeekerId: 'js-1', attachments: [{ kind: 'resume', content: 'more bytes than before' }] },
     ]);
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     expect(await trust()).toEqual([]);
   });
 
@@ -107,7 +107,7 @@ describe('learn', () => {
     expect(wrong[1]).toMatchObject({ linked: true, sha256: wrong[0]?.sha256 });
     await database.query(`UPDATE intake.hash_trust SET agreed = 0`);
     await apply(intake, ['resume C']);
-    await intake.drain();
+    await intake.runDownloads();
     const truth = [...intake.board.truth()].map((one) => one.attachments[0]?.sha256);
     expect((await intake.files()).map((file) => file.sha256)).toEqual(truth);
     expect(await trust()).toEqual([{ agreed: 0, contradicted: true, unchanged: 0 }]);
@@ -127,11 +127,11 @@ describe('learn', () => {
     using _random = vi.spyOn(Math, 'random').mockReturnValue(0.9);
     intake.board.add([{ jobSeekerId: 'js-1', attachments: [{ kind: 'resume', content: 'same' }] }]);
     await intake.sweep();
-    const settleDownload: typeof intake.store.settleDownload = async (...settled) => {
+    const completeDownload: typeof intake.store.completeDownload = async (...settled) => {
       await database.query(`UPDATE intake.hash_trust SET contradicted_at = now()`);
-      return await intake.store.settleDownload(...settled);
+      return await intake.store.completeDownload(...settled);
     };
-    await intake.drain({ hash, deps: { store: { ...intake.store, settleDownload } } });
+    await intake.runDownloads({ hash, deps: { store: { ...intake.store, completeDownload } } });
     expect(requests(intake)).toBe(asked);
     expect((await intake.files())[1]).toMatchObject({ state: 'stored', linked });
   });
@@ -143,7 +143,7 @@ describe('learn', () => {
     for (let round = 0; round < 2; round++) {
       intake.board.add([{ jobSeekerId: 'js-1', attachments: [{ kind: 'screen' }], rawScreen }]);
       await intake.sweep();
-      await intake.drain();
+      await intake.runDownloads();
     }
     expect((await intake.files()).map((file) => [file.state, file.linked])).toEqual(Array(2).fill(['stored', false]));
     expect(await database.query(`SELECT outcome FROM intake.screens`)).toEqual(Array(2).fill({ outcome: 'pass' }));
@@ -164,7 +164,7 @@ describe('always', () => {
     await apply(intake, ['same'], 'always');
     intake.board.add([{ jobSeekerId: 'js-2', attachments: [{ kind: 'coverLetter', content: 'same' }] }]);
     await intake.sweep();
-    expect(await intake.drain({ hash: 'always' })).toMatchObject({ stored: 1, linked: 1 });
+    expect(await intake.runDownloads({ hash: 'always' })).toMatchObject({ stored: 1, linked: 1 });
   });
 
   test('does not link to bytes that are damaged', async () => {
@@ -233,12 +233,12 @@ describe('a Hash that stays while the file is replaced', () => {
     await using intake = await open({ choices: { hash: 'constant' } });
     const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'first', uploadedAt }] }]);
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     const first = await intake.file();
     intake.board.change(id, { attachments: [{ kind: 'resume', ...replacement }] });
     await intake.sweep(true);
     expect(await intake.file()).toMatchObject({ state: 'pending', version: 2 });
-    await intake.drain();
+    await intake.runDownloads();
     const [truth] = [...intake.board.truth()];
     expect(await intake.file()).toMatchObject({
       state: 'stored',
@@ -256,14 +256,14 @@ describe('a Hash that stays while the file is replaced', () => {
     const resume = { kind: 'resume', content: 'flagged for a while', uploadedAt };
     const [id = 0n] = intake.board.add([{ attachments: [resume] }]);
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     for (const [hasVirus, state] of [
       [true, 'infected'],
       [false, 'stored'],
     ] as const) {
       intake.board.change(id, { attachments: [{ ...resume, hasVirus }] });
       await intake.sweep(true);
-      await intake.drain();
+      await intake.runDownloads();
       expect(await intake.file()).toMatchObject({ state, version: 1 });
     }
     expect(await database.query(`SELECT 1 FROM intake.attachment_versions`)).toEqual([]);
@@ -277,7 +277,7 @@ describe('a Href that is another at every look', () => {
     const hrefs = new Set<unknown>();
     for (let round = 1; round <= 5; round++) {
       await intake.sweep(true);
-      await intake.drain();
+      await intake.runDownloads();
       expect(await intake.file()).toMatchObject({ state: 'stored', version: 1 });
       for (const { href } of await database.query(`SELECT href FROM intake.attachments`)) hrefs.add(href);
     }
@@ -292,7 +292,7 @@ describe('a Hash that changes while the bytes do not', () => {
     await apply(intake, ['always the same']);
     for (let round = 1; round <= 5; round++) {
       await intake.sweep(true);
-      await intake.drain();
+      await intake.runDownloads();
       expect(await intake.file()).toMatchObject({ state: 'stored', version: 1 });
     }
     expect(await trust()).toMatchObject([{ unchanged: 3 }]);
@@ -307,7 +307,7 @@ describe('a Hash that changes while the bytes do not', () => {
     await intake.sweep(true);
     expect(await intake.file()).toMatchObject({ state: 'stored', version: 1 });
     expect(await database.query(`SELECT 1 FROM intake.applications WHERE ready_at IS NULL`)).toEqual([]);
-    expect(await intake.drain()).toMatchObject({ stored: 1, waiting: 0 });
+    expect(await intake.runDownloads()).toMatchObject({ stored: 1, waiting: 0 });
     expect(await database.query(`SELECT 1 FROM intake.downloads`)).toEqual([]);
   });
 
@@ -334,9 +334,9 @@ describe('a Hash that changes while the bytes do not', () => {
       Array.from({ length: 40 }, (_, nth) => ({ attachments: [{ kind: 'resume', content: `resume ${nth}` }] })),
     );
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     await intake.sweep(true);
-    await intake.drain({ concurrency: 1 });
+    await intake.runDownloads({ concurrency: 1 });
     expect(requests(intake)).toBeLessThan(40 + 40);
     expect(await database.query(`SELECT 1 FROM intake.downloads`)).toEqual([]);
     expect((await types()).filter((type) => type === 'changed')).toEqual([]);
@@ -347,7 +347,7 @@ describe('a Hash that changes while the bytes do not', () => {
     await apply(intake, ['held']);
     await intake.sweep(true);
     intake.board.fault({ kind: 'fail', status: 410, on: 'files', times: null });
-    await intake.drain();
+    await intake.runDownloads();
     expect(await intake.file()).toMatchObject({
       state: 'stored',
       notes: [{ field: 'Hash', reason: expect.stringContaining('could not be fetched again') }],
@@ -361,7 +361,7 @@ describe('a Hash that changes while the bytes do not', () => {
     await apply(intake, ['the same bytes']);
     intake.board.choose({ hash: 'upperCase' });
     await intake.sweep(true);
-    await intake.drain();
+    await intake.runDownloads();
     expect(await intake.file()).toMatchObject({ state: 'stored', version: 1 });
     expect(await trust()).toMatchObject([{ unchanged: 1 }]);
     expect(await intake.keys()).toHaveLength(1);
@@ -373,7 +373,7 @@ describe('a Hash that changes while the bytes do not', () => {
     const [id = 0n] = [...intake.board.truth()].map((one) => one.id);
     intake.board.change(id, { attachments: [{ kind: 'resume', content: 'second, longer' }] });
     await intake.sweep(true);
-    await intake.drain();
+    await intake.runDownloads();
     expect(await intake.file()).toMatchObject({ state: 'stored', version: 2 });
     expect(await database.query(`SELECT version, state FROM intake.attachment_versions`)).toEqual([
       { version: 1, state: 'stored' },
@@ -386,11 +386,11 @@ describe('a Hash that changes while the bytes do not', () => {
     const uploadedAt = Date.UTC(2026, 0, 5);
     const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'first', uploadedAt }] }]);
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     const first = await intake.file();
     intake.board.change(id, { attachments: [{ kind: 'resume', content: 'other', uploadedAt }] });
     await intake.sweep(true);
-    await intake.drain();
+    await intake.runDownloads();
     const [truth] = [...intake.board.truth()];
     expect(await intake.file()).toMatchObject({ state: 'stored', version: 2, sha256: truth?.attachments[0]?.sha256 });
     expect(await database.query(`SELECT version, state, sha256 FROM intake.attachment_versions`)).toEqual([

@@ -38,7 +38,7 @@ test('one erasure that cannot be finished keeps no other from its receipt', asyn
     { attachments: [{ kind: 'resume', content: 'other' }] },
   ]);
   await intake.sweep();
-  await intake.drain();
+  await intake.runDownloads();
   for (const applicationId of ids)
     await intake.store.beginErasure({ advertiserId, sought: { by: 'application', applicationId }, by: 'retention' });
   await database.query(`UPDATE intake.erasure_jobs SET quiet_at = now() - interval '1 second'`);
@@ -59,7 +59,7 @@ test('a resume of someone else that cannot be deleted keeps nobody from their re
   const { advertiserId } = intake.board;
   const [applicationId = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'other' }] }]);
   await intake.sweep();
-  await intake.drain();
+  await intake.runDownloads();
   const held = await lendResume(intake, 'held@example.com');
   await database.query(
     `UPDATE intake.prefills SET expires_at = now() - interval '1 hour', prefilled_at = now() - interval '2 hours', created_at = now() - interval '2 hours'`,
@@ -91,7 +91,7 @@ test('infected bytes that the file system does not delete keep no others', async
   const contents = Array.from({ length: 6 }, (_, nth) => `virus ${nth}`);
   const ids = intake.board.add(contents.map((content) => ({ attachments: [{ kind: 'resume', content }] })));
   await intake.sweep();
-  await intake.drain();
+  await intake.runDownloads();
   for (const [nth, id] of ids.entries())
     intake.board.change(id, { attachments: [{ kind: 'resume', content: contents[nth] as string, hasVirus: true }] });
   await intake.sweep(true);
@@ -115,7 +115,7 @@ test('verify collects orphans also where one object cannot be looked at', async 
     { attachments: [{ kind: 'resume', content: 'fine' }] },
   ]);
   await intake.sweep();
-  await intake.drain();
+  await intake.runDownloads();
   const orphan = toBlobKey(advertiserId, sha('orphan'));
   await intake.blobs.put(orphan, Buffer.from('orphan'), { sizeBytes: 6, sha256: sha('orphan') }, signal());
   const unreadable = toBlobKey(advertiserId, sha('unreadable'));
@@ -143,7 +143,7 @@ test('verify stops where the store answers nothing at all', async ({ database })
     Array.from({ length: 40 }, (_, nth) => ({ attachments: [{ kind: 'resume', content: `file ${nth}` }] })),
   );
   await intake.sweep();
-  await intake.drain();
+  await intake.runDownloads();
   let asked = 0;
   const blobs: BlobStore = {
     ...intake.blobs,

@@ -122,11 +122,11 @@ describe('migrations', () => {
     {
       await using db = openDatabase({ url: url.href, role: 'test' });
       const request = { directUrl: url.href, signal: AbortSignal.timeout(600_000) };
-      await expect(ensureSchema(db, { ...request, patienceMs: 0 })).rejects.toMatchObject({
+      await expect(ensureSchema(db, { ...request, retryForMs: 0 })).rejects.toMatchObject({
         name: 'SchemaTrouble',
         next: expect.stringContaining('as the owner'),
       });
-      const waiting = ensureSchema(db, { ...request, patienceMs: 600_000 });
+      const waiting = ensureSchema(db, { ...request, retryForMs: 600_000 });
       await empty.query(`SELECT 1`);
       await migrate(empty.url);
       await empty.query(`GRANT USAGE ON SCHEMA intake TO ${role}; GRANT SELECT ON intake.migrations TO ${role}`);

@@ -103,7 +103,7 @@ describe('a question', () => {
     let turns = 0;
     const { source, requests } = await open([ok, send(500), ok], {
       credential: () => `key-${turns}`,
-      takeTurn: async () => {
+      takeSlot: async () => {
         turns++;
       },
     });

@@ -25,7 +25,7 @@ async function openOne() {
   const intake = await openSmallIntake({ database });
   const [applicationId = 0n] = intake.board.add([{ attachments: [resume] }]);
   await intake.sweep();
-  await intake.drain();
+  await intake.runDownloads();
   const { advertiserId } = intake.board;
   const eraseWith = (some: Partial<BlobStore>) =>
     erase(

@@ -33,7 +33,7 @@ describe('migrations', () => {
     await using intake = await openSmallIntake({ database, applications: 12 });
     intake.board.fault({ kind: 'poison', on: 'list', json: '{"ID": null}' });
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     const [first] = [...intake.board.truth()].map(({ id }) => id);
     const newer = [{ kind: 'resume', content: 'a newer resume', uploadedAt: Date.now() }];
     intake.board.change(first as bigint, { attachments: newer });

@@ -26,7 +26,7 @@ async function openThree(): Promise<SmallIntake & { paths: string[] }> {
   const intake = await openSmallIntake({ database });
   intake.board.add(['one', 'two!', 'three'].map((content) => ({ attachments: [{ kind: 'resume', content }] })));
   await intake.sweep();
-  await intake.drain();
+  await intake.runDownloads();
   const paths = (await intake.keys()).map((key) => join(intake.folder, 'blobs', key));
   expect(paths).toHaveLength(3);
   return Object.assign(intake, { paths });
@@ -131,7 +131,7 @@ describe('verify', () => {
     plant(intake.paths);
     expect(await check(intake, { share })).toMatchObject({ ...clean, ...found });
     expect(await database.query(`SELECT 1 FROM intake.applications WHERE ready_at IS NULL`)).not.toEqual([]);
-    await intake.drain();
+    await intake.runDownloads();
     expect(await findFileDifferences(intake, 'json')).toEqual([]);
     expect(await check(intake)).toMatchObject(clean);
   });
@@ -146,14 +146,14 @@ describe('verify', () => {
       expect(await check(intake, { graceMs: 0 })).toMatchObject({ ...clean, unrepaired: 1 });
     }
     intake.board.fault({ kind: 'fail', status: 410, on: 'resume', times: null });
-    await intake.drain();
+    await intake.runDownloads();
     expect(await check(intake)).toMatchObject({ ...clean, unrepaired: 1 });
     expect(await intake.store.loadAdvertiserStatus()).toMatchObject([{ damagedBlobs: 1 }]);
     const choice = { applicationId: null, kind: null, state: null };
     expect(await intake.store.retryDownloads(intake.board.advertiserId, choice)).toBe(1);
     expect(await check(intake)).toMatchObject({ ...clean, unrepaired: 1 });
     intake.board.clearFaults();
-    await intake.drain();
+    await intake.runDownloads();
     expect(await findFileDifferences(intake, 'json')).toEqual([]);
     expect(await check(intake)).toMatchObject(clean);
     expect(await intake.store.loadAdvertiserStatus()).toMatchObject([{ damagedBlobs: 0 }]);
@@ -164,7 +164,7 @@ describe('verify', () => {
     const [one] = [...intake.board.truth()];
     intake.board.change(one?.id ?? 0n, { attachments: [{ kind: 'resume', content: 'another' }] });
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     const sha256 = createHash('sha256').update('one').digest('hex');
     rmSync(join(intake.folder, 'blobs', toBlobKey(intake.board.advertiserId, sha256)));
     expect(await check(intake)).toMatchObject({ ...clean, missing: 1, lost: 1 });
@@ -292,7 +292,7 @@ describe('reparse', () => {
   test('rebuilds the rows of screens from their bytes, without the network', async () => {
     await using intake = await openSmallIntake({ database, applications: 30 });
     await intake.sweep();
-    await intake.drain();
+    await intake.runDownloads();
     const rows = `SELECT a.application_id, a.text, a.selected, s.parser_version FROM intake.screen_answers a
       JOIN intake.screens s USING (advertiser_id, application_id, screen_no) ORDER BY 1, question_no, answer_no`;
     const before = await database.query(rows);

@@ -8,8 +8,8 @@ import type { Claim } from '../../src/store/files/download-queue.ts';
 import { createBatch } from '../../src/store/postgres/batch.ts';
 import { createGathering } from '../../src/store/postgres/coalesce.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
-import { createFlights } from '../../src/sync/files/in-flight.ts';
-import { createDesks, type DutyName } from '../../src/sync/worker/account-queue.ts';
+import { createInFlight } from '../../src/sync/files/in-flight.ts';
+import { createAccountQueues, type TaskName } from '../../src/sync/worker/account-queue.ts';
 import { test as onDatabase } from '../support/test-database.ts';
 
 const runs = { numRuns: 200 };
@@ -91,11 +91,11 @@ test('downloads in flight never exceed their limits, and none is forgotten', asy
       fc.integer({ min: 1, max: 3 }),
       fc.integer({ min: 1, max: 12 }),
       async (s, concurrency, count) => {
-        const flights = createFlights(concurrency);
+        const inFlight = createInFlight(concurrency);
         const stages = { fetching: 0, holding: 0, landed: 0 };
         const work = async () => {
           for (let at = 0; at < count; at++) {
-            while (flights.isBusy()) await flights.move();
+            while (inFlight.isBusy()) await inFlight.move();
             const claim: Claim = {
               advertiserId: 1n,
               applicationId: BigInt(at),
@@ -105,7 +105,7 @@ test('downloads in flight never exceed their limits, and none is forgotten', asy
               lapses: 0,
               wasThrottled: false,
             };
-            flights.start(claim, async ({ onFetched, onStored }) => {
+            inFlight.start(claim, async ({ onFetched, onStored }) => {
               expect(++stages.fetching).toBeLessThanOrEqual(concurrency);
               expect(++stages.holding).toBeLessThanOrEqual(2 * concurrency);
               await s.schedule(Promise.resolve(), `fetch ${at}`);
@@ -118,10 +118,10 @@ test('downloads in flight never exceed their limits, and none is forgotten', asy
               stages.landed++;
             });
           }
-          await flights.landAll();
+          await inFlight.untilIdle();
         };
         await s.waitFor(work());
-        expect([stages.landed, flights.size, flights.isBusy()]).toEqual([count, 0, false]);
+        expect([stages.landed, inFlight.size, inFlight.isBusy()]).toEqual([count, 0, false]);
       },
     ),
     runs,
@@ -129,7 +129,7 @@ test('downloads in flight never exceed their limits, and none is forgotten', asy
 });
 
 test('every task of every account runs, one at a time for an account, few long ones at once', async () => {
-  const names: readonly DutyName[] = ['poll', 'round', 'witness', 'everything'];
+  const names: readonly TaskName[] = ['poll', 'round', 'witness', 'everything'];
   await fc.assert(
     fc.asyncProperty(
       fc.scheduler(),
@@ -143,26 +143,26 @@ test('every task of every account runs, one at a time for an account, few long o
         }));
         const running: string[] = [];
         const done = new Set<string>();
-        const desks = createDesks({
+        const queues = createAccountQueues({
           ...{ accounts, atOnce: 2, longAtOnce: 1, signal: new AbortController().signal },
-          async work({ account }, duty) {
+          async work({ account }, task) {
             expect(running.some((one) => one.startsWith(account.name))).toBe(false);
-            running.push(`${account.name} ${duty}`);
+            running.push(`${account.name} ${task}`);
             expect(running.length).toBeLessThanOrEqual(2);
             expect(running.filter((one) => !one.endsWith('poll')).length).toBeLessThanOrEqual(1);
-            await s.schedule(Promise.resolve(), `${account.name} ${duty}`);
-            running.splice(running.indexOf(`${account.name} ${duty}`), 1);
-            done.add(`${account.name} ${duty}`);
+            await s.schedule(Promise.resolve(), `${account.name} ${task}`);
+            running.splice(running.indexOf(`${account.name} ${task}`), 1);
+            done.add(`${account.name} ${task}`);
           },
         });
-        const asked = demands.map(([at, duty]) =>
-          s.schedule(Promise.resolve(), `demand ${at} ${duty}`).then(() => {
-            const desk = desks.all[at];
-            if (desk) desks.demandOf(desk, duty);
+        const asked = demands.map(([at, task]) =>
+          s.schedule(Promise.resolve(), `demand ${at} ${task}`).then(() => {
+            const queue = queues.all[at];
+            if (queue) queues.demandOf(queue, task);
           }),
         );
-        await s.waitFor(Promise.all(asked).then(() => desks.whenEmpty()));
-        expect(done).toEqual(new Set(demands.map(([at, duty]) => `${'abc'[at]} ${duty}`)));
+        await s.waitFor(Promise.all(asked).then(() => queues.whenEmpty()));
+        expect(done).toEqual(new Set(demands.map(([at, task]) => `${'abc'[at]} ${task}`)));
       },
     ),
     runs,

@@ -4,7 +4,7 @@ import { describe, expect } from 'vitest';
 import { createSource } from '../../src/source/client.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { type HeldLane, holdLane } from '../../src/sync/read/held-lease.ts';
-import { type Duty, loadKnown, readAgain, readNew } from '../../src/sync/read/read-tasks.ts';
+import { loadKnown, type ReadContext, readAgain, readNew } from '../../src/sync/read/read-tasks.ts';
 import { type SweepDeps, type SweepSummary, sweep } from '../../src/sync/read/sweep.ts';
 import type { HiddenServer, Kind, ListReply, ListRequest, ServerOptions } from '../simulation/hidden-server.ts';
 import { serveHidden } from '../simulation/http-face.ts';
@@ -92,7 +92,7 @@ class Watched implements HiddenServer {
 
 interface Reading extends AsyncDisposable {
   readonly deps: SweepDeps;
-  readonly duty: Duty & { readonly lane: HeldLane };
+  readonly task: ReadContext & { readonly lane: HeldLane };
   readonly advertiserId: bigint;
 }
 
@@ -121,10 +121,10 @@ async function openReading(store: Store, server: Watched, account: number): Prom
   const advertiser = await store.ensureAdvertiser(name, BigInt(account));
   const { signal } = new AbortController();
   const lane = stack.use(await holdLane(store, { name, lane: 'live', owner: 'test', leaseMs: 120_000, signal }));
-  const duty = { lane, advertiser, lagMs, startAt: null, patienceMs: 0 };
+  const task = { lane, advertiser, lagMs, startAt: null, retryForMs: 0 };
   return {
     deps: { store, source },
-    duty,
+    task,
     advertiserId: BigInt(account),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
@@ -145,7 +145,7 @@ const isTrusted = ({ certificate, risk }: Pick<SweepSummary, 'certificate' | 'ri
 async function findSilentLosses(database: TestDatabase, store: Store, one: Case, account: number): Promise<string[]> {
   const server = new Watched(one);
   await using reading = await openReading(store, server, account);
-  const { deps, duty, advertiserId } = reading;
+  const { deps, task, advertiserId } = reading;
   const losses: string[] = [];
   let isAccountTrusted = true;
   const judge = async (name: string, from: bigint, run: () => Promise<SweepSummary>) => {
@@ -161,9 +161,9 @@ async function findSilentLosses(database: TestDatabase, store: Store, one: Case,
     server.now += 300_000;
     server.passMinutes(server.now);
     const { pollFrom } = await store.loadReading({ advertiserId, lagMs });
-    await judge('poll', pollFrom ?? 1n, () => readNew(deps, duty));
+    await judge('poll', pollFrom ?? 1n, () => readNew(deps, task));
   };
-  await judge('first sweep', 1n, () => readAgain(deps, duty, { from: 1n }));
+  await judge('first sweep', 1n, () => readAgain(deps, task, { from: 1n }));
   for (let polls = 0; polls < 2; polls++) await poll();
   await database.query(
     `UPDATE intake.applications SET first_seen_at = first_seen_at - interval '20 hours' WHERE advertiser_id = $1`,
@@ -171,7 +171,7 @@ async function findSilentLosses(database: TestDatabase, store: Store, one: Case,
   );
   server.now += 20 * 3_600_000;
   server.passNight(server.now);
-  await judge('recheck', 1n, () => readAgain(deps, duty, { from: 1n }));
+  await judge('recheck', 1n, () => readAgain(deps, task, { from: 1n }));
   await poll();
   return losses;
 }
@@ -193,7 +193,7 @@ async function readTwice(database: TestDatabase, store: Store, one: Case, accoun
   for (let nth = 0; nth < 2; nth++) {
     const known = await loadKnown(reading.deps, { advertiserId: reading.advertiserId }, { from: 1n });
     const summary = await sweep(reading.deps, {
-      ...reading.duty,
+      ...reading.task,
       purpose: 'recheck',
       plan: { from: 1n, rigor: 'proof', heldBefore: known?.held ?? 0, longestBefore: known?.longest ?? 0 },
       known,

@@ -16,7 +16,7 @@ describe('a board with its files', { timeout }, () => {
     await using intake = await openSmallIntake({ applications, choices: { pageCap: 500 } });
     await intake.sweep();
     const startedAt = performance.now();
-    const summary = await intake.drain({ format, signal: signal() });
+    const summary = await intake.runDownloads({ format, signal: signal() });
     tell(`${format}: ${summary.stored} files, ${summary.linked} linked`, summary.stored, startedAt);
     expect(summary).toMatchObject({ waiting: 0, givenUp: 0, rejected: 0, failures: 0 });
     expect(await findFileDifferences(intake, format)).toEqual([]);
@@ -34,7 +34,7 @@ describe('a board with its files', { timeout }, () => {
     // Nobody waits for a day here, and no run gives up while the store is away for a moment.
     using _haste = setInterval(() => void intake.hasten().catch(() => {}), 200);
     for (let run = 0; run < 60 && waiting > 0; run++) {
-      const summary = await intake.drain({ signal: signal(), patienceMs: 60_000 });
+      const summary = await intake.runDownloads({ signal: signal(), retryForMs: 60_000 });
       expect(summary).toMatchObject({ givenUp: 0, rejected: 0, halted: [] });
       ({ waiting } = summary);
       stored += summary.stored;

@@ -1,7 +1,7 @@
 // The admin port over a test database, as a worker would open it, and rows that look like a busy month.
 import { toStatus } from '../../src/domain/status.ts';
 import { openStore } from '../../src/store/store.ts';
-import { examineDatabase } from '../../src/sync/worker/health-checks.ts';
+import { checkDatabase } from '../../src/sync/worker/health-checks.ts';
 import { createMetrics } from '../../src/web/admin/metrics.ts';
 import { type AdminOptions, openAdmin } from '../../src/web/admin/server.ts';
 import type { Server } from '../../src/web/server.ts';
@@ -28,7 +28,7 @@ export async function openTestAdmin(
       loadOwnWaits: () => [],
       loadHistory: (period) => store.loadHistory(period, new Date()),
       loadLiveness: () => [{ check: 'work', ok: true, detail: 'a pass ended 3 s ago' }],
-      loadReadiness: () => examineDatabase(store, Date.now),
+      loadReadiness: () => checkDatabase(store, Date.now),
       onError: () => {},
       ...options,
     });

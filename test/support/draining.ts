@@ -9,8 +9,8 @@ import { describeFile } from '../../src/source/parse/file-description.ts';
 import { parseScreens } from '../../src/source/parse/screen.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
-import { type DrainDeps, type DrainRequest, drain } from '../../src/sync/files/download-run.ts';
-import type { DrainSummary } from '../../src/sync/files/download-summary.ts';
+import { type DownloadRunDeps, type DownloadRunRequest, runDownloads } from '../../src/sync/files/download-run.ts';
+import type { DownloadSummary } from '../../src/sync/files/download-summary.ts';
 import { openSpool } from '../../src/sync/files/spool.ts';
 import { syncRound } from '../../src/sync/read/sync-once.ts';
 import { openScratch } from './blob-stores.ts';
@@ -43,7 +43,7 @@ export interface SmallIntake extends AsyncDisposable {
   /** Reads the list: what is new, or everything again. */
   sweep(recheck?: boolean): Promise<void>;
   /** Fetches what is due. */
-  drain(options?: DrainOptions): Promise<DrainSummary>;
+  runDownloads(options?: DrainOptions): Promise<DownloadSummary>;
   /** Makes everything that waits due now. */
   hasten(): Promise<void>;
   files(): Promise<FileRow[]>;
@@ -53,8 +53,8 @@ export interface SmallIntake extends AsyncDisposable {
   keys(): Promise<string[]>;
 }
 
-export type DrainOptions = Partial<DrainRequest> & {
-  readonly deps?: Partial<DrainDeps>;
+export type DrainOptions = Partial<DownloadRunRequest> & {
+  readonly deps?: Partial<DownloadRunDeps>;
   readonly http?: Partial<HttpOptions>;
   readonly format?: 'json' | 'xml';
 };
@@ -96,15 +96,15 @@ export async function openSmallIntake(
   async function sweep(recheck = false): Promise<void> {
     await using source = openSource('json');
     const whose = { name: 'default', advertiserId: null, owner: 'test' };
-    const how = { leaseMs: 30_000, lagMs: 900_000, startAt: null, patienceMs: 0, signal: AbortSignal.timeout(600_000) };
+    const how = { leaseMs: 30_000, lagMs: 900_000, startAt: null, retryForMs: 0, signal: AbortSignal.timeout(600_000) };
     await syncRound({ store, source }, { ...whose, ...how, recheck });
   }
 
-  async function run(settings: DrainOptions = {}): Promise<DrainSummary> {
+  async function run(settings: DrainOptions = {}): Promise<DownloadSummary> {
     const { deps, http, format = 'json', ...request } = settings;
     await using source = openSource(format, http);
     const accounts = [{ name: 'default', advertiserId: board.advertiserId, source }];
-    const summary = await drain(
+    const summary = await runDownloads(
       {
         ...{ store, blobs, accounts, spool, describeFile, parseScreens },
         loadSpoolBytes: async () => null,
@@ -115,7 +115,7 @@ export async function openSmallIntake(
         leaseMs: 30_000,
         maxBytes: 50_000_000,
         hash: 'learn',
-        patienceMs: 0,
+        retryForMs: 0,
         graceMs: 0,
         signal: AbortSignal.timeout(600_000),
         ...request,
@@ -135,7 +135,7 @@ export async function openSmallIntake(
     folder: scratch.path,
     openSource,
     sweep,
-    drain: run,
+    runDownloads: run,
     hasten: async () =>
       // Past rows that a drain is about to end: waiting for several of them could be a deadlock.
       void (await database.query(

@@ -4,7 +4,7 @@
 import { createServer } from 'node:net';
 import { Writable } from 'node:stream';
 import { openStoreOf } from '../../src/app/database.ts';
-import { createChores } from '../../src/app/maintenance.ts';
+import { createMaintenance } from '../../src/app/maintenance.ts';
 import { openPrefillServer } from '../../src/app/prefill.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { Choices } from '../../src/dev/sandbox/behaviour/choices.ts';
@@ -94,7 +94,7 @@ export async function openPrefillStage(database: TestDatabase, options: StageOpt
     if (server === null) throw new Error('Prefill is off.');
     stack.use(server);
     const other = loadConfig(toEnvironment(database, sandbox, blobs.path), { needs: ['source', 'blobs'] });
-    const task = createChores({ config: other, store }).find(({ name }) => name === 'prefills');
+    const task = createMaintenance({ config: other, store }).find(({ name }) => name === 'prefills');
     lapse = async () => await task?.run(AbortSignal.timeout(600_000), () => {});
   }
   return {

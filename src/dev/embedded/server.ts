@@ -166,10 +166,10 @@ function isTaken(pid: number): boolean {
 
 /** Fast shutdown; harder where that does not come to an end. */
 async function end(pid: number, hasEnded: () => boolean | Promise<boolean>): Promise<void> {
-  for (const [signal, patienceMs] of endings) {
+  for (const [signal, retryForMs] of endings) {
     if (await hasEnded()) return;
     process.kill(pid, signal);
-    const deadlineAt = performance.now() + patienceMs;
+    const deadlineAt = performance.now() + retryForMs;
     while (performance.now() < deadlineAt) {
       if (await hasEnded()) return;
       await sleep(5);

@@ -6,7 +6,7 @@ import { mostUnchanged } from '../../domain/hash-trust.ts';
 import type { ApplicationEvent } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
 import { condemnFlagged } from '../files/infected.ts';
-import { settleReady } from '../files/ready.ts';
+import { updateReady } from '../files/ready.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { WriteContext } from '../sweeps/leases.ts';
 import { toPriority, toRow } from './rows.ts';
@@ -40,7 +40,7 @@ export async function applyChanges(
   await tx.query(queueDownloadsSql, [context.advertiserId, rows, priority]);
   const recalled = await condemnFlagged(tx, context.advertiserId, ids, condemned);
   await notifyQueued(tx, context.advertiserId);
-  const followed = [...recalled, ...(await settleReady(tx, context.advertiserId, ids))];
+  const followed = [...recalled, ...(await updateReady(tx, context.advertiserId, ids))];
   events.push(...told.map((id): ApplicationEvent => ({ applicationId: id, type: 'application.changed' })));
   events.push(
     ...followed.filter((event) => event.type !== 'application.changed' || !told.includes(event.applicationId)),

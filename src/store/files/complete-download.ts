@@ -11,11 +11,11 @@ import { type Database, type Queryable, type Row, untilSettled } from '../postgr
 import type { FileDescription } from './claim-facts.ts';
 import type { Claim } from './download-queue.ts';
 import { sameBytes } from './infected.ts';
-import { reopenAttachments, settleReady } from './ready.ts';
+import { reopenAttachments, updateReady } from './ready.ts';
 import { replaceScreens } from './screens.ts';
 
 /** How a download ended. */
-export type Settlement = StoredFile | { readonly kind: 'final'; readonly state: FinalState; readonly reason: string };
+export type Completion = StoredFile | { readonly kind: 'final'; readonly state: FinalState; readonly reason: string };
 
 export interface StoredFile extends FileDescription {
   readonly kind: 'stored';
@@ -34,11 +34,11 @@ export type Settled = 'stored' | FinalState | 'lost' | 'unlinkable';
 
 export interface Ending {
   readonly claim: Claim;
-  readonly settlement: Settlement;
+  readonly settlement: Completion;
 }
 
 /** Ends downloads of one advertiser: everything that means for the database, in one transaction. One that cannot be written costs no other. */
-export async function settleDownloads(
+export async function completeDownloads(
   db: Database,
   endings: readonly Ending[],
 ): Promise<readonly PromiseSettledResult<Settled>[]> {
@@ -50,7 +50,7 @@ export async function settleDownloads(
     // A database that takes no work takes none of them one by one either.
     if (endings.length === 1 || error instanceof Trouble)
       return endings.map(() => ({ status: 'rejected', reason: error }));
-    return (await Promise.all(endings.map((ending) => settleDownloads(db, [ending])))).flat();
+    return (await Promise.all(endings.map((ending) => completeDownloads(db, [ending])))).flat();
   }
 }
 
@@ -91,7 +91,7 @@ async function write(tx: Queryable, endings: readonly Ending[]): Promise<Settled
   const same = pick('nothing').filter(isKept);
   const screens = stored.filter(({ claim }) => claim.kind === 'screen').map(toReplacement);
   const isContradicted = stored.some(({ settlement }) => settlement.compared === 'contradicted');
-  const settle = () => settleReady(tx, advertiserId, [...new Set(won.map(({ claim }) => claim.applicationId))]);
+  const settle = () => updateReady(tx, advertiserId, [...new Set(won.map(({ claim }) => claim.applicationId))]);
   // In this order: who is ready is told by what was written before.
   const [unchanged, , , ready] = await Promise.all([
     writeStored(tx, advertiserId, stored),
@@ -167,7 +167,7 @@ async function openReplaced(
      WHERE a.advertiser_id = $1 AND a.application_id = c.application_id AND a.kind = c.kind`,
     keys,
   );
-  return await settleReady(tx, advertiserId, [...new Set(replaced.map(({ claim }) => claim.applicationId))]);
+  return await updateReady(tx, advertiserId, [...new Set(replaced.map(({ claim }) => claim.applicationId))]);
 }
 
 /** The bytes could not be had once more: what is held stays, and a note says that Hash speaks of others. */
@@ -185,7 +185,7 @@ async function noteUnconfirmed(tx: Queryable, advertiserId: bigint, endings: rea
 
 type Kept = Ending & { readonly settlement: StoredFile };
 
-function isStored(settlement: Settlement): settlement is StoredFile {
+function isStored(settlement: Completion): settlement is StoredFile {
   return settlement.kind === 'stored';
 }
 

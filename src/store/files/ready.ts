@@ -9,7 +9,7 @@ import { type DownloadKey, notifyQueued } from './download-queue.ts';
  * Sets or clears `ready_at` by what the attachments say now; what is no longer ready has changed, and what is erased stays so. LIMIT keeps it at one probe of an index per application: as NOT EXISTS it was
  * planned as three readings of all that is pending (measured: 8 ms for 33 applications among 3,000, 1.7 ms since).
  */
-export async function settleReady(
+export async function updateReady(
   tx: Queryable,
   advertiserId: bigint,
   ids: readonly bigint[],
@@ -60,7 +60,7 @@ export async function reopenAttachments(
      ON CONFLICT (advertiser_id, application_id, kind) DO UPDATE SET due_at = now() WHERE d.lease_token IS NULL`,
     [advertiserId, ids, keys.map((key) => key.kind), from],
   );
-  const events = await settleReady(tx, advertiserId, [...new Set(ids)]);
+  const events = await updateReady(tx, advertiserId, [...new Set(ids)]);
   await notifyQueued(tx, advertiserId);
   return events;
 }

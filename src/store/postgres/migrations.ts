@@ -96,13 +96,13 @@ export interface SchemaRequest {
   /** Migrate also a schema that is behind; false creates one where there is none, and changes none. */
   readonly upgrade?: boolean;
   /** How long to wait for somebody else to migrate when this role may not. */
-  readonly patienceMs?: number;
+  readonly retryForMs?: number;
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
 /** Makes sure that the schema is the one this version needs: migrates if the role may, else waits for it. Throws SchemaTrouble. */
 export async function ensureSchema(db: Queryable, request: SchemaRequest): Promise<void> {
-  const until = Date.now() + (request.patienceMs ?? 120_000);
+  const until = Date.now() + (request.retryForMs ?? 120_000);
   for (;;) {
     const schema = await loadSchema(db);
     if (schema.state === 'current') return;

@@ -11,7 +11,7 @@ export interface Turns {
  * Reserves the next stretch of a source's time for the caller alone; nobody else's turn lies in it. Turns further ahead than `mostAheadMs`
  * were given out by a clock that has been set back since: they are forgotten.
  */
-export async function takeTurns(db: Queryable, source: string, stretchMs: number, mostAheadMs: number): Promise<Turns> {
+export async function takeSlots(db: Queryable, source: string, stretchMs: number, mostAheadMs: number): Promise<Turns> {
   const [row] = await db.query<{ now: number; first_at: number }>(
     `INSERT INTO intake.paces AS p (source, next_at) VALUES ($1, clock_timestamp() + $2::float8 * interval '1 millisecond')
      ON CONFLICT (source) DO UPDATE

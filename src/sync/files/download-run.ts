@@ -1,5 +1,5 @@
-// A drain: one run through the due downloads of some accounts, several at once, in turns between them. It claims, keeps the claims alive,
-// carries out the verdict on every failure, and gives back what it cannot finish. What one file needs is written in download.ts.
+// A download run: one pass over the due downloads of some accounts, several at once, in turns between accounts. It claims downloads, renews
+// the claims, handles every failure, and returns the claims that it cannot finish. download.ts has the steps of one file.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { dependsOnOthers, type Others } from '../../domain/attempts.ts';
@@ -10,7 +10,7 @@ import type { FileFacts } from '../../store/files/claim-facts.ts';
 import type { Claim } from '../../store/files/download-queue.ts';
 import { canPass } from '../retry.ts';
 import { type DownloadDeps, type DownloadEnd, download } from './download.ts';
-import { type DrainSummary, type DrainTotals, nothingDrained } from './download-summary.ts';
+import { type DownloadSummary, type DownloadTotals, nothingDownloaded } from './download-summary.ts';
 import {
   askWitness,
   type FailedDownload,
@@ -19,26 +19,26 @@ import {
   outageStreak,
   type Standing,
 } from './handle-failure.ts';
-import { createFlights, type Flights, type Signs } from './in-flight.ts';
+import { createInFlight, type InFlight, type Signs } from './in-flight.ts';
 import { createPuts, type Puts } from './puts.ts';
 import { requireRoom } from './room.ts';
 
 /** An account whose files can be fetched. */
-export interface DrainAccount {
+export interface DownloadAccount {
   readonly name: string;
   readonly advertiserId: bigint;
   readonly source: Source;
 }
 
-export interface DrainDeps extends Omit<DownloadDeps, 'source'> {
-  readonly accounts: readonly DrainAccount[];
+export interface DownloadRunDeps extends Omit<DownloadDeps, 'source'> {
+  readonly accounts: readonly DownloadAccount[];
   /** Free space of the spool's disk. */
   readonly loadSpoolBytes: () => Promise<number | null>;
-  /** Until when accounts rest, by name and on the process's own clock; kept by whoever drains again and again. */
+  /** Until when accounts rest, by name and on the process's own clock; kept from run to run. */
   readonly rests?: Map<string, number> | undefined;
   /** What the storage took and did not take, kept in the same way. */
   readonly puts?: Puts | undefined;
-  readonly onStep?: ((totals: DrainTotals) => void) | undefined;
+  readonly onStep?: ((totals: DownloadTotals) => void) | undefined;
   /** Told for each download that was claimed how long it was due. */
   readonly onClaimed?: ((waitedMs: readonly number[]) => void) | undefined;
   readonly onWait?: ((trouble: Trouble, waitMs: number) => void) | undefined;
@@ -46,13 +46,13 @@ export interface DrainDeps extends Omit<DownloadDeps, 'source'> {
   readonly onUnreachable?: ((name: string) => void) | undefined;
 }
 
-export interface DrainRequest {
+export interface DownloadRunRequest {
   readonly concurrency: number;
   readonly leaseMs: number;
   readonly maxBytes: number;
   readonly hash: HashSetting;
   /** How long the run waits for what is due a little later, and for storage that is gone. 0: it ends as soon as nothing is due. */
-  readonly patienceMs: number;
+  readonly retryForMs: number;
   /** After the signal, downloads under way get so long to finish. */
   readonly graceMs: number;
   readonly signal: AbortSignal;
@@ -62,37 +62,37 @@ export interface DrainRequest {
 const suspectsEveryMs = 60_000;
 
 type Ended = Omit<DownloadEnd & { kind: 'settled' }, 'kind'>;
-type DrainedAccount = DrainAccount & Standing;
+type RunAccount = DownloadAccount & Standing;
 
-/** Fetches what is due, until nothing is, or nothing will be within the patience. */
-export async function drain(deps: DrainDeps, request: DrainRequest): Promise<DrainSummary> {
+/** Downloads what is due, until nothing is due and nothing will be within `retryForMs`. */
+export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRequest): Promise<DownloadSummary> {
   const run = new Run(deps, request);
   using _renewal = run.keepClaims();
   return await run.untilDry();
 }
 
 class Run {
-  readonly #deps: DrainDeps;
-  readonly #request: DrainRequest;
-  readonly #accounts: Map<bigint, DrainedAccount>;
-  readonly #flights: Flights;
+  readonly #deps: DownloadRunDeps;
+  readonly #request: DownloadRunRequest;
+  readonly #accounts: Map<bigint, RunAccount>;
+  readonly #inFlight: InFlight;
   readonly #puts: Puts;
-  readonly #landing: AbortController = new AbortController();
+  readonly #abort: AbortController = new AbortController();
   #ready: FileFacts[] = [];
-  #totals = { ...nothingDrained };
+  #totals = { ...nothingDownloaded };
   readonly #halted: { name: string; trouble: Trouble }[] = [];
   #restsUntil = 0;
   #rests = 0;
-  /** What no verdict covers: a mistake of ours, thrown at the next move. */
+  /** An unexpected error, thrown at the next step. */
   #fatal: { readonly error: unknown } | null = null;
   #broken: { trouble: Trouble; since: number; isStorage: boolean } | null = null;
   #suspectsAt = performance.now() + suspectsEveryMs;
   #dryAt: number | null = null;
 
-  constructor(deps: DrainDeps, request: DrainRequest) {
+  constructor(deps: DownloadRunDeps, request: DownloadRunRequest) {
     this.#deps = deps;
     this.#request = request;
-    this.#flights = createFlights(request.concurrency);
+    this.#inFlight = createInFlight(request.concurrency);
     this.#puts = deps.puts ?? createPuts();
     const begin = (name: string): Standing => ({
       ...{ restsUntil: deps.rests?.get(name) ?? 0, streak: 0, undecided: [], isAsking: false },
@@ -104,21 +104,21 @@ class Run {
   /** Prolongs the claims of everything in hand, on a connection of its own, while the run lasts. */
   keepClaims(): Disposable {
     const timer = setInterval(() => {
-      const claims = [...this.#flights.claims(), ...[...this.#ready, ...this.#undecided()].map((one) => one.claim)];
+      const claims = [...this.#inFlight.claims(), ...[...this.#ready, ...this.#undecided()].map((one) => one.claim)];
       // A database that does not answer is met by the downloads themselves.
       if (claims.length > 0) this.#deps.store.renewDownloads(claims, this.#request.leaseMs).catch(() => {});
     }, this.#request.leaseMs / 3);
     return { [Symbol.dispose]: () => clearInterval(timer) };
   }
 
-  async untilDry(): Promise<DrainSummary> {
+  async untilDry(): Promise<DownloadSummary> {
     const { signal, graceMs } = this.#request;
     const { store } = this.#deps;
-    const stop = () => void setTimeout(() => this.#landing.abort(signal.reason), graceMs).unref();
+    const stop = () => void setTimeout(() => this.#abort.abort(signal.reason), graceMs).unref();
     signal.addEventListener('abort', stop, { once: true });
     try {
       while (!signal.aborted) if (!(await this.#step())) break;
-      await this.#flights.landAll();
+      await this.#inFlight.untilIdle();
       signal.throwIfAborted();
       if (this.#fatal) throw this.#fatal.error;
       if (this.#broken) throw this.#broken.trouble;
@@ -133,19 +133,19 @@ class Run {
     }
   }
 
-  /** One move: start what is claimed, claim, wait for a landing or for time to pass. False at the end. */
+  /** One step: starts claimed downloads, claims more, or waits for a download or for time to pass. False at the end. */
   async #step(): Promise<boolean> {
     if (this.#fatal) throw this.#fatal.error;
     await this.#returnResting();
-    while (this.#ready.length > 0 && !this.#flights.isBusy()) this.#start(this.#ready.shift());
-    if (this.#flights.isBusy()) return await this.#flights.move();
+    while (this.#ready.length > 0 && !this.#inFlight.isBusy()) this.#start(this.#ready.shift());
+    if (this.#inFlight.isBusy()) return await this.#inFlight.move();
     const restMs = this.#restsUntil - performance.now();
-    if (restMs > 0) return this.#flights.size > 0 ? await this.#flights.move() : await this.#wait(restMs);
+    if (restMs > 0) return this.#inFlight.size > 0 ? await this.#inFlight.move() : await this.#wait(restMs);
     const isSuspectsTurn = performance.now() > this.#suspectsAt;
-    if (isSuspectsTurn && this.#flights.size > 0) return await this.#flights.move();
+    if (isSuspectsTurn && this.#inFlight.size > 0) return await this.#inFlight.move();
     if (!isSuspectsTurn && (await this.#claim('usual', 2 * this.#request.concurrency))) return true;
     this.#askAboutIdle();
-    if (this.#flights.size > 0) return await this.#flights.move();
+    if (this.#inFlight.size > 0) return await this.#inFlight.move();
     if (await this.#fetchSuspect()) return true;
     if (this.#restsUntil > performance.now()) return true;
     this.#suspectsAt = performance.now() + suspectsEveryMs;
@@ -177,19 +177,19 @@ class Run {
     const file = this.#ready.shift();
     if (!file) return found;
     this.#start(file);
-    await this.#flights.landAll();
+    await this.#inFlight.untilIdle();
     return true;
   }
 
   #start(file: FileFacts | undefined): void {
     if (!file) return;
-    this.#fly(file.claim, (signs) =>
+    this.#track(file.claim, (signs) =>
       file.claim.wasThrottled ? this.#fetchThrottled(file, signs) : this.#fetch(file, signs),
     );
   }
 
-  #fly(claim: Claim, work: (signs: Signs) => Promise<void>): void {
-    this.#flights.start(claim, (signs) =>
+  #track(claim: Claim, work: (signs: Signs) => Promise<void>): void {
+    this.#inFlight.start(claim, (signs) =>
       work(signs).catch((error: unknown) => {
         this.#fatal ??= { error };
       }),
@@ -217,7 +217,7 @@ class Run {
     const account = this.#accounts.get(file.claim.advertiserId);
     if (!account) return;
     const { hash, maxBytes } = this.#request;
-    const { signal } = this.#landing;
+    const { signal } = this.#abort;
     try {
       const deps = { ...this.#deps, source: account.source };
       const ended = await download(deps, { file, hash, maxBytes, signal, isKnownServed, ...signs });
@@ -230,7 +230,7 @@ class Run {
       } else await this.#note({ ...ended, claim: file.claim }, account);
     } catch (error) {
       if (signal.aborted) return await this.#return([file.claim]);
-      // A mistake of ours that one file brings out costs that file its tries, and no other.
+      // An unexpected error counts against this file only.
       const name = error instanceof Error ? error.name : 'no error';
       const trouble = new Trouble('mismatch', `Unexpected while fetching (${name}).`, { cause: error });
       await this.#note({ at: 'source', trouble, claim: file.claim }, account);
@@ -249,14 +249,14 @@ class Run {
     this.#dryAt = null;
   }
 
-  #add(some: Partial<DrainTotals>): void {
-    for (const [name, count] of Object.entries(some) as [keyof DrainTotals, number][]) {
+  #add(some: Partial<DownloadTotals>): void {
+    for (const [name, count] of Object.entries(some) as [keyof DownloadTotals, number][]) {
       this.#totals = { ...this.#totals, [name]: this.#totals[name] + count };
     }
   }
 
   /** Commits a failure, or keeps it until it is known whether the source serves the account's other files. */
-  async #note(failed: FailedDownload, account: DrainedAccount): Promise<void> {
+  async #note(failed: FailedDownload, account: RunAccount): Promise<void> {
     this.#add({ failures: 1 });
     const { at, trouble } = failed;
     // With a status it was an answer, and may be about this file alone.
@@ -271,7 +271,7 @@ class Run {
   }
 
   /** Without a status nothing was asked: a Retry-After that any worker has heard still lasts. */
-  async #noteThrottled(failed: FailedDownload, account: DrainedAccount, isKnownServed: boolean): Promise<void> {
+  async #noteThrottled(failed: FailedDownload, account: RunAccount, isKnownServed: boolean): Promise<void> {
     this.#add({ failures: 1 });
     account.isServed = false;
     const isItsOwn = isKnownServed && failed.trouble.status !== undefined;
@@ -282,16 +282,16 @@ class Run {
   /** An account that has nothing else to fetch learns nothing more by itself about its failures, so the source is asked. */
   #askAboutIdle(): void {
     const busy = new Set(
-      [...this.#flights.claims(), ...this.#ready.map((file) => file.claim)].map((one) => one.advertiserId),
+      [...this.#inFlight.claims(), ...this.#ready.map((file) => file.claim)].map((one) => one.advertiserId),
     );
     for (const account of this.#accounts.values()) {
       const [failed] = account.undecided;
       if (failed === undefined || busy.has(account.advertiserId)) continue;
-      this.#fly(failed.claim, () => this.#ask(account));
+      this.#track(failed.claim, () => this.#ask(account));
     }
   }
 
-  async #ask(account: DrainedAccount): Promise<void> {
+  async #ask(account: RunAccount): Promise<void> {
     if (account.isAsking) return;
     account.isAsking = true;
     try {
@@ -305,9 +305,9 @@ class Run {
   }
 
   /** Whether the source serves the account; null when stopped, or when the database cannot be asked. */
-  async #askSource(account: DrainedAccount): Promise<Others | null> {
+  async #askSource(account: RunAccount): Promise<Others | null> {
     const { maxBytes } = this.#request;
-    const { signal } = this.#landing;
+    const { signal } = this.#abort;
     try {
       const witness = await askWitness({ ...this.#deps, source: account.source }, account, { maxBytes, signal });
       if (witness.others === 'refused') await this.#halt(account, witness.trouble);
@@ -323,13 +323,13 @@ class Run {
   }
 
   /** Commits the failures that waited for this answer. */
-  async #decide(account: DrainedAccount, others: Others): Promise<void> {
+  async #decide(account: RunAccount, others: Others): Promise<void> {
     account.streak = 0;
     account.isServed = others === 'served';
     for (const failed of account.undecided.splice(0)) await this.#fail(failed, others, account);
   }
 
-  async #fail(failed: FailedDownload, others: Others, account: DrainedAccount): Promise<void> {
+  async #fail(failed: FailedDownload, others: Others, account: RunAccount): Promise<void> {
     try {
       const consequence = await failDownload(this.#deps.store, failed, others, account);
       if (consequence.kind === 'settled') this.#count({ ...consequence, bytes: 0, fetched: false });
@@ -341,7 +341,7 @@ class Run {
     }
   }
 
-  async #halt(account: DrainedAccount, trouble: Trouble): Promise<void> {
+  async #halt(account: RunAccount, trouble: Trouble): Promise<void> {
     account.restsUntil = Number.POSITIVE_INFINITY;
     const { name } = account;
     if (this.#halted.some((one) => one.name === name)) return;
@@ -376,20 +376,20 @@ class Run {
     this.#deps.onWait?.(trouble, delayMs);
   }
 
-  /** Waits for storage or database to come back; thrown when that takes longer than the patience. */
+  /** Waits for storage or database to come back; thrown when that takes longer than `retryForMs`. */
   async #wait(ms: number): Promise<boolean> {
-    const { patienceMs, signal } = this.#request;
+    const { retryForMs, signal } = this.#request;
     const brokenMs = this.#broken ? performance.now() + ms - this.#broken.since : 0;
-    if (this.#broken && (brokenMs > patienceMs || !canPass(this.#broken.trouble))) throw this.#broken.trouble;
+    if (this.#broken && (brokenMs > retryForMs || !canPass(this.#broken.trouble))) throw this.#broken.trouble;
     await sleep(ms, undefined, { signal }).catch(() => {});
     return true;
   }
 
-  /** Nothing is due. Goes on when something will be within the patience, counted from when the queue first ran dry. */
+  /** Nothing is due. Goes on when something will be within `retryForMs`, counted from when the queue was first empty. */
   async #waitForDue(): Promise<boolean> {
     const now = performance.now();
     this.#dryAt ??= now;
-    const leftMs = this.#dryAt + this.#request.patienceMs - now;
+    const leftMs = this.#dryAt + this.#request.retryForMs - now;
     if (leftMs <= 0) return false;
     const waiting = await this.#deps.store.loadWaiting(this.#ids()).catch((error: unknown) => {
       if (!(error instanceof Trouble)) throw error;
@@ -409,8 +409,8 @@ class Run {
   }
 
   async #giveBack(): Promise<void> {
-    this.#landing.abort();
-    await this.#flights.landAll();
+    this.#abort.abort();
+    await this.#inFlight.untilIdle();
     await this.#return([...this.#ready, ...this.#undecided()].map((one) => one.claim));
   }
 

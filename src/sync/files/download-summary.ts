@@ -1,21 +1,21 @@
-// What a drain has done, as counts: while it runs, and at its end.
+// The counts of a download run, while it runs and at its end.
 import type { Trouble } from '../../domain/trouble.ts';
 
 /** Files by what became of them. */
-export interface DrainTotals {
+export interface DownloadTotals {
   readonly stored: number;
   readonly bytes: number;
   /** Stored without a request, because Hash said so. */
   readonly linked: number;
   readonly infected: number;
-  /** Settled as missing, rejected or given_up. */
+  /** Ended as missing, rejected or given_up. */
   readonly missing: number;
   readonly rejected: number;
   readonly givenUp: number;
   readonly failures: number;
 }
 
-export interface DrainSummary extends DrainTotals {
+export interface DownloadSummary extends DownloadTotals {
   /** Still in the queue, and how many of those because the source does not have the file yet. */
   readonly waiting: number;
   readonly notThere: number;
@@ -24,7 +24,7 @@ export interface DrainSummary extends DrainTotals {
 }
 
 /** The beginning. */
-export const nothingDrained: DrainTotals = {
+export const nothingDownloaded: DownloadTotals = {
   stored: 0,
   bytes: 0,
   linked: 0,

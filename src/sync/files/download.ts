@@ -1,5 +1,5 @@
 // One claimed download from beginning to end: what Hash may spare, the bytes, the blob announced, put and proven, the rows.
-// Failing is data: what went wrong comes back as a failure, and the drain carries out the verdict.
+// A failure is a value: it comes back to the download run, which handles it.
 import { isAttachmentKind } from '../../domain/application.ts';
 import { mostLapses } from '../../domain/attempts.ts';
 import { type BlobStore, toBlobKey } from '../../domain/blob.ts';
@@ -36,14 +36,14 @@ export type DownloadEnd =
   | { readonly kind: 'settled'; readonly state: Settled; readonly bytes: number; readonly fetched: boolean }
   | { readonly kind: 'failed'; readonly at: 'source' | 'storage'; readonly trouble: Trouble };
 
-/** Brings one file home. Throws only what is nobody's trouble: an abort, or a mistake of ours. */
+/** Downloads one file. Throws only an abort or an unexpected error. */
 export async function download(deps: DownloadDeps, request: DownloadRequest): Promise<DownloadEnd> {
   const { file, signal } = request;
   const { claim } = file;
   deps.crashPoint?.('claimed');
   if (claim.lapses >= mostLapses) {
     const reason = `The process ended ${claim.lapses} times while this file was fetched alone.`;
-    return await settle(deps, () => deps.store.settleDownload(claim, { kind: 'final', state: 'given_up', reason }));
+    return await settle(deps, () => deps.store.completeDownload(claim, { kind: 'final', state: 'given_up', reason }));
   }
   const use = file.twin ? toHashUse(request.hash, file.trust, Math.random()) : 'fetch';
   if (use === 'link' && file.twin) {
@@ -59,7 +59,7 @@ export async function download(deps: DownloadDeps, request: DownloadRequest): Pr
 /** Most deletes take less; one whose process died is waited for a few times. */
 const deletingDelayMs = 2_000;
 
-/** Fetches the bytes, announces and puts them, and lets go of them. Condemned ones are not put. */
+/** Fetches the bytes, announces and puts them, and lets go of them. Infected ones are not put. */
 async function store(
   deps: DownloadDeps,
   request: DownloadRequest,
@@ -77,7 +77,7 @@ async function store(
   }
   if (fetched === 'tooLarge') {
     const reason = `larger than ${maxBytes} bytes (ATTACHMENT_MAX_BYTES)`;
-    return await settle(deps, () => deps.store.settleDownload(claim, { kind: 'final', state: 'rejected', reason }));
+    return await settle(deps, () => deps.store.completeDownload(claim, { kind: 'final', state: 'rejected', reason }));
   }
   await using owned = fetched;
   deps.crashPoint?.('fetched');
@@ -109,11 +109,11 @@ async function store(
   return { kind: 'stored', blob, linkedBy: null, contentType, detectedType, fileName, notes, screens, compared };
 }
 
-/** Books the bytes. Taken over, flagged, or its person was erased meanwhile: what nobody else needs must not stay behind. */
+/** Commits the stored bytes. Taken over, flagged, or its person was erased meanwhile: what nobody else needs must not stay behind. */
 async function book(deps: DownloadDeps, { file, signal }: DownloadRequest, stored: StoredFile): Promise<Settled> {
   const { advertiserId } = file.claim;
   const { sha256 } = stored.blob;
-  const state = await deps.store.settleDownload(file.claim, stored);
+  const state = await deps.store.completeDownload(file.claim, stored);
   if (state === 'lost') {
     await deps.store.condemnFetched(file, sha256);
     await deleteUnneeded(deps, advertiserId, [sha256], signal);
@@ -128,10 +128,10 @@ async function link(deps: DownloadDeps, { file, hash }: DownloadRequest, twin: N
   // Its own name is told with its bytes, which were not asked for.
   const said = { contentType, detectedType, fileName: null, notes: [], screens: null, compared: null };
   const linkedBy = hash === 'always' ? 'given' : 'earned';
-  return await settle(deps, () => deps.store.settleDownload(claim, { kind: 'stored', blob, linkedBy, ...said }));
+  return await settle(deps, () => deps.store.completeDownload(claim, { kind: 'stored', blob, linkedBy, ...said }));
 }
 
-/** Books an end. `fetched` where the source gave the file, be it empty. */
+/** Commits an end. `fetched` where the source gave the file, be it empty. */
 async function settle(
   deps: DownloadDeps,
   work: () => Promise<Settled>,

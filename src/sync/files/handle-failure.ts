@@ -55,7 +55,7 @@ export async function failDownload(
   switch (verdict.kind) {
     case 'settle': {
       const { state, reason } = verdict;
-      return { kind: 'settled', state: await store.settleDownload(claim, { kind: 'final', state, reason }) };
+      return { kind: 'settled', state: await store.completeDownload(claim, { kind: 'final', state, reason }) };
     }
     case 'retry':
       await store.postponeDownload(claim, { ...verdict, trouble: { kind, message } });

@@ -1,8 +1,8 @@
-// The downloads under way. The source is asked for so many at once; as many again may be on their way to the store, so that neither
-// waits for the other; and those that the store has wait for their books beside them. Knows nothing of what a download does.
+// Tracks downloads in flight. Fetching, holding bytes and waiting for the commit have separate limits, so that source, blob store and
+// database do not wait for each other. Knows nothing of what a download does.
 import type { Claim } from '../../store/files/download-queue.ts';
 
-/** What a flight says on its way, in this order. */
+/** What a download reports on its way, in this order. */
 export interface Signs {
   /** It no longer needs the source. */
   readonly onFetched: () => void;
@@ -10,29 +10,29 @@ export interface Signs {
   readonly onStored: () => void;
 }
 
-export interface Flights {
+export interface InFlight {
   readonly size: number;
-  /** Whose bytes are under way. */
+  /** The claims of the downloads in flight. */
   claims(): Claim[];
   /** True while another one would be too many. */
   isBusy(): boolean;
-  /** Lets one fly, which never rejects. */
-  start(claim: Claim, fly: (signs: Signs) => Promise<void>): void;
-  /** Until one has its bytes, has stored them, or has landed: a move to go on from, so true. */
+  /** Starts a download, which never rejects. */
+  start(claim: Claim, work: (signs: Signs) => Promise<void>): void;
+  /** Resolves to true when a download has its bytes, has stored them, or has ended. */
   move(): Promise<true>;
-  /** Until all have landed. */
-  landAll(): Promise<void>;
+  /** Resolves when all have ended. */
+  untilIdle(): Promise<void>;
 }
 
 /**
- * So many may wait for their books: they cost nothing but their claims, and the more are written together the less each costs. With no more
- * than twice the concurrency under way in all, books of 14 files at a time were what a drain without latency waited for (measured).
+ * Most stored downloads that wait for their commit. A waiting one costs nothing but its claim, and larger batches cost less per file. With no
+ * more than twice the concurrency in flight, commits of 14 files at a time were the bottleneck of a run without latency (measured).
  */
-const mostBooking = 64;
+const mostUncommitted = 64;
 
-/** None yet. */
-export function createFlights(concurrency: number): Flights {
-  const flights = new Map<Claim, Promise<void>>();
+/** Starts with none. */
+export function createInFlight(concurrency: number): InFlight {
+  const inFlight = new Map<Claim, Promise<void>>();
   const fetching = new Set<Claim>();
   const holding = new Set<Claim>();
   let moved = Promise.withResolvers<void>();
@@ -48,28 +48,30 @@ export function createFlights(concurrency: number): Flights {
 
   return {
     get size() {
-      return flights.size;
+      return inFlight.size;
     },
-    claims: () => [...flights.keys()],
+    claims: () => [...inFlight.keys()],
     isBusy: () =>
-      fetching.size >= concurrency || holding.size >= 2 * concurrency || flights.size >= 2 * concurrency + mostBooking,
-    start(claim, fly) {
+      fetching.size >= concurrency ||
+      holding.size >= 2 * concurrency ||
+      inFlight.size >= 2 * concurrency + mostUncommitted,
+    start(claim, work) {
       fetching.add(claim);
       holding.add(claim);
-      const flight = fly({
+      const tracked = work({
         onFetched: () => leave(fetching, claim),
         onStored: () => leave(holding, claim),
       }).finally(() => {
-        flights.delete(claim);
+        inFlight.delete(claim);
         fetching.delete(claim);
         holding.delete(claim);
         noteMove();
       });
-      flights.set(claim, flight);
+      inFlight.set(claim, tracked);
     },
     move: () => moved.promise.then(() => true),
-    async landAll() {
-      await Promise.all(flights.values());
+    async untilIdle() {
+      await Promise.all(inFlight.values());
     },
   };
 }

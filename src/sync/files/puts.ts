@@ -1,5 +1,5 @@
 // Whose fault it is that bytes could not be put. A storage that is away takes nothing; where others were put since the same bytes failed
-// last, it is these bytes. Kept by whoever drains again and again.
+// last, it is these bytes. Kept from one download run to the next.
 import type { DownloadKey } from '../../store/files/download-queue.ts';
 
 export interface Puts {

@@ -1,17 +1,17 @@
-// Whose data it is: checked before anything of an answer is kept. An account that was met with somebody else's data rests until a person
-// has looked.
+// The account identity check: whose data an answer holds, before any of it is stored. An account that answers with another advertiser's data
+// is halted until a person has looked.
 import { Trouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 import type { Advertiser } from '../../store/sweeps/advertisers.ts';
 
 /** Throws while the advertiser is halted for another's data. */
-export function requireRecognised({ name, halt }: Advertiser): void {
+export function requireIdentity({ name, halt }: Advertiser): void {
   if (halt?.kind !== 'mismatch') return;
   throw new Trouble('mismatch', `${name} is halted: ${halt.reason} Run \`intake unhalt\` once the cause is gone.`);
 }
 
 /** The first answer pins the id; any other id afterwards halts the advertiser, and nothing of it is kept. */
-export async function recogniseAdvertiser(
+export async function checkIdentity(
   store: Store,
   advertiser: Advertiser,
   page: { readonly advertiserId: bigint | null; readonly agentId: string | null },

@@ -3,10 +3,10 @@
 import { auditQuestions, auditSize, lackingQuestions } from '../../domain/coverage/audit.ts';
 import type { Question } from '../../domain/coverage/question.ts';
 import type { Advertiser } from '../../store/sweeps/advertisers.ts';
-import { recogniseAdvertiser } from './account-identity.ts';
+import { checkIdentity } from './account-identity.ts';
 import { type Heard, hear } from './ask-list.ts';
-import { commitLanding, loadRun, outside } from './commit-answer.ts';
-import type { Duty } from './read-tasks.ts';
+import { commitAnswer, loadRun, outside } from './commit-answer.ts';
+import type { ReadContext } from './read-tasks.ts';
 import type { SweepDeps } from './sweep.ts';
 
 /** What an audit asked and found. */
@@ -19,7 +19,7 @@ export interface AuditSummary {
 const nothing: AuditSummary = { requests: 0, contradictions: 0 };
 
 /** Audits one place of what is covered; `random` is a number from 0 to 1. */
-export async function audit(deps: SweepDeps, task: Duty, random: () => number): Promise<AuditSummary> {
+export async function audit(deps: SweepDeps, task: ReadContext, random: () => number): Promise<AuditSummary> {
   const { store } = deps;
   const { advertiserId } = task.advertiser;
   if (advertiserId === null) return nothing;
@@ -60,7 +60,7 @@ interface Asked {
   readonly hidden: readonly bigint[];
 }
 
-async function ask(deps: SweepDeps, task: Duty, question: Question): Promise<Asked> {
+async function ask(deps: SweepDeps, task: ReadContext, question: Question): Promise<Asked> {
   const { store } = deps;
   const request = {
     ...task,
@@ -73,9 +73,9 @@ async function ask(deps: SweepDeps, task: Duty, question: Question): Promise<Ask
   const ticket = await store.takeTicket();
   const heard: Heard = await hear(deps.source, question, task.lane.signal);
   if (heard.kind !== 'page') return { isPage: false, shown: [], hidden: [] };
-  const advertiser: Advertiser = await recogniseAdvertiser(store, task.advertiser, heard.page);
+  const advertiser: Advertiser = await checkIdentity(store, task.advertiser, heard.page);
   const submitted = heard.page.applications.map(({ id, submittedAt }) => ({ id, submittedAt }));
   const hidden = await store.findUncovered(advertiser.advertiserId, submitted);
-  await commitLanding(store, request, advertiser, run, { question, ticket, heard }, outside(run));
+  await commitAnswer(store, request, advertiser, run, { question, ticket, heard }, outside(run));
   return { isPage: true, shown: heard.page.ids, hidden };
 }

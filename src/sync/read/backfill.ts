@@ -1,8 +1,8 @@
 // A backfill: one reading of a chosen range, in its own lane, beside a live worker. The same sweep as ever, over another range;
 // an unfinished one of the same range goes on where it stopped.
 import type { Plan } from '../../domain/coverage/coverage.ts';
-import { patiently } from '../retry.ts';
-import { requireRecognised } from './account-identity.ts';
+import { retry } from '../retry.ts';
+import { requireIdentity } from './account-identity.ts';
 import { holdLane } from './held-lease.ts';
 import { loadKnown } from './read-tasks.ts';
 import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
@@ -23,27 +23,27 @@ export interface BackfillRequest {
   readonly owner: string;
   readonly leaseMs: number;
   readonly lagMs: number;
-  readonly patienceMs: number;
+  readonly retryForMs: number;
   readonly signal: AbortSignal;
 }
 
 /** Reads the range to its end. */
 export async function backfill(deps: SweepDeps, request: BackfillRequest): Promise<SweepSummary[]> {
   const { store } = deps;
-  const patience = { ...request, onWait: deps.onWait };
-  let advertiser = await patiently(patience, () => store.ensureAdvertiser(request.name, request.advertiserId));
-  requireRecognised(advertiser);
-  await using lane = await patiently(patience, () => holdLane(store, { ...request, lane: 'backfill' }));
+  const retryOptions = { ...request, onWait: deps.onWait };
+  let advertiser = await retry(retryOptions, () => store.ensureAdvertiser(request.name, request.advertiserId));
+  requireIdentity(advertiser);
+  await using lane = await retry(retryOptions, () => holdLane(store, { ...request, lane: 'backfill' }));
   const sweeps: SweepSummary[] = [];
   const { advertiserId: knownId } = advertiser;
-  for (const range of await patiently(patience, () => toPlans(deps, knownId, request.range))) {
+  for (const range of await retry(retryOptions, () => toPlans(deps, knownId, request.range))) {
     if (request.restart && advertiser.advertiserId !== null) {
       const { axis = 'id', from = 1n, to = null } = range;
       const { advertiserId } = advertiser;
       const key = { advertiserId, lane: 'backfill', purpose: 'backfill', axis, low: from, high: to } as const;
-      await patiently(patience, () => store.dropUnfinished(key));
+      await retry(retryOptions, () => store.dropUnfinished(key));
     }
-    const known = await patiently(patience, () => loadKnown(deps, advertiser, range));
+    const known = await retry(retryOptions, () => loadKnown(deps, advertiser, range));
     const summary = await sweep(deps, {
       lane,
       advertiser,
@@ -52,7 +52,7 @@ export async function backfill(deps: SweepDeps, request: BackfillRequest): Promi
       known,
       parallel: request.parallel,
       lagMs: request.lagMs,
-      patienceMs: request.patienceMs,
+      retryForMs: request.retryForMs,
     });
     advertiser = summary.advertiser;
     sweeps.push(summary);

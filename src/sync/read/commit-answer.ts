@@ -73,7 +73,7 @@ export interface Queueing {
 }
 
 /** Keeps an answer and what it teaches in one transaction. */
-export async function commitLanding(
+export async function commitAnswer(
   store: Store,
   request: SweepRequest,
   advertiser: Advertiser,

@@ -32,7 +32,7 @@ export async function tryHoldLane(
 
 /** Takes the lane. A holder that died is waited out, as long as its lease can last; one that lives on makes this throw LaneHeld. */
 export async function holdLane(store: Store, request: LaneRequest): Promise<HeldLane> {
-  return keepLane(store, request, await claimPatiently(store, request));
+  return keepLane(store, request, await claimRetrying(store, request));
 }
 
 function keepLane(store: Store, request: LaneRequest, lease: Lease): HeldLane {
@@ -60,7 +60,7 @@ function keepLane(store: Store, request: LaneRequest, lease: Lease): HeldLane {
   };
 }
 
-async function claimPatiently(store: Store, request: LaneRequest): Promise<Lease> {
+async function claimRetrying(store: Store, request: LaneRequest): Promise<Lease> {
   let first: { owner: string; remainingMs: number } | undefined;
   for (;;) {
     const lease = await store.claimLease(request);

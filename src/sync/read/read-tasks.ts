@@ -1,40 +1,40 @@
-// What an advertiser's live lane has to do: read what is new, read again what was read, and ask the date filter as a second witness.
-// Rounds (`intake sync`) and the worker call the same duties; they differ in when, not in what.
+// The read tasks of an account: read what is new, read again what was read, and ask the date filter as a second witness. `intake sync` and
+// the worker run the same tasks at different times.
 import type { Plan } from '../../domain/coverage/coverage.ts';
 import type { Question } from '../../domain/coverage/question.ts';
 import { dateSlackSeconds } from '../../domain/coverage/sweep-state.ts';
 import type { Advertiser } from '../../store/sweeps/advertisers.ts';
 import type { ReadingState } from '../../store/sweeps/continue-sweep.ts';
-import { type Patience, patiently } from '../retry.ts';
-import { recogniseAdvertiser } from './account-identity.ts';
+import { type RetryOptions, retry } from '../retry.ts';
+import { checkIdentity } from './account-identity.ts';
 import { hear } from './ask-list.ts';
-import { commitLanding, loadRun, outside } from './commit-answer.ts';
+import { commitAnswer, loadRun, outside } from './commit-answer.ts';
 import type { HeldLane } from './held-lease.ts';
 import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
 
 /** Whose lane it is, and how it is read. */
-export interface Duty {
+export interface ReadContext {
   readonly lane: HeldLane;
   readonly advertiser: Advertiser;
   readonly lagMs: number;
   /** Where the first reading begins, in milliseconds since the epoch; null is everything. */
   readonly startAt: number | null;
-  readonly patienceMs: number;
+  readonly retryForMs: number;
   readonly shouldPause?: (() => boolean) | undefined;
   readonly timeLimitMs?: number | undefined;
 }
 
 /** Reads on from where the cursor stood one lag ago; the first time, everything. Goes on with what an earlier reading left open. */
-export async function readNew(deps: SweepDeps, duty: Duty, known?: ReadingState): Promise<SweepSummary> {
+export async function readNew(deps: SweepDeps, context: ReadContext, known?: ReadingState): Promise<SweepSummary> {
   const { pollFrom, learned, unfinished } =
     known ??
-    (await patiently(toPatience(deps, duty), () =>
-      deps.store.loadReading({ advertiserId: duty.advertiser.advertiserId, lagMs: duty.lagMs }),
+    (await retry(retryOptions(deps, context), () =>
+      deps.store.loadReading({ advertiserId: context.advertiser.advertiserId, lagMs: context.lagMs }),
     ));
-  if (pollFrom === null) return await readAgain(deps, duty, toFirstPlan(duty));
+  if (pollFrom === null) return await readAgain(deps, context, toFirstPlan(context));
   const plan: Plan = { from: pollFrom, rigor: 'poll', ...(learned && { capacity: learned.capacity }) };
   const isNew = !unfinished.some((one) => one.purpose === 'live' && one.low === pollFrom);
-  return await sweep(deps, { ...duty, purpose: 'live', plan, parallel: 1, isNew });
+  return await sweep(deps, { ...context, purpose: 'live', plan, parallel: 1, isNew });
 }
 
 /**
@@ -43,14 +43,14 @@ export async function readNew(deps: SweepDeps, duty: Duty, known?: ReadingState)
  */
 export async function readRound(
   deps: SweepDeps,
-  duty: Duty,
+  context: ReadContext,
   { recheck = false, onlyUnfinished = false } = {},
 ): Promise<SweepSummary[]> {
-  const { unfinished } = await patiently(toPatience(deps, duty), () =>
-    deps.store.loadReading({ advertiserId: duty.advertiser.advertiserId, lagMs: duty.lagMs }),
+  const { unfinished } = await retry(retryOptions(deps, context), () =>
+    deps.store.loadReading({ advertiserId: context.advertiser.advertiserId, lagMs: context.lagMs }),
   );
   const sweeps: SweepSummary[] = [];
-  let { advertiser } = duty;
+  let { advertiser } = context;
   const keep = (summary: SweepSummary) => {
     advertiser = summary.advertiser;
     sweeps.push(summary);
@@ -58,7 +58,7 @@ export async function readRound(
   };
   for (const { low, high, axis, purpose } of unfinished) {
     const plan = { axis, from: low, to: high };
-    const request = { ...duty, advertiser };
+    const request = { ...context, advertiser };
     const reading =
       purpose === 'recheck'
         ? readAgain(deps, request, plan)
@@ -67,23 +67,23 @@ export async function readRound(
   }
   if (onlyUnfinished) return sweeps;
   const isReadJustNow = unfinished.some((one) => one.purpose === 'recheck' && one.high === null);
-  if (!recheck) keep(await readNew(deps, { ...duty, advertiser }));
-  else if (!isReadJustNow) keep(await readAgain(deps, { ...duty, advertiser }, { from: 1n }));
+  if (!recheck) keep(await readNew(deps, { ...context, advertiser }));
+  else if (!isReadJustNow) keep(await readAgain(deps, { ...context, advertiser }, { from: 1n }));
   return sweeps;
 }
 
 /** Reads a range again, or for the first time, up to a proof. The ids already held are where its questions are cut. */
-export async function readAgain(deps: SweepDeps, duty: Duty, plan: Plan): Promise<SweepSummary> {
-  const known = await patiently(toPatience(deps, duty), () => loadKnown(deps, duty.advertiser, plan));
+export async function readAgain(deps: SweepDeps, context: ReadContext, plan: Plan): Promise<SweepSummary> {
+  const known = await retry(retryOptions(deps, context), () => loadKnown(deps, context.advertiser, plan));
   const byIds = await sweep(deps, {
-    ...duty,
+    ...context,
     purpose: 'recheck',
     plan: { ...plan, rigor: 'proof', heldBefore: known?.held ?? 0, longestBefore: known?.longest ?? 0 },
     known,
     parallel: 2,
   });
   if (!byIds.tryDates || byIds.stopped !== null || plan.axis === 'date') return byIds;
-  const byDates = await readByDates(deps, { ...duty, advertiser: byIds.advertiser }, plan);
+  const byDates = await readByDates(deps, { ...context, advertiser: byIds.advertiser }, plan);
   return { ...addUp(byIds, byDates), certificate: byIds.certificate, risk: byIds.risk, reason: byIds.reason };
 }
 
@@ -91,13 +91,13 @@ export async function readAgain(deps: SweepDeps, duty: Duty, plan: Plan): Promis
  * Where the id filters hide applications, or may do so, the date filters are tried: a source may honour these. What comes is stored; the
  * certificate stays that of the ids, since dates cannot prove completeness.
  */
-async function readByDates(deps: SweepDeps, duty: Duty, plan: Plan): Promise<SweepSummary> {
-  const { advertiserId } = duty.advertiser;
+async function readByDates(deps: SweepDeps, context: ReadContext, plan: Plan): Promise<SweepSummary> {
+  const { advertiserId } = context.advertiser;
   const isWhole = (plan.from ?? 1n) <= 1n;
   const lowest = isWhole ? null : await deps.store.loadSubmittedAt(advertiserId, plan.from ?? 1n);
   const from = lowest === null ? 0n : BigInt(Math.floor(lowest.getTime() / 1_000)) - dateSlackSeconds;
   return await sweep(deps, {
-    ...duty,
+    ...context,
     purpose: 'recheck',
     plan: { axis: 'date', from, rigor: 'proof' },
     parallel: 2,
@@ -122,7 +122,7 @@ function addUp(first: SweepSummary, second: SweepSummary): SweepSummary {
 }
 
 /** Everything, or from a date on; the latter goes by the date filter, since no id is known yet. */
-function toFirstPlan({ startAt }: Pick<Duty, 'startAt'>): Plan {
+function toFirstPlan({ startAt }: Pick<ReadContext, 'startAt'>): Plan {
   return startAt === null ? { from: 1n } : { axis: 'date', from: BigInt(Math.floor(startAt / 1_000)) };
 }
 
@@ -136,17 +136,17 @@ export async function loadKnown(
   return await store.loadHeld(advertiserId, plan.from ?? 1n, plan.to ?? null);
 }
 
-function toPatience(deps: SweepDeps, { patienceMs, lane }: Duty): Patience {
-  return { patienceMs, signal: lane.signal, onWait: deps.onWait };
+function retryOptions(deps: SweepDeps, { retryForMs, lane }: ReadContext): RetryOptions {
+  return { retryForMs, signal: lane.signal, onWait: deps.onWait };
 }
 
 /**
  * Asks the date filter alone for the newest applications and keeps what it shows. Answers how many of them the id filters had not
  * shown although their turn was over: evidence that they hide something.
  */
-export async function witnessByDate(deps: SweepDeps, duty: Duty, now: number): Promise<number> {
+export async function witnessByDate(deps: SweepDeps, context: ReadContext, now: number): Promise<number> {
   const { store } = deps;
-  const { newestAt } = await store.loadNewest(duty.advertiser.advertiserId);
+  const { newestAt } = await store.loadNewest(context.advertiser.advertiserId);
   if (newestAt === null) return 0;
   const after = BigInt(Math.floor(Math.min(newestAt.getTime(), now) / 1_000)) - dateSlackSeconds;
   const question: Question = {
@@ -159,21 +159,21 @@ export async function witnessByDate(deps: SweepDeps, duty: Duty, now: number): P
     since: null,
   };
   const request = {
-    ...duty,
+    ...context,
     purpose: 'witness',
     plan: { axis: 'date', from: after, rigor: 'poll' },
     parallel: 1,
   } as const;
-  const run = await loadRun(store, request, duty.advertiser);
+  const run = await loadRun(store, request, context.advertiser);
   const ticket = await store.takeTicket();
-  const heard = await hear(deps.source, question, duty.lane.signal);
+  const heard = await hear(deps.source, question, context.lane.signal);
   if (heard.kind !== 'page') return 0;
-  const advertiser = await recogniseAdvertiser(store, duty.advertiser, heard.page);
-  const cursor = await store.loadReading({ advertiserId: advertiser.advertiserId, lagMs: duty.lagMs });
+  const advertiser = await checkIdentity(store, context.advertiser, heard.page);
+  const cursor = await store.loadReading({ advertiserId: advertiser.advertiserId, lagMs: context.lagMs });
   const due = heard.page.applications
     .filter((one) => cursor.pollFrom !== null && one.id < cursor.pollFrom)
     .map((one) => one.id);
   const unheld = await store.loadUnheld(advertiser.advertiserId, due);
-  await commitLanding(store, request, advertiser, run, { question, ticket, heard }, outside(run));
+  await commitAnswer(store, request, advertiser, run, { question, ticket, heard }, outside(run));
   return unheld.length;
 }

@@ -19,7 +19,7 @@ export interface SweepRequest {
   /** How long an application may take to show at the source after its submission. */
   readonly lagMs: number;
   /** How long the source or the database may be gone. */
-  readonly patienceMs: number;
+  readonly retryForMs: number;
   /** Looked at between two answers: a sweep that pauses keeps its gaps and goes on when it is asked again. */
   readonly shouldPause?: (() => boolean) | undefined;
   /** After this long no further question is asked: what is open is read next time. */

@@ -8,10 +8,10 @@ import { shareRead } from '../../domain/coverage/sweep-state.ts';
 import type { Source } from '../../source/client.ts';
 import type { Store } from '../../store/store.ts';
 import type { Advertiser } from '../../store/sweeps/advertisers.ts';
-import { canPass, type Patience, patiently } from '../retry.ts';
-import { recogniseAdvertiser } from './account-identity.ts';
+import { canPass, type RetryOptions, retry } from '../retry.ts';
+import { checkIdentity } from './account-identity.ts';
 import { hear } from './ask-list.ts';
-import { commitLanding, type Landing, loadRun, outside } from './commit-answer.ts';
+import { commitAnswer, type Landing, loadRun, outside } from './commit-answer.ts';
 import type { SweepRequest } from './sweep-request.ts';
 
 export interface SweepDeps {
@@ -19,7 +19,7 @@ export interface SweepDeps {
   readonly source: Source;
   /** Told after every answer. */
   readonly onStep?: ((totals: SweepTotals) => void) | undefined;
-  readonly onWait?: Patience['onWait'];
+  readonly onWait?: RetryOptions['onWait'];
 }
 
 export interface SweepTotals {
@@ -53,14 +53,14 @@ export interface SweepSummary extends SweepTotals {
 export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<SweepSummary> {
   const abort = new AbortController();
   const signal = AbortSignal.any([request.lane.signal, abort.signal]);
-  const patience: Patience = { patienceMs: request.patienceMs, signal, onWait: deps.onWait };
+  const retryOptions: RetryOptions = { retryForMs: request.retryForMs, signal, onWait: deps.onWait };
   const { store } = deps;
 
   const startedAt = performance.now();
   const isOutOfTime = () => performance.now() - startedAt > (request.timeLimitMs ?? Number.POSITIVE_INFINITY);
 
   let { advertiser } = request;
-  let run = await patiently(patience, () => loadRun(store, request, advertiser));
+  let run = await retry(retryOptions, () => loadRun(store, request, advertiser));
   let totals: SweepTotals = {
     found: 0,
     share: null,
@@ -71,13 +71,13 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
     quarantined: 0,
     bytes: 0,
   };
-  const flights = new Map<Question, Promise<Landing>>();
+  const inFlight = new Map<Question, Promise<Landing>>();
   /** Answers being kept, in the order in which they came. */
-  const landings = new Map<Question, { readonly page: Page | null; readonly ended: Promise<null> }>();
-  const underWay = (but?: Question) => [...flights.keys(), ...landings.keys()].filter((question) => question !== but);
+  const answers = new Map<Question, { readonly page: Page | null; readonly ended: Promise<null> }>();
+  const underWay = (but?: Question) => [...inFlight.keys(), ...answers.keys()].filter((question) => question !== but);
 
   async function fly(question: Question): Promise<Landing> {
-    return await patiently(patience, async () => {
+    return await retry(retryOptions, async () => {
       const ticket = await store.takeTicket();
       return { question, ticket, heard: await hear(deps.source, question, signal) };
     });
@@ -87,18 +87,18 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
    * Commits an answer, learning from it after the one `before` it. After a failure the rows say whether it was kept: what was in memory
    * is dropped and read again.
    */
-  async function land(landing: Landing, page: Page | null, before: Promise<unknown>, isApart: boolean): Promise<void> {
-    if (page) advertiser = await patiently(patience, () => recogniseAdvertiser(store, advertiser, page));
+  async function land(answer: Landing, page: Page | null, before: Promise<unknown>, isApart: boolean): Promise<void> {
+    if (page) advertiser = await retry(retryOptions, () => checkIdentity(store, advertiser, page));
     let stepsBefore: number | null = null;
     const turn = async () => {
       await before;
       stepsBefore ??= run.state.facts.requests;
-      return { run, others: underWay(landing.question) };
+      return { run, others: underWay(answer.question) };
     };
-    const summary = await patiently(patience, async () => {
+    const summary = await retry(retryOptions, async () => {
       if (stepsBefore !== null && run.state.facts.requests > stepsBefore) return null;
       try {
-        const landed = await commitLanding(store, request, advertiser, run, landing, {
+        const landed = await commitAnswer(store, request, advertiser, run, answer, {
           turn,
           isApart,
           isOutside: false,
@@ -107,7 +107,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
         return landed.summary;
       } catch (error) {
         await before;
-        if (canPass(error)) run = await patiently(patience, () => loadRun(store, request, advertiser, run));
+        if (canPass(error)) run = await retry(retryOptions, () => loadRun(store, request, advertiser, run));
         throw error;
       }
     });
@@ -128,9 +128,9 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
   /** A change that came too late to be believed is asked for alone, with a number of its own. */
   async function askAgain(id: bigint): Promise<void> {
     for (let tries = 0; tries < 5; tries++) {
-      const landing = await fly(aloneQuestion(id));
-      const { summary } = await patiently(patience, () =>
-        commitLanding(store, request, advertiser, run, landing, outside(run)),
+      const answer = await fly(aloneQuestion(id));
+      const { summary } = await retry(retryOptions, () =>
+        commitAnswer(store, request, advertiser, run, answer, outside(run)),
       );
       if (summary.stale.length === 0) return;
     }
@@ -140,39 +140,39 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
     for (;;) {
       let done: Done | undefined;
       const stopped = request.shouldPause?.() ? 'paused' : isOutOfTime() ? 'outOfTime' : null;
-      while (flights.size + landings.size < request.parallel && !done) {
+      while (inFlight.size + answers.size < request.parallel && !done) {
         const next = ask(run.state, underWay(), request.known);
         if (next === null) break;
         if ('kind' in next) done = next;
         else if (stopped) break;
-        else flights.set(next, fly(next));
+        else inFlight.set(next, fly(next));
       }
       if (done) return { ...totals, advertiser, stopped: null, ...toEnd(done) };
       if (stopped && underWay().length === 0) {
         const reason = reasons[stopped];
-        if (run.booked) await patiently(patience, () => store.noteStop(advertiser.advertiserId, run.sweep, reason));
+        if (run.booked) await retry(retryOptions, () => store.noteStop(advertiser.advertiserId, run.sweep, reason));
         return { ...totals, advertiser, stopped, reason, ...inBetween };
       }
-      const canLand = landings.size < (request.lane.lease.lane === 'backfill' ? writers : 1);
-      const ending = [...landings.values()].map((landing) => landing.ended);
-      const event = await Promise.race([...(canLand ? flights.values() : []), ...ending]);
+      const canLand = answers.size < (request.lane.lease.lane === 'backfill' ? writers : 1);
+      const ending = [...answers.values()].map((answer) => answer.ended);
+      const event = await Promise.race([...(canLand ? inFlight.values() : []), ...ending]);
       if (event === null) continue;
       const { question, heard } = event;
-      flights.delete(question);
+      inFlight.delete(question);
       const page = heard.kind === 'page' ? heard.page : null;
-      const isApart = page !== null && [...landings.values()].every((other) => areApart(page, other.page));
+      const isApart = page !== null && [...answers.values()].every((other) => areApart(page, other.page));
       const before = ending.at(-1) ?? Promise.resolve();
       // One that fails stays, to be heard of by the race above.
       const ended = land(event, page, before, isApart && canWriteAhead()).then(() => {
-        landings.delete(question);
+        answers.delete(question);
         return null;
       });
       ended.catch(() => {});
-      landings.set(question, { page, ended });
+      answers.set(question, { page, ended });
     }
   } finally {
     abort.abort();
-    await Promise.allSettled([...flights.values(), ...[...landings.values()].map((landing) => landing.ended)]);
+    await Promise.allSettled([...inFlight.values(), ...[...answers.values()].map((answer) => answer.ended)]);
   }
 
   /** Only a backfill's writers share the lane's lock; and before it is known whose data it is, nothing is written. */

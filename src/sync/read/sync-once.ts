@@ -1,8 +1,8 @@
 // A round: everything `intake sync` does for one advertiser. What an interrupted reading left open is read first, then what is new.
 // The first round reads everything; later ones read on from the cursor, less the lag.
 import { Trouble } from '../../domain/trouble.ts';
-import { patiently } from '../retry.ts';
-import { requireRecognised } from './account-identity.ts';
+import { retry } from '../retry.ts';
+import { requireIdentity } from './account-identity.ts';
 import { holdLane } from './held-lease.ts';
 import { readRound } from './read-tasks.ts';
 import type { SweepDeps, SweepSummary } from './sweep.ts';
@@ -18,23 +18,23 @@ export interface RoundRequest {
   readonly startAt: number | null;
   /** Read everything again. */
   readonly recheck: boolean;
-  readonly patienceMs: number;
+  readonly retryForMs: number;
   readonly signal: AbortSignal;
 }
 
 /** Reads what is new (or everything), holding the advertiser's live lane; the last sweep is the newest. A refused credential halts the advertiser. */
 export async function syncRound(deps: SweepDeps, request: RoundRequest): Promise<SweepSummary[]> {
   const { store } = deps;
-  const patience = { ...request, onWait: deps.onWait };
-  const advertiser = await patiently(patience, () => store.ensureAdvertiser(request.name, request.advertiserId));
-  requireRecognised(advertiser);
-  await using lane = await patiently(patience, () => holdLane(store, { ...request, lane: 'live' }));
+  const retryOptions = { ...request, onWait: deps.onWait };
+  const advertiser = await retry(retryOptions, () => store.ensureAdvertiser(request.name, request.advertiserId));
+  requireIdentity(advertiser);
+  await using lane = await retry(retryOptions, () => holdLane(store, { ...request, lane: 'live' }));
   try {
-    const { lagMs, startAt, patienceMs } = request;
-    const sweeps = await readRound(deps, { lane, advertiser, lagMs, startAt, patienceMs }, request);
-    await patiently(patience, () => store.unhaltAdvertiser(request.name, 'refused'));
+    const { lagMs, startAt, retryForMs } = request;
+    const sweeps = await readRound(deps, { lane, advertiser, lagMs, startAt, retryForMs }, request);
+    await retry(retryOptions, () => store.unhaltAdvertiser(request.name, 'refused'));
     const advertiserId = sweeps.at(-1)?.advertiser.advertiserId ?? null;
-    if (advertiserId !== null) await patiently(patience, () => store.confirmCursors([advertiserId]));
+    if (advertiserId !== null) await retry(retryOptions, () => store.confirmCursors([advertiserId]));
     lane.markDone();
     return sweeps;
   } catch (error) {

@@ -1,121 +1,127 @@
-// Desks, one per advertiser: what is due there, whether somebody sits at it, and until when it rests. Polls come before everything else,
-// and long readings take a few places only, so that no advertiser waits for another's (P11). Knows nothing of what a duty does.
+// One queue per account: which tasks are due, whether one runs, and whether the account is resting after a failure. Polls come before
+// everything else, and long tasks have few slots, so that no account waits for another's (P11). Knows nothing of what a task does.
 import type { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
-import type { Beat } from './watchdog.ts';
+import type { Heartbeat } from './watchdog.ts';
 
-/** An account to keep up with. */
+/** An account to keep up to date. */
 export interface WorkerAccount {
   readonly name: string;
   readonly advertiserId: bigint | null;
   readonly source: Source;
-  /** Every request of the account moves this from now on; null is nothing. */
-  readonly watch: (beat: Beat | null) => void;
+  /** Every request of the account counts as progress of this task from now on; null is none. */
+  readonly watch: (heartbeat: Heartbeat | null) => void;
 }
 
-/** In the order in which they are done at one desk. */
-const duties = ['poll', 'round', 'witness', 'audit', 'day', 'fortnight', 'everything'] as const;
-export type DutyName = (typeof duties)[number];
+/** In the order in which one account runs them. */
+const taskNames = ['poll', 'round', 'witness', 'audit', 'day', 'fortnight', 'everything'] as const;
+export type TaskName = (typeof taskNames)[number];
 
-export interface Desk {
+export interface AccountQueue {
   readonly account: WorkerAccount;
-  readonly due: Set<DutyName>;
+  readonly due: Set<TaskName>;
   isBusy: boolean;
-  /** Left alone after trouble. By a timer, not by the time of day: a clock that is set back must not prolong it. */
+  /** Resting after a failure. By a timer, not by the time of day: a clock that is set back must not prolong it. */
   isResting: boolean;
   failures: number;
-  /** What it met last, while that lasts. */
+  /** The last failure, until the next success. */
   trouble: Trouble | null;
 }
 
-export interface DesksRequest {
+export interface AccountQueuesRequest {
   readonly accounts: readonly WorkerAccount[];
-  /** Desks worked at once, and how many of these may be at something else than a poll. */
+  /** Tasks run at once, and how many of these may be something else than a poll. */
   readonly atOnce: number;
   readonly longAtOnce: number;
-  /** Does one duty, whatever becomes of it; never throws. */
-  readonly work: (desk: Desk, duty: DutyName) => Promise<void>;
+  /** Runs one task; never throws. */
+  readonly work: (queue: AccountQueue, task: TaskName) => Promise<void>;
   readonly signal: AbortSignal;
 }
 
-export interface Desks {
-  readonly all: readonly Desk[];
-  /** Puts duties on every desk. */
-  demand(...names: DutyName[]): void;
-  /** Puts a duty on one desk. */
-  demandOf(desk: Desk, name: DutyName): void;
-  /** Leaves a desk alone for a while, with the duty still on it. */
-  rest(desk: Desk, name: DutyName, ms: number): void;
-  /** Resolves when nobody sits at a desk any more. */
+export interface AccountQueues {
+  readonly all: readonly AccountQueue[];
+  /** Makes tasks due for every account. */
+  demand(...names: TaskName[]): void;
+  /** Makes a task due for one account. */
+  demandOf(queue: AccountQueue, name: TaskName): void;
+  /** Lets an account rest for a while; the task stays due. */
+  rest(queue: AccountQueue, name: TaskName, ms: number): void;
+  /** Resolves when no task runs any more. */
   whenEmpty(): Promise<void>;
 }
 
 /** Whatever a source asks for, it is looked at again the next day. */
 const longestRestMs = 86_400_000;
 
-/** Sets up the desks; work begins with the first demand. */
-export function createDesks({ accounts, atOnce, longAtOnce, work, signal }: DesksRequest): Desks {
-  const all = accounts.map((account): Desk => {
+/** Creates the queues; work begins with the first demand. */
+export function createAccountQueues({
+  accounts,
+  atOnce,
+  longAtOnce,
+  work,
+  signal,
+}: AccountQueuesRequest): AccountQueues {
+  const all = accounts.map((account): AccountQueue => {
     const quiet = { isBusy: false, isResting: false, failures: 0, trouble: null };
     return { account, due: new Set(), ...quiet };
   });
-  // Sets keep their order, so these are queues from which a desk can also leave.
-  const polls = new Set<Desk>();
-  const others = new Set<Desk>();
+  // Sets keep their order, so these are queues from which an account can also leave.
+  const polls = new Set<AccountQueue>();
+  const others = new Set<AccountQueue>();
   const running = new Set<Promise<void>>();
   let long = 0;
 
-  function queue(desk: Desk): void {
-    if (desk.isBusy || desk.isResting || desk.due.size === 0) return;
-    (desk.due.has('poll') ? polls : others).add(desk);
+  function enqueue(queue: AccountQueue): void {
+    if (queue.isBusy || queue.isResting || queue.due.size === 0) return;
+    (queue.due.has('poll') ? polls : others).add(queue);
   }
 
   function pump(): void {
     while (!signal.aborted && running.size < atOnce) {
-      const [desk] = polls.size > 0 ? polls : long < longAtOnce ? others : [];
-      if (desk === undefined) return;
-      polls.delete(desk);
-      others.delete(desk);
-      const duty = duties.find((name) => desk.due.has(name));
-      if (duty === undefined || desk.isBusy || desk.isResting) continue;
-      sit(desk, duty);
+      const [queue] = polls.size > 0 ? polls : long < longAtOnce ? others : [];
+      if (queue === undefined) return;
+      polls.delete(queue);
+      others.delete(queue);
+      const task = taskNames.find((name) => queue.due.has(name));
+      if (task === undefined || queue.isBusy || queue.isResting) continue;
+      run(queue, task);
     }
   }
 
-  function sit(desk: Desk, duty: DutyName): void {
-    desk.isBusy = true;
-    desk.due.delete(duty);
-    if (duty !== 'poll') long++;
-    const sitting = work(desk, duty).finally(() => {
-      desk.isBusy = false;
-      if (duty !== 'poll') long--;
-      running.delete(sitting);
-      queue(desk);
+  function run(queue: AccountQueue, task: TaskName): void {
+    queue.isBusy = true;
+    queue.due.delete(task);
+    if (task !== 'poll') long++;
+    const current = work(queue, task).finally(() => {
+      queue.isBusy = false;
+      if (task !== 'poll') long--;
+      running.delete(current);
+      enqueue(queue);
       pump();
     });
-    running.add(sitting);
+    running.add(current);
   }
 
   return {
     all,
     demand(...names) {
-      for (const desk of all) {
-        for (const name of names) desk.due.add(name);
-        queue(desk);
+      for (const queue of all) {
+        for (const name of names) queue.due.add(name);
+        enqueue(queue);
       }
       pump();
     },
-    demandOf(desk, name) {
-      desk.due.add(name);
-      queue(desk);
+    demandOf(queue, name) {
+      queue.due.add(name);
+      enqueue(queue);
       pump();
     },
-    rest(desk, name, ms) {
-      desk.due.add(name);
-      desk.isResting = true;
+    rest(queue, name, ms) {
+      queue.due.add(name);
+      queue.isResting = true;
       const wake = () => {
-        desk.isResting = false;
-        queue(desk);
+        queue.isResting = false;
+        enqueue(queue);
         pump();
       };
       setTimeout(wake, Math.min(ms, longestRestMs)).unref();

@@ -40,12 +40,12 @@ const lookEveryMs = 60_000;
 const lateMs = 10_000;
 
 function toTask(when: string, take: () => unknown, log: WorkerLog): ScheduledTask {
-  async function takeTurn({ date, triggeredAt }: TaskContext): Promise<void> {
+  async function takeSlot({ date, triggeredAt }: TaskContext): Promise<void> {
     const byMs = triggeredAt.getTime() - date.getTime();
     if (byMs >= lateMs) log.warn({ schedule: when, byMs }, 'a turn comes late: the process was busy or paused');
     await take();
   }
-  return schedule(when, takeTurn, {
+  return schedule(when, takeSlot, {
     noOverlap: true,
     // By default a turn that is more than a second late is left out, though the next one may be a day away.
     missedExecutionTolerance: Number.POSITIVE_INFINITY,

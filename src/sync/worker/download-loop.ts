@@ -1,14 +1,14 @@
-// Draining: one drain after the other for as long as a worker lives, whenever downloads are due. What keeps files from being stored makes
-// it wait, longer each time, and is told to whoever asks.
+// The download loop: one download run after another for as long as the worker lives, whenever downloads are due. When storage, database or
+// source is unavailable it waits, longer each time, and reports why.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Trouble } from '../../domain/trouble.ts';
-import type { DrainSummary } from '../files/download-summary.ts';
+import type { DownloadSummary } from '../files/download-summary.ts';
 import { toBackoffMs, toTrouble } from '../retry.ts';
 import { createTeller, type Pass, toKind } from './pass.ts';
-import type { Pulse } from './watchdog.ts';
+import type { Watchdog } from './watchdog.ts';
 
-/** What a drain tells while it runs. */
-export interface DrainWatch {
+/** What a download run reports. */
+export interface DownloadWatch {
   readonly signal: AbortSignal;
   readonly onStep: () => void;
   /** A file was stored: nothing is in the way any more. */
@@ -21,12 +21,12 @@ export interface DrainWatch {
   readonly rest: <T>(waiting: Promise<T>) => Promise<T>;
 }
 
-export interface DrainingDeps {
+export interface DownloadLoopDeps {
   /** One run through the due downloads; null when nothing was due. */
-  readonly drain: (watch: DrainWatch) => Promise<DrainSummary | null>;
+  readonly runDownloads: (watch: DownloadWatch) => Promise<DownloadSummary | null>;
   /** Resolves when downloads were queued, or after the time given. */
   readonly untilQueued: (timeoutMs: number, signal: AbortSignal) => Promise<void>;
-  readonly pulse: Pulse;
+  readonly watchdog: Watchdog;
   readonly log: WorkerLog;
   readonly onPass: (pass: Pass) => void;
 }
@@ -38,7 +38,7 @@ export interface WorkerLog {
   warn(facts: object, message: string): void;
 }
 
-export interface Draining {
+export interface DownloadLoop {
   /** What it waits for, while it does. */
   trouble(): Trouble | null;
   readonly ended: Promise<void>;
@@ -50,9 +50,12 @@ const drainEveryMs = 2_000;
 /** Files that failed are postponed. While none of them is due again, nothing is known of what they failed at. */
 const knownForMs = 60_000;
 
-/** Drains until the signal. */
-export function startDraining(deps: DrainingDeps & Pick<DrainWatch, 'onUnreachable'>, signal: AbortSignal): Draining {
-  const { log, pulse } = deps;
+/** Runs until the signal. */
+export function startDownloadLoop(
+  deps: DownloadLoopDeps & Pick<DownloadWatch, 'onUnreachable'>,
+  signal: AbortSignal,
+): DownloadLoop {
+  const { log, watchdog } = deps;
   let trouble: Trouble | null = null;
   let metAt = 0;
   const meet = (met: Trouble) => {
@@ -61,9 +64,9 @@ export function startDraining(deps: DrainingDeps & Pick<DrainWatch, 'onUnreachab
   };
 
   async function drainOn(): Promise<void> {
-    using beat = pulse.begin();
+    using heartbeat = watchdog.begin();
     const onWait = (met: Trouble) => {
-      beat.move();
+      heartbeat.move();
       meet(met);
     };
     const onStored = () => {
@@ -72,13 +75,13 @@ export function startDraining(deps: DrainingDeps & Pick<DrainWatch, 'onUnreachab
     for (let failures = 0; !signal.aborted; ) {
       const tell = createTeller(deps, 'drain');
       try {
-        const summary = await deps.drain({
+        const summary = await deps.runDownloads({
           signal,
-          onStep: () => beat.move(),
+          onStep: () => heartbeat.move(),
           onStored,
           onUnreachable: deps.onUnreachable,
           onWait,
-          rest: (waiting) => beat.rest(waiting),
+          rest: (waiting) => heartbeat.rest(waiting),
         });
         failures = 0;
         if (summary !== null || performance.now() - metAt > knownForMs) trouble = null;
@@ -96,9 +99,9 @@ export function startDraining(deps: DrainingDeps & Pick<DrainWatch, 'onUnreachab
           { kind: toKind(error), attempt: failures, waitMs: Math.round(waitMs), err: error },
           'fetching files waits',
         );
-        await beat.rest(sleep(waitMs, undefined, { signal }).catch(() => {}));
+        await heartbeat.rest(sleep(waitMs, undefined, { signal }).catch(() => {}));
       }
-      beat.move();
+      heartbeat.move();
       await deps.untilQueued(drainEveryMs, signal).catch(() => {});
     }
   }
@@ -106,7 +109,7 @@ export function startDraining(deps: DrainingDeps & Pick<DrainWatch, 'onUnreachab
   return { trouble: () => trouble, ended: drainOn() };
 }
 
-function toFileCounts(summary: DrainSummary): Partial<Pass> {
+function toFileCounts(summary: DownloadSummary): Partial<Pass> {
   const { stored, linked, infected, missing, rejected, givenUp, failures, bytes } = summary;
   const files = { stored: stored - linked, linked, infected, missing, rejected, given_up: givenUp, failed: failures };
   return { files, fileBytes: bytes };

@@ -20,7 +20,7 @@ export interface Finding {
 }
 
 /** The database: reachable, of this version's schema, its clock near ours. */
-export async function examineDatabase(store: Pick<Store, 'loadServer'>, now: () => number): Promise<Finding[]> {
+export async function checkDatabase(store: Pick<Store, 'loadServer'>, now: () => number): Promise<Finding[]> {
   const askedAt = now();
   try {
     const server = await store.loadServer();
@@ -67,7 +67,7 @@ export const nothingRecorded: Recorded = {
 };
 
 /** The storage: the one that this database's files lie in, and one that takes, gives back and deletes. Nothing stays in it. */
-export async function examineBlobs(
+export async function checkBlobs(
   store: Pick<Recorded, 'loadBlobStore'>,
   open: () => Promise<BlobStore>,
   signal: AbortSignal,
@@ -130,7 +130,7 @@ async function probe(blobs: BlobStore, signal: AbortSignal): Promise<Deleted> {
 }
 
 /** What the work of a worker has met last; null before it could begin. */
-export function examineWork(work: WorkerFacts | null): Finding[] {
+export function checkWork(work: WorkerFacts | null): Finding[] {
   if (work === null)
     return [{ check: 'progress', ok: false, detail: 'work has not begun: the database is waited for' }];
   const { accounts, troubled, trouble, filesTrouble } = work;
@@ -159,7 +159,7 @@ const keyWords = {
 };
 
 /** Whether PRIVACY_KEY is the one that this database was filled with. */
-export async function examineKey(store: Pick<Recorded, 'loadKeyState'>): Promise<Finding> {
+export async function checkKey(store: Pick<Recorded, 'loadKeyState'>): Promise<Finding> {
   const check = 'PRIVACY_KEY';
   try {
     const state = await store.loadKeyState();
@@ -178,7 +178,7 @@ export interface SourceExamination {
 }
 
 /** One account: its halt, the credential, whose data the source answers with, and what earlier sweeps have seen of the source. */
-export async function examineSource(
+export async function checkSource(
   store: Pick<Recorded, 'lookUpAdvertiser' | 'loadReading'>,
   source: Pick<Source, 'list'>,
   request: SourceExamination,

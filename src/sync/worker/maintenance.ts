@@ -1,24 +1,24 @@
-// Chores: what has to be done by the clock and not per advertiser. Of several workers one does each: whoever takes its lease, which
-// others then find taken, or just given back. What a chore does is not known here.
+// Maintenance tasks run by the clock, not per advertiser. Of several workers one runs each task: the one that takes its lease. The others
+// find the lease taken, or just released. Knows nothing of what a task does.
 import type { Store } from '../../store/store.ts';
 import { tryHoldLane } from '../read/held-lease.ts';
 import type { PassName } from './pass.ts';
 
-export interface Chore {
+export interface MaintenanceTask {
   readonly name: PassName;
   /** Cron text. */
   readonly schedule: string;
-  /** `onStep` is called while it moves. */
+  /** `onStep` is called while it makes progress. */
   readonly run: (signal: AbortSignal, onStep: () => void) => Promise<void>;
 }
 
 /** Clocks of workers differ by less. */
 const notWithinMs = 60_000;
 
-/** Runs the chore unless another worker does it, or has just done it. True when it was this one's turn. */
-export async function runChore(
+/** Runs the task unless another worker runs it, or has just run it. True when this worker ran it. */
+export async function runMaintenance(
   store: Store,
-  chore: Chore,
+  task: MaintenanceTask,
   request: {
     readonly owner: string;
     readonly leaseMs: number;
@@ -27,10 +27,10 @@ export async function runChore(
   },
 ): Promise<boolean> {
   // No advertiser's name has a space in it.
-  const name = `chore ${chore.name}`;
+  const name = `maintenance ${task.name}`;
   await using lane = await tryHoldLane(store, { ...request, name, lane: 'live', notWithinMs });
   if (lane === null) return false;
-  await chore.run(lane.signal, request.onStep);
+  await task.run(lane.signal, request.onStep);
   lane.markDone();
   return true;
 }

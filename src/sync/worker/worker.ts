@@ -1,29 +1,29 @@
-// The worker: schedules put duties on desks and chores on the list, a drain follows the queue, and trouble makes one of them rest.
-// It only schedules; what a duty does is written in run-task.ts and drain.ts. Nothing here ever gives up, and nothing waits for another.
+// The worker: schedules make tasks due for accounts, maintenance runs by the clock, and the download loop follows the queue. A failure lets
+// one of them rest. The worker only schedules: run-task.ts and download-run.ts do the work. It never gives up, and no task waits for another.
 import { createTask } from 'node-cron';
 import { LeaseLost, type Trouble } from '../../domain/trouble.ts';
 import { undeleted, type Wait } from '../../domain/wait.ts';
 import type { Store } from '../../store/store.ts';
 import type { SweepSummary } from '../read/sweep.ts';
 import { toBackoffMs, toTrouble } from '../retry.ts';
-import { createDesks, type Desk, type DutyName, type WorkerAccount } from './account-queue.ts';
+import { type AccountQueue, createAccountQueues, type TaskName, type WorkerAccount } from './account-queue.ts';
 import { startSchedules, type Turn } from './cron.ts';
-import { type DrainingDeps, startDraining } from './download-loop.ts';
-import { type Chore, runChore } from './maintenance.ts';
+import { type DownloadLoopDeps, startDownloadLoop } from './download-loop.ts';
+import { type MaintenanceTask, runMaintenance } from './maintenance.ts';
 import { createTeller, type Pass, type PassName, toKind } from './pass.ts';
-import { type Attended, type AttendRequest, attend } from './run-task.ts';
+import { type RunTaskRequest, runTask, type TaskResult } from './run-task.ts';
 import { createWaits, keepWaits, type Waiting } from './waits.ts';
 
-export interface WorkerDeps extends DrainingDeps {
+export interface WorkerDeps extends DownloadLoopDeps {
   readonly store: Store;
   readonly accounts: readonly WorkerAccount[];
-  readonly chores: readonly Chore[];
+  readonly maintenance: readonly MaintenanceTask[];
   /** What keeps infected bytes from being deleted at this moment. */
   readonly loadRecallTrouble: () => Trouble | null;
   readonly now: () => number;
 }
 
-export interface WorkerRequest extends Omit<AttendRequest, 'notWithinMs'> {
+export interface WorkerRequest extends Omit<RunTaskRequest, 'notWithinMs'> {
   /** Cron text of live polls; null is off. */
   readonly schedule: string | null;
   /** Cron text of reading everything again; null is off. */
@@ -31,7 +31,7 @@ export interface WorkerRequest extends Omit<AttendRequest, 'notWithinMs'> {
   /** Cron text of random audits; null is off. */
   readonly auditSchedule: string | null;
   /** Advertisers read at once, and how many of these may be at something longer than a poll. */
-  readonly desksAtOnce: number;
+  readonly accountsAtOnce: number;
   readonly longAtOnce: number;
   /** How often a halted advertiser is looked at. */
   readonly probeEveryMs: number;
@@ -57,10 +57,10 @@ export interface Worker {
 const longestBackoffMs = 300_000;
 /** However many files fail, the list is asked so often at most. */
 const askAgainMs = 10_000;
-/** Quiet polls of many advertisers are booked together. */
+/** Polls that found nothing are committed together for many advertisers. */
 const confirmEveryMs = 5_000;
 
-const passNames: Record<DutyName, PassName> = {
+const passNames: Record<TaskName, PassName> = {
   poll: 'live',
   round: 'recheck',
   witness: 'witness',
@@ -72,79 +72,79 @@ const passNames: Record<DutyName, PassName> = {
 
 /** Starts the schedules and works until the signal. Every account is polled once at the start. */
 export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
-  const { store, log, now, pulse } = deps;
+  const { store, log, now, watchdog } = deps;
   const { signal } = request;
-  const attending = { ...request, notWithinMs: toNotWithinMs(request.schedule) };
+  const taskRequest = { ...request, notWithinMs: toNotWithinMs(request.schedule) };
   const polled = new Set<bigint>();
-  const desks = createDesks({
+  const queues = createAccountQueues({
     accounts: deps.accounts,
-    atOnce: request.desksAtOnce,
+    atOnce: request.accountsAtOnce,
     longAtOnce: request.longAtOnce,
-    work: workDesk,
+    work: workQueue,
     signal,
   });
 
-  async function workDesk(desk: Desk, name: DutyName): Promise<void> {
-    using beat = pulse.begin();
-    desk.account.watch(beat);
+  async function workQueue(queue: AccountQueue, name: TaskName): Promise<void> {
+    using heartbeat = watchdog.begin();
+    queue.account.watch(heartbeat);
     const tell = createTeller(deps, passNames[name]);
     const moves = {
       onStep() {
-        beat.move();
-        desk.trouble = null;
+        heartbeat.move();
+        queue.trouble = null;
       },
       onWait(trouble: Trouble) {
-        beat.move();
-        desk.trouble = trouble;
+        heartbeat.move();
+        queue.trouble = trouble;
       },
-      demand: (duty: DutyName) => desks.demandOf(desk, duty),
+      demand: (task: TaskName) => queues.demandOf(queue, task),
     };
     try {
-      const attended = await attend({ store, now, ...moves }, attending, desk, name);
-      desk.failures = 0;
-      desk.trouble = null;
-      if (attended === null) return;
-      if (attended.polled !== null) polled.add(attended.polled);
-      tell('done', toCounts(attended));
-      logAttended(desk.account.name, name, attended);
+      const result = await runTask({ store, now, ...moves }, taskRequest, queue, name);
+      queue.failures = 0;
+      queue.trouble = null;
+      if (result === null) return;
+      if (result.polled !== null) polled.add(result.polled);
+      tell('done', toCounts(result));
+      logResult(queue.account.name, name, result);
     } catch (error) {
       if (signal.aborted) return;
       tell('failed', { kind: toKind(error) });
-      rest(desk, name, error);
+      rest(queue, name, error);
     } finally {
-      desk.account.watch(null);
+      queue.account.watch(null);
     }
   }
 
-  /** Carries out the verdict: halted accounts are probed, everything else is tried again with growing patience. */
-  function rest(desk: Desk, name: DutyName, error: unknown): void {
-    const facts = { advertiser: desk.account.name, duty: name };
+  /** Handles a failure: halted accounts are probed, everything else is retried with backoff. */
+  function rest(queue: AccountQueue, name: TaskName, error: unknown): void {
+    const facts = { advertiser: queue.account.name, task: name };
     if (error instanceof LeaseLost) {
-      // Whoever holds it now goes on with what this one began.
-      log.warn(facts, 'the lane was taken over');
+      // The new holder goes on with what this one began.
+      log.warn(facts, 'lease lost');
       return;
     }
     const trouble = toTrouble(error);
     const isHalted = trouble.kind === 'refused' || trouble.kind === 'mismatch';
-    desk.trouble = trouble;
-    desk.failures++;
-    const waitMs = isHalted ? request.probeEveryMs : toBackoffMs(trouble, desk.failures, longestBackoffMs);
-    desks.rest(desk, name, waitMs);
+    queue.trouble = trouble;
+    queue.failures++;
+    const waitMs = isHalted ? request.probeEveryMs : toBackoffMs(trouble, queue.failures, longestBackoffMs);
+    queues.rest(queue, name, waitMs);
     log.warn(
-      { ...facts, kind: toKind(error), attempt: desk.failures, waitMs: Math.round(waitMs), err: error },
-      'a duty failed and is tried again',
+      { ...facts, kind: toKind(error), attempt: queue.failures, waitMs: Math.round(waitMs), err: error },
+      'task failed; retrying',
     );
   }
 
-  function logAttended(advertiser: string, duty: DutyName, { sweeps, hidden }: Attended): void {
-    if (hidden > 0 && duty === 'audit') log.warn({ advertiser, hidden }, 'random audit contradicts the proof');
+  function logResult(advertiser: string, task: TaskName, { sweeps, hidden }: TaskResult): void {
+    if (hidden > 0 && task === 'audit') log.warn({ advertiser, hidden }, 'random audit contradicts the proof');
     else if (hidden > 0) {
       log.warn({ advertiser, hidden }, 'the date filter shows applications that the id filters did not');
     }
     for (const sweep of sweeps) {
-      const isQuiet = duty === 'poll' && sweep.added + sweep.changed + sweep.quarantined === 0;
+      const isQuiet = task === 'poll' && sweep.added + sweep.changed + sweep.quarantined === 0;
       log[isQuiet && sweep.certificate !== 'unproven' ? 'debug' : 'info'](
-        { advertiser, duty, ...toLine(sweep) },
+        { advertiser, task, ...toLine(sweep) },
         'read',
       );
     }
@@ -153,21 +153,22 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
   /** A file met no source. The list is asked at once and not at the next poll, which may be minutes away: it tells whether the source is down. */
   const polledAt = new Map<string, number>();
   function pollUnreachable(name: string): void {
-    const desk = desks.all.find(({ account }) => account.name === name);
-    if (desk === undefined || performance.now() - (polledAt.get(name) ?? Number.NEGATIVE_INFINITY) < askAgainMs) return;
+    const queue = queues.all.find(({ account }) => account.name === name);
+    if (queue === undefined || performance.now() - (polledAt.get(name) ?? Number.NEGATIVE_INFINITY) < askAgainMs)
+      return;
     polledAt.set(name, performance.now());
-    desks.demandOf(desk, 'poll');
+    queues.demandOf(queue, 'poll');
   }
 
-  async function runByTheClock(chore: Chore): Promise<void> {
-    using beat = pulse.begin();
-    const tell = createTeller(deps, chore.name);
+  async function runByTheClock(task: MaintenanceTask): Promise<void> {
+    using heartbeat = watchdog.begin();
+    const tell = createTeller(deps, task.name);
     try {
-      if (await runChore(store, chore, { ...request, onStep: () => beat.move() })) tell('done');
+      if (await runMaintenance(store, task, { ...request, onStep: () => heartbeat.move() })) tell('done');
     } catch (error) {
       if (signal.aborted) return;
       tell('failed', { kind: toKind(error) });
-      log.warn({ chore: chore.name, err: error }, 'a chore failed; its next turn comes');
+      log.warn({ maintenance: task.name, err: error }, 'maintenance task failed; next run by its schedule');
     }
   }
 
@@ -175,37 +176,37 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     const ids = [...polled];
     if (ids.length === 0) return;
     polled.clear();
-    // A database that is away is met by the polls themselves; what was polled stays to be booked.
+    // The polls report an unavailable database; what was polled is committed later.
     await store.confirmCursors(ids).catch(() => {
       for (const id of ids) polled.add(id);
     });
   }
 
-  const chores = new Set<Promise<void>>();
-  async function startChore(chore: Chore): Promise<void> {
-    const running = runByTheClock(chore).finally(() => chores.delete(running));
-    chores.add(running);
+  const maintenance = new Set<Promise<void>>();
+  async function startMaintenance(task: MaintenanceTask): Promise<void> {
+    const running = runByTheClock(task).finally(() => maintenance.delete(running));
+    maintenance.add(running);
     await running;
   }
 
   const schedules = startSchedules(
     [
-      [request.schedule, () => desks.demand('poll')],
-      ['7 * * * *', () => desks.demand('day', 'witness')],
-      ['41 */6 * * *', () => desks.demand('fortnight')],
-      [request.recheckSchedule, () => desks.demand('everything')],
-      [request.auditSchedule, () => desks.demand('audit')],
-      ...deps.chores.map((chore): Turn => [chore.schedule, () => startChore(chore)]),
+      [request.schedule, () => queues.demand('poll')],
+      ['7 * * * *', () => queues.demand('day', 'witness')],
+      ['41 */6 * * *', () => queues.demand('fortnight')],
+      [request.recheckSchedule, () => queues.demand('everything')],
+      [request.auditSchedule, () => queues.demand('audit')],
+      ...deps.maintenance.map((task): Turn => [task.schedule, () => startMaintenance(task)]),
     ],
     log,
   );
   const confirming = setInterval(() => void confirm(), confirmEveryMs);
-  desks.demand('poll');
-  const draining = startDraining({ ...deps, onUnreachable: pollUnreachable }, signal);
+  queues.demand('poll');
+  const downloadLoop = startDownloadLoop({ ...deps, onUnreachable: pollUnreachable }, signal);
   const waits = createWaits({
     store,
     worker: request.owner,
-    loadWaiting: () => toWaiting(desks.all, draining.trouble(), deps.loadRecallTrouble()),
+    loadWaiting: () => toWaiting(queues.all, downloadLoop.trouble(), deps.loadRecallTrouble()),
     now: () => performance.now(),
   });
   const telling = keepWaits(waits, signal);
@@ -213,7 +214,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
   async function end(): Promise<void> {
     clearInterval(confirming);
     await schedules.stop();
-    await Promise.allSettled([draining.ended, desks.whenEmpty(), telling, ...chores]);
+    await Promise.allSettled([downloadLoop.ended, queues.whenEmpty(), telling, ...maintenance]);
     await confirm();
   }
   const ended = new Promise<void>((resolve) => {
@@ -223,21 +224,25 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
   return {
     ended,
     facts() {
-      const troubled = desks.all.filter((desk) => desk.trouble !== null);
+      const troubled = queues.all.filter((queue) => queue.trouble !== null);
       return {
-        accounts: desks.all.length,
+        accounts: queues.all.length,
         troubled: troubled.length,
         trouble: troubled[0]?.trouble ?? null,
-        filesTrouble: draining.trouble(),
+        filesTrouble: downloadLoop.trouble(),
         waits: waits.current(),
       };
     },
   };
 }
 
-/** What cannot be used at this moment. A halt is in the status by itself; an error that nobody foresaw is no wait for anyone. */
-function toWaiting(desks: readonly Desk[], filesTrouble: Trouble | null, recallTrouble: Trouble | null): Waiting[] {
-  const reading = desks.flatMap(({ account, trouble }): Waiting[] => {
+/** What the worker waits for. A halt has its own line in the status; an unexpected error is no wait. */
+function toWaiting(
+  queues: readonly AccountQueue[],
+  filesTrouble: Trouble | null,
+  recallTrouble: Trouble | null,
+): Waiting[] {
+  const reading = queues.flatMap(({ account, trouble }): Waiting[] => {
     if (trouble === null || trouble.kind === 'refused' || trouble.kind === 'mismatch') return [];
     const dependency = trouble.at ?? (trouble.kind === 'ours' ? null : 'source');
     return dependency === null ? [] : [{ advertiser: account.name, dependency, reason: trouble.message }];
@@ -246,7 +251,7 @@ function toWaiting(desks: readonly Desk[], filesTrouble: Trouble | null, recallT
     filesTrouble?.at === undefined
       ? []
       : [{ advertiser: null, dependency: filesTrouble.at, reason: filesTrouble.message }];
-  // A database that is away is told by the polls.
+  // The polls report an unavailable database.
   const recall: Waiting[] =
     recallTrouble === null || recallTrouble.at === 'database'
       ? []
@@ -260,7 +265,7 @@ function toNotWithinMs(schedule: string | null): number {
   return first && second ? Math.min(20_000, (second.getTime() - first.getTime()) / 2) : 20_000;
 }
 
-function toCounts({ sweeps }: Attended): Partial<Pass> {
+function toCounts({ sweeps }: TaskResult): Partial<Pass> {
   const sum = (name: 'requests' | 'added' | 'changed') => sweeps.reduce((total, sweep) => total + sweep[name], 0);
   return { requests: sum('requests'), added: sum('added'), changed: sum('changed') };
 }

@@ -237,7 +237,7 @@ export function createBatch(stage: Stage): Scenario {
               const store = stage.store(actor.name);
               const reason = 'the source does not have it';
               await Promise.all(
-                claims.map((one) => store.settleDownload(one, { kind: 'final', state: 'missing', reason })),
+                claims.map((one) => store.completeDownload(one, { kind: 'final', state: 'missing', reason })),
               );
             },
           ],

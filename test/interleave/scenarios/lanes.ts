@@ -150,7 +150,7 @@ export function createMaintenance(stage: Stage): Scenario {
     promise: 'while its lease holds, one worker runs the task, and no other runs it again within a minute',
     async open() {
       const { name: account } = await stage.openAdvertiser();
-      const name = `chore ${account}`;
+      const name = `maintenance ${account}`;
       let runs = 0;
       const work = async (actor: Actor) => {
         const db = stage.database(actor.name);

@@ -4,7 +4,7 @@ import { appendEvents } from '../../../src/store/events.ts';
 import { openDatabase } from '../../../src/store/postgres/database.ts';
 import { migrate } from '../../../src/store/postgres/migrations.ts';
 import { loadRetryAfter, noteRetryAfter } from '../../../src/store/sweeps/advertisers.ts';
-import { takeTurns } from '../../../src/store/sweeps/rate-limit.ts';
+import { takeSlots } from '../../../src/store/sweeps/rate-limit.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';
 import type { Stage } from '../stage.ts';
@@ -73,10 +73,10 @@ export function createSlots(stage: Stage): Scenario {
       let isHeard = false;
       const work = (retryAfterMs: number | null) => async (actor: Actor) => {
         const db = stage.database(actor.name);
-        slots.push((await takeTurns(db, name, stretchMs, 60_000)).firstAt);
+        slots.push((await takeSlots(db, name, stretchMs, 60_000)).firstAt);
         if (retryAfterMs !== null) await noteRetryAfter(db, name, retryAfterMs);
         if (actor.name === 'a') isHeard = true;
-        slots.push((await takeTurns(db, name, stretchMs, 60_000)).firstAt);
+        slots.push((await takeSlots(db, name, stretchMs, 60_000)).firstAt);
       };
       return {
         programs: new Map<string, Program>([

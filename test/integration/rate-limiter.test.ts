@@ -1,7 +1,7 @@
 // The request budget of a source, shared by several workers through the database.
 import { describe, expect } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
-import { createPace } from '../../src/sync/rate-limiter.ts';
+import { createRateLimiter } from '../../src/sync/rate-limiter.ts';
 import { test } from '../support/test-database.ts';
 
 describe('a pace', () => {
@@ -14,10 +14,10 @@ describe('a pace', () => {
     const signal = AbortSignal.timeout(600_000);
     await Promise.all(
       [one, two, three].flatMap((store) => {
-        const takeTurn = createPace(store, 'http://source.example', 100);
+        const takeSlot = createRateLimiter(store, 'http://source.example', 100);
         return Array.from({ length: 8 }, async () => {
           for (let nth = 0; nth < 10; nth++) {
-            await takeTurn(signal);
+            await takeSlot(signal);
             sentAt.push(performance.now());
           }
         });
@@ -37,7 +37,7 @@ describe('a pace', () => {
 
   test('that is off never waits', async ({ database }) => {
     await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
-    const takeTurn = createPace(store, 'http://source.example', null);
-    for (let nth = 0; nth < 1_000; nth++) await takeTurn(AbortSignal.timeout(1_000));
+    const takeSlot = createRateLimiter(store, 'http://source.example', null);
+    for (let nth = 0; nth < 1_000; nth++) await takeSlot(AbortSignal.timeout(1_000));
   });
 });

@@ -28,7 +28,7 @@ async function openOne(): Promise<SmallIntake & { id: bigint }> {
   const intake = await openSmallIntake({ database });
   const [id = 0n] = intake.board.add([{ attachments: [resume] }]);
   await intake.sweep();
-  await intake.drain();
+  await intake.runDownloads();
   return Object.assign(intake, { id });
 }
 
@@ -93,12 +93,12 @@ async function comeAgain(intake: SmallIntake & { id: bigint }, name: keyof typeo
   intake.board.add([{ attachments: [resume] }]);
   if (name === 'recall') intake.board.change(intake.id, { attachments: [resume] });
   await intake.sweep(true);
-  await intake.drain();
+  await intake.runDownloads();
 }
 
 async function expectStored(intake: SmallIntake): Promise<void> {
   await intake.hasten();
-  await intake.drain();
+  await intake.runDownloads();
   const states = (await intake.files()).map(({ state }) => state);
   expect(new Set(states)).toEqual(new Set(['stored']));
   expect(await intake.keys()).toEqual([expect.stringContaining(sha256)]);
@@ -204,7 +204,7 @@ describe('infected bytes', () => {
         throw new Error('killed');
       },
     };
-    await intake.drain({ deps: { blobs } });
+    await intake.runDownloads({ deps: { blobs } });
   }
 
   const flag = async (intake: SmallIntake, id: bigint) => {
@@ -237,7 +237,7 @@ describe('infected bytes', () => {
       const [id = 0n] = intake.board.add([{ attachments: [resume] }]);
       await intake.sweep();
       if (whose !== 'the flagged file') {
-        await intake.drain();
+        await intake.runDownloads();
         intake.board.add([{ attachments: [resume] }]);
         await intake.sweep();
       }
@@ -280,13 +280,13 @@ describe('infected bytes', () => {
     await intake.sweep();
     const other = { ...resume, content: 'other bytes of the same person', uploadedAt: resume.uploadedAt + 60_000 };
     const blobs: BlobStore = { ...intake.blobs, put: () => Promise.reject(new Trouble('ours', 'not now')) };
-    await intake.drain({ deps: { blobs } }).catch(() => {});
+    await intake.runDownloads({ deps: { blobs } }).catch(() => {});
     intake.board.change(id, { attachments: [other] });
     await intake.sweep(true);
     intake.board.change(id, { attachments: [{ ...other, hasVirus: true }] });
     await intake.sweep(true);
     await intake.hasten();
-    await intake.drain();
+    await intake.runDownloads();
     expect((await intake.files()).map(({ state }) => state)).toEqual(['infected', 'stored']);
     expect(await intake.keys()).toHaveLength(1);
   });

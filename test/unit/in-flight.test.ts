@@ -2,7 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Claim } from '../../src/store/files/download-queue.ts';
-import { createFlights } from '../../src/sync/files/in-flight.ts';
+import { createInFlight } from '../../src/sync/files/in-flight.ts';
 
 const aClaim = (applicationId: bigint): Claim => ({
   ...{ advertiserId: 7n, applicationId, kind: 'resume', token: '', attempts: 1, lapses: 0, wasThrottled: false },
@@ -10,7 +10,7 @@ const aClaim = (applicationId: bigint): Claim => ({
 
 /** Flights whose every move the test decides. */
 function createHeld(concurrency: number) {
-  const flights = createFlights(concurrency);
+  const flights = createInFlight(concurrency);
   const controls: { fetched: () => void; stored: () => void; land: () => void }[] = [];
   const start = () =>
     flights.start(aClaim(BigInt(controls.length)), ({ onFetched: fetched, onStored: stored }) => {
@@ -63,7 +63,7 @@ test('one that lands without having fetched frees its place, and all can be wait
   const { flights, controls, start } = createHeld(1);
   start();
   let isOver = false;
-  const over = flights.landAll().then(() => {
+  const over = flights.untilIdle().then(() => {
     isOver = true;
   });
   await turn();

@@ -1,7 +1,7 @@
-// Desks by a hand-held clock: who is worked on, who rests, and for how long.
+// Queues by a hand-held clock: who is worked on, who rests, and for how long.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Source } from '../../src/source/client.ts';
-import { createDesks, type Desks } from '../../src/sync/worker/account-queue.ts';
+import { type AccountQueues, createAccountQueues } from '../../src/sync/worker/account-queue.ts';
 
 const noon = Date.UTC(2026, 4, 4, 12);
 
@@ -12,19 +12,19 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test('a desk at rest is worked on again when its time is over, also when the clock was set back by a day meanwhile', async () => {
+test('a queue at rest is worked on again when its time is over, also when the clock was set back by a day meanwhile', async () => {
   let polls = 0;
   const account = { name: 'acme', advertiserId: null, source: {} as Source, watch: () => {} };
-  const desks: Desks = createDesks({
+  const queues: AccountQueues = createAccountQueues({
     accounts: [account],
     ...{ atOnce: 1, longAtOnce: 1, signal: new AbortController().signal },
-    async work(desk, duty) {
-      if (++polls === 1) desks.rest(desk, duty, 1_000);
+    async work(queue, task) {
+      if (++polls === 1) queues.rest(queue, task, 1_000);
     },
   });
-  desks.demand('poll');
+  queues.demand('poll');
   vi.setSystemTime(noon - 86_400_000);
-  desks.demand('poll');
+  queues.demand('poll');
   await vi.advanceTimersByTimeAsync(900);
   expect(polls).toBe(1);
   await vi.advanceTimersByTimeAsync(200);

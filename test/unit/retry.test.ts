@@ -1,29 +1,26 @@
 // Waiting out what passes by itself.
 import { describe, expect, test } from 'vitest';
 import { LeaseLost, Trouble } from '../../src/domain/trouble.ts';
-import { patiently } from '../../src/sync/retry.ts';
+import { retry } from '../../src/sync/retry.ts';
 
 describe('patience', () => {
   test('waits for what passes, and then goes on', async () => {
     const waits: string[] = [];
     const signal = AbortSignal.timeout(600_000);
     let tries = 0;
-    const worked = await patiently(
-      { patienceMs: Infinity, signal, onWait: ({ kind }) => waits.push(kind) },
-      async () => {
-        tries++;
-        if (tries < 3) throw new Trouble('ours', 'The database is away.', { retryAfterMs: 1 });
-        return 'done';
-      },
-    );
+    const worked = await retry({ retryForMs: Infinity, signal, onWait: ({ kind }) => waits.push(kind) }, async () => {
+      tries++;
+      if (tries < 3) throw new Trouble('ours', 'The database is away.', { retryAfterMs: 1 });
+      return 'done';
+    });
     expect([worked, tries, waits]).toEqual(['done', 3, ['ours', 'ours']]);
   });
 
   test('that is ended by a lane taken over says so, and not that something was aborted', async () => {
     const lane = new AbortController();
     const lost = new LeaseLost('acme', 'live');
-    const waiting = patiently(
-      { patienceMs: Infinity, signal: lane.signal, onWait: () => setImmediate(() => lane.abort(lost)) },
+    const waiting = retry(
+      { retryForMs: Infinity, signal: lane.signal, onWait: () => setImmediate(() => lane.abort(lost)) },
       () => Promise.reject(new Trouble('ours', 'The database is away.', { retryAfterMs: 60_000 })),
     );
     await expect(waiting).rejects.toBe(lost);
@@ -32,7 +29,7 @@ describe('patience', () => {
   test.for(['refused', 'missing', 'mismatch'] as const)('does not wait for what stays: %s', async (kind) => {
     const refused = new Trouble(kind, 'No.');
     const signal = AbortSignal.timeout(600_000);
-    const failing = patiently({ patienceMs: Infinity, signal }, () => Promise.reject(refused));
+    const failing = retry({ retryForMs: Infinity, signal }, () => Promise.reject(refused));
     await expect(failing).rejects.toBe(refused);
   });
 });

@@ -1,11 +1,11 @@
 // When a process is silent: the work in it does not move, or there is none any more.
 import { expect, test } from 'vitest';
-import { createPulse } from '../../src/sync/worker/watchdog.ts';
+import { createWatchdog } from '../../src/sync/worker/watchdog.ts';
 
 function createWorld() {
   let nowMs = 0;
   return {
-    pulse: createPulse(() => nowMs),
+    pulse: createWatchdog(() => nowMs),
     pass(ms: number) {
       nowMs += ms;
     },

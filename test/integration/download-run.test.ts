@@ -41,7 +41,7 @@ describe('a file that fails', () => {
   test('is tried again within the patience of the run', async () => {
     await using intake = await openWith(1);
     intake.board.fault({ kind: 'fail', status: 500, on: 'resume', times: 5 });
-    expect(await intake.drain({ patienceMs: 600_000 })).toMatchObject({ stored: 1, waiting: 0 });
+    expect(await intake.runDownloads({ retryForMs: 600_000 })).toMatchObject({ stored: 1, waiting: 0 });
   });
 
   test('is given up after eight tries, with the reason, and delays no other', async () => {
@@ -49,7 +49,7 @@ describe('a file that fails', () => {
     const [id] = [...intake.board.truth()].map((one) => one.id);
     intake.board.fault({ kind: 'fail', status: 500, on: 'resume', times: null, applicationId: id });
     for (let tries = 0; tries < 8; tries++) {
-      await intake.drain();
+      await intake.runDownloads();
       await intake.hasten();
     }
     expect((await intake.files()).map((file) => file.state)).toEqual(['given_up', 'stored', 'stored']);
@@ -81,10 +81,13 @@ describe('a file that fails', () => {
       if (mistakes-- > 0) throw new TypeError('a mistake');
       return { contentType: null, detectedType: null, fileName: null, encoding: null, looksLikePage: false };
     };
-    expect(await intake.drain({ concurrency: 1, deps: { describeFile } })).toMatchObject({ stored: 2, failures: 1 });
+    expect(await intake.runDownloads({ concurrency: 1, deps: { describeFile } })).toMatchObject({
+      stored: 2,
+      failures: 1,
+    });
     expect(await queue()).toMatchObject([{ attempts: 1, claimed: false }]);
     await intake.hasten();
-    expect(await intake.drain()).toMatchObject({ stored: 1 });
+    expect(await intake.runDownloads()).toMatchObject({ stored: 1 });
   });
 });
 
@@ -92,7 +95,7 @@ describe('a source', () => {
   test('that asks for fewer requests gets its time, and no attempt is spent', async () => {
     await using intake = await openWith(3);
     intake.board.fault({ kind: 'throttle', retryAfter: 'day', on: 'resume', times: 1 });
-    const summary = await intake.drain({ concurrency: 1, patienceMs: 500 });
+    const summary = await intake.runDownloads({ concurrency: 1, retryForMs: 500 });
     expect(summary).toMatchObject({ stored: 0, waiting: 3 });
     const rows = await queue();
     expect(rows.map((row) => row.attempts)).toEqual([0, 0, 0]);
@@ -103,11 +106,11 @@ describe('a source', () => {
     await using intake = await openWith(3);
     const [{ id } = { id: 0n }] = [...intake.board.truth()];
     intake.board.fault({ kind: 'throttle', seconds: 3_600, on: 'resume', times: null, applicationId: id });
-    await intake.drain({ concurrency: 1 });
+    await intake.runDownloads({ concurrency: 1 });
     expect((await queue()).map((row) => row.attempts)).toEqual([0, 0, 0]);
     await intake.hasten();
     // Its time is over, and the list is served: from here on it is this file.
-    await intake.drain({ concurrency: 1 });
+    await intake.runDownloads({ concurrency: 1 });
     expect((await intake.files()).map((file) => file.state)).toEqual(['pending', 'stored', 'stored']);
     expect((await queue()).map((row) => row.attempts)).toEqual([1]);
     expect(
@@ -115,7 +118,7 @@ describe('a source', () => {
     ).toEqual([{ waits: true }]);
     for (let tries = 2; tries <= 8; tries++) {
       await intake.hasten();
-      await intake.drain();
+      await intake.runDownloads();
     }
     const [file] = await intake.files();
     expect(file).toMatchObject({ state: 'given_up', reason: expect.stringContaining('(429)') });
@@ -125,7 +128,7 @@ describe('a source', () => {
     await using intake = await openWith(3);
     intake.board.fault({ kind: 'throttle', seconds: 3_600, on: 'any', times: null });
     for (let times = 1; times <= 10; times++) {
-      await intake.drain({ concurrency: 1 });
+      await intake.runDownloads({ concurrency: 1 });
       expect(intake.board.requests().filter(({ status }) => status === 429)).toHaveLength(times);
       await intake.hasten();
     }
@@ -136,47 +139,47 @@ describe('a source', () => {
     await using intake = await openWith(30);
     intake.board.fault({ kind: 'reset', at: 'start', on: 'resume', times: null });
     // Eight in a row, and the one that was beside the eighth.
-    expect((await intake.drain({ concurrency: 2 })).failures).toBeLessThan(12);
+    expect((await intake.runDownloads({ concurrency: 2 })).failures).toBeLessThan(12);
     await intake.hasten();
-    await intake.drain();
+    await intake.runDownloads();
     expect((await queue()).map((row) => row.attempts)).toEqual(Array(30).fill(0));
     intake.board.clearFaults();
     await intake.hasten();
-    expect(await intake.drain()).toMatchObject({ stored: 30, waiting: 0 });
+    expect(await intake.runDownloads()).toMatchObject({ stored: 30, waiting: 0 });
   });
 
   test('that answers 500 to everything is down as well', async () => {
     await using intake = await openWith(40);
     intake.board.fault({ kind: 'fail', status: 503, on: 'resume', times: null });
-    await intake.drain({ concurrency: 4 });
+    await intake.runDownloads({ concurrency: 4 });
     const spent = (await queue()).filter((row) => row.attempts > 0);
     expect(spent.length).toBeLessThan(8);
-    expect(await intake.drain({ patienceMs: 0 })).toMatchObject({ givenUp: 0 });
+    expect(await intake.runDownloads({ retryForMs: 0 })).toMatchObject({ givenUp: 0 });
   });
 
   test('that refuses the credential halts the account, not the files, and its queue rests', async () => {
     await using intake = await openWith(5);
     intake.board.fault({ kind: 'refuse', times: null });
-    const summary = await intake.drain({ concurrency: 2 });
+    const summary = await intake.runDownloads({ concurrency: 2 });
     expect(summary.halted).toMatchObject([{ name: 'default', trouble: { kind: 'refused' } }]);
     expect((await queue()).every((row) => row.attempts === 0 && !row.claimed)).toBe(true);
     expect(await database.query(`SELECT state, halt_kind FROM intake.advertisers`)).toEqual([
       { state: 'halted', halt_kind: 'refused' },
     ]);
     const before = intake.board.requests().length;
-    await intake.drain();
+    await intake.runDownloads();
     expect(intake.board.requests()).toHaveLength(before);
     intake.board.clearFaults();
     // The next round that opens the door ends the halt.
     await intake.sweep();
-    expect(await intake.drain()).toMatchObject({ stored: 5 });
+    expect(await intake.runDownloads()).toMatchObject({ stored: 5 });
   });
 
   test('that refuses one file while it serves others keeps its account', async () => {
     await using intake = await openWith(6);
     const ids = [...intake.board.truth()].map((one) => one.id);
     intake.board.fault({ kind: 'refuse', status: 403, on: 'resume', times: null, applicationId: ids.at(-1) });
-    expect(await intake.drain({ concurrency: 1 })).toMatchObject({ stored: 5, waiting: 1, halted: [] });
+    expect(await intake.runDownloads({ concurrency: 1 })).toMatchObject({ stored: 5, waiting: 1, halted: [] });
   });
 });
 
@@ -192,7 +195,7 @@ describe.for(forEver)('a file %s for ever', ([, fault, reason]) => {
     const halted: unknown[] = [];
     for (let tries = 0; tries < times; tries++) {
       await intake.hasten();
-      halted.push(...(await intake.drain()).halted);
+      halted.push(...(await intake.runDownloads()).halted);
     }
     return halted;
   }
@@ -228,7 +231,7 @@ describe.for(forEver)('a file %s for ever', ([, fault, reason]) => {
 
   test('for every file spends nobody’s attempts, however few wait, and halts nothing', async () => {
     await using intake = await openWith(2);
-    await intake.drain();
+    await intake.runDownloads();
     intake.board.add([{ attachments: [{ kind: 'resume', content: 'one more' }] }]);
     await intake.sweep();
     const number = intake.board.fault({ ...fault, on: 'resume', times: null });
@@ -236,7 +239,7 @@ describe.for(forEver)('a file %s for ever', ([, fault, reason]) => {
     expect(await queue()).toMatchObject([{ attempts: 0, claimed: false }]);
     intake.board.clearFaults(number);
     await intake.hasten();
-    expect(await intake.drain()).toMatchObject({ stored: 1, waiting: 0 });
+    expect(await intake.runDownloads()).toMatchObject({ stored: 1, waiting: 0 });
   });
 
   test('spends nothing while the list does not answer either', async () => {
@@ -252,7 +255,7 @@ describe.for(forEver)('a file %s for ever', ([, fault, reason]) => {
     intake.board.fault({ ...fault, on: 'resume', times: null });
     intake.board.fault({ kind: 'hang', on: 'list', times: null });
     const stop = new AbortController();
-    const drained = intake.drain({ signal: stop.signal });
+    const drained = intake.runDownloads({ signal: stop.signal });
     const isAsked = () => intake.board.requests().some((one) => one.faults.includes('hang'));
     await expect.poll(isAsked).toBe(true);
     stop.abort(new Error('stopped'));
@@ -280,7 +283,7 @@ describe('storage that cannot take bytes', () => {
       broken = false;
     };
     const deps = { blobs, onWait };
-    expect(await intake.drain({ patienceMs: 600_000, deps })).toMatchObject({ stored: 4, waiting: 0 });
+    expect(await intake.runDownloads({ retryForMs: 600_000, deps })).toMatchObject({ stored: 4, waiting: 0 });
     expect(waits.length).toBeGreaterThan(0);
   });
 
@@ -300,7 +303,7 @@ describe('storage that cannot take bytes', () => {
     const deps = { blobs: { ...intake.blobs, put }, puts: createPuts() };
     const tryAgain = async () => {
       await intake.hasten();
-      await intake.drain({ deps }).catch(() => {});
+      await intake.runDownloads({ deps }).catch(() => {});
     };
     return { intake, tryAgain };
   }
@@ -335,11 +338,11 @@ describe('storage that cannot take bytes', () => {
     await using blobs = openS3Blobs(toSettings(s3));
     await using intake = await openWith(4, { blobs });
     s3.fail('PutObject', { kind: 'answer', status, code }, 1_000);
-    await expect(intake.drain()).rejects.toMatchObject({ message: expect.stringContaining(words) });
+    await expect(intake.runDownloads()).rejects.toMatchObject({ message: expect.stringContaining(words) });
     expect((await queue()).map((row) => [row.attempts, row.claimed])).toEqual(Array(4).fill([0, false]));
     s3.clearFaults();
     await intake.hasten();
-    expect(await intake.drain()).toMatchObject({ stored: 4, waiting: 0 });
+    expect(await intake.runDownloads()).toMatchObject({ stored: 4, waiting: 0 });
     vi.unstubAllEnvs();
   });
 
@@ -349,7 +352,7 @@ describe('storage that cannot take bytes', () => {
       await using intake = await openWith(4);
       const full = async () => 1_000;
       const deps = disk === 'spool' ? { loadSpoolBytes: full } : { blobs: { ...intake.blobs, freeBytes: full } };
-      await expect(intake.drain({ deps })).rejects.toMatchObject({ kind: 'ours', message: /nearly full/ });
+      await expect(intake.runDownloads({ deps })).rejects.toMatchObject({ kind: 'ours', message: /nearly full/ });
       expect((await queue()).map((row) => row.attempts)).toEqual([0, 0, 0, 0]);
       expect(intake.board.requests().filter((entry) => entry.path.includes('/resume/'))).toEqual([]);
     },
@@ -361,7 +364,7 @@ describe('shutdown', () => {
     await using intake = await openWith(20);
     intake.board.fault({ kind: 'hang', on: 'resume', times: null });
     const stop = new AbortController();
-    const running = intake.drain({ signal: stop.signal, graceMs: 100 });
+    const running = intake.runDownloads({ signal: stop.signal, graceMs: 100 });
     await expect.poll(() => resumesAsked(intake)).toBe(8);
     stop.abort(new Error('stop'));
     await expect(running).rejects.toThrow('stop');
@@ -373,7 +376,7 @@ describe('shutdown', () => {
     await using intake = await openWith(4);
     intake.board.fault({ kind: 'slow', delayMs: 500, on: 'resume', times: null });
     const stop = new AbortController();
-    const running = intake.drain({ signal: stop.signal, graceMs: 600_000 });
+    const running = intake.runDownloads({ signal: stop.signal, graceMs: 600_000 });
     await expect.poll(() => resumesAsked(intake)).toBe(4);
     stop.abort(new Error('stop'));
     await expect(running).rejects.toThrow('stop');
@@ -402,7 +405,7 @@ describe('a file during whose download the process ended', () => {
         if (name === 'settled') flying -= 1;
       },
     };
-    expect(await intake.drain({ deps })).toMatchObject({ stored: 6, waiting: 0 });
+    expect(await intake.runDownloads({ deps })).toMatchObject({ stored: 6, waiting: 0 });
     expect(most.slice(-2)).toEqual([1, 1]);
     expect(Math.max(...most)).toBeGreaterThan(1);
   });
@@ -421,7 +424,7 @@ describe('a file during whose download the process ended', () => {
     };
     const moments: string[] = [];
     const deps = { store: { ...intake.store, claimDownloads }, crashPoint: (name: string) => moments.push(name) };
-    expect(await intake.drain({ deps })).toMatchObject({ stored: 4, waiting: 0 });
+    expect(await intake.runDownloads({ deps })).toMatchObject({ stored: 4, waiting: 0 });
     expect(moments.slice(0, 6)).toEqual(['claimed', 'fetched', 'intended', 'put', 'settled', 'claimed']);
   });
 
@@ -433,7 +436,7 @@ describe('a file during whose download the process ended', () => {
        WHERE application_id < (SELECT max(application_id) FROM intake.downloads)`,
       [id],
     );
-    expect(await intake.drain()).toMatchObject({ stored: 2, givenUp: 1 });
+    expect(await intake.runDownloads()).toMatchObject({ stored: 2, givenUp: 1 });
     expect((await intake.files())[0]).toMatchObject({ state: 'given_up', reason: expect.stringContaining('3 times') });
   });
 
@@ -444,7 +447,7 @@ describe('a file during whose download the process ended', () => {
       await held.promise;
       return { contentType: null, detectedType: null, fileName: null, encoding: null, looksLikePage: false };
     };
-    const first = intake.drain({ leaseMs: 3_000, deps: { describeFile } });
+    const first = intake.runDownloads({ leaseMs: 3_000, deps: { describeFile } });
     const claimed = (since: string) =>
       database.query<{ until: string }>(
         `SELECT leased_until::text AS until FROM intake.downloads WHERE leased_until > $1::timestamptz`,
@@ -454,7 +457,7 @@ describe('a file during whose download the process ended', () => {
     const [{ until = '' } = {}] = await claimed('-infinity');
     // Prolonged twice: the first of them alone would not reach beyond the lease.
     await expect.poll(() => claimed(until)).toHaveLength(1);
-    expect(await intake.drain({ leaseMs: 3_000 })).toMatchObject({ stored: 0, waiting: 1 });
+    expect(await intake.runDownloads({ leaseMs: 3_000 })).toMatchObject({ stored: 0, waiting: 1 });
     held.resolve();
     expect(await first).toMatchObject({ stored: 1 });
     expect(await intake.file()).toMatchObject({ state: 'stored' });
@@ -474,12 +477,12 @@ describe('a file that the store has', () => {
       if (bodies.length === 20) all.resolve();
       return result;
     };
-    const settleDownload: typeof intake.store.settleDownload = async (...settled) => {
+    const completeDownload: typeof intake.store.completeDownload = async (...settled) => {
       await all.promise;
-      return await intake.store.settleDownload(...settled);
+      return await intake.store.completeDownload(...settled);
     };
-    const deps = { spool, blobs: { ...intake.blobs, put }, store: { ...intake.store, settleDownload } };
-    expect(await intake.drain({ concurrency: 1, deps })).toMatchObject({ stored: 20, waiting: 0 });
+    const deps = { spool, blobs: { ...intake.blobs, put }, store: { ...intake.store, completeDownload } };
+    expect(await intake.runDownloads({ concurrency: 1, deps })).toMatchObject({ stored: 20, waiting: 0 });
     expect(new Set(bodies)).toEqual(new Set(['in memory']));
   });
 });
@@ -487,7 +490,10 @@ describe('a file that the store has', () => {
 describe('two drains at once', () => {
   test('share the work, fetch nothing twice and settle every file once', async () => {
     await using intake = await openWith(60);
-    const [one, other] = await Promise.all([intake.drain({ concurrency: 3 }), intake.drain({ concurrency: 3 })]);
+    const [one, other] = await Promise.all([
+      intake.runDownloads({ concurrency: 3 }),
+      intake.runDownloads({ concurrency: 3 }),
+    ]);
     expect(one.stored + other.stored).toBe(60);
     expect(intake.board.requests().filter((entry) => entry.path.includes('/resume/'))).toHaveLength(60);
     expect(

@@ -1,7 +1,7 @@
 // What `intake doctor` says of a storage.
 import { describe, expect, test } from 'vitest';
 import type { BlobStore } from '../../src/domain/blob.ts';
-import { examineBlobs } from '../../src/sync/worker/health-checks.ts';
+import { checkBlobs } from '../../src/sync/worker/health-checks.ts';
 import { openSmallIntake } from '../support/draining.ts';
 
 const signal = AbortSignal.timeout(600_000);
@@ -14,7 +14,7 @@ function spoil(blobs: BlobStore, some: Partial<BlobStore>): BlobStore {
 describe('a storage', () => {
   test('is fine when it takes, gives back and deletes; nothing stays, and none is marked as ours', async () => {
     await using intake = await openSmallIntake();
-    const [finding] = await examineBlobs(intake.store, async () => spoil(intake.blobs, {}), signal);
+    const [finding] = await checkBlobs(intake.store, async () => spoil(intake.blobs, {}), signal);
     expect(finding).toMatchObject({
       check: 'storage',
       ok: true,
@@ -30,7 +30,7 @@ describe('a storage', () => {
     ['is nearly full', { freeBytes: async () => 1_000 }, /nearly full/],
   ])('that %s is not', async ([, some, words]) => {
     await using intake = await openSmallIntake();
-    const [finding] = await examineBlobs(intake.store, async () => spoil(intake.blobs, some), signal);
+    const [finding] = await checkBlobs(intake.store, async () => spoil(intake.blobs, some), signal);
     expect(finding).toMatchObject({ ok: false, detail: expect.stringMatching(words) });
   });
 
@@ -38,7 +38,7 @@ describe('a storage', () => {
     await using intake = await openSmallIntake();
     await intake.store.pinBlobStore('the id of another', 's3://another');
     const put = () => Promise.reject(new Error('It was touched.'));
-    const [finding] = await examineBlobs(intake.store, async () => spoil(intake.blobs, { put }), signal);
+    const [finding] = await checkBlobs(intake.store, async () => spoil(intake.blobs, { put }), signal);
     expect(finding).toMatchObject({ ok: false, detail: expect.stringContaining('s3://another') });
   });
 });
@@ -46,7 +46,7 @@ describe('a storage', () => {
 describe('a storage that keeps what is deleted', () => {
   const examine = async (some: Partial<BlobStore>) => {
     await using intake = await openSmallIntake();
-    return await examineBlobs(intake.store, async () => spoil(intake.blobs, some), signal);
+    return await checkBlobs(intake.store, async () => spoil(intake.blobs, some), signal);
   };
   const keeping = (versions: boolean, locks: boolean) => ({ loadKeeping: async () => ({ versions, locks }) });
 
@@ -64,7 +64,7 @@ describe('a storage that keeps what is deleted', () => {
     };
     await using intake = await openSmallIntake();
     const verify: BlobStore['verify'] = async () => 'missing';
-    const findings = await examineBlobs(intake.store, async () => spoil(intake.blobs, { ...stays, verify }), signal);
+    const findings = await checkBlobs(intake.store, async () => spoil(intake.blobs, { ...stays, verify }), signal);
     expect(findings[1]).toMatchObject({ check: 'erasure', ok: false, detail: expect.stringContaining('versions') });
     const locked = await examine(keeping(true, true));
     expect(locked[1]).toMatchObject({ check: 'erasure', ok: false, detail: expect.stringContaining('object lock') });
