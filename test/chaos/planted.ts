@@ -74,7 +74,7 @@ const planted: Readonly<Record<string, Planted>> = {
       },
       {
         file: 'src/sync/files/delete-objects.ts',
-        before: 'for (const blob of await store.confirmDeletion(deletion)) {',
+        before: 'for (const blob of await store.confirmDeletion(gone)) {',
         after: 'for (const blob of (await store.confirmDeletion(deletion)).slice(0, 0)) {',
       },
     ],
@@ -88,7 +88,7 @@ const planted: Readonly<Record<string, Planted>> = {
     edits: [
       {
         file: 'src/store/applications/update.ts',
-        before: 'await tx.query(nameAnnouncedSql, [reading.advertiserId, rows]);',
+        before: 'await tx.query(nameAnnouncedSql, [context.advertiserId, rows]);',
         after: '',
       },
     ],
