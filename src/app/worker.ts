@@ -86,7 +86,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
       onError: (route, err) => log.error({ route, err }, 'an admin request failed'),
       loadLiveness: () => {
         const silentMs = watchdog.silentMs();
-        const detail = `the quietest work moved ${Math.round(silentMs / 1_000)} s ago`;
+        const detail = `last progress ${Math.round(silentMs / 1_000)} s ago`;
         return [{ check: 'work', ok: silentMs < stuckMs, detail }];
       },
       loadReadiness: async () => [

@@ -109,8 +109,7 @@ async function showEstimates({ terminal }: Context, estimates: Estimates): Promi
       estimates
         .map(({ name, plan, estimate: { applications, requests, durationMs, pageSize } }) => {
           const range = `${plan.axis === 'date' ? 'submitted' : 'ids'} ${toEnd(plan.axis, plan.from)} to ${toEnd(plan.axis, plan.to)}`;
-          if (requests === null || durationMs === null)
-            return `${name}: ${range}; how many applications that is, two requests cannot tell.`;
+          if (requests === null || durationMs === null) return `${name}: ${range}; size unknown.`;
           return `${name}: ${range}; about ${applications} applications, ${requests} requests of up to ${pageSize}, ${prettyMilliseconds(durationMs, { compact: true })}.`;
         })
         .join('\n') || 'Nothing to read: every range is closed.',

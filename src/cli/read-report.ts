@@ -92,7 +92,7 @@ function renderFiles(files: FilesOutcome, toSize: (bytes: number) => string): st
   if ('trouble' in files) return ['files: not all fetched'];
   const { stored, linked, bytes, infected, missing, rejected, givenUp, waiting, notThere } = files.summary;
   const parts = [
-    `${stored} stored (${toSize(bytes)}${linked > 0 ? `, ${linked} known by their Hash` : ''})`,
+    `${stored} stored (${toSize(bytes)}${linked > 0 ? `, ${linked} duplicates skipped` : ''})`,
     ...(infected > 0 ? [`${infected} infected`] : []),
     ...(missing > 0 ? [`${missing} missing`] : []),
     ...(rejected > 0 ? [`${rejected} rejected`] : []),

@@ -27,13 +27,13 @@ function toFacts(one: AdvertiserStatus, now: Date): [string, string][] {
     ['applications', String(one.applications)],
     ['newest', one.newestSubmittedAt?.toISOString() ?? 'none'],
     ['read up to', cursor === null ? 'nothing yet' : `id ${cursor.afterId}`],
-    ['what is new', one.readAt === null ? 'never read' : `read ${toAgo(one.readAt, now)}`],
-    ['coverage', coverage === null ? 'unproven: nothing was read to its end yet' : toCovered(coverage)],
+    ['last poll', one.readAt === null ? 'never' : toAgo(one.readAt, now)],
+    ['coverage', coverage === null ? 'unproven: no sweep has finished yet' : toCovered(coverage)],
     ['last proof', toProof(coverage, now)],
     ['open ranges', String(one.openRanges)],
-    ['lateness', one.latenessMs === null ? 'none seen' : `up to ${toSpan(one.latenessMs)} after a higher id`],
+    ['late arrivals', one.latenessMs === null ? 'none' : `up to ${toSpan(one.latenessMs)} after a higher id`],
     [
-      'last reading',
+      'last sweep',
       sweep === null
         ? 'none'
         : `${sweep.purpose}, ${sweep.state}, ${sweep.requests} requests, ${toAgo(sweep.startedAt, now)}`,
@@ -43,7 +43,7 @@ function toFacts(one: AdvertiserStatus, now: Date): [string, string][] {
       `${reading.purpose} of ${toAgo(reading.startedAt, now)}: ${reading.reason}`,
     ]),
     ['attachments', files.join(', ') || 'none'],
-    ['held', `${one.blobs.count} distinct files, ${prettyBytes(one.blobs.bytes)}`],
+    ['files stored', `${one.blobs.count} distinct files, ${prettyBytes(one.blobs.bytes)}`],
     ['waiting downloads', toWaiting(one)],
   ];
 }

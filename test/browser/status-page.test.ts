@@ -76,7 +76,7 @@ describe('the status page', () => {
       colorScheme: 'dark',
     });
     await page.goto(admin.url);
-    expect(await page.title()).toBe('Not well · Intake');
+    expect(await page.title()).toBe('Needs attention · Intake');
     expect(await page.getByRole('heading', { level: 1 }).innerText()).toMatch(/^One problem needs you now;/);
     const problems = page.getByRole('region', { name: 'What to do' }).getByRole('listitem');
     expect(await problems.first().innerText()).toMatch(/urgent\s+northside-clinics Halted: The source refused/);
@@ -103,7 +103,7 @@ describe('the status page', () => {
       seen.push(await page.evaluate<string>(`${focused}.getAttribute('aria-labelledby') ?? ${focused}.textContent`));
     }
     expect(seen).toEqual(
-      expect.arrayContaining(['advertisers', '24 hours', '30 days', 'keep fresh', 'sweeps-recent', 'metrics']),
+      expect.arrayContaining(['advertisers', '24 hours', '30 days', 'auto-refresh', 'sweeps-recent', 'metrics']),
     );
     // Every figure of a chart can be read as text.
     await page.locator('#delay summary').focus();

@@ -75,7 +75,7 @@ const planted: Readonly<Record<string, Planted>> = {
       {
         file: 'src/sync/files/delete-objects.ts',
         before: 'for (const blob of await store.confirmDeletion(gone)) {',
-        after: 'for (const blob of (await store.confirmDeletion(deletion)).slice(0, 0)) {',
+        after: 'for (const blob of (await store.confirmDeletion(gone)).slice(0, 0)) {',
       },
     ],
     seed: 1204,

@@ -97,7 +97,7 @@ export function startDownloadLoop(
         const waitMs = toBackoffMs(met, ++failures, longestBackoffMs);
         log.warn(
           { kind: toKind(error), attempt: failures, waitMs: Math.round(waitMs), err: error },
-          'fetching files waits',
+          'downloads paused',
         );
         await heartbeat.rest(sleep(waitMs, undefined, { signal }).catch(() => {}));
       }

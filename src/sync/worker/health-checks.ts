@@ -152,7 +152,7 @@ export function checkWork(work: WorkerFacts | null): Finding[] {
 }
 
 const keyWords = {
-  matches: 'made the person keys and tombstones of this database',
+  matches: 'matches this database',
   untried: 'nothing in this database was made with a key yet',
   differs:
     'is not the one that this database was filled with: erased people could return. Set the earlier key, or restore it from your secrets',

@@ -52,7 +52,7 @@ function toCharts({ period, steps: taken }: History): Told[] {
       unit: toDurationUnit(delayMs),
       format: toRoundSpan,
       series: [
-        { name: 'half within (p50)', values: taken.map((step) => step.delayP50Ms) },
+        { name: 'median (p50)', values: taken.map((step) => step.delayP50Ms) },
         { name: '95 % within (p95)', values: taken.map((step) => step.delayP95Ms) },
       ],
     },
@@ -94,7 +94,7 @@ function toCharts({ period, steps: taken }: History): Told[] {
       unit: toDurationUnit(sweepMs),
       format: toSpan,
       series: [
-        { name: 'half within (p50)', values: taken.map((step) => step.sweepP50Ms) },
+        { name: 'median (p50)', values: taken.map((step) => step.sweepP50Ms) },
         { name: '95 % within (p95)', values: taken.map((step) => step.sweepP95Ms) },
       ],
     },

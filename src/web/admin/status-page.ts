@@ -89,7 +89,7 @@ ${body}
 }
 
 function toMood(status: Status) {
-  if (!isHealthy(status)) return { name: 'bad', sign: '!', word: 'Not well' };
+  if (!isHealthy(status)) return { name: 'bad', sign: '!', word: 'Needs attention' };
   if (status.problems.length > 0) return { name: 'fair', sign: 'i', word: 'Working' };
   return { name: 'good', sign: '✓', word: 'Healthy' };
 }
@@ -115,11 +115,7 @@ function renderKeyFigures({ advertisers, at }: Status, { period, steps }: Histor
   const proven = advertisers.filter((one) => one.coverage?.certificate === 'proven').length;
   const figures: [string, Html | string, string][] = [
     ['Applications', toCount(sum((one) => one.applications)), `${toCount(recent)} in the last ${words[period]}`],
-    [
-      'New ones read',
-      renderAgo(longestAgo, at),
-      advertisers.length > 1 ? 'by the slowest advertiser' : 'to the end of the list',
-    ],
+    ['Last checked', renderAgo(longestAgo, at), advertisers.length > 1 ? 'by the slowest advertiser' : 'up to date'],
     [
       'Proven complete',
       `${toCount(proven)} of ${toCount(advertisers.length)}`,
@@ -146,7 +142,7 @@ function renderAdvertisers({ advertisers, problems, at }: Status): Html {
   const shown = [...advertisers].sort((a, b) => Number(troubled.has(b.name)) - Number(troubled.has(a.name)));
   return html`<section aria-labelledby="advertisers"><h2 id="advertisers">Advertisers</h2>
 <div class="scroll" role="region" aria-labelledby="advertisers" tabindex="0"><table>
-<thead><tr><th scope="col">Name</th><th scope="col" class="number">Applications</th><th scope="col">Newest</th><th scope="col">New ones read</th>
+<thead><tr><th scope="col">Name</th><th scope="col" class="number">Applications</th><th scope="col">Newest</th><th scope="col">Last checked</th>
 <th scope="col">Coverage</th><th scope="col">Lateness</th><th scope="col" class="number">Files</th><th scope="col" class="number">Waiting</th></tr></thead>
 <tbody>${shown.slice(0, mostRows).map(
     (
@@ -154,7 +150,7 @@ function renderAdvertisers({ advertisers, problems, at }: Status): Html {
     ) => html`<tr><th scope="row">${one.name}<span class="aside">${one.advertiserId === null ? '' : ` ${one.advertiserId}`}</span></th>
 <td class="number">${toCount(one.applications)}</td><td>${renderAgo(one.newestSubmittedAt, at, 'none')}</td>
 <td>${one.halt === null ? renderAgo(one.readAt, at) : html`<strong class="badge bad">halted</strong>`}</td>
-<td>${renderCoverage(one, at)}</td><td>${one.latenessMs === null ? 'none seen' : `up to ${toSpan(one.latenessMs)}`}</td>
+<td>${renderCoverage(one, at)}</td><td>${one.latenessMs === null ? 'none' : `up to ${toSpan(one.latenessMs)}`}</td>
 <td class="number">${toCount(toStored(one))}</td><td class="number">${toCount(one.waiting)}</td></tr>
 `,
   )}</tbody></table></div>
@@ -185,7 +181,7 @@ function renderHistory(history: History, refreshSeconds: number | null): Html {
       html`<a href="/?period=${period}${refresh}"${period === history.period ? html` aria-current="true"` : ''}>${words[period]}</a> `,
   )}${
     refreshSeconds === null
-      ? html`<a href="/?period=${history.period}&amp;refresh=30">keep fresh</a>`
+      ? html`<a href="/?period=${history.period}&amp;refresh=30">auto-refresh</a>`
       : html`<a href="/?period=${history.period}">stop refreshing</a>`
   }</nav></div>
 <div class="panels">${renderCharts(history)}</div></section>`;

@@ -1,4 +1,4 @@
-// What a candidate sees when the way cannot go on: one calm page in a few words, the same for everyone. It repeats nothing that
+// The page that a candidate sees when a prefill cannot go on: a few words, the same for everyone. It repeats nothing that
 // came with the request; hono's html escapes.
 
 import { html, raw } from 'hono/html';
