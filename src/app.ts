@@ -74,7 +74,7 @@ export async function unhaltAdvertisers(
 }
 
 /** What `intake doctor` finds. The schema is looked at, not changed. No failing check hides another. */
-export async function examine(config: ReadingConfig, request: Chosen): Promise<Finding[]> {
+export async function runChecks(config: ReadingConfig, request: Chosen): Promise<Finding[]> {
   await using stack = new AsyncDisposableStack();
   const { findings, store } = await checkConfigured(config, stack);
   const recorded = store ?? nothingRecorded;

@@ -97,7 +97,7 @@ export function toStoreOptions(
 ): StoreOptions {
   const privacyKey = Buffer.from(config.privacy.key.reveal(), 'utf8');
   const { leaseMs } = config.sync ?? {};
-  // Below the lease, or a process that stopped inside a transaction keeps its lane from whoever takes over.
+  // Below the lease: a process that stops inside a transaction must not keep its lane from the next holder.
   return {
     url: place.url,
     role,

@@ -22,16 +22,16 @@ export type { VerifySummary } from '../sync/files/verify.ts';
 
 export type FilesConfig = Config<'database' | 'source' | 'privacy' | 'blobs'>;
 
-/** What a drain of a command tells while it runs. */
+/** What a command's download run reports. */
 export interface FilesEvents {
   readonly onFiles?: ((totals: DownloadTotals, queued: number) => void) | undefined;
   readonly onWait?: ((name: string, trouble: Trouble, waitMs: number, attempt?: number) => void) | undefined;
   readonly onBytes?: (() => void) | undefined;
   /** Told for each download that was claimed how long it was due. */
   readonly onClaimed?: ((waitedMs: readonly number[]) => void) | undefined;
-  /** Until when accounts rest, for a drain after this one. */
+  /** Until when accounts rest, for the next run. */
   readonly rests?: Map<string, number> | undefined;
-  /** What the storage took and did not take, for a drain after this one. */
+  /** What the storage took and did not take, for the next run. */
   readonly puts?: Puts | undefined;
   /** Told when no connection to an account's source could be had. */
   readonly onUnreachable?: ((name: string) => void) | undefined;
@@ -48,7 +48,7 @@ export interface FilesRequest extends FilesEvents {
   readonly signal: AbortSignal;
 }
 
-/** An interrupted command lets the files under way land for a moment. */
+/** An interrupted command gives downloads in flight a moment to finish. */
 const graceMs = 5_000;
 
 /** Fetches what is queued for these accounts. */

@@ -1,4 +1,4 @@
-// The commands that protect people, wired: erase, export, retention; and the chores with which a worker finishes what was interrupted,
+// The commands that protect people, wired: erase, export, retention; and the maintenance with which a worker finishes what was interrupted,
 // and lets go what has come of age. Opens what they need through resources.ts; decides nothing.
 import type { Config } from '../config.ts';
 import { type ErasureJob, isNothing, type Sought } from '../domain/erasure.ts';

@@ -1,5 +1,5 @@
 // The worker, wired: the admin port first, so that it can be asked what the rest waits for; then database, sources, files, the public
-// port and the chores. It lives until its signal, and whatever is away comes back without it being started again.
+// port and maintenance. It runs until its signal, and needs no restart when a dependency comes back.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
@@ -188,7 +188,7 @@ function toAdminOptions(
   } satisfies Partial<AdminOptions>;
 }
 
-/** A client per account. Accounts at one origin share its connections, those of one address its pace. */
+/** A client per account. Accounts at one origin share its connections, those of one address its rate limit. */
 function openAccounts(config: WorkerConfig, store: Store, stack: AsyncDisposableStack): WorkerAccount[] {
   const { advertisers, requestsPerSecond, idleTimeoutMs, concurrency } = config.source;
   const limiters = new Map<string, TakeSlot>();
@@ -267,7 +267,7 @@ async function downloadDue(
     const advertiserId = due.get(account.name);
     if (advertiserId === undefined) return [];
     const { source } = account;
-    // However slow the pace, its turn comes, and whoever opens an answer waits for a limited time.
+    // However low the rate, a slot comes, and opening an answer takes a limited time.
     const resting = {
       ...source,
       list: (...args) => watch.rest(source.list(...args)),

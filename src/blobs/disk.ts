@@ -1,4 +1,4 @@
-// Blobs in a folder of this machine. A blob appears under its key whole and on the platter, or not at all: it is written aside, synced,
+// Blobs in a folder of this machine. A blob appears under its key whole and synced to disk, or not at all: it is written aside, synced,
 // renamed, and its folder synced. Several processes may share the folder. Knows nothing of what the bytes are.
 
 import { createHash, randomUUID } from 'node:crypto';
@@ -37,7 +37,7 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
     put: (key, body, facts, signal) =>
       guard('written', async () => {
         const path = toPath(key);
-        // Whoever renamed it may not have come to sync the folder: the caller's row must not outlive the blob.
+        // The process that renamed it may not have synced the folder: the caller's row must not outlive the blob.
         if ((await verifyFile(path, facts, 'bytes', signal)) === 'intact') {
           await syncFolder(dirname(path));
           return 'present';
@@ -168,7 +168,7 @@ async function place(from: string, to: string): Promise<void> {
   } catch (error) {
     if (!isCode(error, 'ENOENT')) throw error;
     const first = await makeFolder(folder);
-    // A new folder is itself an entry that must be on the platter.
+    // A new folder is itself an entry that must be synced.
     for (let made = folder; first && made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
     await rename(from, to);
   }

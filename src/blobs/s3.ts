@@ -150,7 +150,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       await ask(signal, (options) => client.send(new HeadBucketCommand({ Bucket: bucket }), options)).catch(
         (reason) => {
           if (reason instanceof Trouble && reason.status === 404) throw toTrouble({ name: 'NoSuchBucket' }, bucket);
-          // A policy may keep this question from us; whoever had lost the bucket would not have been told of a missing blob.
+          // A policy may refuse this question; without the bucket, the answer would not have been a missing blob.
           if (!(reason instanceof Trouble && reason.status === 403)) throw reason;
         },
       );

@@ -22,10 +22,10 @@ export const doctor = command<DoctorOptions>({
       needs: ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill'],
     });
     requireAdvertiser(config.source.advertisers, advertiser);
-    const { examine } = await import('../app.ts');
+    const { runChecks } = await import('../app.ts');
     const findings = [
       { check: 'configuration', ok: true, detail: config.warnings.join(' ') || 'complete' },
-      ...(await examine(config, { advertiser, signal })),
+      ...(await runChecks(config, { advertiser, signal })),
     ];
     const { toPrintable } = await import('./terminal.ts');
     const { colors } = terminal;

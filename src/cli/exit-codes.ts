@@ -1,6 +1,6 @@
 // The exit codes that scripts and supervisors rely on: one table for the whole CLI.
 
-/** What a command's end means to whoever started it. */
+/** What a command's end means. */
 export const exitCodes = {
   done: 0,
   unexpected: 1,

@@ -11,7 +11,7 @@ const endMs = 20_000;
 
 export const worker = createWorkerCommand();
 
-/** The command; a test may have it lose its patience sooner. */
+/** The command; a test may set a shorter time. */
 export function createWorkerCommand(timing: { readonly stuckMs?: number } = {}) {
   return command({
     name: 'worker',

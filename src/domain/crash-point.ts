@@ -1,7 +1,7 @@
-// Named moments at which a test may end or stop the process, by the duty they belong to. Inert unless somebody arms one.
+// Named moments at which a test may end or stop the process, by the task they belong to. Inert unless a test arms one.
 // The list is the harness's too: a moment that no run ever reaches is found by its name.
 
-/** Every moment, in the order in which its duty passes them. */
+/** Every moment, in the order in which its task passes them. */
 export const crashPoints = {
   /** Before each statement of a migration. */
   migration: ['migrating'],

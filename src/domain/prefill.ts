@@ -101,7 +101,7 @@ export function parseResumeKey(key: string): { readonly advertiserId: bigint; re
   return digits === '' || BigInt(digits) >= 2n ** 63n ? null : { advertiserId: BigInt(digits), prefillId };
 }
 
-/** Where a prefill's resume rests. A key of its own, not of its bytes: it goes with its prefill, whoever else holds the same bytes. */
+/** Where a prefill's resume rests. A key of its own, not of its bytes: it goes with its prefill, also when others hold the same bytes. */
 export function toResumeKey(advertiserId: bigint, prefillId: string): string {
   return `${resumeFolder}${advertiserId}/${prefillId}`;
 }

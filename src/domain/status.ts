@@ -200,7 +200,7 @@ function toMoment(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-/** For whoever goes on looking while the database is away. */
+/** The status while the database is unavailable. */
 export function toUnknownStatus(at: Date, since: Date, reason: string): Status {
   const what = `The database is unreachable since ${toMoment(since.getTime())}: ${reason}`;
   const problem = { advertiser: null, what, command: 'intake doctor', urgent: true };

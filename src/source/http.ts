@@ -8,7 +8,7 @@ import { toCertificateProblem } from '../domain/server-certificate.ts';
 import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
 import { isRedirect, isWorthAnother, toStatusTrouble } from './status.ts';
 
-/** Where to, as whom, and how patiently. */
+/** Where to, as whom, and with which timeouts. */
 export interface HttpOptions {
   /** Scheme, host and optional path. */
   readonly url: string;

@@ -1,4 +1,4 @@
-// What stands for a person in places that must not name one: keyed, and different at every advertiser. Whoever looks for a person must
+// What stands for a person in places that must not name one: keyed, and different at every advertiser. A search for a person must
 // reckon it as those did who wrote it, so it is reckoned here alone.
 import { createHmac, type KeyObject } from 'node:crypto';
 import type { Application } from '../domain/application.ts';

@@ -147,7 +147,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
   const privacyKey = createSecretKey(options.privacyKey);
   // Leases are renewed on a connection of their own: a pool that is busy writing must not cost the lane.
   const own = openDatabase({ ...options, role: `${options.role} lease`, connections: 1 });
-  // The books of files that end together are written together: the events of an advertiser stand in one line anyway.
+  // Downloads that end together are committed together: the events of an advertiser are serialised anyway.
   const settle = createGathering<Ending, Settled>(
     ({ claim }) => claim.advertiserId,
     (endings) => completeDownloads(db, endings),

@@ -24,7 +24,7 @@ export async function openServer(options: {
   readonly host: string;
   readonly port: number;
   readonly fetch: Parameters<typeof createAdaptorServer>[0]['fetch'];
-  /** The variable that names the port, for whoever finds it taken. */
+  /** The setting that names the port, for the error when it is taken. */
   readonly setting: string;
   /** What is still being answered when it closes may take so long. */
   readonly closingMs: number;

@@ -126,7 +126,13 @@ describe('a page', () => {
     const page = aPage(live, [anApplication(1), anApplication(2, { jobSeekingInfo: null, attachments: [] })], {
       progress: { added: [{ low: 3n, high: null, state: 'open', evidence: '{}' }], cursor: 2n },
     });
-    expect(await commitPage(db, key, page)).toEqual({ added: 2, changed: 0, quarantined: 0, booked: true, stale: [] });
+    expect(await commitPage(db, key, page)).toEqual({
+      added: 2,
+      changed: 0,
+      quarantined: 0,
+      recorded: true,
+      stale: [],
+    });
     expect(
       await db.query(
         `SELECT application_id, submitted_at, source_offset, email, ready_at IS NOT NULL AS ready FROM intake.applications ORDER BY 1`,
@@ -188,7 +194,7 @@ describe('a page', () => {
     await until(async () => {
       const [before] = await db.query(position);
       const summary = await commitPage(db, key, aPage(live, applications, { progress: { quiet: true } }));
-      expect(summary).toEqual({ added: 0, changed: 0, quarantined: 0, booked: false, stale: [] });
+      expect(summary).toEqual({ added: 0, changed: 0, quarantined: 0, recorded: false, stale: [] });
       const [after] = await db.query(position);
       return before?.lsn === after?.lsn && before?.xid === after?.xid;
     });
@@ -269,7 +275,7 @@ describe('two pages of a backfill', () => {
       { application_id: 2n },
     ]);
     turn.resolve();
-    expect(await waits).toMatchObject({ added: 2, booked: true });
+    expect(await waits).toMatchObject({ added: 2, recorded: true });
     expect(
       await db.query(`SELECT application_id FROM intake.events WHERE type = 'application.received' ORDER BY event_id`),
     ).toEqual([1n, 2n, 3n, 4n].map((id) => ({ application_id: id })));

@@ -44,14 +44,14 @@ describe('a storage', () => {
 });
 
 describe('a storage that keeps what is deleted', () => {
-  const examine = async (some: Partial<BlobStore>) => {
+  const runChecks = async (some: Partial<BlobStore>) => {
     await using intake = await openSmallIntake();
     return await checkBlobs(intake.store, async () => spoil(intake.blobs, some), signal);
   };
   const keeping = (versions: boolean, locks: boolean) => ({ loadKeeping: async () => ({ versions, locks }) });
 
   test('is fine when Intake may delete the versions as well', async () => {
-    expect(await examine(keeping(true, false))).toEqual([
+    expect(await runChecks(keeping(true, false))).toEqual([
       expect.objectContaining({ check: 'storage', ok: true }),
       { check: 'erasure', ok: true, detail: expect.stringContaining('deletes them with their files') },
     ]);
@@ -66,7 +66,7 @@ describe('a storage that keeps what is deleted', () => {
     const verify: BlobStore['verify'] = async () => 'missing';
     const findings = await checkBlobs(intake.store, async () => spoil(intake.blobs, { ...stays, verify }), signal);
     expect(findings[1]).toMatchObject({ check: 'erasure', ok: false, detail: expect.stringContaining('versions') });
-    const locked = await examine(keeping(true, true));
+    const locked = await runChecks(keeping(true, true));
     expect(locked[1]).toMatchObject({ check: 'erasure', ok: false, detail: expect.stringContaining('object lock') });
     expect(locked[1]?.trouble).toMatchObject({ name: 'SettingTrouble' });
   });

@@ -301,8 +301,8 @@ describe('reparse', () => {
       `SELECT count(*)::int AS n FROM intake.attachments WHERE kind = 'screen' AND state = 'stored'`,
     )) as [{ n: number }];
     // The download has booked which parser read it.
-    const booked = `SELECT DISTINCT parser_version FROM intake.attachments WHERE kind = 'screen' AND state = 'stored'`;
-    expect(await database.query(booked)).toEqual([{ parser_version: screenParserVersion }]);
+    const recorded = `SELECT DISTINCT parser_version FROM intake.attachments WHERE kind = 'screen' AND state = 'stored'`;
+    expect(await database.query(recorded)).toEqual([{ parser_version: screenParserVersion }]);
     await database.query(
       `DELETE FROM intake.screens; UPDATE intake.attachments SET parser_version = NULL WHERE kind = 'screen'`,
     );

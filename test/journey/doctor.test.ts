@@ -14,7 +14,7 @@ interface Told {
 }
 
 /** The exit code, and each check with what it found. */
-async function examine(env: Record<string, string>) {
+async function runChecks(env: Record<string, string>) {
   const { code, stdout } = await callIntake(['doctor', '--json'], env);
   const { findings } = JSON.parse(stdout) as Told;
   const said = Object.fromEntries(findings.map(({ check, detail }) => [check, detail]));
@@ -87,9 +87,11 @@ describe('doctor', () => {
     const env = toEnvironment(database, board, scratch.path);
     const name = new URL(database.url).pathname.slice(1);
     await database.query(`ALTER DATABASE ${name} SET jit = on`);
-    expect((await examine(env)).said.database).toContain('jit is on here; Intake turns it off in its own transactions');
+    expect((await runChecks(env)).said.database).toContain(
+      'jit is on here; Intake turns it off in its own transactions',
+    );
     await database.query(`ALTER DATABASE ${name} SET jit = off`);
-    expect((await examine(env)).said.database).not.toContain('jit');
+    expect((await runChecks(env)).said.database).not.toContain('jit');
   });
 
   test('does not call complete what a worker would refuse: a prefill that is set by half', async ({ database }) => {
@@ -106,7 +108,7 @@ describe('doctor', () => {
     await using board = await openSandbox({ applications: 3 });
     await using scratch = await openScratch();
     const env = toEnvironment(bare, board, scratch.path);
-    const { code, said, bad } = await examine(env);
+    const { code, said, bad } = await runChecks(env);
     expect({ code, bad }).toEqual({ code: 0, bad: [] });
     expect(said).toMatchObject({
       schema: 'absent: the worker will create it',
@@ -114,7 +116,7 @@ describe('doctor', () => {
       'default: credential': 'accepted',
     });
     expect(await bare.query(`SELECT 1 FROM pg_namespace WHERE nspname = 'intake'`)).toEqual([]);
-    expect(await examine({ ...env, SOURCE_CREDENTIAL: 'of-yesterday' })).toMatchObject({
+    expect(await runChecks({ ...env, SOURCE_CREDENTIAL: 'of-yesterday' })).toMatchObject({
       code: 4,
       bad: ['default: source'],
     });
@@ -125,7 +127,7 @@ describe('doctor', () => {
     await using scratch = await openScratch();
     await using gate = await openTcpGate(database.url, { shut: true });
     const env = { ...toEnvironment(gate, board, scratch.path), SOURCE_CREDENTIAL: 'of-yesterday' };
-    const { code, said, bad } = await examine(env);
+    const { code, said, bad } = await runChecks(env);
     expect({ code, bad }).toEqual({ code: 5, bad: ['database', 'PRIVACY_KEY', 'default: source'] });
     expect(said.storage).toContain('put, get and delete');
   });
@@ -137,7 +139,7 @@ describe('doctor', () => {
     );
     await using board = await openSandbox({ applications: 3 });
     await using scratch = await openScratch();
-    const { code, said } = await examine(toEnvironment(newer, board, scratch.path));
+    const { code, said } = await runChecks(toEnvironment(newer, board, scratch.path));
     expect(code).toBe(7);
     expect(said).toMatchObject({
       schema: 'ahead: use version 99.1.0 or newer',
@@ -154,7 +156,7 @@ describe('doctor', () => {
     await database.query(
       `UPDATE intake.advertisers SET state = 'halted', halt_kind = 'mismatch', halted_at = now(), reason = 'data of 7 came.'`,
     );
-    const { code, said, bad } = await examine(toEnvironment(database, board, scratch.path));
+    const { code, said, bad } = await runChecks(toEnvironment(database, board, scratch.path));
     expect({ code, bad }).toEqual({ code: 4, bad: ['default: halt'] });
     expect(said['default: halt']).toBe(
       'halted: data of 7 came. Run intake unhalt --advertiser default once the cause is gone.',
@@ -166,7 +168,7 @@ describe('doctor', () => {
     await using scratch = await openScratch();
     await using database = await openTestDatabase();
     await syncBoard(database, board);
-    const { said } = await examine(toEnvironment(database, board, scratch.path));
+    const { said } = await runChecks(toEnvironment(database, board, scratch.path));
     expect(said['default: learned']).toMatch(/returned \d+ applications or more in one page/);
     expect(said['default: learned']).toContain('no answer contradicted afterid and beforeid together');
     expect(said['default: learned']).not.toContain('largest');
@@ -174,7 +176,7 @@ describe('doctor', () => {
     await using empty = await openSandbox({ applications: 0 });
     await using other = await openTestDatabase();
     await syncBoard(other, empty);
-    const nothing = (await examine(toEnvironment(other, empty, scratch.path))).said['default: learned'];
+    const nothing = (await runChecks(toEnvironment(other, empty, scratch.path))).said['default: learned'];
     expect(nothing).toBe('nothing yet: no application was listed so far');
   });
 

@@ -32,7 +32,7 @@ function toQuestions(ids: readonly bigint[], draws: Draws, count: number): ListR
 }
 
 /** What contradicts the three assumptions in the answers of one sweep, seen from outside. */
-function examine(kind: Kind, seed: number, rows?: number): string[] {
+function runChecks(kind: Kind, seed: number, rows?: number): string[] {
   const server = kind.create(seed, rows === undefined ? {} : { rows });
   const draws = new Draws(`examination ${seed}`);
   let at = defaultStartMs + 1000;
@@ -193,13 +193,13 @@ describe('the hidden servers', () => {
   });
 
   it.each(kinds.filter(isKeptWhole))('of kind $name keep what they claim', (kind) => {
-    for (const seed of seeds) expect(examine(kind, seed), `seed ${seed}`).toEqual([]);
+    for (const seed of seeds) expect(runChecks(kind, seed), `seed ${seed}`).toEqual([]);
   });
 
   it.each(kinds.filter((kind) => !isKeptWhole(kind)))('of kind $name show in some seed what they break', (kind) => {
     const found = new Set<string>();
     for (let seed = 1; seed <= 60 && found.size === 0; seed++)
-      for (const breach of examine(kind, seed)) found.add(breach);
+      for (const breach of runChecks(kind, seed)) found.add(breach);
     expect(found.size).toBeGreaterThan(0);
   });
 

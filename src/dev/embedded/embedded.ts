@@ -47,7 +47,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
       seat = await takeSeat(order, abort.signal);
       stay();
     } catch {
-      // Whoever queries meets the dead server, and the next opener is told why.
+      // Queries fail on the dead server, and the next opener is told why.
     }
   };
   stay();

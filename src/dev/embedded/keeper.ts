@@ -61,7 +61,7 @@ async function keep(lock: DatabaseSync): Promise<void> {
     else void stop();
   }
 
-  /** From here on nobody is let in: whoever comes waits for the lock and begins anew. */
+  /** From here on no user is admitted: a new one waits for the lock and starts again. */
   async function stop(): Promise<void> {
     if (stopping) return;
     stopping = true;

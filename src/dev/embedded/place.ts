@@ -42,7 +42,7 @@ export function runAs(account: Account | undefined, file: string, args: readonly
 /** PG* variables of the user's would bend initdb and the server; messages are read, so they come in one language. */
 export const cleanEnvironment = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
-/** Whoever owns the data already; for new data `nobody`: initdb wants an account with a name, and this one need not be created. */
+/** The owner of existing data; for new data `nobody`: initdb wants an account with a name, and this one need not be created. */
 async function loadAccount(data: string): Promise<Account> {
   const owner = await stat(data).catch(() => undefined);
   if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };

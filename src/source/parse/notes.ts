@@ -1,4 +1,4 @@
-// What reading an element gathers beside its facts: notes, and the members we do not know, as texts for the content hash.
+// What parsing an element yields beside its facts: notes, and the members we do not know, as texts for the content hash.
 // Those texts are the same for JSON and XML: XML knows only text, and the names of its list elements have no JSON form.
 
 import type { Note } from '../../domain/application.ts';

@@ -21,7 +21,7 @@ export interface PageSummary {
   readonly changed: number;
   readonly quarantined: number;
   /** False when there was nothing to write at all. */
-  readonly booked: boolean;
+  readonly recorded: boolean;
   /** Changes read by a request older than one that another lane has finished over the same id: not written, to be asked again. */
   readonly stale: readonly bigint[];
 }
@@ -78,7 +78,7 @@ async function writeComparedAgain(tx: Transaction, key: KeyObject, page: PageCom
 }
 
 /**
- * New rows first, then the turn of this page, then its books: two pages of a backfill are written at once and committed in order. The
+ * New rows first, then the turn of this page, then its progress: two pages of a backfill are written at once and committed in order. The
  * fence comes after the turn: writers that always overlap would share the lease's row without a gap, and its renewal would starve.
  */
 async function writeAhead(tx: Transaction, key: KeyObject, page: PageCommit, found: Found): Promise<PageSummary> {
@@ -86,14 +86,14 @@ async function writeAhead(tx: Transaction, key: KeyObject, page: PageCommit, fou
   const fresh = await withoutErased(tx, key, page, found.fresh, events);
   if (fresh.length > 0) await insertNew(tx, key, page, fresh, events);
   const progress = await page.learn(found.seen);
-  const summary = { ...nothingWritten, added: fresh.length, booked: !progress.outside };
+  const summary = { ...nothingWritten, added: fresh.length, recorded: !progress.outside };
   const fenced = fence(tx, page.lease);
-  const booked = book(tx, page, progress, summary, events);
-  await Promise.all([fenced, booked]);
+  const recorded = recordProgress(tx, page, progress, summary, events);
+  await Promise.all([fenced, recorded]);
   return summary;
 }
 
-const nothingWritten: PageSummary = { added: 0, changed: 0, quarantined: 0, booked: false, stale: [] };
+const nothingWritten: PageSummary = { added: 0, changed: 0, quarantined: 0, recorded: false, stale: [] };
 
 interface Plan extends Found {
   readonly progress: Progress;
@@ -115,15 +115,15 @@ async function write(tx: Transaction, key: KeyObject, page: PageCommit, plan: Pl
     added: fresh.length,
     changed,
     quarantined,
-    booked: !plan.progress.outside,
+    recorded: !plan.progress.outside,
     stale,
   };
-  await book(tx, page, plan.progress, summary, events);
+  await recordProgress(tx, page, plan.progress, summary, events);
   return summary;
 }
 
 /** The last of a page: what the sweep learned from it, and what happened to its applications. */
-async function book(
+async function recordProgress(
   tx: Transaction,
   page: PageCommit,
   progress: Progress,

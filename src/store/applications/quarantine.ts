@@ -138,7 +138,7 @@ export interface Replayed {
 }
 
 /**
- * Books what these elements became, by which an erasure finds them; gives the applications whose elements are still there. An element
+ * Records what these elements became, by which an erasure finds them; gives the applications whose elements are still there. An element
  * that turns out to be the application of an erased person goes.
  */
 export async function resolveQuarantine(

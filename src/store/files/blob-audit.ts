@@ -1,4 +1,4 @@
-// The statements of verify: the books of an advertiser's blobs in the order of their keys, what is done about damage, and the marking
+// The statements of verify: the rows of an advertiser's blobs in the order of their keys, what is done about damage, and the marking
 // of bytes that nothing refers to. After a grace they are deleted (deletions.ts).
 import { type BlobFacts, toBlobKey } from '../../domain/blob.ts';
 import { appendEvents, toEvents } from '../events.ts';
@@ -8,7 +8,7 @@ import { isBefore, isBeingDeleted, isUnreferenced } from './delete-blobs.ts';
 import { takeBackAnnounced } from './download-queue.ts';
 import { reopenAttachments } from './ready.ts';
 
-/** A blob as the books have it. */
+/** A row of the table blobs. */
 export interface BookedBlob extends BlobFacts {
   readonly key: string;
   readonly state: 'writing' | 'stored' | 'damaged' | 'condemned' | 'deleting';
@@ -32,7 +32,7 @@ export async function* loadBlobs(db: Queryable, advertiserId: bigint): AsyncGene
   }
 }
 
-/** Books that the store was just proven to hold these bytes. */
+/** Records that the blob store was just proven to hold these bytes. */
 export async function markVerified(db: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<void> {
   await db.query(
     `UPDATE intake.blobs SET verified_at = now() WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'stored'`,
@@ -41,7 +41,7 @@ export async function markVerified(db: Queryable, advertiserId: bigint, hashes: 
 }
 
 /**
- * Books lost bytes: what refers to them now is fetched again; of earlier versions the source has no copy, and they are missing. Null when
+ * Records lost bytes: what refers to them now is fetched again; of earlier versions the source has no copy, and they are missing. Null when
  * nobody has to hold them any more: they were erased or condemned since the caller read their row.
  */
 export async function markDamaged(
@@ -108,7 +108,7 @@ export async function markUnemptied(db: Queryable, advertiserId: bigint, sha256:
   );
 }
 
-/** Takes bytes into the books that lie in the store and that nobody announced, as orphans. False when they were announced meanwhile. */
+/** Adds a row for bytes that lie in the blob store and that nobody announced, as orphans. False when they were announced meanwhile. */
 export async function adoptBlob(db: Queryable, advertiserId: bigint, blob: BlobFacts): Promise<boolean> {
   const rows = await db.query(
     `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, orphaned_at)

@@ -1,4 +1,4 @@
-// The books of the bytes we hold: announced before they are written, proven when an attachment refers to them, condemned, damaged or
+// The table of stored bytes: announced before they are written, proven when an attachment refers to them, condemned, damaged or
 // orphaned. And which store they lie in: the one that was used first, and no other. Knows no store, only what is said of it.
 import type { BlobFacts } from '../../domain/blob.ts';
 import { WrongStore } from '../../domain/trouble.ts';
@@ -38,8 +38,8 @@ export async function lockHolders(
 }
 
 /**
- * Announces bytes of one advertiser before they are put, so that none can lie in the store unknown: in the books of blobs, and on the
- * downloads they are put for, so that whoever erases their person knows what is on its way. Not waited for on the platter: a crash of
+ * Announces bytes of one advertiser before they are put, so that none can lie in the store unknown: in the table blobs, and on the
+ * downloads they are put for, so that an erasure knows what is on its way. The commit does not wait for the disk: a crash of
  * the database may forget it, and verify then finds the bytes from the other side.
  */
 export async function intendBlobs(

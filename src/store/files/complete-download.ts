@@ -247,7 +247,7 @@ async function takePut(tx: Queryable, advertiserId: bigint, put: readonly Stored
   );
 }
 
-/** Trust that was earned may be lost since; whoever books a contradiction waits for this, or this for them. */
+/** Trust that was earned may be lost since; a transaction that records a contradiction waits for this one, or this one for it. */
 async function takeLinked(tx: Queryable, advertiserId: bigint, linked: readonly StoredFile[]): Promise<BlobRow[]> {
   if (linked.length === 0) return [];
   const hashes = [...new Set(linked.map((file) => file.blob.sha256))];
@@ -328,7 +328,7 @@ async function writeEnded(tx: Queryable, advertiserId: bigint, ended: readonly E
   );
 }
 
-/** Books what downloads showed of the source's Hash. A contradiction ends all trust, and what was linked by Hash alone is fetched. */
+/** Records what downloads showed of the source's Hash. A contradiction ends all trust, and what was linked by Hash alone is fetched. */
 async function learnOfHash(
   tx: Queryable,
   advertiserId: bigint,

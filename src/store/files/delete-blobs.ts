@@ -12,7 +12,7 @@
 // - A put between begin and confirm. Announcing meets the token and answers `deleting`: nothing is put, the download waits and asks again.
 //   Where both run at the same moment the row's lock puts them in one of these two orders.
 // - A put after confirm. The answer to the delete was there before confirm, so the object that is put is a new one.
-// - An infected blob is flagged while its bytes are on their way. Whoever completes that download finds it condemned and takes the token
+// - An infected blob is flagged while its bytes are on their way. The process that completes that download finds it condemned and takes the token
 //   back, so confirm does not call it emptied, and the next run deletes once more. Where that process dies after its put, nobody does:
 //   so an infected object is deleted every half minute until no put of it that was announced can be under way.
 // - A flag is lifted while an infected blob is being deleted. The row is announced anew only after confirm. Downloads that had announced

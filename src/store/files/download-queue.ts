@@ -1,5 +1,5 @@
 // The queue of downloads: narrow rows that go when the work is done, so it stays small after a million files. A claim is a token and a
-// time at which it lapses (`leased_until`); whoever completes or fails a download must still hold its token. Knows no bytes and no source.
+// time at which it lapses (`leased_until`); to complete or fail a download, a process must still hold its token. Knows no bytes and no source.
 import { longestWaitsMs } from '../../domain/attempts.ts';
 import type { TroubleKind } from '../../domain/trouble.ts';
 import type { Queryable } from '../postgres/database.ts';
@@ -50,7 +50,7 @@ const priorities = { usual: [0, 1], suspects: [2] };
  * among advertisers that have something due; where those are more than the limit, chance picks. A halted advertiser's million rows are
  * not touched, since the lookup begins at the active ones. Rows whose claim lapsed are not claimed but made suspects;
  * a lapse while suspect counts, since suspects are fetched alone. Joining by ctid keeps the plan an index scan at any size.
- * A claim that a crash of the database forgets was never made, and its token ends nothing: so nobody waits for the platter.
+ * A claim that a crash of the database forgets was never made, and its token ends nothing: so nobody waits for the disk.
  */
 const claimSql = `
   WITH active AS MATERIALIZED (
@@ -205,7 +205,7 @@ export async function loadWaiting(
   };
 }
 
-/** Wakes whoever waits for work; heard when the transaction commits. */
+/** Wakes workers that wait for downloads; heard when the transaction commits. */
 export async function notifyQueued(tx: Queryable, advertiserId: bigint): Promise<void> {
   await tx.query(`SELECT pg_notify('intake_downloads', $1::bigint::text)`, [advertiserId]);
 }
@@ -220,7 +220,7 @@ function toColumns(claims: readonly Claim[]): unknown[] {
 }
 
 /**
- * The ids, by name, of advertisers for whom a drain would find work: something due of one that is neither halted nor resting. An empty queue is seen at once, whatever the number of advertisers; else one probe of an index for each.
+ * The ids, by name, of advertisers for whom a download run would find work: something due of one that is neither halted nor resting. An empty queue is seen at once, whatever the number of advertisers; else one probe of an index for each.
  */
 export async function loadDueAdvertisers(db: Queryable, resting: readonly string[] = []): Promise<Map<string, bigint>> {
   const rows = await db.query<{ name: string; advertiser_id: bigint }>(

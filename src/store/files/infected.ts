@@ -1,6 +1,6 @@
 // Bytes that a flag at the source condemns (P8): never kept readable, for none of the advertiser's references, now or later.
-// The row of a condemned blob stays, so that the same bytes are recognised when they come again; the bytes themselves are deleted by
-// whoever drains. A flag that is lifted everywhere sets its bytes free, to be fetched anew.
+// The row of a condemned blob stays, so that the same bytes are known when they come again; recall.ts deletes the bytes themselves.
+// A flag that is lifted everywhere sets its bytes free, to be fetched anew.
 
 import { type ApplicationEvent, appendEvents, type ChangedRow, toEvents } from '../events.ts';
 import { type Database, type Queryable, untilSettled } from '../postgres/database.ts';
@@ -50,7 +50,7 @@ export async function condemnFetched(db: Database, { claim, uploadedAt }: Fetche
 /** What was fetched: whose, and of which upload. */
 export type FetchedFor = Pick<FileFacts, 'claim' | 'uploadedAt'>;
 
-/** An event for each application that has these bytes, now or in an earlier version: whoever copied them must hear of it. */
+/** An event for each application that has these bytes, now or in an earlier version: consumers that copied them must hear of it. */
 async function condemn(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<ApplicationEvent[]> {
   await lockHolders(tx, advertiserId, hashes);
   await tx.query(

@@ -1,9 +1,9 @@
-// What the planner must know before a first load: that an advertiser has many rows. A server gathers that by itself, but not within the
+// What the planner must know before a first load: that an advertiser has many rows. A server collects that by itself, but not within the
 // first minute, and until then every index that begins with the advertiser looks as good as the primary key.
 import type { Queryable } from './database.ts';
 
 export interface Statistics {
-  /** Gathers them if this process has brought rows into tables that nobody has looked at yet. */
+  /** Analyzes tables that this process has filled and nobody has analyzed yet. */
   ensure(): Promise<void>;
   /** Rows were brought. */
   note(rows: number): void;
@@ -25,7 +25,7 @@ export function createStatistics(db: Queryable): Statistics {
       const [unknown] = await db.query(
         `SELECT 1 FROM pg_class WHERE oid = 'intake.applications'::regclass AND reltuples <= 0`,
       );
-      // Whoever holds one of them now gathers too, or is about to change it; nothing waits for either.
+      // Another session that holds one of them analyzes too, or is about to change it; nothing waits for either.
       if (unknown) await db.query('ANALYZE (SKIP_LOCKED) intake.applications, intake.attachments, intake.downloads');
       isGathered = true;
     },

@@ -1,5 +1,5 @@
 // Calls that come while one is under way are written together by the next: under load many share one transaction and one flush to the
-// platter, and alone none waits. Knows nothing of what is written.
+// disk, and a single call does not wait. Knows nothing of what is written.
 
 /** Work on several calls at once; one answer for each, in their order. */
 export type WorkTogether<Call, Answer> = (calls: readonly Call[]) => Promise<readonly PromiseSettledResult<Answer>[]>;

@@ -84,7 +84,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   });
 
   const begin = [
-    // Whoever holds a lock must see what its holder before wrote: rows that were only locked raise no conflict in a snapshot, so with
+    // The holder of a lock must see what the holder before it wrote: rows that were only locked raise no conflict in a snapshot, so with
     // another default two settlements of one application would each miss the other.
     'BEGIN ISOLATION LEVEL READ COMMITTED',
     `SET LOCAL statement_timeout = ${statementTimeoutMs}`,
@@ -100,7 +100,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     let broken: Error | undefined;
     let isOver = false;
     const own = () => {
-      // One of several statements failed, and whoever asked another goes on: by now the connection may be someone else's.
+      // One of several statements failed, and the callers of the others go on: by now the connection may be another caller's.
       if (isOver) throw new Error('The transaction is over.');
       return client;
     };

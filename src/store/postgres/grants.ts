@@ -88,7 +88,7 @@ function renderGrants(
     `REVOKE ALL ON ALL TABLES IN SCHEMA intake, intake_analytics FROM PUBLIC, ${all};`,
     `REVOKE ALL ON ALL SEQUENCES IN SCHEMA intake, intake_analytics FROM PUBLIC, ${all};`,
     '',
-    `-- ${owner}: owns everything and migrates. Whoever runs this must be a member to hand it over.`,
+    `-- ${owner}: owns everything and migrates. The role that runs this must be a member to hand it over.`,
     `GRANT ${owner} TO CURRENT_USER;`,
     `GRANT CREATE ON DATABASE ${database} TO ${owner};`,
     `ALTER SCHEMA intake OWNER TO ${owner};`,

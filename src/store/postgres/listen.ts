@@ -1,4 +1,4 @@
-// Wakes a worker when downloads are queued: LISTEN on a connection of its own, past any pooler. It only spares waiting: whoever relies on
+// Wakes a worker when downloads are queued: LISTEN on a connection of its own, past any pooler. It only spares waiting: a worker that relies on
 // it polls as well, since a notification can be lost with its connection.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { clientOf, type DatabaseUrl } from './connection.ts';

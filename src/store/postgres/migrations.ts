@@ -15,7 +15,7 @@ const folder = join(import.meta.dirname, '../../../migrations');
 const lockKey = 7_400_105;
 const { version } = JSON.parse(readFileSync(join(folder, '../package.json'), 'utf8')) as { version: string };
 
-/** No such table, no such schema, or none that this role may see: the same to whoever waits for it. */
+/** No such table, no such schema, or none that this role may see: the same to a caller that waits for it. */
 const notThere = new Set(['42P01', '3F000', '42501']);
 
 /** Compares the schema with the migrations of this version. */

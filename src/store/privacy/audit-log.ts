@@ -7,7 +7,7 @@ export interface Deed {
   readonly action: 'erase' | 'export' | 'url' | 'retry' | 'quarantine';
   /** Null where it was about several applications, or none. */
   readonly applicationId: bigint | null;
-  /** User and machine, or the duty that did it by itself. */
+  /** User and machine, or the maintenance task. */
   readonly by: string;
   /** No personal data: ids, kinds, states, counts. */
   readonly facts: Readonly<Record<string, string | number | boolean | null>>;

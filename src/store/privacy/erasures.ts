@@ -14,7 +14,7 @@ import { erasePerson, eraseRemains, findPerson, isAged } from './persons.ts';
 export interface ErasureRequest {
   readonly advertiserId: bigint;
   readonly sought: Sought;
-  /** User and machine, or the duty. */
+  /** User and machine, or the maintenance task. */
   readonly by: string;
 }
 
@@ -213,7 +213,7 @@ export async function countAged(
   return row ?? { due: 0, held: 0 };
 }
 
-/** Books how many the brake holds back, for the status; null when none. */
+/** Records how many the brake holds back, for the status; null when none. */
 export async function noteRetention(db: Queryable, advertiserId: bigint, due: number | null): Promise<void> {
   await db.query(
     `UPDATE intake.advertisers SET retention_due = $2 WHERE advertiser_id = $1 AND retention_due IS DISTINCT FROM $2`,

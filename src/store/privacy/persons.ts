@@ -1,4 +1,4 @@
-// A person in the books: found by an application, a jobseeker account, an e-mail address or an age, and erased in one transaction.
+// A person in the tables: found by an application, a jobseeker account, an e-mail address or an age, and erased in one transaction.
 // What stays of an application is advertiser, id and the date; files are named to the caller, who deletes them. Knows no blob store.
 import type { KeyObject } from 'node:crypto';
 import { type ErasureCounts, type Sought, toSoughtText, toSoughtValue } from '../../domain/erasure.ts';

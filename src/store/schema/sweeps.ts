@@ -1,4 +1,4 @@
-// The books: whose account it is, who reads it, how far, and what happened; see applications.ts for how these files are used.
+// The tables of accounts and sweeps: whose account it is, who reads it, how far, and what happened; see applications.ts for how these files are used.
 import { sql } from 'drizzle-orm';
 import { check, foreignKey, index, integer, jsonb, primaryKey, text, unique } from 'drizzle-orm/pg-core';
 import { at, bytea, id64, intake } from './columns.ts';

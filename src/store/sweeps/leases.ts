@@ -133,7 +133,7 @@ export async function loadHolder(
 }
 
 /**
- * Part of every write transaction, before its books: holds the lease row until COMMIT, or takes back all that was written.
+ * Part of every write transaction: holds the lease row until COMMIT, or takes back all that was written.
  * Measured with paused workers: without it half of the takeovers let a stale page through, checked outside the transaction 1 in 20.
  * The owner is part of it: a failover that lost the last commits gives an epoch twice.
  */
@@ -146,7 +146,7 @@ export async function fence(tx: Queryable, lease: Lease): Promise<void> {
 }
 
 /**
- * Keeps the two lanes of an advertiser apart while one writes; the parallel readers of a backfill share their side of it. Whoever takes
+ * Keeps the two lanes of an advertiser apart while one writes; the parallel readers of a backfill share their side of it. A caller that takes
  * the live side is alone with the advertiser's applications.
  */
 export function laneLock(advertiserId: bigint, lane: Lane): Lock {

@@ -22,6 +22,6 @@ export async function takeSlots(db: Queryable, source: string, stretchMs: number
        extract(epoch FROM p.next_at)::float8 * 1000 - $2::float8 AS first_at`,
     [source, stretchMs, mostAheadMs],
   );
-  if (!row) throw new Error('A pace gave no turn.');
+  if (!row) throw new Error('The rate limit gave no slot.');
   return { now: row.now, firstAt: row.first_at };
 }

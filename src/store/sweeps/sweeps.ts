@@ -1,4 +1,4 @@
-// The books of sweeps: what was asked of which range, what is still open, what was closed with which certificate (coverage). What an
+// The tables of sweeps: what was asked of which range, what is still open, what was closed with which certificate (coverage). What an
 // answer moves is written in the transaction of its page, the cursor (cursors.ts) with it.
 import { withRange } from '../../domain/coverage/covered.ts';
 import type { ApplicationEvent } from '../events.ts';
@@ -34,9 +34,9 @@ export interface SweepRange {
 /** What one answer moved. */
 export interface Progress {
   readonly sweep: Sweep;
-  /** True when there is nothing to book: the first answer closed the sweep and brought nothing new. */
+  /** True when there is nothing to record: the first answer closed the sweep and brought nothing new. */
   readonly quiet: boolean;
-  /** The answer was asked for outside the sweep's reasoning: its applications are kept, nothing is booked. */
+  /** The answer was asked for outside the sweep's reasoning: its applications are kept, the sweep is not changed. */
   readonly outside: boolean;
   /** The sweep's reasoning apart from its ranges, as JSON text. */
   readonly facts: string;
@@ -68,7 +68,7 @@ interface Counts {
   readonly changed: number;
 }
 
-/** Books the progress of a page and gives the events that follow. The sweep's row appears with the first page that is worth a row. */
+/** Records the progress of a page and gives the events that follow. The sweep's row appears with the first page that is worth a row. */
 export async function saveProgress(
   tx: Queryable,
   context: WriteContext,
@@ -148,7 +148,7 @@ async function moveRanges(tx: Queryable, advertiserId: bigint, { sweep, dropped,
   await Promise.all(moves);
 }
 
-/** Closed ranges have done their duty; what they prove stands in coverage, what is open stays as a gap. */
+/** Deletes closed ranges; what they prove stands in coverage, what is open stays as a gap. */
 async function endSweep(tx: Queryable, advertiserId: bigint, sweep: Sweep, ended: Ending): Promise<ApplicationEvent[]> {
   const key = [advertiserId, sweep.sweepId] as const;
   await tx.query(`DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND state = 'closed'`, [...key]);
@@ -274,7 +274,7 @@ export async function endCertificates(
   );
 }
 
-/** Says on a sweep's row why it is not at its end; the next answer that it books clears it. */
+/** Says on a sweep's row why it is not at its end; the next answer that it records clears it. */
 export async function noteStop(
   db: Queryable,
   advertiserId: bigint | null,
@@ -287,7 +287,7 @@ export async function noteStop(
   );
 }
 
-/** Numbers for sweeps and the moment they begin; no row is written before there is something to book. */
+/** Numbers for sweeps and the moment they begin; no row is written before there is something to record. */
 export async function beginSweeps(db: Queryable, count: number): Promise<{ sweepId: bigint; startedAt: Date }[]> {
   const rows = await db.query<{ sweep_id: bigint; started_at: Date }>(
     `SELECT nextval('intake.sweep_seq') AS sweep_id, now() AS started_at FROM generate_series(1, $1::int)`,
@@ -313,7 +313,7 @@ export async function takeTickets(db: Queryable, count: number): Promise<Ticket[
   return rows.map(({ seq, at }) => ({ seq, at }));
 }
 
-/** How long ended readings are kept, for the charts and for whoever asks what happened last month. */
+/** How long ended readings are kept, for the charts and for questions about last month. */
 const keptMs = 90 * 86_400_000;
 
 /**

@@ -53,7 +53,7 @@ export async function download(deps: DownloadDeps, request: DownloadRequest): Pr
   const stored = await store(deps, request, use === 'compare');
   if (stored.kind !== 'stored') return stored;
   request.onStored?.();
-  return await settle(deps, () => book(deps, request, stored), { bytes: stored.blob.sizeBytes, signal });
+  return await settle(deps, () => commit(deps, request, stored), { bytes: stored.blob.sizeBytes, signal });
 }
 
 /** Most deletes take less; one whose process died is waited for a few times. */
@@ -110,7 +110,7 @@ async function store(
 }
 
 /** Commits the stored bytes. Taken over, flagged, or its person was erased meanwhile: what nobody else needs must not stay behind. */
-async function book(deps: DownloadDeps, { file, signal }: DownloadRequest, stored: StoredFile): Promise<Settled> {
+async function commit(deps: DownloadDeps, { file, signal }: DownloadRequest, stored: StoredFile): Promise<Settled> {
   const { advertiserId } = file.claim;
   const { sha256 } = stored.blob;
   const state = await deps.store.completeDownload(file.claim, stored);

@@ -23,7 +23,7 @@ export interface Spool {
 
 const inMemoryBytes = 8 * 1024 * 1024;
 const headBytes = 65_536;
-const gatheredBytes = 512 * 1024;
+const bufferBytes = 512 * 1024;
 /** A file that its process did not unlink at once, where that is not possible; no download lasts that long. */
 const leftoverAgeMs = 3_600_000;
 
@@ -62,7 +62,7 @@ export async function openSpool(folder: string, budgetBytes: number): Promise<Sp
         if (!file) {
           file = await guard(() => openSpoolFile(folder));
           for (const held of chunks) await file.write(held);
-          // The first piece stays for whoever looks at the type.
+          // The first piece stays: the type is detected from it.
           chunks.length = Math.min(chunks.length, 1);
           release();
         }
@@ -94,7 +94,7 @@ interface SpoolFile extends AsyncDisposable {
 
 /**
  * On Linux a file without a name can still be opened again, by its number in /proc. Elsewhere the name stays until the end.
- * Chunks are gathered in one piece of memory that is used again. Those that lived through a slow write grew old, and old ones are
+ * Chunks are copied into one buffer that is used again. Those that lived through a slow write grew old, and old ones are
  * collected late: four files of 200 MB at once held 96 MB of them (measured).
  */
 async function openSpoolFile(folder: string): Promise<SpoolFile> {
@@ -103,12 +103,12 @@ async function openSpoolFile(folder: string): Promise<SpoolFile> {
   const unnamed = `/proc/self/fd/${handle.fd}`;
   const canUnlink = existsSync(unnamed);
   if (canUnlink) await rm(named);
-  const gathered = Buffer.allocUnsafeSlow(gatheredBytes);
+  const buffer = Buffer.allocUnsafeSlow(bufferBytes);
   let filled = 0;
 
   const flush = () =>
     guard(async () => {
-      for (let at = 0; at < filled; ) at += (await handle.write(gathered, at, filled - at)).bytesWritten;
+      for (let at = 0; at < filled; ) at += (await handle.write(buffer, at, filled - at)).bytesWritten;
       filled = 0;
     });
 
@@ -116,9 +116,9 @@ async function openSpoolFile(folder: string): Promise<SpoolFile> {
     path: canUnlink ? unnamed : named,
     async write(chunk) {
       for (let at = 0; at < chunk.length; ) {
-        if (filled === gatheredBytes) await flush();
-        const end = Math.min(chunk.length, at + gatheredBytes - filled);
-        gathered.set(chunk.subarray(at, end), filled);
+        if (filled === bufferBytes) await flush();
+        const end = Math.min(chunk.length, at + bufferBytes - filled);
+        buffer.set(chunk.subarray(at, end), filled);
         filled += end - at;
         at = end;
       }

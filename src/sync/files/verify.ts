@@ -1,4 +1,4 @@
-// Verify: the books against the store, in both directions, and as many bytes as asked for against their sha256. What is lost is queued
+// Verify: the rows against the objects, in both directions, and as many bytes as asked for against their sha256. What is lost is queued
 // again; what nobody refers to is marked, and deleted after a grace. A finding counts only when a second look confirms it, since both
 // sides move while they are compared.
 import { type BlobCondition, type BlobStore, type ListedBlob, toBlobFolder, toSha256 } from '../../domain/blob.ts';
@@ -42,7 +42,7 @@ export interface VerifySummary {
   /** Attachments that are fetched again, and earlier versions that cannot be. */
   readonly requeued: number;
   readonly lost: number;
-  /** Objects that the books did not know. */
+  /** Objects without a row. */
   readonly extra: number;
   /** Objects with a name that is not ours; left alone. */
   readonly foreign: number;
@@ -136,7 +136,7 @@ async function compare(deps: VerifyDeps, request: VerifyRequest, advertiserId: b
       if (verified.length >= 500) await store.markVerified(advertiserId, verified.splice(0));
     }
   } finally {
-    // Whoever is still asking uses what the caller closes.
+    // Questions in flight use what the caller closes.
     await Promise.all(asking);
   }
   if (fatal !== undefined) throw fatal;
@@ -213,7 +213,7 @@ async function collect(
 }
 
 /**
- * Deletes resumes of prefills that no row claims: a put that landed after its person was erased, say. Their row is written before their bytes,
+ * Deletes resumes of prefills that no row claims: a put that ended after its person was erased, say. Their row is written before their bytes,
  * so what has lain there for the grace without one is nobody's. Looks at all accounts: one that was given up has no other visitor.
  */
 async function collectResumes(

@@ -1,4 +1,4 @@
-// Erasing a person: the rows at once, then the files, then patience until everything that ran at the time has lapsed, then a second look.
+// Erasing a person: the rows at once, then the files, then a wait until everything that ran at the time has lapsed, then a second look.
 // The job lies in the database: an interrupted erasure is finished by the same command, or by any worker.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BlobStore } from '../../domain/blob.ts';

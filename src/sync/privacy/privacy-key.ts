@@ -1,5 +1,5 @@
-// The lock on PRIVACY_KEY: whoever writes pages or erases must have the key that this database was filled with. With another one no
-// tombstone is recognised, and what was erased would be stored again without a word.
+// Checks PRIVACY_KEY: pages and erasures need the key that this database was filled with. With another one no tombstone matches, and erased
+// people would be stored again.
 import { SettingTrouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 

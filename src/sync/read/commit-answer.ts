@@ -1,4 +1,4 @@
-// Where an answer lands: it is kept with what it teaches in one transaction, and a sweep is taken up again from its rows. Whose answer it
+// Commits a page together with the sweep state derived from it in one transaction, and loads a sweep again from its rows. Whose answer it
 // is has been asked before (account-identity.ts).
 import { ask, begin, type Done, learn, renew } from '../../domain/coverage/coverage.ts';
 import type { Known } from '../../domain/coverage/next-question.ts';
@@ -15,17 +15,17 @@ import type { Heard } from './ask-list.ts';
 import type { SweepRequest } from './sweep-request.ts';
 
 /** An answer that came, with its question and its number. */
-export interface Landing {
+export interface ReceivedAnswer {
   readonly question: Question;
   readonly ticket: Ticket;
   readonly heard: Heard;
 }
 
-/** A sweep with its reasoning; `booked` once it has a row. */
+/** A sweep with its reasoning; `recorded` once it has a row. */
 export interface Run {
   readonly sweep: Sweep;
   readonly state: State;
-  readonly booked: boolean;
+  readonly recorded: boolean;
 }
 
 /** A source may be another one after this long: what it can return has to be seen again. */
@@ -48,14 +48,14 @@ export async function loadRun(
     const found = await store.loadUnfinished({ advertiserId, lane: lane.lease.lane, purpose, axis, low, high });
     if (found) {
       const state = { facts: decodeFacts(found.facts), ranges: found.ranges.map(decodeRange) };
-      return { sweep: found, state: found.idleMs > dayMs ? renew(state) : state, booked: true };
+      return { sweep: found, state: found.idleMs > dayMs ? renew(state) : state, recorded: true };
     }
   }
   if (fallback) return fallback;
   const { sweepId, startedAt } = await store.beginSweep();
   const startedSeconds = BigInt(Math.floor((startedAt.getTime() - request.lagMs) / 1_000));
   const state = begin({ ...plan, recentFrom: startedSeconds, seed: Number(sweepId % 4_294_967_296n) });
-  return { sweep: { sweepId, purpose, axis, low, high, startedAt }, state, booked: false };
+  return { sweep: { sweepId, purpose, axis, low, high, startedAt }, state, recorded: false };
 }
 
 /** Where the reasoning stands when it is an answer's turn; `others` are under way. */
@@ -78,26 +78,26 @@ export async function commitAnswer(
   request: SweepRequest,
   advertiser: Advertiser,
   { sweep, state: { facts } }: Run,
-  { question, ticket, heard }: Landing,
+  { question, ticket, heard }: ReceivedAnswer,
   { turn, isApart, isOutside }: Queueing,
 ): Promise<{ run: Run; summary: PageSummary }> {
   const page = heard.kind === 'page' ? heard.page : null;
-  let landed: Run | null = null;
+  let committed: Run | null = null;
   const toProgress = async (seen: Seen): Promise<Progress> => {
     const { run, others } = await turn();
     const state = isOutside
       ? run.state
       : learn(run.state, question, heard.kind === 'page' ? { ...heard.answer, ...seen } : heard.answer);
-    landed = { ...run, state };
+    committed = { ...run, state };
     const next = ask(state, others, request.known);
     const done = !isOutside && next !== null && 'kind' in next ? next : null;
-    const before = run.booked ? run.state : { ...run.state, ranges: [] };
+    const before = run.recorded ? run.state : { ...run.state, ranges: [] };
     const { dropped, added } = findChanges(before, state);
     return {
       sweep: run.sweep,
       outside: isOutside,
-      // A poll that brought nothing leaves no trace; any other reading is booked, also when one empty answer ends it.
-      quiet: isOutside || (run.sweep.purpose === 'live' && !run.booked && done !== null && done.risk !== 'doubt'),
+      // A poll that brought nothing writes no row; any other sweep does, also when one empty answer ends it.
+      quiet: isOutside || (run.sweep.purpose === 'live' && !run.recorded && done !== null && done.risk !== 'doubt'),
       facts: encode(state.facts),
       dropped: dropped.map((range) => range.from),
       added: added.map((range) => ({ low: range.from, high: range.to, state: range.state, evidence: encode(range) })),
@@ -113,10 +113,10 @@ export async function commitAnswer(
       },
     };
   };
-  // Before the first answer tells whose data it is there is no one to book it for: an abandoned answer is learned from in memory.
+  // Before the first answer tells whose data it is there is no account to record it for: an abandoned answer is learned from in memory.
   if (advertiser.advertiserId === null) {
     await toProgress({ unheld: [], missing: [] });
-    return { run: toLanded(), summary: { added: 0, changed: 0, quarantined: 0, booked: false, stale: [] } };
+    return { run: toCommitted(), summary: { added: 0, changed: 0, quarantined: 0, recorded: false, stale: [] } };
   }
   const summary = await store.commitPage({
     lease: request.lane.lease,
@@ -130,12 +130,12 @@ export async function commitAnswer(
     learn: toProgress,
     isApart,
   });
-  const run = toLanded();
-  return { run: { ...run, booked: run.booked || summary.booked }, summary };
+  const run = toCommitted();
+  return { run: { ...run, recorded: run.recorded || summary.recorded }, summary };
 
-  function toLanded(): Run {
-    if (landed === null) throw new Error('A page was kept and nothing was learned from it.');
-    return landed;
+  function toCommitted(): Run {
+    if (committed === null) throw new Error('A page was kept and nothing was learned from it.');
+    return committed;
   }
 }
 

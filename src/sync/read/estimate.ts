@@ -1,4 +1,4 @@
-// What a backfill would cost, from a few probing questions: nothing is stored, nothing is booked.
+// What a backfill would cost, from a few probing questions: nothing is stored.
 import type { Plan } from '../../domain/coverage/coverage.ts';
 import type { Source } from '../../source/client.ts';
 

@@ -9,7 +9,7 @@ export interface HeldLane extends AsyncDisposable {
   readonly lease: Lease;
   /** Aborts when the caller's does, or when the lease has changed hands. */
   readonly signal: AbortSignal;
-  /** The work came to its end: whoever asks for it again within a moment need not do it. */
+  /** The work is done: it need not be repeated within a moment. */
   markDone(): void;
 }
 

@@ -1,5 +1,5 @@
 // A sweep: one reading of a range of the list until it is closed. It carries questions to the source and answers to the store;
-// what to ask and what an answer proves is decided in domain/coverage, and every step is booked with the page it follows from.
+// what to ask and what an answer proves is decided in domain/coverage, and every step is committed with the page it follows from.
 import type { Page } from '../../domain/application.ts';
 import { ask, type Done } from '../../domain/coverage/coverage.ts';
 import { aloneQuestion } from '../../domain/coverage/next-question.ts';
@@ -11,7 +11,7 @@ import type { Advertiser } from '../../store/sweeps/advertisers.ts';
 import { canPass, type RetryOptions, retry } from '../retry.ts';
 import { checkIdentity } from './account-identity.ts';
 import { hear } from './ask-list.ts';
-import { commitAnswer, type Landing, loadRun, outside } from './commit-answer.ts';
+import { commitAnswer, loadRun, outside, type ReceivedAnswer } from './commit-answer.ts';
 import type { SweepRequest } from './sweep-request.ts';
 
 export interface SweepDeps {
@@ -71,12 +71,12 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
     quarantined: 0,
     bytes: 0,
   };
-  const inFlight = new Map<Question, Promise<Landing>>();
+  const inFlight = new Map<Question, Promise<ReceivedAnswer>>();
   /** Answers being kept, in the order in which they came. */
   const answers = new Map<Question, { readonly page: Page | null; readonly ended: Promise<null> }>();
   const underWay = (but?: Question) => [...inFlight.keys(), ...answers.keys()].filter((question) => question !== but);
 
-  async function fly(question: Question): Promise<Landing> {
+  async function send(question: Question): Promise<ReceivedAnswer> {
     return await retry(retryOptions, async () => {
       const ticket = await store.takeTicket();
       return { question, ticket, heard: await hear(deps.source, question, signal) };
@@ -87,7 +87,12 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
    * Commits an answer, learning from it after the one `before` it. After a failure the rows say whether it was kept: what was in memory
    * is dropped and read again.
    */
-  async function land(answer: Landing, page: Page | null, before: Promise<unknown>, isApart: boolean): Promise<void> {
+  async function commit(
+    answer: ReceivedAnswer,
+    page: Page | null,
+    before: Promise<unknown>,
+    isApart: boolean,
+  ): Promise<void> {
     if (page) advertiser = await retry(retryOptions, () => checkIdentity(store, advertiser, page));
     let stepsBefore: number | null = null;
     const turn = async () => {
@@ -98,13 +103,13 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
     const summary = await retry(retryOptions, async () => {
       if (stepsBefore !== null && run.state.facts.requests > stepsBefore) return null;
       try {
-        const landed = await commitAnswer(store, request, advertiser, run, answer, {
+        const committed = await commitAnswer(store, request, advertiser, run, answer, {
           turn,
           isApart,
           isOutside: false,
         });
-        run = landed.run;
-        return landed.summary;
+        run = committed.run;
+        return committed.summary;
       } catch (error) {
         await before;
         if (canPass(error)) run = await retry(retryOptions, () => loadRun(store, request, advertiser, run));
@@ -128,7 +133,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
   /** A change that came too late to be believed is asked for alone, with a number of its own. */
   async function askAgain(id: bigint): Promise<void> {
     for (let tries = 0; tries < 5; tries++) {
-      const answer = await fly(aloneQuestion(id));
+      const answer = await send(aloneQuestion(id));
       const { summary } = await retry(retryOptions, () =>
         commitAnswer(store, request, advertiser, run, answer, outside(run)),
       );
@@ -145,12 +150,12 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
         if (next === null) break;
         if ('kind' in next) done = next;
         else if (stopped) break;
-        else inFlight.set(next, fly(next));
+        else inFlight.set(next, send(next));
       }
       if (done) return { ...totals, advertiser, stopped: null, ...toEnd(done) };
       if (stopped && underWay().length === 0) {
         const reason = reasons[stopped];
-        if (run.booked) await retry(retryOptions, () => store.noteStop(advertiser.advertiserId, run.sweep, reason));
+        if (run.recorded) await retry(retryOptions, () => store.noteStop(advertiser.advertiserId, run.sweep, reason));
         return { ...totals, advertiser, stopped, reason, ...inBetween };
       }
       const canLand = answers.size < (request.lane.lease.lane === 'backfill' ? writers : 1);
@@ -163,7 +168,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
       const isApart = page !== null && [...answers.values()].every((other) => areApart(page, other.page));
       const before = ending.at(-1) ?? Promise.resolve();
       // One that fails stays, to be heard of by the race above.
-      const ended = land(event, page, before, isApart && canWriteAhead()).then(() => {
+      const ended = commit(event, page, before, isApart && canWriteAhead()).then(() => {
         answers.delete(question);
         return null;
       });

@@ -1,4 +1,4 @@
-// What a worker tells of a turn that ended: counts only, for metrics, logs and whoever watches.
+// What a worker reports of a task that ended: counts only, for metrics and logs.
 import { Trouble, type TroubleKind } from '../../domain/trouble.ts';
 
 /** What a worker does in turns. */
@@ -13,7 +13,7 @@ export type PassName =
   | 'prefills'
   | 'prune';
 
-/** What can become of a file in a drain. */
+/** What can become of a file in a download run. */
 export const fileOutcomes = ['stored', 'linked', 'infected', 'missing', 'rejected', 'given_up', 'failed'] as const;
 
 /** One turn that ended. */

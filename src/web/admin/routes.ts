@@ -1,5 +1,5 @@
 // The admin routes: probes, metrics, status for programs and for people. Reads what it is given as functions and changes nothing.
-// Whoever can reach it learns counts and configured names, never a person; where there is a login, only probes answer without it.
+// It shows counts and configured names, never a person. Where a login is set, only the probes answer without it.
 
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -30,7 +30,7 @@ export interface AdminDeps {
   /** Database, schema, progress: could it do its work now? */
   readonly loadReadiness: () => Promise<readonly Finding[]>;
   readonly metrics: Metrics;
-  /** Null: whoever reaches it may look. The password is asked for on every request, so that it can be rotated. */
+  /** Null: no login. The password is read on every request, so that it can be rotated. */
   readonly login: { readonly user: string; readonly password: () => string } | null;
   /** Host names that may be asked for; null where any may be. */
   readonly hosts: readonly string[] | null;

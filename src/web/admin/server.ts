@@ -14,7 +14,7 @@ export interface AdminOptions extends Omit<AdminDeps, 'hosts'> {
 /** Names under which a browser on this machine reaches a port of it. */
 const loopbackNames = ['localhost', '127.0.0.1', '[::1]'];
 
-/** Starts to listen. Whoever still waits for an answer when it closes gets none: it must not hold up the end of a worker. */
+/** Starts to listen. Closing ends requests that are still open: they must not hold up the end of a worker. */
 export async function openAdmin({ host, port, ...deps }: AdminOptions): Promise<Server> {
   const isLocal = isLoopback(host);
   if (!isLocal && deps.login === null) {

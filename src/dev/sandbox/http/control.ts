@@ -1,5 +1,5 @@
 // The control API under /sandbox: everything a test can do to a sandbox in its own process, over HTTP and JSON.
-// It needs no credential and therefore answers only to this machine: whoever asks from elsewhere is refused, and so is every name but
+// It needs no credential and therefore answers only to this machine: requests from elsewhere are refused, and so is every name but
 // this machine's, which a page elsewhere would bring when it points its own name here.
 
 import type { HttpBindings } from '@hono/node-server';
