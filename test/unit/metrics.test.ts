@@ -48,7 +48,7 @@ function createFilled() {
   const metrics = createMetrics({ version: '1.2.3' });
   metrics.observePass({ pass: 'live', outcome: 'done', durationMs: 1_200, requests: 3, added: 2, changed: 1 });
   metrics.observePass({
-    pass: 'drain',
+    pass: 'downloads',
     outcome: 'done',
     durationMs: 9,
     files: { stored: 4, failed: 1 },

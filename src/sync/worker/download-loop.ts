@@ -73,7 +73,7 @@ export function startDownloadLoop(
       trouble = null;
     };
     for (let failures = 0; !signal.aborted; ) {
-      const tell = createTeller(deps, 'drain');
+      const tell = createTeller(deps, 'downloads');
       try {
         const summary = await deps.runDownloads({
           signal,

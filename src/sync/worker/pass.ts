@@ -6,7 +6,7 @@ export type PassName =
   | 'live'
   | 'recheck'
   | 'witness'
-  | 'drain'
+  | 'downloads'
   | 'verify'
   | 'retention'
   | 'erasures'
