@@ -8,7 +8,7 @@ export interface Copies extends AsyncDisposable {
   fill(database: BenchDatabase): Promise<void>;
 }
 
-/** What a first load writes for its applications; the books of sweeps are a few rows and left out. */
+/** What a first load writes for its applications; the rows of sweeps are few and left out. */
 const tables = ['applications', 'primary_job_seeking_info', 'attachments', 'downloads', 'events'];
 
 /**

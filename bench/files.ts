@@ -1,5 +1,5 @@
-// Files from the source into S3, 16 at once: a whole drain (claim, fetch, hash, check, put, prove, one durable transaction) against rclone,
-// which copies the same files from the same server into the same store and keeps no books. Once with 40 ms of latency on both sides,
+// Files from the source into S3, 16 at once: a whole download run (claim, fetch, hash, check, put, prove, one durable transaction) against rclone,
+// which copies the same files from the same server into the same store and keeps no records. Once with 40 ms of latency on both sides,
 // where waiting well is everything, and once without, where CPU is. rclone gets every switch that spares it requests. Its 16 transfers each
 // fetch, then put; ours keep 16 fetches and 16 puts under way side by side, which is what the latency row shows.
 

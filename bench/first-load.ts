@@ -1,5 +1,5 @@
 // How fast a page of 500 new applications becomes rows, against the fastest and the usual way to write the same rows.
-// One lane: parse, compare, fence, rows, queued downloads, events, books and cursor in one transaction per page, each page once, the next
+// One lane: parse, compare, fence, rows, queued downloads, events, progress and cursor in one transaction per page, each page once, the next
 // page parsed while one is written. The anchor is what Postgres can do at best: COPY of those very rows, encoded beforehand, read by
 // the server from its own disk, in one transaction, into the same tables with the same indexes and keys. Beside it the same COPY with a
 // transaction per page, which is what committing costs. The usual way is a loop of drizzle upserts, one transaction per page.

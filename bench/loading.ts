@@ -1,4 +1,4 @@
-// Pages to rows by the product's own way, without a network: parse a page, commit it with its books, go on. Each page is read once; what a
+// Pages to rows by the product's own way, without a network: parse a page, commit it with its progress, go on. Each page is read once; what a
 // proof reads again is measured in whole-path.ts and sweep-requests.ts.
 
 import type { Source } from '../src/source/client.ts';

@@ -1,5 +1,5 @@
 // The usual way to keep a list in Postgres with drizzle: a loop of upserts, row by row, a transaction per page with its cursor. Same rows,
-// same tables, same keys, same statistics; no comparison beforehand, no events, no books of the sweep.
+// same tables, same keys, same statistics; no comparison beforehand, no events, no progress of the sweep.
 
 import { createRequire } from 'node:module';
 import pg from 'pg';

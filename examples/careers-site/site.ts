@@ -41,7 +41,7 @@ export function createCareersSite(options: CareersSiteOptions): Hono<Env> {
   const cookieName = isSecure ? '__Host-visit' : 'visit';
 
   const findVisit = (context: Context<Env>): Visit | null => visits.find(getCookie(context, cookieName));
-  /** What was known is forgotten, and the visit gets a new name: whoever knows the old one has nothing. */
+  /** What was known is forgotten, and the visit gets a new name: the old name gives access to nothing. */
   const beginVisit = (context: Context<Env>, known: Partial<Visit> = {}): Visit => {
     visits.end(getCookie(context, cookieName));
     const { name, visit } = visits.begin(known);
@@ -79,7 +79,7 @@ export function createCareersSite(options: CareersSiteOptions): Hono<Env> {
   );
 
   app.get('/', (context) => {
-    // A visit begins here: whoever was here before has left.
+    // A visit begins here: the person before has left.
     beginVisit(context, { pending: findVisit(context)?.pending ?? 0 });
     return context.html(renderJob(employer, job, nonceOf(context)));
   });

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Advertiser } from '../../src/dev/sandbox/account/account.ts';
 import { toBlobKey } from '../../src/domain/blob.ts';
-import type { FileRow } from '../support/draining.ts';
+import type { FileRow } from '../support/small-intake.ts';
 import { findDifferences } from '../support/equality.ts';
 import { findFileDifferences } from '../support/file-equality.ts';
 import type { Stage } from './stage.ts';

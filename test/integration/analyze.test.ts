@@ -1,6 +1,6 @@
 // What a first load costs before the server has gathered any statistics by itself.
 import { expect, test } from 'vitest';
-import { openSmallIntake } from '../support/draining.ts';
+import { openSmallIntake } from '../support/small-intake.ts';
 import { openTestDatabase } from '../support/test-database.ts';
 
 test('a first load reads a row a few times, however many came before it', async () => {

@@ -9,7 +9,7 @@ import { openStore } from '../../src/store/store.ts';
 import { verify } from '../../src/sync/files/verify.ts';
 import { createRateLimiter } from '../../src/sync/rate-limiter.ts';
 import { openScratch } from '../support/blob-stores.ts';
-import { openSmallIntake } from '../support/draining.ts';
+import { openSmallIntake } from '../support/small-intake.ts';
 import { setClockBack } from '../support/moved-clock.ts';
 import { testPrivacyKey, toEnvironment } from '../support/syncing.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';

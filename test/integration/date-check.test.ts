@@ -4,7 +4,7 @@ import { Trouble } from '../../src/domain/trouble.ts';
 import type { Source } from '../../src/source/client.ts';
 import { createAccountQueues } from '../../src/sync/worker/account-queue.ts';
 import { type RunTaskRequest, runTask } from '../../src/sync/worker/run-task.ts';
-import { openSmallIntake } from '../support/draining.ts';
+import { openSmallIntake } from '../support/small-intake.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
 let database: TestDatabase;

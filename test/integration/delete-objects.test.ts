@@ -8,7 +8,7 @@ import { openStore } from '../../src/store/store.ts';
 import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
 import { verify } from '../../src/sync/files/verify.ts';
 import { erase } from '../../src/sync/privacy/erase.ts';
-import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
+import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { testPrivacyKey } from '../support/syncing.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 

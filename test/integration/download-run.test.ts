@@ -9,7 +9,7 @@ import { openQueueListener } from '../../src/store/postgres/listen.ts';
 import { createPuts } from '../../src/sync/files/puts.ts';
 import { openSpool } from '../../src/sync/files/spool.ts';
 import { toSettings } from '../support/blob-stores.ts';
-import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
+import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 

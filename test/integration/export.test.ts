@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exportPerson } from '../../src/sync/privacy/export.ts';
-import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
+import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { testPrivacyKey } from '../support/syncing.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 

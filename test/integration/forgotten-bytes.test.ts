@@ -7,7 +7,7 @@ import { loadConfig } from '../../src/config.ts';
 import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { erase } from '../../src/sync/privacy/erase.ts';
-import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
+import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { test } from '../support/test-database.ts';
 

@@ -1,7 +1,7 @@
 // A3: the source's Hash may be missing, constant, volatile or equal for different files. It is a hint that earns trust and loses it.
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
-import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
+import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
 let database: TestDatabase;

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { BlobStore } from '../../src/domain/blob.ts';
 import { checkBlobs } from '../../src/sync/worker/health-checks.ts';
-import { openSmallIntake } from '../support/draining.ts';
+import { openSmallIntake } from '../support/small-intake.ts';
 
 const signal = AbortSignal.timeout(600_000);
 

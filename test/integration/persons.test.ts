@@ -1,7 +1,7 @@
 // Who is found by an address or an account, in whatever form the source passes on what people typed; and who is not.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Sought } from '../../src/domain/erasure.ts';
-import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
+import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
 let database: TestDatabase;

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'vitest';
-import { openSmallIntake } from '../support/draining.ts';
+import { openSmallIntake } from '../support/small-intake.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 
 /** Columns of texts, JSON, bytes and lists that say nothing of a person: words of ours and of the advertiser, and ids that stay anyway. */

@@ -9,7 +9,7 @@ import { Trouble } from '../../src/domain/trouble.ts';
 import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
 import { verify } from '../../src/sync/files/verify.ts';
 import { erase, finishErasures } from '../../src/sync/privacy/erase.ts';
-import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
+import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { test } from '../support/test-database.ts';
 
 const signal = () => AbortSignal.timeout(600_000);

@@ -5,7 +5,7 @@ import type { BlobStore } from '../../src/domain/blob.ts';
 import { toStatus } from '../../src/domain/status.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { erase } from '../../src/sync/privacy/erase.ts';
-import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
+import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { callIntake } from '../support/intake.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';
 import { emptyDatabase, openTestDatabase, type TestDatabase } from '../support/test-database.ts';

@@ -9,7 +9,7 @@ import { toResumeKey } from '../../src/domain/prefill.ts';
 import { parseScreens, screenParserVersion } from '../../src/source/parse/screen.ts';
 import { reparse } from '../../src/sync/files/reparse.ts';
 import { type VerifyRequest, verify } from '../../src/sync/files/verify.ts';
-import { openSmallIntake, type SmallIntake } from '../support/draining.ts';
+import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { findFileDifferences } from '../support/file-equality.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 

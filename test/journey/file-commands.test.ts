@@ -8,7 +8,7 @@ import { openS3Blobs } from '../../src/blobs/s3.ts';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { toBlobKey } from '../../src/domain/blob.ts';
 import { toSettings } from '../support/blob-stores.ts';
-import { openSmallIntake } from '../support/draining.ts';
+import { openSmallIntake } from '../support/small-intake.ts';
 import { findFileDifferences } from '../support/file-equality.ts';
 import { callIntake, runIntake } from '../support/intake.ts';
 import { openUnreliableS3, trouble } from '../support/mishaps.ts';

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { openS3Blobs } from '../../src/blobs/s3.ts';
 import { toSettings } from '../support/blob-stores.ts';
-import { openSmallIntake } from '../support/draining.ts';
+import { openSmallIntake } from '../support/small-intake.ts';
 import { findFileDifferences } from '../support/file-equality.ts';
 import { openUnreliableS3, trouble } from '../support/mishaps.ts';
 

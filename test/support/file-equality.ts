@@ -1,7 +1,7 @@
 // Compares attachments, blobs, bytes and screens with the sandbox's truth.
 import { createHash } from 'node:crypto';
 import { toBlobKey } from '../../src/domain/blob.ts';
-import type { SmallIntake } from './draining.ts';
+import type { SmallIntake } from './small-intake.ts';
 
 /** The differences, at most a few, in words; empty when every clean file is stored with its true bytes, once, and every answer is a row. */
 export async function findFileDifferences(

@@ -83,13 +83,13 @@ function toBody(
 async function writePieces(outgoing: ServerResponse, pieces: Iterable<Buffer>, everyMs: number): Promise<boolean> {
   for (const piece of pieces) {
     if (outgoing.destroyed) return false;
-    if (piece.length > 0 && !outgoing.write(piece)) await drained(outgoing);
+    if (piece.length > 0 && !outgoing.write(piece)) await untilWritable(outgoing);
     if (everyMs > 0) await sleep(everyMs, undefined, { ref: false });
   }
   return !outgoing.destroyed;
 }
 
-function drained(outgoing: ServerResponse): Promise<void> {
+function untilWritable(outgoing: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const go = () => {
       outgoing.off('drain', go).off('close', go);

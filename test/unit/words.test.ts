@@ -1,0 +1,34 @@
+// Words that this project has retired, with the words that took their place. They must not come back: a reader who knows Postgres, queues
+// and HTTP should not have to learn a dialect.
+import { globSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+
+const retired: readonly (readonly [instead: string, word: RegExp])[] = [
+  ['record, row, commit', /\bbook(?:s|ed|ing)?\b/i],
+  ['account queue', /\bdesks?\b/i],
+  ['task', /\bdut(?:y|ies)\b|\bchores?\b/i],
+  ['in flight, commit the answer', /(?<!\bin )(?<!in-)\bflights?\b|\blandings?\b|\blanded\b/i],
+  ['download run, download loop', /(?<!')\bdrain(?:s|ed|ing)?\b/i],
+  ['retry', /\bpatien(?:ce|tly)\b/i],
+  ['watchdog, heartbeat', /\bpulse\b/i],
+  ['account identity check', /\brecognis\w*/i],
+  ['health checks', /\bexamin\w*/i],
+  ['disk', /\bplatter\b/i],
+  ['the worker, the process, the caller: name the subject', /\bwhoever\b/i],
+];
+
+/** Invented people may say what they like, and a migration that has run is not changed. */
+const exempt = /^src\/dev\/sandbox\/(?:people\/|account\/candidates)/;
+const files = globSync('{src,docs,deploy,bench,examples}/**/*.{ts,md,yaml,json,css}')
+  .concat('README.md', '.env.example', 'compose.yaml', 'Dockerfile')
+  .filter((file) => !exempt.test(file) && !file.includes('node_modules') && !file.endsWith('package-lock.json'));
+
+test.each(retired)('is written in place of a retired word: %s', (_, word) => {
+  const found = files.flatMap((file) =>
+    readFileSync(file, 'utf8')
+      .split('\n')
+      .flatMap((line, at) => (word.test(line) ? [`${file}:${at + 1}: ${word.exec(line)?.[0]}`] : [])),
+  );
+  expect(files.length).toBeGreaterThan(300);
+  expect(found).toEqual([]);
+});
