@@ -11,7 +11,7 @@ export type Verdict =
   | { readonly kind: 'rest'; readonly scope: 'account' | 'all'; readonly delayMs: number }
   /** The account rests until its cause is gone. */
   | { readonly kind: 'halt' }
-  | { readonly kind: 'settle'; readonly state: FinalState; readonly reason: string };
+  | { readonly kind: 'complete'; readonly state: FinalState; readonly reason: string };
 
 export type FinalState = Extract<AttachmentState, 'infected' | 'missing' | 'rejected' | 'given_up'>;
 
@@ -86,7 +86,7 @@ function toCeilingMs(attempts: number): number {
 
 function toRetry({ trouble, attempts, random }: FailedAttempt, spend: boolean): Verdict {
   if (spend && attempts >= mostAttempts) {
-    return { kind: 'settle', state: 'given_up', reason: `${trouble.message} Tried ${attempts} times.` };
+    return { kind: 'complete', state: 'given_up', reason: `${trouble.message} Tried ${attempts} times.` };
   }
   // Full jitter: a thousand files that failed together do not come back together.
   return { kind: 'retry', delayMs: Math.round(random * toCeilingMs(attempts)), spend };
@@ -102,7 +102,7 @@ function toPutOff(failed: FailedAttempt): Verdict {
 function toMissing(trouble: Trouble, attempts: number, random: number): Verdict {
   const delayMs = missingDelaysMs[attempts - 1];
   if (trouble.status === 410 || delayMs === undefined)
-    return { kind: 'settle', state: 'missing', reason: trouble.message };
+    return { kind: 'complete', state: 'missing', reason: trouble.message };
   // The tries must cover a day, so the jitter is a fifth.
   return { kind: 'retry', delayMs: Math.round(delayMs * (0.9 + 0.2 * random)), spend: true };
 }

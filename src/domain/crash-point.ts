@@ -7,7 +7,7 @@ export const crashPoints = {
   migration: ['migrating'],
   /** A page is compared with what is held; written and not committed; committed, and nobody told. */
   page: ['pageCompared', 'pageWritten', 'pageCommitted'],
-  download: ['claimed', 'fetched', 'intended', 'put', 'settled'],
+  download: ['claimed', 'fetched', 'intended', 'put', 'completed'],
   /** The rows are gone and it is not committed; committed, the files lie there still; these are deleted and their rows are not; what
    *  ran at the time is waited for; the second look is over, and nobody told. */
   erasure: ['erasureWritten', 'erasureBegun', 'erasureDeleted', 'erasureWaiting', 'erasureLooked'],

@@ -35,7 +35,7 @@ import {
   pinBlobStore,
 } from './files/blobs.ts';
 import { loadFileFacts, loadWitness } from './files/claim-facts.ts';
-import { type Completion, completeDownloads, type Ending, type Settled } from './files/complete-download.ts';
+import { type CompletedState, type Completion, completeDownloads, type Ending } from './files/complete-download.ts';
 import {
   beginDrop,
   beginInfected,
@@ -68,7 +68,7 @@ import {
 } from './files/stored-files.ts';
 import { createStatistics } from './postgres/analyze.ts';
 import { createBatch } from './postgres/batch.ts';
-import { createGathering } from './postgres/coalesce.ts';
+import { createCoalescer } from './postgres/coalesce.ts';
 import { type DatabaseOptions, openDatabase, untilSettled } from './postgres/database.ts';
 import { ensureSchema, loadSchema, loadServer, requireSchema, type SchemaRequest } from './postgres/migrations.ts';
 import { findUnclaimedResumes, forgetResumes, lapsePrefills, loadLeavingResumes } from './prefill/lapse.ts';
@@ -148,11 +148,11 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
   // Leases are renewed on a connection of their own: a pool that is busy writing must not cost the lane.
   const own = openDatabase({ ...options, role: `${options.role} lease`, connections: 1 });
   // Downloads that end together are committed together: the events of an advertiser are serialised anyway.
-  const settle = createGathering<Ending, Settled>(
+  const complete = createCoalescer<Ending, CompletedState>(
     ({ claim }) => claim.advertiserId,
     (endings) => completeDownloads(db, endings),
   );
-  const intend = createGathering<BlobIntent, Intent>(
+  const intend = createCoalescer<BlobIntent, Intent>(
     ({ claim }) => claim.advertiserId,
     (intents) => untilSettled(() => intendBlobs(db, intents)),
   );
@@ -232,7 +232,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     loadWaiting: (advertisers: readonly bigint[]) => loadWaiting(db, advertisers),
     loadFileFacts: (claims: readonly Claim[], setting: HashSetting) => loadFileFacts(db, claims, setting),
     loadWitness: (advertiserId: bigint) => loadWitness(db, advertiserId),
-    completeDownload: (claim: Claim, settlement: Completion) => settle({ claim, settlement }),
+    completeDownload: (claim: Claim, completion: Completion) => complete({ claim, completion }),
 
     intendBlob: (claim: Claim, blob: BlobIntent['blob']) => intend({ claim, blob }),
     condemnFetched: (fetched: FetchedFor, sha256: string) => condemnFetched(db, fetched, sha256),

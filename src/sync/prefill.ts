@@ -84,11 +84,11 @@ export async function finishPrefill(deps: PrefillDeps, callback: Callback): Prom
   if (found === null) return null;
   const { returnUrl } = found.request;
   if (found.condition === 'used') return toReturnUrl(returnUrl, { error: 'expired' });
-  const told = await settle(deps, found, callback);
+  const told = await finish(deps, found, callback);
   return toReturnUrl(returnUrl, told);
 }
 
-async function settle(
+async function finish(
   deps: PrefillDeps,
   found: FoundState,
   { answer, signal }: Callback,

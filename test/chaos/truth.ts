@@ -3,9 +3,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Advertiser } from '../../src/dev/sandbox/account/account.ts';
 import { toBlobKey } from '../../src/domain/blob.ts';
-import type { FileRow } from '../support/small-intake.ts';
 import { findDifferences } from '../support/equality.ts';
 import { findFileDifferences } from '../support/file-equality.ts';
+import type { FileRow } from '../support/small-intake.ts';
 import type { Stage } from './stage.ts';
 
 export interface Recovery {

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Choices, defaultChoices as usual } from '../../src/dev/sandbox/behaviour/choices.ts';
 import type { SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
 import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
-import { type DrainOptions, openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { loadScreens } from '../support/file-equality.ts';
+import { type DrainOptions, openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
 let database: TestDatabase;

@@ -402,7 +402,7 @@ describe('a file during whose download the process ended', () => {
     const deps = {
       crashPoint: (name: string) => {
         if (name === 'claimed') most.push(++flying);
-        if (name === 'settled') flying -= 1;
+        if (name === 'completed') flying -= 1;
       },
     };
     expect(await intake.runDownloads({ deps })).toMatchObject({ stored: 6, waiting: 0 });
@@ -425,7 +425,7 @@ describe('a file during whose download the process ended', () => {
     const moments: string[] = [];
     const deps = { store: { ...intake.store, claimDownloads }, crashPoint: (name: string) => moments.push(name) };
     expect(await intake.runDownloads({ deps })).toMatchObject({ stored: 4, waiting: 0 });
-    expect(moments.slice(0, 6)).toEqual(['claimed', 'fetched', 'intended', 'put', 'settled', 'claimed']);
+    expect(moments.slice(0, 6)).toEqual(['claimed', 'fetched', 'intended', 'put', 'completed', 'claimed']);
   });
 
   test('three times while alone is given up with the reason, and costs no other', async () => {
@@ -477,9 +477,9 @@ describe('a file that the store has', () => {
       if (bodies.length === 20) all.resolve();
       return result;
     };
-    const completeDownload: typeof intake.store.completeDownload = async (...settled) => {
+    const completeDownload: typeof intake.store.completeDownload = async (...completed) => {
       await all.promise;
-      return await intake.store.completeDownload(...settled);
+      return await intake.store.completeDownload(...completed);
     };
     const deps = { spool, blobs: { ...intake.blobs, put }, store: { ...intake.store, completeDownload } };
     expect(await intake.runDownloads({ concurrency: 1, deps })).toMatchObject({ stored: 20, waiting: 0 });

@@ -35,8 +35,8 @@ const test = base
     return opened;
   });
 
-async function settle(db: Database, claim: Claim, settlement: Completion): Promise<unknown> {
-  const [result] = await completeDownloads(db, [{ claim, settlement }]);
+async function complete(db: Database, claim: Claim, completion: Completion): Promise<unknown> {
+  const [result] = await completeDownloads(db, [{ claim, completion }]);
   return result?.status === 'fulfilled' ? result.value : result?.reason;
 }
 
@@ -284,12 +284,12 @@ describe('a claim that lapsed', () => {
     await lapse(db);
     await claimDownloads(db, request());
     const current = await claimOne(db, { lane: 'suspects' });
-    expect(await settle(db, stale, givenUp)).toBe('lost');
+    expect(await complete(db, stale, givenUp)).toBe('lost');
     expect(await postponeDownload(db, stale, { delayMs: 0, spend: true, trouble: null })).toBe(false);
     await returnDownloads(db, [stale]);
     expect(await db.query(`SELECT state FROM intake.attachments`)).toEqual([{ state: 'pending' }]);
-    expect(await settle(db, current, givenUp)).toBe('given_up');
-    expect(await settle(db, current, givenUp)).toBe('lost');
+    expect(await complete(db, current, givenUp)).toBe('given_up');
+    expect(await complete(db, current, givenUp)).toBe('lost');
   });
 });
 
@@ -304,9 +304,9 @@ describe('the last attachment to be settled', () => {
     );
     const { claims } = await claimDownloads(db, request());
     const [first, second] = claims as [Claim, Claim];
-    await settle(db, first, givenUp);
+    await complete(db, first, givenUp);
     expect(await db.query(`SELECT ready_at FROM intake.applications`)).toEqual([{ ready_at: null }]);
-    await settle(db, second, givenUp);
+    await complete(db, second, givenUp);
     expect(await db.query(`SELECT ready_at IS NOT NULL AS ready FROM intake.applications`)).toEqual([{ ready: true }]);
     expect(await db.query(`SELECT application_id, type FROM intake.events`)).toEqual([
       { application_id: 1n, type: 'application.ready' },
@@ -327,12 +327,12 @@ describe('downloads that end together', () => {
     await queue(db, 7n, 3);
     const { claims } = await claimDownloads(db, request());
     const [first, second, third] = claims as [Claim, Claim, Claim];
-    const settled = await completeDownloads(db, [
-      { claim: first, settlement: stored('equal') },
-      { claim: { ...second, token: randomUUID() }, settlement: stored('lost') },
-      { claim: third, settlement: stored('equal') },
+    const completed = await completeDownloads(db, [
+      { claim: first, completion: stored('equal') },
+      { claim: { ...second, token: randomUUID() }, completion: stored('lost') },
+      { claim: third, completion: stored('equal') },
     ]);
-    expect(settled.map((one) => one.status === 'fulfilled' && one.value)).toEqual(['stored', 'lost', 'stored']);
+    expect(completed.map((one) => one.status === 'fulfilled' && one.value)).toEqual(['stored', 'lost', 'stored']);
     expect(await states(db)).toEqual([{ state: 'stored' }, { state: 'pending' }, { state: 'stored' }]);
     expect(await db.query(`SELECT sha256 FROM intake.blobs`)).toEqual([{ sha256: hash('sha256', 'equal') }]);
     expect(await db.query(`SELECT application_id FROM intake.events ORDER BY event_id`)).toHaveLength(2);
@@ -342,12 +342,12 @@ describe('downloads that end together', () => {
     await queue(db, 7n, 3);
     const { claims } = await claimDownloads(db, request());
     const [first, second, third] = claims as [Claim, Claim, Claim];
-    const settled = await completeDownloads(db, [
-      { claim: first, settlement: stored('first') },
-      { claim: second, settlement: stored('a name that Postgres refuses', { fileName: '\0' }) },
-      { claim: third, settlement: stored('bytes that are not held', { linkedBy: 'given' }) },
+    const completed = await completeDownloads(db, [
+      { claim: first, completion: stored('first') },
+      { claim: second, completion: stored('a name that Postgres refuses', { fileName: '\0' }) },
+      { claim: third, completion: stored('bytes that are not held', { linkedBy: 'given' }) },
     ]);
-    expect(settled.map((one) => one.status === 'fulfilled' && one.value)).toEqual(['stored', false, 'unlinkable']);
+    expect(completed.map((one) => one.status === 'fulfilled' && one.value)).toEqual(['stored', false, 'unlinkable']);
     expect(await states(db)).toEqual([{ state: 'stored' }, { state: 'pending' }, { state: 'pending' }]);
     expect(await db.query(`SELECT 1 FROM intake.downloads`)).toHaveLength(2);
   });
@@ -398,7 +398,7 @@ describe('a page', () => {
     const stale = await claimOne(db);
     const changed = anApplication(1, { attachments: [anAttachment('resume', { sourceHash: 'another' })] });
     await commitPage(db, key, aPage(lease, [changed]));
-    expect(await settle(db, stale, givenUp)).toBe('lost');
+    expect(await complete(db, stale, givenUp)).toBe('lost');
     // That was nobody's fault: no try is spent.
     const again = await claimOne(db);
     expect(again.attempts).toBe(1);
@@ -436,6 +436,6 @@ describe('a page', () => {
     await postponeDownload(db, waits, { delayMs: 3_600_000, spend: true, trouble });
     expect(await commitPage(db, key, page('after@example.com'))).toMatchObject({ changed: 2 });
     expect((await claimDownloads(db, request())).claims).toEqual([]);
-    expect(await settle(db, flies, givenUp)).toBe('given_up');
+    expect(await complete(db, flies, givenUp)).toBe('given_up');
   });
 });

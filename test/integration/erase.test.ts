@@ -15,8 +15,8 @@ import { toTombstone } from '../../src/store/tombstones.ts';
 import { erase, finishErasures, retain } from '../../src/sync/privacy/erase.ts';
 import { exportPerson } from '../../src/sync/privacy/export.ts';
 import { replay } from '../../src/sync/read/replay-quarantine.ts';
-import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { findTraces } from '../support/dump.ts';
+import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { syncBoard, testPrivacyKey, toEnvironment } from '../support/syncing.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 

@@ -127,9 +127,9 @@ describe('learn', () => {
     using _random = vi.spyOn(Math, 'random').mockReturnValue(0.9);
     intake.board.add([{ jobSeekerId: 'js-1', attachments: [{ kind: 'resume', content: 'same' }] }]);
     await intake.sweep();
-    const completeDownload: typeof intake.store.completeDownload = async (...settled) => {
+    const completeDownload: typeof intake.store.completeDownload = async (...completed) => {
       await database.query(`UPDATE intake.hash_trust SET contradicted_at = now()`);
-      return await intake.store.completeDownload(...settled);
+      return await intake.store.completeDownload(...completed);
     };
     await intake.runDownloads({ hash, deps: { store: { ...intake.store, completeDownload } } });
     expect(requests(intake)).toBe(asked);

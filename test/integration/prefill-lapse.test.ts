@@ -20,9 +20,9 @@ import {
 } from '../../src/sync/prefill.ts';
 import { erase, finishErasures } from '../../src/sync/privacy/erase.ts';
 import { exportPerson } from '../../src/sync/privacy/export.ts';
-import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { findTraces } from '../support/dump.ts';
 import { setClockBack } from '../support/moved-clock.ts';
+import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
 let database: TestDatabase;

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { describe, expect } from 'vitest';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { loadSchema, migrate } from '../../src/store/postgres/migrations.ts';
-import { openSmallIntake } from '../support/small-intake.ts';
 import { runIntake } from '../support/intake.ts';
+import { openSmallIntake } from '../support/small-intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { copyDatabase, openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 

@@ -9,8 +9,8 @@ import { toResumeKey } from '../../src/domain/prefill.ts';
 import { parseScreens, screenParserVersion } from '../../src/source/parse/screen.ts';
 import { reparse } from '../../src/sync/files/reparse.ts';
 import { type VerifyRequest, verify } from '../../src/sync/files/verify.ts';
-import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { findFileDifferences } from '../support/file-equality.ts';
+import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
 let database: TestDatabase;

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import type { Source } from '../../src/source/client.ts';
 import type { Claim } from '../../src/store/files/download-queue.ts';
 import { createBatch } from '../../src/store/postgres/batch.ts';
-import { createGathering } from '../../src/store/postgres/coalesce.ts';
+import { createCoalescer } from '../../src/store/postgres/coalesce.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { createInFlight } from '../../src/sync/files/in-flight.ts';
 import { createAccountQueues, type TaskName } from '../../src/sync/worker/account-queue.ts';
@@ -28,7 +28,7 @@ describe('coalesced calls', () => {
         fc.array(fc.record({ group: fc.nat(1), fails: fc.boolean() }), { minLength: 1, maxLength: 12 }),
         async (s, calls) => {
           const running = new Map<number, number>();
-          const call = createGathering<number, string>(
+          const call = createCoalescer<number, string>(
             (at) => calls[at]?.group,
             async (batch) => {
               const group = calls[batch[0] ?? 0]?.group ?? 0;

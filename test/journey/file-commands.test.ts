@@ -8,10 +8,10 @@ import { openS3Blobs } from '../../src/blobs/s3.ts';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { toBlobKey } from '../../src/domain/blob.ts';
 import { toSettings } from '../support/blob-stores.ts';
-import { openSmallIntake } from '../support/small-intake.ts';
 import { findFileDifferences } from '../support/file-equality.ts';
 import { callIntake, runIntake } from '../support/intake.ts';
 import { openUnreliableS3, trouble } from '../support/mishaps.ts';
+import { openSmallIntake } from '../support/small-intake.ts';
 import { openStrictS3, type StrictS3 } from '../support/strict-s3.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';
@@ -20,7 +20,7 @@ const answer = (text: string) => JSON.parse(text.trim().split('\n').at(-1) ?? ''
 
 /** KILLS=20 ends twenty processes at each named moment; without it, one at two of them. */
 const kills = Number(process.env.KILLS ?? 1);
-const crashPoints = process.env.KILLS ? ['claimed', 'fetched', 'intended', 'put', 'settled'] : ['fetched', 'put'];
+const crashPoints = process.env.KILLS ? ['claimed', 'fetched', 'intended', 'put', 'completed'] : ['fetched', 'put'];
 
 describe('files at the command line', { timeout: 180_000 + 30_000 * kills }, () => {
   test('are fetched, verified, shown, lost, found to be lost and fetched again', async ({ database }) => {

@@ -3,9 +3,9 @@
 import { describe, expect, test } from 'vitest';
 import { openS3Blobs } from '../../src/blobs/s3.ts';
 import { toSettings } from '../support/blob-stores.ts';
-import { openSmallIntake } from '../support/small-intake.ts';
 import { findFileDifferences } from '../support/file-equality.ts';
 import { openUnreliableS3, trouble } from '../support/mishaps.ts';
+import { openSmallIntake } from '../support/small-intake.ts';
 
 const applications = Number(process.env.JOURNEY_APPLICATIONS ?? 100);
 const timeout = 180_000 + applications * 300;

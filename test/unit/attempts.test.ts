@@ -28,7 +28,7 @@ describe('a failure', () => {
 
   it('is given up after the last try, with what went wrong', () => {
     expect(fail('unreachable', { attempts: mostAttempts })).toEqual({
-      kind: 'settle',
+      kind: 'complete',
       state: 'given_up',
       reason: 'It failed. Tried 8 times.',
     });
@@ -42,8 +42,8 @@ describe('a failure', () => {
     const delays = [1, 2, 3, 4, 5, 6].map((attempts) => fail('missing', { attempts }));
     const total = delays.reduce((sum, verdict) => sum + (verdict.kind === 'retry' ? verdict.delayMs : 0), 0);
     expect(total / 3_600_000).toBeCloseTo(24.2, 1);
-    expect(fail('missing', { attempts: 7 })).toMatchObject({ kind: 'settle', state: 'missing' });
-    expect(fail('missing', {}, { status: 410 })).toMatchObject({ kind: 'settle', state: 'missing' });
+    expect(fail('missing', { attempts: 7 })).toMatchObject({ kind: 'complete', state: 'missing' });
+    expect(fail('missing', {}, { status: 410 })).toMatchObject({ kind: 'complete', state: 'missing' });
   });
 
   it('by throttling waits as long as it was told, at most a day, and spends nothing', () => {
@@ -61,7 +61,7 @@ describe('a failure', () => {
     expect(fail('throttled', {}, { retryAfterMs: 30_000 })).toEqual({ kind: 'retry', delayMs: 30_000, spend: true });
     expect(fail('throttled', {}, { retryAfterMs: 9e9 })).toMatchObject({ delayMs: 86_400_000 });
     expect(fail('throttled', { attempts: 5 })).toEqual({ kind: 'retry', delayMs: 640_000, spend: true });
-    expect(fail('throttled', { attempts: mostAttempts })).toMatchObject({ kind: 'settle', state: 'given_up' });
+    expect(fail('throttled', { attempts: mostAttempts })).toMatchObject({ kind: 'complete', state: 'given_up' });
   });
 
   it.each(['refused', 'unreachable', 'malformed'] as const)(
@@ -84,7 +84,7 @@ describe('a failure', () => {
   it('of our storage at one file, while it takes others, is that file’s own', () => {
     expect(fail('ours', { at: 'storage', attempts: 3 })).toEqual({ kind: 'retry', delayMs: 40_000, spend: true });
     expect(fail('ours', { at: 'storage', attempts: mostAttempts })).toMatchObject({
-      kind: 'settle',
+      kind: 'complete',
       state: 'given_up',
     });
   });

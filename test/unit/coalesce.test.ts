@@ -1,6 +1,6 @@
 // Calls that are answered together.
 import { describe, expect, test } from 'vitest';
-import { createGathering } from '../../src/store/postgres/coalesce.ts';
+import { createCoalescer } from '../../src/store/postgres/coalesce.ts';
 
 const fulfilled = <T>(value: T): PromiseSettledResult<T> => ({ status: 'fulfilled', value });
 
@@ -8,7 +8,7 @@ const fulfilled = <T>(value: T): PromiseSettledResult<T> => ({ status: 'fulfille
 function createHeldWork() {
   const batches: string[][] = [];
   const holds: (() => void)[] = [];
-  const call = createGathering<string, string>(
+  const call = createCoalescer<string, string>(
     (text) => text[0],
     async (texts) => {
       batches.push([...texts]);
@@ -47,7 +47,7 @@ describe('calls of one group', () => {
   });
 
   test('are all refused when the work itself fails', async () => {
-    const call = createGathering<string, string>(
+    const call = createCoalescer<string, string>(
       () => 'one',
       () => Promise.reject(new Error('no database')),
     );

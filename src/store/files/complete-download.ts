@@ -30,21 +30,21 @@ export interface StoredFile extends FileDescription {
 }
 
 /** `lost`: the claim changed hands, nothing was written. `unlinkable`: the blob to link to is no longer held, or Hash no longer trusted; nothing was written. */
-export type Settled = 'stored' | FinalState | 'lost' | 'unlinkable';
+export type CompletedState = 'stored' | FinalState | 'lost' | 'unlinkable';
 
 export interface Ending {
   readonly claim: Claim;
-  readonly settlement: Completion;
+  readonly completion: Completion;
 }
 
 /** Ends downloads of one advertiser: everything that means for the database, in one transaction. One that cannot be written costs no other. */
 export async function completeDownloads(
   db: Database,
   endings: readonly Ending[],
-): Promise<readonly PromiseSettledResult<Settled>[]> {
+): Promise<readonly PromiseSettledResult<CompletedState>[]> {
   try {
-    const settled = await untilSettled(() => db.transaction((tx) => write(tx, endings)));
-    return settled.map((value) => ({ status: 'fulfilled', value }));
+    const completed = await untilSettled(() => db.transaction((tx) => write(tx, endings)));
+    return completed.map((value) => ({ status: 'fulfilled', value }));
   } catch (error) {
     if (endings.length === 1 && error instanceof Unlinkable) return [{ status: 'fulfilled', value: 'unlinkable' }];
     // A database that takes no work takes none of them one by one either.
@@ -57,24 +57,24 @@ export async function completeDownloads(
 class Unlinkable extends Error {}
 
 /** In few round trips: an advertiser's endings stand in one line, and the next wait until these are written. */
-async function write(tx: Queryable, endings: readonly Ending[]): Promise<Settled[]> {
+async function write(tx: Queryable, endings: readonly Ending[]): Promise<CompletedState[]> {
   const advertiserId = endings[0]?.claim.advertiserId ?? 0n;
   const held = await takeOut(tx, advertiserId, endings);
   const won = endings.filter((_, at) => held.has(at));
   const [condemned, confirmations] = await Promise.all([
-    takeBlobs(tx, advertiserId, won.map(({ settlement }) => settlement).filter(isStored)),
+    takeBlobs(tx, advertiserId, won.map(({ completion }) => completion).filter(isStored)),
     loadConfirmations(tx, advertiserId, won),
   ]);
-  const toVerdict = ({ claim, settlement }: Ending): Verdict => {
-    const state = !isStored(settlement)
-      ? settlement.state
-      : condemned.has(settlement.blob.sha256)
+  const toVerdict = ({ claim, completion }: Ending): Verdict => {
+    const state = !isStored(completion)
+      ? completion.state
+      : condemned.has(completion.blob.sha256)
         ? 'infected'
         : 'stored';
     const confirmed = confirmations.get(toName(claim));
     if (!confirmed) return { state, follows: 'write' };
-    if (!isStored(settlement)) return { state: confirmed.state, follows: 'note' };
-    const isSame = confirmed.state === state && confirmed.sha256 === settlement.blob.sha256;
+    if (!isStored(completion)) return { state: confirmed.state, follows: 'note' };
+    const isSame = confirmed.state === state && confirmed.sha256 === completion.blob.sha256;
     return { state, follows: isSame ? 'nothing' : 'replace' };
   };
   const verdicts = new Map(won.map((ending) => [ending, toVerdict(ending)]));
@@ -85,32 +85,32 @@ async function write(tx: Queryable, endings: readonly Ending[]): Promise<Settled
   await noteUnconfirmed(tx, advertiserId, pick('note'));
   const written = pick('write', 'replace');
   const isKept = (ending: Ending): ending is Kept =>
-    verdicts.get(ending)?.state === 'stored' && isStored(ending.settlement);
+    verdicts.get(ending)?.state === 'stored' && isStored(ending.completion);
   const stored = written.filter(isKept);
   const ended = written.filter((ending) => !isKept(ending));
   const same = pick('nothing').filter(isKept);
   const screens = stored.filter(({ claim }) => claim.kind === 'screen').map(toReplacement);
-  const isContradicted = stored.some(({ settlement }) => settlement.compared === 'contradicted');
-  const settle = () => updateReady(tx, advertiserId, [...new Set(won.map(({ claim }) => claim.applicationId))]);
+  const isContradicted = stored.some(({ completion }) => completion.compared === 'contradicted');
+  const complete = () => updateReady(tx, advertiserId, [...new Set(won.map(({ claim }) => claim.applicationId))]);
   // In this order: who is ready is told by what was written before.
   const [unchanged, , , ready] = await Promise.all([
     writeStored(tx, advertiserId, stored),
     writeEnded(tx, advertiserId, ended),
     replaceScreens(tx, advertiserId, screens),
     // A contradiction opens what was linked, and who waits for that again is not ready.
-    isContradicted ? null : settle(),
+    isContradicted ? null : complete(),
   ]);
   const opened = await learnOfHash(tx, advertiserId, [...stored, ...same], {
     unchanged: unchanged + same.length,
     isContradicted,
   });
-  await appendEvents(tx, advertiserId, [...changed, ...opened, ...(ready ?? (await settle()))]);
+  await appendEvents(tx, advertiserId, [...changed, ...opened, ...(ready ?? (await complete()))]);
   return endings.map((ending) => verdicts.get(ending)?.state ?? 'lost');
 }
 
 /** What becomes of an attachment: written as usual, opened and written, only noted, or left as it is. */
 interface Verdict {
-  readonly state: Exclude<Settled, 'lost' | 'unlinkable'>;
+  readonly state: Exclude<CompletedState, 'lost' | 'unlinkable'>;
   readonly follows: 'write' | 'replace' | 'note' | 'nothing';
 }
 
@@ -183,13 +183,13 @@ async function noteUnconfirmed(tx: Queryable, advertiserId: bigint, endings: rea
   );
 }
 
-type Kept = Ending & { readonly settlement: StoredFile };
+type Kept = Ending & { readonly completion: StoredFile };
 
-function isStored(settlement: Completion): settlement is StoredFile {
-  return settlement.kind === 'stored';
+function isStored(completion: Completion): completion is StoredFile {
+  return completion.kind === 'stored';
 }
 
-function toReplacement({ claim: { applicationId }, settlement: { blob, screens } }: Kept) {
+function toReplacement({ claim: { applicationId }, completion: { blob, screens } }: Kept) {
   return { applicationId, sha256: blob.sha256, reading: screens ?? { screens: [], parserVersion: 0 } };
 }
 
@@ -270,16 +270,16 @@ async function takeLinked(tx: Queryable, advertiserId: bigint, linked: readonly 
 /** The same bytes as before are no new version: the earlier row is taken back. Returns how many differ from it in Hash alone. */
 async function writeStored(tx: Queryable, advertiserId: bigint, stored: readonly Kept[]): Promise<number> {
   if (stored.length === 0) return 0;
-  const files = stored.map(({ claim, settlement }) => ({
+  const files = stored.map(({ claim, completion }) => ({
     application_id: String(claim.applicationId),
     kind: claim.kind,
-    sha256: settlement.blob.sha256,
-    content_type: settlement.contentType,
-    detected_type: settlement.detectedType,
-    file_name: settlement.fileName,
-    notes: settlement.notes.length > 0 ? settlement.notes : null,
-    linked: settlement.linkedBy !== null,
-    parser_version: settlement.screens?.parserVersion ?? null,
+    sha256: completion.blob.sha256,
+    content_type: completion.contentType,
+    detected_type: completion.detectedType,
+    file_name: completion.fileName,
+    notes: completion.notes.length > 0 ? completion.notes : null,
+    linked: completion.linkedBy !== null,
+    parser_version: completion.screens?.parserVersion ?? null,
   }));
   const ids = stored.map(({ claim }) => claim.applicationId);
   const rows = await tx.query<{ unchanged: boolean }>(storeSql, [advertiserId, JSON.stringify(files), ids]);
@@ -308,10 +308,10 @@ const storeSql = `
 /** Ended without bytes to keep: final by verdict, or infected because these bytes are condemned. */
 async function writeEnded(tx: Queryable, advertiserId: bigint, ended: readonly Ending[]): Promise<void> {
   if (ended.length === 0) return;
-  const rows = ended.map(({ settlement }) =>
-    isStored(settlement)
-      ? { state: 'infected', reason: sameBytes, sha256: settlement.blob.sha256 }
-      : { state: settlement.state, reason: settlement.reason, sha256: null },
+  const rows = ended.map(({ completion }) =>
+    isStored(completion)
+      ? { state: 'infected', reason: sameBytes, sha256: completion.blob.sha256 }
+      : { state: completion.state, reason: completion.reason, sha256: null },
   );
   await tx.query(
     `UPDATE intake.attachments a SET state = f.state, reason = f.reason, sha256 = coalesce(f.sha256, a.sha256)
@@ -335,7 +335,7 @@ async function learnOfHash(
   stored: readonly Kept[],
   { unchanged, isContradicted }: { readonly unchanged: number; readonly isContradicted: boolean },
 ): Promise<ApplicationEvent[]> {
-  const agreed = stored.filter(({ settlement }) => settlement.compared === 'agreed').length;
+  const agreed = stored.filter(({ completion }) => completion.compared === 'agreed').length;
   if (agreed === 0 && !isContradicted && unchanged === 0) return [];
   const [trust] = await tx.query<{ unchanged: number }>(
     `INSERT INTO intake.hash_trust AS h (advertiser_id, agreed, contradicted_at, unchanged)

@@ -1,4 +1,4 @@
-// Ready: all of an application's attachments are in a final state. `ready_at` is set in the transaction that settles the last of them,
+// Ready: all of an application's attachments are in a final state. `ready_at` is set in the transaction that completes the last of them,
 // cleared in the one that opens one again, and both are an event.
 import type { AttachmentState } from '../../domain/application.ts';
 import { type ApplicationEvent, type ChangedRow, toEvents } from '../events.ts';
@@ -15,12 +15,12 @@ export async function updateReady(
   ids: readonly bigint[],
 ): Promise<ApplicationEvent[]> {
   const rows = await tx.query<ChangedRow & { ready: boolean }>(
-    `WITH settled AS MATERIALIZED (
+    `WITH final AS MATERIALIZED (
        SELECT s.id, f.pending IS NULL AS ready FROM unnest($2::bigint[]) AS s (id) LEFT JOIN LATERAL (
          SELECT true AS pending FROM intake.attachments f
          WHERE f.advertiser_id = $1 AND f.application_id = s.id AND f.state = 'pending' LIMIT 1) AS f ON true
      )
-     UPDATE intake.applications a SET ready_at = CASE WHEN s.ready THEN now() END FROM settled s
+     UPDATE intake.applications a SET ready_at = CASE WHEN s.ready THEN now() END FROM final s
      WHERE a.advertiser_id = $1 AND a.application_id = ANY ($2::bigint[]) AND a.application_id = s.id
        AND (a.ready_at IS NOT NULL) <> s.ready AND a.erased_at IS NULL
      RETURNING a.application_id, s.ready, a.missing_since IS NOT NULL AS missing`,

@@ -18,16 +18,16 @@ const enoughRows = 100;
  */
 export function createStatistics(db: Queryable): Statistics {
   let brought = 0;
-  let isGathered = false;
+  let isAnalyzed = false;
   return {
     async ensure() {
-      if (isGathered || brought < enoughRows) return;
+      if (isAnalyzed || brought < enoughRows) return;
       const [unknown] = await db.query(
         `SELECT 1 FROM pg_class WHERE oid = 'intake.applications'::regclass AND reltuples <= 0`,
       );
       // Another session that holds one of them analyzes too, or is about to change it; nothing waits for either.
       if (unknown) await db.query('ANALYZE (SKIP_LOCKED) intake.applications, intake.attachments, intake.downloads');
-      isGathered = true;
+      isAnalyzed = true;
     },
     note(rows) {
       brought += rows;

@@ -14,7 +14,7 @@ interface Waiting<Call, Answer> {
 const mostTogether = 64;
 
 /** Makes a call for one of work on many. Calls of a group follow each other; groups do not wait for each other. */
-export function createGathering<Call, Answer>(
+export function createCoalescer<Call, Answer>(
   toGroup: (call: Call) => unknown,
   work: WorkTogether<Call, Answer>,
 ): (call: Call) => Promise<Answer> {

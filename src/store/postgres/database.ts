@@ -85,7 +85,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 
   const begin = [
     // The holder of a lock must see what the holder before it wrote: rows that were only locked raise no conflict in a snapshot, so with
-    // another default two settlements of one application would each miss the other.
+    // another default two completions of one application would each miss the other.
     'BEGIN ISOLATION LEVEL READ COMMITTED',
     `SET LOCAL statement_timeout = ${statementTimeoutMs}`,
     `SET LOCAL lock_timeout = ${lockTimeoutMs}`,

@@ -61,7 +61,7 @@ export interface DownloadRunRequest {
 /** Suspects are fetched alone, so a long run makes room for them now and then. */
 const suspectsEveryMs = 60_000;
 
-type Ended = Omit<DownloadEnd & { kind: 'settled' }, 'kind'>;
+type Ended = Omit<DownloadEnd & { kind: 'completed' }, 'kind'>;
 type RunAccount = DownloadAccount & Standing;
 
 /** Downloads what is due, until nothing is due and nothing will be within `retryForMs`. */
@@ -221,7 +221,7 @@ class Run {
     try {
       const deps = { ...this.#deps, source: account.source };
       const ended = await download(deps, { file, hash, maxBytes, signal, isKnownServed, ...signs });
-      if (ended.kind === 'settled') {
+      if (ended.kind === 'completed') {
         this.#count(ended);
         if (ended.state === 'stored' && ended.fetched) this.#puts.succeed(file.claim);
         if (ended.fetched) await this.#decide(account, 'served');
@@ -332,7 +332,7 @@ class Run {
   async #fail(failed: FailedDownload, others: Others, account: RunAccount): Promise<void> {
     try {
       const consequence = await failDownload(this.#deps.store, failed, others, account);
-      if (consequence.kind === 'settled') this.#count({ ...consequence, bytes: 0, fetched: false });
+      if (consequence.kind === 'completed') this.#count({ ...consequence, bytes: 0, fetched: false });
       if (consequence.kind === 'rest') this.#rest(failed.trouble, true);
     } catch (error) {
       // The claim lapses by itself where the database cannot be told.

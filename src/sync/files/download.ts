@@ -7,7 +7,7 @@ import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { type HashSetting, toHashUse } from '../../domain/hash-trust.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { FileFacts } from '../../store/files/claim-facts.ts';
-import type { Settled, StoredFile } from '../../store/files/complete-download.ts';
+import type { CompletedState, StoredFile } from '../../store/files/complete-download.ts';
 import type { Store } from '../../store/store.ts';
 import { deleteUnneeded } from './delete-objects.ts';
 import { type FetchDeps, type FetchedFile, fetchFile } from './fetch.ts';
@@ -33,7 +33,7 @@ export interface DownloadRequest {
 
 /** How one download ended. */
 export type DownloadEnd =
-  | { readonly kind: 'settled'; readonly state: Settled; readonly bytes: number; readonly fetched: boolean }
+  | { readonly kind: 'completed'; readonly state: CompletedState; readonly bytes: number; readonly fetched: boolean }
   | { readonly kind: 'failed'; readonly at: 'source' | 'storage'; readonly trouble: Trouble };
 
 /** Downloads one file. Throws only an abort or an unexpected error. */
@@ -43,7 +43,7 @@ export async function download(deps: DownloadDeps, request: DownloadRequest): Pr
   deps.crashPoint?.('claimed');
   if (claim.lapses >= mostLapses) {
     const reason = `The process ended ${claim.lapses} times while this file was fetched alone.`;
-    return await settle(deps, () => deps.store.completeDownload(claim, { kind: 'final', state: 'given_up', reason }));
+    return await complete(deps, () => deps.store.completeDownload(claim, { kind: 'final', state: 'given_up', reason }));
   }
   const use = file.twin ? toHashUse(request.hash, file.trust, Math.random()) : 'fetch';
   if (use === 'link' && file.twin) {
@@ -53,7 +53,7 @@ export async function download(deps: DownloadDeps, request: DownloadRequest): Pr
   const stored = await store(deps, request, use === 'compare');
   if (stored.kind !== 'stored') return stored;
   request.onStored?.();
-  return await settle(deps, () => commit(deps, request, stored), { bytes: stored.blob.sizeBytes, signal });
+  return await complete(deps, () => commit(deps, request, stored), { bytes: stored.blob.sizeBytes, signal });
 }
 
 /** Most deletes take less; one whose process died is waited for a few times. */
@@ -77,7 +77,7 @@ async function store(
   }
   if (fetched === 'tooLarge') {
     const reason = `larger than ${maxBytes} bytes (ATTACHMENT_MAX_BYTES)`;
-    return await settle(deps, () => deps.store.completeDownload(claim, { kind: 'final', state: 'rejected', reason }));
+    return await complete(deps, () => deps.store.completeDownload(claim, { kind: 'final', state: 'rejected', reason }));
   }
   await using owned = fetched;
   deps.crashPoint?.('fetched');
@@ -88,12 +88,12 @@ async function store(
     const intent = await deps.store.intendBlob(claim, blob);
     if (intent === 'lost') {
       await deps.store.condemnFetched(file, blob.sha256);
-      return { kind: 'settled', state: intent, bytes: 0, fetched: true };
+      return { kind: 'completed', state: intent, bytes: 0, fetched: true };
     }
     if (intent === 'deleting') {
       // The object of equal bytes is on its way out; what is put now would go with it. Unspent, and asked for again.
       await deps.store.postponeDownload(claim, { delayMs: deletingDelayMs, spend: false, trouble: null });
-      return { kind: 'settled', state: 'lost', bytes: 0, fetched: true };
+      return { kind: 'completed', state: 'lost', bytes: 0, fetched: true };
     }
     if (intent === 'put') {
       deps.crashPoint?.('intended');
@@ -110,7 +110,11 @@ async function store(
 }
 
 /** Commits the stored bytes. Taken over, flagged, or its person was erased meanwhile: what nobody else needs must not stay behind. */
-async function commit(deps: DownloadDeps, { file, signal }: DownloadRequest, stored: StoredFile): Promise<Settled> {
+async function commit(
+  deps: DownloadDeps,
+  { file, signal }: DownloadRequest,
+  stored: StoredFile,
+): Promise<CompletedState> {
   const { advertiserId } = file.claim;
   const { sha256 } = stored.blob;
   const state = await deps.store.completeDownload(file.claim, stored);
@@ -128,20 +132,20 @@ async function link(deps: DownloadDeps, { file, hash }: DownloadRequest, twin: N
   // Its own name is told with its bytes, which were not asked for.
   const said = { contentType, detectedType, fileName: null, notes: [], screens: null, compared: null };
   const linkedBy = hash === 'always' ? 'given' : 'earned';
-  return await settle(deps, () => deps.store.completeDownload(claim, { kind: 'stored', blob, linkedBy, ...said }));
+  return await complete(deps, () => deps.store.completeDownload(claim, { kind: 'stored', blob, linkedBy, ...said }));
 }
 
 /** Commits an end. `fetched` where the source gave the file, be it empty. */
-async function settle(
+async function complete(
   deps: DownloadDeps,
-  work: () => Promise<Settled>,
+  work: () => Promise<CompletedState>,
   fetched?: { readonly bytes: number; readonly signal: AbortSignal },
 ): Promise<DownloadEnd> {
   try {
     const state = await work();
-    deps.crashPoint?.('settled');
+    deps.crashPoint?.('completed');
     const bytes = state === 'stored' && fetched ? fetched.bytes : 0;
-    return { kind: 'settled', state, bytes, fetched: fetched !== undefined };
+    return { kind: 'completed', state, bytes, fetched: fetched !== undefined };
   } catch (error) {
     return toFailure('storage', error, fetched?.signal);
   }

@@ -2,7 +2,7 @@
 import { isAttachmentKind } from '../../domain/application.ts';
 import { type Others, toVerdict } from '../../domain/attempts.ts';
 import { Trouble } from '../../domain/trouble.ts';
-import type { Settled } from '../../store/files/complete-download.ts';
+import type { CompletedState } from '../../store/files/complete-download.ts';
 import type { Claim } from '../../store/files/download-queue.ts';
 import type { Store } from '../../store/store.ts';
 import { type FetchDeps, fetchFile } from './fetch.ts';
@@ -33,7 +33,7 @@ export interface Standing {
 /** What follows for the run. */
 export type Consequence =
   | { readonly kind: 'none' }
-  | { readonly kind: 'settled'; readonly state: Settled }
+  | { readonly kind: 'completed'; readonly state: CompletedState }
   | { readonly kind: 'rest' };
 
 /** After so many failures in a row the list no longer speaks for the files: only a file that is served does. */
@@ -53,9 +53,9 @@ export async function failDownload(
   const kind = at === 'storage' && trouble.kind !== 'mismatch' ? 'ours' : trouble.kind;
   const verdict = toVerdict({ trouble, at, attempts: claim.attempts, others, random: Math.random() });
   switch (verdict.kind) {
-    case 'settle': {
+    case 'complete': {
       const { state, reason } = verdict;
-      return { kind: 'settled', state: await store.completeDownload(claim, { kind: 'final', state, reason }) };
+      return { kind: 'completed', state: await store.completeDownload(claim, { kind: 'final', state, reason }) };
     }
     case 'retry':
       await store.postponeDownload(claim, { ...verdict, trouble: { kind, message } });
