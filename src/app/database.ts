@@ -18,7 +18,7 @@ export async function openPlace({ database }: Config<'database'>): Promise<Place
   if (database.url === 'embedded') {
     if (!database.openEmbedded) {
       throw new Trouble(
-        'ours',
+        'local',
         'DATABASE_URL is embedded, and this process has no embedded Postgres: name a database.',
       );
     }

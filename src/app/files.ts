@@ -103,7 +103,7 @@ async function watchSilence<T>(
 ): Promise<T> {
   const afterMs = silentMs + bytes / slowestBytesPerMs;
   const what = `The storage has not answered for ${Math.round(afterMs / 1_000)} s.`;
-  const timer = setTimeout(() => onSilent?.(new Trouble('ours', what, { at: 'storage' })), afterMs);
+  const timer = setTimeout(() => onSilent?.(new Trouble('local', what, { at: 'storage' })), afterMs);
   try {
     return await answer;
   } finally {

@@ -121,7 +121,7 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
 /** What a folder's disk can still take from this process. */
 export async function loadFreeBytes(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder).catch((error: NodeJS.ErrnoException) => {
-    throw new Trouble('ours', `The free space of ${folder} could not be measured (${error.code}).`, {
+    throw new Trouble('local', `The free space of ${folder} could not be measured (${error.code}).`, {
       at: 'storage',
       cause: error,
     });
@@ -223,7 +223,7 @@ async function openFile(path: string): Promise<FileHandle | undefined> {
 
 async function* readBody(path: string): AsyncGenerator<Uint8Array> {
   await using file = await openFile(path);
-  if (!file) throw new Trouble('ours', 'The file to store is gone.');
+  if (!file) throw new Trouble('local', 'The file to store is gone.');
   yield* readInPlace(file);
 }
 
@@ -289,7 +289,7 @@ async function guard<T>(verb: string, work: () => Promise<T>): Promise<T> {
 function toTrouble(verb: string, error: unknown): unknown {
   if (!isSystemError(error)) return error;
   const full = isCode(error, 'ENOSPC', 'EDQUOT') ? ' The disk is full.' : '';
-  return new Trouble('ours', `The folder of BLOBS_URL could not be ${verb} (${error.code}).${full}`, {
+  return new Trouble('local', `The folder of BLOBS_URL could not be ${verb} (${error.code}).${full}`, {
     at: 'storage',
     cause: error,
   });

@@ -27,7 +27,7 @@ export function createPut(client: S3Client, withChecksum: boolean): Put {
     const ifAbsent = target.IfNoneMatch !== undefined;
     const answer = body instanceof Uint8Array ? await direct.put(name, body, facts, { ...options, ifAbsent }) : null;
     if (answer === 'occupied')
-      throw new Trouble('ours', 'The store holds something of this name.', { at: 'storage', status: 412 });
+      throw new Trouble('local', 'The store holds something of this name.', { at: 'storage', status: 412 });
     if (answer) return answer;
     const command = toPutCommand(target, body, facts, withChecksum);
     direct.learn(command, name);
@@ -65,13 +65,13 @@ function toPutCommand(
     command.middlewareStack.add(
       (next) => async (args) => {
         await using file = await open(body.path, 'r').catch(() => {
-          throw new Trouble('ours', 'The file to store cannot be opened.');
+          throw new Trouble('local', 'The file to store cannot be opened.');
         });
         // A shorter file would leave the store waiting for the rest.
         if ((await file.stat()).size !== facts.sizeBytes) throw toMismatch();
         const stream = file.createReadStream({ highWaterMark: chunkBytes });
         const broken = new Promise<never>((_, reject) => {
-          stream.on('error', () => reject(new Trouble('ours', 'The file to store cannot be read.')));
+          stream.on('error', () => reject(new Trouble('local', 'The file to store cannot be read.')));
         });
         try {
           return await Promise.race([next({ ...args, request: { ...toHttp(args.request), body: stream } }), broken]);

@@ -4,7 +4,7 @@
 import { toCertificateProblem } from '../domain/server-certificate.ts';
 import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
 
-/** Any error of the SDK as Trouble. A storage that cannot take bytes is `ours`: it spends no download's attempt. */
+/** Any error of the SDK as Trouble. A storage that cannot take bytes is `local`: it spends no download's attempt. */
 export function toTrouble(error: unknown, bucket: string, address = 'AWS'): Trouble {
   if (error instanceof Trouble) return error;
   const { name, code, status, retryAfterMs } = toFacts(error);
@@ -16,7 +16,7 @@ export function toTrouble(error: unknown, bucket: string, address = 'AWS'): Trou
   const said = status ? `${name || 'no code'}, ${status}` : code || name || 'no answer';
 
   if (name === 'NoSuchBucket') {
-    return new Trouble('ours', `There is no bucket ${bucket} at this store (${said}).`, { ...facts, status: 404 });
+    return new Trouble('local', `There is no bucket ${bucket} at this store (${said}).`, { ...facts, status: 404 });
   }
   if (name === 'NoSuchKey' || status === 404) return new Trouble('missing', 'This blob is not in the store.', facts);
   if (throttles.has(name) || status === 429 || status === 503) {
@@ -26,26 +26,26 @@ export function toTrouble(error: unknown, bucket: string, address = 'AWS'): Trou
     return new Trouble('mismatch', `The store received other bytes than those that were hashed (${said}).`, facts);
   }
   if (redirects.has(name) || status === 301 || status === 307) {
-    return new Trouble('ours', `Bucket ${bucket} lies in another region than S3_REGION says (${said}).`, facts);
+    return new Trouble('local', `Bucket ${bucket} lies in another region than S3_REGION says (${said}).`, facts);
   }
   if (name === 'CredentialsProviderError') {
     return new Trouble(
-      'ours',
+      'local',
       'There are no credentials for the store: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
       facts,
     );
   }
   if (status === 401 || status === 403 || name === 'AccessDenied') {
     return new Trouble(
-      'ours',
+      'local',
       `The store refuses us bucket ${bucket}: check the AWS_* credentials and the bucket's policy (${said}).`,
       facts,
     );
   }
   const problem = toCertificateProblem(code, address, 'file in NODE_EXTRA_CA_CERTS');
   if (problem !== null) return new CertificateTrouble('storage', `S3_ENDPOINT: ${problem} (${code}).`);
-  if (status === undefined) return new Trouble('ours', `The store at ${address} cannot be reached (${said}).`, facts);
-  return new Trouble('ours', `The store at ${address} failed (${said}).`, facts);
+  if (status === undefined) return new Trouble('local', `The store at ${address} cannot be reached (${said}).`, facts);
+  return new Trouble('local', `The store at ${address} failed (${said}).`, facts);
 }
 
 const throttles = new Set(['SlowDown', 'Throttling', 'ThrottlingException', 'RequestLimitExceeded', 'TooManyRequests']);

@@ -221,7 +221,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       const condition = await verify(key, facts, hasSum ? 'sha256' : 'bytes', signal);
       if (isSaid) answers.compare(condition);
       if (condition === 'intact') return 'stored';
-      throw new Trouble('ours', `The store took a blob, and what it holds now is ${condition}.`, { at: 'storage' });
+      throw new Trouble('local', `The store took a blob, and what it holds now is ${condition}.`, { at: 'storage' });
     },
 
     verify,

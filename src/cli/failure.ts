@@ -140,7 +140,7 @@ const troubleCodes: Record<TroubleKind, ExitCode> = {
   missing: exitCodes.usage,
   malformed: exitCodes.temporary,
   mismatch: exitCodes.refused,
-  ours: exitCodes.temporary,
+  local: exitCodes.temporary,
 };
 
 const troubleAdvice: Record<TroubleKind, FailureFacts> = {
@@ -153,7 +153,7 @@ const troubleAdvice: Record<TroubleKind, FailureFacts> = {
     next: 'Check SOURCE_URL; if it is right, run again later: the source answered something else than its API.',
   },
   mismatch: { kept: committed, next: 'Check that SOURCE_CREDENTIAL belongs to the configured advertiser.' },
-  ours: { kept: committed, next: 'Check the database, the disk and the storage, then run the same command again.' },
+  local: { kept: committed, next: 'Check the database, the disk and the storage, then run the same command again.' },
 };
 
 function isAbort(error: unknown, signal: AbortSignal): boolean {

@@ -55,7 +55,7 @@ export function toVerdict(failed: FailedAttempt): Verdict {
     return others === 'served' ? toRetry(failed, true) : toRest('all', trouble, random);
   }
   switch (trouble.kind) {
-    case 'ours':
+    case 'local':
       return toRest('all', trouble, random);
     case 'throttled':
       return others === 'served' ? toPutOff(failed) : toRest('account', trouble, random);

@@ -81,7 +81,7 @@ export interface BlobUrlOptions {
 
 /** The key of an advertiser's bytes, relative to the store. The middle part keeps folders small: a million files make 256 of 4,000. */
 export function toBlobKey(advertiserId: bigint, sha256: string): string {
-  if (!/^[0-9a-f]{64}$/.test(sha256)) throw new Trouble('ours', 'A blob key needs a sha256 in lower-case hex.');
+  if (!/^[0-9a-f]{64}$/.test(sha256)) throw new Trouble('local', 'A blob key needs a sha256 in lower-case hex.');
   return `${advertiserId}/${sha256.slice(0, 2)}/${sha256}`;
 }
 
@@ -97,14 +97,14 @@ export function toBlobFolder(advertiserId: bigint): string {
 
 /** A text that may serve as a key. No key leaves its store: no `..`, no empty part, nothing absolute. Dot names are the store's own. */
 export function parseBlobKey(text: string): string {
-  if (text.length > maxKeyLength || !keyPattern.test(text)) throw new Trouble('ours', 'This is no blob key.');
+  if (text.length > maxKeyLength || !keyPattern.test(text)) throw new Trouble('local', 'This is no blob key.');
   return text;
 }
 
 /** A text that may serve as a folder of keys: empty, or a key and a slash. */
 export function parseBlobFolder(text: string): string {
   if (text !== '' && !(text.endsWith('/') && parseBlobKey(text.slice(0, -1)))) {
-    throw new Trouble('ours', 'This is no folder of blob keys.');
+    throw new Trouble('local', 'This is no folder of blob keys.');
   }
   return text;
 }

@@ -4,9 +4,9 @@
 /**
  * unreachable: no usable answer, try again. throttled: the source names a time. refused: the credential does not open the door.
  * missing: it is not there (yet). malformed: an answer that cannot be read. mismatch: an answer that contradicts what we know.
- * ours: our own disk, database or storage cannot take it.
+ * local: our own disk, database or storage cannot take it.
  */
-export type TroubleKind = 'unreachable' | 'throttled' | 'refused' | 'missing' | 'malformed' | 'mismatch' | 'ours';
+export type TroubleKind = 'unreachable' | 'throttled' | 'refused' | 'missing' | 'malformed' | 'mismatch' | 'local';
 
 /** What Intake depends on, and waits for while it cannot be used. */
 export type Dependency = 'source' | 'database' | 'storage';
@@ -41,7 +41,7 @@ export class Trouble extends Error {
 /** A setting is wrong in a way that only its use could show; no waiting helps. */
 export class SettingTrouble extends Trouble {
   constructor(message: string, cause?: unknown, at?: Dependency) {
-    super('ours', message, { cause, ...(at && { at }) });
+    super('local', message, { cause, ...(at && { at }) });
     this.name = 'SettingTrouble';
   }
 }
@@ -49,7 +49,7 @@ export class SettingTrouble extends Trouble {
 /** The certificate of the source or the storage is not believed. No waiting helps a command; a worker waits, since it may be renewed. */
 export class CertificateTrouble extends Trouble {
   constructor(at: 'source' | 'storage', message: string) {
-    super(at === 'source' ? 'unreachable' : 'ours', message, { at });
+    super(at === 'source' ? 'unreachable' : 'local', message, { at });
     this.name = 'CertificateTrouble';
   }
 }
@@ -60,7 +60,7 @@ export class SchemaTrouble extends Trouble {
   readonly next: string;
 
   constructor(message: string, next: string, cause?: unknown) {
-    super('ours', message, { cause, at: 'database' });
+    super('local', message, { cause, at: 'database' });
     this.name = 'SchemaTrouble';
     this.next = next;
   }
@@ -80,7 +80,7 @@ export class SeveralFit extends Trouble {
 /** The same lane of an advertiser is held by a living process. */
 export class LaneHeld extends Trouble {
   constructor(message: string) {
-    super('ours', message);
+    super('local', message);
     this.name = 'LaneHeld';
   }
 }
@@ -88,7 +88,7 @@ export class LaneHeld extends Trouble {
 /** Another process has taken over a lane: whatever this one holds in memory is stale and must be dropped. */
 export class LeaseLost extends Trouble {
   constructor(name: string, lane: string) {
-    super('ours', `The ${lane} lane of ${name} was taken over by another process; nothing of this step was written.`);
+    super('local', `The ${lane} lane of ${name} was taken over by another process; nothing of this step was written.`);
     this.name = 'LeaseLost';
   }
 }

@@ -116,7 +116,7 @@ async function keep(deps: PrefillDeps, found: FoundState, code: string, signal: 
   const key = toKey(found);
   const name = await store.findAdvertiserName(key.advertiserId, [...deps.sources.keys()]);
   const source = deps.sources.get(name ?? '');
-  if (source === undefined) throw new Trouble('ours', 'The advertiser of this prefill is no longer configured.');
+  if (source === undefined) throw new Trouble('local', 'The advertiser of this prefill is no longer configured.');
   const session = await source.openSession(code, signal);
   const profile = await session.loadProfile(found.request, signal);
   const { resume, trouble: notFetched } = await fetchResume(session, profile.resumeId, signal);

@@ -41,7 +41,7 @@ export function canPass(error: unknown): error is Trouble {
   if (!(error instanceof Trouble)) return false;
   if (lasting.some((kind) => error instanceof kind)) return false;
   return (
-    error.kind === 'unreachable' || error.kind === 'throttled' || error.kind === 'malformed' || error.kind === 'ours'
+    error.kind === 'unreachable' || error.kind === 'throttled' || error.kind === 'malformed' || error.kind === 'local'
   );
 }
 
@@ -50,7 +50,7 @@ export function toBackoffMs({ retryAfterMs }: Trouble, failures: number, longest
   return retryAfterMs ?? Math.max(1_000, Math.random() * Math.min(longestMs, 1_000 * 2 ** failures));
 }
 
-/** Whatever was thrown, as trouble; what nobody foresaw is ours. */
+/** Whatever was thrown, as trouble; an unexpected error is local. */
 export function toTrouble(error: unknown): Trouble {
-  return error instanceof Trouble ? error : new Trouble('ours', 'Something failed unexpectedly.', { cause: error });
+  return error instanceof Trouble ? error : new Trouble('local', 'Something failed unexpectedly.', { cause: error });
 }

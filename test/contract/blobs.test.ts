@@ -104,7 +104,7 @@ for (const { name, absent, open } of places) {
         await writeFile(path, wrong);
         await expect(store.put(key, { path }, facts, signal)).rejects.toMatchObject({ kind: 'mismatch' });
       }
-      await expect(store.put(key, { path: `${path}-gone` }, facts, signal)).rejects.toMatchObject({ kind: 'ours' });
+      await expect(store.put(key, { path: `${path}-gone` }, facts, signal)).rejects.toMatchObject({ kind: 'local' });
       expect(await store.verify(key, facts, 'record', signal)).toBe('missing');
       expect(await listKeys(folder)).toEqual([]);
     });
@@ -158,12 +158,12 @@ for (const { name, absent, open } of places) {
       const { bytes, facts } = create(1);
       for (const key of ['..', '../x', 'a/../../x', '/etc/hostname', '.intake-store', 'a/.hidden']) {
         const url = store.url(key, { fileName: 'x', contentType: 'text/plain', expiresInMs: 1000 });
-        await expect(url).rejects.toMatchObject({ kind: 'ours' });
-        await expect(store.put(key, bytes, facts, signal)).rejects.toMatchObject({ kind: 'ours' });
-        await expect(read(key)).rejects.toMatchObject({ kind: 'ours' });
-        await expect(store.verify(key, facts, 'record', signal)).rejects.toMatchObject({ kind: 'ours' });
-        await expect(store.delete([key], signal)).rejects.toMatchObject({ kind: 'ours' });
-        await expect(listKeys(`${key}/`)).rejects.toMatchObject({ kind: 'ours' });
+        await expect(url).rejects.toMatchObject({ kind: 'local' });
+        await expect(store.put(key, bytes, facts, signal)).rejects.toMatchObject({ kind: 'local' });
+        await expect(read(key)).rejects.toMatchObject({ kind: 'local' });
+        await expect(store.verify(key, facts, 'record', signal)).rejects.toMatchObject({ kind: 'local' });
+        await expect(store.delete([key], signal)).rejects.toMatchObject({ kind: 'local' });
+        await expect(listKeys(`${key}/`)).rejects.toMatchObject({ kind: 'local' });
       }
     });
 

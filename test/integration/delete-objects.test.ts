@@ -149,7 +149,7 @@ describe.for(names)('%s', (name) => {
       ...intake.blobs,
       async delete(keys) {
         asked.push(keys);
-        throw new Trouble('ours', 'The store cannot be reached.');
+        throw new Trouble('local', 'The store cannot be reached.');
       },
     };
     await expect(deleters[name](intake, mute)).rejects.toThrow('cannot be reached');
@@ -279,7 +279,7 @@ describe('infected bytes', () => {
     const [id = 0n] = intake.board.add([{ attachments: [resume] }, { attachments: [resume] }]);
     await intake.sweep();
     const other = { ...resume, content: 'other bytes of the same person', uploadedAt: resume.uploadedAt + 60_000 };
-    const blobs: BlobStore = { ...intake.blobs, put: () => Promise.reject(new Trouble('ours', 'not now')) };
+    const blobs: BlobStore = { ...intake.blobs, put: () => Promise.reject(new Trouble('local', 'not now')) };
     await intake.runDownloads({ deps: { blobs } }).catch(() => {});
     intake.board.change(id, { attachments: [other] });
     await intake.sweep(true);

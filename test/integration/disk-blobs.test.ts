@@ -62,7 +62,7 @@ describe('a folder of blobs', () => {
     await expect(store.put(key, Buffer.from('other'), facts, signal)).rejects.toMatchObject({ kind: 'mismatch' });
     // A folder where the blob should be: the rename itself fails.
     await mkdir(join(scratch.path, key));
-    await expect(store.put(key, bytes, facts, signal)).rejects.toMatchObject({ kind: 'ours' });
+    await expect(store.put(key, bytes, facts, signal)).rejects.toMatchObject({ kind: 'local' });
     expect(await readdir(join(scratch.path, '.aside'))).toEqual([]);
   });
 
@@ -99,7 +99,7 @@ describe('a folder of blobs', () => {
     await using scratch = await openScratch();
     await writeFile(join(scratch.path, 'file'), '');
     await expect(openDiskBlobs(join(scratch.path, 'file'))).rejects.toMatchObject({
-      kind: 'ours',
+      kind: 'local',
       message: expect.stringMatching(/EEXIST|ENOTDIR/),
     });
   });
@@ -113,7 +113,7 @@ describe('a folder of blobs', () => {
     await rm(root, { recursive: true });
     for (const becomes of ['nothing', 'an empty mount point']) {
       if (becomes !== 'nothing') await mkdir(root);
-      const gone = { kind: 'ours', message: expect.stringContaining('ENOENT') };
+      const gone = { kind: 'local', message: expect.stringContaining('ENOENT') };
       await expect(store.put(key, bytes, facts, signal)).rejects.toMatchObject(gone);
       await expect(store.verify(key, facts, 'record', signal)).rejects.toMatchObject(gone);
       await expect(Array.fromAsync(store.get(key, signal))).rejects.toMatchObject(gone);
@@ -132,7 +132,7 @@ describe('a folder of blobs', () => {
       await chmod(join(scratch.path, '.aside'), 0o500);
       const { bytes, facts } = createBytes(10);
       const attempt = store.put(toBlobKey(5n, facts.sha256), bytes, facts, signal);
-      await expect(attempt).rejects.toMatchObject({ kind: 'ours', message: expect.stringContaining('EACCES') });
+      await expect(attempt).rejects.toMatchObject({ kind: 'local', message: expect.stringContaining('EACCES') });
     },
   );
 

@@ -273,7 +273,7 @@ describe('storage that cannot take bytes', () => {
         name !== 'put'
           ? target[name]
           : async (...args: Parameters<typeof target.put>) => {
-              if (broken) throw new Trouble('ours', 'The disk is full.', { retryAfterMs: 1_000 });
+              if (broken) throw new Trouble('local', 'The disk is full.', { retryAfterMs: 1_000 });
               return await target.put(...args);
             },
     });
@@ -297,7 +297,7 @@ describe('storage that cannot take bytes', () => {
     ] = [...intake.board.truth()];
     const key = toBlobKey(intake.board.advertiserId, refused?.sha256 ?? '');
     const put: BlobStore['put'] = async (to, ...rest) => {
-      if (to === key) throw new Trouble('ours', 'The storage cannot be reached.', { at: 'storage' });
+      if (to === key) throw new Trouble('local', 'The storage cannot be reached.', { at: 'storage' });
       return await intake.blobs.put(to, ...rest);
     };
     const deps = { blobs: { ...intake.blobs, put }, puts: createPuts() };
@@ -325,7 +325,7 @@ describe('storage that cannot take bytes', () => {
     const { intake, tryAgain } = await openWithRefused();
     await using _intake = intake;
     for (let nth = 0; nth < 10; nth++) await tryAgain();
-    expect((await queue()).map((row) => [row.attempts, row.trouble_kind])).toEqual([[0, 'ours']]);
+    expect((await queue()).map((row) => [row.attempts, row.trouble_kind])).toEqual([[0, 'local']]);
   });
 
   test.for([
@@ -352,7 +352,7 @@ describe('storage that cannot take bytes', () => {
       await using intake = await openWith(4);
       const full = async () => 1_000;
       const deps = disk === 'spool' ? { loadSpoolBytes: full } : { blobs: { ...intake.blobs, freeBytes: full } };
-      await expect(intake.runDownloads({ deps })).rejects.toMatchObject({ kind: 'ours', message: /nearly full/ });
+      await expect(intake.runDownloads({ deps })).rejects.toMatchObject({ kind: 'local', message: /nearly full/ });
       expect((await queue()).map((row) => row.attempts)).toEqual([0, 0, 0, 0]);
       expect(intake.board.requests().filter((entry) => entry.path.includes('/resume/'))).toEqual([]);
     },

@@ -201,7 +201,7 @@ describe('what can be in the way', () => {
     const ours = readFileSync(version, 'utf8');
     writeFileSync(version, '17\n');
     const message = expect.stringMatching(/another Postgres version: remove the folder .*, or set DATABASE_URL/);
-    await expect(openEmbedded({ root: root.path })).rejects.toMatchObject({ kind: 'ours', message });
+    await expect(openEmbedded({ root: root.path })).rejects.toMatchObject({ kind: 'local', message });
     writeFileSync(version, ours);
     await using again = await openEmbedded({ root: root.path });
     expect(await query(again.url, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }]);
@@ -214,7 +214,7 @@ describe('what can be in the way', () => {
       openEmbedded: typeof openEmbedded;
     };
     const message = expect.stringMatching(/No embedded Postgres is installed.*Set DATABASE_URL/);
-    await expect(bare.openEmbedded({ root: root.path })).rejects.toMatchObject({ kind: 'ours', message });
+    await expect(bare.openEmbedded({ root: root.path })).rejects.toMatchObject({ kind: 'local', message });
   });
 
   test('a .intake that is no folder is named', async () => {

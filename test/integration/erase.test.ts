@@ -505,7 +505,7 @@ describe('an export that is interrupted', () => {
 
   // biome-ignore lint/correctness/useYield: it has nothing to give.
   async function* failing(): AsyncGenerator<Uint8Array> {
-    throw new Trouble('ours', 'The store is away.');
+    throw new Trouble('local', 'The store is away.');
   }
 });
 

@@ -21,7 +21,7 @@ function losingAnswers(blobs: BlobStore, count: number): BlobStore {
     ...blobs,
     put: async (...args) => {
       const put = await blobs.put(...args);
-      if (left-- > 0) throw new Trouble('ours', 'no answer', { at: 'storage' });
+      if (left-- > 0) throw new Trouble('local', 'no answer', { at: 'storage' });
       return put;
     },
   };

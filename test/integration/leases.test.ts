@@ -172,7 +172,7 @@ describe('a conflict with another transaction', () => {
     );
     await expect(losing).rejects.toMatchObject({
       name: 'Trouble',
-      kind: 'ours',
+      kind: 'local',
       message: expect.stringContaining('40001'),
     });
     expect(tries).toBe(5);

@@ -96,7 +96,7 @@ const traces = (intake: SmallIntake) => findTraces({ database, folders: [intake.
 const outcomes = async () =>
   (await database.query(`SELECT outcome FROM intake.prefills ORDER BY created_at`)).map(({ outcome }) => outcome);
 const fail = async () => {
-  throw new Trouble('ours', 'The store is away.');
+  throw new Trouble('local', 'The store is away.');
 };
 
 describe('a resume whose put fails after the object was stored', () => {

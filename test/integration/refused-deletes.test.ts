@@ -14,7 +14,7 @@ import { test } from '../support/test-database.ts';
 
 const signal = () => AbortSignal.timeout(600_000);
 const sha = (text: string) => createHash('sha256').update(text).digest('hex');
-const refusal = new Trouble('ours', 'AccessDenied', { at: 'storage', status: 200 });
+const refusal = new Trouble('local', 'AccessDenied', { at: 'storage', status: 200 });
 
 /** The same store, except that it refuses to delete one object. */
 function refusing(blobs: BlobStore, refused: string): BlobStore {
@@ -122,7 +122,7 @@ test('verify collects orphans also where one object cannot be looked at', async 
   const blobs: BlobStore = {
     ...intake.blobs,
     verify: async (key, ...rest) => {
-      if (key === unreadable) throw new Trouble('ours', 'AccessDenied', { at: 'storage', status: 403 });
+      if (key === unreadable) throw new Trouble('local', 'AccessDenied', { at: 'storage', status: 403 });
       return await intake.blobs.verify(key, ...rest);
     },
   };
@@ -149,7 +149,7 @@ test('verify stops where the store answers nothing at all', async ({ database })
     ...intake.blobs,
     verify: async () => {
       asked += 1;
-      throw new Trouble('ours', 'no answer', { at: 'storage' });
+      throw new Trouble('local', 'no answer', { at: 'storage' });
     },
   };
   const request = { advertisers: [advertiserId], share: 1, graceMs: 86_400_000, parallel: 2, signal: signal() };

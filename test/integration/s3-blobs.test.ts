@@ -188,7 +188,10 @@ describe('200 but wrong bytes', () => {
   ] as const)('(%s, sums %s) is never called stored, and the next put heals it', async ([kind, checksums]) => {
     await using bench = await openBench({ checksums });
     bench.s3.fail('PutObject', { kind });
-    await expect(put(bench.store)).rejects.toMatchObject({ kind: 'ours', message: expect.stringContaining('damaged') });
+    await expect(put(bench.store)).rejects.toMatchObject({
+      kind: 'local',
+      message: expect.stringContaining('damaged'),
+    });
     expect(await put(bench.store)).toBe('stored');
     expect((await readAll(bench.store)).equals(bytes)).toBe(true);
   });
@@ -234,7 +237,7 @@ describe('200 but wrong bytes', () => {
 describe('S3_CHECKSUMS', () => {
   test('OFF serves a store that refuses the header, and still proves the bytes', async () => {
     await using refused = await openBench({ checksums: 'refused' });
-    await expect(put(refused.store)).rejects.toMatchObject({ kind: 'ours', status: 400 });
+    await expect(put(refused.store)).rejects.toMatchObject({ kind: 'local', status: 400 });
     await using bench = await openBench({ checksums: 'refused' }, { checksums: 'OFF' });
     expect(await put(bench.store)).toBe('stored');
     expect(operations(bench.s3)).toEqual(['PutObject 200', 'GetObject 200']);
@@ -336,13 +339,13 @@ describe('a store that will not', () => {
   ])('%s is our trouble, not the file’s', async ([, fault, message]) => {
     await using bench = await openBench({}, fault.kind === 'silent' ? { timeoutMs: 200 } : {});
     bench.s3.fail('PutObject', fault, always);
-    await expect(put(bench.store)).rejects.toMatchObject({ kind: 'ours', message: expect.stringContaining(message) });
+    await expect(put(bench.store)).rejects.toMatchObject({ kind: 'local', message: expect.stringContaining(message) });
   });
 
   test('exist is our trouble', async () => {
     await using bench = await openBench({}, { endpoint: 'http://127.0.0.1:9' });
     await expect(put(bench.store)).rejects.toMatchObject({
-      kind: 'ours',
+      kind: 'local',
       message: expect.stringContaining('ECONNREFUSED'),
     });
   });
@@ -351,7 +354,7 @@ describe('a store that will not', () => {
     await using bench = await openBench();
     bench.s3.fail('DeleteObjects', { kind: 'answerLost' });
     const trouble = await failure(bench.store.delete([key], signal));
-    expect(trouble).toMatchObject({ kind: 'ours', status: undefined });
+    expect(trouble).toMatchObject({ kind: 'local', status: undefined });
     expect(bench.s3.requests.filter(({ operation }) => operation === 'DeleteObjects')).toHaveLength(1);
   });
 
@@ -361,7 +364,7 @@ describe('a store that will not', () => {
     bench.s3.fail('DeleteObjects', { kind: 'undeleted' });
     const { refused } = await bench.store.delete([key], signal);
     expect(refused).toEqual([
-      { key, trouble: expect.objectContaining({ kind: 'ours', message: expect.stringContaining('AccessDenied') }) },
+      { key, trouble: expect.objectContaining({ kind: 'local', message: expect.stringContaining('AccessDenied') }) },
     ]);
   });
 
@@ -386,7 +389,7 @@ describe('a store that will not', () => {
     bench.s3.fail('GetObject', { kind: 'answer', status: 404, code: 'NoSuchKey' });
     expect(await bench.store.verify(key, facts, 'bytes', signal)).toBe('missing');
     bench.s3.fail('GetObject', { kind: 'answer', status: 404, code: 'NoSuchBucket' });
-    expect(await failure(bench.store.verify(key, facts, 'bytes', signal))).toMatchObject({ kind: 'ours' });
+    expect(await failure(bench.store.verify(key, facts, 'bytes', signal))).toMatchObject({ kind: 'local' });
   });
 
   test('say yes to deleting what is not there has deleted it', async () => {
@@ -396,23 +399,23 @@ describe('a store that will not', () => {
     await bench.store.delete([toBlobKey(1n, facts.sha256), key], signal);
     expect(operations(bench.s3).slice(-2)).toEqual(['DeleteObject 404', 'DeleteObject 204']);
     bench.s3.fail('DeleteObject', { kind: 'answer', status: 404, code: 'NoSuchBucket' });
-    expect(await failure(bench.store.delete([key], signal))).toMatchObject({ kind: 'ours', status: 404 });
+    expect(await failure(bench.store.delete([key], signal))).toMatchObject({ kind: 'local', status: 404 });
   });
 
   test('send a blob to its end never gives a short one', async () => {
     await using bench = await openBench();
     await put(bench.store);
     bench.s3.fail('GetObject', { kind: 'cut' });
-    await expect(readAll(bench.store)).rejects.toMatchObject({ kind: 'ours' });
+    await expect(readAll(bench.store)).rejects.toMatchObject({ kind: 'local' });
     bench.s3.fail('GetObject', { kind: 'cut' });
-    await expect(bench.store.verify(key, facts, 'bytes', signal)).rejects.toMatchObject({ kind: 'ours' });
+    await expect(bench.store.verify(key, facts, 'bytes', signal)).rejects.toMatchObject({ kind: 'local' });
   });
 });
 
 test('a bucket that is gone is never read as missing blobs', async () => {
   await using bench = await openBench({}, { bucket: 'another' });
   const { store } = bench;
-  const expected = { kind: 'ours', message: expect.stringContaining('no bucket another') };
+  const expected = { kind: 'local', message: expect.stringContaining('no bucket another') };
   await expect(put(store)).rejects.toMatchObject(expected);
   await expect(readAll(store)).rejects.toMatchObject(expected);
   await expect(store.verify(key, facts, 'record', signal)).rejects.toMatchObject(expected);
@@ -427,7 +430,7 @@ test('a policy that hides the bucket itself does not hide that a blob is missing
   bench.s3.fail('HeadBucket', { kind: 'answer', status: 403, code: 'AccessDenied' });
   expect(await bench.store.verify(key, facts, 'record', signal)).toBe('missing');
   bench.s3.fail('HeadBucket', { kind: 'reset' }, 3);
-  await expect(bench.store.verify(key, facts, 'record', signal)).rejects.toMatchObject({ kind: 'ours' });
+  await expect(bench.store.verify(key, facts, 'record', signal)).rejects.toMatchObject({ kind: 'local' });
 });
 
 test('another prefix of the same bucket is another store', async () => {
@@ -477,7 +480,7 @@ test('no credential, signature, key or word of the store reaches an error', asyn
   for (const name of ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']) vi.stubEnv(name, undefined);
   troubles.push(await failure(put(nobody)));
 
-  expect(troubles.map((trouble) => trouble instanceof Trouble && trouble.kind)).toEqual(Array(5).fill('ours'));
+  expect(troubles.map((trouble) => trouble instanceof Trouble && trouble.kind)).toEqual(Array(5).fill('local'));
   expect(troubles.slice(0, 3).map((trouble) => (trouble as Trouble).status)).toEqual([403, 400, undefined]);
   expect(inspect(troubles[3])).toContain('SignatureDoesNotMatch');
   expect(inspect(troubles[4])).toContain('AWS_ACCESS_KEY_ID');

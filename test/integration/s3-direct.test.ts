@@ -212,7 +212,7 @@ describe('anything but a plain yes', () => {
     bench.s3.fail('PutObject', { kind });
     const made = createBytes(40_000);
     await expect(put(bench.store, made)).rejects.toMatchObject({
-      kind: 'ours',
+      kind: 'local',
       message: expect.stringContaining('damaged'),
     });
     expect(ways(bench.s3)).toEqual(['direct']);

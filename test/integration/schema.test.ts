@@ -107,7 +107,7 @@ describe('migrations', () => {
     await using db = openDatabase({ url: empty.url, role: 'test' });
     const directUrl = 'postgres://intake:no@127.0.0.1:1/intake';
     const error = await ensureSchema(db, { directUrl, signal: AbortSignal.timeout(600_000) }).catch((met) => met);
-    expect(error).toMatchObject({ name: 'Trouble', kind: 'ours' });
+    expect(error).toMatchObject({ name: 'Trouble', kind: 'local' });
     expect(canPass(error)).toBe(true);
   });
 

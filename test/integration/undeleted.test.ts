@@ -45,7 +45,7 @@ describe('an erasure', { timeout: 120_000 }, () => {
     await using intake = await openOne();
     const cause = 'The store at s3.example.com:443 failed (MissingContentMD5, 400).';
     // Without a status: it is not asked again within the run.
-    const refused = intake.eraseWith({ delete: () => Promise.reject(new Trouble('ours', cause, { at: 'storage' })) });
+    const refused = intake.eraseWith({ delete: () => Promise.reject(new Trouble('local', cause, { at: 'storage' })) });
     await expect(refused).rejects.toThrow(cause);
     expect(await loadErasureProblems(intake)).toEqual([
       expect.stringMatching(/not deleted: The store at .*MissingContentMD5/),

@@ -73,7 +73,7 @@ describe('a failure', () => {
     },
   );
 
-  it.each(['ours', 'throttled', 'refused', 'missing', 'unreachable'] as const)(
+  it.each(['local', 'throttled', 'refused', 'missing', 'unreachable'] as const)(
     'of our storage (%s) is nobody’s fault: everything rests',
     (kind) => {
       const failed = { at: 'storage', attempts: 100, others: 'failing' } as const;
@@ -82,8 +82,8 @@ describe('a failure', () => {
   );
 
   it('of our storage at one file, while it takes others, is that file’s own', () => {
-    expect(fail('ours', { at: 'storage', attempts: 3 })).toEqual({ kind: 'retry', delayMs: 40_000, spend: true });
-    expect(fail('ours', { at: 'storage', attempts: mostAttempts })).toMatchObject({
+    expect(fail('local', { at: 'storage', attempts: 3 })).toEqual({ kind: 'retry', delayMs: 40_000, spend: true });
+    expect(fail('local', { at: 'storage', attempts: mostAttempts })).toMatchObject({
       kind: 'complete',
       state: 'given_up',
     });

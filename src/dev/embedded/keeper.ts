@@ -109,6 +109,6 @@ function takeLock(path: string): DatabaseSync {
     return lock;
   } catch (error) {
     if ((error as { errcode?: number }).errcode === sqliteBusy) process.exit(keeperBusy);
-    throw new Trouble('ours', `this user cannot lock ${path}`, { cause: error });
+    throw new Trouble('local', `this user cannot lock ${path}`, { cause: error });
   }
 }

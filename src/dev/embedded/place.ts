@@ -50,7 +50,7 @@ async function loadAccount(data: string): Promise<Account> {
   const [, , uid, gid] = lines.find(([name]) => name === 'nobody') ?? [];
   if (!uid || !gid) {
     throw new Trouble(
-      'ours',
+      'local',
       'root cannot run Postgres, and there is no account `nobody`. Run as a normal user, or set DATABASE_URL.',
     );
   }

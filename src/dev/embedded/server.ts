@@ -48,7 +48,7 @@ export async function openServer(place: Place, { scratch, port: wanted, log }: S
     const portTaken = said.includes('could not create any TCP/IP sockets');
     // Sessions of a killed server take a moment to notice; Postgres itself sees to it that they are gone first.
     const notYetGone = said.includes('pre-existing shared memory block');
-    if (attempt === 50 || !(portTaken || notYetGone)) throw new Trouble('ours', said);
+    if (attempt === 50 || !(portTaken || notYetGone)) throw new Trouble('local', said);
     if (portTaken) port = await findPort();
     await sleep(100);
   }

@@ -63,7 +63,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const rethrow = (error: unknown): never => {
     const trouble = toTrouble(error, options.url);
     if (!(wasAccepted && trouble instanceof SettingTrouble && sqlState(error) === wrongPassword)) throw trouble;
-    throw new Trouble('ours', trouble.message, { at: 'database', cause: error });
+    throw new Trouble('local', trouble.message, { at: 'database', cause: error });
   };
   const pool = new pg.Pool({
     Client: clientOf(options.url),
@@ -201,7 +201,7 @@ export function toTrouble(error: unknown, url: DatabaseUrl): unknown {
   if (!isAway && !temporaryCodes.test(code)) return error;
   const which = `The database at ${address}`;
   const what = isAway ? 'cannot be reached' : 'cannot take work now';
-  return new Trouble('ours', `${which} ${what} (${code || 'connection lost'}).`, { at: 'database', cause: error });
+  return new Trouble('local', `${which} ${what} (${code || 'connection lost'}).`, { at: 'database', cause: error });
 }
 
 /** Codes of Node for a handshake that failed. */

@@ -18,7 +18,7 @@ export async function createRdsToken({ host, port, user }: Login): Promise<strin
     // Credentials of a platform come from a server that may be away.
     const name = error instanceof Error ? error.name : 'unknown error';
     throw new Trouble(
-      'ours',
+      'local',
       `No token for the database could be made (${name}): check the AWS_* settings or the role.`,
       {
         at: 'database',

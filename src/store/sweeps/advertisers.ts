@@ -152,7 +152,7 @@ export async function hasAnswered(db: Queryable, name: string, url: string): Pro
 
 async function loadAdvertiser(db: Queryable, name: string): Promise<Advertiser> {
   const advertiser = await findAdvertiser(db, name);
-  if (!advertiser) throw new Trouble('ours', `The row of advertiser ${name} vanished from intake.advertisers.`);
+  if (!advertiser) throw new Trouble('local', `The row of advertiser ${name} vanished from intake.advertisers.`);
   return advertiser;
 }
 

@@ -155,5 +155,5 @@ function toFailure(at: 'source' | 'storage', error: unknown, signal?: AbortSigna
   signal?.throwIfAborted();
   if (!(error instanceof Trouble)) throw error;
   // The spool is ours, wherever it is met.
-  return { kind: 'failed', at: error.kind === 'ours' ? 'storage' : at, trouble: error };
+  return { kind: 'failed', at: error.kind === 'local' ? 'storage' : at, trouble: error };
 }

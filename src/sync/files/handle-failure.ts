@@ -50,7 +50,7 @@ export async function failDownload(
   const trouble = others === 'served' && at === 'source' ? toFileTrouble(failed.trouble) : failed.trouble;
   const { message } = trouble;
   // Whatever a storage says of itself, to the file it is our trouble.
-  const kind = at === 'storage' && trouble.kind !== 'mismatch' ? 'ours' : trouble.kind;
+  const kind = at === 'storage' && trouble.kind !== 'mismatch' ? 'local' : trouble.kind;
   const verdict = toVerdict({ trouble, at, attempts: claim.attempts, others, random: Math.random() });
   switch (verdict.kind) {
     case 'complete': {

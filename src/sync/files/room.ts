@@ -9,6 +9,6 @@ export async function requireRoom(
 ): Promise<void> {
   for (const free of [await blobs.freeBytes(), await loadSpoolBytes()]) {
     if (hasRoom(free, aheadBytes)) continue;
-    throw new Trouble('ours', 'The disk is nearly full: no file is fetched until there is room.', { at: 'storage' });
+    throw new Trouble('local', 'The disk is nearly full: no file is fetched until there is room.', { at: 'storage' });
   }
 }

@@ -168,6 +168,6 @@ async function guard<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error;
-    throw new Trouble('ours', `The spool folder cannot be used (${error.code}).`, { at: 'storage', cause: error });
+    throw new Trouble('local', `The spool folder cannot be used (${error.code}).`, { at: 'storage', cause: error });
   }
 }

@@ -120,13 +120,13 @@ async function probe(blobs: BlobStore, signal: AbortSignal): Promise<Deleted> {
   try {
     await blobs.put(key, bytes, facts, signal);
     const got = Buffer.concat(await Array.fromAsync(blobs.get(key, signal)));
-    if (!got.equals(bytes)) throw new Trouble('ours', 'The storage gives back other bytes than it took.');
+    if (!got.equals(bytes)) throw new Trouble('local', 'The storage gives back other bytes than it took.');
   } finally {
     deleted = await blobs.delete([key], signal);
   }
   if (deleted.refused[0]) throw deleted.refused[0].trouble;
   if ((await blobs.verify(key, facts, 'record', signal)) === 'missing') return deleted;
-  throw new Trouble('ours', 'The storage still holds what was deleted: nothing could be erased.');
+  throw new Trouble('local', 'The storage still holds what was deleted: nothing could be erased.');
 }
 
 /** What the work of a worker has met last; null before it could begin. */

@@ -244,7 +244,7 @@ function toWaiting(
 ): Waiting[] {
   const reading = queues.flatMap(({ account, trouble }): Waiting[] => {
     if (trouble === null || trouble.kind === 'refused' || trouble.kind === 'mismatch') return [];
-    const dependency = trouble.at ?? (trouble.kind === 'ours' ? null : 'source');
+    const dependency = trouble.at ?? (trouble.kind === 'local' ? null : 'source');
     return dependency === null ? [] : [{ advertiser: account.name, dependency, reason: trouble.message }];
   });
   const files: Waiting[] =

@@ -34,7 +34,7 @@ export function toBlobs(actor: Actor, objects: Objects, now?: () => number): Blo
     delete: (keys) => {
       const askedAt = now?.() ?? 0;
       return actor.act(`delete ${keys.map(toShort).join()}`, () => {
-        if ((now?.() ?? 0) - askedAt > longestDeleteMs) throw new Trouble('ours', 'The store did not answer.');
+        if ((now?.() ?? 0) - askedAt > longestDeleteMs) throw new Trouble('local', 'The store did not answer.');
         for (const key of keys) objects.delete(key);
         return { keptVersions: 0, refused: [] };
       });
