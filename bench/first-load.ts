@@ -16,12 +16,12 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
   const few = toCount(size, 5_000);
   await using place = await openPlace();
   const source = createLocalSource(createBoard(applications));
-  const load = (writers: 1 | 2, count: number) => async () => {
+  const load = (count: number) => async () => {
     await using database = await place.openDatabase();
-    return await place.meter(() => loadPages(database.url, source, { applications: count, writers }));
+    return await place.meter(() => loadPages(database.url, source, count));
   };
   // The first of them also has the board render what it is asked for the first time; that is not what is timed.
-  const loaded = (url: string) => loadPages(url, source, { applications, writers: 1 });
+  const loaded = (url: string) => loadPages(url, source, applications);
   await using whole = await openCopies(place, loaded);
   await using paged = await openCopies(place, loaded, pageCap);
   const fill = (copies: Copies) => async () => {
@@ -29,37 +29,27 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
     return await place.meter(() => copies.fill(database));
   };
   const costs = await interleave(size.shortRepeats, {
-    oneLane: load(1, applications),
-    twoLanes: load(2, applications),
+    lane: load(applications),
     copy: fill(whole),
     pages: fill(paged),
   });
-  const { oneLane, twoLanes, copy, pages } = costs;
+  const { lane, copy, pages } = costs;
   const toNote = (ours: Cost) => {
     const [byCpu, byPages] = [toCpuMs(copy) / toCpuMs(ours), pages.wallMs / ours.wallMs];
     return `by CPU ${byCpu.toFixed(2)}; ${byPages.toFixed(2)}x of COPY that commits every page`;
   };
   const anchor = `raw COPY of the same ${applications} applications, encoded beforehand, same tables, indexes and keys`;
   yield {
-    figure: 'first load, one lane, pages of 500',
+    figure: 'first load, pages of 500',
     anchor,
-    ratio: copy.wallMs / oneLane.wallMs,
+    ratio: copy.wallMs / lane.wallMs,
     goal: { atLeast: 0.8 },
-    ours: oneLane,
+    ours: lane,
     theirs: copy,
-    note: toNote(oneLane),
-  };
-  yield {
-    figure: 'first load, two lanes with ordered commits (backfill)',
-    anchor,
-    ratio: copy.wallMs / twoLanes.wallMs,
-    goal: { atLeast: 1.15 },
-    ours: twoLanes,
-    theirs: copy,
-    note: toNote(twoLanes),
+    note: toNote(lane),
   };
   const { ours, theirs } = await interleave(size.repeats, {
-    ours: load(1, few),
+    ours: load(few),
     theirs: async () => {
       await using database = await place.openDatabase();
       return await place.meter(() => loadRowByRow(database.url, source, few));

@@ -2,17 +2,11 @@
 // proof reads again is measured in whole-path.ts and sweep-requests.ts.
 
 import type { Source } from '../src/source/client.ts';
-import type { PageCommit } from '../src/store/applications/diff-page.ts';
+import type { ReadPage } from '../src/store/applications/diff-page.ts';
 import { openStore, type Store } from '../src/store/store.ts';
 import type { Progress } from '../src/store/sweeps/sweeps.ts';
 import { holdLane } from '../src/sync/read/held-lease.ts';
 import { pageCap } from './board.ts';
-
-export interface LoadRequest {
-  readonly applications: number;
-  /** Pages written at once: one as by a live sweep, or two that are committed in order, as by a backfill. */
-  readonly writers: 1 | 2;
-}
 
 /** Opens the benches' store on a database. */
 export function openBenchStore(url: string): Store {
@@ -20,7 +14,7 @@ export function openBenchStore(url: string): Store {
 }
 
 /** Loads ids 1 to `applications`; the next page is parsed while one is written. */
-export async function loadPages(url: string, source: Source, { applications, writers }: LoadRequest): Promise<void> {
+export async function loadPages(url: string, source: Source, applications: number): Promise<void> {
   const signal = new AbortController().signal;
   await using store = openBenchStore(url);
   const first = await list(0);
@@ -33,9 +27,6 @@ export async function loadPages(url: string, source: Source, { applications, wri
   const toProgress = (after: number, bytes: number): Progress => {
     const through = BigInt(after + pageCap);
     return {
-      sweep,
-      quiet: false,
-      outside: false,
       facts: JSON.stringify({ through: String(through) }),
       dropped: after === 0 ? [] : [BigInt(after + 1)],
       added: [{ low: through + 1n, high: null, state: 'open', evidence: '{}' }],
@@ -44,31 +35,19 @@ export async function loadPages(url: string, source: Source, { applications, wri
       ended: null,
     };
   };
-  const commits: Promise<unknown>[] = [];
-  let { page, seq, askedAt } = first;
+  let next = Promise.resolve(first);
   for (let after = 0; after < applications; after += pageCap) {
-    const { bytes } = page;
-    const turn = commits.at(-1);
-    const commit: PageCommit = {
-      lease: lane.lease,
-      advertiserId,
-      seq,
-      applications: page.applications,
-      rejects: page.rejects,
-      startedAt,
-      askedAt,
-      asked: { low: BigInt(after + 1), high: null, limit: 21, fromTop: false },
-      isApart: writers > 1,
-      learn: async () => {
-        await turn;
-        return toProgress(after, bytes);
-      },
+    const { page, seq, askedAt } = await next;
+    if (after + pageCap < applications) next = list(after + pageCap);
+    const { applications: read, rejects, bytes } = page;
+    const asked = { low: BigInt(after + 1), high: null, limit: 21, fromTop: false };
+    const toCommit: ReadPage = {
+      ...{ lease: lane.lease, advertiserId, seq, sweep, askedAt, asked, applications: read, rejects },
     };
-    commits.push(store.commitPage(commit));
-    if (after + pageCap < applications) ({ page, seq, askedAt } = await list(after + pageCap));
-    if (commits.length >= writers) await commits.shift();
+    const diff = await store.diffPage(toCommit);
+    const summary = await store.commitPage(toCommit, diff, toProgress(after, bytes));
+    if (summary === 'stale') throw new Error('Someone else writes into the database of the bench.');
   }
-  await Promise.all(commits);
 
   /** A page, and the number that was taken before it was asked for. */
   async function list(after: number) {

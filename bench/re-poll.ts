@@ -2,6 +2,7 @@
 // applications: no row version, no lock, no byte of WAL; the whole round, with its lease and its numbers, stays under 500 bytes.
 // WAL is the difference of the log's positions in a server where nobody else writes; rows written are what Postgres counts per table.
 
+import type { ReadPage } from '../src/store/applications/diff-page.ts';
 import { createBoard, createLocalSource, pageCap } from './board.ts';
 import { type Figure, report, type Size, toCount, toCpuMs, toLeast } from './figure.ts';
 import { loadPages, openBenchStore } from './loading.ts';
@@ -15,7 +16,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
   let best: { first: Cost; again: Cost; walBytes: number; written: number } | undefined;
   for (let repeat = 0; repeat < size.shortRepeats; repeat++) {
     await using database = await place.openDatabase();
-    const first = await place.meter(() => loadPages(database.url, source, { applications, writers: 1 }));
+    const first = await place.meter(() => loadPages(database.url, source, applications));
     // The first look after a load sets hint bits; what is measured is every look after it.
     await readAgain(database.url);
     const before = await snapshot(database);
@@ -68,34 +69,25 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
       const answer = await source.list({ afterId: BigInt(after) }, signal);
       if (answer.kind !== 'page' || answer.page.advertiserId === null) throw new Error('The board gave no page.');
       const ticket = await store.takeTicket();
-      await store.commitPage({
+      const page: ReadPage = {
         lease,
         advertiserId: answer.page.advertiserId,
         seq: ticket.seq,
-        applications: answer.page.applications,
-        rejects: [],
-        startedAt,
+        sweep: { sweepId, purpose: 'backfill', axis: 'id', low: 1n, high: null, startedAt },
         askedAt: ticket.at,
         asked: { low: BigInt(after + 1), high: BigInt(after + pageCap), limit: 21, fromTop: false },
-        learn: () => ({
-          sweep: { sweepId, purpose: 'backfill', axis: 'id', low: 1n, high: null, startedAt },
-          quiet: true,
-          outside: false,
-          facts: '{}',
-          dropped: [],
-          added: [],
-          bytes: 0,
-          cursor: null,
-          ended: null,
-        }),
-      });
+        applications: answer.page.applications,
+        rejects: [],
+      };
+      const { writes } = await store.diffPage(page);
+      if (writes > 0) throw new Error('An unchanged page would be written again.');
     }
     await store.releaseLease(lease);
   }
 
   async function warm(): Promise<void> {
     await using database = await place.openDatabase();
-    await loadPages(database.url, source, { applications, writers: 1 });
+    await loadPages(database.url, source, applications);
     await readAgain(database.url);
   }
 }

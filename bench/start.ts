@@ -16,7 +16,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
   await using place = await openPlace();
   await using database = await place.openDatabase();
   const source = createLocalSource(createBoard(1_000));
-  await loadPages(database.url, source, { applications: 1_000, writers: 1 });
+  await loadPages(database.url, source, 1_000);
   const env = {
     PATH: process.env.PATH,
     HOME: process.env.HOME,

@@ -40,7 +40,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
   let rows = 0;
   const load = async () => {
     await using database = await place.openDatabase();
-    const cost = await place.meter(() => loadPages(database.url, source, { applications, writers: 1 }));
+    const cost = await place.meter(() => loadPages(database.url, source, applications));
     const [count] = await database.query<{ rows: number }>(
       `SELECT ((SELECT count(*) FROM intake.applications) + (SELECT count(*) FROM intake.primary_job_seeking_info)
          + (SELECT count(*) FROM intake.attachments) + (SELECT count(*) FROM intake.downloads) + (SELECT count(*) FROM intake.events))::int AS rows`,

@@ -14,7 +14,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
     const source = createLocalSource(board, format);
     return async () => {
       await using database = await place.openDatabase();
-      return await place.meter(() => loadPages(database.url, source, { applications, writers: 1 }));
+      return await place.meter(() => loadPages(database.url, source, applications));
     };
   };
   const sides = { xml: load('xml'), json: load('json') };

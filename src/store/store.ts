@@ -8,7 +8,7 @@ import type { HashSetting } from '../domain/hash-trust.ts';
 import type { Period } from '../domain/history.ts';
 import type { ScreenReading } from '../domain/screen.ts';
 import { commitPage } from './applications/commit-page.ts';
-import { loadSurroundings, type PageCommit } from './applications/diff-page.ts';
+import { diffPage, loadSurroundings, type PageDiff, type ReadPage } from './applications/diff-page.ts';
 import {
   loadQuarantine,
   loadQuarantineTexts,
@@ -128,7 +128,15 @@ import {
   renewLease,
 } from './sweeps/leases.ts';
 import { takeSlots } from './sweeps/rate-limit.ts';
-import { beginSweeps, endCertificates, noteStop, pruneSweeps, type Sweep, takeTickets } from './sweeps/sweeps.ts';
+import {
+  beginSweeps,
+  endCertificates,
+  noteStop,
+  type Progress,
+  pruneSweeps,
+  type Sweep,
+  takeTickets,
+} from './sweeps/sweeps.ts';
 import { loadKeyState } from './tombstones.ts';
 
 export interface StoreOptions extends DatabaseOptions {
@@ -161,7 +169,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
   const beginSweep = createBatch((calls: readonly object[]) => beginSweeps(db, calls.length));
   const takeTicket = createBatch((calls: readonly object[]) => takeTickets(db, calls.length));
   const findAdvertiser = createBatch((names: readonly string[]) => findAdvertisers(db, names));
-  const lookAround = createBatch((asked: Parameters<typeof loadSurroundings>[1]) => loadSurroundings(db, asked));
+  const loadAround = createBatch((asked: Parameters<typeof loadSurroundings>[1]) => loadSurroundings(db, asked));
   const release = createBatch(async (given: Parameters<typeof releaseLeases>[1]) => {
     await releaseLeases(own, given);
     return given.map(() => undefined);
@@ -213,10 +221,11 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     loadRecentFrom: (advertiserId: bigint | null, days: number) => loadRecentFrom(db, advertiserId, days),
     confirmCursors: (advertiserIds: readonly bigint[]) => confirmCursors(db, advertiserIds),
     takeTicket: () => takeTicket({}),
-    async commitPage(page: PageCommit) {
+    diffPage: (page: ReadPage) => diffPage(db, page, loadAround),
+    async commitPage(page: ReadPage, diff: PageDiff, progress: Progress | null) {
       await statistics.ensure();
-      const summary = await commitPage(db, privacyKey, page, lookAround, crashPoint);
-      statistics.note(summary.added);
+      const summary = await commitPage(db, privacyKey, page, diff, progress, crashPoint);
+      if (summary !== 'stale') statistics.note(summary.added);
       return summary;
     },
 

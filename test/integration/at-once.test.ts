@@ -4,7 +4,7 @@ import { hash, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { toBlobKey } from '../../src/domain/blob.ts';
-import { anApplication, anAttachment, aPage } from '../support/applications.ts';
+import { anApplication, anAttachment, aPage, commitPageOf } from '../support/applications.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
@@ -145,7 +145,7 @@ describe('the last event of a missing application is that it is missing', () => 
     let seq = 1_000n;
     const commit = (applications: Parameters<typeof aPage>[1], progress: object = {}) => {
       seq += 1n;
-      return store.commitPage(aPage(lease, applications, { advertiserId, seq, sweepId: seq, progress }));
+      return commitPageOf(store, aPage(lease, applications, { advertiserId, seq, sweepId: seq, progress }));
     };
     const claim = async () => {
       const { claims } = await store.claimDownloads({

@@ -2,11 +2,12 @@
 import { createSecretKey } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import { attachmentKinds } from '../../src/domain/application.ts';
-import { commitPage } from '../../src/store/applications/commit-page.ts';
+import { commitPage as commitDiff } from '../../src/store/applications/commit-page.ts';
+import { diffPage } from '../../src/store/applications/diff-page.ts';
 import { toCopy } from '../../src/store/postgres/copy.ts';
-import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
-import { claimLease, type Lease, releaseLeases, renewLease } from '../../src/store/sweeps/leases.ts';
-import { anApplication, anAttachment, aPage } from '../support/applications.ts';
+import { openDatabase } from '../../src/store/postgres/database.ts';
+import { claimLease, type Lease, releaseLeases } from '../../src/store/sweeps/leases.ts';
+import { anApplication, anAttachment, aPage, commitPage } from '../support/applications.ts';
 import { test as base } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
@@ -45,11 +46,7 @@ describe('a page', () => {
       const page = aPage(live, [anApplication(1), anApplication(4)]);
       const seen: unknown[] = [];
       const asked = { low: 1n, high: null, limit: 2, fromTop };
-      const learn: typeof page.learn = (found) => {
-        seen.push(found.missing.map(({ id }) => id));
-        return page.learn(found);
-      };
-      await commitPage(db, key, { ...page, asked, learn });
+      await commitPage(db, key, { ...page, asked }, (diff) => seen.push(diff.seen.missing.map(({ id }) => id)));
       expect(seen[0]).toEqual(wanted);
     },
   );
@@ -111,11 +108,8 @@ describe('a page', () => {
     );
     const page = aPage(live, [anApplication(6)]);
     const seen: (readonly bigint[])[] = [];
-    const learn: typeof page.learn = (found) => {
-      seen.push(found.missing.map(({ id }) => id));
-      return page.learn(found);
-    };
-    await commitPage(db, key, { ...page, asked: { low: 5n, high: 7n, limit: 21, fromTop: false }, learn });
+    const asked = { low: 5n, high: 7n, limit: 21, fromTop: false };
+    await commitPage(db, key, { ...page, asked }, (diff) => seen.push(diff.seen.missing.map(({ id }) => id)));
     expect(seen).toEqual([[5n, 7n]]);
   });
 
@@ -130,7 +124,6 @@ describe('a page', () => {
       added: 2,
       changed: 0,
       quarantined: 0,
-      recorded: true,
       stale: [],
     });
     expect(
@@ -193,8 +186,8 @@ describe('a page', () => {
     // Other files write on the same server meanwhile: a page that writes would never leave the position as it was, one that does not will.
     await until(async () => {
       const [before] = await db.query(position);
-      const summary = await commitPage(db, key, aPage(live, applications, { progress: { quiet: true } }));
-      expect(summary).toEqual({ added: 0, changed: 0, quarantined: 0, recorded: false, stale: [] });
+      const summary = await commitPage(db, key, aPage(live, applications, { isQuiet: true }));
+      expect(summary).toEqual({ added: 0, changed: 0, quarantined: 0, stale: [] });
       const [after] = await db.query(position);
       return before?.lsn === after?.lsn && before?.xid === after?.xid;
     });
@@ -245,59 +238,33 @@ describe('a page', () => {
   });
 });
 
-describe('two pages of a backfill', () => {
-  const toBackfill = async (db: Database): Promise<Lease> => {
-    await db.query(`DELETE FROM intake.leases`);
-    const lease = await claimLease(db, claim('backfill'));
-    if (!lease) throw new Error('The lane was not free.');
-    return lease;
-  };
-
-  test('are written at once and kept in order', async ({ db, live: _ }) => {
-    const lease = await toBackfill(db);
-    const turn = Promise.withResolvers<void>();
-    const reached = Promise.withResolvers<void>();
-    const second = aPage(lease, [anApplication(3), anApplication(4)]);
-    const { learn } = second;
-    const waits = commitPage(db, key, {
-      ...second,
-      isApart: true,
-      async learn(seen) {
-        reached.resolve();
-        await turn.promise;
-        return await learn(seen);
-      },
-    });
-    await reached.promise;
-    await commitPage(db, key, { ...aPage(lease, [anApplication(1), anApplication(2)]), isApart: true });
-    expect(await db.query(`SELECT application_id FROM intake.applications ORDER BY 1`)).toEqual([
-      { application_id: 1n },
-      { application_id: 2n },
-    ]);
-    turn.resolve();
-    expect(await waits).toMatchObject({ added: 2, recorded: true });
-    expect(
-      await db.query(`SELECT application_id FROM intake.events WHERE type = 'application.received' ORDER BY event_id`),
-    ).toEqual([1n, 2n, 3n, 4n].map((id) => ({ application_id: id })));
+describe('a page that is stale', () => {
+  test('beside another lane that has changed its applications since: nothing is written', async ({ db, live }) => {
+    const backfill = (await claimLease(db, claim('backfill'))) as Lease;
+    const page = aPage(live, [anApplication(1), anApplication(2)]);
+    const diff = await diffPage(db, page);
+    expect(diff).toMatchObject({ otherLane: true, writes: 2 });
+    await commitPage(db, key, aPage(backfill, [anApplication(1)], { sweepId: 2n }));
+    expect(await commitDiff(db, key, page, diff, page.progress)).toBe('stale');
+    expect(await db.query(`SELECT application_id FROM intake.applications`)).toEqual([{ application_id: 1n }]);
+    expect(await commitDiff(db, key, page, await diffPage(db, page), page.progress)).toMatchObject({ added: 1 });
   });
 
-  test('let the lease be renewed while one waits for its turn, and keep nothing once it is lost', async ({
-    db,
-    live: _,
-  }) => {
-    const lease = await toBackfill(db);
-    const page = aPage(lease, [anApplication(5)]);
-    const waits = commitPage(db, key, {
-      ...page,
-      isApart: true,
-      async learn(seen) {
-        expect(await renewLease(db, lease, 60_000)).toBe(true);
-        await db.query(`UPDATE intake.leases SET epoch = epoch + 1`);
-        return await page.learn(seen);
-      },
-    });
-    await expect(waits).rejects.toThrow(/lane|lease/i);
-    expect(await db.query(`SELECT 1 FROM intake.applications`)).toEqual([]);
+  test('beside another lane that has stored an id which it lacks: nothing is written', async ({ db, live }) => {
+    const backfill = (await claimLease(db, claim('backfill'))) as Lease;
+    const page = aPage(live, [anApplication(2)]);
+    const diff = await diffPage(db, page);
+    await commitPage(db, key, aPage(backfill, [anApplication(1)], { sweepId: 2n }));
+    expect(await commitDiff(db, key, page, diff, page.progress)).toBe('stale');
+    expect(await db.query(`SELECT application_id FROM intake.applications`)).toEqual([{ application_id: 1n }]);
+  });
+
+  test('because the same application was stored since: nothing is written', async ({ db, live }) => {
+    const page = aPage(live, [anApplication(1), anApplication(2)]);
+    const diff = await diffPage(db, page);
+    await commitPage(db, key, aPage(live, [anApplication(2)]));
+    expect(await commitDiff(db, key, page, diff, page.progress)).toBe('stale');
+    expect(await db.query(`SELECT application_id FROM intake.applications`)).toEqual([{ application_id: 2n }]);
   });
 });
 
@@ -334,7 +301,7 @@ describe('a known application that changed', () => {
     const backfill = (await claimLease(db, claim('backfill'))) as Lease;
     await commitPage(db, key, aPage(live, [anApplication(1)], { seq: 100n }));
     // The source changed the application and changed it back; the slow request 200 saw the moment between, the fast 300 did not.
-    await commitPage(db, key, aPage(live, [anApplication(1)], { seq: 300n, progress: { quiet: true } }));
+    await commitPage(db, key, aPage(live, [anApplication(1)], { seq: 300n, isQuiet: true }));
     const slow = aPage(backfill, [anApplication(1, { email: 'between@example.com' })], { seq: 200n });
     expect(await commitPage(db, key, slow)).toMatchObject({ changed: 0, stale: [1n] });
     expect(await db.query(`SELECT email FROM intake.applications`)).toEqual([{ email: 'person1@example.com' }]);
@@ -351,7 +318,7 @@ describe('a known application that changed', () => {
         seq,
         sweepId: 2n,
       });
-      const truth = aPage(live, [anApplication(1)], { seq: seq + 1n, progress: { quiet: true } });
+      const truth = aPage(live, [anApplication(1)], { seq: seq + 1n, isQuiet: true });
       await Promise.all([commitPage(db, key, between), commitPage(db, key, truth)]);
       expect(await db.query(`SELECT email FROM intake.applications`), `round ${round}`).toEqual([
         { email: 'person1@example.com' },

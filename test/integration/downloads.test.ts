@@ -3,7 +3,6 @@ import { createSecretKey, hash, randomUUID } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import type { Attachment } from '../../src/domain/application.ts';
 import { toBlobKey } from '../../src/domain/blob.ts';
-import { commitPage } from '../../src/store/applications/commit-page.ts';
 import { intendBlobs } from '../../src/store/files/blobs.ts';
 import { loadFileFacts } from '../../src/store/files/claim-facts.ts';
 import { type Completion, completeDownloads, type StoredFile } from '../../src/store/files/complete-download.ts';
@@ -21,7 +20,7 @@ import { type Database, openDatabase } from '../../src/store/postgres/database.t
 import { openQueueListener } from '../../src/store/postgres/listen.ts';
 import { loadAdvertiserStatus } from '../../src/store/reports/status.ts';
 import { claimLease } from '../../src/store/sweeps/leases.ts';
-import { anApplication, anAttachment, aPage } from '../support/applications.ts';
+import { anApplication, anAttachment, aPage, commitPage } from '../support/applications.ts';
 import { test as base } from '../support/test-database.ts';
 
 const test = base

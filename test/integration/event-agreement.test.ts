@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { toBlobKey } from '../../src/domain/blob.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { anApplication, anAttachment, aPage } from '../support/applications.ts';
+import { anApplication, anAttachment, aPage, commitPageOf } from '../support/applications.ts';
 import { testPrivacyKey } from '../support/syncing.ts';
 import { emptyDatabase, openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
@@ -62,7 +62,7 @@ async function openWorld() {
     });
   const commit = (applications: Parameters<typeof aPage>[1], progress: object = {}) => {
     seq += 1n;
-    return store.commitPage(aPage(lease, applications, { advertiserId, seq, sweepId: seq, progress }));
+    return commitPageOf(store, aPage(lease, applications, { advertiserId, seq, sweepId: seq, progress }));
   };
   const show = (id: bigint) => commit([toApplication(id, source.get(id) as Applied)]);
   const end = (absent: readonly bigint[]) =>

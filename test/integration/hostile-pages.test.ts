@@ -6,11 +6,10 @@ import { describe, expect } from 'vitest';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { parsePage } from '../../src/source/parse/list.ts';
 import { parseScreens } from '../../src/source/parse/screen.ts';
-import { commitPage } from '../../src/store/applications/commit-page.ts';
 import { replaceScreens } from '../../src/store/files/screens.ts';
 import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
 import { claimLease, type Lease } from '../../src/store/sweeps/leases.ts';
-import { anApplication, aPage } from '../support/applications.ts';
+import { anApplication, aPage, commitPage } from '../support/applications.ts';
 import { test } from '../support/test-database.ts';
 
 const runs = Number(process.env.HOSTILE_RUNS ?? 60);

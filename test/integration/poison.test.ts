@@ -2,12 +2,11 @@
 import { createSecretKey } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import { parseElement, parsePage } from '../../src/source/parse/list.ts';
-import { commitPage } from '../../src/store/applications/commit-page.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { openStore } from '../../src/store/store.ts';
 import { claimLease } from '../../src/store/sweeps/leases.ts';
 import { replay } from '../../src/sync/read/replay-quarantine.ts';
-import { aPage } from '../support/applications.ts';
+import { aPage, commitPage, commitPageOf } from '../support/applications.ts';
 import { test } from '../support/test-database.ts';
 
 const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
@@ -113,7 +112,7 @@ describe('an id from 2^53 on', () => {
       raw: `{"ID":${id},"Email":"a@example.com"}`,
       rawText: null,
     }));
-    await store.commitPage(aPage(lease, [], { advertiserId, rejects }));
+    await commitPageOf(store, aPage(lease, [], { advertiserId, rejects }));
     const whose = { name: 'replayed', advertiserId, id: null, owner: 'test', leaseMs: 60_000 };
     const summary = await replay({ store, parseElement }, { ...whose, signal: AbortSignal.timeout(600_000) });
     expect(summary).toEqual({ read: largeIds.length, added: largeIds.length, unusable: 0 });
@@ -137,7 +136,7 @@ describe('a replay', () => {
     const parsed = parseElement(raw);
     if (!('id' in parsed)) throw new Error('It cannot be read.');
     const rejects = [{ reason: 'ID is not an exact integer', identity: '555', raw, rawText: null }];
-    await store.commitPage(aPage(lease, [parsed], { advertiserId, rejects }));
+    await commitPageOf(store, aPage(lease, [parsed], { advertiserId, rejects }));
     await database.query(
       `UPDATE intake.applications SET absent_since = now() - interval '25 hours', missing_since = now() WHERE advertiser_id = $1`,
       [advertiserId],

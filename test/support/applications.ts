@@ -1,7 +1,10 @@
 // Applications and pages for tests of the store: plain values, as source/ would hand them over.
-import { hash } from 'node:crypto';
+import { hash, type KeyObject } from 'node:crypto';
 import type { Application, Attachment } from '../../src/domain/application.ts';
-import type { PageCommit } from '../../src/store/applications/diff-page.ts';
+import { commitPage as commitDiff, type PageSummary } from '../../src/store/applications/commit-page.ts';
+import { diffPage, type PageDiff, type ReadPage } from '../../src/store/applications/diff-page.ts';
+import type { Database } from '../../src/store/postgres/database.ts';
+import type { Store } from '../../src/store/store.ts';
 import type { Lease } from '../../src/store/sweeps/leases.ts';
 import type { Progress } from '../../src/store/sweeps/sweeps.ts';
 
@@ -53,17 +56,22 @@ let sequence = 0n;
 export interface PageFacts {
   readonly advertiserId?: bigint;
   readonly seq?: bigint;
-  readonly rejects?: PageCommit['rejects'];
+  readonly rejects?: ReadPage['rejects'];
   readonly sweepId?: bigint;
   readonly progress?: Partial<Progress>;
+  /** A page that changes nothing is not committed, as one of a poll. */
+  readonly isQuiet?: boolean;
 }
 
-export function aPage(lease: Lease, applications: readonly Application[], facts: PageFacts = {}): PageCommit {
+/** A page, and what its sweep learns from it. */
+export interface TestPage extends ReadPage {
+  readonly progress: Progress;
+  readonly isQuiet: boolean;
+}
+
+export function aPage(lease: Lease, applications: readonly Application[], facts: PageFacts = {}): TestPage {
   const startedAt = new Date();
   const progress: Progress = {
-    sweep: { sweepId: facts.sweepId ?? 1n, purpose: 'live', axis: 'id', low: 1n, high: null, startedAt },
-    quiet: false,
-    outside: false,
     facts: '{}',
     dropped: [],
     added: [],
@@ -76,11 +84,54 @@ export function aPage(lease: Lease, applications: readonly Application[], facts:
     lease,
     advertiserId: facts.advertiserId ?? 7n,
     seq: facts.seq ?? ++sequence,
-    applications,
-    rejects: facts.rejects ?? [],
-    startedAt,
+    sweep: { sweepId: facts.sweepId ?? 1n, purpose: 'live', axis: 'id', low: 1n, high: null, startedAt },
     askedAt: new Date(startedAt.getTime() + 3_600_000),
     asked: { low: 1n, high: null, limit: 21, fromTop: false },
-    learn: () => progress,
+    applications,
+    rejects: facts.rejects ?? [],
+    progress,
+    isQuiet: facts.isQuiet ?? false,
   };
+}
+
+/** Compares a page and commits it, as a sweep does: again while it is stale. */
+export async function commitPage(
+  db: Database,
+  key: KeyObject,
+  page: TestPage,
+  onDiff?: (diff: PageDiff) => void,
+): Promise<PageSummary> {
+  return await keepPage(
+    page,
+    () => diffPage(db, page),
+    (diff) => commitDiff(db, key, page, diff, page.progress),
+    onDiff,
+  );
+}
+
+/** The same through a store. */
+export async function commitPageOf(
+  store: Pick<Store, 'diffPage' | 'commitPage'>,
+  page: TestPage,
+): Promise<PageSummary> {
+  return await keepPage(
+    page,
+    () => store.diffPage(page),
+    (diff) => store.commitPage(page, diff, page.progress),
+  );
+}
+
+async function keepPage(
+  { isQuiet }: TestPage,
+  compare: () => Promise<PageDiff>,
+  commit: (diff: PageDiff) => Promise<PageSummary | 'stale'>,
+  onDiff?: (diff: PageDiff) => void,
+): Promise<PageSummary> {
+  for (;;) {
+    const diff = await compare();
+    onDiff?.(diff);
+    if (isQuiet && diff.writes === 0 && !diff.otherLane) return { added: 0, changed: 0, quarantined: 0, stale: [] };
+    const summary = await commit(diff);
+    if (summary !== 'stale') return summary;
+  }
 }

@@ -6,11 +6,11 @@ import type { Application } from '../../domain/application.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { type ApplicationEvent, appendEvents } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
-import { type Database, type Queryable, type Transaction, untilSettled } from '../postgres/database.ts';
+import { type Database, isConflict, type Queryable, type Transaction } from '../postgres/database.ts';
 import { fence, laneLock } from '../sweeps/leases.ts';
 import { type Progress, saveProgress } from '../sweeps/sweeps.ts';
 import { findErasedIds } from '../tombstones.ts';
-import { compare, type Found, loadSurroundings, type PageCommit, type Surroundings, toFound } from './diff-page.ts';
+import { diffPage, isSameDiff, type PageDiff, type ReadPage } from './diff-page.ts';
 import { toCopies } from './insert.ts';
 import { quarantine, resolveQuarantine } from './quarantine.ts';
 import { isReady } from './rows.ts';
@@ -20,34 +20,32 @@ export interface PageSummary {
   readonly added: number;
   readonly changed: number;
   readonly quarantined: number;
-  /** False when there was nothing to write at all. */
-  readonly recorded: boolean;
   /** Changes read by a request older than one that another lane has finished over the same id: not written, to be asked again. */
   readonly stale: readonly bigint[];
 }
 
-/** Writes a page, its queued downloads, its events, the sweep's progress and the cursor together. `key` makes person keys. */
+/** The page could not be written by this diff: what is stored has changed since. The caller compares it again. */
+export type StalePage = 'stale';
+
+/**
+ * Writes a page, its queued downloads, its events, the sweep's progress and the cursor together. `key` makes person keys. Without progress
+ * the answer was asked for outside the sweep: its applications are kept, the sweep is not changed.
+ */
 export async function commitPage(
   db: Database,
   key: KeyObject,
-  page: PageCommit,
-  lookAround: (page: PageCommit) => Promise<Surroundings> = (one) => lookAlone(db, one),
+  page: ReadPage,
+  diff: PageDiff,
+  progress: Progress | null,
   crashPoint?: PassCrashPoint,
-): Promise<PageSummary> {
-  return await untilSettled(async () => {
-    const isEmpty = page.applications.length + page.rejects.length === 0;
-    const found = isEmpty ? toFound(await lookAround(page)) : await compare(db, page);
-    const isAhead =
-      page.isApart === true && !found.otherLane && found.writes > 0 && found.writes === found.fresh.length;
-    // Written ahead of its turn, a page learns of the pages before it within its transaction.
-    const progress = isAhead ? null : await page.learn(found.seen);
-    if (found.writes === 0 && progress?.quiet && !found.otherLane) return nothingWritten;
-    crashPoint?.('pageCompared');
+): Promise<PageSummary | StalePage> {
+  crashPoint?.('pageCompared');
+  try {
     const summary = await db.transaction(
       async (tx) => {
-        const written = await (progress === null
-          ? writeAhead(tx, key, page, found)
-          : writeFenced(tx, key, page, { ...found, progress }));
+        // Asked first and not waited for: a lease that was lost takes back whatever was written behind it.
+        const fenced = fence(tx, page.lease);
+        const [written] = await Promise.all([writeCurrent(tx, key, page, diff, progress), fenced]);
         crashPoint?.('pageWritten');
         return written;
       },
@@ -55,83 +53,48 @@ export async function commitPage(
     );
     crashPoint?.('pageCommitted');
     return summary;
-  });
+  } catch (error) {
+    // Another transaction has stored the same application, or ended this one.
+    if (isConflict(error)) return 'stale';
+    throw error;
+  }
 }
 
-async function lookAlone(db: Queryable, page: PageCommit): Promise<Surroundings> {
-  const [around] = await loadSurroundings(db, [page]);
-  return around ?? { otherLane: false, missing: [] };
+/** Beside a running other lane the diff must still hold under the lock, or both could write what they compared earlier. */
+async function writeCurrent(
+  tx: Transaction,
+  key: KeyObject,
+  page: ReadPage,
+  diff: PageDiff,
+  progress: Progress | null,
+): Promise<PageSummary | StalePage> {
+  if (diff.otherLane && !isSameDiff(diff, await diffPage(tx, page))) return 'stale';
+  return await write(tx, key, page, diff, progress);
 }
 
-/** The fence is asked first and not waited for: a lease that was lost takes back whatever was written behind it. */
-async function writeFenced(tx: Transaction, key: KeyObject, page: PageCommit, plan: Plan): Promise<PageSummary> {
-  const fenced = fence(tx, page.lease);
-  const written = plan.otherLane ? writeComparedAgain(tx, key, page) : write(tx, key, page, plan);
-  const [summary] = await Promise.all([written, fenced]);
-  return summary;
-}
-
-/** Beside a running other lane the comparison must happen under the lock, or both could write what they compared earlier. */
-async function writeComparedAgain(tx: Transaction, key: KeyObject, page: PageCommit): Promise<PageSummary> {
-  const found = await compare(tx, page);
-  return await write(tx, key, page, { ...found, progress: await page.learn(found.seen) });
-}
-
-/**
- * New rows first, then the turn of this page, then its progress: two pages of a backfill are written at once and committed in order. The
- * fence comes after the turn: writers that always overlap would share the lease's row without a gap, and its renewal would starve.
- */
-async function writeAhead(tx: Transaction, key: KeyObject, page: PageCommit, found: Found): Promise<PageSummary> {
-  const events: ApplicationEvent[] = [];
-  const fresh = await withoutErased(tx, key, page, found.fresh, events);
-  if (fresh.length > 0) await insertNew(tx, key, page, fresh, events);
-  const progress = await page.learn(found.seen);
-  const summary = { ...nothingWritten, added: fresh.length, recorded: !progress.outside };
-  const fenced = fence(tx, page.lease);
-  const recorded = recordProgress(tx, page, progress, summary, events);
-  await Promise.all([fenced, recorded]);
-  return summary;
-}
-
-const nothingWritten: PageSummary = { added: 0, changed: 0, quarantined: 0, recorded: false, stale: [] };
-
-interface Plan extends Found {
-  readonly progress: Progress;
-}
-
-async function write(tx: Transaction, key: KeyObject, page: PageCommit, plan: Plan): Promise<PageSummary> {
+async function write(
+  tx: Transaction,
+  key: KeyObject,
+  page: ReadPage,
+  diff: PageDiff,
+  progress: Progress | null,
+): Promise<PageSummary> {
   const events: ApplicationEvent[] = [];
   const isHere = await resolveElements(tx, page);
-  const fresh = await withoutErased(tx, key, page, plan.fresh.filter(isHere), events);
+  const fresh = await withoutErased(tx, key, page, diff.fresh.filter(isHere), events);
   if (fresh.length > 0) {
-    if (plan.progress.sweep.purpose === 'live') await noteLateness(tx, page, fresh);
+    if (page.sweep.purpose === 'live') await noteLateness(tx, page, fresh);
     await insertNew(tx, key, page, fresh, events);
   }
-  const { changed, stale } = await applyChanges(tx, key, page, plan.changed.filter(isHere), events);
-  if (plan.returned.length > 0) await unmarkAbsent(tx, page.advertiserId, plan.returned, events);
-  const quarantined = await quarantine(tx, key, page, plan.progress.sweep.sweepId);
-  if (plan.otherLane && page.applications.length > 0) await recordReading(tx, page);
-  const summary = {
-    added: fresh.length,
-    changed,
-    quarantined,
-    recorded: !plan.progress.outside,
-    stale,
-  };
-  await recordProgress(tx, page, plan.progress, summary, events);
-  return summary;
-}
-
-/** The last of a page: what the sweep learned from it, and what happened to its applications. */
-async function recordProgress(
-  tx: Transaction,
-  page: PageCommit,
-  progress: Progress,
-  summary: PageSummary,
-  events: readonly ApplicationEvent[],
-): Promise<void> {
-  const ended = await saveProgress(tx, page, progress, { ...summary, received: page.applications.length });
+  const { changed, stale } = await applyChanges(tx, key, page, diff.changed.filter(isHere), events);
+  if (diff.returned.length > 0) await unmarkAbsent(tx, page.advertiserId, diff.returned, events);
+  const quarantined = await quarantine(tx, key, page, page.sweep.sweepId);
+  if (diff.otherLane && page.applications.length > 0) await recordReading(tx, page);
+  const counts = { added: fresh.length, changed, quarantined };
+  const received = page.applications.length;
+  const ended = progress === null ? [] : await saveProgress(tx, page, progress, { ...counts, received });
   await appendEvents(tx, page.advertiserId, [...events, ...ended]);
+  return { ...counts, stale };
 }
 
 /**
@@ -141,7 +104,7 @@ async function recordProgress(
 async function insertNew(
   tx: Transaction,
   key: KeyObject,
-  page: PageCommit,
+  page: ReadPage,
   fresh: readonly Application[],
   events: ApplicationEvent[],
 ): Promise<void> {
@@ -154,7 +117,7 @@ async function insertNew(
 }
 
 /** An id below the cursor that shows only now was late: by how much, the next higher id tells, which was there before it. */
-async function noteLateness(tx: Queryable, page: PageCommit, fresh: readonly Application[]): Promise<void> {
+async function noteLateness(tx: Queryable, page: ReadPage, fresh: readonly Application[]): Promise<void> {
   await tx.query(
     `WITH late AS (
        SELECT max(extract(epoch FROM now() - passed.first_seen_at) * 1000)::bigint AS ms
@@ -197,7 +160,7 @@ async function unmarkAbsent(
 async function withoutErased(
   tx: Queryable,
   key: KeyObject,
-  { advertiserId }: PageCommit,
+  { advertiserId }: ReadPage,
   fresh: readonly Application[],
   events: ApplicationEvent[],
 ): Promise<readonly Application[]> {
@@ -221,7 +184,7 @@ async function withoutErased(
 /** What was read from quarantine is resolved together with it; an application whose element was erased meanwhile is not kept. */
 async function resolveElements(
   tx: Queryable,
-  { advertiserId, replayed }: PageCommit,
+  { advertiserId, replayed }: ReadPage,
 ): Promise<(application: Application) => boolean> {
   if (replayed === undefined) return () => true;
   const resolved = await resolveQuarantine(tx, advertiserId, replayed);
@@ -229,7 +192,7 @@ async function resolveElements(
 }
 
 /** Remembers that a request numbered `seq` has seen these ids, for changes that a slower, older request may still bring (P5). */
-async function recordReading(tx: Queryable, page: PageCommit): Promise<void> {
+async function recordReading(tx: Queryable, page: ReadPage): Promise<void> {
   const ids = page.applications.map((a) => a.id);
   await tx.query(
     `WITH old AS (

@@ -1,29 +1,26 @@
 // A page against what is held: which of its applications are new, changed or back, and which held ones did not come. Reads only, so
-// that an unchanged page costs no transaction id. What follows from it is written by pages.ts.
+// that an unchanged page costs no transaction id. commit-page.ts writes what follows from it.
 import type { Application, Reject } from '../../domain/application.ts';
 import type { Missing } from '../../domain/coverage/question.ts';
 import type { Asked } from '../../domain/coverage/seen.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { WriteContext } from '../sweeps/leases.ts';
-import type { Progress } from '../sweeps/sweeps.ts';
+import type { Sweep } from '../sweeps/sweeps.ts';
 import type { Replayed } from './quarantine.ts';
 import { isHashSignal } from './update.ts';
 
-/** One list answer, ready to be kept. */
-export interface PageCommit extends WriteContext {
+/** One list answer, ready to be compared and committed. */
+export interface ReadPage extends WriteContext {
+  /** The sweep for which it was asked; its row appears with the first page that is worth one. */
+  readonly sweep: Sweep;
   readonly applications: readonly Application[];
   readonly rejects: readonly Reject[];
   /** The elements of quarantine that applications were read from: one that was erased meanwhile takes its application along. */
   readonly replayed?: readonly Replayed[] | undefined;
-  /** When the sweep began and when the question was sent, by the database's clock. */
-  readonly startedAt: Date;
+  /** When the question was sent, by the database's clock. */
   readonly askedAt: Date;
   /** The ids that the question was about: what was stored there before it was sent and did not come is reported. */
   readonly asked: Asked | null;
-  /** What the sweep learns from this answer, once it is its turn; called again when the page has to be compared again. */
-  readonly learn: (seen: Seen) => Progress | Promise<Progress>;
-  /** No page that is being written before this one has an id of it: its new rows need not wait for its turn. */
-  readonly isApart?: boolean | undefined;
 }
 
 /** The page against what was held before it. */
@@ -34,8 +31,8 @@ export interface Seen {
   readonly missing: readonly Missing[];
 }
 
-/** A page against what is stored. */
-export interface Found {
+/** The difference between a page and what is stored. */
+export interface PageDiff {
   readonly fresh: readonly Application[];
   readonly changed: readonly Application[];
   /** Unchanged, but marked absent earlier: here they are again. */
@@ -46,8 +43,28 @@ export interface Found {
   readonly otherLane: boolean;
 }
 
-/** Compares the page with what is stored. */
-export async function compare(db: Queryable, page: PageCommit): Promise<Found> {
+/** Compares the page with what is stored. Many empty pages, as most polls bring, may share one statement by `loadAround`. */
+export async function diffPage(
+  db: Queryable,
+  page: ReadPage,
+  loadAround: (page: ReadPage) => Promise<Surroundings | undefined> = async (one) =>
+    (await loadSurroundings(db, [one]))[0],
+): Promise<PageDiff> {
+  if (page.applications.length + page.rejects.length > 0) return await comparePage(db, page);
+  const { otherLane = false, missing = [] } = (await loadAround(page)) ?? {};
+  return { fresh: [], changed: [], returned: [], writes: 0, seen: { unheld: [], missing }, otherLane };
+}
+
+/** True when both say the same of a page. */
+export function isSameDiff(one: PageDiff, other: PageDiff): boolean {
+  const toText = ({ fresh, changed, returned, seen }: PageDiff) =>
+    [fresh.map((a) => a.id), changed.map((a) => a.id), returned, seen.missing.map(({ id, old }) => `${id}${old}`)].join(
+      ';',
+    );
+  return toText(one) === toText(other);
+}
+
+async function comparePage(db: Queryable, page: ReadPage): Promise<PageDiff> {
   const [{ verdicts, otherLane }, missing] = await Promise.all([loadVerdicts(db, page), loadMissing(db, page)]);
   const pick = (verdict: 'fresh' | 'changed' | 'returned') =>
     page.applications.filter((_, at) => verdicts[at] === letters[verdict]);
@@ -67,7 +84,7 @@ const letters = { fresh: 'f', changed: 'c', returned: 'r', erased: 'e', unchange
  * One probe of an index per id, and a single one where nothing at all is held between the page's ends, as in a first load. LIMIT keeps it
  * so: a plain join was planned as a hash of all the advertiser's rows, 12.8 ms a page at 20,000 applications instead of 1.7 (measured).
  */
-async function loadVerdicts(db: Queryable, page: PageCommit): Promise<{ verdicts: string; otherLane: boolean }> {
+async function loadVerdicts(db: Queryable, page: ReadPage): Promise<{ verdicts: string; otherLane: boolean }> {
   const ids = page.applications.map((a) => a.id);
   const [row] = await db.query<{ verdicts: string | null; other_lane: boolean }>(
     `SELECT EXISTS (SELECT 1 FROM intake.leases WHERE name = $4 AND lane <> $5 AND expires_at > '-infinity') AS other_lane,
@@ -122,7 +139,7 @@ function toMissing(text: string): Missing {
 }
 
 /** The surroundings of many empty answers in one statement: most polls of most advertisers bring nothing. */
-export async function loadSurroundings(db: Queryable, pages: readonly PageCommit[]): Promise<Surroundings[]> {
+export async function loadSurroundings(db: Queryable, pages: readonly ReadPage[]): Promise<Surroundings[]> {
   const rows = await db.query<{ other_lane: boolean; missing: string[] }>(
     `SELECT EXISTS (SELECT 1 FROM intake.leases l WHERE l.name = q.name AND l.lane <> q.lane AND l.expires_at > '-infinity') AS other_lane,
        CASE WHEN q.from_top THEN ARRAY(${heldSql} ORDER BY a.application_id DESC LIMIT q.most)
@@ -136,7 +153,7 @@ export async function loadSurroundings(db: Queryable, pages: readonly PageCommit
       pages.map((page) => page.advertiserId),
       pages.map((page) => page.asked?.low ?? null),
       pages.map((page) => page.asked?.high ?? null),
-      pages.map((page) => page.startedAt),
+      pages.map((page) => page.sweep.startedAt),
       pages.map((page) => page.asked?.limit ?? 0),
       pages.map((page) => page.asked?.fromTop ?? false),
       pages.map((page) => page.askedAt),
@@ -145,12 +162,7 @@ export async function loadSurroundings(db: Queryable, pages: readonly PageCommit
   return rows.map((row) => ({ otherLane: row.other_lane, missing: row.missing.map(toMissing) }));
 }
 
-/** An empty answer brings nothing and changes nothing. */
-export function toFound({ otherLane, missing }: Surroundings): Found {
-  return { fresh: [], changed: [], returned: [], writes: 0, seen: { unheld: [], missing }, otherLane };
-}
-
-async function loadMissing(db: Queryable, page: PageCommit): Promise<Missing[]> {
+async function loadMissing(db: Queryable, page: ReadPage): Promise<Missing[]> {
   if (page.asked === null) return [];
   return await db.query<{ id: bigint; old: boolean }>(
     `SELECT application_id AS id, ${seenAt} < $4 AS old FROM intake.applications a
@@ -161,7 +173,7 @@ async function loadMissing(db: Queryable, page: PageCommit): Promise<Missing[]> 
       page.advertiserId,
       page.asked.low,
       page.asked.high,
-      page.startedAt,
+      page.sweep.startedAt,
       page.applications.map((a) => a.id),
       page.asked.limit,
       page.askedAt,

@@ -185,7 +185,7 @@ export function sqlState(error: unknown): string | undefined {
   return typeof code === 'string' ? code : cause === undefined ? undefined : sqlState(cause);
 }
 
-function isConflict(error: unknown): boolean {
+export function isConflict(error: unknown): boolean {
   return conflictCodes.has(sqlState(error) ?? '');
 }
 

@@ -33,11 +33,6 @@ export interface SweepRange {
 
 /** What one answer moved. */
 export interface Progress {
-  readonly sweep: Sweep;
-  /** True when there is nothing to record: the first answer closed the sweep and brought nothing new. */
-  readonly quiet: boolean;
-  /** The answer was asked for outside the sweep's reasoning: its applications are kept, the sweep is not changed. */
-  readonly outside: boolean;
   /** The sweep's reasoning apart from its ranges, as JSON text. */
   readonly facts: string;
   /** Ranges that are no more, by their low end, and ranges that are new. */
@@ -71,25 +66,27 @@ interface Counts {
 /** Records the progress of a page and gives the events that follow. The sweep's row appears with the first page that is worth a row. */
 export async function saveProgress(
   tx: Queryable,
-  context: WriteContext,
+  context: SweepContext,
   progress: Progress,
   counts: Counts,
 ): Promise<ApplicationEvent[]> {
-  if (progress.outside) return [];
-  const { sweep, cursor, ended } = progress;
+  const { advertiserId, sweep } = context;
+  const { cursor, ended } = progress;
   // In this order: ranges belong to a sweep that has its row.
   await Promise.all([
     saveSweep(tx, context, progress, counts),
-    moveRanges(tx, context.advertiserId, progress),
-    ...(cursor === null ? [] : [raiseCursor(tx, context.advertiserId, cursor)]),
+    moveRanges(tx, advertiserId, sweep, progress),
+    ...(cursor === null ? [] : [raiseCursor(tx, advertiserId, cursor)]),
   ]);
-  return ended ? await endSweep(tx, context.advertiserId, sweep, ended) : [];
+  return ended ? await endSweep(tx, advertiserId, sweep, ended) : [];
 }
+
+type SweepContext = WriteContext & { readonly sweep: Sweep };
 
 async function saveSweep(
   tx: Queryable,
-  { advertiserId, lease }: WriteContext,
-  { sweep, facts, bytes, ended }: Progress,
+  { advertiserId, lease, sweep }: SweepContext,
+  { facts, bytes, ended }: Progress,
   counts: Counts,
 ): Promise<void> {
   await tx.query(
@@ -122,7 +119,12 @@ async function saveSweep(
   );
 }
 
-async function moveRanges(tx: Queryable, advertiserId: bigint, { sweep, dropped, added }: Progress): Promise<void> {
+async function moveRanges(
+  tx: Queryable,
+  advertiserId: bigint,
+  sweep: Sweep,
+  { dropped, added }: Progress,
+): Promise<void> {
   const moves: Promise<unknown>[] = [];
   if (dropped.length > 0) {
     const sql = `DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND low = ANY ($3::bigint[])`;

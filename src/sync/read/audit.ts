@@ -5,7 +5,7 @@ import type { Question } from '../../domain/coverage/question.ts';
 import type { Advertiser } from '../../store/sweeps/advertisers.ts';
 import { checkIdentity } from './account-identity.ts';
 import { type Heard, hear } from './ask-list.ts';
-import { commitAnswer, loadRun, outside } from './commit-answer.ts';
+import { commitOutside, loadRun } from './commit-answer.ts';
 import type { ReadContext } from './read-tasks.ts';
 import type { SweepDeps } from './sweep.ts';
 
@@ -76,6 +76,7 @@ async function ask(deps: SweepDeps, task: ReadContext, question: Question): Prom
   const advertiser: Advertiser = await checkIdentity(store, task.advertiser, heard.page);
   const submitted = heard.page.applications.map(({ id, submittedAt }) => ({ id, submittedAt }));
   const hidden = await store.findUncovered(advertiser.advertiserId, submitted);
-  await commitAnswer(store, request, advertiser, run, { question, ticket, heard }, outside(run));
+  if (advertiser.advertiserId !== null)
+    await commitOutside(store, request, advertiser.advertiserId, run, { question, ticket, heard });
   return { isPage: true, shown: heard.page.ids, hidden };
 }

@@ -1,12 +1,13 @@
-// Commits a page together with the sweep state derived from it in one transaction, and loads a sweep again from its rows. Whose answer it
-// is has been asked before (account-identity.ts).
+// Commits an answer: compares its page with what is stored (reads), learns from it (pure), and commits both together (writes). Loads an
+// interrupted sweep again from its rows. account-identity.ts has checked before whose answer it is.
 import { ask, begin, type Done, learn, renew } from '../../domain/coverage/coverage.ts';
 import type { Known } from '../../domain/coverage/next-question.ts';
 import type { Question } from '../../domain/coverage/question.ts';
-import { toAsked } from '../../domain/coverage/seen.ts';
+import { type Asked, toAsked } from '../../domain/coverage/seen.ts';
 import { decodeFacts, decodeRange, encode, findChanges, type State } from '../../domain/coverage/sweep-state.ts';
+import { Trouble } from '../../domain/trouble.ts';
 import type { PageSummary } from '../../store/applications/commit-page.ts';
-import type { Seen } from '../../store/applications/diff-page.ts';
+import type { PageDiff, ReadPage, Seen } from '../../store/applications/diff-page.ts';
 import type { Store } from '../../store/store.ts';
 import type { Advertiser } from '../../store/sweeps/advertisers.ts';
 import type { Learned } from '../../store/sweeps/continue-sweep.ts';
@@ -58,90 +59,113 @@ export async function loadRun(
   return { sweep: { sweepId, purpose, axis, low, high, startedAt }, state, recorded: false };
 }
 
-/** Where the reasoning stands when it is an answer's turn; `others` are under way. */
-export interface Turn {
-  readonly run: Run;
-  readonly others: readonly Question[];
-}
-
-/** When an answer may be learned from, and whether its new rows may be written before. */
-export interface Queueing {
-  readonly turn: () => Promise<Turn>;
-  readonly isApart: boolean;
-  /** True: outside the sweep's reasoning, nothing is learned. */
-  readonly isOutside: boolean;
-}
-
-/** Keeps an answer and what it teaches in one transaction. */
+/**
+ * Commits an answer together with what the sweep learns from it; `others` are the questions in flight. A page that has become stale since it
+ * was compared is compared and learned from again.
+ */
 export async function commitAnswer(
   store: Store,
   request: SweepRequest,
   advertiser: Advertiser,
-  { sweep, state: { facts } }: Run,
-  { question, ticket, heard }: ReceivedAnswer,
-  { turn, isApart, isOutside }: Queueing,
-): Promise<{ run: Run; summary: PageSummary }> {
-  const page = heard.kind === 'page' ? heard.page : null;
-  let committed: Run | null = null;
-  const toProgress = async (seen: Seen): Promise<Progress> => {
-    const { run, others } = await turn();
-    const state = isOutside
-      ? run.state
-      : learn(run.state, question, heard.kind === 'page' ? { ...heard.answer, ...seen } : heard.answer);
-    committed = { ...run, state };
-    const next = ask(state, others, request.known);
-    const done = !isOutside && next !== null && 'kind' in next ? next : null;
-    const before = run.recorded ? run.state : { ...run.state, ranges: [] };
-    const { dropped, added } = findChanges(before, state);
-    return {
-      sweep: run.sweep,
-      outside: isOutside,
-      // A poll that brought nothing writes no row; any other sweep does, also when one empty answer ends it.
-      quiet: isOutside || (run.sweep.purpose === 'live' && !run.recorded && done !== null && done.risk !== 'doubt'),
-      facts: encode(state.facts),
-      dropped: dropped.map((range) => range.from),
-      added: added.map((range) => ({ low: range.from, high: range.to, state: range.state, evidence: encode(range) })),
-      bytes: page?.bytes ?? 0,
-      cursor: request.lane.lease.lane === 'live' && run.sweep.high === null ? toReadThrough(state, done) : null,
-      ended: done && {
-        certificate: done.certificate,
-        risk: done.risk,
-        reason: done.reason,
-        absent: done.absent,
-        lagMs: request.lagMs,
-        learned: state.facts.rigor === 'proof' ? JSON.stringify(toLearned(state, done, request.known)) : null,
-      },
-    };
-  };
+  run: Run,
+  answer: ReceivedAnswer,
+  others: readonly Question[],
+): Promise<{ readonly run: Run; readonly summary: PageSummary }> {
   // Before the first answer tells whose data it is there is no account to record it for: an abandoned answer is learned from in memory.
   if (advertiser.advertiserId === null) {
-    await toProgress({ unheld: [], missing: [] });
-    return { run: toCommitted(), summary: { added: 0, changed: 0, quarantined: 0, recorded: false, stale: [] } };
+    const { state } = learnFrom(request, run, answer, others, { unheld: [], missing: [] });
+    return { run: { ...run, state }, summary: nothingWritten };
   }
-  const summary = await store.commitPage({
-    lease: request.lane.lease,
-    advertiserId: advertiser.advertiserId,
-    seq: ticket.seq,
-    applications: page?.applications ?? [],
-    rejects: page?.rejects ?? [],
-    startedAt: sweep.startedAt,
-    askedAt: ticket.at,
-    asked: page && !isOutside ? toAsked(question, facts.heldBefore) : null,
-    learn: toProgress,
-    isApart,
-  });
-  const run = toCommitted();
-  return { run: { ...run, recorded: run.recorded || summary.recorded }, summary };
-
-  function toCommitted(): Run {
-    if (committed === null) throw new Error('A page was kept and nothing was learned from it.');
-    return committed;
+  const asked = answer.heard.kind === 'page' ? toAsked(answer.question, run.state.facts.heldBefore) : null;
+  const page = toReadPage(request, advertiser.advertiserId, run, answer, asked);
+  for (let tries = 0; tries < mostTries; tries++) {
+    const diff = await store.diffPage(page);
+    const { state, progress } = learnFrom(request, run, answer, others, diff.seen);
+    // A poll that brought nothing writes no row; any other sweep does, also when one empty answer ends it.
+    const isQuiet =
+      run.sweep.purpose === 'live' && !run.recorded && progress.ended !== null && progress.ended.risk !== 'doubt';
+    if (isQuiet && changesNothing(diff)) return { run: { ...run, state }, summary: nothingWritten };
+    const summary = await store.commitPage(page, diff, progress);
+    if (summary !== 'stale') return { run: { ...run, state, recorded: true }, summary };
   }
+  throw toContended();
 }
 
-/** For an answer that a sweep's reasoning has not asked for: it is kept at once, and nothing is learned from it. */
-export function outside(run: Run): Queueing {
-  return { turn: async () => ({ run, others: [] }), isApart: false, isOutside: true };
+/** Commits the applications of an answer that the sweep's reasoning has not asked for: the sweep learns nothing from it. */
+export async function commitOutside(
+  store: Store,
+  request: SweepRequest,
+  advertiserId: bigint,
+  run: Run,
+  answer: ReceivedAnswer,
+): Promise<PageSummary> {
+  return await commitApplications(store, toReadPage(request, advertiserId, run, answer, null));
+}
+
+/** Commits the applications of a page, and no progress. */
+export async function commitApplications(store: Store, page: ReadPage): Promise<PageSummary> {
+  for (let tries = 0; tries < mostTries; tries++) {
+    const diff = await store.diffPage(page);
+    if (changesNothing(diff)) return nothingWritten;
+    const summary = await store.commitPage(page, diff, null);
+    if (summary !== 'stale') return summary;
+  }
+  throw toContended();
+}
+
+const nothingWritten: PageSummary = { added: 0, changed: 0, quarantined: 0, stale: [] };
+
+/** Another lane would have to change the same applications between every comparison and its commit. */
+const mostTries = 20;
+
+function toContended(): Trouble {
+  return new Trouble('local', 'Another process keeps changing the applications of this page.', { at: 'database' });
+}
+
+/** Beside another lane the page is committed all the same: its readings are remembered. */
+function changesNothing({ writes, otherLane }: PageDiff): boolean {
+  return writes === 0 && !otherLane;
+}
+
+function toReadPage(
+  { lane }: SweepRequest,
+  advertiserId: bigint,
+  { sweep }: Run,
+  { ticket, heard }: ReceivedAnswer,
+  asked: Asked | null,
+): ReadPage {
+  const { applications = [], rejects = [] } = heard.kind === 'page' ? heard.page : {};
+  return { lease: lane.lease, advertiserId, seq: ticket.seq, sweep, askedAt: ticket.at, asked, applications, rejects };
+}
+
+/** What the sweep learns from an answer, by what was held before it. Pure. */
+function learnFrom(
+  { lane, lagMs, known }: SweepRequest,
+  { sweep, state: before, recorded }: Run,
+  { question, heard }: ReceivedAnswer,
+  others: readonly Question[],
+  seen: Seen,
+): { readonly state: State; readonly progress: Progress } {
+  const state = learn(before, question, heard.kind === 'page' ? { ...heard.answer, ...seen } : heard.answer);
+  const next = ask(state, others, known);
+  const done = next !== null && 'kind' in next ? next : null;
+  const { dropped, added } = findChanges(recorded ? before : { ...before, ranges: [] }, state);
+  const progress: Progress = {
+    facts: encode(state.facts),
+    dropped: dropped.map((range) => range.from),
+    added: added.map((range) => ({ low: range.from, high: range.to, state: range.state, evidence: encode(range) })),
+    bytes: heard.kind === 'page' ? heard.page.bytes : 0,
+    cursor: lane.lease.lane === 'live' && sweep.high === null ? toReadThrough(state, done) : null,
+    ended: done && {
+      certificate: done.certificate,
+      risk: done.risk,
+      reason: done.reason,
+      absent: done.absent,
+      lagMs,
+      learned: state.facts.rigor === 'proof' ? JSON.stringify(toLearned(state, done, known)) : null,
+    },
+  };
+  return { state, progress };
 }
 
 /** Up to where everything was read: below the lowest range that is still open, or all of it at the end. */

@@ -8,7 +8,7 @@ import type { ReadingState } from '../../store/sweeps/continue-sweep.ts';
 import { type RetryOptions, retry } from '../retry.ts';
 import { checkIdentity } from './account-identity.ts';
 import { hear } from './ask-list.ts';
-import { commitAnswer, loadRun, outside } from './commit-answer.ts';
+import { commitOutside, loadRun } from './commit-answer.ts';
 import type { HeldLane } from './held-lease.ts';
 import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
 
@@ -174,6 +174,7 @@ export async function witnessByDate(deps: SweepDeps, context: ReadContext, now: 
     .filter((one) => cursor.pollFrom !== null && one.id < cursor.pollFrom)
     .map((one) => one.id);
   const unheld = await store.loadUnheld(advertiser.advertiserId, due);
-  await commitAnswer(store, request, advertiser, run, { question, ticket, heard }, outside(run));
+  if (advertiser.advertiserId !== null)
+    await commitOutside(store, request, advertiser.advertiserId, run, { question, ticket, heard });
   return unheld.length;
 }

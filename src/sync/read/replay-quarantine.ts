@@ -1,8 +1,9 @@
 // Quarantine, read once more: what the parser of this version can read becomes an application, as if a page had just brought it. It goes
 // through the same door as every page (lane, fence, tombstones), as the oldest answer of all: it never overwrites what is held.
 import type { Application, Reject } from '../../domain/application.ts';
+import type { ReadPage } from '../../store/applications/diff-page.ts';
 import type { Store } from '../../store/store.ts';
-import type { Progress } from '../../store/sweeps/sweeps.ts';
+import { commitApplications } from './commit-answer.ts';
 import { holdLane, type LaneRequest } from './held-lease.ts';
 
 export interface ReplayDeps {
@@ -47,18 +48,18 @@ export async function replay({ store, parseElement }: ReplayDeps, request: Repla
     const toReplayed = (one: (typeof readable)[number]) => ({ id: one.id, applicationId: one.application.id });
     if (chosen.length > 0) {
       const startedAt = new Date();
-      const { added } = await store.commitPage({
+      const page: ReadPage = {
         lease: lane.lease,
         advertiserId,
         seq: -(await store.takeTicket()).seq,
+        sweep: { sweepId: 0n, purpose: 'backfill', axis: 'id', low: 1n, high: null, startedAt },
+        askedAt: startedAt,
+        asked: null,
         applications: chosen.map(({ application }) => application),
         rejects: [],
         replayed: chosen.map(toReplayed),
-        startedAt,
-        askedAt: startedAt,
-        asked: null,
-        learn: () => ({ ...outside, sweep: { ...outside.sweep, startedAt } }),
-      });
+      };
+      const { added } = await commitApplications(store, page);
       counts.added += added;
       counts.read += readable.length;
       // Also those that an unchanged or another element of the same application left untouched.
@@ -67,16 +68,3 @@ export async function replay({ store, parseElement }: ReplayDeps, request: Repla
     if (waiting.length < pageSize) return counts;
   }
 }
-
-/** No sweep asked for it, so no sweep learns from it. */
-const outside: Progress = {
-  sweep: { sweepId: 0n, purpose: 'backfill', axis: 'id', low: 1n, high: null, startedAt: new Date(0) },
-  quiet: true,
-  outside: true,
-  facts: '{}',
-  dropped: [],
-  added: [],
-  bytes: 0,
-  cursor: null,
-  ended: null,
-};

@@ -1,6 +1,5 @@
 // A sweep: one reading of a range of the list until it is closed. It carries questions to the source and answers to the store;
 // what to ask and what an answer proves is decided in domain/coverage, and every step is committed with the page it follows from.
-import type { Page } from '../../domain/application.ts';
 import { ask, type Done } from '../../domain/coverage/coverage.ts';
 import { aloneQuestion } from '../../domain/coverage/next-question.ts';
 import type { Question } from '../../domain/coverage/question.ts';
@@ -11,7 +10,7 @@ import type { Advertiser } from '../../store/sweeps/advertisers.ts';
 import { canPass, type RetryOptions, retry } from '../retry.ts';
 import { checkIdentity } from './account-identity.ts';
 import { hear } from './ask-list.ts';
-import { commitAnswer, loadRun, outside, type ReceivedAnswer } from './commit-answer.ts';
+import { commitAnswer, commitOutside, loadRun, type ReceivedAnswer } from './commit-answer.ts';
 import type { SweepRequest } from './sweep-request.ts';
 
 export interface SweepDeps {
@@ -72,9 +71,6 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
     bytes: 0,
   };
   const inFlight = new Map<Question, Promise<ReceivedAnswer>>();
-  /** Answers being kept, in the order in which they came. */
-  const answers = new Map<Question, { readonly page: Page | null; readonly ended: Promise<null> }>();
-  const underWay = (but?: Question) => [...inFlight.keys(), ...answers.keys()].filter((question) => question !== but);
 
   async function send(question: Question): Promise<ReceivedAnswer> {
     return await retry(retryOptions, async () => {
@@ -83,35 +79,18 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
     });
   }
 
-  /**
-   * Commits an answer, learning from it after the one `before` it. After a failure the rows say whether it was kept: what was in memory
-   * is dropped and read again.
-   */
-  async function commit(
-    answer: ReceivedAnswer,
-    page: Page | null,
-    before: Promise<unknown>,
-    isApart: boolean,
-  ): Promise<void> {
+  /** Commits an answer. After a failure the rows say whether it was committed: the state in memory is dropped and loaded again. */
+  async function commit(answer: ReceivedAnswer): Promise<void> {
+    const page = answer.heard.kind === 'page' ? answer.heard.page : null;
     if (page) advertiser = await retry(retryOptions, () => checkIdentity(store, advertiser, page));
-    let stepsBefore: number | null = null;
-    const turn = async () => {
-      await before;
-      stepsBefore ??= run.state.facts.requests;
-      return { run, others: underWay(answer.question) };
-    };
+    const stepsBefore = run.state.facts.requests;
     const summary = await retry(retryOptions, async () => {
-      if (stepsBefore !== null && run.state.facts.requests > stepsBefore) return null;
+      if (run.state.facts.requests > stepsBefore) return null;
       try {
-        const committed = await commitAnswer(store, request, advertiser, run, answer, {
-          turn,
-          isApart,
-          isOutside: false,
-        });
+        const committed = await commitAnswer(store, request, advertiser, run, answer, [...inFlight.keys()]);
         run = committed.run;
         return committed.summary;
       } catch (error) {
-        await before;
         if (canPass(error)) run = await retry(retryOptions, () => loadRun(store, request, advertiser, run));
         throw error;
       }
@@ -132,12 +111,12 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
 
   /** A change that came too late to be believed is asked for alone, with a number of its own. */
   async function askAgain(id: bigint): Promise<void> {
+    const { advertiserId } = advertiser;
+    if (advertiserId === null) return;
     for (let tries = 0; tries < 5; tries++) {
       const answer = await send(aloneQuestion(id));
-      const { summary } = await retry(retryOptions, () =>
-        commitAnswer(store, request, advertiser, run, answer, outside(run)),
-      );
-      if (summary.stale.length === 0) return;
+      const { stale } = await retry(retryOptions, () => commitOutside(store, request, advertiserId, run, answer));
+      if (stale.length === 0) return;
     }
   }
 
@@ -145,57 +124,32 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
     for (;;) {
       let done: Done | undefined;
       const stopped = request.shouldPause?.() ? 'paused' : isOutOfTime() ? 'outOfTime' : null;
-      while (inFlight.size + answers.size < request.parallel && !done) {
-        const next = ask(run.state, underWay(), request.known);
+      while (inFlight.size < request.parallel && !done) {
+        const next = ask(run.state, [...inFlight.keys()], request.known);
         if (next === null) break;
         if ('kind' in next) done = next;
         else if (stopped) break;
-        else inFlight.set(next, send(next));
+        else {
+          const sent = send(next);
+          // It may fail while another answer is committed: the race below meets it.
+          sent.catch(() => {});
+          inFlight.set(next, sent);
+        }
       }
       if (done) return { ...totals, advertiser, stopped: null, ...toEnd(done) };
-      if (stopped && underWay().length === 0) {
+      if (stopped && inFlight.size === 0) {
         const reason = reasons[stopped];
         if (run.recorded) await retry(retryOptions, () => store.noteStop(advertiser.advertiserId, run.sweep, reason));
         return { ...totals, advertiser, stopped, reason, ...inBetween };
       }
-      const canLand = answers.size < (request.lane.lease.lane === 'backfill' ? writers : 1);
-      const ending = [...answers.values()].map((answer) => answer.ended);
-      const event = await Promise.race([...(canLand ? inFlight.values() : []), ...ending]);
-      if (event === null) continue;
-      const { question, heard } = event;
-      inFlight.delete(question);
-      const page = heard.kind === 'page' ? heard.page : null;
-      const isApart = page !== null && [...answers.values()].every((other) => areApart(page, other.page));
-      const before = ending.at(-1) ?? Promise.resolve();
-      // One that fails stays, to be heard of by the race above.
-      const ended = commit(event, page, before, isApart && canWriteAhead()).then(() => {
-        answers.delete(question);
-        return null;
-      });
-      ended.catch(() => {});
-      answers.set(question, { page, ended });
+      const answer = await Promise.race(inFlight.values());
+      inFlight.delete(answer.question);
+      await commit(answer);
     }
   } finally {
     abort.abort();
-    await Promise.allSettled([...inFlight.values(), ...[...answers.values()].map((answer) => answer.ended)]);
+    await Promise.allSettled(inFlight.values());
   }
-
-  /** Only a backfill's writers share the lane's lock; and before it is known whose data it is, nothing is written. */
-  function canWriteAhead(): boolean {
-    return request.lane.lease.lane === 'backfill' && advertiser.advertiserId !== null;
-  }
-}
-
-/** Pages of a backfill that are written at once; more would only wait for each other's turn. */
-const writers = 2;
-
-/** True when no id can be on both pages. */
-function areApart(page: Page, other: Page | null): boolean {
-  if (other === null || other.rejects.length > 0 || page.rejects.length > 0) return false;
-  const [a, b] = [page, other].map(({ ids }) => ids.toSorted((x, y) => (x < y ? -1 : 1)));
-  const [low, high, otherLow, otherHigh] = [a?.[0], a?.at(-1), b?.[0], b?.at(-1)];
-  if (low === undefined || high === undefined || otherLow === undefined || otherHigh === undefined) return true;
-  return high < otherLow || otherHigh < low;
 }
 
 function toEnd({ certificate, risk, reason, open, absent, tryDates }: Done) {

@@ -1,10 +1,9 @@
 // Equal bytes that come while an object is deleted, for each reason to delete one.
 import { Trouble } from '../../../src/domain/trouble.ts';
-import { commitPage } from '../../../src/store/applications/commit-page.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { claimLease } from '../../../src/store/sweeps/leases.ts';
 import { type DeletingDeps, deleteInfected, deleteOrphans } from '../../../src/sync/files/delete-objects.ts';
-import { anApplication, anAttachment, aPage } from '../../support/applications.ts';
+import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';
 import type { Stage } from '../stage.ts';

@@ -1,10 +1,9 @@
 // Downloads of files: who completes one, when an application is ready, and what a flag does meanwhile.
 import assert from 'node:assert/strict';
 import { toBlobKey } from '../../../src/domain/blob.ts';
-import { commitPage } from '../../../src/store/applications/commit-page.ts';
 import { claimLease } from '../../../src/store/sweeps/leases.ts';
 import { deleteInfected } from '../../../src/sync/files/delete-objects.ts';
-import { anApplication, anAttachment, aPage } from '../../support/applications.ts';
+import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Outcome, Program } from '../schedule.ts';
 import type { Stage } from '../stage.ts';

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { createSecretKey } from 'node:crypto';
 import { LeaseLost } from '../../../src/domain/trouble.ts';
-import { commitPage } from '../../../src/store/applications/commit-page.ts';
 import type { Database } from '../../../src/store/postgres/database.ts';
 import { loadUnfinished } from '../../../src/store/sweeps/continue-sweep.ts';
 import {
@@ -14,7 +13,7 @@ import {
   renewLease,
 } from '../../../src/store/sweeps/leases.ts';
 import { takeTickets } from '../../../src/store/sweeps/sweeps.ts';
-import { anApplication, aPage } from '../../support/applications.ts';
+import { anApplication, aPage, commitPage } from '../../support/applications.ts';
 import { testPrivacyKey } from '../../support/syncing.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';
@@ -208,7 +207,7 @@ function createReaders(stage: Stage, name: string, lanes: readonly [Lane, Lane],
         const [ticket] = await takeTickets(db, 1);
         const seq = ticket?.seq ?? 0n;
         const { value, readAt } = await actor.act('reads the list', () => ({ value: current, readAt: ++reads }));
-        const page = aPage(lease, [shown(value)], { advertiserId, seq, progress: { quiet: true } });
+        const page = aPage(lease, [shown(value)], { advertiserId, seq, isQuiet: true });
         const { stale } = await commitPage(db, privacyKey, page);
         answers.push({ seq, value, isStale: stale.length > 0, readAt });
       };

@@ -1,12 +1,11 @@
 // Erasure beside everything that could bring a person back (P17).
 import { hash, randomUUID } from 'node:crypto';
 import type { Sought } from '../../../src/domain/erasure.ts';
-import { commitPage } from '../../../src/store/applications/commit-page.ts';
 import { beginPrefill, keepProfile, offerPrefill, redeemPrefill } from '../../../src/store/prefill/prefills.ts';
 import { beginErasure, lookAgain } from '../../../src/store/privacy/erasures.ts';
 import { claimLease } from '../../../src/store/sweeps/leases.ts';
 import { deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
-import { anApplication, anAttachment, aPage } from '../../support/applications.ts';
+import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';
 import type { Stage } from '../stage.ts';
