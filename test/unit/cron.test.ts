@@ -1,6 +1,6 @@
 // Turns by the clock, on a clock held by hand: what is late is made up for once, and what node-cron says is said in the log.
 import { afterEach, beforeEach, describe, expect, type Mock, test, vi } from 'vitest';
-import { startSchedules, type Turn } from '../../src/sync/worker/cron.ts';
+import { type Schedule, startSchedules } from '../../src/sync/worker/cron.ts';
 
 const night = new Date(2026, 2, 3, 3, 16, 50).getTime();
 const hourMs = 3_600_000;
@@ -24,7 +24,7 @@ afterEach(() => {
 /** Counts the turns of one schedule while something happens to the clock. */
 async function countTurns(when: string, happens: () => Promise<unknown>, take: () => unknown = () => {}) {
   let turns = 0;
-  const turn: Turn = [
+  const turn: Schedule = [
     when,
     () => {
       turns++;
@@ -81,6 +81,6 @@ describe('what node-cron says', () => {
     const error = new Error('of somebody@example.com');
     const fail = () => Promise.reject(error);
     expect(await countTurns('* * * * *', () => vi.advanceTimersByTimeAsync(30_000), fail)).toBe(1);
-    expect(lines).toEqual([{ facts: { schedule: '* * * * *', err: error }, message: 'a turn failed' }]);
+    expect(lines).toEqual([{ facts: { schedule: '* * * * *', err: error }, message: 'scheduled run failed' }]);
   });
 });

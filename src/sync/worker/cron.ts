@@ -1,19 +1,19 @@
-// Turns by the clock. A turn whose moment passed while the process was busy, paused or asleep is taken once as soon as it can be, and a
-// clock that is set back does not make everybody wait until it is level again. Knows nothing of what a turn does.
+// Runs work by cron schedules. A run whose time passed while the process was busy, paused or asleep starts once as soon as it can, and a
+// clock that is set back does not stop the schedules until it is level again. Knows nothing of what a run does.
 import { type ScheduledTask, schedule, type TaskContext } from 'node-cron';
 import type { WorkerLog } from './download-loop.ts';
 
 /** When, as cron text (null is never), and what. */
-export type Turn = readonly [when: string | null, take: () => unknown];
+export type Schedule = readonly [when: string | null, take: () => unknown];
 
 export interface Schedules {
-  /** No turn begins any more; those under way are not waited for. */
+  /** No run begins any more; running ones are not waited for. */
   stop(): Promise<void>;
 }
 
-/** Starts every schedule. Of one schedule a turn is taken at a time. */
-export function startSchedules(turns: readonly Turn[], log: WorkerLog): Schedules {
-  const tasks = turns.flatMap(([when, take]) => (when === null ? [] : [toTask(when, take, log)]));
+/** Starts every schedule. Runs of one schedule do not overlap. */
+export function startSchedules(schedules: readonly Schedule[], log: WorkerLog): Schedules {
+  const tasks = schedules.flatMap(([when, take]) => (when === null ? [] : [toTask(when, take, log)]));
   let offsetMs = toOffsetMs();
   const watching = setInterval(() => {
     const before = offsetMs;
@@ -40,16 +40,16 @@ const lookEveryMs = 60_000;
 const lateMs = 10_000;
 
 function toTask(when: string, take: () => unknown, log: WorkerLog): ScheduledTask {
-  async function takeSlot({ date, triggeredAt }: TaskContext): Promise<void> {
+  async function runOnTime({ date, triggeredAt }: TaskContext): Promise<void> {
     const byMs = triggeredAt.getTime() - date.getTime();
-    if (byMs >= lateMs) log.warn({ schedule: when, byMs }, 'a turn comes late: the process was busy or paused');
+    if (byMs >= lateMs) log.warn({ schedule: when, byMs }, 'scheduled run late: the process was busy or paused');
     await take();
   }
-  return schedule(when, takeSlot, {
+  return schedule(when, runOnTime, {
     noOverlap: true,
-    // By default a turn that is more than a second late is left out, though the next one may be a day away.
+    // By default a run that is more than a second late is left out, though the next one may be a day away.
     missedExecutionTolerance: Number.POSITIVE_INFINITY,
-    // One line for each second of a pause would follow; takeTurn has said it.
+    // One line for each second of a pause would follow; runOnTime has said it.
     suppressMissedWarning: true,
     logger: toCronLog(when, log),
   });
@@ -59,7 +59,7 @@ function toTask(when: string, take: () => unknown, log: WorkerLog): ScheduledTas
 function toCronLog(when: string, log: WorkerLog) {
   const tell = (level: keyof WorkerLog) => (said: string | Error, error?: Error) => {
     const err = said instanceof Error ? said : error;
-    log[level]({ schedule: when, ...(err && { err }) }, said instanceof Error ? 'a turn failed' : said);
+    log[level]({ schedule: when, ...(err && { err }) }, said instanceof Error ? 'scheduled run failed' : said);
   };
   return { info: tell('info'), warn: tell('warn'), error: tell('warn'), debug: tell('debug') };
 }

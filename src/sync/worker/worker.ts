@@ -7,7 +7,7 @@ import type { Store } from '../../store/store.ts';
 import type { SweepSummary } from '../read/sweep.ts';
 import { toBackoffMs, toTrouble } from '../retry.ts';
 import { type AccountQueue, createAccountQueues, type TaskName, type WorkerAccount } from './account-queue.ts';
-import { startSchedules, type Turn } from './cron.ts';
+import { type Schedule, startSchedules } from './cron.ts';
 import { type DownloadLoopDeps, startDownloadLoop } from './download-loop.ts';
 import { type MaintenanceTask, runMaintenance } from './maintenance.ts';
 import { createTeller, type Pass, type PassName, toKind } from './pass.ts';
@@ -196,7 +196,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
       ['41 */6 * * *', () => queues.demand('fortnight')],
       [request.recheckSchedule, () => queues.demand('everything')],
       [request.auditSchedule, () => queues.demand('audit')],
-      ...deps.maintenance.map((task): Turn => [task.schedule, () => startMaintenance(task)]),
+      ...deps.maintenance.map((task): Schedule => [task.schedule, () => startMaintenance(task)]),
     ],
     log,
   );
