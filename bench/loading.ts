@@ -46,7 +46,7 @@ export async function loadPages(url: string, source: Source, applications: numbe
     };
     const diff = await store.diffPage(toCommit);
     const summary = await store.commitPage(toCommit, diff, toProgress(after, bytes));
-    if (summary === 'stale') throw new Error('Someone else writes into the database of the bench.');
+    if (summary === 'outdated') throw new Error('Someone else writes into the database of the bench.');
   }
 
   /** A page, and the number that was taken before it was asked for. */

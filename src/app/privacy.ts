@@ -4,7 +4,7 @@ import type { Config } from '../config.ts';
 import { type ErasureJob, isNothing, type Sought } from '../domain/erasure.ts';
 import { SeveralFit } from '../domain/trouble.ts';
 import type { Log } from '../log.ts';
-import type { Person } from '../store/privacy/persons.ts';
+import type { Person } from '../store/privacy/find-and-erase.ts';
 import type { Store } from '../store/store.ts';
 import {
   type EraseDeps,

@@ -4,7 +4,7 @@ import { toSchemaTrouble } from '../domain/schema.ts';
 import { type ProofLimit, type Status, toStatus, toUnknownStatus } from '../domain/status.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { openStore, type Store } from '../store/store.ts';
-import { canPass } from '../sync/retry.ts';
+import { isTemporary } from '../sync/retry.ts';
 import { openPlace, toStoreOptions } from './database.ts';
 
 /** What a person asks of `intake status`. Nothing is asked of the database before the first look. */
@@ -30,7 +30,7 @@ export async function openStatus(config: Config<'database' | 'privacy' | 'sync'>
         awaySince = null;
         return status;
       } catch (error) {
-        if (!canPass(error)) throw error;
+        if (!isTemporary(error)) throw error;
         awaySince ??= new Date();
         return toUnknownStatus(new Date(), awaySince, error.message);
       }

@@ -83,9 +83,9 @@ import {
   lookAgain,
   noteErasureTrouble,
   noteRetention,
-} from './privacy/erasures.ts';
+} from './privacy/erasure-jobs.ts';
 import { loadExport } from './privacy/export.ts';
-import { findPerson } from './privacy/persons.ts';
+import { findPerson } from './privacy/find-and-erase.ts';
 import { loadHistory } from './reports/history.ts';
 import { loadAdvertiserStatus, loadVerdict } from './reports/status.ts';
 import {
@@ -225,7 +225,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     async commitPage(page: ReadPage, diff: PageDiff, progress: Progress | null) {
       await statistics.ensure();
       const summary = await commitPage(db, privacyKey, page, diff, progress, crashPoint);
-      if (summary !== 'stale') statistics.note(summary.added);
+      if (summary !== 'outdated') statistics.note(summary.added);
       return summary;
     },
 

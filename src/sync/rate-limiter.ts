@@ -9,7 +9,7 @@ export type TakeSlot = (signal: AbortSignal) => Promise<void>;
 
 /** Slots reserved ahead are lost when the process ends: few enough to be no loss. */
 const mostAtOnce = 8;
-/** A slot is not used later than this: with others that are late as well, it could make one too many in a second. */
+/** A slot that is reached later than this is not used: several late ones could make one request too many in a second. */
 const lateMs = 25;
 const missesInARow = 3;
 
@@ -27,7 +27,7 @@ export function createRateLimiter(store: Store, source: string, requestsPerSecon
   if (requestsPerSecond === null) return async () => {};
   // Spread so that a second, and what may come late into it, has no more slots than the rate.
   const spacingMs = (1_000 + lateMs) / requestsPerSecond;
-  const clock = createFarClock();
+  const clock = createDatabaseClock();
   const slots: Slot[] = [];
   let waiting = 0;
   let reserving: Promise<void> | null = null;
@@ -106,8 +106,8 @@ async function isReached(slot: Slot | undefined, signal: AbortSignal): Promise<b
 /** How much clocks may part in a millisecond. */
 const drift = 1e-4;
 
-/** The database's clock as seen from here. Every look is late by the answer's way back, so the largest difference is the truest. */
-function createFarClock() {
+/** The database's clock as seen from here. Each sample is too small by the latency of its answer, so the largest is the best. */
+function createDatabaseClock() {
   let aheadMs = Number.NEGATIVE_INFINITY;
   let lookedAt = 0;
   return {

@@ -1,5 +1,5 @@
-// Retries work while a source or database is unavailable. One-shot commands retry for two minutes, a worker without end. This serves
-// minutes: the source client retries for seconds inside one request, the schedule after hours.
+// Retries work while a source or database is unavailable. There are four levels: the source client retries for seconds inside one request,
+// a worker's task for 5 or 30 seconds (then its account rests for up to 5 minutes), a one-shot command for two minutes.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CertificateTrouble, LaneHeld, LeaseLost, SchemaTrouble, SettingTrouble, Trouble } from '../domain/trouble.ts';
 
@@ -19,7 +19,7 @@ export async function retry<T>(retryOptions: RetryOptions, work: () => Promise<T
       return await work();
     } catch (error) {
       retryOptions.signal.throwIfAborted();
-      if (!canPass(error)) throw error;
+      if (!isTemporary(error)) throw error;
       const waitMs = error.retryAfterMs ?? Math.random() * Math.min(15_000, 250 * 2 ** tries);
       if (performance.now() - startedAt + waitMs > retryOptions.retryForMs) throw error;
       retryOptions.onWait?.(error, waitMs, tries);
@@ -33,13 +33,13 @@ export async function rest(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
 }
 
-/** Failures that last until someone acts. */
-const lasting = [CertificateTrouble, LaneHeld, LeaseLost, SchemaTrouble, SettingTrouble];
+/** Failures that a retry within minutes does not mend. */
+const notRetried = [CertificateTrouble, LaneHeld, LeaseLost, SchemaTrouble, SettingTrouble];
 
 /** Trouble that may be gone a little later without anyone doing anything. */
-export function canPass(error: unknown): error is Trouble {
+export function isTemporary(error: unknown): error is Trouble {
   if (!(error instanceof Trouble)) return false;
-  if (lasting.some((kind) => error instanceof kind)) return false;
+  if (notRetried.some((kind) => error instanceof kind)) return false;
   return (
     error.kind === 'unreachable' || error.kind === 'throttled' || error.kind === 'malformed' || error.kind === 'local'
   );

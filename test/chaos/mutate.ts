@@ -17,7 +17,7 @@ const subjects: Readonly<Record<string, readonly string[]>> = {
   'src/domain/coverage/certificate.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
   'src/domain/coverage/range-answer.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
   'src/domain/coverage/cursor.ts': ['test/unit/cursor.test.ts'],
-  'src/domain/attempts.ts': ['test/unit/attempts.test.ts'],
+  'src/domain/download-verdict.ts': ['test/unit/download-verdict.test.ts'],
   'src/store/applications/commit-page.ts': [
     'test/integration/commit-page.test.ts',
     'test/integration/poison.test.ts',

@@ -245,7 +245,7 @@ describe('a page that is stale', () => {
     const diff = await diffPage(db, page);
     expect(diff).toMatchObject({ otherLane: true, writes: 2 });
     await commitPage(db, key, aPage(backfill, [anApplication(1)], { sweepId: 2n }));
-    expect(await commitDiff(db, key, page, diff, page.progress)).toBe('stale');
+    expect(await commitDiff(db, key, page, diff, page.progress)).toBe('outdated');
     expect(await db.query(`SELECT application_id FROM intake.applications`)).toEqual([{ application_id: 1n }]);
     expect(await commitDiff(db, key, page, await diffPage(db, page), page.progress)).toMatchObject({ added: 1 });
   });
@@ -255,7 +255,7 @@ describe('a page that is stale', () => {
     const page = aPage(live, [anApplication(2)]);
     const diff = await diffPage(db, page);
     await commitPage(db, key, aPage(backfill, [anApplication(1)], { sweepId: 2n }));
-    expect(await commitDiff(db, key, page, diff, page.progress)).toBe('stale');
+    expect(await commitDiff(db, key, page, diff, page.progress)).toBe('outdated');
     expect(await db.query(`SELECT application_id FROM intake.applications`)).toEqual([{ application_id: 1n }]);
   });
 
@@ -263,7 +263,7 @@ describe('a page that is stale', () => {
     const page = aPage(live, [anApplication(1), anApplication(2)]);
     const diff = await diffPage(db, page);
     await commitPage(db, key, aPage(live, [anApplication(2)]));
-    expect(await commitDiff(db, key, page, diff, page.progress)).toBe('stale');
+    expect(await commitDiff(db, key, page, diff, page.progress)).toBe('outdated');
     expect(await db.query(`SELECT application_id FROM intake.applications`)).toEqual([{ application_id: 2n }]);
   });
 });

@@ -36,7 +36,7 @@ describe('a source that answers date filters', () => {
       signal,
     }).all;
     const request: RunTaskRequest = {
-      ...{ owner: 'test', leaseMs: 30_000, lagMs: 0, startAt: null, notWithinMs: 0, signal },
+      ...{ owner: 'test', leaseMs: 30_000, lagMs: 0, startAt: null, skipIfDoneWithinMs: 0, signal },
     };
     if (!desk) throw new Error('There is no account.');
     const deps = { store: intake.store, now: Date.now, demand: () => {} };

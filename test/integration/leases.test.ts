@@ -62,7 +62,7 @@ describe('a lease', () => {
     const lease = await claimLease(db, claim('one'));
     if (lease) await releaseLeases(db, [{ lease, done: true }]);
     await db.query(`UPDATE intake.leases SET done_at = done_at + interval '1 day'`);
-    const again = await claimLease(db, { ...claim('two'), notWithinMs: 60_000 });
+    const again = await claimLease(db, { ...claim('two'), skipIfDoneWithinMs: 60_000 });
     expect(again).toMatchObject({ owner: 'two' });
     if (again) await releaseLeases(db, [{ lease: again, done: false }]);
     expect(await claimLease(db, claim('three'))).not.toBeNull();
@@ -71,7 +71,7 @@ describe('a lease', () => {
   test('of an account that was polled a moment ago is left alone', async ({ db }) => {
     const lease = await claimLease(db, claim('one'));
     if (lease) await releaseLeases(db, [{ lease, done: true }]);
-    expect(await claimLease(db, { ...claim('two'), notWithinMs: 60_000 })).toBeNull();
+    expect(await claimLease(db, { ...claim('two'), skipIfDoneWithinMs: 60_000 })).toBeNull();
     expect(await claimLease(db, claim('two'))).not.toBeNull();
   });
 });

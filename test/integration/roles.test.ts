@@ -6,7 +6,7 @@ import { describe, expect } from 'vitest';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { anonymousViews, loadGrantsSql, personalViews, roles } from '../../src/store/postgres/grants.ts';
 import { migrate } from '../../src/store/postgres/migrations.ts';
-import { beginErasure } from '../../src/store/privacy/erasures.ts';
+import { beginErasure } from '../../src/store/privacy/erasure-jobs.ts';
 import { fillFromDemoBoard } from '../support/demo-board.ts';
 import { callIntake } from '../support/intake.ts';
 import { test as base, type TestDatabase } from '../support/test-database.ts';

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { ensureSchema, loadSchema, migrate } from '../../src/store/postgres/migrations.ts';
-import { canPass } from '../../src/sync/retry.ts';
+import { isTemporary } from '../../src/sync/retry.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';
 
 const ours = `('intake', 'intake_analytics')`;
@@ -108,7 +108,7 @@ describe('migrations', () => {
     const directUrl = 'postgres://intake:no@127.0.0.1:1/intake';
     const error = await ensureSchema(db, { directUrl, signal: AbortSignal.timeout(600_000) }).catch((met) => met);
     expect(error).toMatchObject({ name: 'Trouble', kind: 'local' });
-    expect(canPass(error)).toBe(true);
+    expect(isTemporary(error)).toBe(true);
   });
 
   test('a role that may not migrate waits for the owner, then says who must act', async ({ database }) => {

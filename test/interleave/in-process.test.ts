@@ -95,7 +95,7 @@ test('downloads in flight never exceed their limits, and none is forgotten', asy
         const stages = { fetching: 0, holding: 0, landed: 0 };
         const work = async () => {
           for (let at = 0; at < count; at++) {
-            while (inFlight.isBusy()) await inFlight.move();
+            while (inFlight.isFull()) await inFlight.nextChange();
             const claim: Claim = {
               advertiserId: 1n,
               applicationId: BigInt(at),
@@ -121,7 +121,7 @@ test('downloads in flight never exceed their limits, and none is forgotten', asy
           await inFlight.untilIdle();
         };
         await s.waitFor(work());
-        expect([stages.landed, inFlight.size, inFlight.isBusy()]).toEqual([count, 0, false]);
+        expect([stages.landed, inFlight.size, inFlight.isFull()]).toEqual([count, 0, false]);
       },
     ),
     runs,
@@ -161,7 +161,7 @@ test('every task of every account runs, one at a time for an account, few long o
             if (queue) queues.demandOf(queue, task);
           }),
         );
-        await s.waitFor(Promise.all(asked).then(() => queues.whenEmpty()));
+        await s.waitFor(Promise.all(asked).then(() => queues.untilIdle()));
         expect(done).toEqual(new Set(demands.map(([at, task]) => `${'abc'[at]} ${task}`)));
       },
     ),

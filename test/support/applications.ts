@@ -124,7 +124,7 @@ export async function commitPageOf(
 async function keepPage(
   { isQuiet }: TestPage,
   compare: () => Promise<PageDiff>,
-  commit: (diff: PageDiff) => Promise<PageSummary | 'stale'>,
+  commit: (diff: PageDiff) => Promise<PageSummary | 'outdated'>,
   onDiff?: (diff: PageDiff) => void,
 ): Promise<PageSummary> {
   for (;;) {
@@ -132,6 +132,6 @@ async function keepPage(
     onDiff?.(diff);
     if (isQuiet && diff.writes === 0 && !diff.otherLane) return { added: 0, changed: 0, quarantined: 0, stale: [] };
     const summary = await commit(diff);
-    if (summary !== 'stale') return summary;
+    if (summary !== 'outdated') return summary;
   }
 }

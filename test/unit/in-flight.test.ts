@@ -24,30 +24,30 @@ function createHeld(concurrency: number) {
 test('the source is asked for so many at once, and as many again may be on their way to the store', async () => {
   const { flights, controls, start } = createHeld(2);
   start();
-  expect(flights.isBusy()).toBe(false);
+  expect(flights.isFull()).toBe(false);
   start();
-  expect(flights.isBusy()).toBe(true);
-  const moved = flights.move();
+  expect(flights.isFull()).toBe(true);
+  const moved = flights.nextChange();
   controls[0]?.fetched();
   await moved;
-  expect(flights.isBusy()).toBe(false);
+  expect(flights.isFull()).toBe(false);
   start();
   controls[1]?.fetched();
   start();
   controls[2]?.fetched();
   controls[3]?.fetched();
   expect(flights.size).toBe(4);
-  expect(flights.isBusy(), 'nothing is fetched, and four are on their way to the store').toBe(true);
+  expect(flights.isFull(), 'nothing is fetched, and four are on their way to the store').toBe(true);
   controls[3]?.land();
-  await flights.move();
-  expect(flights.isBusy()).toBe(false);
+  await flights.nextChange();
+  expect(flights.isFull()).toBe(false);
 });
 
 test('those that the store has wait for their books beside the others, 64 of them and no more', async () => {
   const { flights, controls, start } = createHeld(1);
-  while (!flights.isBusy() && flights.size < 1_000) {
+  while (!flights.isFull() && flights.size < 1_000) {
     start();
-    const moved = flights.move();
+    const moved = flights.nextChange();
     controls.at(-1)?.fetched();
     controls.at(-1)?.stored();
     await moved;
@@ -55,8 +55,8 @@ test('those that the store has wait for their books beside the others, 64 of the
   expect(flights.size).toBe(66);
   expect(flights.claims()).toHaveLength(66);
   controls[0]?.land();
-  await flights.move();
-  expect(flights.isBusy()).toBe(false);
+  await flights.nextChange();
+  expect(flights.isFull()).toBe(false);
 });
 
 test('one that lands without having fetched frees its place, and all can be waited for', async () => {
@@ -71,5 +71,5 @@ test('one that lands without having fetched frees its place, and all can be wait
   expect(flights.claims()).toMatchObject([{ applicationId: 0n }]);
   controls[0]?.land();
   await over;
-  expect([flights.size, flights.isBusy()]).toEqual([0, false]);
+  expect([flights.size, flights.isFull()]).toEqual([0, false]);
 });

@@ -1,4 +1,4 @@
-// commitPage: everything one list answer means for the database, in one transaction or not at all (P4).
+// commitPage: everything one list answer means for the database, in one transaction or not at all (promise P4 in docs/architecture.md).
 // New applications take the fast way (COPY), known ones that changed the careful way (update.ts),
 // unchanged ones are not touched: no row version, no lock, no WAL.
 import type { KeyObject } from 'node:crypto';
@@ -24,8 +24,8 @@ export interface PageSummary {
   readonly stale: readonly bigint[];
 }
 
-/** The page could not be written by this diff: what is stored has changed since. The caller compares it again. */
-export type StalePage = 'stale';
+/** What is stored has changed since the diff was taken. Nothing was written; the caller compares the page again. */
+export type OutdatedDiff = 'outdated';
 
 /**
  * Writes a page, its queued downloads, its events, the sweep's progress and the cursor together. `key` makes person keys. Without progress
@@ -38,12 +38,12 @@ export async function commitPage(
   diff: PageDiff,
   progress: Progress | null,
   crashPoint?: PassCrashPoint,
-): Promise<PageSummary | StalePage> {
+): Promise<PageSummary | OutdatedDiff> {
   crashPoint?.('pageCompared');
   try {
     const summary = await db.transaction(
       async (tx) => {
-        // Asked first and not waited for: a lease that was lost takes back whatever was written behind it.
+        // Sent before the writes and awaited with them: if the lease is lost it throws, and everything is rolled back.
         const fenced = fence(tx, page.lease);
         const [written] = await Promise.all([writeCurrent(tx, key, page, diff, progress), fenced]);
         crashPoint?.('pageWritten');
@@ -55,7 +55,7 @@ export async function commitPage(
     return summary;
   } catch (error) {
     // Another transaction has stored the same application, or ended this one.
-    if (isConflict(error)) return 'stale';
+    if (isConflict(error)) return 'outdated';
     throw error;
   }
 }
@@ -67,8 +67,8 @@ async function writeCurrent(
   page: ReadPage,
   diff: PageDiff,
   progress: Progress | null,
-): Promise<PageSummary | StalePage> {
-  if (diff.otherLane && !isSameDiff(diff, await diffPage(tx, page))) return 'stale';
+): Promise<PageSummary | OutdatedDiff> {
+  if (diff.otherLane && !isSameDiff(diff, await diffPage(tx, page))) return 'outdated';
   return await write(tx, key, page, diff, progress);
 }
 
@@ -81,7 +81,7 @@ async function write(
 ): Promise<PageSummary> {
   const events: ApplicationEvent[] = [];
   const isHere = await resolveElements(tx, page);
-  const fresh = await withoutErased(tx, key, page, diff.fresh.filter(isHere), events);
+  const fresh = await splitOffErased(tx, key, page, diff.fresh.filter(isHere), events);
   if (fresh.length > 0) {
     if (page.sweep.purpose === 'live') await noteLateness(tx, page, fresh);
     await insertNew(tx, key, page, fresh, events);
@@ -116,7 +116,7 @@ async function insertNew(
   }
 }
 
-/** An id below the cursor that shows only now was late: by how much, the next higher id tells, which was there before it. */
+/** An id below the cursor that shows only now was late, at least by the age of the next higher id that is stored. */
 async function noteLateness(tx: Queryable, page: ReadPage, fresh: readonly Application[]): Promise<void> {
   await tx.query(
     `WITH late AS (
@@ -134,7 +134,7 @@ async function noteLateness(tx: Queryable, page: ReadPage, fresh: readonly Appli
   );
 }
 
-/** An application that was missing and is shown again has changed: a consumer may have dropped it. Absent ones were never told of. */
+/** An application that was missing and is shown again has changed: a consumer may have dropped it. One that was only absent had no event, so it has none now. */
 async function unmarkAbsent(
   tx: Queryable,
   advertiserId: bigint,
@@ -156,8 +156,8 @@ async function unmarkAbsent(
   }
 }
 
-/** Of those that are not held, erased ones (their row was lost, not their tombstone) come back as an id and a date, and nothing more. */
-async function withoutErased(
+/** Inserts erased applications (their row was lost, not their tombstone) as an id and a date, and returns the others. */
+async function splitOffErased(
   tx: Queryable,
   key: KeyObject,
   { advertiserId }: ReadPage,

@@ -27,7 +27,7 @@ export interface ReadPage extends WriteContext {
 export interface Seen {
   /** Ids on the page that were not held. */
   readonly unheld: readonly bigint[];
-  /** What `findMissing` (domain/coverage/seen.ts) finds: a test holds the statements below against it. */
+  /** What `findMissing` (domain/coverage/seen.ts) finds; a test checks that the statements below give the same. */
   readonly missing: readonly Missing[];
 }
 
@@ -122,16 +122,16 @@ export interface Surroundings {
 }
 
 /**
- * When application `a` was stored. A time ahead was given by a clock that was wrong, and lies in the past. Not `now()`: another lane may
- * have stored it since this transaction began.
+ * When application `a` was stored. A time in the future came from a wrong clock and counts as long ago. Compared with the clock and not
+ * with `now()`: another lane may have stored it since this transaction began.
  */
-const seenAt = `(CASE WHEN a.first_seen_at > clock_timestamp() THEN '-infinity' ELSE a.first_seen_at END)`;
+const storedAt = `(CASE WHEN a.first_seen_at > clock_timestamp() THEN '-infinity' ELSE a.first_seen_at END)`;
 
 /** An id as text, marked where it was stored before the sweep began. */
-const heldSql = `SELECT a.application_id::text || CASE WHEN ${seenAt} < q.started_at THEN ' old' ELSE '' END
+const heldSql = `SELECT a.application_id::text || CASE WHEN ${storedAt} < q.started_at THEN ' old' ELSE '' END
   FROM intake.applications a
   WHERE a.advertiser_id = q.advertiser_id AND a.application_id >= q.low AND (q.high IS NULL OR a.application_id <= q.high)
-    AND ${seenAt} <= q.asked_at AND a.missing_since IS NULL AND a.erased_at IS NULL`;
+    AND ${storedAt} <= q.asked_at AND a.missing_since IS NULL AND a.erased_at IS NULL`;
 
 function toMissing(text: string): Missing {
   const [id = '', mark] = text.split(' ');
@@ -165,9 +165,9 @@ export async function loadSurroundings(db: Queryable, pages: readonly ReadPage[]
 async function loadMissing(db: Queryable, page: ReadPage): Promise<Missing[]> {
   if (page.asked === null) return [];
   return await db.query<{ id: bigint; old: boolean }>(
-    `SELECT application_id AS id, ${seenAt} < $4 AS old FROM intake.applications a
+    `SELECT application_id AS id, ${storedAt} < $4 AS old FROM intake.applications a
      WHERE advertiser_id = $1 AND application_id >= $2 AND ($3::bigint IS NULL OR application_id <= $3)
-       AND ${seenAt} <= $7 AND missing_since IS NULL AND erased_at IS NULL AND application_id NOT IN (SELECT unnest($5::bigint[]))
+       AND ${storedAt} <= $7 AND missing_since IS NULL AND erased_at IS NULL AND application_id NOT IN (SELECT unnest($5::bigint[]))
      ORDER BY application_id ${page.asked.fromTop ? 'DESC' : 'ASC'} LIMIT $6`,
     [
       page.advertiserId,

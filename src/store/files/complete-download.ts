@@ -1,8 +1,8 @@
 // The fenced transaction that ends downloads: blobs, attachments, screen rows, ready and events together, or nothing. Those of one
 // advertiser that end at about the same time share it. Each token is checked inside, so a claim that changed hands writes nothing.
 import type { Note } from '../../domain/application.ts';
-import type { FinalState } from '../../domain/attempts.ts';
 import type { BlobFacts } from '../../domain/blob.ts';
+import type { FinalState } from '../../domain/download-verdict.ts';
 import { mostUnchanged } from '../../domain/hash-trust.ts';
 import type { ScreenReading } from '../../domain/screen.ts';
 import { Trouble } from '../../domain/trouble.ts';

@@ -1,6 +1,6 @@
 // The queue of downloads: narrow rows that go when the work is done, so it stays small after a million files. A claim is a token and a
 // time at which it lapses (`leased_until`); to complete or fail a download, a process must still hold its token. Knows no bytes and no source.
-import { longestWaitsMs } from '../../domain/attempts.ts';
+import { longestWaitsMs } from '../../domain/download-verdict.ts';
 import type { TroubleKind } from '../../domain/trouble.ts';
 import type { Queryable } from '../postgres/database.ts';
 import { longestLease } from '../sweeps/leases.ts';
@@ -125,7 +125,7 @@ export async function renewDownloads(db: Queryable, claims: readonly Claim[], le
   );
 }
 
-/** What a download may wait by its trouble and its attempts (domain/attempts.ts); one that has met no trouble does not wait at all. */
+/** What a download may wait by its trouble and its attempts (domain/download-verdict.ts); one that has met no trouble does not wait at all. */
 const longestWait = `interval '1 minute' + interval '1 millisecond' * CASE
   WHEN d.trouble_kind IS NULL THEN 0
   WHEN d.trouble_kind = 'missing' THEN ($1::float8[])[least(greatest(d.attempts, 1), cardinality($1::float8[]))]

@@ -8,7 +8,7 @@ import { toResumeKey } from '../../domain/prefill.ts';
 import { toPersonKeys } from '../person-key.ts';
 import { accountIn, isAccountInJson, toAccountPattern } from '../person-search.ts';
 import type { Queryable, Row } from '../postgres/database.ts';
-import { isOfPerson } from './persons.ts';
+import { isOfPerson } from './find-and-erase.ts';
 
 /** A person's rows and files. */
 export interface PersonExport {

@@ -33,7 +33,7 @@ export interface LeaseClaim {
   readonly owner: string;
   readonly leaseMs: number;
   /** Leave it when work under the lane came to its end within this time: another worker has just done it. */
-  readonly notWithinMs?: number;
+  readonly skipIfDoneWithinMs?: number;
 }
 
 /**
@@ -66,7 +66,7 @@ export async function claimLeases(db: Queryable, claims: readonly LeaseClaim[]):
       claims.map((one) => one.lane),
       claims.map((one) => one.owner),
       claims.map((one) => one.leaseMs),
-      claims.map((one) => one.notWithinMs ?? 0),
+      claims.map((one) => one.skipIfDoneWithinMs ?? 0),
     ],
   );
   return claims.map(({ name, lane, owner }) => {

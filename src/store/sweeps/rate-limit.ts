@@ -2,7 +2,7 @@
 import type { Queryable } from '../postgres/database.ts';
 
 /** A stretch of a source's time, in milliseconds of the database's clock: when it begins, and what the clock says now. */
-export interface Turns {
+export interface Slots {
   readonly now: number;
   readonly firstAt: number;
 }
@@ -11,7 +11,7 @@ export interface Turns {
  * Reserves the next stretch of a source's time for the caller alone; nobody else's turn lies in it. Turns further ahead than `mostAheadMs`
  * were given out by a clock that has been set back since: they are forgotten.
  */
-export async function takeSlots(db: Queryable, source: string, stretchMs: number, mostAheadMs: number): Promise<Turns> {
+export async function takeSlots(db: Queryable, source: string, stretchMs: number, mostAheadMs: number): Promise<Slots> {
   const [row] = await db.query<{ now: number; first_at: number }>(
     `INSERT INTO intake.paces AS p (source, next_at) VALUES ($1, clock_timestamp() + $2::float8 * interval '1 millisecond')
      ON CONFLICT (source) DO UPDATE

@@ -2,13 +2,13 @@
 // the claims, handles every failure, and returns the claims that it cannot finish. download.ts has the steps of one file.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { dependsOnOthers, type Others } from '../../domain/attempts.ts';
+import { dependsOnOthers, type Others } from '../../domain/download-verdict.ts';
 import type { HashSetting } from '../../domain/hash-trust.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { FileFacts } from '../../store/files/claim-facts.ts';
 import type { Claim } from '../../store/files/download-queue.ts';
-import { canPass } from '../retry.ts';
+import { isTemporary } from '../retry.ts';
 import { type DownloadDeps, type DownloadEnd, download } from './download.ts';
 import { type DownloadSummary, type DownloadTotals, nothingDownloaded } from './download-summary.ts';
 import {
@@ -19,7 +19,7 @@ import {
   outageStreak,
   type Standing,
 } from './handle-failure.ts';
-import { createInFlight, type InFlight, type Signs } from './in-flight.ts';
+import { createInFlight, type DownloadCallbacks, type InFlight } from './in-flight.ts';
 import { createPuts, type Puts } from './puts.ts';
 import { requireRoom } from './room.ts';
 
@@ -137,15 +137,15 @@ class Run {
   async #step(): Promise<boolean> {
     if (this.#fatal) throw this.#fatal.error;
     await this.#returnResting();
-    while (this.#ready.length > 0 && !this.#inFlight.isBusy()) this.#start(this.#ready.shift());
-    if (this.#inFlight.isBusy()) return await this.#inFlight.move();
+    while (this.#ready.length > 0 && !this.#inFlight.isFull()) this.#start(this.#ready.shift());
+    if (this.#inFlight.isFull()) return await this.#inFlight.nextChange();
     const restMs = this.#restsUntil - performance.now();
-    if (restMs > 0) return this.#inFlight.size > 0 ? await this.#inFlight.move() : await this.#wait(restMs);
+    if (restMs > 0) return this.#inFlight.size > 0 ? await this.#inFlight.nextChange() : await this.#wait(restMs);
     const isSuspectsTurn = performance.now() > this.#suspectsAt;
-    if (isSuspectsTurn && this.#inFlight.size > 0) return await this.#inFlight.move();
+    if (isSuspectsTurn && this.#inFlight.size > 0) return await this.#inFlight.nextChange();
     if (!isSuspectsTurn && (await this.#claim('usual', 2 * this.#request.concurrency))) return true;
     this.#askAboutIdle();
-    if (this.#inFlight.size > 0) return await this.#inFlight.move();
+    if (this.#inFlight.size > 0) return await this.#inFlight.nextChange();
     if (await this.#fetchSuspect()) return true;
     if (this.#restsUntil > performance.now()) return true;
     this.#suspectsAt = performance.now() + suspectsEveryMs;
@@ -188,7 +188,7 @@ class Run {
     );
   }
 
-  #track(claim: Claim, work: (signs: Signs) => Promise<void>): void {
+  #track(claim: Claim, work: (signs: DownloadCallbacks) => Promise<void>): void {
     this.#inFlight.start(claim, (signs) =>
       work(signs).catch((error: unknown) => {
         this.#fatal ??= { error };
@@ -201,7 +201,7 @@ class Run {
    * served, the same answer once more is about this file alone. One after the other, so that few requests are enough for a source that
    * serves few.
    */
-  async #fetchThrottled(file: FileFacts, signs: Signs): Promise<void> {
+  async #fetchThrottled(file: FileFacts, signs: DownloadCallbacks): Promise<void> {
     const account = this.#accounts.get(file.claim.advertiserId);
     if (!account) return;
     const turn = account.line.then(async () => {
@@ -213,7 +213,7 @@ class Run {
     await turn;
   }
 
-  async #fetch(file: FileFacts, signs: Signs, isKnownServed = false): Promise<void> {
+  async #fetch(file: FileFacts, signs: DownloadCallbacks, isKnownServed = false): Promise<void> {
     const account = this.#accounts.get(file.claim.advertiserId);
     if (!account) return;
     const { hash, maxBytes } = this.#request;
@@ -380,7 +380,7 @@ class Run {
   async #wait(ms: number): Promise<boolean> {
     const { retryForMs, signal } = this.#request;
     const brokenMs = this.#broken ? performance.now() + ms - this.#broken.since : 0;
-    if (this.#broken && (brokenMs > retryForMs || !canPass(this.#broken.trouble))) throw this.#broken.trouble;
+    if (this.#broken && (brokenMs > retryForMs || !isTemporary(this.#broken.trouble))) throw this.#broken.trouble;
     await sleep(ms, undefined, { signal }).catch(() => {});
     return true;
   }

@@ -1,9 +1,9 @@
 // One claimed download from beginning to end: what Hash may spare, the bytes, the blob announced, put and proven, the rows.
 // A failure is a value: it comes back to the download run, which handles it.
 import { isAttachmentKind } from '../../domain/application.ts';
-import { mostLapses } from '../../domain/attempts.ts';
 import { type BlobStore, toBlobKey } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
+import { mostLapses } from '../../domain/download-verdict.ts';
 import { type HashSetting, toHashUse } from '../../domain/hash-trust.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { FileFacts } from '../../store/files/claim-facts.ts';

@@ -1,6 +1,6 @@
 // Handles the failure of a download: finds out whether the file or the whole source is at fault, and carries out the verdict.
 import { isAttachmentKind } from '../../domain/application.ts';
-import { type Others, toVerdict } from '../../domain/attempts.ts';
+import { type Others, toVerdict } from '../../domain/download-verdict.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { CompletedState } from '../../store/files/complete-download.ts';
 import type { Claim } from '../../store/files/download-queue.ts';

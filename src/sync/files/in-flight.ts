@@ -3,7 +3,7 @@
 import type { Claim } from '../../store/files/download-queue.ts';
 
 /** What a download reports on its way, in this order. */
-export interface Signs {
+export interface DownloadCallbacks {
   /** It no longer needs the source. */
   readonly onFetched: () => void;
   /** It no longer has bytes in hand. */
@@ -15,11 +15,11 @@ export interface InFlight {
   /** The claims of the downloads in flight. */
   claims(): Claim[];
   /** True while another one would be too many. */
-  isBusy(): boolean;
+  isFull(): boolean;
   /** Starts a download, which never rejects. */
-  start(claim: Claim, work: (signs: Signs) => Promise<void>): void;
+  start(claim: Claim, work: (signs: DownloadCallbacks) => Promise<void>): void;
   /** Resolves to true when a download has its bytes, has stored them, or has ended. */
-  move(): Promise<true>;
+  nextChange(): Promise<true>;
   /** Resolves when all have ended. */
   untilIdle(): Promise<void>;
 }
@@ -51,7 +51,7 @@ export function createInFlight(concurrency: number): InFlight {
       return inFlight.size;
     },
     claims: () => [...inFlight.keys()],
-    isBusy: () =>
+    isFull: () =>
       fetching.size >= concurrency ||
       holding.size >= 2 * concurrency ||
       inFlight.size >= 2 * concurrency + mostUncommitted,
@@ -69,7 +69,7 @@ export function createInFlight(concurrency: number): InFlight {
       });
       inFlight.set(claim, tracked);
     },
-    move: () => moved.promise.then(() => true),
+    nextChange: () => moved.promise.then(() => true),
     async untilIdle() {
       await Promise.all(inFlight.values());
     },

@@ -4,9 +4,9 @@ import { auditQuestions, auditSize, lackingQuestions } from '../../domain/covera
 import type { Question } from '../../domain/coverage/question.ts';
 import type { Advertiser } from '../../store/sweeps/advertisers.ts';
 import { checkIdentity } from './account-identity.ts';
-import { type Heard, hear } from './ask-list.ts';
-import { commitOutside, loadRun } from './commit-answer.ts';
+import { commitOutside, loadOrBeginSweep } from './commit-answer.ts';
 import type { ReadContext } from './read-tasks.ts';
+import { type Heard, requestPage } from './request-page.ts';
 import type { SweepDeps } from './sweep.ts';
 
 /** What an audit asked and found. */
@@ -69,9 +69,9 @@ async function ask(deps: SweepDeps, task: ReadContext, question: Question): Prom
     parallel: 1,
     isNew: true,
   } as const;
-  const run = await loadRun(store, request, task.advertiser);
+  const run = await loadOrBeginSweep(store, request, task.advertiser);
   const ticket = await store.takeTicket();
-  const heard: Heard = await hear(deps.source, question, task.lane.signal);
+  const heard: Heard = await requestPage(deps.source, question, task.lane.signal);
   if (heard.kind !== 'page') return { isPage: false, shown: [], hidden: [] };
   const advertiser: Advertiser = await checkIdentity(store, task.advertiser, heard.page);
   const submitted = heard.page.applications.map(({ id, submittedAt }) => ({ id, submittedAt }));

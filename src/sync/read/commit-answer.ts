@@ -12,7 +12,7 @@ import type { Store } from '../../store/store.ts';
 import type { Advertiser } from '../../store/sweeps/advertisers.ts';
 import type { Learned } from '../../store/sweeps/continue-sweep.ts';
 import type { Progress, Sweep, Ticket } from '../../store/sweeps/sweeps.ts';
-import type { Heard } from './ask-list.ts';
+import type { Heard } from './request-page.ts';
 import type { SweepRequest } from './sweep-request.ts';
 
 /** An answer that came, with its question and its number. */
@@ -29,11 +29,11 @@ export interface Run {
   readonly recorded: boolean;
 }
 
-/** A source may be another one after this long: what it can return has to be seen again. */
-const dayMs = 86_400_000;
+/** After a day the source may have changed: its limits are measured again. */
+const forgetAfterMs = 86_400_000;
 
 /** The interrupted sweep of the same range, or a new one; `fallback` stands in for one that has no row yet. */
-export async function loadRun(
+export async function loadOrBeginSweep(
   store: Store,
   request: SweepRequest,
   advertiser: Advertiser,
@@ -49,7 +49,7 @@ export async function loadRun(
     const found = await store.loadUnfinished({ advertiserId, lane: lane.lease.lane, purpose, axis, low, high });
     if (found) {
       const state = { facts: decodeFacts(found.facts), ranges: found.ranges.map(decodeRange) };
-      return { sweep: found, state: found.idleMs > dayMs ? renew(state) : state, recorded: true };
+      return { sweep: found, state: found.idleMs > forgetAfterMs ? renew(state) : state, recorded: true };
     }
   }
   if (fallback) return fallback;
@@ -60,8 +60,8 @@ export async function loadRun(
 }
 
 /**
- * Commits an answer together with what the sweep learns from it; `others` are the questions in flight. A page that has become stale since it
- * was compared is compared and learned from again.
+ * Commits an answer together with what the sweep learns from it; `others` are the questions in flight. If what is
+ * stored has changed since the page was compared, it is compared and learned from again.
  */
 export async function commitAnswer(
   store: Store,
@@ -84,9 +84,9 @@ export async function commitAnswer(
     // A poll that brought nothing writes no row; any other sweep does, also when one empty answer ends it.
     const isQuiet =
       run.sweep.purpose === 'live' && !run.recorded && progress.ended !== null && progress.ended.risk !== 'doubt';
-    if (isQuiet && changesNothing(diff)) return { run: { ...run, state }, summary: nothingWritten };
+    if (isQuiet && needsNoCommit(diff)) return { run: { ...run, state }, summary: nothingWritten };
     const summary = await store.commitPage(page, diff, progress);
-    if (summary !== 'stale') return { run: { ...run, state, recorded: true }, summary };
+    if (summary !== 'outdated') return { run: { ...run, state, recorded: true }, summary };
   }
   throw toContended();
 }
@@ -106,16 +106,16 @@ export async function commitOutside(
 export async function commitApplications(store: Store, page: ReadPage): Promise<PageSummary> {
   for (let tries = 0; tries < mostTries; tries++) {
     const diff = await store.diffPage(page);
-    if (changesNothing(diff)) return nothingWritten;
+    if (needsNoCommit(diff)) return nothingWritten;
     const summary = await store.commitPage(page, diff, null);
-    if (summary !== 'stale') return summary;
+    if (summary !== 'outdated') return summary;
   }
   throw toContended();
 }
 
 const nothingWritten: PageSummary = { added: 0, changed: 0, quarantined: 0, stale: [] };
 
-/** Another lane would have to change the same applications between every comparison and its commit. */
+/** More would mean that another lane changes the same applications between every comparison and its commit. */
 const mostTries = 20;
 
 function toContended(): Trouble {
@@ -123,7 +123,7 @@ function toContended(): Trouble {
 }
 
 /** Beside another lane the page is committed all the same: its readings are remembered. */
-function changesNothing({ writes, otherLane }: PageDiff): boolean {
+function needsNoCommit({ writes, otherLane }: PageDiff): boolean {
   return writes === 0 && !otherLane;
 }
 
@@ -180,7 +180,7 @@ function toReadThrough({ facts, ranges }: State, done: Done | null): bigint | nu
 function toLearned({ facts }: State, done: Done, known: Known | undefined): Learned {
   return {
     order: done.capacity.order,
-    // Questions that are small because of it show no more that pages end at different lengths.
+    // A source known to be uneven is asked small questions, which no longer show it: so the earlier knowledge is kept.
     capacity: { ...done.capacity, uneven: done.capacity.uneven || known?.uneven === true },
     together: facts.walk === null,
     inclusiveAfter: facts.inclusive.after.after || facts.inclusive.both.after,

@@ -24,7 +24,7 @@ export interface LaneRequest {
 /** Takes the lane if it is free now and its work was not done just before; null otherwise. */
 export async function tryHoldLane(
   store: Store,
-  request: LaneRequest & { readonly notWithinMs?: number },
+  request: LaneRequest & { readonly skipIfDoneWithinMs?: number },
 ): Promise<HeldLane | null> {
   const lease = await store.claimLease(request);
   return lease && keepLane(store, request, lease);

@@ -7,9 +7,9 @@ import type { Advertiser } from '../../store/sweeps/advertisers.ts';
 import type { ReadingState } from '../../store/sweeps/continue-sweep.ts';
 import { type RetryOptions, retry } from '../retry.ts';
 import { checkIdentity } from './account-identity.ts';
-import { hear } from './ask-list.ts';
-import { commitOutside, loadRun } from './commit-answer.ts';
+import { commitOutside, loadOrBeginSweep } from './commit-answer.ts';
 import type { HeldLane } from './held-lease.ts';
+import { requestPage } from './request-page.ts';
 import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
 
 /** Whose lane it is, and how it is read. */
@@ -164,9 +164,9 @@ export async function witnessByDate(deps: SweepDeps, context: ReadContext, now: 
     plan: { axis: 'date', from: after, rigor: 'poll' },
     parallel: 1,
   } as const;
-  const run = await loadRun(store, request, context.advertiser);
+  const run = await loadOrBeginSweep(store, request, context.advertiser);
   const ticket = await store.takeTicket();
-  const heard = await hear(deps.source, question, context.lane.signal);
+  const heard = await requestPage(deps.source, question, context.lane.signal);
   if (heard.kind !== 'page') return 0;
   const advertiser = await checkIdentity(store, context.advertiser, heard.page);
   const cursor = await store.loadReading({ advertiserId: advertiser.advertiserId, lagMs: context.lagMs });

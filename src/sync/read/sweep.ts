@@ -7,10 +7,10 @@ import { shareRead } from '../../domain/coverage/sweep-state.ts';
 import type { Source } from '../../source/client.ts';
 import type { Store } from '../../store/store.ts';
 import type { Advertiser } from '../../store/sweeps/advertisers.ts';
-import { canPass, type RetryOptions, retry } from '../retry.ts';
+import { isTemporary, type RetryOptions, retry } from '../retry.ts';
 import { checkIdentity } from './account-identity.ts';
-import { hear } from './ask-list.ts';
-import { commitAnswer, commitOutside, loadRun, type ReceivedAnswer } from './commit-answer.ts';
+import { commitAnswer, commitOutside, loadOrBeginSweep, type ReceivedAnswer } from './commit-answer.ts';
+import { requestPage } from './request-page.ts';
 import type { SweepRequest } from './sweep-request.ts';
 
 export interface SweepDeps {
@@ -59,7 +59,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
   const isOutOfTime = () => performance.now() - startedAt > (request.timeLimitMs ?? Number.POSITIVE_INFINITY);
 
   let { advertiser } = request;
-  let run = await retry(retryOptions, () => loadRun(store, request, advertiser));
+  let run = await retry(retryOptions, () => loadOrBeginSweep(store, request, advertiser));
   let totals: SweepTotals = {
     found: 0,
     share: null,
@@ -75,7 +75,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
   async function send(question: Question): Promise<ReceivedAnswer> {
     return await retry(retryOptions, async () => {
       const ticket = await store.takeTicket();
-      return { question, ticket, heard: await hear(deps.source, question, signal) };
+      return { question, ticket, heard: await requestPage(deps.source, question, signal) };
     });
   }
 
@@ -91,7 +91,8 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
         run = committed.run;
         return committed.summary;
       } catch (error) {
-        if (canPass(error)) run = await retry(retryOptions, () => loadRun(store, request, advertiser, run));
+        if (isTemporary(error))
+          run = await retry(retryOptions, () => loadOrBeginSweep(store, request, advertiser, run));
         throw error;
       }
     });
@@ -109,7 +110,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
     for (const id of summary?.stale ?? []) await askAgain(id);
   }
 
-  /** A change that came too late to be believed is asked for alone, with a number of its own. */
+  /** A change that came too late to be believed is asked for alone, with a request number of its own; after five tries a recheck finds it. */
   async function askAgain(id: bigint): Promise<void> {
     const { advertiserId } = advertiser;
     if (advertiserId === null) return;

@@ -47,7 +47,7 @@ export interface AccountQueues {
   /** Lets an account rest for a while; the task stays due. */
   rest(queue: AccountQueue, name: TaskName, ms: number): void;
   /** Resolves when no task runs any more. */
-  whenEmpty(): Promise<void>;
+  untilIdle(): Promise<void>;
 }
 
 /** Whatever a source asks for, it is looked at again the next day. */
@@ -126,7 +126,7 @@ export function createAccountQueues({
       };
       setTimeout(wake, Math.min(ms, longestRestMs)).unref();
     },
-    async whenEmpty() {
+    async untilIdle() {
       while (running.size > 0) await Promise.allSettled(running);
     },
   };

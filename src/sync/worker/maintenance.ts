@@ -13,7 +13,7 @@ export interface MaintenanceTask {
 }
 
 /** Clocks of workers differ by less. */
-const notWithinMs = 60_000;
+const skipIfDoneWithinMs = 60_000;
 
 /** Runs the task unless another worker runs it, or has just run it. True when this worker ran it. */
 export async function runMaintenance(
@@ -28,7 +28,7 @@ export async function runMaintenance(
 ): Promise<boolean> {
   // No advertiser's name has a space in it.
   const name = `maintenance ${task.name}`;
-  await using lane = await tryHoldLane(store, { ...request, name, lane: 'live', notWithinMs });
+  await using lane = await tryHoldLane(store, { ...request, name, lane: 'live', skipIfDoneWithinMs });
   if (lane === null) return false;
   await task.run(lane.signal, request.onStep);
   lane.markDone();

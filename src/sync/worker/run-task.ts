@@ -22,8 +22,8 @@ export interface RunTaskRequest {
   readonly leaseMs: number;
   readonly lagMs: number;
   readonly startAt: number | null;
-  /** A poll is left out when another worker's ended within this time: their clocks tick together. */
-  readonly notWithinMs: number;
+  /** A poll is skipped when another worker's ended within this time: their schedules start at the same moment. */
+  readonly skipIfDoneWithinMs: number;
   readonly signal: AbortSignal;
 }
 
@@ -59,7 +59,10 @@ export async function runTask(
   const isPoll = name === 'poll';
   const { owner, leaseMs, signal } = request;
   const claim = { name: account.name, lane: 'live', owner, leaseMs, signal } as const;
-  await using lane = await tryHoldLane(store, { ...claim, notWithinMs: isPoll ? request.notWithinMs : 0 });
+  await using lane = await tryHoldLane(store, {
+    ...claim,
+    skipIfDoneWithinMs: isPoll ? request.skipIfDoneWithinMs : 0,
+  });
   if (lane === null) return null;
   const context = {
     ...{ lane, advertiser, lagMs: request.lagMs, startAt: request.startAt },

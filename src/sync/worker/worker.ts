@@ -1,5 +1,5 @@
-// The worker: schedules make tasks due for accounts, maintenance runs by the clock, and the download loop follows the queue. A failure lets
-// one of them rest. The worker only schedules: run-task.ts and download-run.ts do the work. It never gives up, and no task waits for another.
+// The worker: schedules make tasks due for accounts, maintenance runs by the clock, and the download loop follows the queue. A failure
+// pauses its own account only. The worker only schedules: run-task.ts and download-run.ts do the work. It never gives up.
 import { createTask } from 'node-cron';
 import { LeaseLost, type Trouble } from '../../domain/trouble.ts';
 import { undeleted, type Wait } from '../../domain/wait.ts';
@@ -23,14 +23,14 @@ export interface WorkerDeps extends DownloadLoopDeps {
   readonly now: () => number;
 }
 
-export interface WorkerRequest extends Omit<RunTaskRequest, 'notWithinMs'> {
+export interface WorkerRequest extends Omit<RunTaskRequest, 'skipIfDoneWithinMs'> {
   /** Cron text of live polls; null is off. */
   readonly schedule: string | null;
   /** Cron text of reading everything again; null is off. */
   readonly recheckSchedule: string | null;
   /** Cron text of random audits; null is off. */
   readonly auditSchedule: string | null;
-  /** Advertisers read at once, and how many of these may be at something longer than a poll. */
+  /** Accounts read at once, and how many of these may be at something longer than a poll. */
   readonly accountsAtOnce: number;
   readonly longAtOnce: number;
   /** How often a halted advertiser is looked at. */
@@ -57,7 +57,7 @@ export interface Worker {
 const longestBackoffMs = 300_000;
 /** However many files fail, the list is asked so often at most. */
 const askAgainMs = 10_000;
-/** Polls that found nothing are committed together for many advertisers. */
+/** The cursors of finished polls are confirmed together for many advertisers. */
 const confirmEveryMs = 5_000;
 
 const passNames: Record<TaskName, PassName> = {
@@ -74,7 +74,7 @@ const passNames: Record<TaskName, PassName> = {
 export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
   const { store, log, now, watchdog } = deps;
   const { signal } = request;
-  const taskRequest = { ...request, notWithinMs: toNotWithinMs(request.schedule) };
+  const taskRequest = { ...request, skipIfDoneWithinMs: toNotWithinMs(request.schedule) };
   const polled = new Set<bigint>();
   const queues = createAccountQueues({
     accounts: deps.accounts,
@@ -151,12 +151,12 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
   }
 
   /** A file met no source. The list is asked at once and not at the next poll, which may be minutes away: it tells whether the source is down. */
-  const polledAt = new Map<string, number>();
+  const lastExtraPollAt = new Map<string, number>();
   function pollUnreachable(name: string): void {
     const queue = queues.all.find(({ account }) => account.name === name);
-    if (queue === undefined || performance.now() - (polledAt.get(name) ?? Number.NEGATIVE_INFINITY) < askAgainMs)
+    if (queue === undefined || performance.now() - (lastExtraPollAt.get(name) ?? Number.NEGATIVE_INFINITY) < askAgainMs)
       return;
-    polledAt.set(name, performance.now());
+    lastExtraPollAt.set(name, performance.now());
     queues.demandOf(queue, 'poll');
   }
 
@@ -214,7 +214,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
   async function end(): Promise<void> {
     clearInterval(confirming);
     await schedules.stop();
-    await Promise.allSettled([downloadLoop.ended, queues.whenEmpty(), telling, ...maintenance]);
+    await Promise.allSettled([downloadLoop.ended, queues.untilIdle(), telling, ...maintenance]);
     await confirm();
   }
   const ended = new Promise<void>((resolve) => {

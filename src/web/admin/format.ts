@@ -3,7 +3,7 @@
 import { html } from 'hono/html';
 import prettyBytes from 'pretty-bytes';
 import prettyMilliseconds from 'pretty-ms';
-import type { Html } from './chart.ts';
+import type { Html } from './svg-chart.ts';
 
 /** 12345 as 12,345. */
 export function toCount(value: number): string {

@@ -2,8 +2,8 @@
 
 import { html } from 'hono/html';
 import { type History, type Step, steps } from '../../domain/history.ts';
-import { type Chart, type Html, renderChart, toTime } from './chart.ts';
 import { toBytes, toCount, toRoundSpan, toSpan } from './format.ts';
+import { type Chart, type Html, renderChart, toTime } from './svg-chart.ts';
 
 /** The charts, each a figure with its headline, its image and its table. */
 export function renderCharts(history: History): Html[] {

@@ -4,9 +4,9 @@
 import { html } from 'hono/html';
 import { type History, type Period, periods } from '../../domain/history.ts';
 import { type AdvertiserStatus, isHealthy, type Problem, type Status, type Verdict } from '../../domain/status.ts';
-import type { Html } from './chart.ts';
 import { renderAgo, toCount, toSpan, toUtc } from './format.ts';
 import { renderCharts } from './status-charts.ts';
+import type { Html } from './svg-chart.ts';
 
 /** What the page shows, and how it was asked for. */
 export interface StatusPage {

@@ -153,7 +153,13 @@ export function createMaintenance(stage: Stage): Scenario {
       let runs = 0;
       const work = async (actor: Actor) => {
         const db = stage.database(actor.name);
-        const lease = await claimLease(db, { name, lane: 'live', owner: actor.name, leaseMs, notWithinMs: 60_000 });
+        const lease = await claimLease(db, {
+          name,
+          lane: 'live',
+          owner: actor.name,
+          leaseMs,
+          skipIfDoneWithinMs: 60_000,
+        });
         if (!lease) return;
         await actor.act('runs the task', () => void runs++);
         await releaseLeases(db, [{ lease, done: true }]);

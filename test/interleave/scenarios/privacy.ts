@@ -2,7 +2,7 @@
 import { hash, randomUUID } from 'node:crypto';
 import type { Sought } from '../../../src/domain/erasure.ts';
 import { beginPrefill, keepProfile, offerPrefill, redeemPrefill } from '../../../src/store/prefill/prefills.ts';
-import { beginErasure, lookAgain } from '../../../src/store/privacy/erasures.ts';
+import { beginErasure, lookAgain } from '../../../src/store/privacy/erasure-jobs.ts';
 import { claimLease } from '../../../src/store/sweeps/leases.ts';
 import { deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';

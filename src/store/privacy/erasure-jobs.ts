@@ -9,7 +9,7 @@ import { type Database, type Queryable, untilSettled } from '../postgres/databas
 import { laneLock, longestLease } from '../sweeps/leases.ts';
 import { renewTombstones, renewTombstonesOf, toTombstone } from '../tombstones.ts';
 import { recordDeed } from './audit-log.ts';
-import { erasePerson, eraseRemains, findPerson, isAged } from './persons.ts';
+import { erasePerson, eraseRemains, findPerson, isAged } from './find-and-erase.ts';
 
 export interface ErasureRequest {
   readonly advertiserId: bigint;

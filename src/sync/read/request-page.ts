@@ -16,7 +16,7 @@ export type Heard =
   | { readonly kind: 'overflow' | 'refused'; readonly answer: Exclude<Answer, { kind: 'page' }> };
 
 /** Asks. A mixture of filters or a date filter that is refused, while one id filter alone is answered, is an answer too. */
-export async function hear(source: Source, question: Question, signal: AbortSignal): Promise<Heard> {
+export async function requestPage(source: Source, question: Question, signal: AbortSignal): Promise<Heard> {
   const filters = toFilters(question);
   try {
     const isOne = question.from !== null && question.from === question.to && question.axis === 'id';
