@@ -125,7 +125,9 @@ describe('three workers of one database', () => {
     const secondMs = 1_000 + lag.max / 1e6;
     const times = board.requests().map((one) => one.at);
     const most = Math.max(...times.map((start) => times.filter((at) => at >= start && at < start + 1_000).length));
-    expect(most).toBeLessThanOrEqual(Math.ceil((rate * secondMs) / 1_000));
+    // A worker's process may stand still between its slot and its request, for two requests each. With a limit per process it is 35 and more.
+    const heldUp = 2 * workers.length;
+    expect(most).toBeLessThanOrEqual(Math.ceil((rate * secondMs) / 1_000) + heldUp);
   });
 });
 
