@@ -140,19 +140,23 @@ describe('a worker that is paused inside a transaction', () => {
     await database.query(`
       CREATE TABLE public.commits (app text, owner text);
       CREATE FUNCTION public.note_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-        INSERT INTO public.commits SELECT current_setting('application_name'), owner FROM intake.leases WHERE lane = 'live';
+        INSERT INTO public.commits SELECT current_setting('application_name'), owner FROM intake.leases WHERE lane = 'live' AND name = 'account-1';
         RETURN NULL; END $$;
       CREATE CONSTRAINT TRIGGER note_commit AFTER INSERT ON intake.applications DEFERRABLE INITIALLY DEFERRED
         FOR EACH ROW EXECUTE FUNCTION public.note_commit();`);
     const named = (name: string) => ({ ...settings.env, DATABASE_URL: `${database.url}?application_name=${name}` });
 
+    // Maintenance by the clock has leases of its own, which say nothing of the account's.
+    await database.query(
+      `INSERT INTO intake.leases (name, lane, owner, epoch, expires_at) VALUES ('maintenance erasures', 'live', 'elsewhere', 1, now())`,
+    );
     const holder = new pg.Client({ connectionString: database.url, application_name: 'test' });
     await holder.connect();
     await holder.query('BEGIN; LOCK TABLE intake.sweeps IN EXCLUSIVE MODE');
     await using paused = await spawnWorker(named('paused'));
     await until(async () => (await database.query(`SELECT 1 FROM pg_locks WHERE NOT granted`)).length > 0);
     paused.kill('SIGSTOP');
-    const lapsed = `SELECT 1 FROM intake.leases WHERE lane = 'live' AND expires_at < now()`;
+    const lapsed = `SELECT 1 FROM intake.leases WHERE name = 'account-1' AND lane = 'live' AND expires_at < now()`;
     await until(async () => (await database.query(lapsed)).length > 0);
     await using other = await spawnWorker(named('other'));
     // It tries for the lane, and again.
