@@ -124,8 +124,8 @@ function toReceiptLines(receipts: readonly ErasureJob[]): string[] {
 }
 
 /** A receipt for programs: what was sought stands nowhere in it. */
-function toReceipt({ advertiserId, jobId, soughtBy, requestedAt, requestedBy, closedAt, counts, looks }: ErasureJob) {
-  return { advertiserId, jobId, soughtBy, requestedAt, requestedBy, closedAt, looks, counts };
+function toReceipt({ advertiserId, jobId, soughtBy, requestedAt, requestedBy, closedAt, counts, checks }: ErasureJob) {
+  return { advertiserId, jobId, soughtBy, requestedAt, requestedBy, closedAt, checks, counts };
 }
 
 const names: readonly (readonly [keyof ErasureCounts, string, string])[] = [

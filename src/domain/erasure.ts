@@ -58,7 +58,7 @@ export interface ErasureJob {
   readonly applicationIds: readonly bigint[] | null;
   readonly hashes: readonly string[] | null;
   readonly counts: ErasureCounts;
-  readonly looks: number;
+  readonly checks: number;
   readonly closedAt: Date | null;
 }
 

@@ -23,7 +23,7 @@ import {
   loadUnrepaired,
   markDamaged,
   markOrphans,
-  markUnemptied,
+  markUndeleted,
   markVerified,
 } from './files/blob-audit.ts';
 import {
@@ -57,7 +57,7 @@ import {
   returnDownloads,
 } from './files/download-queue.ts';
 import { loadWaits, recordWaits, type ToldWait } from './files/due.ts';
-import { condemnFetched, type FetchedFor } from './files/infected.ts';
+import { type FetchedFor, recallFetched } from './files/infected.ts';
 import {
   type HeldFile,
   loadHeldFile,
@@ -77,10 +77,10 @@ import { type Deed, recordDeed } from './privacy/audit-log.ts';
 import {
   awaitErasure,
   beginErasure,
+  checkAgain,
   countAged,
   type ErasureRequest,
   loadOpenErasures,
-  lookAgain,
   noteErasureTrouble,
   noteRetention,
 } from './privacy/erasure-jobs.ts';
@@ -244,7 +244,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     completeDownload: (claim: Claim, completion: Completion) => complete({ claim, completion }),
 
     intendBlob: (claim: Claim, blob: BlobIntent['blob']) => intend({ claim, blob }),
-    condemnFetched: (fetched: FetchedFor, sha256: string) => condemnFetched(db, fetched, sha256),
+    recallFetched: (fetched: FetchedFor, sha256: string) => recallFetched(db, fetched, sha256),
     hasInfected: () => hasInfected(db),
     beginInfected: () => beginInfected(db),
     beginOrphans: (advertiserId: bigint, graceMs: number) => beginOrphans(db, advertiserId, graceMs),
@@ -257,7 +257,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     markVerified: (advertiserId: bigint, hashes: readonly string[]) => markVerified(db, advertiserId, hashes),
     markDamaged: (advertiserId: bigint, sha256: string) => untilSettled(() => markDamaged(db, advertiserId, sha256)),
     loadUnrepaired: (advertiserId: bigint) => loadUnrepaired(db, advertiserId),
-    markUnemptied: (advertiserId: bigint, sha256: string) => markUnemptied(db, advertiserId, sha256),
+    markUndeleted: (advertiserId: bigint, sha256: string) => markUndeleted(db, advertiserId, sha256),
     adoptBlob: (advertiserId: bigint, blob: BlobFacts) => adoptBlob(db, advertiserId, blob),
     markOrphans: (advertiserId: bigint, restMs: number) => markOrphans(db, advertiserId, restMs),
 
@@ -277,7 +277,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     loadOpenErasures: (advertiserId: bigint, sought?: Sought) => loadOpenErasures(db, privacyKey, advertiserId, sought),
     awaitErasure: (job: ErasureJob, stays: Parameters<typeof awaitErasure>[2]) => awaitErasure(db, job, stays),
     noteErasureTrouble: (job: ErasureJob, trouble: string) => noteErasureTrouble(db, job, trouble),
-    lookAgain: (job: ErasureJob) => lookAgain(db, job),
+    checkAgain: (job: ErasureJob) => checkAgain(db, job),
     countAged: (advertiserId: bigint, before: Date) => countAged(db, advertiserId, before),
     noteRetention: (advertiserId: bigint, due: number | null) => noteRetention(db, advertiserId, due),
     recordDeed: (deed: Deed) => recordDeed(db, deed),

@@ -283,7 +283,7 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     s3.fail('DeleteObjects', { kind: 'slow', delayMs: random.between(4_000, 12_000) }, 2);
     const { hashes, lift } = workload.flagSome();
     const isRead = async () => {
-      const sql = `SELECT 1 FROM intake.blobs WHERE sha256 = ANY ($1::text[]) AND state = 'condemned' AND emptied_at IS NULL`;
+      const sql = `SELECT 1 FROM intake.blobs WHERE sha256 = ANY ($1::text[]) AND state = 'infected' AND deleted_at IS NULL`;
       return (await cluster.query(sql, [hashes])).length > 0;
     };
     const isDeleting = async () =>

@@ -141,8 +141,8 @@ const lookSql = `
   UNION ALL
   SELECT format('P8: %s of %s is flagged and stored', kind, application_id) FROM intake.attachments WHERE has_virus AND state = 'stored'
   UNION ALL
-  SELECT format('P8: %s of %s is readable although its bytes are condemned', f.kind, f.application_id) FROM intake.attachments f
-  JOIN intake.blobs b USING (advertiser_id, sha256) WHERE f.state = 'stored' AND b.state = 'condemned'
+  SELECT format('P8: %s of %s is readable although its bytes are infected', f.kind, f.application_id) FROM intake.attachments f
+  JOIN intake.blobs b USING (advertiser_id, sha256) WHERE f.state = 'stored' AND b.state = 'infected'
   UNION ALL
   SELECT format('P4: the cursor stands at %s, which is no application', c.after_id) FROM intake.cursors c
   WHERE NOT EXISTS (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = c.advertiser_id AND a.application_id = c.after_id)
@@ -200,7 +200,7 @@ async function findStrangeHalts({ cluster, requests }: Stage): Promise<string[]>
 async function findReadableViruses({ cluster, s3, plan }: Stage): Promise<string[]> {
   if (plan.schedule.some(({ name }) => faults[name]?.class !== 'source')) return [];
   const rows = await cluster.query<{ key: string }>(
-    `SELECT key FROM intake.blobs WHERE state = 'condemned' AND condemned_at < now() - interval '1 minute'`,
+    `SELECT key FROM intake.blobs WHERE state = 'infected' AND infected_at < now() - interval '1 minute'`,
   );
   const readable = rows.filter(({ key }) => [...s3.objects.keys()].some((name) => name.endsWith(key)));
   return readable.slice(0, 3).map(({ key }) => `P8: ${key} is readable a minute after it was flagged`);

@@ -84,7 +84,7 @@ const planted: Readonly<Record<string, Planted>> = {
     finds: /P6: /,
   },
   killedPut: {
-    mistake: 'a flag does not condemn the bytes that were announced for its file',
+    mistake: 'a flag does not reach the bytes that were announced for its file',
     edits: [
       {
         file: 'src/store/applications/update.ts',

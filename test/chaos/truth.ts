@@ -65,7 +65,7 @@ async function findFilesOf(stage: Stage, account: Pick<Advertiser, 'advertiserId
       .filter(({ state }) => state === 'stored')
       .map(({ sha256 }) => toBlobKey(advertiserId, sha256 ?? ''));
   const flagged = await cluster.query<{ sha256: string }>(
-    `SELECT sha256 FROM intake.blobs WHERE advertiser_id = $1 AND state = 'condemned'`,
+    `SELECT sha256 FROM intake.blobs WHERE advertiser_id = $1 AND state = 'infected'`,
     [advertiserId],
   );
   return await findFileDifferences(
@@ -85,15 +85,15 @@ async function findFilesOf(stage: Stage, account: Pick<Advertiser, 'advertiserId
   );
 }
 
-/** What must not be left behind: work, and condemned bytes. What lies under the name of no stored file is collected after this. */
+/** What must not be left behind: work, and infected bytes. What lies under the name of no stored file is collected after this. */
 async function findLeft({ cluster, s3 }: Stage): Promise<string[]> {
   const left: string[] = [];
   const [queue] = await cluster.query<{ n: number }>(`SELECT count(*)::int AS n FROM intake.downloads`);
   if (queue && queue.n > 0) left.push(`${queue.n} downloads still wait`);
-  const condemned = await cluster.query<{ key: string }>(`SELECT key FROM intake.blobs WHERE state = 'condemned'`);
-  for (const { key } of condemned) {
+  const infected = await cluster.query<{ key: string }>(`SELECT key FROM intake.blobs WHERE state = 'infected'`);
+  for (const { key } of infected) {
     if ([...s3.objects.keys()].some((name) => name.endsWith(key)))
-      left.push(`P8: condemned ${key} is still in the store`);
+      left.push(`P8: infected ${key} is still in the store`);
   }
   return left.slice(0, 5);
 }

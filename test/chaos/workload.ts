@@ -35,7 +35,7 @@ export function createWorkload(accounts: readonly Advertiser[], random: Random):
   const late = new Set<bigint>();
   const shown = new Map(accounts.map((account) => [account, [...account.truth()].map(({ id }) => id)]));
   const digests = new Set<string>();
-  /** Files that were put there by a change: a flag on one condemns its bytes wherever they are held. */
+  /** Files that were put there by a change: a flag on one marks its bytes as infected wherever they are held. */
   const own = new Map<bigint, { readonly content: string; readonly uploadedAt: number }>();
   /** Flagged by a fault that lifts the flag itself. */
   const flagged = new Set<bigint>();

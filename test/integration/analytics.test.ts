@@ -195,8 +195,8 @@ describe('the views', () => {
 
   test('say where the bytes of an attachment lie, their true size, and nothing where none are held', async ({ db }) => {
     await db.query(
-      `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, condemned_at, verified_at)
-       VALUES (7, 'aa', 12, '7/aa/aa', 'stored', NULL, '2026-02-01T00:00:00Z'), (7, 'bb', 13, '7/bb/bb', 'condemned', now(), NULL)`,
+      `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, infected_at, verified_at)
+       VALUES (7, 'aa', 12, '7/aa/aa', 'stored', NULL, '2026-02-01T00:00:00Z'), (7, 'bb', 13, '7/bb/bb', 'infected', now(), NULL)`,
     );
     await db.query(
       `INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, size_bytes, sha256, stored_at, content_type)

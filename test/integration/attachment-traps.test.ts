@@ -84,7 +84,7 @@ describe('A1 HasVirus', () => {
     expect(await intake.keys()).toHaveLength(1);
   });
 
-  test('true on a newly uploaded file condemns no earlier one, here or elsewhere', async () => {
+  test('true on a newly uploaded file recalls no earlier one, here or elsewhere', async () => {
     await using intake = await openSmallIntake();
     const resume = { kind: 'resume', content: 'the same clean resume', hasVirus: false };
     const [first] = intake.board.add([{ attachments: [resume] }, { attachments: [resume] }]);
@@ -101,7 +101,7 @@ describe('A1 HasVirus', () => {
     expect(await intake.keys()).toHaveLength(1);
   });
 
-  test('true on a file that was replaced since: its bytes stay condemned, wherever else they are', async () => {
+  test('true on a file that was replaced since: its bytes stay infected, wherever else they are', async () => {
     await using intake = await open();
     const bad = 'bytes that were flagged';
     const at = 1_700_000_000_000;
@@ -141,7 +141,7 @@ describe('A1 HasVirus', () => {
     }
   });
 
-  test('true condemns an earlier version of another file too, and the rows that were read from a screen', async () => {
+  test('true recalls an earlier version of another file too, and the rows that were read from a screen', async () => {
     await using intake = await open();
     const bad = '{"screen":{"@id":"1","question":{"@id":"2","answer":"read from bad bytes"}}}';
     const screen = { kind: 'screen', hasVirus: false, uploadedAt: 1_700_000_000_000 };
@@ -245,7 +245,7 @@ describe('A1 HasVirus', () => {
     },
   );
 
-  test('true on a newer file while the earlier one is under way condemns nothing', async () => {
+  test('true on a newer file while the earlier one is under way recalls nothing', async () => {
     const bytes = 'clean bytes of two';
     await using intake = await openOne(bytes, { hasVirus: false });
     const { board } = intake;

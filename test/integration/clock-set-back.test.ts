@@ -77,7 +77,7 @@ describe.for(jumps)('a clock that is set back by %s', ([, jumpMs]) => {
     await setClockBack(database.query, jumpMs);
     await takeSlot(AbortSignal.timeout(600_000));
     const [row] = await database.query<{ ahead: number }>(
-      `SELECT extract(epoch FROM next_at - now())::float8 AS ahead FROM intake.paces`,
+      `SELECT extract(epoch FROM next_at - now())::float8 AS ahead FROM intake.rate_limits`,
     );
     expect(row?.ahead).toBeLessThan(10);
   });

@@ -22,7 +22,7 @@ const test = base
   })
   .extend('live', { scope: 'test' }, async ({ db }): Promise<Lease> => {
     await db.query(`TRUNCATE intake.applications, intake.primary_job_seeking_info, intake.attachments, intake.attachment_versions,
-    intake.downloads, intake.quarantine, intake.events, intake.sweeps, intake.ranges, intake.cursors, intake.readings, intake.leases CASCADE`);
+    intake.downloads, intake.quarantine, intake.events, intake.sweeps, intake.ranges, intake.cursors, intake.recent_pages, intake.leases CASCADE`);
     const lease = await claimLease(db, claim('live'));
     if (!lease) throw new Error('The lane was not free.');
     return lease;

@@ -214,8 +214,8 @@ describe('infected bytes', () => {
 
   /** Half a minute passes. */
   const pass = () =>
-    database.query(`UPDATE intake.blobs SET emptied_at = emptied_at - interval '31 seconds',
-      intended_at = intended_at - interval '31 seconds', condemned_at = condemned_at - interval '31 seconds'`);
+    database.query(`UPDATE intake.blobs SET deleted_at = deleted_at - interval '31 seconds',
+      intended_at = intended_at - interval '31 seconds', infected_at = infected_at - interval '31 seconds'`);
 
   test('that were put just before the flag was read are deleted, although their process died', async () => {
     await using intake = await openSmallIntake({ database });

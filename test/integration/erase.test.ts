@@ -83,7 +83,7 @@ describe('an erased person', () => {
     const [receipt] = await eraseAt(intake, { by: 'application', applicationId: id });
     expect(receipt).toMatchObject({
       step: 'closed',
-      looks: 1,
+      checks: 1,
       applicationIds: null,
       hashes: null,
       counts: { applications: 1, attachments: 2, screens: 1, answers: 1, files: 2, shared: 0 },
@@ -105,7 +105,7 @@ describe('an erased person', () => {
         id,
       ]),
     ).toEqual([{ type: 'application.erased' }]);
-    expect(await database.query(`SELECT action, application_id, by FROM intake.audit`)).toEqual([
+    expect(await database.query(`SELECT action, application_id, by FROM intake.audit_log`)).toEqual([
       { action: 'erase', application_id: String(id), by: 'test' },
     ]);
   });
@@ -184,8 +184,8 @@ describe('a file of theirs that was found to be a virus', () => {
     await intake.runDownloads();
     intake.board.change(id, { attachments: [{ ...resume, hasVirus: true }] });
     await intake.sweep(true);
-    expect(await database.query(`SELECT emptied_at FROM intake.blobs WHERE state = 'condemned'`)).toEqual([
-      { emptied_at: null },
+    expect(await database.query(`SELECT deleted_at FROM intake.blobs WHERE state = 'infected'`)).toEqual([
+      { deleted_at: null },
     ]);
     const [receipt] = await eraseAt(intake, { by: 'application', applicationId: id });
     expect(receipt).toMatchObject({ step: 'closed', counts: { files: 2, shared: 0 } });
@@ -211,7 +211,7 @@ describe('a page on its way', () => {
     queued.resolve();
     const [, receipts] = await Promise.all([holding, erasing, sweeping]);
     // One look was enough: the page had written nothing.
-    expect(receipts).toMatchObject([{ step: 'closed', looks: 1 }]);
+    expect(receipts).toMatchObject([{ step: 'closed', checks: 1 }]);
     expect(await traces(intake)).toEqual([]);
   });
 });
@@ -309,11 +309,11 @@ describe('an erasure that is interrupted', () => {
     const sought = { by: 'application', applicationId: id } as const;
     const job = await intake.store.beginErasure({ advertiserId, sought, by: 'test' });
     expect(job?.quietInMs).toBeLessThanOrEqual(600_000);
-    await database.query(`UPDATE intake.erasure_jobs SET quiet_at = quiet_at + interval '1 day'`);
+    await database.query(`UPDATE intake.erasure_jobs SET check_again_at = check_again_at + interval '1 day'`);
     expect((await intake.store.loadOpenErasures(advertiserId))[0]?.quietInMs).toBeLessThanOrEqual(600_000);
     // And the wait does not begin anew with every look.
     const [kept] = await database.query<{ kept: boolean }>(
-      `SELECT quiet_at <= now() + interval '10 minutes' AS kept FROM intake.erasure_jobs`,
+      `SELECT check_again_at <= now() + interval '10 minutes' AS kept FROM intake.erasure_jobs`,
     );
     expect(kept).toEqual({ kept: true });
   });
@@ -343,7 +343,7 @@ describe('an erasure that is interrupted', () => {
     const sought = { by: 'application', applicationId: id } as const;
     await intake.store.beginErasure({ advertiserId, sought, by: 'test' });
     await database.query(`UPDATE intake.applications SET raw = '{"x":"quarlesworth"}' WHERE application_id = $1`, [id]);
-    expect(await eraseAt(intake, sought)).toMatchObject([{ step: 'closed', looks: 2 }]);
+    expect(await eraseAt(intake, sought)).toMatchObject([{ step: 'closed', checks: 2 }]);
     expect(await traces(intake)).toEqual([]);
   });
 

@@ -54,9 +54,9 @@ async function countEvents(database: TestDatabase, from: number): Promise<number
 async function write(database: TestDatabase): Promise<void> {
   await Promise.all(
     [1_000_000, 2_000_000].map(async (first) => {
-      const doomed = start('test/support/event-writer.ts', [database.url, String(first), '1000000']);
+      const deletable = start('test/support/event-writer.ts', [database.url, String(first), '1000000']);
       await until(async () => (await countEvents(database, first)) >= 100);
-      await kill(doomed);
+      await kill(deletable);
       const last = start('test/support/event-writer.ts', [database.url, String(first + 500_000), '60']);
       const [code] = await once(last, 'exit');
       if (code !== 0) throw new Error(`A writer ended with ${code}.`);

@@ -41,7 +41,7 @@ const test = base.extend('db', { scope: 'file' }, async ({ database }, { onClean
     `INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority, due_at) VALUES (2, 5, 'resume', 0, now() - interval '5 minutes')`,
   );
   await database.query(
-    `INSERT INTO intake.sweeps (advertiser_id, sweep_id, lane, purpose, axis, low, state, started_at, moved_at, ended_at)
+    `INSERT INTO intake.sweeps (advertiser_id, sweep_id, lane, purpose, axis, low, state, started_at, last_progress_at, ended_at)
      VALUES (1, 1, 'live', 'live', 'id', 1, 'closed', $1, $1, $1::timestamptz + interval '2 seconds'), (2, 2, 'live', 'live', 'id', 1, 'running', $1, $1, NULL),
        (2, 3, 'live', 'live', 'id', 1, 'dropped', $1, $1, NULL), (1, 4, 'backfill', 'backfill', 'id', 1, 'closed', $2, $2, $2)`,
     [minutesAgo(30), minutesAgo(10)],

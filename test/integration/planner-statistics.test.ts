@@ -1,6 +1,5 @@
 // What Postgres keeps of columns for its planner: no value of a person, however often and by whomever the tables are analysed.
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'vitest';
 import { openSmallIntake } from '../support/small-intake.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
@@ -9,17 +8,17 @@ import { openTestDatabase, type TestDatabase, test } from '../support/test-datab
 const harmless = [
   ...[
     'advertisers.*',
-    'audit.*',
+    'audit_log.*',
     'blob_store.*',
     'coverage.*',
     'events.*',
     'leases.*',
     'migrations.*',
-    'paces.*',
+    'rate_limits.*',
     'ranges.*',
     'waits.*',
   ],
-  ...['readings.*', 'sweeps.*', 'screen_questions.*', 'screens.*'],
+  ...['recent_pages.*', 'sweeps.*', 'screen_questions.*', 'screens.*'],
   ...['applications.job_reference', 'applications.notes', 'applications.source_offset'],
   ...['attachments.kind', 'attachments.state', 'attachments.reason', 'attachments.notes', 'attachments.detected_type'],
   ...[
@@ -137,79 +136,3 @@ test('ANALYZE keeps nothing of a person, nor what stands for one', async () => {
   expect(await findKept(database)).toEqual([]);
   expect(await loadHashes(database)).toEqual([]);
 });
-
-/** The newest statement that judges columns. */
-const statement = () =>
-  readdirSync('migrations')
-    .filter((name) => name.endsWith('.sql'))
-    .sort()
-    .flatMap((name) => readFileSync(`migrations/${name}`, 'utf8').split('--> statement-breakpoint'))
-    .findLast((one) => one.includes('SET STATISTICS 0') && one.includes('pg_clear_attribute_stats')) ?? '';
-
-test.for([
-  ['as this server does it', statement()],
-  ['as Postgres 15 to 17 do it', statement().replaceAll('pg_clear_attribute_stats', 'no_such_function')],
-] as const)('an upgrade clears what was kept before, %s, and leaves every view as it was', async ([, sql]) => {
-  await using database = await openTestDatabase();
-  const role = `reader_${createHash('sha256').update(database.url).digest('hex').slice(0, 8)}`;
-  await database.query(`CREATE ROLE ${role}`);
-  try {
-    await database.query(`GRANT SELECT ON intake_analytics.applications, intake_analytics.jobs TO ${role}`);
-    await fill(database);
-    // As before the columns were judged.
-    await database.query(
-      `DO $$ DECLARE c record; BEGIN
-         FOR c IN SELECT attrelid::regclass AS t, attname FROM pg_attribute a JOIN pg_class r ON r.oid = a.attrelid
-           WHERE relnamespace = 'intake'::regnamespace AND relkind = 'r' AND attstattarget = 0 AND attnum > 0
-         LOOP EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET STATISTICS -1', c.t, c.attname); END LOOP;
-       END $$`,
-    );
-    await database.query('ANALYZE');
-    expect((await findKept(database)).length).toBeGreaterThan(12);
-    expect((await loadHashes(database)).length).toBeGreaterThan(3);
-    // As migration 0011 left the columns that it knew.
-    await database.query(
-      readFileSync('migrations/0011_statistics_and_clocks.sql', 'utf8')
-        .split('--> statement-breakpoint')[0]
-        ?.replaceAll('pg_clear_attribute_stats', 'no_such_function') ?? '',
-    );
-    const before = await loadViews(database);
-    const files = await loadFiles(database);
-    await database.query(sql);
-    expect(await findKept(database)).toEqual([]);
-    expect(await loadHashes(database)).toEqual([]);
-    expect(await loadViews(database)).toEqual(before);
-    // No table is written anew.
-    expect(await loadFiles(database)).toEqual(files);
-    await database.query('ANALYZE');
-    expect(await findKept(database)).toEqual([]);
-  } finally {
-    await database.query(`DROP OWNED BY ${role}`);
-    await database.query(`DROP ROLE ${role}`);
-  }
-});
-
-test('an upgrade goes on where somebody has a view upon ours, and says what is left to do', async () => {
-  await using database = await openTestDatabase();
-  await fill(database);
-  await database.query('ALTER TABLE intake.applications ALTER COLUMN email SET STATISTICS -1');
-  await database.query('ANALYZE');
-  await database.query('ALTER TABLE intake.applications ALTER COLUMN email SET STATISTICS 0');
-  await database.query('CREATE VIEW public.theirs AS SELECT email FROM intake_analytics.applications');
-  await database.query(statement().replaceAll('pg_clear_attribute_stats', 'no_such_function'));
-  expect(await database.query('SELECT count(*)::int AS n FROM public.theirs')).toEqual([{ n: 2 }]);
-  expect(await findKept(database)).toEqual(['applications.email']);
-});
-
-const loadViews = (database: TestDatabase) =>
-  database.query(
-    `SELECT c.relname, c.relowner::regrole::text AS owner, pg_get_viewdef(c.oid) AS definition, c.reloptions,
-       ARRAY(SELECT a::text FROM unnest(c.relacl) AS a ORDER BY 1) AS acl,
-       (SELECT jsonb_object_agg(d.objsubid, d.description) FROM pg_description d WHERE d.objoid = c.oid AND d.classoid = 'pg_class'::regclass) AS comments
-     FROM pg_class c WHERE c.relnamespace IN ('intake'::regnamespace, 'intake_analytics'::regnamespace) AND c.relkind = 'v' ORDER BY 1`,
-  );
-
-const loadFiles = (database: TestDatabase) =>
-  database.query(
-    `SELECT relname, relfilenode FROM pg_class WHERE relnamespace = 'intake'::regnamespace AND relkind = 'r' ORDER BY 1`,
-  );

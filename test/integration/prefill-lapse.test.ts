@@ -151,7 +151,7 @@ describe('a resume that is being put while its person is erased', () => {
     await visit({ ...intake, store }, { profile: { ...zelda, link }, blobs: { put } });
     expect(await intake.keys()).toHaveLength(1);
     await database.query(`UPDATE intake.prefills SET resume_put_until = now() - interval '1 second'`);
-    await database.query(`UPDATE intake.erasure_jobs SET quiet_at = now() - interval '1 second'`);
+    await database.query(`UPDATE intake.erasure_jobs SET check_again_at = now() - interval '1 second'`);
     const receipts = await finishErasures(intake, { advertisers: [advertiserId], signal: signal() });
     expect(receipts).toMatchObject([{ step: 'closed' }]);
     expect(await intake.keys()).toEqual([]);

@@ -19,7 +19,7 @@ afterAll(async () => {
 describe('pruning', () => {
   test('takes ended readings after 90 days, but not gaps, not what coverage rests on, and not the newest', async () => {
     await database.query(
-      `INSERT INTO intake.sweeps (advertiser_id, sweep_id, lane, purpose, axis, low, state, started_at, moved_at)
+      `INSERT INTO intake.sweeps (advertiser_id, sweep_id, lane, purpose, axis, low, state, started_at, last_progress_at)
        SELECT advertiser_id, id, 'live', 'live', 'id', 1, state, now() - days * interval '1 day', now()
        FROM (VALUES (1, 1, 'closed', 91), (1, 2, 'dropped', 95), (1, 3, 'open', 99), (1, 4, 'running', 99), (1, 5, 'closed', 99),
          (1, 6, 'closed', 89), (2, 7, 'closed', 400)) AS s (advertiser_id, id, state, days)`,

@@ -119,7 +119,7 @@ describe('a worker whose store cannot be reached', () => {
   test('deletes infected bytes when it is back', async () => {
     await using recall = await openStored({ RECHECK_SCHEDULE: '* * * * * *' });
     const isEmptied = async () =>
-      (await database.query(`SELECT 1 FROM intake.blobs WHERE emptied_at IS NOT NULL`)).length > 0;
+      (await database.query(`SELECT 1 FROM intake.blobs WHERE deleted_at IS NOT NULL`)).length > 0;
     const [pinned] = await database.query<{ identity: string }>(`SELECT identity FROM intake.blob_store`);
     await database.query(`UPDATE intake.blob_store SET identity = 'another'`);
     await using worker = await hireWorker(recall.settings.env);

@@ -41,7 +41,7 @@ test('one erasure that cannot be finished keeps no other from its receipt', asyn
   await intake.runDownloads();
   for (const applicationId of ids)
     await intake.store.beginErasure({ advertiserId, sought: { by: 'application', applicationId }, by: 'retention' });
-  await database.query(`UPDATE intake.erasure_jobs SET quiet_at = now() - interval '1 second'`);
+  await database.query(`UPDATE intake.erasure_jobs SET check_again_at = now() - interval '1 second'`);
   const held = toBlobKey(advertiserId, sha('held'));
   const deps = { store: intake.store, blobs: refusing(intake.blobs, held) };
   await expect(finishErasures(deps, { advertisers: [advertiserId], signal: signal() })).rejects.toMatchObject({
@@ -96,7 +96,7 @@ test('infected bytes that the file system does not delete keep no others', async
     intake.board.change(id, { attachments: [{ kind: 'resume', content: contents[nth] as string, hasVirus: true }] });
   await intake.sweep(true);
   const [first] = await database.query<{ key: string }>(
-    `SELECT key FROM intake.blobs WHERE state = 'condemned' LIMIT 1`,
+    `SELECT key FROM intake.blobs WHERE state = 'infected' LIMIT 1`,
   );
   const path = join(intake.folder, 'blobs', first?.key ?? '');
   // A folder in place of the file is not deleted.
@@ -104,7 +104,7 @@ test('infected bytes that the file system does not delete keep no others', async
   mkdirSync(path);
   await expect(deleteInfected(intake, signal())).rejects.toBeInstanceOf(Trouble);
   expect(await intake.keys()).toEqual([]);
-  expect(await database.query(`SELECT 1 FROM intake.blobs WHERE emptied_at IS NOT NULL`)).toHaveLength(5);
+  expect(await database.query(`SELECT 1 FROM intake.blobs WHERE deleted_at IS NOT NULL`)).toHaveLength(5);
 });
 
 test('verify collects orphans also where one object cannot be looked at', async ({ database }) => {

@@ -8,7 +8,7 @@ import { openTestDatabase, test } from '../support/test-database.ts';
 
 const ours = `('intake', 'intake_analytics')`;
 /** Tables that hold no advertiser's data: names, claims, which store is ours, and the migrations' own books. */
-const books = ['advertisers', 'leases', 'paces', 'migrations', 'blob_store', 'waits'];
+const books = ['advertisers', 'leases', 'rate_limits', 'migrations', 'blob_store', 'waits'];
 
 describe('the schema', () => {
   test('every primary, unique and foreign key of a data table begins with advertiser_id', async ({ database }) => {

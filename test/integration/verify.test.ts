@@ -264,10 +264,10 @@ describe('verify', () => {
     expect(await check(intake, { released: true })).toMatchObject({ orphans: 30, collected: 30, braked: false });
   });
 
-  test('finds condemned bytes that came back, and deletes them', async () => {
+  test('finds infected bytes that came back, and deletes them', async () => {
     await using intake = await openThree();
     await database.query(
-      `UPDATE intake.blobs SET state = 'condemned', condemned_at = now(), emptied_at = now() WHERE size_bytes = 3`,
+      `UPDATE intake.blobs SET state = 'infected', infected_at = now(), deleted_at = now() WHERE size_bytes = 3`,
     );
     await check(intake);
     expect(await intake.keys()).toHaveLength(2);

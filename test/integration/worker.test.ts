@@ -151,7 +151,7 @@ describe('a worker with nothing to do', () => {
 });
 
 describe('a source that asks to be left alone for long', () => {
-  test('is, by one drain after the other, while condemned bytes still go', async () => {
+  test('is, by one drain after the other, while infected bytes still go', async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 0, advertisers: [{ applications: 0 }] });
     const [, other] = board.advertisers;
@@ -166,10 +166,10 @@ describe('a source that asks to be left alone for long', () => {
     const asked = () => board.requests().filter((one) => one.path.includes('/resume/') && one.status === 429).length;
     await until(() => asked() > 0);
     await database.query(
-      `UPDATE intake.blobs SET state = 'condemned', condemned_at = now() WHERE sha256 = (SELECT min(sha256) FROM intake.blobs)`,
+      `UPDATE intake.blobs SET state = 'infected', infected_at = now() WHERE sha256 = (SELECT min(sha256) FROM intake.blobs)`,
     );
     await until(
-      async () => (await database.query(`SELECT 1 FROM intake.blobs WHERE emptied_at IS NOT NULL`)).length > 0,
+      async () => (await database.query(`SELECT 1 FROM intake.blobs WHERE deleted_at IS NOT NULL`)).length > 0,
     );
     // Two more drains, which fetch what another account has.
     for (let round = 0; round < 2; round++) {

@@ -58,7 +58,7 @@ export const guards: readonly Guard[] = [
       'the readings of the other lane',
       'update',
       'two-lanes',
-      /(?<=SELECT 1 FROM intake\.readings r\s+WHERE) /,
+      /(?<=SELECT 1 FROM intake\.recent_pages r\s+WHERE) /,
       ' false AND ',
     ),
   ),
@@ -77,7 +77,7 @@ export const guards: readonly Guard[] = [
     'ON CONFLICT of a stored blob',
     'complete-download',
     'ready-equal',
-    /ON CONFLICT \(advertiser_id, sha256\) DO UPDATE SET\s+state = CASE WHEN b\.state = 'condemned'.*delete_until = NULL/s,
+    /ON CONFLICT \(advertiser_id, sha256\) DO UPDATE SET\s+state = CASE WHEN b\.state = 'infected'.*delete_until = NULL/s,
     '',
   ),
   guard(
@@ -102,10 +102,10 @@ export const guards: readonly Guard[] = [
     'UPDATE intake.downloads d SET lease_token = d.lease_token',
   ),
   guard(
-    'condemned bytes are known when they come again',
+    'infected bytes are known when they come again',
     'complete-download',
     'infected',
-    /state = CASE WHEN b\.state = 'condemned' THEN b\.state ELSE 'stored' END/,
+    /state = CASE WHEN b\.state = 'infected' THEN b\.state ELSE 'stored' END/,
     "state = 'stored'",
   ),
   guard('an erased application stays so', 'update', 'erase-page', /erased_at IS NOT NULL AS erased/, 'false AS erased'),
@@ -163,11 +163,11 @@ export const guards: readonly Guard[] = [
   known(
     'fetch3.page23.delete1',
     guard(
-      'a condemned blob that came again is deleted again',
+      'a infected blob that came again is deleted again',
       'complete-download',
       'flagged',
-      /emptied_at = CASE WHEN b\.state <> 'condemned' THEN b\.emptied_at END, delete_token = NULL, delete_until = NULL/,
-      'emptied_at = b.emptied_at',
+      /deleted_at = CASE WHEN b\.state <> 'infected' THEN b\.deleted_at END, delete_token = NULL, delete_until = NULL/,
+      'deleted_at = b.deleted_at',
     ),
   ),
   known(
@@ -183,7 +183,7 @@ export const guards: readonly Guard[] = [
   known(
     'page11.run1',
     guard(
-      'applications are locked before a lost claim condemns its bytes',
+      'applications are locked before a lost claim marks its bytes as infected',
       'blobs',
       'lifted',
       /(?<=UNION SELECT unnest\(\$3::bigint\[\]\)\)\s+ORDER BY application_id) FOR NO KEY UPDATE/,

@@ -51,7 +51,7 @@ describe('a person who is erased', () => {
     expect(erased.code, erased.stderr).toBe(0);
     expect(answer(erased.stdout)).toMatchObject({
       erased: true,
-      receipts: [{ soughtBy: 'address', counts: { applications: 1, attachments: 1, downloads: 1 }, looks: 1 }],
+      receipts: [{ soughtBy: 'address', counts: { applications: 1, attachments: 1, downloads: 1 }, checks: 1 }],
     });
     keep('erase', erased);
     worker.child.kill('SIGTERM');
@@ -118,7 +118,7 @@ describe('a person who is erased', () => {
     });
     const nobody = await callIntake(['erase', '--email', 'nobody@example.com', '--yes', '--json'], env);
     const [receipt] = answer(nobody.stdout).receipts;
-    expect(receipt).toMatchObject({ soughtBy: 'address', looks: 0, counts: { applications: 0, prefills: 0 } });
+    expect(receipt).toMatchObject({ soughtBy: 'address', checks: 0, counts: { applications: 0, prefills: 0 } });
     expect(await database.query(`SELECT step FROM intake.erasure_jobs WHERE job_id = $1`, [receipt.jobId])).toEqual([
       { step: 'closed' },
     ]);
@@ -283,7 +283,9 @@ describe('a person who asks what is held', () => {
 
     await callIntake(['url', String(first), 'resume'], env);
     await callIntake(['retry'], env);
-    const audit = await database.query(`SELECT action, application_id, by, facts FROM intake.audit ORDER BY audit_id`);
+    const audit = await database.query(
+      `SELECT action, application_id, by, facts FROM intake.audit_log ORDER BY audit_id`,
+    );
     expect(audit[0]).toMatchObject({
       action: 'export',
       application_id: String(first),
@@ -316,7 +318,7 @@ describe('quarantine', () => {
     expect(told.stdout).not.toContain('quarles');
     const shown = await Promise.all(elements.map(({ id }) => callIntake(['quarantine', 'list', '--show', id], env)));
     expect(shown.map(({ stdout }) => stdout).join('')).toContain('quarles@example.com');
-    expect(await database.query(`SELECT action FROM intake.audit`)).toHaveLength(2);
+    expect(await database.query(`SELECT action FROM intake.audit_log`)).toHaveLength(2);
 
     const still = await callIntake(['quarantine', 'replay'], env);
     expect(still).toMatchObject({ code: 3, stdout: expect.stringContaining('0 could be read') });

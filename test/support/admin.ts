@@ -73,7 +73,7 @@ export async function fillMonth(database: TestDatabase, now = Date.now()): Promi
       [advertiserId],
     );
     await database.query(
-      `INSERT INTO intake.sweeps (advertiser_id, sweep_id, lane, purpose, axis, low, state, certificate, risk, reason, started_at, moved_at, ended_at, requests, received, added)
+      `INSERT INTO intake.sweeps (advertiser_id, sweep_id, lane, purpose, axis, low, state, certificate, risk, reason, started_at, last_progress_at, ended_at, requests, received, added)
        SELECT $1::bigint, 1000 * ($1::bigint % 10) + i, 'live', purpose, 'id', 100000, CASE WHEN is_open THEN 'open' ELSE 'closed' END,
          CASE WHEN is_open THEN 'unproven' WHEN purpose = 'recheck' THEN 'proven' ELSE 'assumed' END,
          CASE WHEN is_open THEN 'doubt' WHEN purpose = 'recheck' THEN 'none' ELSE 'harmless' END,

@@ -89,7 +89,7 @@ async function write(
   const { changed, stale } = await applyChanges(tx, key, page, diff.changed.filter(isHere), events);
   if (diff.returned.length > 0) await unmarkAbsent(tx, page.advertiserId, diff.returned, events);
   const quarantined = await quarantine(tx, key, page, page.sweep.sweepId);
-  if (diff.otherLane && page.applications.length > 0) await recordReading(tx, page);
+  if (diff.otherLane && page.applications.length > 0) await recordRecentPage(tx, page);
   const counts = { added: fresh.length, changed, quarantined };
   const received = page.applications.length;
   const ended = progress === null ? [] : await saveProgress(tx, page, progress, { ...counts, received });
@@ -192,13 +192,13 @@ async function resolveElements(
 }
 
 /** Remembers that a request numbered `seq` has seen these ids, for changes that a slower, older request may still bring (P5). */
-async function recordReading(tx: Queryable, page: ReadPage): Promise<void> {
+async function recordRecentPage(tx: Queryable, page: ReadPage): Promise<void> {
   const ids = page.applications.map((a) => a.id);
   await tx.query(
     `WITH old AS (
-       DELETE FROM intake.readings WHERE advertiser_id = $1 AND lane = $3 AND finished_at < now() - interval '20 minutes'
+       DELETE FROM intake.recent_pages WHERE advertiser_id = $1 AND lane = $3 AND finished_at < now() - interval '20 minutes'
      )
-     INSERT INTO intake.readings (advertiser_id, seq, lane, lowest_id, highest_id)
+     INSERT INTO intake.recent_pages (advertiser_id, seq, lane, lowest_id, highest_id)
      SELECT $1, $2, $3, min(id), max(id) FROM unnest($4::bigint[]) AS id`,
     [page.advertiserId, page.seq, page.lease.lane, ids],
   );

@@ -15,21 +15,11 @@ export async function quarantine(
   if (page.rejects.length === 0) return 0;
   const { advertiserId } = page;
   const elements = toElements(page.rejects);
-  const erased = await findErased(tx, key, advertiserId, 'quarantine', [
-    ...elements.map((one) => one.fingerprint),
-    ...elements.map((one) => one.contentPrint),
-  ]);
+  const fingerprints = elements.map((one) => one.fingerprint);
+  const erased = await findErased(tx, key, advertiserId, 'quarantine', fingerprints);
   // Of several that are alike the order may change: where one was erased, all of them stay away.
   const gone = new Set(elements.filter((_, at) => erased.has(at)).map((one) => one.reject.identity));
-  const kept = elements.filter((one, at) => !gone.has(one.reject.identity) && !erased.has(at + elements.length));
-  // A row of an earlier version is known by its content: it is given the fingerprint of the same element.
-  await tx.query(
-    `UPDATE intake.quarantine q SET fingerprint = decode(r.fingerprint, 'hex')
-     FROM unnest($2::text[], $3::text[]) AS r (fingerprint, content_print)
-     WHERE q.advertiser_id = $1 AND q.fingerprint = decode(r.content_print, 'hex')
-       AND NOT EXISTS (SELECT 1 FROM intake.quarantine o WHERE o.advertiser_id = $1 AND o.fingerprint = decode(r.fingerprint, 'hex'))`,
-    [advertiserId, kept.map((one) => one.fingerprint), kept.map((one) => one.contentPrint)],
-  );
+  const kept = elements.filter((one) => !gone.has(one.reject.identity));
   await tx.query(
     `INSERT INTO intake.quarantine AS q (advertiser_id, fingerprint, reason, raw, raw_text, sweep_id)
      SELECT $1, decode(r.fingerprint, 'hex'), r.reason, r.raw::jsonb, r.raw_text, $2
@@ -52,8 +42,6 @@ export async function quarantine(
 interface Element {
   readonly reject: Reject;
   readonly fingerprint: string;
-  /** How the same element was known before elements were known by what is stable in them. */
-  readonly contentPrint: string;
 }
 
 /** The different elements of a page. Two that differ although their identity is the same are counted: both are kept. */
@@ -61,11 +49,11 @@ function toElements(rejects: readonly Reject[]): Element[] {
   const elements = new Map<string, Element>();
   const counts = new Map<string, number>();
   for (const reject of rejects) {
-    const contentPrint = hash('sha256', reject.rawText ?? reject.raw);
-    if (elements.has(contentPrint)) continue;
+    const content = reject.rawText ?? reject.raw;
+    if (elements.has(content)) continue;
     const nth = counts.get(reject.identity) ?? 0;
     counts.set(reject.identity, nth + 1);
-    elements.set(contentPrint, { reject, contentPrint, fingerprint: hash('sha256', `${nth} ${reject.identity}`) });
+    elements.set(content, { reject, fingerprint: hash('sha256', `${nth} ${reject.identity}`) });
   }
   return [...elements.values()];
 }

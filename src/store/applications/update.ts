@@ -5,7 +5,7 @@ import type { Application } from '../../domain/application.ts';
 import { mostUnchanged } from '../../domain/hash-trust.ts';
 import type { ApplicationEvent } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
-import { condemnFlagged } from '../files/infected.ts';
+import { recallFlagged } from '../files/infected.ts';
 import { updateReady } from '../files/ready.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { WriteContext } from '../sweeps/leases.ts';
@@ -29,7 +29,7 @@ export async function applyChanges(
   const told = ids.filter((id) => !quiet.includes(id));
   await tx.query(updateApplicationsSql, [context.advertiserId, rows, context.seq, told]);
   await tx.query(mergeJobSeekingInfoSql, [context.advertiserId, rows]);
-  const condemned = await loadCondemnedOf(tx, context.advertiserId, ids);
+  const infected = await loadInfectedOf(tx, context.advertiserId, ids);
   const hashTells = await loadHashSignal(tx, context.advertiserId);
   const priority = toPriority(context.lease);
   await tx.query(keepVersionsSql, [context.advertiserId, rows, hashTells]);
@@ -38,7 +38,7 @@ export async function applyChanges(
   await tx.query(queueConfirmationsSql, [context.advertiserId, rows, hashTells, priority]);
   await tx.query(mergeAttachmentsSql, [context.advertiserId, rows, hashTells]);
   await tx.query(queueDownloadsSql, [context.advertiserId, rows, priority]);
-  const recalled = await condemnFlagged(tx, context.advertiserId, ids, condemned);
+  const recalled = await recallFlagged(tx, context.advertiserId, ids, infected);
   await notifyQueued(tx, context.advertiserId);
   const followed = [...recalled, ...(await updateReady(tx, context.advertiserId, ids))];
   events.push(...told.map((id): ApplicationEvent => ({ applicationId: id, type: 'application.changed' })));
@@ -48,8 +48,8 @@ export async function applyChanges(
   return { changed: told.length, stale };
 }
 
-/** The bytes that these applications' flags condemn so far. */
-async function loadCondemnedOf(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<string[]> {
+/** The bytes that these applications' flags mark as infected so far. */
+async function loadInfectedOf(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<string[]> {
   const rows = await tx.query<{ sha256: string }>(
     `SELECT DISTINCT sha256 FROM intake.attachments
      WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND state = 'infected' AND sha256 IS NOT NULL`,
@@ -75,7 +75,7 @@ async function lockAndJudge(
   );
   const rows = await tx.query<{ application_id: bigint; erased: boolean; stale: boolean; quiet: boolean }>(
     `SELECT application_id, erased_at IS NOT NULL AS erased, erased_at IS NULL AND (observed_seq > $3 OR EXISTS (
-         SELECT 1 FROM intake.readings r
+         SELECT 1 FROM intake.recent_pages r
          WHERE r.advertiser_id = $1 AND r.seq > $3 AND r.lane <> $4
            AND a.application_id BETWEEN r.lowest_id AND r.highest_id)) AS stale,
        missing_since IS NULL AND facts_hash IS NOT DISTINCT FROM decode(p.facts, 'hex') AS quiet

@@ -11,7 +11,7 @@ import { reopenAttachments } from './ready.ts';
 /** A row of the table blobs. */
 export interface BookedBlob extends BlobFacts {
   readonly key: string;
-  readonly state: 'writing' | 'stored' | 'damaged' | 'condemned' | 'deleting';
+  readonly state: 'writing' | 'stored' | 'damaged' | 'infected' | 'deleting';
 }
 
 const pageSize = 1_000;
@@ -42,7 +42,7 @@ export async function markVerified(db: Queryable, advertiserId: bigint, hashes: 
 
 /**
  * Records lost bytes: what refers to them now is fetched again; of earlier versions the source has no copy, and they are missing. Null when
- * nobody has to hold them any more: they were erased or condemned since the caller read their row.
+ * nobody has to hold them any more: they were erased or infected since the caller read their row.
  */
 export async function markDamaged(
   db: Database,
@@ -99,11 +99,11 @@ export async function loadUnrepaired(db: Queryable, advertiserId: bigint): Promi
   return row?.unrepaired ?? 0;
 }
 
-/** Condemned bytes that were found in the store are to be deleted once more. */
-export async function markUnemptied(db: Queryable, advertiserId: bigint, sha256: string): Promise<void> {
+/** Infected bytes that were found in the store are to be deleted once more. */
+export async function markUndeleted(db: Queryable, advertiserId: bigint, sha256: string): Promise<void> {
   await db.query(
-    `UPDATE intake.blobs b SET emptied_at = NULL
-     WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'condemned' AND ${isBeingDeleted} IS NOT TRUE`,
+    `UPDATE intake.blobs b SET deleted_at = NULL
+     WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'infected' AND ${isBeingDeleted} IS NOT TRUE`,
     [advertiserId, sha256],
   );
 }

@@ -1,4 +1,4 @@
-// The table of stored bytes: announced before they are written, proven when an attachment refers to them, condemned, damaged or
+// The table of stored bytes: announced before they are written, proven when an attachment refers to them, infected, damaged or
 // orphaned. And which store they lie in: the one that was used first, and no other. Knows no store, only what is said of it.
 import type { BlobFacts } from '../../domain/blob.ts';
 import { WrongStore } from '../../domain/trouble.ts';
@@ -7,10 +7,10 @@ import { isBeingDeleted, isUnreferenced } from './delete-blobs.ts';
 import type { Claim } from './download-queue.ts';
 
 /**
- * What may be done with announced bytes: put them; nothing, because they are condemned or the claim is not ours any more; or nothing yet,
+ * What may be done with announced bytes: put them; nothing, because they are infected or the claim is not ours any more; or nothing yet,
  * because the object of equal bytes is being deleted.
  */
-export type Intent = 'put' | 'condemned' | 'lost' | 'deleting';
+export type Intent = 'put' | 'infected' | 'lost' | 'deleting';
 
 export interface BlobIntent {
   readonly claim: Claim;
@@ -58,7 +58,7 @@ export async function intendBlobs(
        INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state)
        SELECT DISTINCT ON (c.sha256) $1::bigint, c.sha256, c.size_bytes, c.key, 'writing' FROM unhurried, claimed c ORDER BY c.sha256
        ON CONFLICT (advertiser_id, sha256) DO UPDATE SET orphaned_at = NULL,
-         intended_at = CASE WHEN b.state = 'condemned' THEN b.intended_at ELSE now() END,
+         intended_at = CASE WHEN b.state = 'infected' THEN b.intended_at ELSE now() END,
          state = CASE WHEN b.state = 'deleting' AND ${isBeingDeleted} IS NOT TRUE THEN 'writing' ELSE b.state END,
          delete_token = CASE WHEN ${isBeingDeleted} THEN b.delete_token END,
          delete_until = CASE WHEN ${isBeingDeleted} THEN b.delete_until END
@@ -91,7 +91,7 @@ export async function loadForgotten(db: Queryable, advertiserId: bigint): Promis
 
 function toIntent(row: { readonly state: string; readonly deleting: boolean } | undefined): Intent {
   if (row === undefined) return 'lost';
-  if (row.state === 'condemned') return 'condemned';
+  if (row.state === 'infected') return 'infected';
   return row.deleting ? 'deleting' : 'put';
 }
 

@@ -61,14 +61,14 @@ async function write(tx: Queryable, endings: readonly Ending[]): Promise<Complet
   const advertiserId = endings[0]?.claim.advertiserId ?? 0n;
   const held = await takeOut(tx, advertiserId, endings);
   const won = endings.filter((_, at) => held.has(at));
-  const [condemned, confirmations] = await Promise.all([
+  const [infected, confirmations] = await Promise.all([
     takeBlobs(tx, advertiserId, won.map(({ completion }) => completion).filter(isStored)),
     loadConfirmations(tx, advertiserId, won),
   ]);
   const toVerdict = ({ claim, completion }: Ending): Verdict => {
     const state = !isStored(completion)
       ? completion.state
-      : condemned.has(completion.blob.sha256)
+      : infected.has(completion.blob.sha256)
         ? 'infected'
         : 'stored';
     const confirmed = confirmations.get(toName(claim));
@@ -215,7 +215,7 @@ async function takeOut(tx: Queryable, advertiserId: bigint, endings: readonly En
   return new Set(rows.map((row) => row.at));
 }
 
-/** The blobs' rows, locked until COMMIT. Returns what is condemned among them: what was put of that meanwhile must go again. */
+/** The blobs' rows, locked until COMMIT. Returns what is infected among them: what was put of that meanwhile must go again. */
 async function takeBlobs(tx: Queryable, advertiserId: bigint, files: readonly StoredFile[]): Promise<Set<string>> {
   const put = files.filter(({ linkedBy }) => linkedBy === null).map((file) => file.blob);
   const linked = files.filter(({ linkedBy }) => linkedBy !== null);
@@ -223,7 +223,7 @@ async function takeBlobs(tx: Queryable, advertiserId: bigint, files: readonly St
   return new Set(
     rows
       .flat()
-      .filter((row) => row.state === 'condemned')
+      .filter((row) => row.state === 'infected')
       .map((row) => row.sha256),
   );
 }
@@ -240,8 +240,8 @@ async function takePut(tx: Queryable, advertiserId: bigint, put: readonly Stored
      SELECT DISTINCT ON (sha256) $1, sha256, size_bytes, key, 'stored', now()
      FROM unnest($2::text[], $3::bigint[], $4::text[]) AS f (sha256, size_bytes, key) ORDER BY sha256
      ON CONFLICT (advertiser_id, sha256) DO UPDATE SET
-       state = CASE WHEN b.state = 'condemned' THEN b.state ELSE 'stored' END, verified_at = now(), orphaned_at = NULL,
-       emptied_at = CASE WHEN b.state <> 'condemned' THEN b.emptied_at END, delete_token = NULL, delete_until = NULL
+       state = CASE WHEN b.state = 'infected' THEN b.state ELSE 'stored' END, verified_at = now(), orphaned_at = NULL,
+       deleted_at = CASE WHEN b.state <> 'infected' THEN b.deleted_at END, delete_token = NULL, delete_until = NULL
      RETURNING sha256, state`,
     [advertiserId, put.map((blob) => blob.sha256), put.map((blob) => blob.sizeBytes), put.map((blob) => blob.key)],
   );
@@ -254,7 +254,7 @@ async function takeLinked(tx: Queryable, advertiserId: bigint, linked: readonly 
   const [rows, [trust]] = await Promise.all([
     tx.query<BlobRow>(
       `UPDATE intake.blobs SET orphaned_at = NULL
-       WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state IN ('stored', 'condemned') RETURNING sha256, state`,
+       WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state IN ('stored', 'infected') RETURNING sha256, state`,
       [advertiserId, hashes],
     ),
     tx.query<{ lost: boolean }>(
@@ -305,7 +305,7 @@ const storeSql = `
   WHERE a.advertiser_id = $1 AND a.application_id = ANY ($3::bigint[]) AND a.application_id = f.application_id AND a.kind = f.kind
   RETURNING coalesce(same.by_hash, false) AS unchanged`;
 
-/** Ended without bytes to keep: final by verdict, or infected because these bytes are condemned. */
+/** Ended without bytes to keep: final by verdict, or because its bytes are infected. */
 async function writeEnded(tx: Queryable, advertiserId: bigint, ended: readonly Ending[]): Promise<void> {
   if (ended.length === 0) return;
   const rows = ended.map(({ completion }) =>

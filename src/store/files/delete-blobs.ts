@@ -1,7 +1,7 @@
 // Deleting objects from the blob store without a network call inside a transaction. Three steps:
 //
 //   1. begin    one transaction: the row gets a token and a time at which it lapses. A blob that nothing refers to becomes `deleting`;
-//               an infected one stays `condemned`.
+//               an infected one stays `infected`.
 //   2. delete   the caller deletes the object. No transaction is open, so no limit of the server can end a lock under it.
 //   3. confirm  one transaction: by the token, the `deleting` row goes, or the infected one is emptied.
 //
@@ -12,7 +12,7 @@
 // - A put between begin and confirm. Announcing meets the token and answers `deleting`: nothing is put, the download waits and asks again.
 //   Where both run at the same moment the row's lock puts them in one of these two orders.
 // - A put after confirm. The answer to the delete was there before confirm, so the object that is put is a new one.
-// - An infected blob is flagged while its bytes are on their way. The process that completes that download finds it condemned and takes the token
+// - An infected blob is flagged while its bytes are on their way. The process that completes that download finds it infected and takes the token
 //   back, so confirm does not call it emptied, and the next run deletes once more. Where that process dies after its put, nobody does:
 //   so an infected object is deleted every half minute until no put of it that was announced can be under way.
 // - A flag is lifted while an infected blob is being deleted. The row is announced anew only after confirm. Downloads that had announced
@@ -29,10 +29,10 @@ import { type Database, type Queryable, type Row, untilSettled } from '../postgr
 /** Blobs whose objects the holder of the token deletes. */
 export interface Deletion {
   readonly token: string;
-  readonly blobs: readonly DoomedBlob[];
+  readonly blobs: readonly DeletableBlob[];
 }
 
-export interface DoomedBlob {
+export interface DeletableBlob {
   readonly advertiserId: bigint;
   readonly sha256: string;
   readonly sizeBytes: number;
@@ -51,35 +51,35 @@ const returned = `b.advertiser_id, b.sha256, b.size_bytes, b.key`;
 
 /**
  * True of a blob `b` that the next run deletes: infected bytes, also those that a put announced in the last ten minutes may have brought
- * back, and what a run that died has left. The first line is the condition of the index blobs_doomed.
+ * back, and what a run that died has left. The first line is the condition of the index blobs_to_delete.
  */
-const isDoomed = `(b.state = 'condemned' AND (b.emptied_at IS NULL OR b.emptied_at - b.intended_at < interval '10 minutes') OR b.state = 'deleting')
-  AND (b.state = 'deleting' OR b.emptied_at IS NULL OR b.emptied_at NOT BETWEEN now() - interval '30 seconds' AND now())
+const isDeletable = `(b.state = 'infected' AND (b.deleted_at IS NULL OR b.deleted_at - b.intended_at < interval '10 minutes') OR b.state = 'deleting')
+  AND (b.state = 'deleting' OR b.deleted_at IS NULL OR b.deleted_at NOT BETWEEN now() - interval '30 seconds' AND now())
   AND ${isBeingDeleted} IS NOT TRUE`;
 
 /** Whether `beginInfected` would find something. */
 export async function hasInfected(db: Queryable): Promise<boolean> {
-  const rows = await db.query(`SELECT 1 FROM intake.blobs b WHERE ${isDoomed} LIMIT 1`);
+  const rows = await db.query(`SELECT 1 FROM intake.blobs b WHERE ${isDeletable} LIMIT 1`);
   return rows.length > 0;
 }
 
 /** Begins to delete infected bytes, and to finish deletes that were interrupted, of any advertiser. Empty when there is nothing to do. */
 export async function beginInfected(db: Queryable): Promise<Deletion> {
   const own = randomUUID();
-  const rows = await db.query<DoomedRow>(
+  const rows = await db.query<DeletableRow>(
     `WITH chosen AS MATERIALIZED (
-       SELECT b.advertiser_id, b.sha256 FROM intake.blobs b WHERE ${isDoomed}
+       SELECT b.advertiser_id, b.sha256 FROM intake.blobs b WHERE ${isDeletable}
        LIMIT ${mostAtOnce} FOR UPDATE SKIP LOCKED)
      UPDATE intake.blobs b SET ${token('$1')} FROM chosen
      WHERE b.advertiser_id = chosen.advertiser_id AND b.sha256 = chosen.sha256
      RETURNING ${returned}`,
     [own],
   );
-  return { token: own, blobs: rows.map(toDoomed) };
+  return { token: own, blobs: rows.map(toDeletable) };
 }
 
 /** True where nothing refers to blob `b`, and no run deletes it for another reason. $1 is the advertiser. */
-export const isUnreferenced = `b.advertiser_id = $1 AND b.state NOT IN ('condemned', 'deleting')
+export const isUnreferenced = `b.advertiser_id = $1 AND b.state NOT IN ('infected', 'deleting')
   AND NOT EXISTS (SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256)
   AND NOT EXISTS (SELECT 1 FROM intake.attachment_versions v WHERE v.advertiser_id = $1 AND v.sha256 = b.sha256)`;
 
@@ -90,7 +90,7 @@ export const isBefore = (time: string, ms: string) =>
 /** Begins to delete what has been an orphan for the grace and still is. */
 export async function beginOrphans(db: Queryable, advertiserId: bigint, graceMs: number): Promise<Deletion> {
   const own = randomUUID();
-  const rows = await db.query<DoomedRow>(
+  const rows = await db.query<DeletableRow>(
     `WITH chosen AS MATERIALIZED (
        SELECT b.sha256 FROM intake.blobs b
        WHERE ${isUnreferenced} AND b.orphaned_at < now() - $2 * interval '1 millisecond'
@@ -101,7 +101,7 @@ export async function beginOrphans(db: Queryable, advertiserId: bigint, graceMs:
      RETURNING ${returned}`,
     [advertiserId, graceMs, own],
   );
-  return { token: own, blobs: rows.map(toDoomed) };
+  return { token: own, blobs: rows.map(toDeletable) };
 }
 
 /** What begins to be deleted of some hashes, what others still need, and what another run is deleting at this moment. */
@@ -130,8 +130,8 @@ async function drop(tx: Queryable, advertiserId: bigint, hashes: readonly string
     [advertiserId, hashes],
   );
   // A statement of its own: a look taken together with the lock would not see what was committed while the lock was waited for.
-  const rows = await tx.query<{ sha256: string; condemned: boolean; busy: boolean; needed: boolean }>(
-    `SELECT sha256, state = 'condemned' AS condemned, ${isBeingDeleted} IS TRUE AS busy,
+  const rows = await tx.query<{ sha256: string; infected: boolean; busy: boolean; needed: boolean }>(
+    `SELECT sha256, state = 'infected' AS infected, ${isBeingDeleted} IS TRUE AS busy,
        EXISTS (SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256)
        OR EXISTS (SELECT 1 FROM intake.attachment_versions v WHERE v.advertiser_id = $1 AND v.sha256 = b.sha256)
        OR EXISTS (SELECT 1 FROM intake.downloads d WHERE d.advertiser_id = $1 AND d.sha256 = b.sha256) AS needed
@@ -140,21 +140,21 @@ async function drop(tx: Queryable, advertiserId: bigint, hashes: readonly string
   );
   const own = randomUUID();
   const pick = (wanted: (row: (typeof rows)[number]) => boolean) => rows.filter(wanted).map((row) => row.sha256);
-  const doomed = await tx.query<DoomedRow>(
-    `UPDATE intake.blobs b SET ${token('$3')}, emptied_at = NULL,
-       state = CASE WHEN b.state = 'condemned' THEN b.state ELSE 'deleting' END
+  const deletable = await tx.query<DeletableRow>(
+    `UPDATE intake.blobs b SET ${token('$3')}, deleted_at = NULL,
+       state = CASE WHEN b.state = 'infected' THEN b.state ELSE 'deleting' END
      WHERE b.advertiser_id = $1 AND b.sha256 = ANY ($2::text[]) RETURNING ${returned}`,
-    [advertiserId, pick(({ condemned, busy, needed }) => !busy && (condemned || !needed)), own],
+    [advertiserId, pick(({ infected, busy, needed }) => !busy && (infected || !needed)), own],
   );
   return {
-    deletion: { token: own, blobs: doomed.map(toDoomed) },
+    deletion: { token: own, blobs: deletable.map(toDeletable) },
     needed: pick((row) => row.needed),
-    busy: pick(({ condemned, busy, needed }) => busy && (condemned || !needed)),
+    busy: pick(({ infected, busy, needed }) => busy && (infected || !needed)),
   };
 }
 
 /** The objects are deleted. Gives back the blobs that were no longer this run's to delete. */
-export async function confirmDeletion(db: Queryable, deletion: Deletion): Promise<DoomedBlob[]> {
+export async function confirmDeletion(db: Queryable, deletion: Deletion): Promise<DeletableBlob[]> {
   const rows = await db.query<{ advertiser_id: bigint; sha256: string }>(
     `WITH mine AS MATERIALIZED (
        SELECT b.advertiser_id, b.sha256, b.state FROM unnest($1::bigint[], $2::text[]) AS d (advertiser_id, sha256)
@@ -164,7 +164,7 @@ export async function confirmDeletion(db: Queryable, deletion: Deletion): Promis
        WHERE b.advertiser_id = mine.advertiser_id AND b.sha256 = mine.sha256 AND mine.state = 'deleting'
      ), emptied AS (
        UPDATE intake.blobs b SET delete_token = NULL, delete_until = NULL,
-         emptied_at = CASE WHEN b.state = 'condemned' THEN now() ELSE b.emptied_at END FROM mine
+         deleted_at = CASE WHEN b.state = 'infected' THEN now() ELSE b.deleted_at END FROM mine
        WHERE b.advertiser_id = mine.advertiser_id AND b.sha256 = mine.sha256 AND mine.state <> 'deleting'
      )
      SELECT advertiser_id, sha256 FROM mine`,
@@ -174,13 +174,13 @@ export async function confirmDeletion(db: Queryable, deletion: Deletion): Promis
   return deletion.blobs.filter((blob) => !mine.has(`${blob.advertiserId} ${blob.sha256}`));
 }
 
-interface DoomedRow extends Row {
+interface DeletableRow extends Row {
   readonly advertiser_id: bigint;
   readonly sha256: string;
   readonly size_bytes: bigint;
   readonly key: string;
 }
 
-function toDoomed(row: DoomedRow): DoomedBlob {
+function toDeletable(row: DeletableRow): DeletableBlob {
   return { advertiserId: row.advertiser_id, sha256: row.sha256, sizeBytes: Number(row.size_bytes), key: row.key };
 }

@@ -1,5 +1,5 @@
-// Bytes that a flag at the source condemns (P8): never kept readable, for none of the advertiser's references, now or later.
-// The row of a condemned blob stays, so that the same bytes are known when they come again; recall.ts deletes the bytes themselves.
+// Bytes that a flag at the source marks as infected (P8): never kept readable, for none of the advertiser's references, now or later.
+// The row of an infected blob stays, so that the same bytes are known when they come again; recall.ts deletes the bytes themselves.
 // A flag that is lifted everywhere sets its bytes free, to be fetched anew.
 
 import { type ApplicationEvent, appendEvents, type ChangedRow, toEvents } from '../events.ts';
@@ -9,8 +9,8 @@ import type { FileFacts } from './claim-facts.ts';
 import { takeBackAnnounced } from './download-queue.ts';
 import { reopenAttachments } from './ready.ts';
 
-/** After some applications changed: condemns what their flags name, and frees what only their flags condemned. `before`: what was condemned by them. */
-export async function condemnFlagged(
+/** After some applications changed: marks as infected what their flags name, and frees what only their flags named before (`before`). */
+export async function recallFlagged(
   tx: Queryable,
   advertiserId: bigint,
   ids: readonly bigint[],
@@ -22,16 +22,16 @@ export async function condemnFlagged(
     [advertiserId, ids],
   );
   const hashes = flagged.map((row) => row.sha256);
-  const recalled = hashes.length > 0 ? await condemn(tx, advertiserId, hashes) : [];
+  const recalled = hashes.length > 0 ? await markInfected(tx, advertiserId, hashes) : [];
   const doubtful = before.filter((sha256) => !hashes.includes(sha256));
   return [...recalled, ...(doubtful.length > 0 ? await free(tx, advertiserId, doubtful) : [])];
 }
 
 /**
  * Bytes that were fetched for a claim which was lost meanwhile: where it was lost because a flag came, these are what it is about, and
- * they are condemned. A flag on a file of another upload than the one that was fetched says nothing of them.
+ * they are infected. A flag on a file of another upload than the one that was fetched says nothing of them.
  */
-export async function condemnFetched(db: Database, { claim, uploadedAt }: FetchedFor, sha256: string): Promise<void> {
+export async function recallFetched(db: Database, { claim, uploadedAt }: FetchedFor, sha256: string): Promise<void> {
   const { advertiserId, applicationId, kind } = claim;
   await untilSettled(() =>
     db.transaction(async (tx) => {
@@ -42,7 +42,7 @@ export async function condemnFetched(db: Database, { claim, uploadedAt }: Fetche
            AND uploaded_at IS NOT DISTINCT FROM $5 RETURNING 1`,
         [advertiserId, applicationId, kind, sha256, uploadedAt],
       );
-      if (flagged.length > 0) await appendEvents(tx, advertiserId, await condemn(tx, advertiserId, [sha256]));
+      if (flagged.length > 0) await appendEvents(tx, advertiserId, await markInfected(tx, advertiserId, [sha256]));
     }),
   );
 }
@@ -51,11 +51,15 @@ export async function condemnFetched(db: Database, { claim, uploadedAt }: Fetche
 export type FetchedFor = Pick<FileFacts, 'claim' | 'uploadedAt'>;
 
 /** An event for each application that has these bytes, now or in an earlier version: consumers that copied them must hear of it. */
-async function condemn(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<ApplicationEvent[]> {
+async function markInfected(
+  tx: Queryable,
+  advertiserId: bigint,
+  hashes: readonly string[],
+): Promise<ApplicationEvent[]> {
   await lockHolders(tx, advertiserId, hashes);
   await tx.query(
-    `UPDATE intake.blobs SET state = 'condemned', condemned_at = now(), emptied_at = NULL, orphaned_at = NULL
-     WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state <> 'condemned'`,
+    `UPDATE intake.blobs SET state = 'infected', infected_at = now(), deleted_at = NULL, orphaned_at = NULL
+     WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state <> 'infected'`,
     [advertiserId, hashes],
   );
   const rows = await tx.query<ChangedRow>(
@@ -81,8 +85,8 @@ export const sameBytes = 'the source has flagged the same bytes on another attac
 /** A flagged file that another upload has replaced was not acquitted: its flag holds. One whose Hash alone changed is the same file. */
 async function free(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<ApplicationEvent[]> {
   const freed = await tx.query<{ sha256: string }>(
-    `UPDATE intake.blobs b SET state = 'writing', condemned_at = NULL, emptied_at = NULL
-     WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'condemned' AND NOT EXISTS (
+    `UPDATE intake.blobs b SET state = 'writing', infected_at = NULL, deleted_at = NULL
+     WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'infected' AND NOT EXISTS (
        SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256 AND a.has_virus)
        AND NOT EXISTS (
          SELECT 1 FROM intake.attachment_versions v JOIN intake.attachments a USING (advertiser_id, application_id, kind)

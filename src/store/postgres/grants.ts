@@ -27,7 +27,7 @@ export const personalViews: readonly string[] = ['applications', 'screening_free
 const prefillTables: readonly string[] = ['prefills', 'oauth_states'];
 
 /** What is only ever added to: who did what, and who must not return. */
-const lastingTables: readonly string[] = ['audit', 'erasures'];
+const lastingTables: readonly string[] = ['audit_log', 'erasures'];
 
 /** The roles, without their prefix. */
 export const roles = ['owner', 'worker', 'analyst', 'analyst_personal', 'web'] as const;

@@ -18,6 +18,8 @@ const { version } = JSON.parse(readFileSync(join(folder, '../package.json'), 'ut
 /** No such table, no such schema, or none that this role may see: the same to a caller that waits for it. */
 const notThere = new Set(['42P01', '3F000', '42501']);
 
+const duplicateTable = '42P07';
+
 /** Compares the schema with the migrations of this version. */
 export async function loadSchema(db: Queryable): Promise<Schema> {
   const wanted = newestMigration();
@@ -113,7 +115,7 @@ export async function ensureSchema(db: Queryable, request: SchemaRequest): Promi
       await migrate(request.directUrl, request.crashPoint);
       continue;
     } catch (error) {
-      if (sqlState(error) !== '42501') throw toMigrationTrouble(error, request.directUrl);
+      if (sqlState(error) !== '42501') throw toMigrationTrouble(error, schema, request.directUrl);
       if (Date.now() > until) {
         throw new SchemaTrouble(
           'The schema is missing or too old, and this role may not change it.',
@@ -132,11 +134,18 @@ export async function requireSchema(db: Queryable): Promise<void> {
   if (schema.state !== 'current') throw toSchemaTrouble(schema);
 }
 
-function toMigrationTrouble(error: unknown, url: DatabaseUrl): unknown {
+function toMigrationTrouble(error: unknown, schema: Schema, url: DatabaseUrl): unknown {
   // A server that is away, full or read-only says nothing about the migration: it is waited for.
   const known = toTrouble(error, url);
   const code = sqlState(error);
   if (known instanceof Trouble || code === undefined) return known;
+  if (code === duplicateTable && schema.state === 'behind') {
+    return new SchemaTrouble(
+      'The schema "intake" was made before the first release, and no migration leads from it to this one.',
+      'Use a new database, or drop the schemas intake and intake_analytics: the source still has the applications. For the demo, delete the folder .intake.',
+      error,
+    );
+  }
   return new SchemaTrouble(
     `A migration failed (${code}) and was undone as a whole.`,
     'Fix the cause and run `intake migrate`.',

@@ -1,14 +1,14 @@
 // How prefills leave: those nobody redeemed, and those of erased persons. The person goes from the row at once; the row, or its count, stays
 // for the funnel. Bytes are deleted by the caller, and forgotten here only then: a crash between repeats the delete.
 import type { Queryable } from '../postgres/database.ts';
-import { expiresAt, isAhead, isOver, type PrefillKey, putMs } from './prefills.ts';
+import { isAhead, isOver, type PrefillKey, putMs } from './prefills.ts';
 
 /** So many rows in one statement. */
 const atOnce = 10_000;
 
 /** How long a redeemed profile is kept by which nobody can be found: the careers site has it, and no request to erase would reach it. */
 const isUnfindable = `outcome = 'redeemed' AND cardinality(coalesce(person_keys, array_remove(ARRAY[person_key], NULL))) = 0
-  AND (redeemed_at <= now() - greatest(${expiresAt} - prefilled_at, interval '1 hour') OR ${isAhead('redeemed_at')})`;
+  AND (redeemed_at <= now() - greatest(expires_at - prefilled_at, interval '1 hour') OR ${isAhead('redeemed_at')})`;
 
 /**
  * Empties what was never redeemed in time and what nobody could ask to erase, counts what came to nothing into its day and deletes it, and

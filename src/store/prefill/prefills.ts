@@ -209,11 +209,8 @@ export interface ResumeFacts {
   readonly sizeBytes: number;
 }
 
-/** When a profile that nobody has redeemed leaves. A worker of an earlier version writes none. */
-export const expiresAt = `coalesce(expires_at, prefilled_at + interval '1 day')`;
-
 /** True of a profile whose time is over. Of one that was made by a clock which has been set back since nobody knows how old it is. */
-export const isOver = `(${expiresAt} <= now() OR ${isAhead('prefilled_at')})`;
+export const isOver = `(expires_at <= now() OR ${isAhead('prefilled_at')})`;
 
 /** Hands a profile out, once; null when the handle is unknown, used or too old. */
 export async function redeemPrefill(

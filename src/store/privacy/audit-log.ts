@@ -16,7 +16,7 @@ export interface Deed {
 /** Writes it down; inside the transaction of the deed where there is one. */
 export async function recordDeed(db: Queryable, deed: Deed): Promise<void> {
   await db.query(
-    `INSERT INTO intake.audit (advertiser_id, action, application_id, by, facts) VALUES ($1, $2, $3, $4, $5::jsonb)`,
+    `INSERT INTO intake.audit_log (advertiser_id, action, application_id, by, facts) VALUES ($1, $2, $3, $4, $5::jsonb)`,
     [deed.advertiserId, deed.action, deed.applicationId, deed.by, JSON.stringify(deed.facts)],
   );
 }

@@ -45,11 +45,11 @@ export async function beginErasure(
           return null;
         }
         const jobId = randomUUID();
-        const quietAt = isFound ? await loadQuietAt(tx, advertiserId, person.prefillIds) : null;
+        const checkAgainAt = isFound ? await loadCheckAgainAt(tx, advertiserId, person.prefillIds) : null;
         await erasePerson(tx, key, advertiserId, jobId, person);
         const [row] = await tx.query<JobRow>(
           `INSERT INTO intake.erasure_jobs AS j
-             (advertiser_id, job_id, sought_by, sought, requested_by, step, quiet_at, application_ids, hashes, counts, closed_at)
+             (advertiser_id, job_id, sought_by, sought, requested_by, step, check_again_at, application_ids, hashes, counts, closed_at)
            VALUES ($1, $2, $3, $4, $5, CASE WHEN $10 THEN 'bytes' ELSE 'closed' END, coalesce($6, now()), $7, $8, $9::jsonb,
              CASE WHEN NOT $10 THEN now() END) RETURNING ${jobColumns}`,
           [
@@ -58,7 +58,7 @@ export async function beginErasure(
             sought.by,
             words,
             by,
-            quietAt,
+            checkAgainAt,
             isFound ? person.applicationIds : null,
             isFound ? person.hashes : null,
             JSON.stringify(person.counts),
@@ -90,21 +90,27 @@ async function findOpenJob(tx: Queryable, advertiserId: bigint, words: Buffer): 
 }
 
 /**
- * When every lease and every download of the advertiser that runs now has lapsed, unless it is given a new one (by `due_at`, one of a worker
- * before 0012), and when every resume of these prefills that is being put has been. What reaches further ahead than any lease is long has
- * lapsed.
+ * When every lease and every claimed download of the advertiser has lapsed, unless it is renewed, and when every resume of these prefills
+ * that is being put has been put. A time further ahead than any lease is long counts as lapsed.
  */
-const quietAt = `greatest(now(),
-  (SELECT max(greatest(leased_until, due_at)) FROM intake.downloads
-   WHERE advertiser_id = $1 AND lease_token IS NOT NULL AND greatest(leased_until, due_at) <= now() + ${longestLease}),
+const checkAgainAt = `greatest(now(),
+  (SELECT max(leased_until) FROM intake.downloads
+   WHERE advertiser_id = $1 AND lease_token IS NOT NULL AND leased_until <= now() + ${longestLease}),
   (SELECT max(l.expires_at) FROM intake.leases l JOIN intake.advertisers v USING (name)
    WHERE v.advertiser_id = $1 AND l.expires_at BETWEEN now() AND now() + ${longestLease}),
   (SELECT max(resume_put_until) FROM intake.prefills
    WHERE advertiser_id = $1 AND ($2::uuid[] IS NULL OR prefill_id = ANY ($2::uuid[])) AND resume_put_until <= now() + ${longestLease}))`;
 
-async function loadQuietAt(tx: Queryable, advertiserId: bigint, prefillIds: readonly string[] = []): Promise<Date> {
-  const [row] = await tx.query<{ quiet_at: Date }>(`SELECT ${quietAt} AS quiet_at`, [advertiserId, prefillIds]);
-  return row?.quiet_at ?? new Date();
+async function loadCheckAgainAt(
+  tx: Queryable,
+  advertiserId: bigint,
+  prefillIds: readonly string[] = [],
+): Promise<Date> {
+  const [row] = await tx.query<{ check_again_at: Date }>(`SELECT ${checkAgainAt} AS check_again_at`, [
+    advertiserId,
+    prefillIds,
+  ]);
+  return row?.check_again_at ?? new Date();
 }
 
 /** Jobs that are not at their end, oldest first; of one request only where given. */
@@ -117,8 +123,8 @@ export async function loadOpenErasures(
   const wanted = sought && toTombstone(key, advertiserId, 'request', toSoughtText(sought));
   // A clock that was set back since must not prolong the wait by as much.
   await db.query(
-    `UPDATE intake.erasure_jobs SET quiet_at = ${quietAt}
-     WHERE advertiser_id = $1 AND closed_at IS NULL AND quiet_at > now() + ${longestLease}`,
+    `UPDATE intake.erasure_jobs SET check_again_at = ${checkAgainAt}
+     WHERE advertiser_id = $1 AND closed_at IS NULL AND check_again_at > now() + ${longestLease}`,
     [advertiserId, null],
   );
   const rows = await db.query<JobRow>(
@@ -156,7 +162,7 @@ export async function noteErasureTrouble(db: Queryable, job: ErasureJob, trouble
 }
 
 /** The second look. Finds nothing: the job is closed, and forgets what it was about. Finds something: that goes too, and all begins again. */
-export async function lookAgain(
+export async function checkAgain(
   db: Database,
   { advertiserId, jobId, applicationIds }: ErasureJob,
 ): Promise<ErasureJob> {
@@ -167,11 +173,11 @@ export async function lookAgain(
         const next =
           remains.length === 0
             ? `step = 'closed', closed_at = now(), application_ids = NULL, hashes = NULL`
-            : `step = 'bytes', quiet_at = $3`;
+            : `step = 'bytes', check_again_at = $3`;
         const rows = await tx.query<JobRow>(
-          `UPDATE intake.erasure_jobs j SET looks = looks + 1, ${next}
+          `UPDATE intake.erasure_jobs j SET checks = checks + 1, ${next}
            WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed' RETURNING ${jobColumns}`,
-          [advertiserId, jobId, ...(remains.length === 0 ? [] : [await loadQuietAt(tx, advertiserId)])],
+          [advertiserId, jobId, ...(remains.length === 0 ? [] : [await loadCheckAgainAt(tx, advertiserId)])],
         );
         const current = rows.length > 0 ? rows : await loadRows(tx, advertiserId, jobId);
         await appendEvents(
@@ -232,12 +238,12 @@ interface JobRow extends Record<string, unknown> {
   application_ids: string[] | null;
   hashes: string[] | null;
   counts: ErasureCounts;
-  looks: number;
+  checks: number;
   closed_at: Date | null;
 }
 
 const jobColumns = `j.advertiser_id, j.job_id, j.sought_by, j.requested_at, j.requested_by, j.step, j.application_ids::text[] AS application_ids,
-  j.hashes, j.counts, j.looks, j.closed_at, extract(epoch FROM j.quiet_at - clock_timestamp())::float8 * 1000 AS quiet_in_ms`;
+  j.hashes, j.counts, j.checks, j.closed_at, extract(epoch FROM j.check_again_at - clock_timestamp())::float8 * 1000 AS quiet_in_ms`;
 
 function toJob(row: JobRow): ErasureJob {
   return {
@@ -250,9 +256,8 @@ function toJob(row: JobRow): ErasureJob {
     quietInMs: row.quiet_in_ms,
     applicationIds: row.application_ids?.map(BigInt) ?? null,
     hashes: row.hashes,
-    // Jobs of earlier versions have no such count.
-    counts: { ...{ keptVersions: 0 }, ...row.counts },
-    looks: row.looks,
+    counts: row.counts,
+    checks: row.checks,
     closedAt: row.closed_at,
   };
 }

@@ -151,9 +151,9 @@ async function findPrefills(
   ]);
 }
 
-/** True of a prefill that names one of these people; a worker of an earlier version knows it by its address alone. */
+/** True of a prefill that names one of these people. */
 export function isOfPerson(prefill: string, keys: string): string {
-  return `(${prefill}.person_keys && ${keys}::text[] OR ${prefill}.person_key = ANY (${keys}::text[]))`;
+  return `${prefill}.person_keys && ${keys}::text[]`;
 }
 
 const ofThese = `advertiser_id = $1 AND application_id = ANY ($2::bigint[])`;

@@ -45,8 +45,8 @@ export const blobs = intake.table(
     state: text().notNull(),
     intendedAt: at('intended_at').notNull().defaultNow(),
     verifiedAt: at('verified_at'),
-    condemnedAt: at('condemned_at'),
-    emptiedAt: at('emptied_at'),
+    infectedAt: at('infected_at'),
+    deletedAt: at('deleted_at'),
     orphanedAt: at('orphaned_at'),
     deleteToken: uuid('delete_token'),
     deleteUntil: at('delete_until'),
@@ -54,15 +54,15 @@ export const blobs = intake.table(
   (t) => [
     primaryKey({ name: 'blobs_pkey', columns: [t.advertiserId, t.sha256] }),
     // As store/files/delete-blobs.ts asks for them.
-    index('blobs_doomed')
+    index('blobs_to_delete')
       .on(t.advertiserId)
       .where(
-        sql`${t.state} = 'condemned' AND (${t.emptiedAt} IS NULL OR ${t.emptiedAt} - ${t.intendedAt} < interval '10 minutes') OR ${t.state} = 'deleting'`,
+        sql`${t.state} = 'infected' AND (${t.deletedAt} IS NULL OR ${t.deletedAt} - ${t.intendedAt} < interval '10 minutes') OR ${t.state} = 'deleting'`,
       ),
     index('blobs_orphaned').on(t.advertiserId, t.orphanedAt).where(sql`${t.orphanedAt} IS NOT NULL`),
-    check('blobs_state', sql`${t.state} IN ('writing', 'stored', 'damaged', 'condemned', 'deleting')`),
+    check('blobs_state', sql`${t.state} IN ('writing', 'stored', 'damaged', 'infected', 'deleting')`),
     check('blobs_deleting', sql`${t.state} <> 'deleting' OR ${t.deleteToken} IS NOT NULL`),
-    check('blobs_condemned', sql`(${t.state} = 'condemned') = (${t.condemnedAt} IS NOT NULL)`),
+    check('blobs_infected', sql`(${t.state} = 'infected') = (${t.infectedAt} IS NOT NULL)`),
   ],
 );
 

@@ -25,11 +25,11 @@ export const erasureJobs = intake.table(
     requestedAt: at('requested_at').notNull().defaultNow(),
     requestedBy: text('requested_by').notNull(),
     step: text().notNull(),
-    quietAt: at('quiet_at').notNull(),
+    checkAgainAt: at('check_again_at').notNull(),
     applicationIds: id64('application_ids').array(),
     hashes: text().array(),
     counts: jsonb().notNull(),
-    looks: integer().notNull().default(0),
+    checks: integer().notNull().default(0),
     trouble: text(),
     closedAt: at('closed_at'),
   },
@@ -46,8 +46,8 @@ export const erasureJobs = intake.table(
   ],
 );
 
-export const audit = intake.table(
-  'audit',
+export const auditLog = intake.table(
+  'audit_log',
   {
     advertiserId: id64('advertiser_id').notNull(),
     auditId: id64('audit_id').generatedAlwaysAsIdentity(),
@@ -58,7 +58,7 @@ export const audit = intake.table(
     facts: jsonb().notNull().default({}),
   },
   (t) => [
-    primaryKey({ name: 'audit_pkey', columns: [t.advertiserId, t.auditId] }),
-    index('audit_application').on(t.advertiserId, t.applicationId).where(sql`${t.applicationId} IS NOT NULL`),
+    primaryKey({ name: 'audit_log_pkey', columns: [t.advertiserId, t.auditId] }),
+    index('audit_log_application').on(t.advertiserId, t.applicationId).where(sql`${t.applicationId} IS NOT NULL`),
   ],
 );

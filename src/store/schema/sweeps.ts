@@ -70,7 +70,7 @@ export const waits = intake.table(
   ],
 );
 
-export const paces = intake.table('paces', {
+export const rateLimits = intake.table('rate_limits', {
   source: text().primaryKey(),
   nextAt: at('next_at').notNull(),
 });
@@ -134,7 +134,7 @@ export const sweeps = intake.table(
     reason: text(),
     facts: jsonb().notNull().default({}),
     startedAt: at('started_at').notNull(),
-    movedAt: at('moved_at').notNull(),
+    lastProgressAt: at('last_progress_at').notNull(),
     endedAt: at('ended_at'),
     requests: integer().notNull().default(0),
     received: id64('received').notNull().default(sql`0`),
@@ -198,8 +198,8 @@ export const coverage = intake.table(
   ],
 );
 
-export const readings = intake.table(
-  'readings',
+export const recentPages = intake.table(
+  'recent_pages',
   {
     advertiserId: id64('advertiser_id').notNull(),
     seq: id64('seq').notNull(),
@@ -208,5 +208,5 @@ export const readings = intake.table(
     highestId: id64('highest_id').notNull(),
     finishedAt: at('finished_at').notNull().defaultNow(),
   },
-  (t) => [primaryKey({ name: 'readings_pkey', columns: [t.advertiserId, t.seq] })],
+  (t) => [primaryKey({ name: 'recent_pages_pkey', columns: [t.advertiserId, t.seq] })],
 );

@@ -38,7 +38,7 @@ export async function loadUnfinished(db: Queryable, key: SweepKey): Promise<Unfi
     ranges: string[] | null;
   }>(
     `SELECT sweep_id, started_at, facts::text AS facts,
-       extract(epoch FROM now() - moved_at)::float8 * 1000 AS idle_ms,
+       extract(epoch FROM now() - last_progress_at)::float8 * 1000 AS idle_ms,
        (SELECT array_agg(r.evidence::text ORDER BY r.low) FROM intake.ranges r
         WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id) AS ranges
      FROM intake.sweeps s WHERE ${isMeant} ORDER BY sweep_id DESC LIMIT 1`,

@@ -13,7 +13,7 @@ export interface Slots {
  */
 export async function takeSlots(db: Queryable, source: string, stretchMs: number, mostAheadMs: number): Promise<Slots> {
   const [row] = await db.query<{ now: number; first_at: number }>(
-    `INSERT INTO intake.paces AS p (source, next_at) VALUES ($1, clock_timestamp() + $2::float8 * interval '1 millisecond')
+    `INSERT INTO intake.rate_limits AS p (source, next_at) VALUES ($1, clock_timestamp() + $2::float8 * interval '1 millisecond')
      ON CONFLICT (source) DO UPDATE
        SET next_at = $2::float8 * interval '1 millisecond' + CASE
          WHEN p.next_at BETWEEN clock_timestamp() AND clock_timestamp() + $3::float8 * interval '1 millisecond' THEN p.next_at

@@ -87,7 +87,7 @@ async function store(
   try {
     const intent = await deps.store.intendBlob(claim, blob);
     if (intent === 'lost') {
-      await deps.store.condemnFetched(file, blob.sha256);
+      await deps.store.recallFetched(file, blob.sha256);
       return { kind: 'completed', state: intent, bytes: 0, fetched: true };
     }
     if (intent === 'deleting') {
@@ -119,7 +119,7 @@ async function commit(
   const { sha256 } = stored.blob;
   const state = await deps.store.completeDownload(file.claim, stored);
   if (state === 'lost') {
-    await deps.store.condemnFetched(file, sha256);
+    await deps.store.recallFetched(file, sha256);
     await deleteUnneeded(deps, advertiserId, [sha256], signal);
   }
   return state;

@@ -158,8 +158,8 @@ async function judge(
   counts: Counts,
 ): Promise<boolean> {
   counts.blobs += 1;
-  if (row.state === 'condemned') {
-    if (found) await store.markUnemptied(advertiserId, row.sha256);
+  if (row.state === 'infected') {
+    if (found) await store.markUndeleted(advertiserId, row.sha256);
     return false;
   }
   if (row.state !== 'stored') return false;

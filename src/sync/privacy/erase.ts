@@ -53,7 +53,7 @@ export async function finishErasure(deps: EraseDeps, job: ErasureJob, signal: Ab
     await untilQuiet(deps, current, signal);
     // What was on its way while the files were deleted the first time has arrived by now, and nothing can follow it.
     current = await deleteFiles(deps, current, signal);
-    current = await deps.store.lookAgain(current);
+    current = await deps.store.checkAgain(current);
     deps.crashPoint?.('erasureLooked');
   }
   deps.onStep?.(current);
@@ -84,8 +84,8 @@ async function deleteFiles(deps: EraseDeps, job: ErasureJob, signal: AbortSignal
 }
 
 async function untilQuiet({ onStep }: EraseDeps, job: ErasureJob, signal: AbortSignal): Promise<void> {
-  const quietAt = performance.now() + job.quietInMs;
-  for (let leftMs = job.quietInMs; leftMs > 0; leftMs = quietAt - performance.now()) {
+  const checkAgainAt = performance.now() + job.quietInMs;
+  for (let leftMs = job.quietInMs; leftMs > 0; leftMs = checkAgainAt - performance.now()) {
     onStep?.({ ...job, quietInMs: leftMs });
     await sleep(Math.min(1_000, leftMs + 5), undefined, { signal });
   }

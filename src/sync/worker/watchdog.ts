@@ -17,14 +17,16 @@ export interface Watchdog {
 }
 
 export function createWatchdog(now: () => number): Watchdog {
-  const movedAt = new Map<Heartbeat, number>();
+  const lastProgressAt = new Map<Heartbeat, number>();
   let endedAt = Number.POSITIVE_INFINITY;
   return {
     begin() {
       let rests = 0;
       const heartbeat: Heartbeat = {
         move: () =>
-          void (movedAt.has(heartbeat) && movedAt.set(heartbeat, rests > 0 ? Number.POSITIVE_INFINITY : now())),
+          void (
+            lastProgressAt.has(heartbeat) && lastProgressAt.set(heartbeat, rests > 0 ? Number.POSITIVE_INFINITY : now())
+          ),
         async rest(waiting) {
           rests++;
           heartbeat.move();
@@ -36,13 +38,13 @@ export function createWatchdog(now: () => number): Watchdog {
           }
         },
         [Symbol.dispose]() {
-          movedAt.delete(heartbeat);
+          lastProgressAt.delete(heartbeat);
           endedAt = now();
         },
       };
-      movedAt.set(heartbeat, now());
+      lastProgressAt.set(heartbeat, now());
       return heartbeat;
     },
-    silentMs: () => Math.max(0, now() - (movedAt.size > 0 ? Math.min(...movedAt.values()) : endedAt)),
+    silentMs: () => Math.max(0, now() - (lastProgressAt.size > 0 ? Math.min(...lastProgressAt.values()) : endedAt)),
   };
 }

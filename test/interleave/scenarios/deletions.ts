@@ -79,7 +79,7 @@ export function createInfected(stage: Stage): Scenario {
       const shown = (id: number, hasVirus: boolean) =>
         anApplication(id, { attachments: [anAttachment('resume', { hasVirus, sizeBytes: content.length })] });
       await commitPage(stage.direct, privacyKey, aPage(lease, [shown(1, true), shown(2, false)], { advertiserId }));
-      await addBlob(files, `state = 'condemned', condemned_at = now()`);
+      await addBlob(files, `state = 'infected', infected_at = now()`);
       await stage.query(`UPDATE intake.attachments SET sha256 = $2 WHERE advertiser_id = $1 AND state = 'infected'`, [
         advertiserId,
         sha256,
@@ -97,7 +97,7 @@ export function createInfected(stage: Stage): Scenario {
         async check() {
           await checkObjects(files);
           const emptied = await stage.query(
-            `SELECT 1 FROM intake.blobs WHERE advertiser_id = $1 AND state = 'condemned' AND emptied_at IS NOT NULL`,
+            `SELECT 1 FROM intake.blobs WHERE advertiser_id = $1 AND state = 'infected' AND deleted_at IS NOT NULL`,
             [advertiserId],
           );
           if (emptied.length > 0 && files.objects.size > 0)
@@ -183,14 +183,14 @@ export function createLifted(stage: Stage): Scenario {
       const page = aPage(lease, [shown(false)], { advertiserId });
       return {
         programs: new Map<string, Program>([
-          ['run', (actor) => stage.store(actor.name).condemnFetched({ claim: lost, uploadedAt }, sha256)],
+          ['run', (actor) => stage.store(actor.name).recallFetched({ claim: lost, uploadedAt }, sha256)],
           ['page', async (actor) => void (await commitPage(stage.database(actor.name), privacyKey, page))],
         ]),
         mortal: ['run'],
         lapses: [],
         async check() {
           const rows = await stage.query(
-            `SELECT 1 FROM intake.blobs b WHERE advertiser_id = $1 AND state = 'condemned' AND NOT EXISTS (
+            `SELECT 1 FROM intake.blobs b WHERE advertiser_id = $1 AND state = 'infected' AND NOT EXISTS (
                SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.has_virus)`,
             [advertiserId],
           );

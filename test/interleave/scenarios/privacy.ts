@@ -2,7 +2,7 @@
 import { hash, randomUUID } from 'node:crypto';
 import type { Sought } from '../../../src/domain/erasure.ts';
 import { beginPrefill, keepProfile, offerPrefill, redeemPrefill } from '../../../src/store/prefill/prefills.ts';
-import { beginErasure, lookAgain } from '../../../src/store/privacy/erasure-jobs.ts';
+import { beginErasure, checkAgain } from '../../../src/store/privacy/erasure-jobs.ts';
 import { claimLease } from '../../../src/store/sweeps/leases.ts';
 import { deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
@@ -151,7 +151,7 @@ export function createEraseFile(stage: Stage): Scenario {
           const last: Actor = { name: 'last', act: async (_, work) => work() };
           for (const job of await store.loadOpenErasures(advertiserId)) {
             await deleteUnneeded({ store, blobs: toBlobs(last, files.objects) }, advertiserId, job.hashes ?? [], never);
-            const { step } = await lookAgain(stage.direct, job);
+            const { step } = await checkAgain(stage.direct, job);
             if (step !== 'closed') throw new Error('P17: the second look found something.');
           }
           await checkErased(stage, advertiserId);
