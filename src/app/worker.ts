@@ -120,7 +120,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
       {
         store,
         openBlobs: (until) => openBlobsOf(config, store, until),
-        onRun: (err) => {
+        onTrouble: (err) => {
           recallTrouble = err === null ? null : toTrouble(err);
           if (err !== null) log.warn({ err }, 'infected bytes not deleted; trying again');
         },

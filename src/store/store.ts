@@ -42,7 +42,7 @@ import {
   beginOrphans,
   confirmDeletion,
   type Deletion,
-  hasInfected,
+  findInfected,
 } from './files/delete-blobs.ts';
 import {
   bringForward,
@@ -245,7 +245,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
 
     intendBlob: (claim: Claim, blob: BlobIntent['blob']) => intend({ claim, blob }),
     recallFetched: (fetched: FetchedFor, sha256: string) => recallFetched(db, fetched, sha256),
-    hasInfected: () => hasInfected(db),
+    findInfected: () => findInfected(db),
     beginInfected: () => beginInfected(db),
     beginOrphans: (advertiserId: bigint, graceMs: number) => beginOrphans(db, advertiserId, graceMs),
     beginDrop: (advertiserId: bigint, hashes: readonly string[]) => beginDrop(db, advertiserId, hashes),

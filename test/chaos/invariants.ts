@@ -67,10 +67,13 @@ const watchSql = `
   END $$;
   CREATE CONSTRAINT TRIGGER watch_event AFTER INSERT ON intake.events DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION chaos.watch_event();
-  -- A lane that changes hands while somebody who has passed the fence is still writing under the earlier epoch.
+  -- A lane that changes hands while somebody is writing under an earlier epoch. It breaks a promise if that transaction commits: one that
+  -- came to the fence too late goes on writing for a moment, and is rolled back.
+  CREATE TABLE chaos.overtaken (promise text NOT NULL, xact xid8 NOT NULL);
   CREATE FUNCTION chaos.watch_lane() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
-    INSERT INTO chaos.broken
-    SELECT format('P5: the %s lane of %s was taken over while %s wrote a page under it', NEW.lane, NEW.name, s.application_name)
+    INSERT INTO chaos.overtaken
+    SELECT format('P5: the %s lane of %s was taken over while %s wrote a page under it', NEW.lane, NEW.name, s.application_name),
+      s.backend_xid::text::xid8
     FROM intake.advertisers v
     JOIN pg_locks a ON a.locktype = 'advisory' AND a.granted AND a.classid = 1 AND a.database = (SELECT oid FROM pg_database WHERE datname = current_database())
       AND a.objid = (hashint8(v.advertiser_id)::bigint & 4294967295)::oid
@@ -101,6 +104,8 @@ export async function startWatching({ query }: Pick<Cluster, 'query'>): Promise<
 const lookSql = `
   SELECT promise FROM chaos.broken b WHERE NOT EXISTS (
     SELECT 1 FROM intake.applications a WHERE a.application_id = b.application_id AND a.erased_at IS NOT NULL)
+  UNION ALL
+  SELECT promise FROM chaos.overtaken WHERE pg_xact_status(xact) = 'committed'
   UNION ALL
   SELECT format('P2, P4: application %s has %s application.received events', a.application_id, count(e.event_id))
   FROM intake.applications a LEFT JOIN intake.events e ON e.advertiser_id = a.advertiser_id

@@ -56,9 +56,9 @@ describe('A1 HasVirus', () => {
     for (const id of [first, second]) {
       expect(await intake.store.loadHeldFile([board.advertiserId], id, 'resume')).toEqual([]);
     }
-    expect(await intake.store.hasInfected()).toBe(true);
+    expect(await intake.store.findInfected()).toBe('due');
     await intake.runDownloads();
-    expect(await intake.store.hasInfected()).toBe(false);
+    expect(await intake.store.findInfected()).toBe('none');
     expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
     expect(await intake.keys()).toEqual([]);
     expect(await intake.database.query(`SELECT 1 FROM intake.applications WHERE ready_at IS NULL`)).toEqual([]);

@@ -5,6 +5,10 @@ import { backfillOnce, type ReadingRequest, syncOnce } from '../../src/app.ts';
 import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import { loadConfig } from '../../src/config.ts';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
+import type { BlobStore } from '../../src/domain/blob.ts';
+import { Trouble } from '../../src/domain/trouble.ts';
+import { startRecall } from '../../src/sync/files/recall.ts';
+import { openSmallIntake } from '../support/small-intake.ts';
 import { emptyDatabase, openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { hireWorker, openSettings, type WorkerSettings } from '../support/worker.ts';
@@ -112,6 +116,48 @@ describe('infected bytes are deleted', () => {
     flag(recall);
     await recall.run('sync', { files: false });
     expect(await recall.keys()).toEqual([]);
+  });
+});
+
+describe('a recall whose deletes the store refuses', () => {
+  test('is in trouble until the bytes are gone, also while the token of a failed delete holds', async () => {
+    await using intake = await openSmallIntake({ database });
+    const [id = 0n] = intake.board.add([{ attachments: [resume] }]);
+    await intake.sweep();
+    await intake.runDownloads();
+    intake.board.change(id, { attachments: [{ ...resume, hasVirus: true }] });
+    await intake.sweep(true);
+    const refusal = new Trouble('local', 'The store refuses.', { at: 'storage' });
+    let isRefused = true as boolean;
+    const blobs: BlobStore = {
+      ...intake.blobs,
+      delete: (...args) => (isRefused ? Promise.reject(refusal) : intake.blobs.delete(...args)),
+    };
+    const looks: string[] = [];
+    const store = {
+      ...intake.store,
+      async findInfected() {
+        const left = await intake.store.findInfected();
+        looks.push(left);
+        return left;
+      },
+    };
+    const told: unknown[] = [];
+    const recall = () =>
+      startRecall(
+        { store, openBlobs: async () => blobs, onTrouble: (error) => told.push(error), everyMs: 5 },
+        AbortSignal.timeout(600_000),
+      );
+    await using running = recall();
+    await until(() => looks.slice(looks.indexOf('due')).filter((left) => left === 'begun').length > 3);
+    expect(told).toEqual([refusal]);
+    await expect(running.finish()).rejects.toBe(refusal);
+    isRefused = false;
+    await database.query(`UPDATE intake.blobs SET delete_until = now()`);
+    await using again = recall();
+    await again.finish();
+    expect(await intake.keys()).toEqual([]);
+    expect(told).toEqual([refusal]);
   });
 });
 

@@ -50,17 +50,23 @@ const token = (name: string) =>
 const returned = `b.advertiser_id, b.sha256, b.size_bytes, b.key`;
 
 /**
- * True of a blob `b` that the next run deletes: infected bytes, also those that a put announced in the last ten minutes may have brought
+ * True of a blob `b` that a run has to delete: infected bytes, also those that a put announced in the last ten minutes may have brought
  * back, and what a run that died has left. The first line is the condition of the index blobs_to_delete.
  */
-const isDeletable = `(b.state = 'infected' AND (b.deleted_at IS NULL OR b.deleted_at - b.intended_at < interval '10 minutes') OR b.state = 'deleting')
-  AND (b.state = 'deleting' OR b.deleted_at IS NULL OR b.deleted_at NOT BETWEEN now() - interval '30 seconds' AND now())
-  AND ${isBeingDeleted} IS NOT TRUE`;
+const isToBeDeleted = `(b.state = 'infected' AND (b.deleted_at IS NULL OR b.deleted_at - b.intended_at < interval '10 minutes') OR b.state = 'deleting')
+  AND (b.state = 'deleting' OR b.deleted_at IS NULL OR b.deleted_at NOT BETWEEN now() - interval '30 seconds' AND now())`;
+const isDeletable = `${isToBeDeleted} AND ${isBeingDeleted} IS NOT TRUE`;
 
-/** Whether `beginInfected` would find something. */
-export async function hasInfected(db: Queryable): Promise<boolean> {
-  const rows = await db.query(`SELECT 1 FROM intake.blobs b WHERE ${isDeletable} LIMIT 1`);
-  return rows.length > 0;
+/** `due`: `beginInfected` would find something. `begun`: another run has begun to delete all there is, or failed to within its token. */
+export type InfectedLeft = 'due' | 'begun' | 'none';
+
+/** Whether infected bytes are left to be deleted. */
+export async function findInfected(db: Queryable): Promise<InfectedLeft> {
+  const [row] = await db.query<{ begun: boolean }>(
+    `SELECT ${isBeingDeleted} IS TRUE AS begun FROM intake.blobs b WHERE ${isToBeDeleted} ORDER BY 1 LIMIT 1`,
+  );
+  if (row === undefined) return 'none';
+  return row.begun ? 'begun' : 'due';
 }
 
 /** Begins to delete infected bytes, and to finish deletes that were interrupted, of any advertiser. Empty when there is nothing to do. */

@@ -9,8 +9,9 @@ export interface RecallDeps {
   readonly store: Store;
   /** Opens the blob store; asked only when there is something to delete. */
   readonly openBlobs: (signal: AbortSignal) => Promise<BlobStore>;
-  /** Told of what kept bytes from being deleted; the next run tries again. Null: the last run met nothing. */
-  readonly onRun?: ((error: unknown) => void) | undefined;
+  /** Told what keeps bytes from being deleted, at each failed run; null once none are left. */
+  readonly onTrouble?: ((error: unknown) => void) | undefined;
+  readonly everyMs?: number;
 }
 
 export interface Recall extends AsyncDisposable {
@@ -19,28 +20,35 @@ export interface Recall extends AsyncDisposable {
 }
 
 /** A dead run lapses after 30 s (store/files/delete-blobs.ts): with this the next one is still within a minute. */
-const everyMs = 5_000;
+const usuallyEveryMs = 5_000;
 
 /** Deletes infected bytes every few seconds until the signal, or its disposal. */
 export function startRecall(deps: RecallDeps, signal: AbortSignal): Recall {
   const stop = new AbortController();
   const either = AbortSignal.any([signal, stop.signal]);
 
+  const { store, openBlobs, onTrouble, everyMs = usuallyEveryMs } = deps;
+  /** What a run met, until nothing is left to delete: after a failed delete its token holds for a while, and the runs find nothing due. */
+  let met: unknown = null;
+  let told: unknown = null;
+
   /** Not ended by `stop`: a delete that is broken off keeps its token, and the last run would find nothing to do. */
   async function runOnce(): Promise<void> {
-    if (!(await deps.store.hasInfected())) return;
-    await using blobs = await deps.openBlobs(signal);
-    await deleteInfected({ store: deps.store, blobs }, signal);
+    const left = await store.findInfected();
+    if (left === 'due') {
+      await using blobs = await openBlobs(signal);
+      await deleteInfected({ store, blobs }, signal);
+    }
+    if (left !== 'begun') met = null;
   }
 
   async function runOn(): Promise<void> {
     while (!either.aborted) {
-      await runOnce().then(
-        () => deps.onRun?.(null),
-        (error: unknown) => {
-          if (!either.aborted) deps.onRun?.(error);
-        },
-      );
+      await runOnce().catch((error: unknown) => {
+        met = error;
+      });
+      if (met !== told && !either.aborted) onTrouble?.(met);
+      told = met;
       await sleep(everyMs, undefined, { signal: either }).catch(() => {});
     }
   }
@@ -54,6 +62,7 @@ export function startRecall(deps: RecallDeps, signal: AbortSignal): Recall {
     async finish() {
       await end();
       await runOnce();
+      if (met !== null) throw met;
     },
     [Symbol.asyncDispose]: end,
   };
