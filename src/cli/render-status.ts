@@ -2,7 +2,14 @@
 import Table from 'cli-table3';
 import prettyBytes from 'pretty-bytes';
 import prettyMilliseconds from 'pretty-ms';
-import type { AdvertiserStatus, CoverageStatus, Status } from '../domain/status.ts';
+import {
+  type AdvertiserStatus,
+  type CoverageStatus,
+  type Status,
+  type SweepFacts,
+  toSweepName,
+  toSweepResult,
+} from '../domain/status.ts';
 import { toPrintable } from './terminal.ts';
 
 export function renderStatus(status: Status): string {
@@ -32,20 +39,21 @@ function toFacts(one: AdvertiserStatus, now: Date): [string, string][] {
     ['last proof', toProof(coverage, now)],
     ['open ranges', String(one.openRanges)],
     ['late arrivals', one.latenessMs === null ? 'none' : `up to ${toSpan(one.latenessMs)} after a higher id`],
-    [
-      'last sweep',
-      sweep === null
-        ? 'none'
-        : `${sweep.purpose}, ${sweep.state}, ${sweep.requests} requests, ${toAgo(sweep.startedAt, now)}`,
-    ],
+    ['last sweep', sweep === null ? 'none' : toSwept(sweep, now)],
     ...one.unfinished.map((reading): [string, string] => [
       'unfinished',
-      `${reading.purpose} of ${toAgo(reading.startedAt, now)}: ${reading.reason}`,
+      `${toSweepName(reading)} of ${toAgo(reading.startedAt, now)}: ${reading.reason}`,
     ]),
     ['attachments', files.join(', ') || 'none'],
     ['files stored', `${one.blobs.count} distinct files, ${prettyBytes(one.blobs.bytes)}`],
     ['waiting downloads', toWaiting(one)],
   ];
+}
+
+function toSwept(sweep: SweepFacts, now: Date): string {
+  const { word } = toSweepResult(sweep);
+  const requests = `${sweep.requests} ${sweep.requests === 1 ? 'request' : 'requests'}`;
+  return `${toSweepName(sweep)} ${toAgo(sweep.startedAt, now)}: ${word}, ${sweep.added} new, ${sweep.changed} changed, ${requests}`;
 }
 
 function toWaiting({ waiting, due, notThere }: AdvertiserStatus): string {

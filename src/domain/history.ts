@@ -1,4 +1,4 @@
-// What happened over a while, in equal steps: the words behind the charts. Made of rows that exist anyway; no person is in it.
+// What happened over a period, in equal steps, and the sweeps behind it. Made of rows that exist anyway; no person is in it.
 import type { SweepFacts } from './status.ts';
 
 export const periods = ['24h', '30d'] as const;
@@ -16,8 +16,19 @@ export const steps: Readonly<Record<Period, { readonly stepMs: number; readonly 
 export interface History {
   readonly period: Period;
   readonly steps: readonly Step[];
-  /** The newest sweeps, newest first. */
+  readonly polls: PollSummary;
+  /** Newest first: first sweeps, rechecks and backfills, and the polls that left a doubt. */
   readonly recentSweeps: readonly RecentSweep[];
+}
+
+/** The polls of a period that brought something, added up. A poll that finds nothing new leaves no row. */
+export interface PollSummary {
+  readonly polls: number;
+  readonly requests: number;
+  readonly added: number;
+  readonly changed: number;
+  /** Of these, how many left a doubt. */
+  readonly doubtful: number;
 }
 
 export interface Step {
@@ -27,19 +38,12 @@ export interface Step {
   /** From submission to storage, of what was stored in this step and submitted since its advertiser is read; null when nothing was. */
   readonly delayP50Ms: number | null;
   readonly delayP95Ms: number | null;
-  /** Files whose bytes were stored and verified. */
-  readonly files: number;
-  readonly fileBytes: number;
-  /** Sweeps that were begun, and of these those that ended with nothing left open. */
-  readonly sweeps: number;
-  readonly closedSweeps: number;
-  /** How long those that ended took; null when none did. */
-  readonly sweepP50Ms: number | null;
-  readonly sweepP95Ms: number | null;
 }
 
 export interface RecentSweep extends SweepFacts {
   readonly advertiser: string;
+  /** True where no sweep of this advertiser is older. */
+  readonly isFirst: boolean;
 }
 
 /** The starts of a period's steps, oldest first. */

@@ -74,6 +74,28 @@ export interface SweepStatus extends SweepFacts {
   readonly openGaps: number;
 }
 
+/** A sweep's result in a word or two, how much it matters, and why it is so. */
+export interface SweepResult {
+  readonly word: string;
+  readonly mood: 'good' | 'plain' | 'fair' | 'bad';
+  readonly note: string | null;
+}
+
+const sweepNames: Readonly<Record<string, string>> = { live: 'poll', witness: 'cross-check' };
+
+export function toSweepName({ purpose }: Pick<SweepFacts, 'purpose'>): string {
+  return sweepNames[purpose] ?? purpose;
+}
+
+/** A poll brings what is new and proves nothing, so its result is "up to date"; certificates belong to rechecks and backfills. */
+export function toSweepResult({ purpose, state, certificate, risk, reason }: SweepFacts): SweepResult {
+  if (certificate === null) return { word: state, mood: 'plain', note: reason };
+  const isPoll = purpose === 'live';
+  if (certificate === 'unproven') return { word: isPoll ? 'incomplete' : certificate, mood: 'bad', note: reason };
+  if (risk === 'doubt') return { word: isPoll ? 'in doubt' : `${certificate}, in doubt`, mood: 'fair', note: reason };
+  return isPoll ? { word: 'up to date', mood: 'good', note: null } : { word: certificate, mood: 'good', note: reason };
+}
+
 /** What all sweeps together say of an account. */
 export interface Verdict {
   readonly certificate: 'proven' | 'assumed' | 'unproven';
@@ -211,6 +233,12 @@ export function toUnknownStatus(at: Date, since: Date, reason: string): Status {
 /** True while something is read and nothing urgent stands against it. */
 export function isHealthy({ advertisers, problems }: Status): boolean {
   return advertisers.length > 0 && !problems.some((problem) => problem.urgent);
+}
+
+/** True where what is new was read to its end within the time that the schedule allows. */
+export function isUpToDate({ halt, readAt }: AdvertiserStatus, { at, staleAfterMs }: Status): boolean {
+  if (halt !== null || readAt === null) return false;
+  return staleAfterMs === null || at.getTime() - readAt.getTime() <= staleAfterMs;
 }
 
 /** The status for programs: ids as text, and without the arrival times, which only serve to find a silence. */

@@ -38,10 +38,22 @@ describe('the status page', () => {
     const rows = page.getByRole('region', { name: 'Advertisers' }).getByRole('row');
     expect(await rows.count()).toBe(4);
     expect(await rows.nth(1).innerText()).toMatch(/fern-and-finch.*proven.*up to 1m 35s/s);
-    expect(await page.getByRole('region', { name: 'Recent sweeps' }).getByRole('row').count()).toBe(13);
+    const sweeps = page.getByRole('region', { name: 'Recent sweeps' }).getByRole('row');
+    expect(await sweeps.count()).toBe(14);
+    expect(await sweeps.nth(1).innerText()).toMatch(
+      /^last 24 hours\s+all\s+polls\s+up to date \d+ polls found something; polls that find nothing are not recorded/,
+    );
+    expect(await sweeps.nth(2).innerText()).toMatch(/ago\s+.+\s+recheck\s+proven every id range was read/);
+    expect(await page.getByRole('region', { name: 'Recent sweeps' }).locator('.badge.fair').count()).toBe(0);
+
+    const files = page.getByRole('region', { name: 'Files not stored' }).getByRole('row');
+    expect(await files.count()).toBe(4);
+    expect(await files.nth(1).innerText()).toMatch(
+      /^fern-and-finch\s+infected\s+\d+\s+The source reports a virus\..*Ask the applicant for a clean file\.$/s,
+    );
 
     const charts = await page.getByRole('img').all();
-    expect(charts).toHaveLength(6);
+    expect(charts).toHaveLength(2);
     for (const chart of charts) {
       expect((await chart.boundingBox())?.width).toBeGreaterThan(300);
       const marks = chart.locator('.bar, .dot');

@@ -40,12 +40,25 @@ const test = base.extend('db', { scope: 'file' }, async ({ database }, { onClean
   await database.query(
     `INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority, due_at) VALUES (2, 5, 'resume', 0, now() - interval '5 minutes')`,
   );
-  await database.query(
-    `INSERT INTO intake.sweeps (advertiser_id, sweep_id, lane, purpose, axis, low, state, started_at, last_progress_at, ended_at)
-     VALUES (1, 1, 'live', 'live', 'id', 1, 'closed', $1, $1, $1::timestamptz + interval '2 seconds'), (2, 2, 'live', 'live', 'id', 1, 'running', $1, $1, NULL),
-       (2, 3, 'live', 'live', 'id', 1, 'dropped', $1, $1, NULL), (1, 4, 'backfill', 'backfill', 'id', 1, 'closed', $2, $2, $2)`,
-    [minutesAgo(30), minutesAgo(10)],
-  );
+  // advertiser, id, purpose, state, certificate, risk, minutes ago, requests, added, changed
+  const sweeps = [
+    [1, 1, 'recheck', 'closed', 'proven', 'none', 5_000, 14, 100, 0],
+    [1, 2, 'live', 'closed', 'assumed', 'harmless', 2_000, 1, 50, 0],
+    [1, 3, 'live', 'closed', 'assumed', 'harmless', 30, 1, 3, 1],
+    [2, 4, 'live', 'closed', 'assumed', 'harmless', 25, 2, 4, 0],
+    [2, 5, 'live', 'closed', 'assumed', 'doubt', 20, 1, 1, 0],
+    [2, 6, 'live', 'running', null, null, 15, 1, 0, 0],
+    [2, 7, 'live', 'dropped', null, null, 12, 1, 9, 9],
+    [1, 8, 'backfill', 'closed', 'assumed', 'harmless', 10, 3, 0, 0],
+  ] as const;
+  for (const [advertiserId, id, purpose, state, certificate, risk, ago, requests, added, changed] of sweeps) {
+    await database.query(
+      `INSERT INTO intake.sweeps (advertiser_id, sweep_id, lane, purpose, axis, low, state, certificate, risk, started_at, last_progress_at, ended_at, requests, added, changed)
+       VALUES ($1, $2, CASE $3 WHEN 'backfill' THEN 'backfill' ELSE 'live' END, $3, 'id', 1, $4, $5, $6, $7, $7,
+         CASE WHEN $5::text IS NOT NULL THEN $7::timestamptz + interval '2 seconds' END, $8, $9, $10)`,
+      [advertiserId, id, purpose, state, certificate, risk, minutesAgo(ago), requests, added, changed],
+    );
+  }
   return db;
 });
 
@@ -74,11 +87,26 @@ describe('history', () => {
     expect(steps.filter(({ delayP50Ms }) => delayP50Ms !== null)).toHaveLength(2);
   });
 
-  test('counts stored files and their bytes, and sweeps by how they ended', async ({ db }) => {
-    const { steps, recentSweeps } = await loadHistory(db, '24h', now);
-    expect(steps.at(-2)).toMatchObject({ files: 2, fileBytes: 1000, sweeps: 2, closedSweeps: 1, sweepP95Ms: 2_000 });
-    expect(steps.at(-1)).toMatchObject({ files: 0, fileBytes: 0, sweeps: 1, closedSweeps: 1 });
-    expect(recentSweeps[0]).toMatchObject({ advertiser: 'north', purpose: 'backfill' });
+  test('adds up the polls of the period, and leaves out those that were dropped', async ({ db }) => {
+    expect((await loadHistory(db, '24h', now)).polls).toEqual({
+      ...{ polls: 4, requests: 5, added: 8, changed: 1, doubtful: 1 },
+    });
+    expect((await loadHistory(db, '30d', now)).polls).toMatchObject({ polls: 5, added: 58 });
+  });
+
+  test('lists each recheck and backfill with its certificate, and only those polls that left a doubt', async ({
+    db,
+  }) => {
+    const { recentSweeps } = await loadHistory(db, '24h', now);
+    expect(
+      recentSweeps.map(({ advertiser, purpose, certificate, risk, isFirst }) => [
+        ...[advertiser, purpose, certificate, risk, isFirst],
+      ]),
+    ).toEqual([
+      ['north', 'backfill', 'assumed', 'harmless', false],
+      ['south', 'live', 'assumed', 'doubt', false],
+      ['north', 'recheck', 'proven', 'none', true],
+    ]);
   });
 });
 
@@ -87,6 +115,12 @@ describe('status', () => {
     const [fresh, north, south] = await loadAdvertiserStatus(db);
     expect(north).toMatchObject({ name: 'north', readAt: new Date(minutesAgo(30).getTime() + 2_000) });
     expect(fresh).toMatchObject({ name: 'new', readAt: null, waiting: 0, due: 0, oldestDueAt: null });
-    expect(south).toMatchObject({ name: 'south', readAt: null, waiting: 1, due: 1, oldestDueAt: expect.any(Date) });
+    expect(south).toMatchObject({
+      name: 'south',
+      readAt: new Date(minutesAgo(20).getTime() + 2_000),
+      waiting: 1,
+      due: 1,
+      oldestDueAt: expect.any(Date),
+    });
   });
 });

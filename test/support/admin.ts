@@ -66,9 +66,12 @@ export async function fillMonth(database: TestDatabase, now = Date.now()): Promi
       [advertiserId, submittedAt, delaysMs],
     );
     await database.query(
-      `INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, parser_version, size_bytes, sha256, file_name, stored_at)
-       SELECT a.advertiser_id, a.application_id, k.kind, 'stored', CASE k.kind WHEN 'screen' THEN 1 END, 20000 + (a.application_id * k.weight) % 240000, md5(a.application_id || k.kind), 'Samantha Secretname.pdf', a.first_seen_at + interval '9 seconds'
+      `INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, has_virus, parser_version, size_bytes, sha256, file_name, stored_at)
+       SELECT a.advertiser_id, a.application_id, k.kind, CASE WHEN i.infected THEN 'infected' ELSE 'stored' END, i.infected, CASE k.kind WHEN 'screen' THEN 1 END,
+         20000 + (a.application_id * k.weight) % 240000, CASE WHEN NOT i.infected THEN md5(a.application_id || k.kind) END, 'Samantha Secretname.pdf',
+         CASE WHEN NOT i.infected THEN a.first_seen_at + interval '9 seconds' END
        FROM intake.applications a CROSS JOIN (VALUES ('resume', 7919), ('screen', 104729)) AS k (kind, weight)
+       CROSS JOIN LATERAL (SELECT k.kind = 'resume' AND a.application_id % 400 = 3 AS infected) AS i
        WHERE a.advertiser_id = $1 AND (k.kind = 'resume' OR a.application_id % 3 = 0)`,
       [advertiserId],
     );

@@ -1,7 +1,16 @@
 // Status: which facts are problems, which of them are urgent, and what the one sentence says.
 import { describe, expect, it } from 'vitest';
+import { renderStatus } from '../../src/cli/render-status.ts';
 import { toProofLimit, toStaleAfterMs } from '../../src/config/staleness.ts';
-import { type AdvertiserStatus, isHealthy, toReport, toStatus } from '../../src/domain/status.ts';
+import {
+  type AdvertiserStatus,
+  isHealthy,
+  isUpToDate,
+  type SweepFacts,
+  toReport,
+  toStatus,
+  toSweepResult,
+} from '../../src/domain/status.ts';
 
 const day = 86_400_000;
 const now = new Date('2026-11-15T10:00:00Z');
@@ -180,9 +189,43 @@ describe('no problem is', () => {
     ['a poll, which proves nothing by itself', { lastSweep: sweep }],
     ['a harmless assumption', { coverage: { ...proven, certificate: 'assumed', risk: 'harmless' } }],
     ['a backfill by date, which cannot prove', { lastSweep: { ...sweep, purpose: 'backfill', risk: 'doubt' } }],
+    ['an infected file, which gets no bytes whatever is run', { attachments: { stored: 2, infected: 3 } }],
     ['a proof of the night before last', { coverage: { ...proven, asOf: ago(2_879) } }],
   ])('%s', (_, facts) => {
     expect(statusOf(facts).headline).toMatch(/^All is well/);
+  });
+});
+
+describe('the result of a sweep', () => {
+  it.each<[string, Partial<SweepFacts>, string, string | null]>([
+    ['of a normal poll is no certificate', {}, 'good: up to date', null],
+    ['of a poll that saw something wrong', { risk: 'doubt', reason: 'why' }, 'fair: in doubt', 'why'],
+    ['of a poll that left gaps', { certificate: 'unproven', risk: 'doubt', reason: 'why' }, 'bad: incomplete', 'why'],
+    ['of a proof', { purpose: 'recheck', certificate: 'proven', risk: 'none', reason: 'why' }, 'good: proven', 'why'],
+    ['of a small account', { purpose: 'recheck', reason: 'few' }, 'good: assumed', 'few'],
+    ['of dates', { purpose: 'backfill', risk: 'doubt', reason: 'why' }, 'fair: assumed, in doubt', 'why'],
+    ['that runs', { state: 'running', certificate: null, risk: null, reason: null }, 'plain: running', null],
+  ])('%s', (_, facts, says, note) => {
+    const result = toSweepResult({ ...sweep, ...facts });
+    expect([`${result.mood}: ${result.word}`, result.note]).toEqual([says, note]);
+  });
+
+  it('stands in `intake status` in plain words', () => {
+    expect(renderStatus(statusOf({ lastSweep: sweep }))).toMatch(
+      /last sweep +│ poll 1m ago: up to date, 0 new, 0 changed, 1 request +│/,
+    );
+  });
+});
+
+describe('an advertiser is up to date', () => {
+  it.each<[boolean, string, Partial<AdvertiserStatus>]>([
+    [true, 'when it was read within the time of its schedule', {}],
+    [false, 'not when it was read too long ago', { readAt: ago(21) }],
+    [false, 'not before the first sweep', { readAt: null }],
+    [false, 'not while it is halted', { halt: { kind: 'refused', reason: 'no', since: ago(1) } }],
+  ])('%s: %s', (is, _, facts) => {
+    const status = statusOf(facts);
+    expect(isUpToDate({ ...well, ...facts }, status)).toBe(is);
   });
 });
 

@@ -4,12 +4,11 @@ import { renderCharts } from '../../src/web/admin/status-charts.ts';
 
 /** The times below the first chart of a day that is not over yet, and where their middles stand. */
 async function toTimes(now: string): Promise<[string, number][]> {
-  const nothing = { delayP50Ms: null, delayP95Ms: null, files: 0, fileBytes: 0, sweeps: 0, closedSweeps: 0 };
   const steps = toStepStarts('24h', new Date(now)).map((startAt) => ({
-    ...{ startAt, applications: 1, sweepP50Ms: null, sweepP95Ms: null },
-    ...nothing,
+    ...{ startAt, applications: 1, delayP50Ms: null, delayP95Ms: null },
   }));
-  const history: History = { period: '24h', steps, recentSweeps: [] };
+  const polls = { polls: 0, requests: 0, added: 0, changed: 0, doubtful: 0 };
+  const history: History = { period: '24h', steps, polls, recentSweeps: [] };
   const chart = String(await renderCharts(history)[0]);
   return Array.from(chart.matchAll(/<text class="tick" x="([\d.]+)" y="\d+">([\d:]+)</g), ([, x, time = '']) => [
     time,

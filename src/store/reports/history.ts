@@ -1,6 +1,13 @@
-// What the charts show, one statement per chart, from rows that exist anyway: no sampling, nothing kept for it.
+// What the charts and the table of sweeps show, one statement each, from rows that exist anyway: no sampling, nothing kept for it.
 // Times are cut into steps by Postgres; empty steps are filled in here, so that a pause is seen as one.
-import { type History, type Period, type RecentSweep, type Step, steps, toStepStarts } from '../../domain/history.ts';
+import {
+  type History,
+  type Period,
+  type PollSummary,
+  type RecentSweep,
+  steps,
+  toStepStarts,
+} from '../../domain/history.ts';
 import type { Queryable, Row } from '../postgres/database.ts';
 import { type SweepColumns, toSweepFacts } from './status.ts';
 
@@ -8,41 +15,28 @@ import { type SweepColumns, toSweepFacts } from './status.ts';
 export async function loadHistory(db: Queryable, period: Period, now: Date): Promise<History> {
   const starts = toStepStarts(period, now);
   const span = [`${steps[period].stepMs} milliseconds`, starts[0], now] as const;
-  const [applications, delays, files, sweeps, recentSweeps] = await Promise.all([
+  const [applications, delays, polls, recentSweeps] = await Promise.all([
     loadApplications(db, span),
     loadDelays(db, span),
-    loadFiles(db, span),
-    loadSweeps(db, span),
+    loadPolls(db, span),
     loadRecentSweeps(db),
   ]);
-  return { period, steps: starts.map((startAt) => toStep(startAt, applications, delays, files, sweeps)), recentSweeps };
+  return {
+    period,
+    steps: starts.map((startAt) => ({
+      startAt,
+      applications: applications.get(startAt.getTime())?.n ?? 0,
+      delayP50Ms: delays.get(startAt.getTime())?.p50 ?? null,
+      delayP95Ms: delays.get(startAt.getTime())?.p95 ?? null,
+    })),
+    polls,
+    recentSweeps,
+  };
 }
 
 /** Length of a step, beginning of the first one, end of the last. */
 type Span = readonly [step: string, from: Date | undefined, to: Date];
 type ByStep<T> = ReadonlyMap<number, T>;
-
-function toStep(
-  startAt: Date,
-  applications: ByStep<{ n: number }>,
-  delays: ByStep<{ p50: number; p95: number }>,
-  files: ByStep<{ n: number; bytes: number }>,
-  sweeps: ByStep<SweepRow>,
-): Step {
-  const at = startAt.getTime();
-  return {
-    startAt,
-    applications: applications.get(at)?.n ?? 0,
-    delayP50Ms: delays.get(at)?.p50 ?? null,
-    delayP95Ms: delays.get(at)?.p95 ?? null,
-    files: files.get(at)?.n ?? 0,
-    fileBytes: files.get(at)?.bytes ?? 0,
-    sweeps: sweeps.get(at)?.n ?? 0,
-    closedSweeps: sweeps.get(at)?.closed ?? 0,
-    sweepP50Ms: sweeps.get(at)?.p50 ?? null,
-    sweepP95Ms: sweeps.get(at)?.p95 ?? null,
-  };
-}
 
 // Each statement names the advertisers it walks: the indexes begin with advertiser_id.
 
@@ -69,46 +63,33 @@ function loadDelays(db: Queryable, span: Span) {
   );
 }
 
-function loadFiles(db: Queryable, span: Span) {
-  return loadByStep<{ n: number; bytes: number }>(
-    db,
-    `SELECT date_bin($1::interval, t.stored_at, 'epoch') AS step, count(*)::int AS n, coalesce(sum(t.size_bytes), 0)::float8 AS bytes
-     FROM intake.attachments t WHERE t.stored_at >= $2 AND t.stored_at <= $3 GROUP BY 1`,
-    span,
-  );
-}
-
-interface SweepRow extends Row {
-  readonly n: number;
-  readonly closed: number;
-  readonly p50: number | null;
-  readonly p95: number | null;
-}
-
-function loadSweeps(db: Queryable, span: Span) {
-  return loadByStep<SweepRow>(
-    db,
-    `SELECT date_bin($1::interval, s.started_at, 'epoch') AS step, count(*)::int AS n,
-       (count(*) FILTER (WHERE s.state = 'closed'))::int AS closed,
-       percentile_cont(0.5) WITHIN GROUP (ORDER BY d.ms) AS p50, percentile_cont(0.95) WITHIN GROUP (ORDER BY d.ms) AS p95
-     FROM intake.advertisers v JOIN intake.sweeps s ON s.advertiser_id = v.advertiser_id
-     CROSS JOIN LATERAL (SELECT extract(epoch FROM s.ended_at - s.started_at)::float8 * 1000 AS ms) AS d
-     WHERE s.started_at >= $2 AND s.started_at <= $3 AND s.state <> 'dropped' GROUP BY 1`,
-    span,
-  );
-}
-
 async function loadByStep<T extends Row>(db: Queryable, sql: string, span: Span): Promise<ByStep<T>> {
   const rows = await db.query<T & { step: Date }>(sql, [...span]);
   return new Map(rows.map((row) => [row.step.getTime(), row]));
 }
 
+/** A sweep `s` that speaks against completeness, or has ended with gaps. */
+const isDoubtful = `(s.risk = 'doubt' OR s.state = 'open')`;
+
+async function loadPolls(db: Queryable, [, from, to]: Span): Promise<PollSummary> {
+  const [sums] = await db.query<PollSummary & Row>(
+    `SELECT count(*)::int AS polls, coalesce(sum(s.requests), 0)::int AS requests, coalesce(sum(s.added), 0)::int AS added,
+       coalesce(sum(s.changed), 0)::int AS changed, (count(*) FILTER (WHERE ${isDoubtful}))::int AS doubtful
+     FROM intake.advertisers v JOIN intake.sweeps s ON s.advertiser_id = v.advertiser_id
+     WHERE s.started_at >= $1 AND s.started_at <= $2 AND s.purpose = 'live' AND s.state <> 'dropped'`,
+    [from, to],
+  );
+  return sums ?? { polls: 0, requests: 0, added: 0, changed: 0, doubtful: 0 };
+}
+
 async function loadRecentSweeps(db: Queryable): Promise<RecentSweep[]> {
-  const rows = await db.query<SweepColumns & { advertiser: string }>(
-    `SELECT v.name AS advertiser, s.purpose, s.state, s.certificate, s.reason, s.started_at, s.ended_at, s.requests, s.added, s.changed
+  const rows = await db.query<SweepColumns & { advertiser: string; is_first: boolean }>(
+    `SELECT v.name AS advertiser, s.purpose, s.state, s.certificate, s.risk, s.reason, s.started_at, s.ended_at, s.requests, s.added, s.changed,
+       NOT EXISTS (SELECT 1 FROM intake.sweeps e WHERE e.advertiser_id = s.advertiser_id AND e.sweep_id < s.sweep_id AND e.state <> 'dropped') AS is_first
      FROM intake.advertisers v CROSS JOIN LATERAL (
-       SELECT * FROM intake.sweeps s WHERE s.advertiser_id = v.advertiser_id ORDER BY s.started_at DESC LIMIT 12) AS s
+       SELECT * FROM intake.sweeps s WHERE s.advertiser_id = v.advertiser_id AND s.state <> 'dropped'
+         AND (s.purpose <> 'live' OR ${isDoubtful}) ORDER BY s.started_at DESC LIMIT 12) AS s
      ORDER BY s.started_at DESC LIMIT 12`,
   );
-  return rows.map((row) => ({ advertiser: row.advertiser, ...toSweepFacts(row) }));
+  return rows.map((row) => ({ advertiser: row.advertiser, isFirst: row.is_first, ...toSweepFacts(row) }));
 }

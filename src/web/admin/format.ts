@@ -1,18 +1,12 @@
 // How figures, spans and times read on a page: one form of each, in UTC.
 
 import { html } from 'hono/html';
-import prettyBytes from 'pretty-bytes';
 import prettyMilliseconds from 'pretty-ms';
 import type { Html } from './svg-chart.ts';
 
 /** 12345 as 12,345. */
 export function toCount(value: number): string {
   return value.toLocaleString('en-US');
-}
-
-/** Bytes as 1.2 MB. */
-export function toBytes(bytes: number): string {
-  return prettyBytes(bytes, { maximumFractionDigits: 1 });
 }
 
 /** The two largest units: 2h 5m. */

@@ -1,8 +1,9 @@
 // Turns history into the charts of the status page: what is drawn, how its figures read, and the same figures as a table.
+// Two charts: do people apply as usual, and are their applications here soon. Rates of files, sweeps and bytes are metrics.
 
 import { html } from 'hono/html';
-import { type History, type Step, steps } from '../../domain/history.ts';
-import { toBytes, toCount, toRoundSpan, toSpan } from './format.ts';
+import { type History, steps } from '../../domain/history.ts';
+import { toCount, toRoundSpan, toSpan } from './format.ts';
 import { type Chart, type Html, renderChart, toTime } from './svg-chart.ts';
 
 /** The charts, each a figure with its headline, its image and its table. */
@@ -20,26 +21,19 @@ function toCharts({ period, steps: taken }: History): Told[] {
   const startAt = taken.map((step) => step.startAt);
   const per = period === '24h' ? 'hour' : 'day';
   const within = period === '24h' ? 'in the last 24 hours' : 'in the last 30 days';
-  const sum = (pick: (step: Step) => number) => taken.reduce((total, step) => total + pick(step), 0);
   const base = { startAt, stepMs, unit: 1, shape: 'bars', format: toCount } as const;
 
-  const applications = `${toCount(sum((step) => step.applications))} applications ${within}`;
-  const slowest = (pick: (step: Step) => number | null) => Math.max(...taken.map((step) => pick(step) ?? 0));
-  const delayMs = slowest((step) => step.delayP95Ms);
+  const total = taken.reduce((sum, step) => sum + step.applications, 0);
+  const applications = `${toCount(total)} ${total === 1 ? 'application' : 'applications'} ${within}`;
+  const delayMs = Math.max(...taken.map((step) => step.delayP95Ms ?? 0));
   const delay = delayMs === 0 ? `nothing new was stored ${within}` : `up to ${toSpan(delayMs)} in the slowest ${per}`;
-  const files = `${toCount(sum((step) => step.files))} files stored ${within}`;
-  const bytes = `${toBytes(sum((step) => step.fileBytes))} stored ${within}`;
-  const open = sum((step) => step.sweeps - step.closedSweeps);
-  const sweeps = `${toCount(sum((step) => step.sweeps))} sweeps ${within}, ${open === 0 ? 'all' : `all but ${toCount(open)}`} closed`;
-  const sweepMs = slowest((step) => step.sweepP95Ms);
-  const took = sweepMs === 0 ? `no sweep ended ${within}` : `up to ${toSpan(sweepMs)} in the slowest ${per}`;
   return [
     {
       ...base,
       id: 'applications',
       title: `Applications per ${per}`,
       figure: applications,
-      summary: `${applications}, by when they were made.`,
+      summary: `${applications}, by when they were submitted.`,
       series: [{ name: 'applications', values: taken.map((step) => step.applications) }],
     },
     {
@@ -47,55 +41,13 @@ function toCharts({ period, steps: taken }: History): Told[] {
       id: 'delay',
       title: 'Delay from submission to storage',
       figure: delay,
-      summary: `95th percentile: ${delay}. Of applications made since their advertiser is read.`,
+      summary: `95th percentile: ${delay}. Counts applications submitted since Intake reads their advertiser.`,
       shape: 'lines',
       unit: toDurationUnit(delayMs),
       format: toRoundSpan,
       series: [
         { name: 'median (p50)', values: taken.map((step) => step.delayP50Ms) },
         { name: '95 % within (p95)', values: taken.map((step) => step.delayP95Ms) },
-      ],
-    },
-    {
-      ...base,
-      id: 'files',
-      title: `Files stored per ${per}`,
-      figure: files,
-      summary: `${files}.`,
-      series: [{ name: 'files', values: taken.map((step) => step.files) }],
-    },
-    {
-      ...base,
-      id: 'bytes',
-      title: `Bytes stored per ${per}`,
-      figure: bytes,
-      summary: `${bytes}, by the size that the source names.`,
-      format: toBytes,
-      series: [{ name: 'of files', values: taken.map((step) => step.fileBytes) }],
-    },
-    {
-      ...base,
-      id: 'sweeps',
-      title: `Sweeps per ${per}`,
-      figure: sweeps,
-      summary: `${sweeps}. Polls that find nothing new leave no sweep.`,
-      series: [
-        { name: 'closed', values: taken.map((step) => step.closedSweeps) },
-        { name: 'running or left open', values: taken.map((step) => step.sweeps - step.closedSweeps) },
-      ],
-    },
-    {
-      ...base,
-      id: 'durations',
-      title: 'Duration of sweeps',
-      figure: took,
-      summary: `95th percentile: ${took}.`,
-      shape: 'lines',
-      unit: toDurationUnit(sweepMs),
-      format: toSpan,
-      series: [
-        { name: 'median (p50)', values: taken.map((step) => step.sweepP50Ms) },
-        { name: '95 % within (p95)', values: taken.map((step) => step.sweepP95Ms) },
       ],
     },
   ];

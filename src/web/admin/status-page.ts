@@ -3,7 +3,18 @@
 
 import { html } from 'hono/html';
 import { type History, type Period, periods } from '../../domain/history.ts';
-import { type AdvertiserStatus, isHealthy, type Problem, type Status, type Verdict } from '../../domain/status.ts';
+import {
+  type AdvertiserStatus,
+  isHealthy,
+  isUpToDate,
+  type Problem,
+  type Status,
+  type SweepFacts,
+  type SweepResult,
+  toSweepName,
+  toSweepResult,
+  type Verdict,
+} from '../../domain/status.ts';
 import { renderAgo, toCount, toSpan, toUtc } from './format.ts';
 import { renderCharts } from './status-charts.ts';
 import type { Html } from './svg-chart.ts';
@@ -30,8 +41,9 @@ export function renderStatusPage({ status, history, version, refreshSeconds }: S
 ${status.problems.length > 0 ? renderProblems(status.problems) : ''}
 ${renderKeyFigures(status, history)}
 ${renderAdvertisers(status)}
+${renderLostFiles(status)}
 ${renderHistory(history, refreshSeconds)}
-${renderSweeps(history, status.at)}
+${renderSweeps(history, status)}
 </main>`;
   return renderDocument({ title: `${mood.word} · Intake`, body, version, at: status.at, refreshSeconds });
 }
@@ -107,7 +119,8 @@ ${renderRest(problems.length, 'problems')}</section>`;
 
 const words: Record<Period, string> = { '24h': '24 hours', '30d': '30 days' };
 
-function renderKeyFigures({ advertisers, at }: Status, { period, steps }: History): Html {
+function renderKeyFigures(status: Status, { period, steps }: History): Html {
+  const { advertisers, at } = status;
   const sum = (pick: (one: AdvertiserStatus) => number) => advertisers.reduce((total, one) => total + pick(one), 0);
   const recent = steps.reduce((total, step) => total + step.applications, 0);
   const readings = advertisers.flatMap((one) => (one.readAt === null ? [] : [one.readAt.getTime()]));
@@ -115,7 +128,7 @@ function renderKeyFigures({ advertisers, at }: Status, { period, steps }: Histor
   const proven = advertisers.filter((one) => one.coverage?.certificate === 'proven').length;
   const figures: [string, Html | string, string][] = [
     ['Applications', toCount(sum((one) => one.applications)), `${toCount(recent)} in the last ${words[period]}`],
-    ['Last checked', renderAgo(longestAgo, at), advertisers.length > 1 ? 'by the slowest advertiser' : 'up to date'],
+    ['Last checked', renderAgo(longestAgo, at), toChecked(status)],
     [
       'Proven complete',
       `${toCount(proven)} of ${toCount(advertisers.length)}`,
@@ -131,6 +144,12 @@ function renderKeyFigures({ advertisers, at }: Status, { period, steps }: Histor
     ([name, figure, note]) =>
       html`<div><dt>${name}</dt><dd><strong>${figure}</strong><span class="aside">${note}</span></dd></div>`,
   )}</dl></section>`;
+}
+
+function toChecked(status: Status): string {
+  const behind = status.advertisers.filter((one) => !isUpToDate(one, status)).length;
+  if (behind > 0) return status.advertisers.length === 1 ? 'not up to date' : `${toCount(behind)} not up to date`;
+  return status.advertisers.length > 1 ? 'all up to date' : 'up to date';
 }
 
 function toStored({ attachments: { stored = 0 } }: AdvertiserStatus): number {
@@ -155,6 +174,42 @@ function renderAdvertisers({ advertisers, problems, at }: Status): Html {
 `,
   )}</tbody></table></div>
 ${renderRest(advertisers.length, 'advertisers')}</section>`;
+}
+
+/** Files that have no bytes and get none by themselves: what that means, and what a person can do. */
+const lostFiles: readonly (readonly [state: string, means: string, todo: string, command: string | null])[] = [
+  [
+    'infected',
+    'The source reports a virus. Intake stores no bytes of an infected file; the application itself is stored.',
+    'Ask the applicant for a clean file.',
+    null,
+  ],
+  [
+    'missing',
+    'The source has said for a day that there is no such file.',
+    'Ask the applicant for the file, or try again:',
+    'intake retry --state missing',
+  ],
+  ['rejected', 'The file is larger than ATTACHMENT_MAX_BYTES.', 'Raise it, then:', 'intake retry --state rejected'],
+  ['given_up', 'Every attempt to fetch the file failed.', 'Try again:', 'intake retry --state given_up'],
+];
+
+function renderLostFiles({ advertisers }: Status): Html {
+  const rows = lostFiles.flatMap(([state, means, todo, command]) =>
+    advertisers.flatMap(({ name, attachments: { [state]: count = 0 } }) =>
+      count === 0 ? [] : [{ name, state: state.replace('_', ' '), count, means, todo, command }],
+    ),
+  );
+  if (rows.length === 0) return html``;
+  return html`<section aria-labelledby="lost-files"><h2 id="lost-files">Files not stored</h2>
+<div class="scroll" role="region" aria-labelledby="lost-files" tabindex="0"><table>
+<thead><tr><th scope="col">Advertiser</th><th scope="col">State</th><th scope="col" class="number">Files</th><th scope="col">What it means</th><th scope="col">What to do</th></tr></thead>
+<tbody>${rows.slice(0, mostRows).map(
+    ({ name, state, count, means, todo, command }) => html`<tr><th scope="row">${name}</th><td>${state}</td>
+<td class="number">${toCount(count)}</td><td>${means}</td><td>${todo}${command === null ? '' : html` <code>${command}</code>`}</td></tr>
+`,
+  )}</tbody></table></div>
+${renderRest(rows.length, 'rows')}</section>`;
 }
 
 function renderCoverage({ coverage }: AdvertiserStatus, now: Date): Html {
@@ -187,25 +242,39 @@ function renderHistory(history: History, refreshSeconds: number | null): Html {
 <div class="panels">${renderCharts(history)}</div></section>`;
 }
 
-function renderSweeps({ recentSweeps }: History, now: Date): Html {
-  if (recentSweeps.length === 0) return html``;
+function renderSweeps({ period, polls, recentSweeps }: History, status: Status): Html {
+  if (status.advertisers.length === 0) return html``;
   return html`<section aria-labelledby="sweeps-recent"><h2 id="sweeps-recent">Recent sweeps</h2>
 <div class="scroll" role="region" aria-labelledby="sweeps-recent" tabindex="0"><table>
-<thead><tr><th scope="col">Begun</th><th scope="col">Advertiser</th><th scope="col">Purpose</th><th scope="col">Outcome</th>
+<thead><tr><th scope="col">Begun</th><th scope="col">Advertiser</th><th scope="col">Sweep</th><th scope="col">Result</th>
 <th scope="col" class="number">Requests</th><th scope="col" class="number">New</th><th scope="col" class="number">Changed</th><th scope="col" class="number">Took</th></tr></thead>
-<tbody>${recentSweeps.map(
-    (
-      sweep,
-    ) => html`<tr><th scope="row">${renderAgo(sweep.startedAt, now)}</th><td>${sweep.advertiser}</td><td>${sweep.purpose}</td>
-<td>${renderOutcome(sweep)}</td><td class="number">${toCount(sweep.requests)}</td><td class="number">${toCount(sweep.added)}</td><td class="number">${toCount(sweep.changed)}</td>
+<tbody><tr><th scope="row">last ${words[period]}</th><td>all</td><td>polls</td><td>${renderPolls(polls, status)}</td>${renderCounts(polls)}<td></td></tr>
+${recentSweeps.map(
+  (
+    sweep,
+  ) => html`<tr><th scope="row">${renderAgo(sweep.startedAt, status.at)}</th><td>${sweep.advertiser}</td><td>${sweep.isFirst ? 'first sweep' : toSweepName(sweep)}</td>
+<td>${renderResult(toSweepResult(sweep))}</td>${renderCounts(sweep)}
 <td class="number">${sweep.endedAt === null ? '' : toSpan(sweep.endedAt.getTime() - sweep.startedAt.getTime())}</td></tr>
 `,
-  )}</tbody></table></div></section>`;
+)}</tbody></table></div></section>`;
 }
 
-function renderOutcome({ state, certificate, risk, reason }: History['recentSweeps'][number]): Html {
-  if (state !== 'closed' || certificate === null) return html`<span class="badge fair">${state}</span>`;
-  return html`<span class="badge ${toBadge(certificate, risk ?? 'doubt')}">${certificate}</span> <span class="aside">${reason ?? ''}</span>`;
+function renderCounts({ requests, added, changed }: Pick<SweepFacts, 'requests' | 'added' | 'changed'>): Html {
+  return html`<td class="number">${toCount(requests)}</td><td class="number">${toCount(added)}</td><td class="number">${toCount(changed)}</td>`;
+}
+
+/** One row for all polls: a poll every few minutes would push every recheck off the page. */
+function renderPolls({ polls, doubtful }: History['polls'], status: Status): Html {
+  const behind = status.advertisers.filter((one) => !isUpToDate(one, status)).length;
+  const found = polls === 1 ? '1 poll found something' : `${toCount(polls)} polls found something`;
+  const note = `${found}; polls that find nothing are not recorded`;
+  if (behind > 0) return renderResult({ word: `${toCount(behind)} not up to date`, mood: 'bad', note });
+  if (doubtful > 0) return renderResult({ word: `${toCount(doubtful)} in doubt`, mood: 'fair', note });
+  return renderResult({ word: 'up to date', mood: 'good', note });
+}
+
+function renderResult({ word, mood, note }: SweepResult): Html {
+  return html`<span class="badge ${mood}">${word}</span> <span class="aside">${note ?? ''}</span>`;
 }
 
 function renderRest(count: number, what: string): Html {

@@ -1,4 +1,4 @@
-// Draws figures over time as SVG on the server: bars (stacked where there are several series) or lines. It knows shapes and scales, not
+// Draws figures over time as SVG on the server: bars of one series, or lines of several. It knows shapes and scales, not
 // what the figures mean. Colours and strokes are classes of status.css; no style attribute, so that the page needs no exception in its CSP.
 
 import { type ScaleLinear, scaleLinear, scaleUtc } from 'd3-scale';
@@ -65,12 +65,8 @@ ${
 type TimeScale = (at: Date) => number;
 type ValueScale = ScaleLinear<number, number>;
 
-function toHighest({ shape, series, startAt }: Chart): number {
-  const heights = startAt.map((_, index) => {
-    const values = series.map((one) => one.values[index] ?? 0);
-    return shape === 'bars' ? values.reduce((sum, value) => sum + value, 0) : Math.max(...values);
-  });
-  return Math.max(0, ...heights);
+function toHighest({ series }: Chart): number {
+  return Math.max(0, ...series.flatMap(({ values }) => values.map((value) => value ?? 0)));
 }
 
 function renderScale({ unit, format }: Chart, y: ValueScale): Html[] {
@@ -102,18 +98,16 @@ function renderTimes({ startAt, stepMs }: Chart, x: TimeScale): Html[] {
 }
 
 function renderBars({ startAt, stepMs, series, unit, format }: Chart, x: TimeScale, y: ValueScale): Html[] {
-  return startAt.flatMap((at, index) => {
-    const left = x(at);
-    const step = x(new Date(at.getTime() + stepMs)) - left;
-    let below = 0;
-    return series.map(({ name, values }, order) => {
+  return series.slice(0, 1).flatMap(({ name, values }) =>
+    startAt.map((at, index) => {
       const value = values[index] ?? 0;
       if (value === 0) return html``;
-      const [top, bottom] = [y((below + value) / unit), y(below / unit)];
-      below += value;
-      return html`<rect class="bar series-${order + 1}" x="${px(left + (step * (1 - barShare)) / 2)}" y="${px(top)}" width="${px(step * barShare)}" height="${px(bottom - top)}" rx="1.5"><title>${toTime(at, stepMs)}: ${format(value)} ${name}</title></rect>`;
-    });
-  });
+      const left = x(at);
+      const step = x(new Date(at.getTime() + stepMs)) - left;
+      const top = y(value / unit);
+      return html`<rect class="bar series-1" x="${px(left + (step * (1 - barShare)) / 2)}" y="${px(top)}" width="${px(step * barShare)}" height="${px(floorY - top)}" rx="1.5"><title>${toTime(at, stepMs)}: ${format(value)} ${name}</title></rect>`;
+    }),
+  );
 }
 
 function renderLines({ startAt, stepMs, series, unit, format }: Chart, x: TimeScale, y: ValueScale): Html[] {
