@@ -17,6 +17,24 @@ const test = base.extend('month', { scope: 'file' }, async ({ database }) => {
   return database;
 });
 
+/** Texts that are not to be read whole at this width: they leave the page, or the image of their chart. */
+const findClipped = `(() => {
+  const clipped = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+    const isShown = node.textContent.trim() !== '' && !node.parentElement.closest('title, desc');
+    const page = { left: 0, right: innerWidth, top: -scrollY, bottom: Infinity };
+    const frame = node.parentElement.closest('svg')?.getBoundingClientRect() ?? page;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    for (const box of isShown ? range.getClientRects() : []) {
+      const isInside = box.left >= frame.left && box.right <= frame.right && box.top >= frame.top - 1 && box.bottom <= frame.bottom + 1;
+      if (!isInside) clipped.push(node.textContent + ' from ' + box.left + ' to ' + box.right);
+    }
+  }
+  return clipped;
+})()`;
+
 const wide = { width: 1280, height: 900 };
 
 /** The pictures of the docs; redrawn on demand only, since every one differs by its times: SCREENSHOTS=1 npm run test:browser. */
@@ -122,6 +140,24 @@ describe('the status page', () => {
     await page.keyboard.press('Enter');
     expect(await page.locator('#delay tbody tr').count()).toBe(24);
     expect(await page.locator('#delay table').isVisible()).toBe(true);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  test.for(['light', 'dark'] as const)('clips no label at 390 px, in %s colours', async (colorScheme, { month }) => {
+    await using admin = await openTestAdmin(month);
+    const { page, complaints } = await openPage(browser, { viewport: { width: 390, height: 844 }, colorScheme });
+    for (const period of ['24h', '30d']) {
+      await page.goto(`${admin.url}/?period=${period}`);
+      for (const details of await page.locator('summary').all()) await details.click();
+      expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390);
+      expect(await page.evaluate<string[]>(findClipped)).toEqual([]);
+      // Letters of a chart that shrinks with its panel stay readable.
+      const heights = await page
+        .locator('svg text')
+        .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().height));
+      expect(Math.min(...heights)).toBeGreaterThan(11);
+    }
     expect(complaints).toEqual([]);
     await page.context().close();
   });

@@ -2,7 +2,7 @@
 // no script. Shows counts, names from the configuration and times, never a person; hono's html escapes what it is given.
 
 import { html } from 'hono/html';
-import { type History, type Period, periods } from '../../domain/history.ts';
+import { type History, type Period, periods, type RecentSweep } from '../../domain/history.ts';
 import {
   type AdvertiserStatus,
   isHealthy,
@@ -159,21 +159,21 @@ function toStored({ attachments: { stored = 0 } }: AdvertiserStatus): number {
 function renderAdvertisers({ advertisers, problems, at }: Status): Html {
   const troubled = new Set(problems.map((problem) => problem.advertiser));
   const shown = [...advertisers].sort((a, b) => Number(troubled.has(b.name)) - Number(troubled.has(a.name)));
-  return html`<section aria-labelledby="advertisers"><h2 id="advertisers">Advertisers</h2>
-<div class="scroll" role="region" aria-labelledby="advertisers" tabindex="0"><table>
-<thead><tr><th scope="col">Name</th><th scope="col" class="number">Applications</th><th scope="col">Newest</th><th scope="col">Last checked</th>
-<th scope="col">Coverage</th><th scope="col">Lateness</th><th scope="col" class="number">Files</th><th scope="col" class="number">Waiting</th></tr></thead>
-<tbody>${shown.slice(0, mostRows).map(
-    (
-      one,
-    ) => html`<tr><th scope="row">${one.name}<span class="aside">${one.advertiserId === null ? '' : ` ${one.advertiserId}`}</span></th>
-<td class="number">${toCount(one.applications)}</td><td>${renderAgo(one.newestSubmittedAt, at, 'none')}</td>
-<td>${one.halt === null ? renderAgo(one.readAt, at) : html`<strong class="badge bad">halted</strong>`}</td>
-<td>${renderCoverage(one, at)}</td><td>${one.latenessMs === null ? 'none' : `up to ${toSpan(one.latenessMs)}`}</td>
-<td class="number">${toCount(toStored(one))}</td><td class="number">${toCount(one.waiting)}</td></tr>
-`,
-  )}</tbody></table></div>
-${renderRest(advertisers.length, 'advertisers')}</section>`;
+  return renderTable({
+    id: 'advertisers',
+    title: 'Advertisers',
+    columns: ['Name', '#Applications', 'Newest', 'Last checked', 'Coverage', 'Lateness', '#Files', '#Waiting'],
+    rows: shown.map((one) => [
+      html`${one.name}<span class="aside">${one.advertiserId === null ? '' : ` ${one.advertiserId}`}</span>`,
+      toCount(one.applications),
+      renderAgo(one.newestSubmittedAt, at, 'none'),
+      one.halt === null ? renderAgo(one.readAt, at) : html`<strong class="badge bad">halted</strong>`,
+      renderCoverage(one, at),
+      one.latenessMs === null ? 'none' : `up to ${toSpan(one.latenessMs)}`,
+      toCount(toStored(one)),
+      toCount(one.waiting),
+    ]),
+  });
 }
 
 /** Files that have no bytes and get none by themselves: what that means, and what a person can do. */
@@ -197,19 +197,23 @@ const lostFiles: readonly (readonly [state: string, means: string, todo: string,
 function renderLostFiles({ advertisers }: Status): Html {
   const rows = lostFiles.flatMap(([state, means, todo, command]) =>
     advertisers.flatMap(({ name, attachments: { [state]: count = 0 } }) =>
-      count === 0 ? [] : [{ name, state: state.replace('_', ' '), count, means, todo, command }],
+      count === 0
+        ? []
+        : [
+            [
+              ...[name, state.replace('_', ' '), toCount(count), means],
+              html`${todo}${command === null ? '' : html` <code>${command}</code>`}`,
+            ],
+          ],
     ),
   );
   if (rows.length === 0) return html``;
-  return html`<section aria-labelledby="lost-files"><h2 id="lost-files">Files not stored</h2>
-<div class="scroll" role="region" aria-labelledby="lost-files" tabindex="0"><table>
-<thead><tr><th scope="col">Advertiser</th><th scope="col">State</th><th scope="col" class="number">Files</th><th scope="col">What it means</th><th scope="col">What to do</th></tr></thead>
-<tbody>${rows.slice(0, mostRows).map(
-    ({ name, state, count, means, todo, command }) => html`<tr><th scope="row">${name}</th><td>${state}</td>
-<td class="number">${toCount(count)}</td><td>${means}</td><td>${todo}${command === null ? '' : html` <code>${command}</code>`}</td></tr>
-`,
-  )}</tbody></table></div>
-${renderRest(rows.length, 'rows')}</section>`;
+  return renderTable({
+    id: 'lost-files',
+    title: 'Files not stored',
+    columns: ['Advertiser', 'State', '#Files', 'What it means', 'What to do'],
+    rows,
+  });
 }
 
 function renderCoverage({ coverage }: AdvertiserStatus, now: Date): Html {
@@ -244,23 +248,27 @@ function renderHistory(history: History, refreshSeconds: number | null): Html {
 
 function renderSweeps({ period, polls, recentSweeps }: History, status: Status): Html {
   if (status.advertisers.length === 0) return html``;
-  return html`<section aria-labelledby="sweeps-recent"><h2 id="sweeps-recent">Recent sweeps</h2>
-<div class="scroll" role="region" aria-labelledby="sweeps-recent" tabindex="0"><table>
-<thead><tr><th scope="col">Begun</th><th scope="col">Advertiser</th><th scope="col">Sweep</th><th scope="col">Result</th>
-<th scope="col" class="number">Requests</th><th scope="col" class="number">New</th><th scope="col" class="number">Changed</th><th scope="col" class="number">Took</th></tr></thead>
-<tbody><tr><th scope="row">last ${words[period]}</th><td>all</td><td>polls</td><td>${renderPolls(polls, status)}</td>${renderCounts(polls)}<td></td></tr>
-${recentSweeps.map(
-  (
-    sweep,
-  ) => html`<tr><th scope="row">${renderAgo(sweep.startedAt, status.at)}</th><td>${sweep.advertiser}</td><td>${sweep.isFirst ? 'first sweep' : toSweepName(sweep)}</td>
-<td>${renderResult(toSweepResult(sweep))}</td>${renderCounts(sweep)}
-<td class="number">${sweep.endedAt === null ? '' : toSpan(sweep.endedAt.getTime() - sweep.startedAt.getTime())}</td></tr>
-`,
-)}</tbody></table></div></section>`;
+  const toRow = (sweep: RecentSweep) => [
+    renderAgo(sweep.startedAt, status.at),
+    sweep.advertiser,
+    sweep.isFirst ? 'first sweep' : toSweepName(sweep),
+    renderResult(toSweepResult(sweep)),
+    ...toCounts(sweep),
+    sweep.endedAt === null ? '' : toSpan(sweep.endedAt.getTime() - sweep.startedAt.getTime()),
+  ];
+  return renderTable({
+    id: 'sweeps-recent',
+    title: 'Recent sweeps',
+    columns: ['Begun', 'Advertiser', 'Sweep', 'Result', '#Requests', '#New', '#Changed', '#Took'],
+    rows: [
+      [`last ${words[period]}`, 'all', 'polls', renderPolls(polls, status), ...toCounts(polls), ''],
+      ...recentSweeps.map(toRow),
+    ],
+  });
 }
 
-function renderCounts({ requests, added, changed }: Pick<SweepFacts, 'requests' | 'added' | 'changed'>): Html {
-  return html`<td class="number">${toCount(requests)}</td><td class="number">${toCount(added)}</td><td class="number">${toCount(changed)}</td>`;
+function toCounts({ requests, added, changed }: Pick<SweepFacts, 'requests' | 'added' | 'changed'>): string[] {
+  return [toCount(requests), toCount(added), toCount(changed)];
 }
 
 /** One row for all polls: a poll every few minutes would push every recheck off the page. */
@@ -275,6 +283,32 @@ function renderPolls({ polls, doubtful }: History['polls'], status: Status): Htm
 
 function renderResult({ word, mood, note }: SweepResult): Html {
   return html`<span class="badge ${mood}">${word}</span> <span class="aside">${note ?? ''}</span>`;
+}
+
+interface PageTable {
+  readonly id: string;
+  readonly title: string;
+  /** A `#` before a name stands for numbers, which are aligned to the right. */
+  readonly columns: readonly string[];
+  /** The first cell names its row. */
+  readonly rows: readonly (readonly (Html | string)[])[];
+}
+
+/** A table that becomes a list of cards on a phone, where the stylesheet repeats each column's name; hence the explicit roles. */
+function renderTable({ id, title, columns, rows }: PageTable): Html {
+  const toClass = (column = '') => (column.startsWith('#') ? html` class="number"` : '');
+  const heads = columns.map(
+    (column) => html`<th role="columnheader" scope="col"${toClass(column)}>${column.replace('#', '')}</th>`,
+  );
+  const toCell = (cell: Html | string, index: number) =>
+    index === 0
+      ? html`<th role="rowheader" scope="row">${cell}</th>`
+      : html`<td role="cell" data-label="${columns[index]?.replace('#', '')}"${toClass(columns[index])}>${cell}</td>`;
+  return html`<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2>
+<div class="scroll" role="region" aria-labelledby="${id}" tabindex="0"><table role="table">
+<thead role="rowgroup"><tr role="row">${heads}</tr></thead>
+<tbody role="rowgroup">${rows.slice(0, mostRows).map((row) => html`<tr role="row">${row.map(toCell)}</tr>\n`)}</tbody></table></div>
+${renderRest(rows.length, title.toLowerCase())}</section>`;
 }
 
 function renderRest(count: number, what: string): Html {

@@ -30,7 +30,8 @@ export interface Chart {
 export type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 
 const size = { width: 520, height: 180 };
-const margin = { top: 10, right: 6, bottom: 24, left: 60 };
+/** The highest label reaches above its line by half of its letters, which are largest on a small screen. */
+const margin = { top: 16, right: 6, bottom: 24, left: 60 };
 const floorY = size.height - margin.bottom;
 /** How much of a step a bar fills. */
 const barShare = 0.74;
