@@ -57,6 +57,7 @@ function toSwept(sweep: SweepFacts, now: Date): string {
 }
 
 function toWaiting({ waiting, due, notThere }: AdvertiserStatus): string {
+  if (waiting === 0) return 'none';
   const absent = notThere > 0 ? `, ${notThere} not at the source yet` : '';
   return `${waiting}, ${due} of them due${absent}`;
 }
@@ -72,7 +73,8 @@ function toProof(coverage: CoverageStatus | null, now: Date): string {
 }
 
 function toAgo(at: Date, now: Date): string {
-  return `${toSpan(Math.max(0, now.getTime() - at.getTime()))} ago`;
+  const ms = now.getTime() - at.getTime();
+  return ms < 1_000 ? 'just now' : `${toSpan(ms)} ago`;
 }
 
 function toSpan(ms: number): string {

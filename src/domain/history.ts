@@ -21,13 +21,13 @@ export interface History {
   readonly recentSweeps: readonly RecentSweep[];
 }
 
-/** The polls of a period that brought something, added up. A poll that finds nothing new leaves no row. */
+/** The polls of a period, all advertisers together. A poll that finds nothing leaves no row, so their number and requests are not known. */
 export interface PollSummary {
-  readonly polls: number;
-  readonly requests: number;
+  /** Polls that brought something new or changed, and what they brought. */
+  readonly fruitful: number;
   readonly added: number;
   readonly changed: number;
-  /** Of these, how many left a doubt. */
+  /** Polls that left a doubt. */
   readonly doubtful: number;
 }
 

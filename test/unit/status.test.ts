@@ -11,6 +11,7 @@ import {
   toStatus,
   toSweepResult,
 } from '../../src/domain/status.ts';
+import { renderAgo } from '../../src/web/admin/format.ts';
 
 const day = 86_400_000;
 const now = new Date('2026-11-15T10:00:00Z');
@@ -215,6 +216,12 @@ describe('the result of a sweep', () => {
       /last sweep +│ poll 1m ago: up to date, 0 new, 0 changed, 1 request +│/,
     );
   });
+});
+
+it('what happened within a second is told as such, by the page and by `intake status`', async () => {
+  expect(String(await renderAgo(now, now))).toContain('>just now</time>');
+  expect(String(await renderAgo(ago(2), now))).toContain('>2m ago</time>');
+  expect(renderStatus(statusOf({ readAt: new Date(now.getTime() - 999) }))).toMatch(/last poll +│ just now +│/);
 });
 
 describe('an advertiser is up to date', () => {

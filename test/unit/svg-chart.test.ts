@@ -7,7 +7,7 @@ async function toTimes(now: string): Promise<[string, number][]> {
   const steps = toStepStarts('24h', new Date(now)).map((startAt) => ({
     ...{ startAt, applications: 1, delayP50Ms: null, delayP95Ms: null },
   }));
-  const polls = { polls: 0, requests: 0, added: 0, changed: 0, doubtful: 0 };
+  const polls = { fruitful: 0, added: 0, changed: 0, doubtful: 0 };
   const history: History = { period: '24h', steps, polls, recentSweeps: [] };
   const chart = String(await renderCharts(history)[0]);
   return Array.from(chart.matchAll(/<text class="tick" x="([\d.]+)" y="\d+">([\d:]+)</g), ([, x, time = '']) => [

@@ -73,13 +73,13 @@ const isDoubtful = `(s.risk = 'doubt' OR s.state = 'open')`;
 
 async function loadPolls(db: Queryable, [, from, to]: Span): Promise<PollSummary> {
   const [sums] = await db.query<PollSummary & Row>(
-    `SELECT count(*)::int AS polls, coalesce(sum(s.requests), 0)::int AS requests, coalesce(sum(s.added), 0)::int AS added,
+    `SELECT (count(*) FILTER (WHERE s.added + s.changed > 0))::int AS fruitful, coalesce(sum(s.added), 0)::int AS added,
        coalesce(sum(s.changed), 0)::int AS changed, (count(*) FILTER (WHERE ${isDoubtful}))::int AS doubtful
      FROM intake.advertisers v JOIN intake.sweeps s ON s.advertiser_id = v.advertiser_id
      WHERE s.started_at >= $1 AND s.started_at <= $2 AND s.purpose = 'live' AND s.state <> 'dropped'`,
     [from, to],
   );
-  return sums ?? { polls: 0, requests: 0, added: 0, changed: 0, doubtful: 0 };
+  return sums ?? { fruitful: 0, added: 0, changed: 0, doubtful: 0 };
 }
 
 async function loadRecentSweeps(db: Queryable): Promise<RecentSweep[]> {

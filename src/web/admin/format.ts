@@ -22,7 +22,8 @@ export function toRoundSpan(ms: number): string {
 /** How long ago, with the exact time for those who point at it. */
 export function renderAgo(at: Date | null, now: Date, never = 'never'): Html {
   if (at === null) return html`${never}`;
-  return html`<time datetime="${at.toISOString()}" title="${toUtc(at)}">${toRoundSpan(now.getTime() - at.getTime())} ago</time>`;
+  const ms = now.getTime() - at.getTime();
+  return html`<time datetime="${at.toISOString()}" title="${toUtc(at)}">${ms < 1_000 ? 'just now' : `${toRoundSpan(ms)} ago`}</time>`;
 }
 
 /** 2026-11-15 03:40 UTC. */

@@ -9,7 +9,6 @@ import {
   isUpToDate,
   type Problem,
   type Status,
-  type SweepFacts,
   type SweepResult,
   toSweepName,
   toSweepResult,
@@ -30,6 +29,9 @@ export interface StatusPage {
 
 /** Rows that a table shows at most; the rest is counted. */
 const mostRows = 100;
+
+/** Advertisers that one cell names at most, those with the most files first. */
+const mostNames = 20;
 
 export function renderStatusPage({ status, history, version, refreshSeconds }: StatusPage): Html {
   const mood = toMood(status);
@@ -122,6 +124,7 @@ const words: Record<Period, string> = { '24h': '24 hours', '30d': '30 days' };
 function renderKeyFigures(status: Status, { period, steps }: History): Html {
   const { advertisers, at } = status;
   const sum = (pick: (one: AdvertiserStatus) => number) => advertisers.reduce((total, one) => total + pick(one), 0);
+  const waiting = sum((one) => one.waiting);
   const recent = steps.reduce((total, step) => total + step.applications, 0);
   const readings = advertisers.flatMap((one) => (one.readAt === null ? [] : [one.readAt.getTime()]));
   const longestAgo = readings.length === 0 ? null : new Date(Math.min(...readings));
@@ -137,7 +140,7 @@ function renderKeyFigures(status: Status, { period, steps }: History): Html {
     [
       'Files stored',
       toCount(sum(toStored)),
-      `${toCount(sum((one) => one.waiting))} waiting, ${toCount(sum((one) => one.due))} of them due`,
+      waiting === 0 ? 'none waiting' : `${toCount(waiting)} waiting, ${toCount(sum((one) => one.due))} of them due`,
     ],
   ];
   return html`<section aria-label="Key figures"><dl class="key-figures">${figures.map(
@@ -176,42 +179,37 @@ function renderAdvertisers({ advertisers, problems, at }: Status): Html {
   });
 }
 
-/** Files that have no bytes and get none by themselves: what that means, and what a person can do. */
-const lostFiles: readonly (readonly [state: string, means: string, todo: string, command: string | null])[] = [
-  [
-    'infected',
-    'The source reports a virus. Intake stores no bytes of an infected file; the application itself is stored.',
-    'Ask the applicant for a clean file.',
-    null,
-  ],
-  [
-    'missing',
-    'The source has said for a day that there is no such file.',
-    'Ask the applicant for the file, or try again:',
-    'intake retry --state missing',
-  ],
-  ['rejected', 'The file is larger than ATTACHMENT_MAX_BYTES.', 'Raise it, then:', 'intake retry --state rejected'],
-  ['given_up', 'Every attempt to fetch the file failed.', 'Try again:', 'intake retry --state given_up'],
+/** Files that have no bytes and get none by themselves. Those that `intake retry` may bring are problems already. */
+const lostFiles: readonly { readonly state: string; readonly means: string; readonly todo: string }[] = [
+  {
+    state: 'infected',
+    means: 'The source reports a virus. Intake stores no bytes of an infected file; the application itself is stored.',
+    todo: 'Ask the applicant for a clean file.',
+  },
+  {
+    state: 'missing',
+    means: 'The source has said for a day that there is no such file; the application itself is stored.',
+    todo: 'Ask the applicant for the file.',
+  },
 ];
 
 function renderLostFiles({ advertisers }: Status): Html {
-  const rows = lostFiles.flatMap(([state, means, todo, command]) =>
-    advertisers.flatMap(({ name, attachments: { [state]: count = 0 } }) =>
-      count === 0
-        ? []
-        : [
-            [
-              ...[name, state.replace('_', ' '), toCount(count), means],
-              html`${todo}${command === null ? '' : html` <code>${command}</code>`}`,
-            ],
-          ],
-    ),
-  );
+  const rows = lostFiles.flatMap(({ state, means, todo }) => {
+    const counts = advertisers.flatMap(({ name, attachments: { [state]: count = 0 } }) =>
+      count === 0 ? [] : [{ name, count }],
+    );
+    if (counts.length === 0) return [];
+    const total = toCount(counts.reduce((sum, { count }) => sum + count, 0));
+    const most = counts.sort((a, b) => b.count - a.count).slice(0, mostNames);
+    const named = most.map(({ name, count }) => `${name} ${toCount(count)}`).join(', ');
+    const rest = counts.length > mostNames ? `, and ${toCount(counts.length - mostNames)} more` : '';
+    return [[state, total, `${named}${rest}`, means, todo]];
+  });
   if (rows.length === 0) return html``;
   return renderTable({
     id: 'lost-files',
     title: 'Files not stored',
-    columns: ['Advertiser', 'State', '#Files', 'What it means', 'What to do'],
+    columns: ['State', '#Files', 'Advertisers', 'What it means', 'What to do'],
     rows,
   });
 }
@@ -253,7 +251,9 @@ function renderSweeps({ period, polls, recentSweeps }: History, status: Status):
     sweep.advertiser,
     sweep.isFirst ? 'first sweep' : toSweepName(sweep),
     renderResult(toSweepResult(sweep)),
-    ...toCounts(sweep),
+    toCount(sweep.requests),
+    toCount(sweep.added),
+    toCount(sweep.changed),
     sweep.endedAt === null ? '' : toSpan(sweep.endedAt.getTime() - sweep.startedAt.getTime()),
   ];
   return renderTable({
@@ -261,21 +261,26 @@ function renderSweeps({ period, polls, recentSweeps }: History, status: Status):
     title: 'Recent sweeps',
     columns: ['Begun', 'Advertiser', 'Sweep', 'Result', '#Requests', '#New', '#Changed', '#Took'],
     rows: [
-      [`last ${words[period]}`, 'all', 'polls', renderPolls(polls, status), ...toCounts(polls), ''],
+      [
+        `last ${words[period]}`,
+        'all',
+        'polls',
+        renderPolls(polls, status),
+        '',
+        toCount(polls.added),
+        toCount(polls.changed),
+        '',
+      ],
       ...recentSweeps.map(toRow),
     ],
   });
 }
 
-function toCounts({ requests, added, changed }: Pick<SweepFacts, 'requests' | 'added' | 'changed'>): string[] {
-  return [toCount(requests), toCount(added), toCount(changed)];
-}
-
 /** One row for all polls: a poll every few minutes would push every recheck off the page. */
-function renderPolls({ polls, doubtful }: History['polls'], status: Status): Html {
+function renderPolls({ fruitful, doubtful }: History['polls'], status: Status): Html {
   const behind = status.advertisers.filter((one) => !isUpToDate(one, status)).length;
-  const found = polls === 1 ? '1 poll found something' : `${toCount(polls)} polls found something`;
-  const note = `${found}; polls that find nothing are not recorded`;
+  const polls = fruitful === 1 ? '1 poll' : `${toCount(fruitful)} polls`;
+  const note = `${polls} brought something new`;
   if (behind > 0) return renderResult({ word: `${toCount(behind)} not up to date`, mood: 'bad', note });
   if (doubtful > 0) return renderResult({ word: `${toCount(doubtful)} in doubt`, mood: 'fair', note });
   return renderResult({ word: 'up to date', mood: 'good', note });
