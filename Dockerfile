@@ -8,7 +8,7 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 
-# What is for trying and testing is no part of production: the sandbox, the embedded Postgres.
+# What is for trying and testing is no part of production: the sandbox, the embedded Postgres, the demo.
 FROM ${BASE} AS sources
 WORKDIR /app
 COPY src ./src

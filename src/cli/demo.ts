@@ -1,15 +1,15 @@
 // `intake demo`: the whole of Intake on one machine without an account: embedded Postgres, the sandbox, a first full round,
 // a look at the rows, then a live worker until Ctrl-C. What it leaves in .intake/ lets the next demo go on where this one stopped.
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+// Its board, ports and careers site are in src/dev/demo, which the production image does not have.
 import { join } from 'node:path';
-import type { Sandbox } from '../dev/sandbox/http/server.ts';
+import type { Board } from '../dev/demo/board.ts';
 import { toCount } from './arguments.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { Failure } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
 import { reportOutcomes, showReading } from './read-report.ts';
-import { loadSandbox } from './sandbox.ts';
+import { loadDevelopment } from './sandbox.ts';
 
 interface DemoOptions {
   readonly once: boolean;
@@ -17,7 +17,6 @@ interface DemoOptions {
 }
 
 const newBoardSize = 2_000;
-const betweenArrivalsMs = 5_000;
 
 export const demo = command<DemoOptions>({
   name: 'demo',
@@ -42,19 +41,22 @@ export const demo = command<DemoOptions>({
         next: 'Use the commands beside it, or end it with Ctrl-C; another checkout can run its own.',
       });
     }
-    await loadSandbox('demo');
+    const { openBoard } = await loadDevelopment('demo', () => import('../dev/demo/board.ts'));
+    const { findDemoPorts } = await import('../dev/demo/ports.ts');
     terminal.note('Starting a sandbox job board and an embedded Postgres (kept in .intake/).');
-    await using board = await openBoard(checkoutStateDir, wanted ?? newBoardSize);
+    const ports = await findDemoPorts((text) => terminal.note(text));
+    const applications = wanted ?? newBoardSize;
+    await using board = await openBoard({ stateDir: checkoutStateDir, applications, port: ports.sandbox });
     if (wanted !== null && board.begunWith !== wanted) {
       terminal.note(
         `The board of the demo before goes on, which began with ${board.begunWith} applications: --applications is for a first demo in a checkout.`,
       );
     }
-    const { createDemoPrefill, findFreePort, openDemoSite } = await import('./demo-prefill.ts');
-    const prefill = await createDemoPrefill(board);
+    const { createDemoPrefill, openDemoSite } = await import('../dev/demo/careers-site.ts');
+    const prefill = createDemoPrefill(board, ports);
     const env = {
       ...prefill.env,
-      ADMIN_PORT: String(await findFreePort()),
+      ADMIN_PORT: String(ports.statusPage),
       SYNC_SCHEDULE: '*/5 * * * * *',
       SOURCE_URL: board.url,
       SOURCE_CREDENTIAL: board.credential,
@@ -67,10 +69,13 @@ export const demo = command<DemoOptions>({
       { needs: ['database', 'source', 'sync', 'blobs', 'admin', 'prefill', 'privacy'] },
     );
     // Held open until the end, so that the database does not stop between the first round and the worker.
-    const { openLocalDatabase } = await import('../app.ts');
+    const { openLocalDatabase, syncOnce } = await import('../app.ts');
+    const { loadNotice } = await import('../dev/embedded/notice.ts');
+    const portBefore = String(loadNotice(join(checkoutStateDir, 'postgres'))?.port ?? '');
     await using database = await openLocalDatabase(config);
+    const { port } = new URL(database.url);
+    if (portBefore && portBefore !== port) terminal.note(`Port ${portBefore} is taken: Postgres listens on ${port}.`);
 
-    const { syncOnce } = await import('../app.ts');
     const outcomes = await showReading(context, (events) =>
       syncOnce(config, { ...events, recheck: false, files: true, signal: context.signal }),
     );
@@ -85,64 +90,10 @@ export const demo = command<DemoOptions>({
   },
 });
 
-/** The board of this checkout: the same people and times as in the demo before, those who applied meanwhile included. */
-async function openBoard(stateDir: string, applications: number): Promise<Board> {
-  const boardFile = join(stateDir, 'demo-board.json');
-  const { openSandbox } = await loadSandbox('demo');
-  const kept = loadBoard(boardFile) ?? { startedAt: Date.now(), applications, added: [] };
-  const added = [...kept.added];
-  const save = () => {
-    try {
-      mkdirSync(stateDir, { recursive: true });
-      // Whole or not at all: half a file would be a new board, of strangers.
-      writeFileSync(`${boardFile}.new`, JSON.stringify({ ...kept, added }));
-      renameSync(`${boardFile}.new`, boardFile);
-    } catch (error) {
-      const { code = 'unknown' } = error as NodeJS.ErrnoException;
-      throw new Failure(exitCodes.usage, `The demo cannot write into ${stateDir} (${code}).`, {
-        kept: 'What was there before.',
-        next: 'Make room on the disk, or give this user the folder to write in; then start it again.',
-        cause: error,
-      });
-    }
-  };
-  save();
-  let now = () => kept.startedAt;
-  const board = await openSandbox({ seed: 1, applications: kept.applications, now: () => now() });
-  board.add(kept.added.map((submittedAt) => ({ submittedAt })));
-  now = Date.now;
-  return Object.assign(board, {
-    begunWith: kept.applications,
-    // Written down before anybody can read it: a demo that is killed forgets nobody whom the database knows.
-    arrive(count: number) {
-      const times = Array.from({ length: count }, () => Date.now());
-      added.push(...times);
-      save();
-      board.add(times.map((submittedAt) => ({ submittedAt })));
-    },
-  });
-}
-
-type Board = Sandbox & { readonly begunWith: number; arrive(count: number): void };
-
-interface KeptBoard {
-  readonly startedAt: number;
-  readonly applications: number;
-  readonly added: readonly number[];
-}
-
-function loadBoard(boardFile: string): KeptBoard | undefined {
-  try {
-    return JSON.parse(readFileSync(boardFile, 'utf8')) as KeptBoard;
-  } catch {
-    return undefined;
-  }
-}
-
 type DemoConfig = Parameters<typeof import('../app/worker.ts').runWorker>[0];
 
 async function showAds({ terminal }: Context, url: string): Promise<void> {
-  const { loadBusiestAds } = await import('../dev/busiest-ads.ts');
+  const { loadBusiestAds } = await import('../dev/demo/busiest-ads.ts');
   const ads = await loadBusiestAds(url);
   const { default: Table } = await import('cli-table3');
   const table = new Table({
@@ -170,7 +121,7 @@ function toNextSteps(databaseUrl: string, once: boolean): string {
   if (once) return ['', 'What next: `npm run demo` goes on live, and these work beside it:', ...beside, ''].join('\n');
   return [
     '',
-    'The demo goes on: people apply all the time, and a worker reads them every few seconds. Ctrl-C ends it.',
+    'The demo goes on: people keep applying, and a worker polls every five seconds. Ctrl-C ends it.',
     'Beside it, in another terminal, without any setting:',
     ...beside,
     `  psql '${databaseUrl}' -c 'SELECT * FROM intake.events ORDER BY event_id DESC LIMIT 10'`,
@@ -183,7 +134,8 @@ async function keepLive({ signal, terminal }: Context, config: DemoConfig, board
   const { createLog } = await import('../log.ts');
   const { runWorker } = await import('../app/worker.ts');
   const log = await createLog({ level: 'warn', format: 'auto' });
-  const arriving = setInterval(() => board.arrive(1 + Math.floor(Math.random() * 4)), betweenArrivalsMs);
+  const { startArrivals } = await import('../dev/demo/board.ts');
+  using _arrivals = startArrivals(board);
   const tell = (text: string) => terminal.note(`${new Date().toISOString().slice(11, 19)}  ${text}`);
   try {
     await runWorker(config, {
@@ -191,13 +143,11 @@ async function keepLive({ signal, terminal }: Context, config: DemoConfig, board
       onOpen: (url) => terminal.note(`The worker's status page: ${url}/\n`),
       onPass({ added = 0, files }) {
         if (added > 0) tell(`${added} new, ${board.size} on the board`);
-        if (files?.stored) tell(`${files.stored} files`);
+        if (files?.stored) tell(files.stored === 1 ? '1 file' : `${files.stored} files`);
       },
     });
   } catch (error) {
     if (!signal.aborted) throw error;
-  } finally {
-    clearInterval(arriving);
   }
   return exitCodes.done;
 }

@@ -41,7 +41,7 @@ export const sandbox = command<SandboxOptions>({
       )
       .option('--live <per-minute>', 'new applications per minute', '0'),
   async run({ signal, terminal }, options) {
-    const { openSandbox } = await loadSandbox('sandbox');
+    const { openSandbox } = await loadDevelopment('sandbox', () => import('../dev/sandbox/http/server.ts'));
     await using board = await openSandbox({
       ...(options.now !== undefined && { now: toClock(options.now) }),
       applications: toCount('--applications', options.applications),
@@ -64,12 +64,10 @@ export const sandbox = command<SandboxOptions>({
   },
 });
 
-/** The sandbox, for the command that needs it. It is made with packages of development, which the production image does not have. */
-export async function loadSandbox(
-  command: 'sandbox' | 'demo',
-): Promise<typeof import('../dev/sandbox/http/server.ts')> {
+/** Loads a part of src/dev for the command that needs it. The production image has neither that folder nor its packages. */
+export async function loadDevelopment<T>(command: 'sandbox' | 'demo', load: () => Promise<T>): Promise<T> {
   try {
-    return await import('../dev/sandbox/http/server.ts');
+    return await load();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw new Failure(exitCodes.usage, `intake ${command} is not part of the production image.`, {

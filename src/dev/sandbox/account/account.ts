@@ -11,7 +11,7 @@ import {
   toApplication,
   type World,
 } from '../people/applications.ts';
-import { spreadOverYear } from '../people/calendar.ts';
+import { spreadOverWeeks } from '../people/calendar.ts';
 import type { Stock } from '../people/people.ts';
 import { type ApplicationPlan, type Plan, planForm } from '../people/plan.ts';
 import { createDraw, mix } from '../people/random.ts';
@@ -57,8 +57,9 @@ export interface AccountOptions {
   readonly templates: Templates;
   readonly stock: Stock;
   readonly now: () => number;
-  /** The applications that it starts with were submitted in the year before. */
-  readonly yearEndsAt: number;
+  /** The applications that it starts with were submitted in so many weeks before that moment. */
+  readonly weeks: number;
+  readonly historyEndsAt: number;
   /** Name and port under which the sandbox is reached, once it is. */
   readonly host: () => string;
   readonly firstId: bigint;
@@ -99,9 +100,9 @@ export class Account implements Advertiser {
     this.#templates = options.templates;
     this.#stock = options.stock;
     this.#nextId = options.firstId;
-    const moments = spreadOverYear(
+    const moments = spreadOverWeeks(
       options.applications,
-      options.yearEndsAt,
+      { weeks: options.weeks, endsAt: options.historyEndsAt },
       (ordinal) => (mix(this.seed, 6, ordinal) % 1000) / 1000,
     );
     for (const submittedAt of moments) this.rows.push(this.#create(submittedAt, null));

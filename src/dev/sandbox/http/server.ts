@@ -22,8 +22,10 @@ import { createV2 } from './v2.ts';
 interface AdvertiserOptions {
   readonly advertiserId?: bigint;
   readonly credential?: string;
-  /** How many applications of the past year it starts with. */
+  /** How many applications it starts with. */
   readonly applications?: number;
+  /** Over how many weeks before they spread; a year unless told. */
+  readonly weeks?: number;
   readonly choices?: Partial<Choices>;
   /** The id of its first application. */
   readonly firstId?: bigint;
@@ -35,7 +37,7 @@ export interface SandboxOptions extends AdvertiserOptions {
   readonly host?: string;
   /** 0 takes a free one. */
   readonly port?: number;
-  /** The clock; given, the first applications come from the year up to it, otherwise from the year up to today's midnight. */
+  /** The clock; given, the first applications come from the weeks up to it, otherwise from those up to today's midnight. */
   readonly now?: () => number;
   /** Accounts beside the first one. */
   readonly advertisers?: readonly AdvertiserOptions[];
@@ -70,7 +72,7 @@ export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox
   const log = createRequestLog(now);
   let reached = '';
   // Recent enough for everything that looks at recent days, and the same for every board of the day.
-  const yearEndsAt = options.now ? now() : Math.floor(now() / dayMs) * dayMs;
+  const historyEndsAt = options.now ? now() : Math.floor(now() / dayMs) * dayMs;
 
   const addAdvertiser = (wanted: AdvertiserOptions = {}): Account => {
     const advertiserId = wanted.advertiserId ?? 20_000_001n + BigInt(accounts.length);
@@ -78,7 +80,7 @@ export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox
     if (accounts.some((one) => one.advertiserId === advertiserId || one.credential === credential)) {
       throw new RangeError(`Advertiser ${advertiserId} or its credential is there already.`);
     }
-    const { applications = 0, choices = {}, firstId = 100_001n } = wanted;
+    const { applications = 0, weeks = 52, choices = {}, firstId = 100_001n } = wanted;
     const account = new Account({
       seed,
       advertiserId,
@@ -88,7 +90,8 @@ export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox
       templates,
       stock,
       now,
-      yearEndsAt,
+      weeks,
+      historyEndsAt,
       host: () => reached,
       firstId,
     });

@@ -1,9 +1,13 @@
-// When people apply: a year of evenings and Mondays. Turns "the ith of n" into a moment, rising with i.
-// Knows no applications; the end of the year is an argument.
+// When people apply: evenings and Mondays. Turns "the ith of n" into a moment, rising with i.
+// Knows no applications; how many weeks, and their end, are arguments.
 
-/** Moments of n applications over the 52 weeks before an end, rising, in the rhythm of a week in eastern Australia. */
-export function* spreadOverYear(count: number, endsAt: number, jitter: (ordinal: number) => number): Generator<number> {
-  const from = toWeight(endsAt - 52 * weekMs);
+/** Moments of n applications over the weeks before an end, rising, in the rhythm of a week in eastern Australia. */
+export function* spreadOverWeeks(
+  count: number,
+  { weeks, endsAt }: { readonly weeks: number; readonly endsAt: number },
+  jitter: (ordinal: number) => number,
+): Generator<number> {
+  const from = toWeight(endsAt - weeks * weekMs);
   const span = toWeight(endsAt) - from;
   for (let ordinal = 0; ordinal < count; ordinal += 1) {
     yield Math.floor(toMoment(from + (span * (ordinal + jitter(ordinal))) / count));

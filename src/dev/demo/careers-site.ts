@@ -3,9 +3,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
-import type { Sandbox } from '../dev/sandbox/http/server.ts';
+import type { Sandbox } from '../sandbox/http/server.ts';
+import type { DemoPorts } from './ports.ts';
 
 /** Settings of prefill for a demo, and where its careers site will be. */
 export interface DemoPrefill {
@@ -13,10 +13,9 @@ export interface DemoPrefill {
   readonly siteUrl: string;
 }
 
-/** Draws up the settings; ports are taken where some are free. */
-export async function createDemoPrefill(board: Sandbox): Promise<DemoPrefill> {
-  const [port, sitePort] = await Promise.all([findFreePort(), findFreePort()]);
-  const siteUrl = `http://localhost:${sitePort}`;
+/** Draws up the settings. */
+export function createDemoPrefill(board: Sandbox, { prefill: port, careersSite }: DemoPorts): DemoPrefill {
+  const siteUrl = `http://localhost:${careersSite}`;
   const secret = () => randomBytes(24).toString('base64url');
   return {
     siteUrl,
@@ -37,7 +36,7 @@ export async function createDemoPrefill(board: Sandbox): Promise<DemoPrefill> {
 export function openDemoSite(board: Sandbox, { env, siteUrl }: DemoPrefill): AsyncDisposable {
   const child: ChildProcess = spawn(
     process.execPath,
-    [join(import.meta.dirname, '../../examples/careers-site/main.ts')],
+    [join(import.meta.dirname, '../../../examples/careers-site/main.ts')],
     {
       env: {
         PORT: new URL(siteUrl).port,
@@ -59,15 +58,4 @@ export function openDemoSite(board: Sandbox, { env, siteUrl }: DemoPrefill): Asy
       await ended;
     },
   };
-}
-
-/** A port that nobody listens on right now. */
-export function findFreePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', reject).listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === 'object' ? (address?.port ?? 0) : 0));
-    });
-  });
 }

@@ -1,0 +1,43 @@
+// The demo's ports: the same from one start to the next, so that a bookmark or a noted address goes on working.
+import { createServer } from 'node:net';
+import { Trouble } from '../../domain/trouble.ts';
+
+const preferred = { sandbox: 4710, statusPage: 4711, prefill: 4712, careersSite: 4713 } as const;
+
+export type DemoPorts = Readonly<Record<keyof typeof preferred, number>>;
+
+const names: Readonly<Record<keyof DemoPorts, string>> = {
+  sandbox: 'the sandbox',
+  statusPage: 'the status page',
+  prefill: 'prefill',
+  careersSite: 'the careers site',
+};
+
+/** The next one to try is ten further: the demos of two checkouts keep apart, each with ports in a row. */
+const stride = 10;
+const highest = 65_535;
+
+/** Finds the ports. One that is taken is replaced by the next free one, and `onTaken` is told. */
+export async function findDemoPorts(onTaken: (text: string) => void): Promise<DemoPorts> {
+  const found: Record<string, number> = {};
+  for (const [name, wanted] of Object.entries(preferred)) {
+    const port = await findFree(wanted);
+    if (port !== wanted) onTaken(`Port ${wanted} is taken: ${names[name as keyof DemoPorts]} listens on ${port}.`);
+    found[name] = port;
+  }
+  return found as DemoPorts;
+}
+
+async function findFree(wanted: number): Promise<number> {
+  for (let port = wanted; port <= highest; port += stride) {
+    if (await isFree(port)) return port;
+  }
+  throw new Trouble('local', 'No port of 127.0.0.1 is free.');
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
+  });
+}
