@@ -1,7 +1,7 @@
 // The seam between the CLI and its commands: a command is a value with its words, its options and what it runs.
 // A command file imports only this at its top; what it needs to run it imports inside `run`, so that `--help` stays quick.
 
-import { Command } from 'commander';
+import { Command, Help, type Option } from 'commander';
 import type { ExitCode } from './exit-codes.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -50,7 +50,10 @@ export function createProgram(
       '\nSettings come from the environment: docs/configuration.md. Results go to stdout, the rest to stderr.',
     );
   for (const definition of definitions) {
-    const shaped = new Command(definition.name).description(definition.summary).option('--json', 'print JSON', false);
+    const shaped = new Command(definition.name)
+      .description(definition.summary)
+      .option('--json', 'print JSON', false)
+      .configureHelp({ optionDescription });
     (definition.shape?.(shaped) ?? shaped)
       .helpOption('-h, --help', 'print this help')
       .addHelpText('after', `\n${toExamples(definition.examples)}`)
@@ -61,6 +64,11 @@ export function createProgram(
     program.addCommand(shaped);
   }
   return program;
+}
+
+/** What an option does and its default, unless that is "off", as a reader of any help expects. */
+function optionDescription(this: Help, option: Option): string {
+  return option.defaultValue === false ? option.description : Help.prototype.optionDescription.call(this, option);
 }
 
 function toExamples(examples: Definition['examples']): string {

@@ -153,12 +153,12 @@ function renderOutcome(outcome: Outcome, toSize: (bytes: number) => string): str
   if (outcome.sweeps === null) return `${outcome.name}: not read`;
   const { account } = outcome;
   const reading = toReading(outcome);
-  const { added, changed, received, quarantined, requests, bytes } = toTotals(outcome);
+  const { added, changed, quarantined, requests, bytes } = toTotals(outcome);
   const kept = `${added} new, ${changed} changed${quarantined > 0 ? `, ${quarantined} in quarantine` : ''}`;
   return [
     reading === null
       ? `${outcome.name}: nothing to read, every range is closed`
-      : `${outcome.name}: ${kept}; ${received} read in ${requests} requests (${toSize(bytes)})`,
+      : `${outcome.name}: ${kept}; ${requests} ${requests === 1 ? 'request' : 'requests'}, ${toSize(bytes)} read`,
     ...(reading?.risk === 'doubt' && reading.reason !== account.reason
       ? [`this reading ${reading.certificate}: ${reading.reason}`]
       : []),

@@ -187,7 +187,12 @@ interface S3Place {
   readonly prefix: string;
 }
 
-export const blobsPlace = value('must be file:PATH or s3://bucket/prefix', (text): BlobsPlace | undefined => {
+const toBlobsRefusal = (text: string) =>
+  text.startsWith('s3://')
+    ? 'must be s3://bucket/prefix: the bucket of 3 to 63 lower-case letters, digits, dots and hyphens, the prefix without ? and #'
+    : 'must be file:PATH or s3://bucket/prefix';
+
+export const blobsPlace = value(toBlobsRefusal, (text): BlobsPlace | undefined => {
   const disk = /^file:(?:\/\/(?=\/))?(.+)$/.exec(text)?.[1];
   if (disk !== undefined && !disk.startsWith('//')) return { kind: 'disk', path: disk };
   const s3 = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([^?#]*))?$/.exec(text);
@@ -236,11 +241,11 @@ function hasControl(text: string): boolean {
   return /\p{Cc}/u.test(text);
 }
 
-function value<T>(refusal: string, read: (text: string) => T | undefined) {
+function value<T>(refusal: string | ((text: string) => string), read: (text: string) => T | undefined) {
   return z.string().transform((text, context) => {
     const result = read(text);
     if (result !== undefined) return result;
-    context.addIssue(refusal);
+    context.addIssue(typeof refusal === 'string' ? refusal : refusal(text));
     return z.NEVER;
   });
 }

@@ -87,6 +87,16 @@ describe('help', () => {
     }
   });
 
+  it('names the default of an option that takes a value, and none of a flag that is off', async () => {
+    for (const { name } of commands) {
+      const [stdout, stderr] = [createOutput(), createOutput()];
+      await runCli([name, '--help'], commands, { env: {}, stdout, stderr, signal: new AbortController().signal });
+      expect(stdout.text(), name).toContain('--json');
+      expect(stdout.text(), name).not.toContain('default: false');
+      if (name === 'sandbox') expect(stdout.text()).toContain('(default: "500")');
+    }
+  });
+
   it('is shown on stderr when no command is given, which is a mistake', async () => {
     expect(await cli([])).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('Usage: intake') });
   });

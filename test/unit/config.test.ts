@@ -270,6 +270,15 @@ it.each(refusals)('%s refuses what it cannot mean, with an example', (name, ...t
   }
 });
 
+it.each(['s3://b', 's3://b/prefix', 's3://Bucket'])(
+  'BLOBS_URL %s is refused with the rule for names of buckets',
+  (text) => {
+    expect(refuse({ ...account, BLOBS_URL: text }, 'blobs')).toMatchObject([
+      { name: 'BLOBS_URL', text: expect.stringContaining('3 to 63 lower-case letters, digits, dots and hyphens') },
+    ]);
+  },
+);
+
 describe('problems', () => {
   it('all come at once, each naming its variable, in one block', () => {
     const env = {
