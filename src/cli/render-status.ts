@@ -25,8 +25,13 @@ export function renderStatus(status: Status): string {
   return [status.headline, ...problems, ...advertisers].join('\n');
 }
 
+const fileStates: Readonly<Record<string, string>> = {
+  infected: 'infected (the source reports a virus; no bytes are stored)',
+  given_up: 'given up',
+};
+
 function toFacts(one: AdvertiserStatus, now: Date): [string, string][] {
-  const files = Object.entries(one.attachments).map(([state, count]) => `${count} ${state}`);
+  const files = Object.entries(one.attachments).map(([state, count]) => `${count} ${fileStates[state] ?? state}`);
   const { coverage, cursor, lastSweep: sweep } = one;
   return [
     ['advertiser', one.advertiserId === null ? 'not known yet' : String(one.advertiserId)],

@@ -218,6 +218,12 @@ describe('the result of a sweep', () => {
   });
 });
 
+it('`intake status` says what an infected file is', () => {
+  expect(renderStatus(statusOf({ attachments: { stored: 7, infected: 2, given_up: 1 } }))).toContain(
+    '7 stored, 2 infected (the source reports a virus; no bytes are stored), 1 given up',
+  );
+});
+
 it('what happened within a second is told as such, by the page and by `intake status`', async () => {
   expect(String(await renderAgo(now, now))).toContain('>just now</time>');
   expect(String(await renderAgo(ago(2), now))).toContain('>2m ago</time>');
