@@ -122,7 +122,7 @@ interface Confirmation {
 
 const toName = ({ applicationId, kind }: Claim) => `${applicationId} ${kind}`;
 
-/** Locked, since a flag on the same bytes elsewhere changes an attachment without its application. */
+/** The attachments among these that are not pending. Their applications are locked, and whoever changes an attachment locks its application first. */
 async function loadConfirmations(
   tx: Queryable,
   advertiserId: bigint,
@@ -132,7 +132,7 @@ async function loadConfirmations(
     `SELECT a.application_id, a.kind, a.state, a.sha256
      FROM unnest($2::bigint[], $3::text[]) AS c (application_id, kind) JOIN intake.attachments a
        ON a.advertiser_id = $1 AND a.application_id = c.application_id AND a.kind = c.kind
-     WHERE a.application_id = ANY ($2::bigint[]) AND a.state <> 'pending' FOR NO KEY UPDATE OF a`,
+     WHERE a.application_id = ANY ($2::bigint[]) AND a.state <> 'pending'`,
     toKeys(advertiserId, won),
   );
   return new Map(rows.map((row) => [`${row.application_id} ${row.kind}`, row]));
@@ -364,7 +364,7 @@ async function dropConfirmations(tx: Queryable, advertiserId: bigint): Promise<v
   await tx.query(
     `DELETE FROM intake.downloads WHERE ctid = ANY (ARRAY(
        SELECT d.ctid FROM intake.downloads d JOIN intake.attachments a USING (advertiser_id, application_id, kind)
-       WHERE d.advertiser_id = $1 AND d.lease_token IS NULL AND a.state <> 'pending' FOR UPDATE OF d SKIP LOCKED))`,
+       WHERE d.advertiser_id = $1 AND d.lease_token IS NULL AND a.state <> 'pending'))`,
     [advertiserId],
   );
 }

@@ -193,10 +193,11 @@ async function healGaps(tx: Queryable, advertiserId: bigint, sweep: Sweep): Prom
   );
 }
 
-/** A later reading takes the place of what earlier ones say of its range; what they say of other ids stands. */
+/**
+ * A later sweep takes the place of what earlier ones say of its range; what they say of other ids stands. The lock of the lanes keeps two
+ * sweeps that end at once apart.
+ */
 async function recordCoverage(tx: Queryable, advertiserId: bigint, sweep: Sweep, ended: Ending): Promise<void> {
-  // Two lanes may end at once: each must see what the other has recorded.
-  await tx.query(`SELECT 1 FROM intake.advertisers WHERE advertiser_id = $1 FOR NO KEY UPDATE`, [advertiserId]);
   const before = await tx.query<CoverageRow>(
     `SELECT low, high, certificate, risk, reason, as_of, complete_through, sweep_id FROM intake.coverage
      WHERE advertiser_id = $1 AND axis = 'id' ORDER BY low`,

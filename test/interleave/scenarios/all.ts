@@ -1,20 +1,42 @@
 // The scenarios by the names under which they are asked for.
 import type { Scenario } from '../explorer.ts';
 import type { Stage } from '../stage.ts';
-import { createFlagged, createInfected, createLateOrphan, createLifted, createOrphan } from './deletions.ts';
-import { createBatch, createFlag, createReady, createReadyEqual, createReplaced } from './files.ts';
 import {
+  createDeleters,
+  createDrop,
+  createFlagged,
+  createInfected,
+  createLateOrphan,
+  createLifted,
+  createOrphan,
+} from './deletions.ts';
+import {
+  createBatch,
+  createConfirmed,
+  createFlag,
+  createForward,
+  createReady,
+  createReadyEqual,
+  createReparse,
+  createReparseMissing,
+  createReplaced,
+  createTrust,
+} from './files.ts';
+import {
+  createCoverage,
   createEpochTwice,
   createHeartbeat,
   createMaintenance,
+  createNewAccount,
   createNewTwice,
   createOneLane,
   createSameOwner,
   createTwoLanes,
   createTwoWriters,
 } from './lanes.ts';
+import { createOrderBack, createOrderErase, createOrderLost, createOrderPage, createOrderRetry } from './order.ts';
 import { createEraseFile, createErasePage, createErasePrefill, createEraseQuarantine } from './privacy.ts';
-import { createEvents, createMigrations, createSlots } from './shared.ts';
+import { createEvents, createMigrations, createMigrationWorker, createSlots } from './shared.ts';
 
 export const scenarios = {
   'two-writers': createTwoWriters,
@@ -39,9 +61,24 @@ export const scenarios = {
   'erase-quarantine': createEraseQuarantine,
   'erase-file': createEraseFile,
   'erase-prefill': createErasePrefill,
+  trust: createTrust,
+  forward: createForward,
+  reparse: createReparse,
+  'reparse-missing': createReparseMissing,
+  confirmed: createConfirmed,
+  drop: createDrop,
+  deleters: createDeleters,
+  coverage: createCoverage,
+  'new-account': createNewAccount,
+  'order-page': createOrderPage,
+  'order-back': createOrderBack,
+  'order-erase': createOrderErase,
+  'order-retry': createOrderRetry,
+  'order-lost': createOrderLost,
   events: createEvents,
   slots: createSlots,
   migrations: createMigrations,
+  'migration-worker': createMigrationWorker,
 } satisfies Record<string, (stage: Stage) => Scenario>;
 
 export type ScenarioName = keyof typeof scenarios;

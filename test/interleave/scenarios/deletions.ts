@@ -1,13 +1,21 @@
 // Equal bytes that come while an object is deleted, for each reason to delete one.
+import assert from 'node:assert/strict';
 import { Trouble } from '../../../src/domain/trouble.ts';
+import { beginInfected, beginOrphans, type Deletion } from '../../../src/store/files/delete-blobs.ts';
+import type { Database } from '../../../src/store/postgres/database.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { claimLease } from '../../../src/store/sweeps/leases.ts';
-import { type DeletingDeps, deleteInfected, deleteOrphans } from '../../../src/sync/files/delete-objects.ts';
+import {
+  type DeletingDeps,
+  deleteInfected,
+  deleteOrphans,
+  deleteUnneeded,
+} from '../../../src/sync/files/delete-objects.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';
 import type { Stage } from '../stage.ts';
-import { leaseMs, privacyKey } from './lanes.ts';
+import { failOnWaiting } from './files.ts';
+import { leaseMs, openLane, privacyKey } from './lanes.ts';
 import {
   addBlob,
   addFiles,
@@ -19,6 +27,7 @@ import {
   fetchClaimed,
   never,
   sha256,
+  stopWhenBusy,
   toBlobs,
 } from './objects.ts';
 
@@ -72,10 +81,8 @@ export function createInfected(stage: Stage): Scenario {
     promise: 'a file that is called stored has its object; infected bytes that are called deleted have none (P6, P8)',
     allowsDeadlocks: true,
     async open() {
-      const { advertiserId, name } = await stage.openAdvertiser();
+      const { advertiserId, lease } = await openLane(stage);
       const files: FilesOf = { stage, advertiserId, objects: new Set() };
-      const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'page', leaseMs: 600_000 });
-      if (!lease) throw new Error('The lane is free.');
       const shown = (id: number, hasVirus: boolean) =>
         anApplication(id, { attachments: [anAttachment('resume', { hasVirus, sizeBytes: content.length })] });
       await commitPage(stage.direct, privacyKey, aPage(lease, [shown(1, true), shown(2, false)], { advertiserId }));
@@ -116,10 +123,8 @@ export function createFlagged(stage: Stage): Scenario {
     promise: 'no byte of a flagged file can be read, however it came (P8)',
     allowsDeadlocks: true,
     async open() {
-      const { advertiserId, name } = await stage.openAdvertiser();
+      const { advertiserId, lease } = await openLane(stage);
       const files: FilesOf = { stage, advertiserId, objects: new Set() };
-      const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'page', leaseMs: 600_000 });
-      if (!lease) throw new Error('The lane is free.');
       const shown = (id: number, hasVirus: boolean) =>
         anApplication(id, { attachments: [anAttachment('resume', { hasVirus, sizeBytes: content.length })] });
       await commitPage(stage.direct, privacyKey, aPage(lease, [shown(1, false), shown(2, false)], { advertiserId }));
@@ -162,10 +167,8 @@ export function createLifted(stage: Stage): Scenario {
     name: 'a flag is lifted while its bytes become known',
     promise: 'bytes that no flag names are not held to be infected (P6)',
     async open() {
-      const { advertiserId, name } = await stage.openAdvertiser();
+      const { advertiserId, lease } = await openLane(stage);
       const files: FilesOf = { stage, advertiserId, objects: new Set() };
-      const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'page', leaseMs: 600_000 });
-      if (!lease) throw new Error('The lane is free.');
       const uploadedAt = new Date(Date.UTC(2026, 0, 1));
       const shown = (hasVirus: boolean) =>
         anApplication(1, { attachments: [anAttachment('resume', { hasVirus, sizeBytes: content.length })] });
@@ -224,6 +227,7 @@ function toPausing(store: Store, actor: Actor): Store {
     ...store,
     beginOrphans: (...of) => pause(store.beginOrphans(...of)),
     beginInfected: () => pause(store.beginInfected()),
+    beginDrop: (...of) => pause(store.beginDrop(...of)),
   };
 }
 
@@ -232,4 +236,81 @@ async function giveUp(work: Promise<unknown>): Promise<void> {
   await work.catch((error: unknown) => {
     if (!(error instanceof Trouble)) throw error;
   });
+}
+
+/** Bytes that nobody refers to any more are dropped at once, as by an erasure, while another person's equal bytes arrive. */
+export function createDrop(stage: Stage): Scenario {
+  return {
+    name: 'equal bytes while dropped ones are deleted',
+    promise: 'a file that is called stored has its object (P6)',
+    allowsDeadlocks: true,
+    async open() {
+      const { advertiserId } = await stage.openAdvertiser();
+      const files: FilesOf = { stage, advertiserId, objects: new Set() };
+      await addBlob(files, `verified_at = now()`);
+      await addFiles(files, [1]);
+      return {
+        programs: new Map<string, Program>([
+          [
+            'drop',
+            (actor) => {
+              const deps = toDeleting(files, actor, false);
+              return giveUp(
+                deleteUnneeded({ ...deps, store: stopWhenBusy(deps.store) }, advertiserId, [sha256], never),
+              );
+            },
+          ],
+          ['fetch', async (actor) => void (await fetchClaimed(files, actor, await claim(files, actor, leaseMs)))],
+        ]),
+        mortal: ['drop', 'fetch'],
+        lapses: [leaseMs + 1_000],
+        async check() {
+          await checkObjects(files);
+          await dropBlobs(files);
+        },
+      };
+    },
+  };
+}
+
+/** Two runs begin to delete at once, infected bytes and orphans. */
+export function createDeleters(stage: Stage): Scenario {
+  return {
+    name: 'four runs begin to delete at once',
+    promise: 'no run waits for another, and no object is deleted by two',
+    async open() {
+      const { advertiserId } = await stage.openAdvertiser();
+      const add = (hash: string, state: string, more: string) =>
+        stage.query(
+          `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, intended_at, infected_at, orphaned_at)
+           VALUES ($1, $2, 1, $2, $3, now() - interval '2 days', ${more})`,
+          [advertiserId, hash, state],
+        );
+      await add('infected', 'infected', 'now(), NULL');
+      await add('orphan', 'stored', `NULL, now() - interval '2 days'`);
+      const begun: string[] = [];
+      const begin = (work: (db: Database) => Promise<Deletion>) => async (actor: Actor) => {
+        const { blobs } = await work(stage.database(actor.name));
+        begun.push(...blobs.filter((blob) => blob.advertiserId === advertiserId).map((blob) => blob.sha256));
+      };
+      const ofOrphans = begin((db) => beginOrphans(db, advertiserId, dayMs));
+      return {
+        programs: new Map<string, Program>([
+          ['a', begin(beginInfected)],
+          ['b', begin(beginInfected)],
+          ['c', ofOrphans],
+          ['d', ofOrphans],
+        ]),
+        mortal: [],
+        lapses: [],
+        commitsApart: true,
+        async check(outcome) {
+          failOnWaiting(outcome, /^WITH chosen AS MATERIALIZED/, 'a delete');
+          assert.deepEqual(new Set(begun), new Set(['infected', 'orphan']), 'each is deleted');
+          assert.equal(begun.length, 2, 'and once');
+          await stage.query(`DELETE FROM intake.blobs WHERE advertiser_id = $1`, [advertiserId]);
+        },
+      };
+    },
+  };
 }

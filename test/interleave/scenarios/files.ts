@@ -1,14 +1,20 @@
 // Downloads of files: who completes one, when an application is ready, and what a flag does meanwhile.
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import { toBlobKey } from '../../../src/domain/blob.ts';
-import { claimLease } from '../../../src/store/sweeps/leases.ts';
+import type { ScreenReading } from '../../../src/domain/screen.ts';
+import { completeDownloads, type StoredFile } from '../../../src/store/files/complete-download.ts';
+import { bringForward, claimDownloads } from '../../../src/store/files/download-queue.ts';
+import { type HeldFile, replaceReading } from '../../../src/store/files/stored-files.ts';
+import type { Ending } from '../../../src/store/sweeps/sweeps.ts';
 import { deleteInfected } from '../../../src/sync/files/delete-objects.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Outcome, Program } from '../schedule.ts';
 import type { Stage } from '../stage.ts';
-import { leaseMs, privacyKey } from './lanes.ts';
+import { leaseMs, openLane, privacyKey } from './lanes.ts';
 import {
+  addBlob,
   addFiles,
   checkObjects,
   claim,
@@ -27,22 +33,25 @@ export async function checkEvents(stage: Stage, advertiserId: bigint): Promise<v
     application_id: string;
     last: string | null;
     ready: boolean;
+    missing: boolean;
     erased: boolean;
-    count: number;
   }>(
-    `SELECT a.application_id, a.ready_at IS NOT NULL AS ready, a.erased_at IS NOT NULL AS erased, e.type AS last,
-       (SELECT count(*)::int FROM intake.events n WHERE n.advertiser_id = $1 AND n.application_id = a.application_id
-          AND n.type = 'application.ready') AS count
+    `SELECT a.application_id, a.ready_at IS NOT NULL AS ready, a.missing_since IS NOT NULL AS missing, a.erased_at IS NOT NULL AS erased,
+       e.type AS last
      FROM intake.applications a LEFT JOIN LATERAL (
        SELECT type FROM intake.events e WHERE e.advertiser_id = $1 AND e.application_id = a.application_id
        ORDER BY event_id DESC LIMIT 1) AS e ON true WHERE a.advertiser_id = $1`,
     [advertiserId],
   );
-  for (const { application_id: id, last, ready, erased } of rows) {
-    const isTold = erased
-      ? last === 'application.erased'
-      : !ready || last === 'application.ready' || last === 'application.changed';
-    if (!isTold) throw new Error(`P26: the last event of ${id} is ${last}, and it is ${erased ? 'erased' : 'ready'}.`);
+  for (const { application_id: id, last, ready, missing, erased } of rows) {
+    const state = erased ? 'erased' : missing ? 'missing' : ready ? 'ready' : 'pending';
+    const isTold = {
+      erased: last === 'application.erased',
+      missing: last === 'application.missing',
+      ready: last === 'application.ready' || last === 'application.changed',
+      pending: true,
+    }[state];
+    if (!isTold) throw new Error(`P26: the last event of ${id} is ${last}, and it is ${state}.`);
   }
 }
 
@@ -115,10 +124,8 @@ export function createFlag(stage: Stage): Scenario {
     promise: 'one run completes it; once the flag is read no byte of it can be read (P6, P8)',
     allowsDeadlocks: true,
     async open() {
-      const { advertiserId, name } = await stage.openAdvertiser();
+      const { advertiserId, lease } = await openLane(stage);
       const files: FilesOf = { stage, advertiserId, objects: new Set() };
-      const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'page', leaseMs: 600_000 });
-      if (!lease) throw new Error('The lane is free.');
       const shown = (hasVirus: boolean) =>
         anApplication(1, { attachments: [anAttachment('resume', { hasVirus, sizeBytes: content.length })] });
       await commitPage(stage.direct, privacyKey, aPage(lease, [shown(false)], { advertiserId }));
@@ -168,12 +175,10 @@ export function createReplaced(stage: Stage): Scenario {
     promise: 'a stored file has the bytes of its newest upload (P6)',
     allowsDeadlocks: true,
     async open() {
-      const { advertiserId, name } = await stage.openAdvertiser();
+      const { advertiserId, lease } = await openLane(stage);
       const replaced = Buffer.from('other bytes of one person');
       let bytes = content;
       const files: FilesOf = { stage, advertiserId, objects: new Set(), bytes: () => bytes };
-      const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'page', leaseMs: 600_000 });
-      if (!lease) throw new Error('The lane is free.');
       const shown = (upload: number, sizeBytes: number) =>
         anApplication(1, {
           attachments: [anAttachment('resume', { sizeBytes, uploadedAt: Date.UTC(2026, 0, upload) })],
@@ -204,6 +209,11 @@ export function createReplaced(stage: Stage): Scenario {
           );
           if (rows.some((row) => row.sha256 === sha256))
             throw new Error('P6: stored with the bytes of an earlier upload.');
+          const announced = await stage.query(
+            `SELECT 1 FROM intake.downloads WHERE advertiser_id = $1 AND sha256 = $2`,
+            [advertiserId, sha256],
+          );
+          if (announced.length > 0) throw new Error('P17: an erasure would look for the bytes of an earlier upload.');
           await dropBlobs(files);
         },
       };
@@ -211,7 +221,7 @@ export function createReplaced(stage: Stage): Scenario {
   };
 }
 
-function failOnWaiting({ lines }: Outcome, text: RegExp, what: string): void {
+export function failOnWaiting({ lines }: Outcome, text: RegExp, what: string): void {
   const waiting = lines.find((line) => line.waited && text.test(line.text));
   if (waiting) throw new Error(`${waiting.client} waits with ${what}.`);
 }
@@ -250,6 +260,234 @@ export function createBatch(stage: Stage): Scenario {
           failOnWaiting(outcome, /^UPDATE intake\.downloads SET leased_until/, 'a heartbeat');
           await checkQueue(stage, advertiserId);
           await checkEvents(stage, advertiserId);
+        },
+      };
+    },
+  };
+}
+
+/** A file is linked by the trust that its Hash has earned while the comparison of another one contradicts it. */
+export function createTrust(stage: Stage): Scenario {
+  return {
+    name: 'a file is linked by its Hash while another one contradicts the Hash',
+    promise: 'once the trust in Hash is lost, no file stays linked by it (P7)',
+    async open() {
+      const { advertiserId } = await stage.openAdvertiser();
+      const files: FilesOf = { stage, advertiserId, objects: new Set() };
+      await addBlob(files, `verified_at = now()`);
+      await addFiles(files, [1, 2]);
+      await stage.query(`INSERT INTO intake.hash_trust (advertiser_id, agreed) VALUES ($1, 20)`, [advertiserId]);
+      const { claims } = await claimDownloads(stage.direct, {
+        ...{ advertisers: [advertiserId], lane: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
+      });
+      const end = (id: bigint, how: Partial<StoredFile>) => async (actor: Actor) => {
+        const claim = claims.find((one) => one.applicationId === id);
+        if (!claim) throw new Error('Nothing was claimed.');
+        const bytes = how.linkedBy ? sha256 : hash('sha256', 'other bytes');
+        const blob = { sha256: bytes, sizeBytes: content.length, key: toBlobKey(advertiserId, bytes) };
+        const described = { contentType: null, detectedType: null, fileName: null };
+        const completion: StoredFile = {
+          ...{ kind: 'stored', blob, ...described, notes: [], linkedBy: null, compared: null, screens: null },
+          ...how,
+        };
+        await completeDownloads(stage.database(actor.name), [{ claim, completion }]);
+      };
+      return {
+        programs: new Map<string, Program>([
+          ['link', end(1n, { linkedBy: 'earned' })],
+          ['compare', end(2n, { compared: 'contradicted' })],
+        ]),
+        mortal: ['link', 'compare'],
+        lapses: [],
+        async check() {
+          const rows = await stage.query(
+            `SELECT 1 FROM intake.attachments JOIN intake.hash_trust USING (advertiser_id)
+             WHERE advertiser_id = $1 AND linked AND state = 'stored' AND contradicted_at IS NOT NULL`,
+            [advertiserId],
+          );
+          if (rows.length > 0) throw new Error('P7: a file is linked by a Hash that is not trusted.');
+          await checkQueue(stage, advertiserId);
+          await dropBlobs(files);
+        },
+      };
+    },
+  };
+}
+
+/** Downloads whose time was given by a clock that was wrong are brought forward while a run completes them. */
+export function createForward(stage: Stage): Scenario {
+  return {
+    name: 'downloads are brought forward while a run completes them',
+    promise: 'maintenance waits for no run',
+    async open() {
+      const { advertiserId } = await stage.openAdvertiser();
+      const files: FilesOf = { stage, advertiserId, objects: new Set() };
+      await addFiles(files, [1, 2]);
+      const { claims } = await claimDownloads(stage.direct, {
+        ...{ advertisers: [advertiserId], lane: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
+      });
+      await stage.query(`UPDATE intake.downloads SET due_at = now() + interval '1 day' WHERE advertiser_id = $1`, [
+        advertiserId,
+      ]);
+      const completion = { kind: 'final', state: 'missing', reason: 'the source does not have it' } as const;
+      return {
+        programs: new Map<string, Program>([
+          [
+            'run',
+            async (actor) =>
+              void (await completeDownloads(
+                stage.database(actor.name),
+                claims.map((claim) => ({ claim, completion })),
+              )),
+          ],
+          ['maintenance', (actor) => bringForward(stage.database(actor.name))],
+        ]),
+        mortal: ['run'],
+        lapses: [],
+        async check(outcome) {
+          failOnWaiting(outcome, /^UPDATE intake\.downloads SET due_at/, 'maintenance');
+          await checkQueue(stage, advertiserId);
+        },
+      };
+    },
+  };
+}
+
+/** A screen that is read again, and what may happen to its application meanwhile. */
+async function openScreen(stage: Stage) {
+  const { advertiserId, lease } = await openLane(stage);
+  const files: FilesOf = { stage, advertiserId, objects: new Set() };
+  await addBlob(files, `verified_at = now()`);
+  await addFiles(files, [1], ['screen']);
+  const { claims } = await claimDownloads(stage.direct, {
+    ...{ advertisers: [advertiserId], lane: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
+  });
+  const [claim] = claims;
+  if (!claim) throw new Error('Nothing was claimed.');
+  // It is held while it is fetched once more, as where nothing but its Hash changed.
+  await stage.query(
+    `UPDATE intake.attachments SET state = 'stored', stored_at = now(), sha256 = $2, parser_version = 1 WHERE advertiser_id = $1`,
+    [advertiserId, sha256],
+  );
+  await stage.query(`UPDATE intake.applications SET ready_at = now() WHERE advertiser_id = $1`, [advertiserId]);
+  const held = { advertiserId, applicationId: 1n, kind: 'screen', sha256 } as HeldFile;
+  const reparse: Program = async (actor) =>
+    void (await replaceReading(stage.database(actor.name), held, toReading('read again'), null));
+  return { advertiserId, lease, files, claim, reparse };
+}
+
+function toReading(name: string): ScreenReading {
+  return { screens: [{ id: null, name, outcome: 'unknown', questions: [], notes: [] }], parserVersion: 2 } as never;
+}
+
+export function createReparse(stage: Stage): Scenario {
+  return {
+    name: 'a screen is read again while newer bytes of it complete',
+    promise: 'the rows of a screen are read from the bytes that are stored (P6)',
+    async open() {
+      const { advertiserId, files, claim, reparse } = await openScreen(stage);
+      const newer = hash('sha256', 'newer');
+      const completion: StoredFile = {
+        ...{ kind: 'stored', blob: { sha256: newer, sizeBytes: 1, key: toBlobKey(advertiserId, newer) } },
+        ...{ contentType: null, detectedType: null, fileName: null },
+        ...{ notes: [], linkedBy: null, compared: null, screens: toReading('newer') },
+      };
+      return {
+        programs: new Map<string, Program>([
+          ['reparse', reparse],
+          ['run', async (actor) => void (await completeDownloads(stage.database(actor.name), [{ claim, completion }]))],
+        ]),
+        mortal: ['reparse'],
+        lapses: [],
+        async check() {
+          const rows = await stage.query(
+            `SELECT 1 FROM intake.screens s JOIN intake.attachments a USING (advertiser_id, application_id)
+             WHERE advertiser_id = $1 AND a.kind = 'screen' AND s.sha256 <> a.sha256`,
+            [advertiserId],
+          );
+          if (rows.length > 0) throw new Error('P6: a screen shows other bytes than those that are stored.');
+          await dropBlobs(files);
+        },
+      };
+    },
+  };
+}
+
+export function createReparseMissing(stage: Stage): Scenario {
+  return {
+    name: 'a screen is read again while its application is found missing',
+    promise: 'the last event of an application agrees with its state (P26)',
+    async open() {
+      const { advertiserId, lease, files, reparse } = await openScreen(stage);
+      await stage.query(
+        `UPDATE intake.applications SET absent_since = now() - interval '2 days' WHERE advertiser_id = $1`,
+        [advertiserId],
+      );
+      const ended: Ending = {
+        ...{ certificate: 'proven', risk: 'none', reason: 'test', absent: [1n], learned: null, lagMs: 0 },
+      };
+      const page = aPage(lease, [], { advertiserId, progress: { ended } });
+      return {
+        programs: new Map<string, Program>([
+          ['reparse', reparse],
+          ['page', async (actor) => void (await commitPage(stage.database(actor.name), privacyKey, page))],
+        ]),
+        mortal: ['reparse'],
+        lapses: [],
+        async check() {
+          await checkEvents(stage, advertiserId);
+          await dropBlobs(files);
+        },
+      };
+    },
+  };
+}
+
+/** A stored file is fetched once more and is the same, while a page flags the same bytes at another application. */
+export function createConfirmed(stage: Stage): Scenario {
+  return {
+    name: 'a file is confirmed while the same bytes are flagged elsewhere',
+    promise: 'no file with flagged bytes is called stored (P8)',
+    allowsDeadlocks: true,
+    async open() {
+      const { advertiserId, lease } = await openLane(stage);
+      const files: FilesOf = { stage, advertiserId, objects: new Set() };
+      const shown = (id: number, hasVirus: boolean) =>
+        anApplication(id, { attachments: [anAttachment('resume', { hasVirus, sizeBytes: content.length })] });
+      await commitPage(stage.direct, privacyKey, aPage(lease, [shown(1, false), shown(2, false)], { advertiserId }));
+      const { claims } = await claimDownloads(stage.direct, {
+        ...{ advertisers: [advertiserId], lane: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
+      });
+      await addBlob(files, `verified_at = now()`);
+      await stage.query(
+        `UPDATE intake.attachments SET state = 'stored', stored_at = now(), sha256 = $2 WHERE advertiser_id = $1`,
+        [advertiserId, sha256],
+      );
+      await stage.query(`UPDATE intake.applications SET ready_at = now() WHERE advertiser_id = $1`, [advertiserId]);
+      await stage.query(`DELETE FROM intake.downloads WHERE advertiser_id = $1 AND application_id = 2`, [advertiserId]);
+      const claim = claims.find((one) => one.applicationId === 1n);
+      if (!claim) throw new Error('Nothing was claimed.');
+      const completion: StoredFile = {
+        ...{ kind: 'stored', blob: { sha256, sizeBytes: content.length, key: toBlobKey(advertiserId, sha256) } },
+        ...{ contentType: null, detectedType: null, fileName: null },
+        ...{ notes: [], linkedBy: null, compared: null, screens: null },
+      };
+      const page = aPage(lease, [shown(2, true)], { advertiserId });
+      return {
+        programs: new Map<string, Program>([
+          ['run', async (actor) => void (await completeDownloads(stage.database(actor.name), [{ claim, completion }]))],
+          ['page', async (actor) => void (await commitPage(stage.database(actor.name), privacyKey, page))],
+        ]),
+        mortal: ['run'],
+        lapses: [],
+        async check() {
+          const rows = await stage.query(
+            `SELECT 1 FROM intake.attachments WHERE advertiser_id = $1 AND state = 'stored'`,
+            [advertiserId],
+          );
+          if (rows.length > 0) throw new Error('P8: flagged bytes are called stored.');
+          await checkEvents(stage, advertiserId);
+          await dropBlobs(files);
         },
       };
     },

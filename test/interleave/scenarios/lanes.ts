@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { createSecretKey } from 'node:crypto';
 import { LeaseLost } from '../../../src/domain/trouble.ts';
 import type { Database } from '../../../src/store/postgres/database.ts';
+import { ensureAdvertiser } from '../../../src/store/sweeps/advertisers.ts';
 import { loadUnfinished } from '../../../src/store/sweeps/continue-sweep.ts';
 import {
   claimLease,
@@ -12,7 +13,7 @@ import {
   releaseLeases,
   renewLease,
 } from '../../../src/store/sweeps/leases.ts';
-import { takeTickets } from '../../../src/store/sweeps/sweeps.ts';
+import { type Ending, takeTickets } from '../../../src/store/sweeps/sweeps.ts';
 import { anApplication, aPage, commitPage } from '../../support/applications.ts';
 import { testPrivacyKey } from '../../support/syncing.ts';
 import type { Scenario } from '../explorer.ts';
@@ -21,6 +22,14 @@ import type { Stage } from '../stage.ts';
 
 export const privacyKey = createSecretKey(Buffer.from(testPrivacyKey));
 export const leaseMs = 30_000;
+
+/** An advertiser whose live lane is held for as long as a schedule takes. */
+export async function openLane(stage: Stage): Promise<{ readonly advertiserId: bigint; readonly lease: Lease }> {
+  const { advertiserId, name } = await stage.openAdvertiser();
+  const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'page', leaseMs: 600_000 });
+  if (!lease) throw new Error('The lane is free.');
+  return { advertiserId, lease };
+}
 
 /** Reads on where the sweep was left, and writes the next page. */
 async function writeNext(db: Database, lease: Lease, advertiserId: bigint): Promise<void> {
@@ -322,4 +331,80 @@ async function checkPages(stage: Stage, advertiserId: bigint): Promise<void> {
     `${requests} pages were committed`,
   );
   assert.ok(cursor <= stored, 'the cursor is beyond what is stored');
+}
+
+/** Live and backfill end their sweeps over ranges that overlap. */
+export function createCoverage(stage: Stage): Scenario {
+  return {
+    name: 'two lanes end at once over ranges that overlap',
+    promise: 'every id is covered once, by the newest sweep that read it (P10)',
+    async open() {
+      const { advertiserId, name } = await stage.openAdvertiser();
+      const leases = await claimLeases(
+        stage.direct,
+        (['live', 'backfill'] as const).map((lane) => ({ name, lane, owner: lane, leaseMs })),
+      );
+      const ranges = {
+        live: { purpose: 'recheck', low: 1n, high: 20n },
+        backfill: { purpose: 'backfill', low: 11n, high: 30n },
+      } as const;
+      const programs = new Map<string, Program>();
+      for (const [at, lease] of leases.entries()) {
+        if (!lease) throw new Error('The lane is free.');
+        const ended: Ending = {
+          ...{ certificate: 'proven', risk: 'none', reason: 'test', absent: [], learned: null, lagMs: 0 },
+        };
+        const page = aPage(lease, [], {
+          advertiserId,
+          seq: BigInt(at + 1),
+          sweepId: BigInt(at + 1),
+          progress: { ended },
+        });
+        programs.set(lease.lane, async (actor) => {
+          const sweep = { ...page.sweep, ...ranges[lease.lane] };
+          await commitPage(stage.database(actor.name), privacyKey, { ...page, sweep });
+        });
+      }
+      return {
+        programs,
+        mortal: ['live'],
+        lapses: [],
+        async check({ lines }) {
+          const [row] = await stage.query<{ sizes: string; union: string }>(
+            `SELECT sum(high - low + 1)::text AS sizes, range_agg(int8range(low, high + 1))::text AS union
+             FROM intake.coverage WHERE advertiser_id = $1`,
+            [advertiserId],
+          );
+          const isWhole = !lines.some(({ text }) => text === 'dies');
+          if (isWhole) assert.deepEqual(row, { sizes: '30', union: '{[1,31)}' }, 'P10: ranges overlap or are lost');
+        },
+      };
+    },
+  };
+}
+
+/** Two workers meet a configured account for the first time. */
+export function createNewAccount(stage: Stage): Scenario {
+  return {
+    name: 'two workers meet a new account',
+    promise: 'the account has one row, and nobody fails',
+    async open() {
+      const { name: before } = await stage.openAdvertiser();
+      const name = `${before} anew`;
+      const meet = async (actor: Actor) => void (await ensureAdvertiser(stage.database(actor.name), name, null));
+      return {
+        programs: new Map<string, Program>([
+          ['a', meet],
+          ['b', meet],
+        ]),
+        mortal: ['a'],
+        lapses: [],
+        commitsApart: true,
+        async check() {
+          const rows = await stage.query(`SELECT 1 FROM intake.advertisers WHERE name = $1`, [name]);
+          assert.equal(rows.length, 1, 'one row');
+        },
+      };
+    },
+  };
 }

@@ -3,14 +3,13 @@ import { hash, randomUUID } from 'node:crypto';
 import type { Sought } from '../../../src/domain/erasure.ts';
 import { beginPrefill, keepProfile, offerPrefill, redeemPrefill } from '../../../src/store/prefill/prefills.ts';
 import { beginErasure, checkAgain } from '../../../src/store/privacy/erasure-jobs.ts';
-import { claimLease } from '../../../src/store/sweeps/leases.ts';
 import { deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';
 import type { Stage } from '../stage.ts';
 import { checkEvents } from './files.ts';
-import { leaseMs, privacyKey } from './lanes.ts';
+import { leaseMs, openLane, privacyKey } from './lanes.ts';
 import {
   Busy,
   claim,
@@ -29,9 +28,7 @@ const byId: Sought = { by: 'application', applicationId: 1n };
 
 /** An advertiser with one stored application, and its lane. */
 async function openPerson(stage: Stage, facts: Parameters<typeof anApplication>[1] = { attachments: [] }) {
-  const { advertiserId, name } = await stage.openAdvertiser();
-  const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'page', leaseMs: 600_000 });
-  if (!lease) throw new Error('The lane is free.');
+  const { advertiserId, lease } = await openLane(stage);
   await commitPage(stage.direct, privacyKey, aPage(lease, [anApplication(1, { email, ...facts })], { advertiserId }));
   return { advertiserId, lease };
 }

@@ -2,12 +2,15 @@
 import assert from 'node:assert/strict';
 import { appendEvents } from '../../../src/store/events.ts';
 import { openDatabase } from '../../../src/store/postgres/database.ts';
-import { migrate } from '../../../src/store/postgres/migrations.ts';
+import { ensureSchema, migrate } from '../../../src/store/postgres/migrations.ts';
 import { loadRetryAfter, noteRetryAfter } from '../../../src/store/sweeps/advertisers.ts';
+import { claimLease } from '../../../src/store/sweeps/leases.ts';
 import { takeSlots } from '../../../src/store/sweeps/rate-limit.ts';
+import { anApplication, aPage, commitPage } from '../../support/applications.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';
 import type { Stage } from '../stage.ts';
+import { privacyKey } from './lanes.ts';
 
 /** Three writers of one advertiser, and a consumer that reads on from the last number it has seen. */
 export function createEvents(stage: Stage): Scenario {
@@ -108,10 +111,7 @@ export function createMigrations(stage: Stage): Scenario {
     promise: 'every migration is applied once, whoever dies meanwhile; nobody fails (P22)',
     most: 40,
     async open() {
-      const database = `${new URL(stage.url).pathname.slice(1)}_empty`;
-      await stage.query(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`);
-      await stage.query(`CREATE DATABASE ${database} TEMPLATE template0`);
-      const toUrl = (url: string) => Object.assign(new URL(url), { pathname: `/${database}` }).href;
+      const { migrated, toUrl } = await openEmpty(stage);
       const start = (actor: Actor) => migrate(toUrl(stage.gate.toUrl(actor.name)));
       return {
         programs: new Map<string, Program>([
@@ -121,19 +121,59 @@ export function createMigrations(stage: Stage): Scenario {
         mortal: ['a'],
         lapses: [],
         async check() {
-          const applied = async (url: string) => {
-            await using db = openDatabase({ url, role: 'check', connections: 1 });
-            return (await db.query(`SELECT hash FROM intake.migrations ORDER BY created_at, id`)).map(
-              ({ hash }) => hash,
-            );
-          };
-          assert.deepEqual(
-            await applied(toUrl(stage.url)),
-            await applied(stage.url),
-            'P22: other migrations were applied',
-          );
+          assert.deepEqual(await migrated(), await migrated(stage.url), 'P22: other migrations were applied');
         },
       };
     },
   };
+}
+
+/** A worker starts on an empty database that another process migrates, and writes its first page. */
+export function createMigrationWorker(stage: Stage): Scenario {
+  return {
+    name: 'a worker starts while another process migrates',
+    promise: 'the worker writes into a whole schema, whoever migrates it (P22)',
+    most: 40,
+    async open() {
+      const { migrated, toUrl } = await openEmpty(stage);
+      return {
+        programs: new Map<string, Program>([
+          ['migrate', (actor) => migrate(toUrl(stage.gate.toUrl(actor.name)))],
+          [
+            'worker',
+            async (actor) => {
+              const url = toUrl(stage.gate.toUrl(actor.name));
+              await using db = openDatabase({ url, role: 'worker', connections: 1 });
+              await ensureSchema(db, { directUrl: url, signal: AbortSignal.timeout(600_000) });
+              await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('new', 1)`);
+              const lease = await claimLease(db, { name: 'new', lane: 'live', owner: 'worker', leaseMs: 600_000 });
+              if (!lease) throw new Error('The lane is free.');
+              await commitPage(db, privacyKey, aPage(lease, [anApplication(1)], { advertiserId: 1n }));
+            },
+          ],
+        ]),
+        mortal: ['migrate'],
+        lapses: [],
+        async check() {
+          assert.deepEqual(await migrated(), await migrated(stage.url), 'P22: other migrations were applied');
+          await using db = openDatabase({ url: toUrl(stage.url), role: 'check', connections: 1 });
+          assert.equal((await db.query(`SELECT 1 FROM intake.applications`)).length, 1, 'P22: the page is there');
+        },
+      };
+    },
+  };
+}
+
+/** A database without a schema, in place of the one of the schedule before. */
+async function openEmpty(stage: Stage) {
+  const database = `${new URL(stage.url).pathname.slice(1)}_empty`;
+  await stage.query(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`);
+  await stage.query(`CREATE DATABASE ${database} TEMPLATE template0`);
+  const toUrl = (url: string) => Object.assign(new URL(url), { pathname: `/${database}` }).href;
+  /** The migrations that were applied, in order. */
+  const migrated = async (url = toUrl(stage.url)) => {
+    await using db = openDatabase({ url, role: 'check', connections: 1 });
+    return (await db.query(`SELECT hash FROM intake.migrations ORDER BY created_at, id`)).map(({ hash }) => hash);
+  };
+  return { toUrl, migrated };
 }

@@ -1,0 +1,153 @@
+// Writers of several applications at once. Every one of them locks applications in the order of their ids, so that nobody waits in a
+// circle. Rows of one statement are locked one by one, which is no step of a schedule: a third client holds the first of them meanwhile.
+import { toBlobKey } from '../../../src/domain/blob.ts';
+import { markDamaged } from '../../../src/store/files/blob-audit.ts';
+import { completeDownloads } from '../../../src/store/files/complete-download.ts';
+import { type Claim, claimDownloads } from '../../../src/store/files/download-queue.ts';
+import { retryDownloads } from '../../../src/store/files/stored-files.ts';
+import { beginErasure } from '../../../src/store/privacy/erasure-jobs.ts';
+import type { Lease } from '../../../src/store/sweeps/leases.ts';
+import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
+import type { Scenario } from '../explorer.ts';
+import type { Actor, Program } from '../schedule.ts';
+import type { Stage } from '../stage.ts';
+import { leaseMs, openLane, privacyKey } from './lanes.ts';
+import { content, sha256 } from './objects.ts';
+
+const email = 'both@example.com';
+const ids = [2, 1];
+
+interface Two {
+  readonly stage: Stage;
+  readonly advertiserId: bigint;
+  readonly lease: Lease;
+  readonly claims: readonly Claim[];
+}
+
+const shown = (lastName: string) =>
+  ids.map((id) =>
+    anApplication(id, {
+      ...{ email, lastName },
+      attachments: [
+        anAttachment('resume', { sizeBytes: content.length }),
+        ...(id === 1 ? [anAttachment('coverLetter')] : []),
+      ],
+    }),
+  );
+
+/** Ends the resumes' downloads so. */
+async function end(two: Two, values: string): Promise<void> {
+  const { stage, advertiserId } = two;
+  await stage.query(`DELETE FROM intake.downloads WHERE advertiser_id = $1 AND kind = 'resume'`, [advertiserId]);
+  await stage.query(`UPDATE intake.attachments SET ${values} WHERE advertiser_id = $1 AND kind = 'resume'`, [
+    advertiserId,
+  ]);
+}
+
+async function hold(two: Two): Promise<void> {
+  await two.stage.query(
+    `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, verified_at) VALUES ($1, $2, $3, $4, 'stored', now())`,
+    [two.advertiserId, sha256, content.length, toBlobKey(two.advertiserId, sha256)],
+  );
+  await end(two, `state = 'stored', stored_at = now(), sha256 = '${sha256}'`);
+}
+
+/** What a writer does with both applications, and what must be so before. */
+interface Writer {
+  readonly before?: (two: Two) => Promise<unknown>;
+  readonly work: (two: Two, actor: Actor) => Promise<unknown>;
+}
+
+const completeKind = (kind: string): Writer => ({
+  work: ({ stage, claims }, actor) =>
+    completeDownloads(
+      stage.database(actor.name),
+      claims
+        .filter((claim) => claim.kind === kind)
+        .map((claim) => ({ claim, completion: { kind: 'final', state: 'missing', reason: 'the source has none' } })),
+    ),
+});
+
+const complete = completeKind('resume');
+/** Locks the first application alone. */
+const holdFirst = completeKind('coverLetter');
+
+const page = (lastName: string): Writer => ({
+  work: ({ stage, advertiserId, lease }, actor) =>
+    commitPage(stage.database(actor.name), privacyKey, aPage(lease, shown(lastName), { advertiserId, sweepId: 2n })),
+});
+
+const change = page('Changed');
+const showAgain: Writer = {
+  ...page('Shown'),
+  before: ({ stage, advertiserId }) =>
+    stage.query(`UPDATE intake.applications SET absent_since = now() - interval '1 hour' WHERE advertiser_id = $1`, [
+      advertiserId,
+    ]),
+};
+
+const erase: Writer = {
+  work: ({ stage, advertiserId }, actor) =>
+    beginErasure(stage.database(actor.name), privacyKey, {
+      advertiserId,
+      sought: { by: 'address', email },
+      by: 'test',
+    }),
+};
+
+const retry: Writer = {
+  before: (two) => end(two, `state = 'given_up', reason = 'test'`),
+  work: ({ stage, advertiserId }, actor) =>
+    retryDownloads(stage.database(actor.name), advertiserId, {
+      applicationId: null,
+      kind: 'resume',
+      state: 'given_up',
+    }),
+};
+
+const lose: Writer = {
+  before: hold,
+  work: ({ stage, advertiserId }, actor) => markDamaged(stage.database(actor.name), advertiserId, sha256),
+};
+
+function createOrder(stage: Stage, name: string, a: Writer, b: Writer): Scenario {
+  return {
+    name,
+    promise: 'nobody waits in a circle',
+    async open() {
+      const { advertiserId, lease } = await openLane(stage);
+      await commitPage(stage.direct, privacyKey, aPage(lease, shown('Shown'), { advertiserId }));
+      const { claims } = await claimDownloads(stage.direct, {
+        ...{ advertisers: [advertiserId], lane: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
+      });
+      const inOrder = claims.toSorted((one, other) => Number(other.applicationId - one.applicationId));
+      const two = { stage, advertiserId, lease, claims: inOrder };
+      for (const writer of [a, b]) await writer.before?.(two);
+      const toProgram =
+        ({ work }: Writer): Program =>
+        async (actor) =>
+          void (await work(two, actor));
+      return {
+        programs: new Map([
+          ['a', toProgram(a)],
+          ['b', toProgram(b)],
+          ['first', toProgram(holdFirst)],
+        ]),
+        mortal: [],
+        lapses: [],
+        check: async () => {},
+      };
+    },
+  };
+}
+
+export const createOrderPage = (stage: Stage) =>
+  createOrder(stage, 'two files complete beside a page that changes both applications', complete, change);
+export const createOrderBack = (stage: Stage) =>
+  createOrder(stage, 'two files complete beside a page that shows both applications again', complete, showAgain);
+export const createOrderErase = (stage: Stage) =>
+  createOrder(stage, 'two files complete beside an erasure of both applications', complete, erase);
+export const createOrderRetry = (stage: Stage) =>
+  createOrder(stage, 'a retry of both files beside an erasure of both applications', retry, erase);
+export const createOrderLost = (stage: Stage) =>
+  createOrder(stage, 'the bytes of both files are lost beside a page that changes both applications', lose, change);
