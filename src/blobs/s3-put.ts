@@ -2,41 +2,12 @@
 // as the sum the store checks, and as the name; nothing is hashed again, and no body is framed in chunks, which several stores refuse.
 
 import { open } from 'node:fs/promises';
-import {
-  PutObjectCommand,
-  type PutObjectCommandInput,
-  type PutObjectCommandOutput,
-  type S3Client,
-} from '@aws-sdk/client-s3';
+import { PutObjectCommand, type PutObjectCommandInput } from '@aws-sdk/client-s3';
 import type { BlobBody, BlobFacts } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';
-import { createDirectPut } from './s3-direct.ts';
-
-/** Puts bytes under a name, which ends the key. Throws what the SDK throws, or Trouble. */
-export type Put = (
-  target: PutObjectCommandInput & { readonly name: string },
-  body: BlobBody,
-  facts: BlobFacts,
-  options: { readonly abortSignal: AbortSignal },
-) => Promise<Pick<PutObjectCommandOutput, 'ChecksumSHA256'>>;
-
-/** Bytes in memory go the direct way where the SDK has shown it; all else, and all that fails there, is the SDK's. */
-export function createPut(client: S3Client, withChecksum: boolean): Put {
-  const direct = createDirectPut(client);
-  return async ({ name, ...target }, body, facts, options) => {
-    const ifAbsent = target.IfNoneMatch !== undefined;
-    const answer = body instanceof Uint8Array ? await direct.put(name, body, facts, { ...options, ifAbsent }) : null;
-    if (answer === 'occupied')
-      throw new Trouble('local', 'The store holds something of this name.', { at: 'storage', status: 412 });
-    if (answer) return answer;
-    const command = toPutCommand(target, body, facts, withChecksum);
-    direct.learn(command, name);
-    return await client.send(command, options);
-  };
-}
 
 /** A put of a body in memory, or of a file that is opened anew for each try. */
-function toPutCommand(
+export function buildPut(
   target: PutObjectCommandInput,
   body: BlobBody,
   facts: BlobFacts,

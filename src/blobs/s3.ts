@@ -24,9 +24,8 @@ import {
   parseBlobKey,
 } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';
-import { createAnswerTrust } from './s3-answers.ts';
 import { createDelete } from './s3-delete.ts';
-import { createPut } from './s3-put.ts';
+import { buildPut } from './s3-put.ts';
 import { isMissing, isUnknownQuestion, toTrouble } from './s3-trouble.ts';
 
 export interface S3Settings {
@@ -71,12 +70,10 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     inBulk: checksums !== 'OFF',
     parallel: settings.connections,
   });
-  const putObject = createPut(client, checksums !== 'OFF');
   const prefix = settings.prefix.replace(/^\/+|\/+$/g, '');
   const toTarget = (path: string) => ({ Bucket: bucket, Key: toName(path) });
   /** False once the store has said that it knows no If-None-Match. Then a put writes over equal bytes, which harms nothing. */
   let conditional = true;
-  const answers = createAnswerTrust();
 
   /** One question to the store; whatever goes wrong comes out as Trouble, or as the signal's reason. */
   async function ask<T>(
@@ -92,24 +89,28 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     }
   }
 
-  /** `occupied`: the store will not say yes while something is, or just was, under this name. */
+  /**
+   * Gives the proof that the put still needs: a store that answers without a sum has none in its record either, so the bytes are read.
+   * `occupied`: the store will not say yes while something is, or just was, under this name.
+   */
   async function send(
     path: string,
     body: BlobBody,
     facts: BlobFacts,
     mode: 'ifAbsent' | 'always',
     signal: AbortSignal,
-  ): Promise<{ readonly sha256: string | undefined } | 'occupied'> {
+  ): Promise<'sha256' | 'bytes' | 'occupied'> {
     const input = {
       ...toTarget(path),
-      name: path,
       ...(mode === 'ifAbsent' && conditional ? { IfNoneMatch: '*' } : {}),
       ...(settings.sse ? { ServerSideEncryption: settings.sse } : {}),
       ...(settings.kmsKeyId ? { SSEKMSKeyId: settings.kmsKeyId } : {}),
     };
     try {
-      const written = await ask(signal, (options) => putObject(input, body, facts, options));
-      return { sha256: toWholeSha256(written.ChecksumSHA256) };
+      const written = await ask(signal, (options) =>
+        client.send(buildPut(input, body, facts, checksums !== 'OFF'), options),
+      );
+      return toWholeSha256(written.ChecksumSHA256) === undefined ? 'bytes' : 'sha256';
     } catch (error) {
       if (!input.IfNoneMatch || !(error instanceof Trouble)) throw error;
       if (error.status === 501) {
@@ -214,12 +215,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
         if ((await verify(key, facts, 'sha256', signal)) === 'intact') return 'present';
         sent = await send(key, body, facts, 'always', signal);
       }
-      const isSaid = sent !== 'occupied' && sent.sha256 === facts.sha256;
-      if (isSaid && answers.isBelieved(Math.random())) return 'stored';
-      // A store that answers without a sum has none in its record either: the bytes are read, and the record is not asked for.
-      const hasSum = sent !== 'occupied' && sent.sha256 !== undefined;
-      const condition = await verify(key, facts, hasSum ? 'sha256' : 'bytes', signal);
-      if (isSaid) answers.compare(condition);
+      const condition = await verify(key, facts, sent === 'sha256' ? 'sha256' : 'bytes', signal);
       if (condition === 'intact') return 'stored';
       throw new Trouble('local', `The store took a blob, and what it holds now is ${condition}.`, { at: 'storage' });
     },
