@@ -2,6 +2,7 @@
 // Pure; the caller knows the clock, the queue and what else it heard of the source.
 
 import type { AttachmentState } from './application.ts';
+import { type BackoffRange, backoff, backoffCeiling } from './backoff.ts';
 import type { Trouble } from './trouble.ts';
 
 /** What to do with a failed download. */
@@ -36,9 +37,8 @@ export interface FailedAttempt {
 export const mostAttempts = 8;
 /** Lapses of a claim on a file that was fetched alone. */
 export const mostLapses = 3;
-const firstDelayMs = 5_000;
-const longestDelayMs = 6 * 3_600_000;
 const hourMs = 3_600_000;
+const delays: BackoffRange = { baseMs: 5_000, maxMs: 6 * hourMs, factor: 4 };
 const dayMs = 24 * hourMs;
 /** A file that is not there yet: tries over a day. */
 const missingDelaysMs = [60_000, 600_000, hourMs, 4 * hourMs, 8 * hourMs, 11 * hourMs];
@@ -77,19 +77,14 @@ export function toVerdict(failed: FailedAttempt): Verdict {
  */
 export const longestWaitsMs = {
   missing: missingDelaysMs.map((delayMs) => 1.1 * delayMs),
-  other: Array.from({ length: mostAttempts + 1 }, (_, attempts) => toCeilingMs(attempts + 1)),
+  other: Array.from({ length: mostAttempts + 1 }, (_, attempts) => backoffCeiling(attempts + 1, delays)),
 };
-
-function toCeilingMs(attempts: number): number {
-  return Math.min(longestDelayMs, firstDelayMs * 4 ** Math.max(0, attempts - 1));
-}
 
 function toRetry({ trouble, attempts, random }: FailedAttempt, spend: boolean): Verdict {
   if (spend && attempts >= mostAttempts) {
     return { kind: 'complete', state: 'given_up', reason: `${trouble.message} Tried ${attempts} times.` };
   }
-  // Full jitter: a thousand files that failed together do not come back together.
-  return { kind: 'retry', delayMs: Math.round(random * toCeilingMs(attempts)), spend };
+  return { kind: 'retry', delayMs: Math.round(backoff(attempts, delays, random)), spend };
 }
 
 /** A file that waits as long as it was told, on its own account. */

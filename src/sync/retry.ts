@@ -1,6 +1,7 @@
 // Retries work while a source or database is unavailable. There are four levels: the source client retries for seconds inside one request,
 // a worker's task for 5 or 30 seconds (then its account rests for up to 5 minutes), a one-shot command for two minutes.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type BackoffRange, backoff } from '../domain/backoff.ts';
 import { CertificateTrouble, LaneHeld, LeaseLost, SchemaTrouble, SettingTrouble, Trouble } from '../domain/trouble.ts';
 
 export interface RetryOptions {
@@ -13,20 +14,24 @@ export interface RetryOptions {
 
 /** Repeats the work until it succeeds, or until temporary failures have lasted too long. Other failures are thrown at once. */
 export async function retry<T>(retryOptions: RetryOptions, work: () => Promise<T>): Promise<T> {
+  const { retryForMs, signal, onWait } = retryOptions;
   const startedAt = performance.now();
-  for (let tries = 1; ; tries++) {
+  for (let attempt = 1; ; attempt++) {
     try {
       return await work();
     } catch (error) {
-      retryOptions.signal.throwIfAborted();
+      signal.throwIfAborted();
       if (!isTemporary(error)) throw error;
-      const waitMs = error.retryAfterMs ?? Math.random() * Math.min(15_000, 250 * 2 ** tries);
-      if (performance.now() - startedAt + waitMs > retryOptions.retryForMs) throw error;
-      retryOptions.onWait?.(error, waitMs, tries);
-      await rest(waitMs, retryOptions.signal);
+      const waitMs = backoffAfter(error, attempt, secondsOfWait);
+      if (performance.now() - startedAt + waitMs > retryForMs) throw error;
+      onWait?.(error, waitMs, attempt);
+      await rest(waitMs, signal);
     }
   }
 }
+
+/** Waits of work that goes on in the same process as soon as it can. */
+export const secondsOfWait: BackoffRange = { baseMs: 500, maxMs: 15_000 };
 
 /** Waits. Ended early it throws the signal's own reason: a lost lease must not look like an unexpected error. */
 export async function rest(ms: number, signal: AbortSignal): Promise<void> {
@@ -45,9 +50,9 @@ export function isTemporary(error: unknown): error is Trouble {
   );
 }
 
-/** Backoff after so many failures in a row: the server's Retry-After, or a random time below a limit that doubles. */
-export function toBackoffMs({ retryAfterMs }: Trouble, failures: number, longestMs: number): number {
-  return retryAfterMs ?? Math.max(1_000, Math.random() * Math.min(longestMs, 1_000 * 2 ** failures));
+/** The wait after so many failures in a row: the server's Retry-After, or a backoff. */
+export function backoffAfter({ retryAfterMs }: Trouble, failures: number, range: BackoffRange): number {
+  return retryAfterMs ?? backoff(failures, range, Math.random());
 }
 
 /** Whatever was thrown, as trouble; an unexpected error is local. */

@@ -8,7 +8,7 @@ import { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { FileFacts } from '../../store/files/claim-facts.ts';
 import type { Claim } from '../../store/files/download-queue.ts';
-import { isTemporary } from '../retry.ts';
+import { backoffAfter, isTemporary, secondsOfWait } from '../retry.ts';
 import { type DownloadDeps, type DownloadEnd, download } from './download.ts';
 import { type DownloadSummary, type DownloadTotals, nothingDownloaded } from './download-summary.ts';
 import {
@@ -370,7 +370,7 @@ class Run {
     const now = performance.now();
     // Those that fail together are one failure.
     if (this.#restsUntil > now) return;
-    const delayMs = trouble.retryAfterMs ?? Math.random() * Math.min(15_000, 500 * 2 ** this.#rests++);
+    const delayMs = backoffAfter(trouble, ++this.#rests, secondsOfWait);
     this.#broken ??= { trouble, since: now, isStorage };
     this.#restsUntil = now + delayMs;
     this.#deps.onWait?.(trouble, delayMs);

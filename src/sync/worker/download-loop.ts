@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Trouble } from '../../domain/trouble.ts';
 import type { DownloadSummary } from '../files/download-summary.ts';
-import { toBackoffMs, toTrouble } from '../retry.ts';
+import { backoffAfter, toTrouble } from '../retry.ts';
 import { createTeller, type Pass, toKind } from './pass.ts';
 import type { Watchdog } from './watchdog.ts';
 
@@ -44,7 +44,7 @@ export interface DownloadLoop {
   readonly ended: Promise<void>;
 }
 
-const longestBackoffMs = 60_000;
+const backoffRange = { minMs: 1_000, baseMs: 2_000, maxMs: 60_000 };
 /** Where no notification comes through. */
 const drainEveryMs = 2_000;
 /** Files that failed are postponed. While none of them is due again, nothing is known of what they failed at. */
@@ -94,7 +94,7 @@ export function startDownloadLoop(
         tell('failed', { kind: toKind(error) });
         const met = toTrouble(error);
         meet(met);
-        const waitMs = toBackoffMs(met, ++failures, longestBackoffMs);
+        const waitMs = backoffAfter(met, ++failures, backoffRange);
         log.warn(
           { kind: toKind(error), attempt: failures, waitMs: Math.round(waitMs), err: error },
           'downloads paused',

@@ -5,7 +5,7 @@ import { LeaseLost, type Trouble } from '../../domain/trouble.ts';
 import { undeleted, type Wait } from '../../domain/wait.ts';
 import type { Store } from '../../store/store.ts';
 import type { SweepSummary } from '../read/sweep.ts';
-import { toBackoffMs, toTrouble } from '../retry.ts';
+import { backoffAfter, toTrouble } from '../retry.ts';
 import { type AccountQueue, createAccountQueues, type TaskName, type WorkerAccount } from './account-queue.ts';
 import { type Schedule, startSchedules } from './cron.ts';
 import { type DownloadLoopDeps, startDownloadLoop } from './download-loop.ts';
@@ -54,7 +54,7 @@ export interface Worker {
   readonly ended: Promise<void>;
 }
 
-const longestBackoffMs = 300_000;
+const backoffRange = { minMs: 1_000, baseMs: 2_000, maxMs: 300_000 };
 /** However many files fail, the list is asked so often at most. */
 const askAgainMs = 10_000;
 /** The cursors of finished polls are confirmed together for many advertisers. */
@@ -128,7 +128,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     const isHalted = trouble.kind === 'refused' || trouble.kind === 'mismatch';
     queue.trouble = trouble;
     queue.failures++;
-    const waitMs = isHalted ? request.probeEveryMs : toBackoffMs(trouble, queue.failures, longestBackoffMs);
+    const waitMs = isHalted ? request.probeEveryMs : backoffAfter(trouble, queue.failures, backoffRange);
     queues.rest(queue, name, waitMs);
     log.warn(
       { ...facts, kind: toKind(error), attempt: queue.failures, waitMs: Math.round(waitMs), err: error },
