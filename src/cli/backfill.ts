@@ -1,6 +1,8 @@
 // `intake backfill`: one reading of a chosen range, beside a live worker. Stopped at any moment, it goes on when it is run again.
+
 import type { BackfillRange } from '../app.ts';
 import { largestId } from '../domain/coverage/range.ts';
+import { formatCount, formatSpan } from '../domain/format.ts';
 import { requireAdvertiser, toId } from './arguments.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
@@ -48,8 +50,7 @@ export const backfill = command<BackfillOptions>({
     requireAdvertiser(config.source.advertisers, advertiser);
     const { backfillOnce, estimateBackfill } = await import('../app.ts');
     const { signal } = context;
-    if (options.dryRun)
-      return await showEstimates(context, await estimateBackfill(config, { range, advertiser, signal }));
+    if (options.dryRun) return showEstimates(context, await estimateBackfill(config, { range, advertiser, signal }));
     const outcomes = await showReading(context, (events) =>
       backfillOnce(config, { ...events, range, restart, files, advertiser, signal }),
     );
@@ -101,16 +102,16 @@ function toSeconds(option: string, text: string, edge: 'start' | 'end'): bigint 
 
 type Estimates = Awaited<ReturnType<typeof import('../app.ts').estimateBackfill>>;
 
-async function showEstimates({ terminal }: Context, estimates: Estimates): Promise<ExitCode> {
-  const { default: prettyMilliseconds } = await import('pretty-ms');
+function showEstimates({ terminal }: Context, estimates: Estimates): ExitCode {
   terminal.result(
     { estimates },
     () =>
       estimates
         .map(({ name, plan, estimate: { applications, requests, durationMs, pageSize } }) => {
           const range = `${plan.axis === 'date' ? 'submitted' : 'ids'} ${toEnd(plan.axis, plan.from)} to ${toEnd(plan.axis, plan.to)}`;
-          if (requests === null || durationMs === null) return `${name}: ${range}; size unknown.`;
-          return `${name}: ${range}; about ${applications} applications, ${requests} requests of up to ${pageSize}, ${prettyMilliseconds(durationMs, { compact: true })}.`;
+          if (applications === null || requests === null || durationMs === null)
+            return `${name}: ${range}; size unknown.`;
+          return `${name}: ${range}; about ${formatCount(applications, 'application')}, ${formatCount(requests, 'request')} of up to ${pageSize}, ${formatSpan(durationMs)}.`;
         })
         .join('\n') || 'Nothing to read: every range is closed.',
   );

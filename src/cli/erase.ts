@@ -1,6 +1,8 @@
 // `intake erase`: takes a person out of the database and the file store, for good. Shows first what would go; erases only when told twice.
+
 import type { ErasureCounts, ErasureJob, Sought } from '../app/privacy.ts';
 import { isNothing } from '../domain/erasure.ts';
+import { formatCount } from '../domain/format.ts';
 import { toAccountId, toBareAddress } from '../domain/person.ts';
 import { requireAdvertiser, toId } from './arguments.ts';
 import { command } from './command.ts';
@@ -128,26 +130,26 @@ function toReceipt({ advertiserId, jobId, soughtBy, requestedAt, requestedBy, cl
   return { advertiserId, jobId, soughtBy, requestedAt, requestedBy, closedAt, checks, counts };
 }
 
-const names: readonly (readonly [keyof ErasureCounts, string, string])[] = [
-  ['applications', 'application', 'applications'],
-  ['attachments', 'attachment', 'attachments'],
-  ['versions', 'earlier version', 'earlier versions'],
-  ['screens', 'screen', 'screens'],
-  ['answers', 'answer', 'answers'],
-  ['downloads', 'waiting download', 'waiting downloads'],
+const names: readonly (readonly [keyof ErasureCounts, string, string?])[] = [
+  ['applications', 'application'],
+  ['attachments', 'attachment'],
+  ['versions', 'earlier version'],
+  ['screens', 'screen'],
+  ['answers', 'answer'],
+  ['downloads', 'waiting download'],
   ['quarantined', 'element in quarantine', 'elements in quarantine'],
-  ['prefills', 'prefill', 'prefills'],
-  ['files', 'file', 'files'],
+  ['prefills', 'prefill'],
+  ['files', 'file'],
 ];
 
 function toWords(counts: ErasureCounts): string {
   const parts = names.flatMap(([name, one, many]) =>
-    counts[name] === 0 ? [] : [`${counts[name]} ${counts[name] === 1 ? one : many}`],
+    counts[name] === 0 ? [] : [formatCount(counts[name], one, many)],
   );
   if (parts.length === 0) return 'nothing';
   const { shared, keptVersions } = counts;
   const others = shared > 0 ? ` (${shared} of them held for others too, and kept for them)` : '';
-  const kept = keptVersions === 1 ? '1 version' : `${keptVersions} versions`;
+  const kept = formatCount(keptVersions, 'version');
   return `${parts.join(', ')}${others}${keptVersions > 0 ? `; ${kept} of deleted files stay in the storage, which does not let Intake delete them` : ''}`;
 }
 

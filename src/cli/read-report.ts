@@ -1,6 +1,8 @@
 // What `sync`, `backfill` and the demo have in common: progress while advertisers are read, and one report at the end.
+
 import type { FilesOutcome, Outcome, ReadingEvents, ReadingOutcome } from '../app.ts';
 import { assumptions } from '../domain/coverage/certificate.ts';
+import { formatBytes, formatCount } from '../domain/format.ts';
 import type { Context } from './command.ts';
 import { createCrashPoint } from './crash-point.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
@@ -16,7 +18,6 @@ export async function showReading<T>(
   run: (events: ReadingEvents) => Promise<T>,
 ): Promise<T> {
   await using stack = new AsyncDisposableStack();
-  const { default: prettyBytes } = await import('pretty-bytes');
   const applications = stack.use(await terminal.openProgress('applications'));
   let files: Promise<Progress> | null = null;
   const found = new Map<string, { found: number; total: number | null }>();
@@ -37,7 +38,7 @@ export async function showReading<T>(
         files = terminal.openProgress('files').then((progress) => stack.use(progress));
       }
       const done = stored + infected + missing + rejected + givenUp;
-      void files.then((progress) => progress.update(done, Math.max(done, queued), prettyBytes(bytes)));
+      void files.then((progress) => progress.update(done, Math.max(done, queued), formatBytes(bytes)));
     },
     onWait: (name, trouble, waitMs, attempt) =>
       terminal.note(
@@ -59,9 +60,8 @@ export async function reportOutcomes(
   const failures = await Promise.all(troubles.map((trouble) => toFailure(trouble, signal)));
   const [only] = failures;
   if (only && outcomes.length === 1 && outcomes[0]?.sweeps === null) throw only;
-  const { default: prettyBytes } = await import('pretty-bytes');
   terminal.result({ advertisers: outcomes.map(toJsonOutcome), files: toJsonFiles(files) }, () =>
-    [...outcomes.map((outcome) => renderOutcome(outcome, prettyBytes)), ...renderFiles(files, prettyBytes)].join('\n'),
+    [...outcomes.map(renderOutcome), ...renderFiles(files)].join('\n'),
   );
   for (const failure of failures) terminal.note(`${failure.message}\n  Next: ${failure.next}`);
   const isInDoubt = outcomes.some((outcome) => outcome.account?.risk === 'doubt' || isDoubtfulReading(outcome, axis));
@@ -87,12 +87,12 @@ function toJsonFiles(files: FilesOutcome) {
   return { ...files.summary, halted: files.summary.halted.map(({ name }) => name) };
 }
 
-function renderFiles(files: FilesOutcome, toSize: (bytes: number) => string): string[] {
+function renderFiles(files: FilesOutcome): string[] {
   if (files === null) return [];
   if ('trouble' in files) return ['files: not all fetched'];
   const { stored, linked, bytes, infected, missing, rejected, givenUp, waiting, notThere } = files.summary;
   const parts = [
-    `${stored} stored (${toSize(bytes)}${linked > 0 ? `, ${linked} duplicates skipped` : ''})`,
+    `${stored} stored (${formatBytes(bytes)}${linked > 0 ? `, ${linked} duplicates skipped` : ''})`,
     ...(infected > 0 ? [`${infected} infected`] : []),
     ...(missing > 0 ? [`${missing} missing`] : []),
     ...(rejected > 0 ? [`${rejected} rejected`] : []),
@@ -149,7 +149,7 @@ function toJsonOutcome(outcome: Outcome) {
   };
 }
 
-function renderOutcome(outcome: Outcome, toSize: (bytes: number) => string): string {
+function renderOutcome(outcome: Outcome): string {
   if (outcome.sweeps === null) return `${outcome.name}: not read`;
   const { account } = outcome;
   const reading = toReading(outcome);
@@ -158,7 +158,7 @@ function renderOutcome(outcome: Outcome, toSize: (bytes: number) => string): str
   return [
     reading === null
       ? `${outcome.name}: nothing to read, every range is closed`
-      : `${outcome.name}: ${kept}; ${requests} ${requests === 1 ? 'request' : 'requests'}, ${toSize(bytes)} read`,
+      : `${outcome.name}: ${kept}; ${formatCount(requests, 'request')}, ${formatBytes(bytes)} read`,
     ...(reading?.risk === 'doubt' && reading.reason !== account.reason
       ? [`this reading ${reading.certificate}: ${reading.reason}`]
       : []),

@@ -1,7 +1,6 @@
 // The status for a person: one sentence, problems with the command that helps, a table of facts per advertiser.
 import Table from 'cli-table3';
-import prettyBytes from 'pretty-bytes';
-import prettyMilliseconds from 'pretty-ms';
+import { formatBytes, formatCount, formatSpan } from '../domain/format.ts';
 import {
   type AdvertiserStatus,
   type CoverageStatus,
@@ -43,21 +42,21 @@ function toFacts(one: AdvertiserStatus, now: Date): [string, string][] {
     ['coverage', coverage === null ? 'unproven: no sweep has finished yet' : toCovered(coverage)],
     ['last proof', toProof(coverage, now)],
     ['open ranges', String(one.openRanges)],
-    ['late arrivals', one.latenessMs === null ? 'none' : `up to ${toSpan(one.latenessMs)} after a higher id`],
+    ['late arrivals', one.latenessMs === null ? 'none' : `up to ${formatSpan(one.latenessMs)} after a higher id`],
     ['last sweep', sweep === null ? 'none' : toSwept(sweep, now)],
     ...one.unfinished.map((reading): [string, string] => [
       'unfinished',
       `${toSweepName(reading)} of ${toAgo(reading.startedAt, now)}: ${reading.reason}`,
     ]),
     ['attachments', files.join(', ') || 'none'],
-    ['files stored', `${one.blobs.count} distinct files, ${prettyBytes(one.blobs.bytes)}`],
+    ['files stored', `${formatCount(one.blobs.count, 'distinct file')}, ${formatBytes(one.blobs.bytes)}`],
     ['waiting downloads', toWaiting(one)],
   ];
 }
 
 function toSwept(sweep: SweepFacts, now: Date): string {
   const { word } = toSweepResult(sweep);
-  const requests = `${sweep.requests} ${sweep.requests === 1 ? 'request' : 'requests'}`;
+  const requests = formatCount(sweep.requests, 'request');
   return `${toSweepName(sweep)} ${toAgo(sweep.startedAt, now)}: ${word}, ${sweep.added} new, ${sweep.changed} changed, ${requests}`;
 }
 
@@ -79,9 +78,5 @@ function toProof(coverage: CoverageStatus | null, now: Date): string {
 
 function toAgo(at: Date, now: Date): string {
   const ms = now.getTime() - at.getTime();
-  return ms < 1_000 ? 'just now' : `${toSpan(ms)} ago`;
-}
-
-function toSpan(ms: number): string {
-  return prettyMilliseconds(ms, { compact: true });
+  return ms < 1_000 ? 'just now' : `${formatSpan(ms, 1)} ago`;
 }

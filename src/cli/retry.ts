@@ -1,4 +1,5 @@
 // `intake retry`: makes downloads due now, also those that had ended without bytes.
+import { formatCount } from '../domain/format.ts';
 import { requireAdvertiser, toId, toKind } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -41,7 +42,7 @@ export const retry = command<RetryOptions>({
     terminal.result({ downloads }, () =>
       downloads === 0
         ? 'There is no such download.'
-        : `${downloads} ${downloads === 1 ? 'download is' : 'downloads are'} due now. A worker fetches them, or: intake sync`,
+        : `${formatCount(downloads, 'download is', 'downloads are')} due now. A worker fetches them, or: intake sync`,
     );
     return exitCodes.done;
   },

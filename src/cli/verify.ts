@@ -1,5 +1,7 @@
 // `intake verify`: is every stored file where its row says, with the bytes it says? What is damaged is queued again.
+
 import type { VerifySummary } from '../app/files.ts';
+import { formatBytes, formatCount } from '../domain/format.ts';
 import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
 import { createCrashPoint } from './crash-point.ts';
@@ -39,8 +41,7 @@ export const verify = command<VerifyOptions>({
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
     requireAdvertiser(config.source.advertisers, advertiser);
     const { verifyOnce } = await import('../app/files.ts');
-    const { default: prettyBytes } = await import('pretty-bytes');
-    const found = await showVerify(terminal, prettyBytes, (onStep) =>
+    const found = await showVerify(terminal, (onStep) =>
       verifyOnce(config, {
         ...{ share, released: collect, advertiser, signal, onStep },
         crashPoint: createCrashPoint(env.INTAKE_CRASH_AT),
@@ -50,17 +51,23 @@ export const verify = command<VerifyOptions>({
     const { unrepaired, extra } = found;
     terminal.result(found, () =>
       [
-        `${found.blobs} blobs compared, the bytes of ${found.read} read (${prettyBytes(found.readBytes)}).`,
+        `${formatCount(found.blobs, 'blob')} compared, the bytes of ${found.read} read (${formatBytes(found.readBytes)}).`,
         isDamaged
-          ? `${found.missing} missing, ${found.damaged} damaged: ${found.requeued} files are queued again${found.lost > 0 ? `, ${found.lost} earlier versions are lost` : ''}. Next: intake sync`
+          ? `${found.missing} missing, ${found.damaged} damaged: ${formatCount(found.requeued, 'file is', 'files are')} queued again${found.lost > 0 ? `, ${formatCount(found.lost, 'earlier version is', 'earlier versions are')} lost` : ''}. Next: intake sync`
           : `None ${unrepaired > 0 ? 'more ' : ''}is missing or damaged.`,
         ...(unrepaired > 0
           ? [
               `${unrepaired} found missing or damaged earlier were not fetched again yet. Next: intake sync; intake retry before it asks anew for what the source did not have.`,
             ]
           : []),
-        ...(extra > 0 ? [`${extra} objects were in no row; they are marked and go after a day.`] : []),
-        ...(found.foreign > 0 ? [`${found.foreign} objects have names that are not ours and were left alone.`] : []),
+        ...(extra > 0
+          ? [
+              `${formatCount(extra, 'object was', 'objects were')} in no row and marked; what no row refers to within a day is deleted.`,
+            ]
+          : []),
+        ...(found.foreign > 0
+          ? [`Left alone: ${formatCount(found.foreign, 'object')} with names that Intake does not give.`]
+          : []),
         ...(found.collected > 0 ? [`${found.collected} that nothing referred to for a day were deleted.`] : []),
         ...(found.braked
           ? [
@@ -75,11 +82,10 @@ export const verify = command<VerifyOptions>({
 
 async function showVerify(
   terminal: Terminal,
-  toSize: (bytes: number) => string,
   run: (onStep: (summary: VerifySummary) => void) => Promise<VerifySummary>,
 ): Promise<VerifySummary> {
   using progress = await terminal.openProgress('blobs');
-  return await run(({ blobs, readBytes }) => progress.update(blobs, null, toSize(readBytes)));
+  return await run(({ blobs, readBytes }) => progress.update(blobs, null, formatBytes(readBytes)));
 }
 
 function toShare(text: string): number {

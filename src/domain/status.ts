@@ -1,6 +1,7 @@
 // Status is one value, rendered by the CLI, the page, the metrics and the probes. This file holds its shape and the rules that turn
 // facts into problems; it loads nothing and knows no clock.
 
+import { formatCount, formatSpan } from './format.ts';
 import { describeSchema, type Schema } from './schema.ts';
 import { toUnusualSilence } from './silence.ts';
 import type { Dependency } from './trouble.ts';
@@ -262,11 +263,11 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null,
   }
   if (a.readAt === null && a.halt === null && !isWaiting) add('Nothing was read yet.', 'intake sync', true);
   if (a.readAt !== null && a.halt === null && !isWaiting && staleAfterMs !== null && since(a.readAt) > staleAfterMs) {
-    add(`Nothing was read for ${toSpan(since(a.readAt))}: is a worker running?`, 'intake doctor', true);
+    add(`Nothing was read for ${formatSpan(since(a.readAt))}: is a worker running?`, 'intake doctor', true);
   }
   if (a.oldestDueAt !== null && a.halt === null && since(a.oldestDueAt) > overdueMs) {
     add(
-      `${toCount(a.due, 'file')} could be fetched; the oldest for ${toSpan(since(a.oldestDueAt))}.`,
+      `${formatCount(a.due, 'file')} could be fetched; the oldest for ${formatSpan(since(a.oldestDueAt))}.`,
       'intake sync',
       true,
     );
@@ -277,17 +278,17 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null,
   const silence = toUnusualSilence(a.submittedAt, now.getTime());
   if (silence) {
     add(
-      `No application for ${toSpan(silence.silentForMs)}, where the longest pause was ${toSpan(silence.longestUsualMs)}: look at the source.`,
+      `No application for ${formatSpan(silence.silentForMs)}, where the longest pause was ${formatSpan(silence.longestUsualMs)}: look at the source.`,
       'intake sync --recheck',
     );
   }
   if (a.quarantined > 0) {
     const wait = a.quarantined === 1 ? 'has no usable id and waits' : 'have no usable id and wait';
-    add(`${toCount(a.quarantined, 'element')} of the list ${wait} in quarantine.`, 'intake quarantine list');
+    add(`${formatCount(a.quarantined, 'element')} of the list ${wait} in quarantine.`, 'intake quarantine list');
   }
   if (a.retentionDue !== null) {
     add(
-      `RETENTION would erase ${toCount(a.retentionDue, 'record')} at once; nothing was erased.`,
+      `RETENTION would erase ${formatCount(a.retentionDue, 'record')} at once; nothing was erased.`,
       `intake erase --retention --dry-run --advertiser ${a.name}`,
     );
   }
@@ -295,14 +296,14 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null,
     const when = toMoment(a.erasingSince.getTime());
     add(`An erasure of ${when} is not complete, its files are not deleted: ${a.erasingTrouble}`, 'intake doctor');
   } else if (a.erasingSince !== null && since(a.erasingSince) > erasingMs) {
-    add(`An erasure waits for its end for ${toSpan(since(a.erasingSince))}: is a worker running?`, 'intake doctor');
+    add(`An erasure waits for its end for ${formatSpan(since(a.erasingSince))}: is a worker running?`, 'intake doctor');
   }
   if (a.unreadableScreens > 0) {
     const stand = a.unreadableScreens === 1 ? 'is' : 'are';
-    add(`${toCount(a.unreadableScreens, 'screen')} ${stand} stored and cannot be read.`, 'intake reparse');
+    add(`${formatCount(a.unreadableScreens, 'screen')} ${stand} stored and cannot be read.`, 'intake reparse');
   }
   if (a.damagedBlobs > 0) {
-    const which = a.damagedBlobs === 1 ? 'One stored file was' : `${toCount(a.damagedBlobs, 'stored file')} were`;
+    const which = a.damagedBlobs === 1 ? 'One stored file was' : `${formatCount(a.damagedBlobs, 'stored file')} were`;
     add(
       `${which} found damaged or gone and not fetched again yet; what was given up needs intake retry before it.`,
       'intake sync',
@@ -312,7 +313,7 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null,
     const count = a.attachments[state] ?? 0;
     if (count > 0)
       add(
-        `${toCount(count, 'file')} ${count === 1 ? 'is' : 'are'} ${state.replace('_', ' ')}.`,
+        `${formatCount(count, 'file')} ${count === 1 ? 'is' : 'are'} ${state.replace('_', ' ')}.`,
         `intake retry --state ${state}`,
       );
   }
@@ -330,7 +331,7 @@ function toCoverageProblems(a: AdvertiserStatus, now: Date, limit: ProofLimit | 
     return problem('The first reading has not come to its end; nothing is proven yet.', 'intake status --watch', false);
   }
   if (coverage === null || coverage.certificate === 'unproven') {
-    const open = openRanges > 0 ? ` (${toCount(openRanges, 'range')} of ids open)` : '';
+    const open = openRanges > 0 ? ` (${formatCount(openRanges, 'range')} of ids open)` : '';
     const reason = coverage?.reason ?? 'nothing was read to its end yet';
     return problem(`Completeness is not proven: ${reason}${open}.`, 'intake backfill --gaps', true);
   }
@@ -338,7 +339,7 @@ function toCoverageProblems(a: AdvertiserStatus, now: Date, limit: ProofLimit | 
   if (limit !== null && a.halt === null && ageMs > limit.ms) {
     const why = limit.isScheduled ? 'no recheck has come to its end since' : 'rechecks are off (RECHECK_SCHEDULE)';
     return problem(
-      `The last proof is ${toSpan(ageMs)} old, the limit is ${toSpan(limit.ms)}: ${why}.`,
+      `The last proof is ${formatSpan(ageMs)} old, the limit is ${formatSpan(limit.ms)}: ${why}.`,
       'intake sync --recheck',
       true,
     );
@@ -356,20 +357,9 @@ function toCoverageProblems(a: AdvertiserStatus, now: Date, limit: ProofLimit | 
 function toHeadline(advertisers: readonly AdvertiserStatus[], problems: readonly Problem[]): string {
   if (advertisers.length === 0) return 'No advertiser has been read yet.';
   const total = advertisers.reduce((sum, a) => sum + a.applications, 0);
-  const held = `${toCount(total, 'application')} of ${toCount(advertisers.length, 'advertiser')} stored.`;
+  const held = `${formatCount(total, 'application')} of ${formatCount(advertisers.length, 'advertiser')} stored.`;
   if (problems.length === 0) return `All is well: ${held}`;
   const urgent = problems.filter((problem) => problem.urgent).length;
   if (urgent > 0) return `${urgent === 1 ? 'One problem needs' : `${urgent} problems need`} you now; ${held}`;
   return `${problems.length === 1 ? 'One problem needs' : `${problems.length} problems need`} a look; ${held}`;
-}
-
-function toCount(count: number, thing: string): string {
-  return `${count.toLocaleString('en-US')} ${thing}${count === 1 ? '' : 's'}`;
-}
-
-/** Minutes below two hours, hours below two days, then days: as exact as a person needs it. */
-function toSpan(ms: number): string {
-  const minutes = Math.floor(ms / 60_000);
-  if (minutes < 120) return toCount(minutes, 'minute');
-  return minutes < 2_880 ? `${Math.floor(minutes / 60)} hours` : `${Math.floor(minutes / 1_440)} days`;
 }

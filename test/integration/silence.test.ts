@@ -21,7 +21,7 @@ test('a busy account that falls silent is told of, whatever single dates are wro
   expect(problems.filter(({ what }) => what.startsWith('No application'))).toEqual([
     {
       advertiser: 'busy',
-      what: 'No application for 30 days, where the longest pause was 12 hours: look at the source.',
+      what: 'No application for 30d, where the longest pause was 12h: look at the source.',
       command: 'intake sync --recheck',
       urgent: false,
     },

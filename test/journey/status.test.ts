@@ -25,7 +25,7 @@ describe('intake status --check', () => {
     );
     expect(await callIntake(['status', '--check'], env)).toMatchObject({
       code: 8,
-      stdout: expect.stringContaining('Nothing was read for 21 minutes'),
+      stdout: expect.stringContaining('Nothing was read for 21m'),
     });
 
     // Nothing new at the source: the reading leaves no row, and yet it was one.

@@ -23,7 +23,7 @@ const drivers = {
   source: ['undici', 'p-retry', 'fast-xml-parser', 'content-disposition', 'file-type', 'zod'],
   store: ['pg', 'drizzle-orm', '@aws-sdk/rds-signer', 'zod'],
   blobs: ['@aws-sdk/client-s3', '@aws-sdk/s3-request-presigner', 'content-disposition', 'zod'],
-  web: [...hono, 'content-disposition', 'prom-client', 'd3-scale', 'd3-shape', 'pretty-bytes', 'pretty-ms'],
+  web: [...hono, 'content-disposition', 'prom-client', 'd3-scale', 'd3-shape'],
   sandbox: [...hono, '@faker-js/faker', 'pdf-lib', 'fflate'],
 };
 /** What several capabilities of the store need. */
@@ -84,7 +84,7 @@ const modules: Record<string, Module> = {
   'log.ts': { imports: [], packages: ['pino', 'pino-pretty'], node: true },
   cli: {
     imports: ['domain', 'app', 'app.ts', 'config', 'config.ts', 'log.ts', 'dev'],
-    packages: ['commander', 'cli-progress', 'cli-table3', 'picocolors', 'pretty-bytes', 'pretty-ms'],
+    packages: ['commander', 'cli-progress', 'cli-table3', 'picocolors'],
     node: true,
   },
   'dev/demo': { imports: ['domain', 'dev/sandbox'], packages: ['pg'], node: true },

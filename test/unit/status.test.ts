@@ -163,7 +163,7 @@ describe('urgent is', () => {
         command: 'intake erase --retention --dry-run --advertiser north',
         urgent: false,
       },
-      { what: expect.stringContaining('61 minutes'), urgent: false },
+      { what: expect.stringContaining('1h 1m'), urgent: false },
     ]);
     expect(statusOf({ erasingSince: ago(59) }).problems).toEqual([]);
   });

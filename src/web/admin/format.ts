@@ -1,22 +1,22 @@
 // How figures, spans and times read on a page: one form of each, in UTC.
 
 import { html } from 'hono/html';
-import prettyMilliseconds from 'pretty-ms';
+import { formatCount, formatSpan } from '../../domain/format.ts';
 import type { Html } from './svg-chart.ts';
 
 /** 12345 as 12,345. */
 export function toCount(value: number): string {
-  return value.toLocaleString('en-US');
+  return formatCount(value);
 }
 
 /** The two largest units: 2h 5m. */
 export function toSpan(ms: number): string {
-  return prettyMilliseconds(Math.max(0, ms), { unitCount: 2, secondsDecimalDigits: ms < 10_000 ? 1 : 0 });
+  return formatSpan(ms);
 }
 
 /** One unit: 2h; for axes and for "ago". */
 export function toRoundSpan(ms: number): string {
-  return prettyMilliseconds(Math.max(0, ms), { unitCount: 1, secondsDecimalDigits: 0 });
+  return formatSpan(ms, 1);
 }
 
 /** How long ago, with the exact time for those who point at it. */

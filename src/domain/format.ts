@@ -1,0 +1,44 @@
+// How counts, bytes and spans of time read, in every sentence, table and chart.
+
+/** 12,345; with a thing: 1 request, 12,345 requests. `many` for a plural that is more than an s. */
+export function formatCount(count: number, thing?: string, many = `${thing}s`): string {
+  const figure = count.toLocaleString('en-US');
+  return thing === undefined ? figure : `${figure} ${count === 1 ? thing : many}`;
+}
+
+/** 940 B, 1.2 MB: powers of 1000, one decimal. */
+export function formatBytes(bytes: number): string {
+  const unit = byteUnits.findLast(([, size]) => bytes >= size);
+  if (unit === undefined) return `${Math.round(bytes)} B`;
+  return `${(bytes / unit[1]).toLocaleString('en-US', { maximumFractionDigits: 1 })} ${unit[0]}`;
+}
+
+/** The largest unit and the one below it: 350ms, 1.5s, 45s, 2h 5m, 15d. One unit is for axes and for "ago". */
+export function formatSpan(ms: number, units: 1 | 2 = 2): string {
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))}ms`;
+  if (ms < 10_000 && units === 2) return `${Number((ms / 1_000).toFixed(1))}s`;
+  const largest = spanUnits.findIndex(([, unitMs]) => ms >= unitMs);
+  let leftMs = ms;
+  const counts = spanUnits.slice(largest, largest + units).map(([unit, unitMs]) => {
+    const count = Math.floor(leftMs / unitMs);
+    leftMs -= count * unitMs;
+    return { count, unit };
+  });
+  return counts.flatMap(({ count, unit }) => (count === 0 ? [] : [`${count}${unit}`])).join(' ');
+}
+
+const byteUnits = [
+  ['kB', 1e3],
+  ['MB', 1e6],
+  ['GB', 1e9],
+  ['TB', 1e12],
+  ['PB', 1e15],
+] as const;
+
+const spanUnits = [
+  ['y', 365 * 86_400_000],
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1_000],
+] as const;
