@@ -67,8 +67,7 @@ import {
   retryDownloads,
 } from './files/stored-files.ts';
 import { createStatistics } from './postgres/analyze.ts';
-import { createBatch } from './postgres/batch.ts';
-import { createCoalescer } from './postgres/coalesce.ts';
+import { coalesce, coalesceSettled } from './postgres/coalesce.ts';
 import { type DatabaseOptions, openDatabase, untilSettled } from './postgres/database.ts';
 import { ensureSchema, loadSchema, loadServer, requireSchema, type SchemaRequest } from './postgres/migrations.ts';
 import { findUnclaimedResumes, forgetResumes, lapsePrefills, loadLeavingResumes } from './prefill/lapse.ts';
@@ -149,6 +148,9 @@ export interface StoreOptions extends DatabaseOptions {
 /** It reads every download that waits, which may be many. */
 const bringForwardEveryMs = 300_000;
 
+/** Downloads in one transaction. More would keep locks for longer than they save flushes. */
+const mostTogether = 64;
+
 /** Opens the database. Nothing connects until the first use. */
 export function openStore({ crashPoint, ...options }: StoreOptions) {
   const db = openDatabase(options);
@@ -156,21 +158,19 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
   // Leases are renewed on a connection of their own: a pool that is busy writing must not cost the lane.
   const own = openDatabase({ ...options, role: `${options.role} lease`, connections: 1 });
   // Downloads that end together are committed together: the events of an advertiser are serialised anyway.
-  const complete = createCoalescer<Ending, CompletedState>(
-    ({ claim }) => claim.advertiserId,
-    (endings) => completeDownloads(db, endings),
-  );
-  const intend = createCoalescer<BlobIntent, Intent>(
-    ({ claim }) => claim.advertiserId,
+  const perAdvertiser = { toGroup: ({ claim }: { readonly claim: Claim }) => claim.advertiserId, most: mostTogether };
+  const complete = coalesceSettled<Ending, CompletedState>((endings) => completeDownloads(db, endings), perAdvertiser);
+  const intend = coalesceSettled<BlobIntent, Intent>(
     (intents) => untilSettled(() => intendBlobs(db, intents)),
+    perAdvertiser,
   );
   const statistics = createStatistics(db);
   let broughtForwardAt = Number.NEGATIVE_INFINITY;
-  const beginSweep = createBatch((calls: readonly object[]) => beginSweeps(db, calls.length));
-  const takeTicket = createBatch((calls: readonly object[]) => takeTickets(db, calls.length));
-  const findAdvertiser = createBatch((names: readonly string[]) => findAdvertisers(db, names));
-  const loadAround = createBatch((asked: Parameters<typeof loadSurroundings>[1]) => loadSurroundings(db, asked));
-  const release = createBatch(async (given: Parameters<typeof releaseLeases>[1]) => {
+  const beginSweep = coalesce((calls: readonly object[]) => beginSweeps(db, calls.length));
+  const takeTicket = coalesce((calls: readonly object[]) => takeTickets(db, calls.length));
+  const findAdvertiser = coalesce((names: readonly string[]) => findAdvertisers(db, names));
+  const loadAround = coalesce((asked: Parameters<typeof loadSurroundings>[1]) => loadSurroundings(db, asked));
+  const release = coalesce(async (given: Parameters<typeof releaseLeases>[1]) => {
     await releaseLeases(own, given);
     return given.map(() => undefined);
   });
@@ -190,12 +190,12 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     loadDueAdvertisers: (resting?: readonly string[]) => loadDueAdvertisers(db, resting),
     loadAdvertiserIds: () => loadAdvertiserIds(db),
     noteRetryAfter: (name: string, retryAfterMs: number) => noteRetryAfter(db, name, retryAfterMs),
-    loadRetryAfter: createBatch((names: readonly string[]) => loadRetryAfter(db, names)),
+    loadRetryAfter: coalesce((names: readonly string[]) => loadRetryAfter(db, names)),
     noteAnswered: (name: string, url: string) => noteAnswered(db, name, url),
     hasAnswered: (name: string, url: string) => hasAnswered(db, name, url),
     noteAgent: (name: string, agentId: string | null) => noteAgent(db, name, agentId),
 
-    claimLease: createBatch((claims: readonly LeaseClaim[]) => claimLeases(own, claims)),
+    claimLease: coalesce((claims: readonly LeaseClaim[]) => claimLeases(own, claims)),
     renewLease: (lease: Lease, leaseMs: number) => renewLease(own, lease, leaseMs),
     releaseLease: (lease: Lease, done = false) => release({ lease, done }),
     takeSlots: (source: string, stretchMs: number, mostAheadMs: number) =>
@@ -207,7 +207,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     loadUnfinished: (key: SweepKey) => loadUnfinished(db, key),
     dropUnfinished: (key: SweepKey) => dropUnfinished(db, key),
     loadOpenRanges: (advertiserId: bigint) => loadOpenRanges(db, advertiserId),
-    loadReading: createBatch((asked: Parameters<typeof loadReadings>[1]) => loadReadings(db, asked)),
+    loadReading: coalesce((asked: Parameters<typeof loadReadings>[1]) => loadReadings(db, asked)),
     loadHeld: (advertiserId: bigint, low: bigint, high: bigint | null) => loadHeld(db, advertiserId, low, high),
     loadNewest: (advertiserId: bigint | null) => loadNewest(db, advertiserId),
     loadAuditPlace: (advertiserId: bigint, choice: Parameters<typeof loadAuditPlace>[2]) =>

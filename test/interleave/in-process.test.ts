@@ -5,8 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Source } from '../../src/source/client.ts';
 import type { Claim } from '../../src/store/files/download-queue.ts';
-import { createBatch } from '../../src/store/postgres/batch.ts';
-import { createCoalescer } from '../../src/store/postgres/coalesce.ts';
+import { coalesce, coalesceSettled } from '../../src/store/postgres/coalesce.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { createInFlight } from '../../src/sync/files/in-flight.ts';
 import { createAccountQueues, type TaskName } from '../../src/sync/worker/account-queue.ts';
@@ -28,8 +27,7 @@ describe('coalesced calls', () => {
         fc.array(fc.record({ group: fc.nat(1), fails: fc.boolean() }), { minLength: 1, maxLength: 12 }),
         async (s, calls) => {
           const running = new Map<number, number>();
-          const call = createCoalescer<number, string>(
-            (at) => calls[at]?.group,
+          const call = coalesceSettled<number, string>(
             async (batch) => {
               const group = calls[batch[0] ?? 0]?.group ?? 0;
               expect(running.get(group) ?? 0).toBe(0);
@@ -42,6 +40,7 @@ describe('coalesced calls', () => {
                   : { status: 'fulfilled', value: `yes ${at}` },
               );
             },
+            { toGroup: (at) => calls[at]?.group, most: 64 },
           );
           const answers = calls.map((_, at) =>
             s.schedule(Promise.resolve(), `call ${at}`).then(() => call(at).catch((reason: unknown) => String(reason))),
@@ -61,14 +60,17 @@ describe('coalesced calls', () => {
         fc.array(fc.boolean(), { minLength: 1, maxLength: 12 }),
         async (s, fails) => {
           let isRunning = false;
-          const call = createBatch<number, string>(async (items) => {
-            expect(isRunning).toBe(false);
-            isRunning = true;
-            await s.schedule(Promise.resolve(), 'statement');
-            isRunning = false;
-            if (items.some((at) => fails[at])) throw new Error('no database');
-            return items.map((at) => `yes ${at}`);
-          }, 3);
+          const call = coalesce<number, string>(
+            async (items) => {
+              expect(isRunning).toBe(false);
+              isRunning = true;
+              await s.schedule(Promise.resolve(), 'statement');
+              isRunning = false;
+              if (items.some((at) => fails[at])) throw new Error('no database');
+              return items.map((at) => `yes ${at}`);
+            },
+            { most: 3 },
+          );
           const answers = fails.map((_, at) =>
             s.schedule(Promise.resolve(), `call ${at}`).then(() => call(at).catch((error: Error) => error.message)),
           );

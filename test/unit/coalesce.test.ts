@@ -1,6 +1,8 @@
 // Calls that are answered together.
+
+import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { createCoalescer } from '../../src/store/postgres/coalesce.ts';
+import { coalesce, coalesceSettled } from '../../src/store/postgres/coalesce.ts';
 
 const fulfilled = <T>(value: T): PromiseSettledResult<T> => ({ status: 'fulfilled', value });
 
@@ -8,8 +10,7 @@ const fulfilled = <T>(value: T): PromiseSettledResult<T> => ({ status: 'fulfille
 function createHeldWork() {
   const batches: string[][] = [];
   const holds: (() => void)[] = [];
-  const call = createCoalescer<string, string>(
-    (text) => text[0],
+  const call = coalesceSettled<string, string>(
     async (texts) => {
       batches.push([...texts]);
       await new Promise<void>((resolve) => holds.push(resolve));
@@ -17,49 +18,57 @@ function createHeldWork() {
         text.endsWith('!') ? { status: 'rejected', reason: text } : fulfilled(`${text} done`),
       );
     },
+    { toGroup: (text) => text[0], most: 64 },
   );
   return { batches, call, release: () => holds.splice(0).forEach((resolve) => void resolve()) };
 }
 
 describe('calls of one group', () => {
-  test('that come while one is under way are worked on together, the first at once', async () => {
+  test('that come together, or while one is under way, are worked on together', async () => {
     const { batches, call, release } = createHeldWork();
-    const answers = ['a1', 'a2', 'a3'].map((text) => call(text));
-    expect(batches).toEqual([['a1']]);
+    const answers = ['a1', 'a2'].map((text) => call(text));
+    await turn();
+    expect(batches).toEqual([['a1', 'a2']]);
+    answers.push(call('a3'), call('a4'));
+    await turn();
+    expect(batches).toHaveLength(1);
     release();
     await answers[0];
-    await expect.poll(() => batches).toEqual([['a1'], ['a2', 'a3']]);
+    await expect
+      .poll(() => batches)
+      .toEqual([
+        ['a1', 'a2'],
+        ['a3', 'a4'],
+      ]);
     release();
-    expect(await Promise.all(answers)).toEqual(['a1 done', 'a2 done', 'a3 done']);
-    const later = call('a4');
-    expect(batches.at(-1)).toEqual(['a4']);
+    expect(await Promise.all(answers)).toEqual(['a1 done', 'a2 done', 'a3 done', 'a4 done']);
+    const later = call('a5');
+    await turn();
+    expect(batches.at(-1)).toEqual(['a5']);
     release();
-    expect(await later).toBe('a4 done');
+    expect(await later).toBe('a5 done');
   });
 
   test('get each its own answer, also when one is refused', async () => {
-    const { batches, call, release } = createHeldWork();
+    const { call, release } = createHeldWork();
     const answers = Promise.allSettled(['a1', 'a2!', 'a3'].map((text) => call(text)));
-    release();
-    await expect.poll(() => batches).toHaveLength(2);
+    await turn();
     release();
     expect((await answers).map((one) => one.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
   });
 
   test('are all refused when the work itself fails', async () => {
-    const call = createCoalescer<string, string>(
-      () => 'one',
-      () => Promise.reject(new Error('no database')),
-    );
+    const call = coalesce<string, string>(() => Promise.reject(new Error('no database')));
     await expect(call('a')).rejects.toThrow('no database');
     await expect(call('b')).rejects.toThrow('no database');
   });
 });
 
-test('calls of different groups do not wait for each other', () => {
+test('calls of different groups do not wait for each other', async () => {
   const { batches, call, release } = createHeldWork();
   void call('a1');
   void call('b1');
+  await turn();
   expect(batches).toEqual([['a1'], ['b1']]);
   release();
 });

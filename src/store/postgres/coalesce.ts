@@ -1,8 +1,6 @@
-// Calls that come while one is under way are written together by the next: under load many share one transaction and one flush to the
-// disk, and a single call does not wait. Knows nothing of what is written.
-
-/** Work on several calls at once; one answer for each, in their order. */
-export type WorkTogether<Call, Answer> = (calls: readonly Call[]) => Promise<readonly PromiseSettledResult<Answer>[]>;
+// Coalesces concurrent calls into one statement: the calls that come while one is under way are worked on together by the next. Watching a
+// thousand advertisers costs little more than watching ten, and downloads that end together share one transaction and one flush to the disk.
+// A call waits for a turn of the event loop, so that those that were woken together are all there, and for the statement before.
 
 interface Waiting<Call, Answer> {
   readonly call: Call;
@@ -10,19 +8,34 @@ interface Waiting<Call, Answer> {
   readonly reject: (reason: unknown) => void;
 }
 
-/** More would keep locks for longer than they save flushes. */
-const mostTogether = 64;
+export interface CoalesceOptions<Call> {
+  /** Calls of a group follow each other; groups do not wait for each other. One group unless told. */
+  readonly toGroup?: (call: Call) => unknown;
+  /** Calls in one statement. */
+  readonly most: number;
+}
 
-/** Makes a call for one of work on many. Calls of a group follow each other; groups do not wait for each other. */
-export function createCoalescer<Call, Answer>(
-  toGroup: (call: Call) => unknown,
-  work: WorkTogether<Call, Answer>,
+/** Makes a function of one call from work on many. The work answers in the order of its calls; when it throws, all of them fail. */
+export function coalesce<Call, Answer>(
+  work: (calls: readonly Call[]) => Promise<readonly Answer[]>,
+  options: CoalesceOptions<Call> = { most: 200 },
+): (call: Call) => Promise<Answer> {
+  return coalesceSettled(async (calls) => {
+    const answers = await work(calls);
+    return answers.map((value) => ({ status: 'fulfilled', value }));
+  }, options);
+}
+
+/** As `coalesce`, for work in which one call may fail and the others succeed. */
+export function coalesceSettled<Call, Answer>(
+  work: (calls: readonly Call[]) => Promise<readonly PromiseSettledResult<Answer>[]>,
+  { toGroup = () => null, most }: CoalesceOptions<Call>,
 ): (call: Call) => Promise<Answer> {
   const groups = new Map<unknown, Waiting<Call, Answer>[]>();
 
   async function run(group: unknown, waiting: Waiting<Call, Answer>[]): Promise<void> {
     while (waiting.length > 0) {
-      const batch = waiting.splice(0, mostTogether);
+      const batch = waiting.splice(0, most);
       try {
         const answers = await work(batch.map(({ call }) => call));
         for (const [at, { resolve, reject }] of batch.entries()) {
@@ -47,6 +60,6 @@ export function createCoalescer<Call, Answer>(
       }
       const opened = [{ call, resolve, reject }];
       groups.set(group, opened);
-      void run(group, opened);
+      setImmediate(() => void run(group, opened));
     });
 }
