@@ -58,7 +58,7 @@ export async function loadRowByRow(url: string, source: Source, count: number): 
           }
           for (const file of one.attachments) {
             const described = {
-              state: 'pending',
+              state: 'pending' as const,
               sourceHash: file.sourceHash,
               sizeBytes: file.sizeBytes === null ? null : BigInt(file.sizeBytes),
               hasVirus: file.hasVirus,

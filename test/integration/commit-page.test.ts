@@ -52,10 +52,15 @@ describe('a page', () => {
   );
 
   test('whose rows cannot be made is not there at all, and the connection goes on', async ({ db }) => {
-    const rows = ['1\ta\t1', null];
-    const copy = toCopy('intake.leases (epoch, name, lane)', rows, (row) => {
-      if (row === null) throw new Error('no line');
-      return row;
+    const copy = toCopy('intake.leases', ['a', null], {
+      name(row) {
+        if (row === null) throw new Error('no line');
+        return row;
+      },
+      lane: () => 'live',
+      owner: () => 'a test',
+      epoch: () => 1n,
+      expires_at: () => 'now',
     });
     await expect(db.transaction((tx) => tx.copy([copy, copy]))).rejects.toThrow('no line');
     await expect(db.transaction((tx) => tx.query('SELECT 1 AS one'))).resolves.toEqual([{ one: 1 }]);

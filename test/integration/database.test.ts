@@ -20,7 +20,7 @@ const test = base.extend('db', { scope: 'test' }, async ({}, { onCleanup }) => {
 });
 
 const insert = (id: number) => [`INSERT INTO kept VALUES ($1)`, [id]] as const;
-const rows = (...ids: number[]) => toCopy('kept (id)', ids, String);
+const rows = (...ids: number[]) => toCopy('kept', ids, { id: (id) => id });
 const counted = 'SELECT count(*)::int AS count FROM kept';
 
 describe('statements asked together', () => {
@@ -41,7 +41,7 @@ describe('statements asked together', () => {
   test.for([
     ['a statement', (tx) => tx.query('SELECT 1 / 0'), /division by zero/],
     ['a row of COPY', (tx) => tx.copy([rows(7, 7, 8)]), /duplicate key/],
-    ['a table of COPY', (tx) => tx.copy([toCopy('nowhere (id)', [1], String)]), /nowhere/],
+    ['a table of COPY', (tx) => tx.copy([toCopy('nowhere', [1], { id: (id) => id })]), /nowhere/],
   ] satisfies [string, (tx: Transaction) => Promise<unknown>, RegExp][])(
     'leave nothing behind when %s is refused, and the first to fail says why',
     async ([, refused, reason], { db }) => {

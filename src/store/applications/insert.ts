@@ -1,56 +1,84 @@
-// New applications as rows for COPY: each table's columns beside the values that fill them. Pure mapping; what changes a known application
+// New applications as rows for COPY: each column beside the value that fills it. Pure mapping; what changes a known application
 // travels as JSON (rows.ts), since it has to be joined with what is held.
 import type { KeyObject } from 'node:crypto';
 import { type Application, toFirstState } from '../../domain/application.ts';
 import { toPersonKey } from '../person-key.ts';
-import { type Copy, toCopy, toCopyLine } from '../postgres/copy.ts';
+import { type ColumnValues, type Copy, toCopy } from '../postgres/copy.ts';
+import type { Copied } from '../schema/rows.ts';
 import type { WriteContext } from '../sweeps/leases.ts';
 import { isReady, toPriority, toTime } from './rows.ts';
 
-const columns = {
-  applications: `advertiser_id, application_id, submitted_at, source_offset, email, first_name, last_name, phone, job_seeker_id,
-    job_reference, raw, raw_text, notes, person_key, content_hash, facts_hash, observed_seq, ready_at`,
-  primary_job_seeking_info:
-    'advertiser_id, application_id, job_title, company_name, time_in_role_months, is_new_to_workforce',
-  attachments:
-    'advertiser_id, application_id, kind, state, reason, source_hash, size_bytes, has_virus, uploaded_at, href',
-  downloads: 'advertiser_id, application_id, kind, priority',
-};
-
-/** What new applications bring into which table, in the order in which keys refer to each other. The rest has defaults. */
+/** Rows of new applications for each table, in the order in which keys refer to each other. All other columns have defaults. */
 export function toCopies(
   key: KeyObject,
   { advertiserId, seq, lease }: WriteContext,
   fresh: readonly Application[],
 ): Copy[] {
   const priority = toPriority(lease);
-  const infos = fresh.filter((a) => a.jobSeekingInfo !== null);
+  const infos = fresh.flatMap(({ id, jobSeekingInfo: info }) => (info === null ? [] : [{ id, info }]));
   const files = fresh.flatMap(({ id, attachments }) =>
     attachments.map((file) => ({ id, file, ...toFirstState(file) })),
   );
-  const into = (table: keyof typeof columns) => `intake.${table} (${columns[table]})`;
   return [
-    toCopy(into('applications'), fresh, (a) => {
-      const notes = a.notes.length > 0 ? JSON.stringify(a.notes) : null;
-      const personKey = toPersonKey(key, advertiserId, a);
+    copyTo('applications', fresh, {
+      advertiser_id: () => advertiserId,
+      application_id: (a) => a.id,
+      submitted_at: (a) => toTime(a.submittedAt),
+      source_offset: (a) => a.sourceOffset,
+      email: (a) => a.email,
+      first_name: (a) => a.firstName,
+      last_name: (a) => a.lastName,
+      phone: (a) => a.phone,
+      job_seeker_id: (a) => a.jobSeekerId,
+      job_reference: (a) => a.jobReference,
+      raw: (a) => a.raw,
+      raw_text: (a) => a.rawText,
+      notes: (a) => (a.notes.length > 0 ? JSON.stringify(a.notes) : null),
+      person_key: (a) => toPersonKey(key, advertiserId, a),
+      content_hash: (a) => `\\x${a.contentHash}`,
+      facts_hash: (a) => `\\x${a.factsHash}`,
+      observed_seq: () => seq,
       // Postgres reads `now` as the time at which the transaction began.
-      const readyAt = isReady(a) ? 'now' : null;
-      // biome-ignore format: as the columns stand above
-      return toCopyLine(advertiserId, a.id, toTime(a.submittedAt), a.sourceOffset, a.email, a.firstName, a.lastName, a.phone, a.jobSeekerId,
-        a.jobReference, a.raw, a.rawText, notes, personKey, `\\x${a.contentHash}`, `\\x${a.factsHash}`, seq, readyAt);
+      ready_at: (a) => (isReady(a) ? 'now' : null),
     }),
-    toCopy(into('primary_job_seeking_info'), infos, ({ id, jobSeekingInfo: info }) =>
-      // biome-ignore format: as the columns stand above
-      toCopyLine(advertiserId, id, info?.jobTitle ?? null, info?.companyName ?? null, info?.timeInRoleMonths ?? null, info?.isNewToWorkforce ?? null),
-    ),
-    toCopy(into('attachments'), files, ({ id, file: f, state, reason }) =>
-      // biome-ignore format: as the columns stand above
-      toCopyLine(advertiserId, id, f.kind, state, reason, f.sourceHash, f.sizeBytes, f.hasVirus, toTime(f.uploadedAt), f.href),
-    ),
-    toCopy(
-      into('downloads'),
+    copyTo('primary_job_seeking_info', infos, {
+      advertiser_id: () => advertiserId,
+      application_id: ({ id }) => id,
+      job_title: ({ info }) => info.jobTitle,
+      company_name: ({ info }) => info.companyName,
+      time_in_role_months: ({ info }) => info.timeInRoleMonths,
+      is_new_to_workforce: ({ info }) => info.isNewToWorkforce,
+    }),
+    copyTo('attachments', files, {
+      advertiser_id: () => advertiserId,
+      application_id: ({ id }) => id,
+      kind: ({ file }) => file.kind,
+      state: ({ state }) => state,
+      reason: ({ reason }) => reason,
+      source_hash: ({ file }) => file.sourceHash,
+      size_bytes: ({ file }) => file.sizeBytes,
+      has_virus: ({ file }) => file.hasVirus,
+      uploaded_at: ({ file }) => toTime(file.uploadedAt),
+      href: ({ file }) => file.href,
+    }),
+    copyTo(
+      'downloads',
       files.filter(({ state }) => state === 'pending'),
-      ({ id, file }) => toCopyLine(advertiserId, id, file.kind, priority),
+      {
+        advertiser_id: () => advertiserId,
+        application_id: ({ id }) => id,
+        kind: ({ file }) => file.kind,
+        priority: () => priority,
+      },
     ),
   ];
+}
+
+/** `toCopy` for the tables of the schema: a column that is misspelled, missing or of another type does not compile. */
+function copyTo<Name extends keyof Copied, Row>(
+  table: Name,
+  rows: readonly Row[],
+  columns: { readonly [Column in keyof Copied[Name]]: (row: Row) => Copied[Name][Column] },
+): Copy {
+  return toCopy(`intake.${table}`, rows, columns as ColumnValues<Row>);
 }

@@ -2,25 +2,35 @@
 // of one's own; it knows no table.
 import pg from 'pg';
 
-/** Rows for one table: `into` names it with its columns, a line is a row's values by `toCopyLine`. */
+/** Rows for one table: `into` names it with its columns, a line is a row's values in the same order. */
 export interface Copy {
   readonly into: string;
   readonly size: number;
   readonly toLine: (at: number) => string;
 }
 
+type Value = string | number | bigint | boolean | null;
+
+/** The columns to fill, each with the value that it takes from a row. */
+export type ColumnValues<Row> = Readonly<Record<string, (row: Row) => Value>>;
+
 /** These rows for that table. */
-export function toCopy<Row>(into: string, rows: readonly Row[], toLine: (row: Row) => string): Copy {
-  return { into, size: rows.length, toLine: (at) => toLine(rows[at] as Row) };
+export function toCopy<Row>(table: string, rows: readonly Row[], columns: ColumnValues<Row>): Copy {
+  const values = Object.values(columns);
+  return {
+    into: `${table} (${Object.keys(columns).join(', ')})`,
+    size: rows.length,
+    toLine: (at) => toLine(values, rows[at] as Row),
+  };
 }
 
 const letters: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
 
-/** A row in the order of its columns; what is no text has none of the letters that mean something to COPY. */
-export function toCopyLine(...values: readonly (string | number | bigint | boolean | null)[]): string {
+/** Only a text can hold one of the letters that mean something to COPY. */
+function toLine<Row>(values: readonly ((row: Row) => Value)[], row: Row): string {
   let line = '';
   for (let at = 0; at < values.length; at++) {
-    const value = values[at];
+    const value = values[at]?.(row) ?? null;
     if (at > 0) line += '\t';
     if (value === null) line += '\\N';
     // Most texts have nothing to escape, and looking is cheaper than replacing.

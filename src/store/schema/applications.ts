@@ -1,9 +1,9 @@
 // The tables of applications and what belongs to them, as drizzle-kit reads them to write migrations.
-// Nothing here runs in the product: queries are plain SQL (docs/architecture.md says why). Every key starts with advertiser_id, so that
+// Nothing here runs in the product: queries are plain SQL (docs/architecture.md says why) and take their row types from rows.ts. Every key starts with advertiser_id, so that
 // the tables can be distributed by it one day.
 import { sql } from 'drizzle-orm';
 import { boolean, check, foreignKey, index, integer, jsonb, primaryKey, text } from 'drizzle-orm/pg-core';
-import { at, bytea, id64, intake } from './columns.ts';
+import { at, bytea, id64, intake, isOneOf } from './columns.ts';
 
 export const applications = intake.table(
   'applications',
@@ -61,8 +61,7 @@ export const primaryJobSeekingInfo = intake.table(
   ],
 );
 
-const attachmentState = (state: unknown) =>
-  sql`${state} IN ('pending', 'stored', 'infected', 'missing', 'rejected', 'given_up', 'erased')`;
+const attachmentStates = ['pending', 'stored', 'infected', 'missing', 'rejected', 'given_up', 'erased'] as const;
 
 export const attachments = intake.table(
   'attachments',
@@ -71,7 +70,7 @@ export const attachments = intake.table(
     applicationId: id64('application_id').notNull(),
     kind: text().notNull(),
     version: integer().notNull().default(1),
-    state: text().notNull(),
+    state: text({ enum: attachmentStates }).notNull(),
     reason: text(),
     sourceHash: text('source_hash'),
     sizeBytes: id64('size_bytes'),
@@ -101,7 +100,7 @@ export const attachments = intake.table(
     index('attachments_hash')
       .on(t.advertiserId, sql`left(${t.sourceHash}, 100)`)
       .where(sql`${t.state} = 'stored' AND ${t.sourceHash} IS NOT NULL`),
-    check('attachments_state', attachmentState(t.state)),
+    check('attachments_state', isOneOf(t.state, attachmentStates)),
     check('attachments_stored', sql`${t.state} <> 'stored' OR (${t.sha256} IS NOT NULL AND ${t.storedAt} IS NOT NULL)`),
     check('attachments_reason', sql`${t.state} NOT IN ('missing', 'rejected', 'given_up') OR ${t.reason} IS NOT NULL`),
   ],
@@ -114,7 +113,7 @@ export const attachmentVersions = intake.table(
     applicationId: id64('application_id').notNull(),
     kind: text().notNull(),
     version: integer().notNull(),
-    state: text().notNull(),
+    state: text({ enum: attachmentStates }).notNull(),
     reason: text(),
     sourceHash: text('source_hash'),
     sizeBytes: id64('size_bytes'),
@@ -135,6 +134,6 @@ export const attachmentVersions = intake.table(
       columns: [t.advertiserId, t.applicationId, t.kind],
       foreignColumns: [attachments.advertiserId, attachments.applicationId, attachments.kind],
     }),
-    check('attachment_versions_state', attachmentState(t.state)),
+    check('attachment_versions_state', isOneOf(t.state, attachmentStates)),
   ],
 );

@@ -3,7 +3,10 @@
 import { sql } from 'drizzle-orm';
 import { boolean, check, foreignKey, index, integer, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
 import { attachments } from './applications.ts';
-import { at, id64, intake } from './columns.ts';
+import { at, id64, intake, isOneOf } from './columns.ts';
+
+// The values that CHECKs allow, which are also the types of the columns.
+const blobStates = ['writing', 'stored', 'damaged', 'infected', 'deleting'] as const;
 
 export const downloads = intake.table(
   'downloads',
@@ -42,7 +45,7 @@ export const blobs = intake.table(
     sha256: text().notNull(),
     sizeBytes: id64('size_bytes').notNull(),
     key: text().notNull(),
-    state: text().notNull(),
+    state: text({ enum: blobStates }).notNull(),
     intendedAt: at('intended_at').notNull().defaultNow(),
     verifiedAt: at('verified_at'),
     infectedAt: at('infected_at'),
@@ -60,7 +63,7 @@ export const blobs = intake.table(
         sql`${t.state} = 'infected' AND (${t.deletedAt} IS NULL OR ${t.deletedAt} - ${t.intendedAt} < interval '10 minutes') OR ${t.state} = 'deleting'`,
       ),
     index('blobs_orphaned').on(t.advertiserId, t.orphanedAt).where(sql`${t.orphanedAt} IS NOT NULL`),
-    check('blobs_state', sql`${t.state} IN ('writing', 'stored', 'damaged', 'infected', 'deleting')`),
+    check('blobs_state', isOneOf(t.state, blobStates)),
     check('blobs_deleting', sql`${t.state} <> 'deleting' OR ${t.deleteToken} IS NOT NULL`),
     check('blobs_infected', sql`(${t.state} = 'infected') = (${t.infectedAt} IS NOT NULL)`),
   ],

@@ -1,14 +1,17 @@
 // The tables of the candidate side; see applications.ts for how these files are used.
 import { sql } from 'drizzle-orm';
 import { check, date, foreignKey, index, jsonb, primaryKey, text, unique, uuid } from 'drizzle-orm/pg-core';
-import { at, bytea, id64, intake } from './columns.ts';
+import { at, bytea, id64, intake, isOneOf } from './columns.ts';
+
+// The values that CHECKs allow, which are also the types of the columns.
+const outcomes = ['started', 'denied', 'expired', 'failed', 'prefilled', 'redeemed', 'lapsed', 'erased'] as const;
 
 export const prefills = intake.table(
   'prefills',
   {
     advertiserId: id64('advertiser_id').notNull(),
     prefillId: uuid('prefill_id').notNull(),
-    outcome: text().notNull().default('started'),
+    outcome: text({ enum: outcomes }).notNull().default('started'),
     reason: text(),
     formUrl: text('form_url').notNull(),
     returnUrl: text('return_url').notNull(),
@@ -52,10 +55,7 @@ export const prefills = intake.table(
     index('prefills_leaving')
       .on(t.createdAt)
       .where(sql`${t.outcome} IN ('lapsed', 'erased') AND ${t.resumeSha256} IS NOT NULL`),
-    check(
-      'prefills_outcome',
-      sql`${t.outcome} IN ('started', 'denied', 'expired', 'failed', 'prefilled', 'redeemed', 'lapsed', 'erased')`,
-    ),
+    check('prefills_outcome', isOneOf(t.outcome, outcomes)),
     check('prefills_kept', sql`${t.outcome} IN ('prefilled', 'redeemed') = (${t.profile} IS NOT NULL)`),
     check(
       'prefills_resume',
@@ -68,7 +68,7 @@ export const prefillDays = intake.table(
   'prefill_days',
   {
     advertiserId: id64('advertiser_id').notNull(),
-    day: date().notNull(),
+    day: date({ mode: 'date' }).notNull(),
     started: id64('started').notNull().default(sql`0`),
     authorized: id64('authorized').notNull().default(sql`0`),
     denied: id64('denied').notNull().default(sql`0`),

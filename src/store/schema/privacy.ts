@@ -2,7 +2,11 @@
 // None of them names a person; see applications.ts for how these files are used.
 import { sql } from 'drizzle-orm';
 import { check, index, integer, jsonb, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
-import { at, bytea, id64, intake } from './columns.ts';
+import { at, bytea, id64, intake, isOneOf } from './columns.ts';
+
+// The values that CHECKs allow, which are also the types of the columns.
+const soughtKinds = ['application', 'jobseeker', 'address', 'retention'] as const;
+const steps = ['bytes', 'waiting', 'closed'] as const;
 
 export const erasures = intake.table(
   'erasures',
@@ -20,11 +24,11 @@ export const erasureJobs = intake.table(
   {
     advertiserId: id64('advertiser_id').notNull(),
     jobId: uuid('job_id').notNull(),
-    soughtBy: text('sought_by').notNull(),
+    soughtBy: text('sought_by', { enum: soughtKinds }).notNull(),
     sought: bytea().notNull(),
     requestedAt: at('requested_at').notNull().defaultNow(),
     requestedBy: text('requested_by').notNull(),
-    step: text().notNull(),
+    step: text({ enum: steps }).notNull(),
     checkAgainAt: at('check_again_at').notNull(),
     applicationIds: id64('application_ids').array(),
     hashes: text().array(),
@@ -36,8 +40,8 @@ export const erasureJobs = intake.table(
   (t) => [
     primaryKey({ name: 'erasure_jobs_pkey', columns: [t.advertiserId, t.jobId] }),
     index('erasure_jobs_open').on(t.advertiserId, t.requestedAt).where(sql`${t.closedAt} IS NULL`),
-    check('erasure_jobs_sought_by', sql`${t.soughtBy} IN ('application', 'jobseeker', 'address', 'retention')`),
-    check('erasure_jobs_step', sql`${t.step} IN ('bytes', 'waiting', 'closed')`),
+    check('erasure_jobs_sought_by', isOneOf(t.soughtBy, soughtKinds)),
+    check('erasure_jobs_step', isOneOf(t.step, steps)),
     check('erasure_jobs_closed', sql`(${t.step} = 'closed') = (${t.closedAt} IS NOT NULL)`),
     check(
       'erasure_jobs_forgotten',

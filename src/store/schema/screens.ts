@@ -1,8 +1,10 @@
 // The tables of screening questionnaires and their answers; see applications.ts for how these files are used.
-import { sql } from 'drizzle-orm';
 import { boolean, check, foreignKey, integer, jsonb, primaryKey, text } from 'drizzle-orm/pg-core';
 import { applications } from './applications.ts';
-import { id64, intake } from './columns.ts';
+import { id64, intake, isOneOf } from './columns.ts';
+
+// The values that CHECKs allow, which are also the types of the columns.
+const outcomes = ['pass', 'fail', 'unknown'] as const;
 
 export const screens = intake.table(
   'screens',
@@ -12,7 +14,7 @@ export const screens = intake.table(
     screenNo: integer('screen_no').notNull(),
     screenId: text('screen_id'),
     name: text(),
-    outcome: text().notNull(),
+    outcome: text({ enum: outcomes }).notNull(),
     notes: jsonb(),
     sha256: text().notNull(),
     parserVersion: integer('parser_version').notNull(),
@@ -24,7 +26,7 @@ export const screens = intake.table(
       columns: [t.advertiserId, t.applicationId],
       foreignColumns: [applications.advertiserId, applications.applicationId],
     }),
-    check('screens_outcome', sql`${t.outcome} IN ('pass', 'fail', 'unknown')`),
+    check('screens_outcome', isOneOf(t.outcome, outcomes)),
   ],
 );
 

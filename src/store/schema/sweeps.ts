@@ -1,7 +1,26 @@
 // The tables of accounts and sweeps: whose account it is, who reads it, how far, and what happened; see applications.ts for how these files are used.
 import { sql } from 'drizzle-orm';
 import { check, foreignKey, index, integer, jsonb, primaryKey, text, unique } from 'drizzle-orm/pg-core';
-import { at, bytea, id64, intake } from './columns.ts';
+import { at, bytea, id64, intake, isOneOf } from './columns.ts';
+
+// The values that CHECKs allow, which are also the types of the columns.
+const advertiserStates = ['active', 'halted'] as const;
+const haltKinds = ['refused', 'mismatch'] as const;
+const lanes = ['live', 'backfill'] as const;
+const dependencies = ['source', 'database', 'storage'] as const;
+const eventTypes = [
+  'application.received',
+  'application.changed',
+  'application.ready',
+  'application.missing',
+  'application.erased',
+] as const;
+const purposes = ['live', 'recheck', 'backfill', 'witness'] as const;
+const axes = ['id', 'date'] as const;
+const sweepStates = ['running', 'closed', 'open', 'dropped'] as const;
+const certificates = ['proven', 'assumed', 'unproven'] as const;
+const risks = ['none', 'harmless', 'doubt'] as const;
+const rangeStates = ['open', 'closed', 'stuck'] as const;
 
 /** Given to every request before it starts, so that answers can be put in the order of their questions. */
 export const requestSeq = intake.sequence('request_seq');
@@ -14,8 +33,8 @@ export const advertisers = intake.table(
   {
     name: text().primaryKey(),
     advertiserId: id64('advertiser_id'),
-    state: text().notNull().default('active'),
-    haltKind: text('halt_kind'),
+    state: text({ enum: advertiserStates }).notNull().default('active'),
+    haltKind: text('halt_kind', { enum: haltKinds }),
     reason: text(),
     agentId: text('agent_id'),
     learned: jsonb().notNull().default({}),
@@ -31,8 +50,8 @@ export const advertisers = intake.table(
   },
   (t) => [
     unique('advertisers_advertiser_id').on(t.advertiserId),
-    check('advertisers_state', sql`${t.state} IN ('active', 'halted')`),
-    check('advertisers_halt_kind', sql`${t.haltKind} IN ('refused', 'mismatch')`),
+    check('advertisers_state', isOneOf(t.state, advertiserStates)),
+    check('advertisers_halt_kind', isOneOf(t.haltKind, haltKinds)),
     check('advertisers_halted', sql`(${t.state} = 'halted') = (${t.haltKind} IS NOT NULL)`),
   ],
 );
@@ -41,16 +60,13 @@ export const leases = intake.table(
   'leases',
   {
     name: text().notNull(),
-    lane: text().notNull(),
+    lane: text({ enum: lanes }).notNull(),
     owner: text().notNull(),
     epoch: id64('epoch').notNull(),
     expiresAt: at('expires_at').notNull(),
     doneAt: at('done_at'),
   },
-  (t) => [
-    primaryKey({ name: 'leases_pkey', columns: [t.name, t.lane] }),
-    check('leases_lane', sql`${t.lane} IN ('live', 'backfill')`),
-  ],
+  (t) => [primaryKey({ name: 'leases_pkey', columns: [t.name, t.lane] }), check('leases_lane', isOneOf(t.lane, lanes))],
 );
 
 /** What workers wait for now. A worker writes its rows when they change, and refreshes them while it waits. */
@@ -58,7 +74,7 @@ export const waits = intake.table(
   'waits',
   {
     worker: text().notNull(),
-    dependency: text().notNull(),
+    dependency: text({ enum: dependencies }).notNull(),
     reason: text().notNull(),
     advertisers: text().array().notNull(),
     since: at('since').notNull(),
@@ -66,7 +82,7 @@ export const waits = intake.table(
   },
   (t) => [
     primaryKey({ name: 'waits_pkey', columns: [t.worker, t.dependency, t.reason] }),
-    check('waits_dependency', sql`${t.dependency} IN ('source', 'database', 'storage')`),
+    check('waits_dependency', isOneOf(t.dependency, dependencies)),
   ],
 );
 
@@ -106,15 +122,14 @@ export const events = intake.table(
     advertiserId: id64('advertiser_id').notNull(),
     eventId: id64('event_id').notNull(),
     applicationId: id64('application_id').notNull(),
-    type: text().notNull(),
+    type: text({
+      enum: eventTypes,
+    }).notNull(),
     at: at('at').notNull(),
   },
   (t) => [
     primaryKey({ name: 'events_pkey', columns: [t.advertiserId, t.eventId] }),
-    check(
-      'events_type',
-      sql`${t.type} IN ('application.received', 'application.changed', 'application.ready', 'application.missing', 'application.erased')`,
-    ),
+    check('events_type', isOneOf(t.type, eventTypes)),
   ],
 );
 
@@ -123,14 +138,14 @@ export const sweeps = intake.table(
   {
     advertiserId: id64('advertiser_id').notNull(),
     sweepId: id64('sweep_id').notNull(),
-    lane: text().notNull(),
-    purpose: text().notNull(),
-    axis: text().notNull(),
+    lane: text({ enum: lanes }).notNull(),
+    purpose: text({ enum: purposes }).notNull(),
+    axis: text({ enum: axes }).notNull(),
     low: id64('low').notNull(),
     high: id64('high'),
-    state: text().notNull(),
-    certificate: text(),
-    risk: text(),
+    state: text({ enum: sweepStates }).notNull(),
+    certificate: text({ enum: certificates }),
+    risk: text({ enum: risks }),
     reason: text(),
     facts: jsonb().notNull().default({}),
     startedAt: at('started_at').notNull(),
@@ -145,12 +160,12 @@ export const sweeps = intake.table(
   (t) => [
     primaryKey({ name: 'sweeps_pkey', columns: [t.advertiserId, t.sweepId] }),
     index('sweeps_started').on(t.advertiserId, t.startedAt),
-    check('sweeps_lane', sql`${t.lane} IN ('live', 'backfill')`),
-    check('sweeps_purpose', sql`${t.purpose} IN ('live', 'recheck', 'backfill', 'witness')`),
-    check('sweeps_axis', sql`${t.axis} IN ('id', 'date')`),
-    check('sweeps_state', sql`${t.state} IN ('running', 'closed', 'open', 'dropped')`),
-    check('sweeps_certificate', sql`${t.certificate} IN ('proven', 'assumed', 'unproven')`),
-    check('sweeps_risk', sql`${t.risk} IN ('none', 'harmless', 'doubt')`),
+    check('sweeps_lane', isOneOf(t.lane, lanes)),
+    check('sweeps_purpose', isOneOf(t.purpose, purposes)),
+    check('sweeps_axis', isOneOf(t.axis, axes)),
+    check('sweeps_state', isOneOf(t.state, sweepStates)),
+    check('sweeps_certificate', isOneOf(t.certificate, certificates)),
+    check('sweeps_risk', isOneOf(t.risk, risks)),
   ],
 );
 
@@ -161,7 +176,7 @@ export const ranges = intake.table(
     sweepId: id64('sweep_id').notNull(),
     low: id64('low').notNull(),
     high: id64('high'),
-    state: text().notNull(),
+    state: text({ enum: rangeStates }).notNull(),
     evidence: jsonb().notNull(),
     openedAt: at('opened_at').notNull().defaultNow(),
   },
@@ -172,7 +187,7 @@ export const ranges = intake.table(
       columns: [t.advertiserId, t.sweepId],
       foreignColumns: [sweeps.advertiserId, sweeps.sweepId],
     }),
-    check('ranges_state', sql`${t.state} IN ('open', 'closed', 'stuck')`),
+    check('ranges_state', isOneOf(t.state, rangeStates)),
   ],
 );
 
@@ -180,11 +195,11 @@ export const coverage = intake.table(
   'coverage',
   {
     advertiserId: id64('advertiser_id').notNull(),
-    axis: text().notNull(),
+    axis: text({ enum: axes }).notNull(),
     low: id64('low').notNull(),
     high: id64('high'),
-    certificate: text().notNull(),
-    risk: text().notNull(),
+    certificate: text({ enum: certificates }).notNull(),
+    risk: text({ enum: risks }).notNull(),
     reason: text().notNull(),
     asOf: at('as_of').notNull(),
     completeThrough: at('complete_through').notNull(),
@@ -192,9 +207,9 @@ export const coverage = intake.table(
   },
   (t) => [
     primaryKey({ name: 'coverage_pkey', columns: [t.advertiserId, t.axis, t.low] }),
-    check('coverage_axis', sql`${t.axis} IN ('id', 'date')`),
-    check('coverage_certificate', sql`${t.certificate} IN ('proven', 'assumed', 'unproven')`),
-    check('coverage_risk', sql`${t.risk} IN ('none', 'harmless', 'doubt')`),
+    check('coverage_axis', isOneOf(t.axis, axes)),
+    check('coverage_certificate', isOneOf(t.certificate, certificates)),
+    check('coverage_risk', isOneOf(t.risk, risks)),
   ],
 );
 
