@@ -1,6 +1,7 @@
 // The outbox: what happened to an application, for integrators. Within an advertiser ids rise in commit order:
 // they are given in the last statement before COMMIT under a lock per advertiser, so nothing ever appears behind a reader.
-import type { Queryable, Row } from './postgres/database.ts';
+import type { Queryable } from './postgres/database.ts';
+import type { Columns } from './schema/rows.ts';
 
 export type EventType =
   | 'application.received'
@@ -15,10 +16,7 @@ export interface ApplicationEvent {
 }
 
 /** An application as a statement returns it that changed something about it. */
-export interface ChangedRow extends Row {
-  readonly application_id: bigint;
-  readonly missing: boolean;
-}
+export type ChangedRow = Readonly<Columns<'applications', 'application_id'> & { missing: boolean }>;
 
 /** One event for each application. Where it is missing, that is told once more: the last event agrees with the state (P26). */
 export function toEvents(type: EventType, rows: readonly ChangedRow[]): ApplicationEvent[] {

@@ -3,6 +3,7 @@
 import { createHmac, type KeyObject } from 'node:crypto';
 import { toEarlierPersonKey, toPersonKey } from './person-key.ts';
 import type { Queryable } from './postgres/database.ts';
+import type { Columns, NotNull } from './schema/rows.ts';
 
 /** What a tombstone stands for: an application by its id, an element of quarantine by its fingerprint, a request by its words. */
 export type Remembered = 'application' | 'quarantine' | 'request';
@@ -19,7 +20,7 @@ export async function findErasedIds(
   advertiserId: bigint,
   ids: readonly bigint[],
 ): Promise<ReadonlySet<bigint>> {
-  const [row] = await tx.query<{ erased_through: bigint | null }>(
+  const [row] = await tx.query<Columns<'advertisers', 'erased_through'>>(
     `SELECT erased_through FROM intake.advertisers WHERE advertiser_id = $1`,
     [advertiserId],
   );
@@ -97,12 +98,10 @@ export async function loadKeyState(db: Queryable, key: KeyObject): Promise<KeySt
       SELECT * FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id
       ORDER BY a.application_id ${order} LIMIT ${mostLookedThrough}) AS e
     WHERE e.person_key IS NOT NULL LIMIT 5)`;
-  const people = await db.query<{
-    advertiser_id: bigint;
-    job_seeker_id: string | null;
-    email: string | null;
-    person_key: string;
-  }>(
+  const people = await db.query<
+    Columns<'applications', 'advertiser_id' | 'job_seeker_id' | 'email'> &
+      NotNull<Columns<'applications', 'person_key'>>
+  >(
     `SELECT v.advertiser_id, a.* FROM intake.advertisers v
      CROSS JOIN LATERAL (${ends('ASC')} UNION ALL ${ends('DESC')}) AS a LIMIT 500`,
   );
@@ -111,7 +110,7 @@ export async function loadKeyState(db: Queryable, key: KeyObject): Promise<KeySt
       (toKey) => toKey(key, advertiser_id, { jobSeekerId: job_seeker_id, email }) !== person_key,
     );
   if (people.some(isOther)) return 'differs';
-  const erased = await db.query<{ advertiser_id: bigint; erased_through: bigint }>(
+  const erased = await db.query<NotNull<Columns<'advertisers', 'advertiser_id' | 'erased_through'>>>(
     `SELECT advertiser_id, erased_through FROM intake.advertisers WHERE erased_through IS NOT NULL`,
   );
   if (people.length + erased.length === 0) return 'untried';

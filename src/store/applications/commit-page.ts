@@ -4,7 +4,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { Application } from '../../domain/application.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
-import { type ApplicationEvent, appendEvents } from '../events.ts';
+import { type ApplicationEvent, appendEvents, type ChangedRow } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
 import { type Database, isConflict, type Queryable, type Transaction } from '../postgres/database.ts';
 import { fence, laneLock } from '../sweeps/leases.ts';
@@ -141,7 +141,7 @@ async function unmarkAbsent(
   ids: readonly bigint[],
   events: ApplicationEvent[],
 ): Promise<void> {
-  const rows = await tx.query<{ application_id: bigint; missing: boolean }>(
+  const rows = await tx.query<ChangedRow>(
     `WITH before AS MATERIALIZED (
        SELECT application_id, missing_since IS NOT NULL AS missing FROM intake.applications
        WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) ORDER BY application_id FOR NO KEY UPDATE

@@ -2,7 +2,8 @@
 // when it could be read after all, and pruned some time after that.
 import { hash, type KeyObject } from 'node:crypto';
 import type { Reject } from '../../domain/application.ts';
-import type { Queryable, Row } from '../postgres/database.ts';
+import type { Queryable } from '../postgres/database.ts';
+import type { Columns, NotNull } from '../schema/rows.ts';
 import { findErased } from '../tombstones.ts';
 
 /** Keeps what is no application, whole, unless it was erased. The same element counts up, at most once per sweep. */
@@ -75,16 +76,10 @@ export interface QuarantinedText extends Quarantined {
   readonly text: string;
 }
 
-interface QuarantineRow extends Row {
-  advertiser_id: bigint;
-  id: string;
-  reason: string;
-  seen: number;
-  first_seen_at: Date;
-  last_seen_at: Date;
-  resolved_at: Date | null;
-  text: string;
-}
+type QuarantineRow = { id: string } & Columns<
+  'quarantine',
+  'advertiser_id' | 'reason' | 'seen' | 'first_seen_at' | 'last_seen_at' | 'resolved_at'
+>;
 
 const idDigits = 12;
 const columns = `advertiser_id, left(encode(fingerprint, 'hex'), ${idDigits}) AS id, reason, seen, first_seen_at, last_seen_at, resolved_at`;
@@ -109,7 +104,7 @@ export async function loadQuarantineTexts(
   advertiserId: bigint,
   choice: { readonly id: string | null; readonly after: string; readonly limit: number },
 ): Promise<QuarantinedText[]> {
-  const rows = await db.query<QuarantineRow>(
+  const rows = await db.query<QuarantineRow & { text: string }>(
     `SELECT ${columns}, coalesce(raw_text, raw::text) AS text FROM intake.quarantine
      WHERE advertiser_id = $1 AND CASE WHEN $2::text IS NULL THEN resolved_at IS NULL ELSE encode(fingerprint, 'hex') LIKE $2 || '%' END
        AND left(encode(fingerprint, 'hex'), ${idDigits}) > $3
@@ -135,7 +130,7 @@ export async function resolveQuarantine(
   replayed: readonly Replayed[],
 ): Promise<ReadonlySet<bigint>> {
   const ids = replayed.map((one) => one.applicationId);
-  const rows = await db.query<{ application_id: bigint }>(
+  const rows = await db.query<NotNull<Columns<'quarantine', 'application_id'>>>(
     `UPDATE intake.quarantine q SET application_id = r.application_id, resolved_at = coalesce(q.resolved_at, now())
      FROM unnest($2::text[], $3::bigint[]) AS r (id, application_id)
      WHERE q.advertiser_id = $1 AND left(encode(q.fingerprint, 'hex'), ${idDigits}) = r.id RETURNING q.application_id`,

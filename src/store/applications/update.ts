@@ -8,6 +8,7 @@ import { notifyQueued } from '../files/download-queue.ts';
 import { recallFlagged } from '../files/infected.ts';
 import { updateReady } from '../files/ready.ts';
 import type { Queryable } from '../postgres/database.ts';
+import type { Columns, NotNull } from '../schema/rows.ts';
 import type { WriteContext } from '../sweeps/leases.ts';
 import { toPriority, toRow } from './rows.ts';
 
@@ -50,7 +51,7 @@ export async function applyChanges(
 
 /** The bytes that these applications' flags mark as infected so far. */
 async function loadInfectedOf(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<string[]> {
-  const rows = await tx.query<{ sha256: string }>(
+  const rows = await tx.query<NotNull<Columns<'attachments', 'sha256'>>>(
     `SELECT DISTINCT sha256 FROM intake.attachments
      WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND state = 'infected' AND sha256 IS NOT NULL`,
     [advertiserId, ids],
@@ -73,7 +74,9 @@ async function lockAndJudge(
      ORDER BY application_id FOR NO KEY UPDATE`,
     [context.advertiserId, ids],
   );
-  const rows = await tx.query<{ application_id: bigint; erased: boolean; stale: boolean; quiet: boolean }>(
+  const rows = await tx.query<
+    Columns<'applications', 'application_id'> & { erased: boolean; stale: boolean; quiet: boolean }
+  >(
     `SELECT application_id, erased_at IS NOT NULL AS erased, erased_at IS NULL AND (observed_seq > $3 OR EXISTS (
          SELECT 1 FROM intake.recent_pages r
          WHERE r.advertiser_id = $1 AND r.seq > $3 AND r.lane <> $4

@@ -1,8 +1,9 @@
 // The statements of verify: the rows of an advertiser's blobs in the order of their keys, what is done about damage, and the marking
 // of bytes that nothing refers to. After a grace they are deleted (deletions.ts).
 import { type BlobFacts, toBlobKey } from '../../domain/blob.ts';
-import { appendEvents, toEvents } from '../events.ts';
+import { appendEvents, type ChangedRow, toEvents } from '../events.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
+import type { Columns } from '../schema/rows.ts';
 import { lockHolders } from './blobs.ts';
 import { isBefore, isBeingDeleted, isUnreferenced } from './delete-blobs.ts';
 import { takeBackAnnounced } from './download-queue.ts';
@@ -11,7 +12,7 @@ import { reopenAttachments } from './ready.ts';
 /** A row of the table blobs. */
 export interface BookedBlob extends BlobFacts {
   readonly key: string;
-  readonly state: 'writing' | 'stored' | 'damaged' | 'infected' | 'deleting';
+  readonly state: Columns<'blobs', 'state'>['state'];
 }
 
 const pageSize = 1_000;
@@ -19,7 +20,7 @@ const pageSize = 1_000;
 /** An advertiser's blobs in the order of their keys. */
 export async function* loadBlobs(db: Queryable, advertiserId: bigint): AsyncGenerator<BookedBlob> {
   for (let after = ''; ; ) {
-    const rows = await db.query<{ sha256: string; size_bytes: bigint; key: string; state: BookedBlob['state'] }>(
+    const rows = await db.query<Columns<'blobs', 'sha256' | 'size_bytes' | 'key' | 'state'>>(
       `SELECT sha256, size_bytes, key, state FROM intake.blobs
        WHERE advertiser_id = $1 AND sha256 > $2 ORDER BY sha256 LIMIT ${pageSize}`,
       [advertiserId, after],
@@ -51,7 +52,7 @@ export async function markDamaged(
 ): Promise<{ readonly requeued: number; readonly lost: number } | null> {
   return await db.transaction(async (tx) => {
     await lockHolders(tx, advertiserId, [sha256]);
-    const [blob] = await tx.query<{ state: BookedBlob['state'] }>(
+    const [blob] = await tx.query<Columns<'blobs', 'state'>>(
       `SELECT state FROM intake.blobs WHERE advertiser_id = $1 AND sha256 = $2 FOR NO KEY UPDATE`,
       [advertiserId, sha256],
     );
@@ -64,14 +65,14 @@ export async function markDamaged(
       advertiserId,
       sha256,
     ]);
-    const lost = await tx.query<{ application_id: bigint; missing: boolean }>(
+    const lost = await tx.query<ChangedRow>(
       `UPDATE intake.attachment_versions v SET state = 'missing', reason = 'the stored bytes were lost' FROM intake.applications a
        WHERE v.advertiser_id = $1 AND v.sha256 = $2 AND v.state = 'stored'
          AND a.advertiser_id = $1 AND a.application_id = v.application_id
        RETURNING a.application_id, a.missing_since IS NOT NULL AS missing`,
       [advertiserId, sha256],
     );
-    const held = await tx.query<{ application_id: bigint; kind: string }>(
+    const held = await tx.query<Columns<'attachments', 'application_id' | 'kind'>>(
       `SELECT application_id, kind FROM intake.attachments WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored'`,
       [advertiserId, sha256],
     );

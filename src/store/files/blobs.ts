@@ -3,6 +3,7 @@
 import type { BlobFacts } from '../../domain/blob.ts';
 import { WrongStore } from '../../domain/trouble.ts';
 import type { Queryable } from '../postgres/database.ts';
+import type { Columns } from '../schema/rows.ts';
 import { isBeingDeleted, isUnreferenced } from './delete-blobs.ts';
 import type { Claim } from './download-queue.ts';
 
@@ -46,7 +47,7 @@ export async function intendBlobs(
   db: Queryable,
   intents: readonly BlobIntent[],
 ): Promise<readonly PromiseSettledResult<Intent>[]> {
-  const rows = await db.query<{ at: number; state: string; deleting: boolean }>(
+  const rows = await db.query<Columns<'blobs', 'state'> & { at: number; deleting: boolean }>(
     `WITH unhurried AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)), intended AS MATERIALIZED (
        SELECT * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::uuid[])
          WITH ORDINALITY AS i (sha256, size_bytes, key, application_id, kind, token, at)
@@ -81,7 +82,7 @@ export async function intendBlobs(
 
 /** Hashes of bytes that were announced, and that no download, file or earlier version refers to any more. They may have been put. */
 export async function loadForgotten(db: Queryable, advertiserId: bigint): Promise<string[]> {
-  const rows = await db.query<{ sha256: string }>(
+  const rows = await db.query<Columns<'blobs', 'sha256'>>(
     `SELECT b.sha256 FROM intake.blobs b WHERE b.state = 'writing' AND ${isUnreferenced}
        AND NOT EXISTS (SELECT 1 FROM intake.downloads d WHERE d.advertiser_id = $1 AND d.sha256 = b.sha256)`,
     [advertiserId],
@@ -112,7 +113,7 @@ export async function pinBlobStore(db: Queryable, identity: string, location: st
 
 /** The store that was first used, if any was. */
 export async function loadBlobStore(db: Queryable): Promise<{ identity: string; location: string } | null> {
-  const [row] = await db.query<{ identity: string; location: string }>(
+  const [row] = await db.query<Columns<'blob_store', 'identity' | 'location'>>(
     `SELECT identity, location FROM intake.blob_store`,
   );
   return row ?? null;

@@ -3,6 +3,7 @@ import type { BlobFacts } from '../../domain/blob.ts';
 import type { HashSetting, HashTrust } from '../../domain/hash-trust.ts';
 import { isAccount } from '../person-search.ts';
 import type { Queryable } from '../postgres/database.ts';
+import type { Columns, OrNull } from '../schema/rows.ts';
 import type { Claim } from './download-queue.ts';
 
 /** What the source said of a claimed file. */
@@ -84,12 +85,9 @@ export interface WitnessFacts {
 const newestFiles = 10_000;
 
 export async function loadWitness(db: Queryable, advertiserId: bigint): Promise<WitnessFacts> {
-  const [row] = await db.query<{
-    newest_id: bigint | null;
-    application_id: bigint | null;
-    kind: string | null;
-    size_bytes: bigint | null;
-  }>(
+  const [row] = await db.query<
+    { newest_id: bigint | null } & OrNull<Columns<'attachments', 'application_id' | 'kind' | 'size_bytes'>>
+  >(
     `SELECT (SELECT max(application_id) FROM intake.applications WHERE advertiser_id = $1) AS newest_id, f.*
      FROM (VALUES (1)) AS one LEFT JOIN (
        SELECT application_id, kind, size_bytes FROM (
@@ -109,18 +107,11 @@ export async function loadWitness(db: Queryable, advertiserId: bigint): Promise<
   return { newestId, stored: applicationId === null || kind === null ? null : { applicationId, kind, sizeBytes } };
 }
 
-interface FactsRow extends Record<string, unknown> {
-  at: number;
-  size_bytes: bigint | null;
-  uploaded_at: Date | null;
-  agreed: number | null;
-  contradicted_at: Date | null;
-  unchanged: number | null;
-  sha256: string | null;
-  true_size_bytes: bigint | null;
-  content_type: string | null;
-  detected_type: string | null;
-}
+type FactsRow = { at: number; true_size_bytes: bigint | null } & Columns<
+  'attachments',
+  'size_bytes' | 'uploaded_at' | 'sha256' | 'content_type' | 'detected_type'
+> &
+  OrNull<Columns<'hash_trust', 'agreed' | 'contradicted_at' | 'unchanged'>>;
 
 function toFacts(claim: Claim, row: FactsRow): FileFacts {
   return {

@@ -8,6 +8,7 @@ import type { ScreenReading } from '../../domain/screen.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import { type ApplicationEvent, appendEvents } from '../events.ts';
 import { type Database, type Queryable, type Row, untilSettled } from '../postgres/database.ts';
+import type { Columns } from '../schema/rows.ts';
 import type { FileDescription } from './claim-facts.ts';
 import type { Claim } from './download-queue.ts';
 import { sameBytes } from './infected.ts';
@@ -128,7 +129,7 @@ async function loadConfirmations(
   advertiserId: bigint,
   won: readonly Ending[],
 ): Promise<Map<string, Confirmation>> {
-  const rows = await tx.query<{ application_id: bigint; kind: string } & Confirmation & Row>(
+  const rows = await tx.query<Columns<'attachments', 'application_id' | 'kind'> & Confirmation & Row>(
     `SELECT a.application_id, a.kind, a.state, a.sha256
      FROM unnest($2::bigint[], $3::text[]) AS c (application_id, kind) JOIN intake.attachments a
        ON a.advertiser_id = $1 AND a.application_id = c.application_id AND a.kind = c.kind
@@ -228,10 +229,7 @@ async function takeBlobs(tx: Queryable, advertiserId: bigint, files: readonly St
   );
 }
 
-interface BlobRow extends Row {
-  readonly sha256: string;
-  readonly state: string;
-}
+type BlobRow = Columns<'blobs', 'sha256' | 'state'>;
 
 async function takePut(tx: Queryable, advertiserId: bigint, put: readonly StoredFile['blob'][]): Promise<BlobRow[]> {
   if (put.length === 0) return [];
@@ -337,7 +335,7 @@ async function learnOfHash(
 ): Promise<ApplicationEvent[]> {
   const agreed = stored.filter(({ completion }) => completion.compared === 'agreed').length;
   if (agreed === 0 && !isContradicted && unchanged === 0) return [];
-  const [trust] = await tx.query<{ unchanged: number }>(
+  const [trust] = await tx.query<Columns<'hash_trust', 'unchanged'>>(
     `INSERT INTO intake.hash_trust AS h (advertiser_id, agreed, contradicted_at, unchanged)
      VALUES ($1, $2, CASE WHEN $3 THEN now() END, $4)
      ON CONFLICT (advertiser_id) DO UPDATE SET agreed = h.agreed + $2,
@@ -347,7 +345,7 @@ async function learnOfHash(
   );
   if (unchanged > 0 && trust && trust.unchanged >= mostUnchanged) await dropConfirmations(tx, advertiserId);
   if (!isContradicted) return [];
-  const linked = await tx.query<{ application_id: bigint; kind: string }>(
+  const linked = await tx.query<Columns<'attachments', 'application_id' | 'kind'>>(
     `SELECT application_id, kind FROM intake.attachments WHERE advertiser_id = $1 AND linked AND state = 'stored'`,
     [advertiserId],
   );

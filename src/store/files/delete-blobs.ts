@@ -24,7 +24,8 @@
 //   whether the object is there, and where it is not the files that refer to it are fetched again.
 import { randomUUID } from 'node:crypto';
 import { toBlobKey } from '../../domain/blob.ts';
-import { type Database, type Queryable, type Row, untilSettled } from '../postgres/database.ts';
+import { type Database, type Queryable, untilSettled } from '../postgres/database.ts';
+import type { Columns } from '../schema/rows.ts';
 
 /** Blobs whose objects the holder of the token deletes. */
 export interface Deletion {
@@ -136,7 +137,7 @@ async function drop(tx: Queryable, advertiserId: bigint, hashes: readonly string
     [advertiserId, hashes],
   );
   // A statement of its own: a look taken together with the lock would not see what was committed while the lock was waited for.
-  const rows = await tx.query<{ sha256: string; infected: boolean; busy: boolean; needed: boolean }>(
+  const rows = await tx.query<Columns<'blobs', 'sha256'> & { infected: boolean; busy: boolean; needed: boolean }>(
     `SELECT sha256, state = 'infected' AS infected, ${isBeingDeleted} IS TRUE AS busy,
        EXISTS (SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256)
        OR EXISTS (SELECT 1 FROM intake.attachment_versions v WHERE v.advertiser_id = $1 AND v.sha256 = b.sha256)
@@ -161,7 +162,7 @@ async function drop(tx: Queryable, advertiserId: bigint, hashes: readonly string
 
 /** The objects are deleted. Gives back the blobs that were no longer this run's to delete. */
 export async function confirmDeletion(db: Queryable, deletion: Deletion): Promise<DeletableBlob[]> {
-  const rows = await db.query<{ advertiser_id: bigint; sha256: string }>(
+  const rows = await db.query<Columns<'blobs', 'advertiser_id' | 'sha256'>>(
     `WITH mine AS MATERIALIZED (
        SELECT b.advertiser_id, b.sha256, b.state FROM unnest($1::bigint[], $2::text[]) AS d (advertiser_id, sha256)
        JOIN intake.blobs b USING (advertiser_id, sha256) WHERE b.delete_token = $3 ORDER BY 1, 2 FOR UPDATE OF b
@@ -180,12 +181,7 @@ export async function confirmDeletion(db: Queryable, deletion: Deletion): Promis
   return deletion.blobs.filter((blob) => !mine.has(`${blob.advertiserId} ${blob.sha256}`));
 }
 
-interface DeletableRow extends Row {
-  readonly advertiser_id: bigint;
-  readonly sha256: string;
-  readonly size_bytes: bigint;
-  readonly key: string;
-}
+type DeletableRow = Columns<'blobs', 'advertiser_id' | 'sha256' | 'size_bytes' | 'key'>;
 
 function toDeletable(row: DeletableRow): DeletableBlob {
   return { advertiserId: row.advertiser_id, sha256: row.sha256, sizeBytes: Number(row.size_bytes), key: row.key };

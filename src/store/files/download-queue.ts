@@ -3,6 +3,7 @@
 import { longestWaitsMs } from '../../domain/download-verdict.ts';
 import type { TroubleKind } from '../../domain/trouble.ts';
 import type { Queryable } from '../postgres/database.ts';
+import type { Columns, NotNull } from '../schema/rows.ts';
 import { longestLease } from '../sweeps/leases.ts';
 
 /** A download's key. */
@@ -86,16 +87,13 @@ export async function claimDownloads(
   request: ClaimRequest,
 ): Promise<{ readonly claims: Claim[]; readonly lapsed: number }> {
   const { advertisers, lane, limit, token, leaseMs } = request;
-  const rows = await db.query<{
-    advertiser_id: bigint;
-    application_id: bigint;
-    kind: string;
-    attempts: number;
-    lapses: number;
-    claimed: boolean;
-    was_throttled: boolean;
-    waited_ms: number;
-  }>(claimSql, [advertisers, priorities[lane], limit, token, leaseMs]);
+  const rows = await db.query<
+    Columns<'downloads', 'advertiser_id' | 'application_id' | 'kind' | 'attempts' | 'lapses'> & {
+      claimed: boolean;
+      was_throttled: boolean;
+      waited_ms: number;
+    }
+  >(claimSql, [advertisers, priorities[lane], limit, token, leaseMs]);
   const claimed = rows.filter((row) => row.claimed);
   const claims = claimed.map((row) => ({
     advertiserId: row.advertiser_id,
@@ -223,7 +221,7 @@ function toColumns(claims: readonly Claim[]): unknown[] {
  * The ids, by name, of advertisers for whom a download run would find work: something due of one that is neither halted nor resting. An empty queue is seen at once, whatever the number of advertisers; else one probe of an index for each.
  */
 export async function loadDueAdvertisers(db: Queryable, resting: readonly string[] = []): Promise<Map<string, bigint>> {
-  const rows = await db.query<{ name: string; advertiser_id: bigint }>(
+  const rows = await db.query<NotNull<Columns<'advertisers', 'name' | 'advertiser_id'>>>(
     `SELECT v.name, v.advertiser_id FROM intake.advertisers v
      WHERE v.state = 'active' AND v.name <> ALL ($1::text[]) AND EXISTS (SELECT 1 FROM intake.downloads) AND EXISTS (
          SELECT 1 FROM unnest('{0,1,2}'::smallint[]) AS lane (priority) CROSS JOIN LATERAL (

@@ -1,7 +1,7 @@
 // What workers wait for, told to every process through the database. A worker replaces its rows when they change.
-import type { Dependency } from '../../domain/trouble.ts';
 import type { Wait } from '../../domain/wait.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
+import type { Columns } from '../schema/rows.ts';
 
 /** A wait as its worker tells it: its beginning counted back from now, since clocks differ. */
 export interface ToldWait extends Pick<Wait, 'dependency' | 'reason' | 'advertisers'> {
@@ -27,13 +27,7 @@ export async function recordWaits(db: Database, worker: string, waits: readonly 
 
 /** What workers wait for now. */
 export async function loadWaits(db: Queryable): Promise<Wait[]> {
-  return await db.query<{
-    worker: string;
-    dependency: Dependency;
-    reason: string;
-    advertisers: string[];
-    since: Date;
-  }>(
+  return await db.query<Columns<'waits', 'worker' | 'dependency' | 'reason' | 'advertisers' | 'since'>>(
     `SELECT worker, dependency, reason, advertisers, since FROM intake.waits WHERE seen_at > now() - ${freshFor}
      ORDER BY since, worker, dependency, reason`,
   );

@@ -4,6 +4,7 @@
 
 import { type ApplicationEvent, appendEvents, type ChangedRow, toEvents } from '../events.ts';
 import { type Database, type Queryable, untilSettled } from '../postgres/database.ts';
+import type { Columns, NotNull } from '../schema/rows.ts';
 import { lockHolders } from './blobs.ts';
 import type { FileFacts } from './claim-facts.ts';
 import { takeBackAnnounced } from './download-queue.ts';
@@ -16,7 +17,7 @@ export async function recallFlagged(
   ids: readonly bigint[],
   before: readonly string[],
 ): Promise<ApplicationEvent[]> {
-  const flagged = await tx.query<{ sha256: string }>(
+  const flagged = await tx.query<NotNull<Columns<'attachments', 'sha256'>>>(
     `SELECT DISTINCT sha256 FROM intake.attachments
      WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND has_virus AND sha256 IS NOT NULL`,
     [advertiserId, ids],
@@ -84,7 +85,7 @@ export const sameBytes = 'the source has flagged the same bytes on another attac
 
 /** A flagged file that another upload has replaced was not acquitted: its flag holds. One whose Hash alone changed is the same file. */
 async function free(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<ApplicationEvent[]> {
-  const freed = await tx.query<{ sha256: string }>(
+  const freed = await tx.query<Columns<'blobs', 'sha256'>>(
     `UPDATE intake.blobs b SET state = 'writing', infected_at = NULL, deleted_at = NULL
      WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'infected' AND NOT EXISTS (
        SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256 AND a.has_virus)
@@ -100,7 +101,7 @@ async function free(tx: Queryable, advertiserId: bigint, hashes: readonly string
     advertiserId,
     freed.map((row) => row.sha256),
   );
-  const references = await tx.query<{ application_id: bigint; kind: string }>(
+  const references = await tx.query<Columns<'attachments', 'application_id' | 'kind'>>(
     `SELECT application_id, kind FROM intake.attachments
      WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'infected' AND has_virus IS NOT TRUE`,
     [advertiserId, freed.map((row) => row.sha256)],

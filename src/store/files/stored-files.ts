@@ -4,6 +4,7 @@ import { attachmentKinds } from '../../domain/application.ts';
 import type { ScreenReading } from '../../domain/screen.ts';
 import { appendEvents, type ChangedRow, toEvents } from '../events.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
+import type { Columns } from '../schema/rows.ts';
 import { isFree } from './download-queue.ts';
 import { reopenAttachments } from './ready.ts';
 import { replaceScreens } from './screens.ts';
@@ -19,15 +20,8 @@ export interface HeldFile {
   readonly contentType: string | null;
 }
 
-interface HeldRow extends Record<string, unknown> {
-  advertiser_id: bigint;
-  application_id: bigint;
-  kind: string;
-  sha256: string;
-  key: string;
-  file_name: string | null;
-  content_type: string | null;
-}
+type HeldRow = Columns<'attachments', 'advertiser_id' | 'application_id' | 'kind' | 'file_name' | 'content_type'> &
+  Columns<'blobs', 'sha256' | 'key'>;
 
 const heldFiles = `SELECT a.advertiser_id, a.application_id, a.kind, a.sha256, b.key, a.file_name, a.content_type
   FROM intake.attachments a JOIN intake.blobs b USING (advertiser_id, sha256)
@@ -62,7 +56,7 @@ export async function retryDownloads(db: Database, advertiserId: bigint, choice:
       ? ['pending', 'missing', 'rejected', 'given_up']
       : [choice.state === 'waiting' ? 'pending' : choice.state];
   return await db.transaction(async (tx) => {
-    const chosen = await tx.query<{ application_id: bigint; kind: string }>(
+    const chosen = await tx.query<Columns<'attachments', 'application_id' | 'kind'>>(
       `SELECT application_id, kind FROM intake.attachments
        WHERE advertiser_id = $1 AND state = ANY ($2::text[]) AND ($3::bigint IS NULL OR application_id = $3)
          AND ($4::text IS NULL OR kind = $4) AND kind = ANY ($5::text[])`,

@@ -1,6 +1,7 @@
 // How prefills leave: those nobody redeemed, and those of erased persons. The person goes from the row at once; the row, or its count, stays
 // for the funnel. Bytes are deleted by the caller, and forgotten here only then: a crash between repeats the delete.
 import type { Queryable } from '../postgres/database.ts';
+import type { Columns } from '../schema/rows.ts';
 import { isAhead, isOver, type PrefillKey, putMs } from './prefills.ts';
 
 /** So many rows in one statement. */
@@ -75,7 +76,7 @@ const cut = ['form_url', 'return_url']
 
 /** Prefills that have left but whose resume may still rest in the blob store. One that is being put is left until that is over. */
 export async function loadLeavingResumes(db: Queryable, limit: number): Promise<PrefillKey[]> {
-  const rows = await db.query<{ advertiser_id: bigint; prefill_id: string }>(
+  const rows = await db.query<Columns<'prefills', 'advertiser_id' | 'prefill_id'>>(
     `SELECT advertiser_id, prefill_id FROM intake.prefills
      WHERE outcome IN ('lapsed', 'erased') AND resume_sha256 IS NOT NULL
        AND (resume_put_until IS NULL OR resume_put_until NOT BETWEEN now() AND now() + ${putMs} * interval '1 millisecond')
@@ -97,7 +98,7 @@ export async function forgetResumes(db: Queryable, keys: readonly PrefillKey[]):
 
 /** Which of these prefills have no resume by their rows: bytes that lie in the store for them belong to nobody. */
 export async function findUnclaimedResumes(db: Queryable, keys: readonly PrefillKey[]): Promise<PrefillKey[]> {
-  const rows = await db.query<{ advertiser_id: bigint; prefill_id: string }>(
+  const rows = await db.query<Columns<'prefills', 'advertiser_id' | 'prefill_id'>>(
     `SELECT k.advertiser_id, k.prefill_id FROM unnest($1::bigint[], $2::uuid[]) AS k (advertiser_id, prefill_id)
      LEFT JOIN intake.prefills p USING (advertiser_id, prefill_id) WHERE p.resume_sha256 IS NULL`,
     [keys.map((key) => key.advertiserId), keys.map((key) => key.prefillId)],

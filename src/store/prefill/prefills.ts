@@ -6,6 +6,7 @@ import { findAccounts, findAddresses } from '../../domain/person.ts';
 import { callbackTimeoutMs, type PrefillRequest, type Profile, type Resume } from '../../domain/prefill.ts';
 import { toAddressKey, toPersonKeys } from '../person-key.ts';
 import type { Database, Queryable, Row } from '../postgres/database.ts';
+import type { Columns, NotNull } from '../schema/rows.ts';
 import { laneLock } from '../sweeps/leases.ts';
 import { toTombstone } from '../tombstones.ts';
 
@@ -63,7 +64,7 @@ export async function takeState(
   db: Queryable,
   state: Pick<PrefillStart, 'advertiserId' | 'stateHash' | 'bindingHash' | 'lifetimeMs'>,
 ): Promise<FoundState | null> {
-  const [row] = await db.query<RequestRow & { prefill_id: string; condition: FoundState['condition'] }>(
+  const [row] = await db.query<RequestRow & { condition: FoundState['condition'] }>(
     `WITH found AS (
        SELECT advertiser_id, state_hash, prefill_id, used_at,
          -- One that ends later than it can was made by a clock that has been set back since: nobody knows how old it is.
@@ -217,7 +218,7 @@ export async function redeemPrefill(
   db: Queryable,
   handle: { readonly advertiserId: bigint; readonly handleHash: Buffer },
 ): Promise<RedeemedPrefill | null> {
-  const [row] = await db.query<ResumeRow & { prefill_id: string; profile: string }>(
+  const [row] = await db.query<ResumeRow & Columns<'prefills', 'prefill_id'> & { profile: string }>(
     `UPDATE intake.prefills SET outcome = 'redeemed', redeemed_at = now(), ended_at = now()
      WHERE advertiser_id = $1 AND handle_hash = $2 AND outcome = 'prefilled' AND NOT ${isOver}
      RETURNING prefill_id, coalesce(profile_text, profile::text) AS profile, ${resumeColumns}`,
@@ -243,19 +244,17 @@ export async function findAdvertiserName(
   advertiserId: bigint,
   names: readonly string[],
 ): Promise<string | null> {
-  const [row] = await db.query<{ name: string }>(
+  const [row] = await db.query<Columns<'advertisers', 'name'>>(
     `SELECT name FROM intake.advertisers WHERE advertiser_id = $1 AND name = ANY($2)`,
     [advertiserId, names],
   );
   return row?.name ?? null;
 }
 
-interface ResumeRow extends Row {
-  stored: boolean;
-  resume_file_name: string;
-  resume_content_type: string;
-  resume_size_bytes: bigint;
-}
+/** Only where it is stored are the facts of a resume all there. */
+type ResumeRow = { stored: boolean } & NotNull<
+  Columns<'prefills', 'resume_file_name' | 'resume_content_type' | 'resume_size_bytes'>
+>;
 const resumeColumns =
   'resume_stored_at IS NOT NULL AS stored, resume_file_name, resume_content_type, resume_size_bytes';
 
@@ -265,15 +264,17 @@ function toResume(row: ResumeRow): ResumeFacts | null {
   return { fileName, contentType, sizeBytes: Number(sizeBytes) };
 }
 
-interface RequestRow extends Row {
-  advertiser_id: bigint;
-  form_url: string;
-  return_url: string;
-  position_title: string | null;
-  position_uri: string | null;
-  country_code: string | null;
-  postal_code: string | null;
-}
+type RequestRow = Columns<
+  'prefills',
+  | 'advertiser_id'
+  | 'prefill_id'
+  | 'form_url'
+  | 'return_url'
+  | 'position_title'
+  | 'position_uri'
+  | 'country_code'
+  | 'postal_code'
+>;
 
 function toRequest(row: RequestRow): PrefillRequest {
   return {

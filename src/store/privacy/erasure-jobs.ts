@@ -6,6 +6,7 @@ import type { ErasureCounts, ErasureJob, Sought } from '../../domain/erasure.ts'
 import { isNothing, toSoughtText } from '../../domain/erasure.ts';
 import { appendEvents } from '../events.ts';
 import { type Database, type Queryable, untilSettled } from '../postgres/database.ts';
+import type { Columns } from '../schema/rows.ts';
 import { laneLock, longestLease } from '../sweeps/leases.ts';
 import { renewTombstones, renewTombstonesOf, toTombstone } from '../tombstones.ts';
 import { recordDeed } from './audit-log.ts';
@@ -82,7 +83,7 @@ export async function beginErasure(
 }
 
 async function findOpenJob(tx: Queryable, advertiserId: bigint, words: Buffer): Promise<string | null> {
-  const [row] = await tx.query<{ job_id: string }>(
+  const [row] = await tx.query<Columns<'erasure_jobs', 'job_id'>>(
     `SELECT job_id FROM intake.erasure_jobs WHERE advertiser_id = $1 AND sought = $2 AND closed_at IS NULL LIMIT 1`,
     [advertiserId, words],
   );
@@ -106,7 +107,7 @@ async function loadCheckAgainAt(
   advertiserId: bigint,
   prefillIds: readonly string[] = [],
 ): Promise<Date> {
-  const [row] = await tx.query<{ check_again_at: Date }>(`SELECT ${checkAgainAt} AS check_again_at`, [
+  const [row] = await tx.query<Columns<'erasure_jobs', 'check_again_at'>>(`SELECT ${checkAgainAt} AS check_again_at`, [
     advertiserId,
     prefillIds,
   ]);
@@ -227,20 +228,19 @@ export async function noteRetention(db: Queryable, advertiserId: bigint, due: nu
   );
 }
 
-interface JobRow extends Record<string, unknown> {
-  advertiser_id: bigint;
-  job_id: string;
-  sought_by: Sought['by'];
-  requested_at: Date;
-  requested_by: string;
-  step: ErasureJob['step'];
-  quiet_in_ms: number;
-  application_ids: string[] | null;
-  hashes: string[] | null;
-  counts: ErasureCounts;
-  checks: number;
-  closed_at: Date | null;
-}
+type JobRow = { quiet_in_ms: number; counts: ErasureCounts } & Columns<
+  'erasure_jobs',
+  | 'advertiser_id'
+  | 'job_id'
+  | 'sought_by'
+  | 'requested_at'
+  | 'requested_by'
+  | 'step'
+  | 'application_ids'
+  | 'hashes'
+  | 'checks'
+  | 'closed_at'
+>;
 
 const jobColumns = `j.advertiser_id, j.job_id, j.sought_by, j.requested_at, j.requested_by, j.step, j.application_ids::text[] AS application_ids,
   j.hashes, j.counts, j.checks, j.closed_at, extract(epoch FROM j.check_again_at - clock_timestamp())::float8 * 1000 AS quiet_in_ms`;

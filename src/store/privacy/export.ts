@@ -7,7 +7,8 @@ import { toAccountId, toBareAddress } from '../../domain/person.ts';
 import { toResumeKey } from '../../domain/prefill.ts';
 import { toPersonKeys } from '../person-key.ts';
 import { accountIn, isAccountInJson, toAccountPattern } from '../person-search.ts';
-import type { Queryable, Row } from '../postgres/database.ts';
+import type { Queryable } from '../postgres/database.ts';
+import type { Columns } from '../schema/rows.ts';
 import { isOfPerson } from './find-and-erase.ts';
 
 /** A person's rows and files. */
@@ -73,11 +74,7 @@ export async function loadExport(
   };
 }
 
-interface HeldRow extends Row {
-  application_id: bigint;
-  email: string | null;
-  job_seeker_id: string | null;
-}
+type HeldRow = Columns<'applications', 'application_id' | 'email' | 'job_seeker_id'>;
 
 const toAddress = ({ email }: HeldRow) => toBareAddress(email ?? '').toLowerCase();
 

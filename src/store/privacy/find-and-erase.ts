@@ -14,6 +14,7 @@ import {
 } from '../person-search.ts';
 import type { Queryable } from '../postgres/database.ts';
 import { erasePrefills } from '../prefill/lapse.ts';
+import type { Columns } from '../schema/rows.ts';
 import { renewTombstones, setTombstones, toTombstone } from '../tombstones.ts';
 
 /** Everything that was found of a person at one advertiser. */
@@ -82,7 +83,7 @@ export async function findPerson(
   lock = false,
 ): Promise<Person> {
   const limit = sought.by === 'retention' ? sought.limit : null;
-  const applications = await db.query<{ application_id: bigint }>(
+  const applications = await db.query<Columns<'applications', 'application_id'>>(
     `SELECT application_id FROM intake.applications WHERE advertiser_id = $1 AND ${isSought[sought.by]} AND erased_at IS NULL
      ORDER BY application_id LIMIT $3::bigint ${lock ? 'FOR UPDATE' : ''}`,
     [advertiserId, toSoughtColumn(sought), limit],
@@ -112,7 +113,7 @@ export async function findPerson(
 }
 
 async function loadAddresses(db: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<string[]> {
-  const rows = await db.query<{ email: string | null }>(
+  const rows = await db.query<Columns<'applications', 'email'>>(
     `SELECT DISTINCT email FROM intake.applications WHERE ${ofThese}`,
     [advertiserId, ids],
   );
@@ -132,7 +133,7 @@ async function findPrefills(
 ): Promise<string[]> {
   if (sought.by === 'application') return [];
   const find = async (condition: string, values: readonly unknown[], limit: number | null = null) => {
-    const rows = await db.query<{ prefill_id: string }>(
+    const rows = await db.query<Columns<'prefills', 'prefill_id'>>(
       `SELECT prefill_id FROM intake.prefills WHERE advertiser_id = $1 AND ${condition} ORDER BY prefill_id LIMIT ${limit ?? 'ALL'}`,
       [advertiserId, ...values],
     );
@@ -264,11 +265,11 @@ async function eraseApplications(tx: Queryable, advertiserId: bigint, ids: reado
 
 /** The second look: erases once more whatever came back of these applications, and says which had something. */
 export async function eraseRemains(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<bigint[]> {
-  const rows = await tx.query<{ application_id: bigint }>(
+  const rows = await tx.query<Columns<'applications', 'application_id'>>(
     `SELECT application_id FROM intake.applications a WHERE ${ofThese} ORDER BY application_id FOR UPDATE`,
     [advertiserId, ids],
   );
-  const remains = await tx.query<{ application_id: bigint }>(
+  const remains = await tx.query<Columns<'applications', 'application_id'>>(
     `SELECT application_id FROM intake.applications a WHERE ${ofThese}
        AND (erased_at IS NULL OR content_hash <> '' OR raw IS NOT NULL OR raw_text IS NOT NULL OR person_key IS NOT NULL OR ready_at IS NOT NULL
          OR ${childTables

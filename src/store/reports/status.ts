@@ -3,43 +3,43 @@ import { arrivalSample } from '../../domain/silence.ts';
 import type { AdvertiserStatus, CoverageStatus, SweepFacts, SweepStatus, Verdict } from '../../domain/status.ts';
 import { isUnrepaired } from '../files/blob-audit.ts';
 import type { Queryable } from '../postgres/database.ts';
+import type { Columns, NotNull, OrNull } from '../schema/rows.ts';
+
+type AdvertiserColumns = Columns<
+  'advertisers',
+  'name' | 'advertiser_id' | 'halt_kind' | 'reason' | 'halted_at' | 'late_ms' | 'retention_due'
+>;
 
 /** Every advertiser of this database as it stands now. */
 export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserStatus[]> {
-  const advertisers = await db.query<{
-    name: string;
-    advertiser_id: bigint | null;
-    halt_kind: 'refused' | 'mismatch' | null;
-    reason: string | null;
-    halted_at: Date | null;
-    applications: bigint;
-    newest: Date | null;
-    after_id: bigint | null;
-    as_of: Date | null;
-    read_at: Date | null;
-    waiting: bigint;
-    due: bigint;
-    oldest_due_at: Date | null;
-    not_there: bigint;
-    suspects: bigint;
-    blobs: bigint;
-    blob_bytes: bigint;
-    damaged: bigint;
-    unreadable: bigint;
-    quarantined: bigint;
-    retention_due: bigint | null;
-    erasing_since: Date | null;
-    erasing_trouble: string | null;
-    submitted_at: number[];
-    late_ms: bigint | null;
-    open_ranges: number;
-    unreadable_ids: bigint[];
-    certificate: CoverageStatus['certificate'];
-    risk: CoverageStatus['risk'];
-    coverage_reason: string;
-    covered_at: Date | null;
-    complete_through: Date | null;
-  }>(
+  const advertisers = await db.query<
+    AdvertiserColumns &
+      OrNull<Columns<'cursors', 'after_id' | 'as_of'>> & {
+        applications: bigint;
+        newest: Date | null;
+        read_at: Date | null;
+        waiting: bigint;
+        due: bigint;
+        oldest_due_at: Date | null;
+        not_there: bigint;
+        suspects: bigint;
+        blobs: bigint;
+        blob_bytes: bigint;
+        damaged: bigint;
+        unreadable: bigint;
+        quarantined: bigint;
+        erasing_since: Date | null;
+        erasing_trouble: string | null;
+        submitted_at: number[];
+        open_ranges: number;
+        unreadable_ids: string[];
+        certificate: CoverageStatus['certificate'];
+        risk: CoverageStatus['risk'];
+        coverage_reason: string;
+        covered_at: Date | null;
+        complete_through: Date | null;
+      }
+  >(
     `SELECT v.name, v.advertiser_id, v.halt_kind, v.reason, v.halted_at, v.late_ms, v.retention_due, c.after_id, c.as_of,
        k.open_ranges, k.certificate, k.risk, k.reason AS coverage_reason, k.as_of AS covered_at, k.complete_through,
        ARRAY(SELECT g.low FROM intake.gaps g WHERE g.advertiser_id = v.advertiser_id AND g.axis = 'id' AND g.state = 'stuck'
@@ -80,11 +80,11 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
      ORDER BY v.name`,
     [arrivalSample.apartMs, arrivalSample.count, arrivalSample.reachMs],
   );
-  const attachments = await db.query<{ advertiser_id: bigint; state: string; n: bigint }>(
+  const attachments = await db.query<Columns<'attachments', 'advertiser_id' | 'state'> & { n: bigint }>(
     `SELECT advertiser_id, state, count(*) AS n FROM intake.attachments GROUP BY 1, 2`,
   );
   const sweeps = await loadLastSweeps(db);
-  const unfinished = await db.query<{ advertiser_id: bigint; purpose: string; started_at: Date; reason: string }>(
+  const unfinished = await db.query<NotNull<Columns<'sweeps', 'advertiser_id' | 'purpose' | 'started_at' | 'reason'>>>(
     `SELECT advertiser_id, purpose, started_at, reason FROM intake.sweeps WHERE state = 'running' AND reason IS NOT NULL
      ORDER BY sweep_id`,
   );
@@ -114,7 +114,7 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
     submittedAt: row.submitted_at,
     latenessMs: row.late_ms === null ? null : Number(row.late_ms),
     openRanges: row.open_ranges,
-    unreadable: row.unreadable_ids,
+    unreadable: row.unreadable_ids.map(BigInt),
     coverage: row.covered_at && {
       certificate: row.certificate,
       risk: row.risk,
@@ -139,7 +139,7 @@ export async function loadVerdict(db: Queryable, name: string): Promise<Verdict>
 }
 
 async function loadLastSweeps(db: Queryable): Promise<Map<bigint, SweepStatus>> {
-  const rows = await db.query<SweepColumns & { advertiser_id: bigint; open_gaps: bigint }>(
+  const rows = await db.query<SweepColumns & Columns<'sweeps', 'advertiser_id'> & { open_gaps: bigint }>(
     `SELECT s.*, (SELECT count(*) FROM intake.gaps g WHERE g.advertiser_id = s.advertiser_id AND g.sweep_id = s.sweep_id) AS open_gaps
      FROM (SELECT DISTINCT ON (advertiser_id) * FROM intake.sweeps WHERE state <> 'dropped'
            ORDER BY advertiser_id, sweep_id DESC) AS s`,
@@ -148,18 +148,10 @@ async function loadLastSweeps(db: Queryable): Promise<Map<bigint, SweepStatus>> 
 }
 
 /** The columns of a sweep that people are shown. */
-export type SweepColumns = {
-  purpose: string;
-  state: string;
-  certificate: SweepFacts['certificate'];
-  risk: SweepFacts['risk'];
-  reason: string | null;
-  started_at: Date;
-  ended_at: Date | null;
-  requests: number;
-  added: bigint;
-  changed: bigint;
-};
+export type SweepColumns = Columns<
+  'sweeps',
+  'purpose' | 'state' | 'certificate' | 'risk' | 'reason' | 'started_at' | 'ended_at' | 'requests' | 'added' | 'changed'
+>;
 
 export function toSweepFacts(row: SweepColumns): SweepFacts {
   return {

@@ -24,6 +24,12 @@ type Returned<Data> = Data extends bigint[] ? string[] : Data;
 /** A row with these columns of a table: `Columns<'blobs', 'sha256' | 'state'>`. */
 export type Columns<Name extends keyof Rows, Names extends keyof Rows[Name]> = Pick<Rows[Name], Names>;
 
+/** The same where the statement's condition keeps nulls out. */
+export type NotNull<Row> = { [Name in keyof Row]: NonNullable<Row[Name]> };
+
+/** The same of a table that is joined by LEFT JOIN. */
+export type OrNull<Row> = { [Name in keyof Row]: Row[Name] | null };
+
 /** The values that COPY writes, by table and column. A column without a default that takes no null is required. */
 export type Copied = { [T in AnyTable as T['_']['name']]: CopiedOf<T> };
 type CopiedOf<T extends Table> = {

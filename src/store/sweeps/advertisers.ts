@@ -2,6 +2,7 @@
 // a halted advertiser rests until its cause is gone.
 import { Trouble } from '../../domain/trouble.ts';
 import { type Queryable, sqlState } from '../postgres/database.ts';
+import type { Columns, NotNull } from '../schema/rows.ts';
 
 /** refused: the credential does not open the door, recovers by itself. mismatch: somebody else's data came, a person must look. */
 export type HaltKind = 'refused' | 'mismatch';
@@ -13,13 +14,7 @@ export interface Advertiser {
   readonly agentId: string | null;
 }
 
-interface AdvertiserRow extends Record<string, unknown> {
-  name: string;
-  advertiser_id: bigint | null;
-  halt_kind: HaltKind | null;
-  reason: string | null;
-  agent_id: string | null;
-}
+type AdvertiserRow = Columns<'advertisers', 'name' | 'advertiser_id' | 'halt_kind' | 'reason' | 'agent_id'>;
 
 /** The advertiser's row, made when it is first heard of. `configuredId` is pinned at once, or compared with what is pinned. */
 export async function ensureAdvertiser(
@@ -127,7 +122,7 @@ export async function noteRetryAfter(db: Queryable, name: string, retryAfterMs: 
 
 /** How much longer the source wants to be left alone by these accounts; 0 where it does not. */
 export async function loadRetryAfter(db: Queryable, names: readonly string[]): Promise<number[]> {
-  const rows = await db.query<{ name: string; left_ms: number }>(
+  const rows = await db.query<Columns<'advertisers', 'name'> & { left_ms: number }>(
     `SELECT name, extract(epoch FROM throttled_until - now())::float8 * 1000 AS left_ms FROM intake.advertisers
      WHERE name = ANY ($1::text[]) AND ${isThrottled}`,
     [names],
@@ -173,7 +168,7 @@ export async function findAdvertisers(db: Queryable, names: readonly string[]): 
 
 /** Every advertiser whose id is known, also those that no configuration names any more. */
 export async function loadAdvertiserIds(db: Queryable): Promise<bigint[]> {
-  const rows = await db.query<{ advertiser_id: bigint }>(
+  const rows = await db.query<NotNull<Columns<'advertisers', 'advertiser_id'>>>(
     `SELECT advertiser_id FROM intake.advertisers WHERE advertiser_id IS NOT NULL ORDER BY advertiser_id`,
   );
   return rows.map((row) => row.advertiser_id);

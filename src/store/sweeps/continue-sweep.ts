@@ -3,6 +3,7 @@
 import type { AuditPlace } from '../../domain/coverage/audit.ts';
 import type { KnownCapacity } from '../../domain/coverage/sweep-state.ts';
 import type { Queryable } from '../postgres/database.ts';
+import type { Columns } from '../schema/rows.ts';
 import type { Lane } from './leases.ts';
 import type { Purpose, Sweep } from './sweeps.ts';
 
@@ -30,13 +31,9 @@ const toValues = (key: SweepKey) => [key.advertiserId, key.lane, key.purpose, ke
 
 /** The newest sweep of this range that has not ended. */
 export async function loadUnfinished(db: Queryable, key: SweepKey): Promise<UnfinishedSweep | null> {
-  const [row] = await db.query<{
-    sweep_id: bigint;
-    started_at: Date;
-    idle_ms: number;
-    facts: string;
-    ranges: string[] | null;
-  }>(
+  const [row] = await db.query<
+    Columns<'sweeps', 'sweep_id' | 'started_at'> & { idle_ms: number; facts: string; ranges: string[] | null }
+  >(
     `SELECT sweep_id, started_at, facts::text AS facts,
        extract(epoch FROM now() - last_progress_at)::float8 * 1000 AS idle_ms,
        (SELECT array_agg(r.evidence::text ORDER BY r.low) FROM intake.ranges r
@@ -188,7 +185,7 @@ export async function loadHeld(
   const { uneven = false, longest = 0 } = counted?.capacity ?? {};
   // A hundred thousand cut points are enough for any page size, and a few megabytes.
   const stride = Math.max(1, Math.ceil(held / 100_000));
-  const rows = await db.query<{ application_id: bigint }>(
+  const rows = await db.query<Columns<'applications', 'application_id'>>(
     `SELECT application_id FROM (SELECT application_id, row_number() OVER (ORDER BY application_id) AS nth ${inRange}) AS ids
      WHERE nth % $4 = 0 ORDER BY application_id`,
     [advertiserId, low, high, stride],
@@ -238,7 +235,7 @@ export async function loadAuditPlace(
   advertiserId: bigint,
   { random, size }: { readonly random: number; readonly size: number },
 ): Promise<AuditPlace | null> {
-  const rows = await db.query<{ application_id: bigint }>(
+  const rows = await db.query<Columns<'applications', 'application_id'>>(
     `WITH ends AS (
        SELECT (SELECT application_id FROM intake.applications WHERE advertiser_id = $1 ORDER BY application_id LIMIT 1) AS low,
          (SELECT after_id FROM intake.cursors WHERE advertiser_id = $1) AS high

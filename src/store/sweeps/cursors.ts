@@ -2,10 +2,11 @@
 // also from when ids were first seen (resume.ts).
 import { toCursor } from '../../domain/coverage/cursor.ts';
 import type { Queryable } from '../postgres/database.ts';
+import type { Columns } from '../schema/rows.ts';
 
 /** Never beyond what is stored, never backwards, and no write when nothing moved: the cursor is derived from committed rows. */
 export async function raiseCursor(tx: Queryable, advertiserId: bigint, through: bigint): Promise<void> {
-  const newest = await tx.query<{ application_id: bigint; after_id: bigint | null }>(
+  const newest = await tx.query<Columns<'applications', 'application_id'> & { after_id: bigint | null }>(
     `SELECT a.application_id, (SELECT after_id FROM intake.cursors WHERE advertiser_id = $1) AS after_id
      FROM intake.applications a WHERE advertiser_id = $1 AND application_id <= $2 ORDER BY application_id DESC LIMIT 2`,
     [advertiserId, through],

@@ -2,6 +2,7 @@
 // The lease alone proves nothing: a paused holder wakes up believing in it. `fence` inside each write transaction is what protects the rows.
 import { LeaseLost } from '../../domain/trouble.ts';
 import type { Lock, Queryable } from '../postgres/database.ts';
+import type { Columns } from '../schema/rows.ts';
 
 /**
  * No lease or claim is longer (LEASE has the same limit). One that reaches further ahead was given by a clock that has been set back
@@ -41,7 +42,7 @@ export interface LeaseClaim {
  * A row that a transaction behind the fence holds is passed over, not waited for: one paused process must not keep others from theirs.
  */
 export async function claimLeases(db: Queryable, claims: readonly LeaseClaim[]): Promise<(Lease | null)[]> {
-  const rows = await db.query<{ name: string; lane: Lane; owner: string; epoch: bigint }>(
+  const rows = await db.query<Columns<'leases', 'name' | 'lane' | 'owner' | 'epoch'>>(
     `WITH wanted AS (
        SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::float8[]) AS w (name, lane, owner, lease_ms, rest_ms)
      ), free AS MATERIALIZED (
@@ -123,7 +124,7 @@ export async function loadHolder(
   name: string,
   lane: Lane,
 ): Promise<{ owner: string; remainingMs: number } | null> {
-  const rows = await db.query<{ owner: string; remaining_ms: number }>(
+  const rows = await db.query<Columns<'leases', 'owner'> & { remaining_ms: number }>(
     `SELECT owner, extract(epoch FROM expires_at - now())::float8 * 1000 AS remaining_ms
      FROM intake.leases WHERE name = $1 AND lane = $2 AND expires_at > now() AND expires_at <= now() + ${longestLease}`,
     [name, lane],

@@ -1,8 +1,9 @@
 // The tables of sweeps: what was asked of which range, what is still open, what was closed with which certificate (coverage). What an
 // answer moves is written in the transaction of its page, the cursor (cursors.ts) with it.
 import { withRange } from '../../domain/coverage/covered.ts';
-import type { ApplicationEvent } from '../events.ts';
+import type { ApplicationEvent, ChangedRow } from '../events.ts';
 import type { Queryable } from '../postgres/database.ts';
+import type { Columns } from '../schema/rows.ts';
 import { raiseCursor } from './cursors.ts';
 import type { WriteContext } from './leases.ts';
 
@@ -233,23 +234,16 @@ async function recordCoverage(tx: Queryable, advertiserId: bigint, sweep: Sweep,
   );
 }
 
-type CoverageRow = {
-  readonly low: bigint;
-  readonly high: bigint | null;
-  readonly certificate: Certificate;
-  readonly risk: Risk;
-  readonly reason: string;
-  readonly as_of: Date;
-  readonly complete_through: Date;
-  readonly sweep_id: bigint;
-};
+type CoverageRow = Readonly<
+  Columns<'coverage', 'low' | 'high' | 'certificate' | 'risk' | 'reason' | 'as_of' | 'complete_through' | 'sweep_id'>
+>;
 
 /**
  * Absent when one sweep says so; missing when a proven one says it again a day later. No row is touched for being present. A time ahead was
  * given by a clock that was wrong, and counts as now.
  */
 async function markAbsent(tx: Queryable, advertiserId: bigint, ended: Ending): Promise<ApplicationEvent[]> {
-  const rows = await tx.query<{ application_id: bigint; missing: boolean }>(
+  const rows = await tx.query<ChangedRow>(
     `UPDATE intake.applications SET absent_since = least(absent_since, now()),
        missing_since = CASE WHEN absent_since < now() THEN now() END
      WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND missing_since IS NULL AND erased_at IS NULL
