@@ -169,6 +169,13 @@ describe('src/', () => {
     expect(offences).toEqual([]);
   });
 
+  it('loads drizzle to migrate, and for nothing else', () => {
+    const loading = files
+      .filter(({ file }) => toModule(file) !== tables)
+      .filter(({ source }) => readImports(source).some((one) => one.from.startsWith('drizzle-orm') && !one.typeOnly));
+    expect(loading.map(({ file }) => file)).toEqual(['src/store/postgres/migrations.ts']);
+  });
+
   it('is seen through: the reader of imports finds every form', () => {
     const forms = [
       `import { a,\n b } from '../store/a.ts';`,
