@@ -1,17 +1,13 @@
 // Every statement of the product, prepared on a migrated database: a wrong table, column, type or operator is found without a test that
 // happens to run the statement.
+import { globSync, readFileSync } from 'node:fs';
+import pg from 'pg';
 import { expect } from 'vitest';
 import { loadQueryCalls, type QueryCall } from '../support/sql-texts.ts';
 import { test } from '../support/test-database.ts';
 
 /** Calls whose text depends on more than the source, each with the reason and with texts that stand for it. */
 const samples: readonly { file: string; written: RegExp; reason: string; texts: readonly string[] }[] = [
-  {
-    file: 'src/app.ts',
-    written: /^sql$/,
-    reason: 'the output of `intake grants`, which roles.test.ts runs',
-    texts: [],
-  },
   {
     file: 'src/store/postgres/copy.ts',
     written: /^query$/,
@@ -45,30 +41,99 @@ const samples: readonly { file: string; written: RegExp; reason: string; texts: 
 /** Statements that Postgres does not prepare. */
 const utility = /^(?:BEGIN|COMMIT|ROLLBACK|LISTEN|ANALYZE)\b/;
 
-test('every statement of the product can be prepared', async ({ database }) => {
-  const calls = loadQueryCalls('src/**/*.ts', (file) => !file.startsWith('src/dev/')).filter((call) => !isOfHono(call));
-  const untold = calls.filter(({ texts }) => texts === null);
-  expect(untold.filter((call) => !samples.some((sample) => isOf(sample, call)))).toEqual([]);
-  expect(samples.filter((sample) => !untold.some((call) => isOf(sample, call)))).toEqual([]);
+const calls = loadQueryCalls('src/store/**/*.ts');
 
-  const told = calls.flatMap(({ place, texts }) => (texts ?? []).map((text) => ({ place, text })));
-  const sampled = samples.flatMap(({ file, texts }) => texts.map((text) => ({ place: file, text })));
-  const statements = [...told, ...sampled].filter(({ text }) => !utility.test(text));
+test('every statement of the product can be prepared, and returns the columns of its row type', async ({
+  database,
+}) => {
+  const dynamic = calls.filter(({ texts }) => texts === null);
+  expect(dynamic.filter((call) => !samples.some((sample) => isOf(sample, call)))).toEqual([]);
+  expect(samples.filter((sample) => !dynamic.some((call) => isOf(sample, call)))).toEqual([]);
+
+  const fixed = calls.flatMap(({ texts, ...call }) => (texts ?? []).map((text) => ({ ...call, text })));
+  const sampled = samples.flatMap(({ file, texts }) =>
+    texts.map((text) => ({ place: file, text, columns: new Map<string, string>() })),
+  );
+  const statements = [...fixed, ...sampled].filter(({ text }) => !utility.test(text));
   expect(statements.length).toBeGreaterThan(220);
-  const refused: string[] = [];
-  for (const [nth, { place, text }] of statements.entries()) {
-    await database.query(`PREPARE statement_${nth} AS ${text}`).catch((error: Error) => {
-      refused.push(`${place}: ${error.message}\n${text}`);
-    });
+  const client = new pg.Client(database.url);
+  await client.connect();
+  const wrong: string[] = [];
+  for (const { place, text, columns } of statements) {
+    try {
+      const fields = await describeStatement(client, text);
+      for (const [name, type] of columns) {
+        const field = fields.find((one) => one.name === name);
+        const returned = field ? (returnedTypes[field.dataTypeID] ?? `a type of oid ${field.dataTypeID}`) : 'no column';
+        if (returned !== type && returned !== 'any') wrong.push(`${place}: ${name}: ${type}, but it is ${returned}`);
+      }
+    } catch (error) {
+      wrong.push(`${place}: ${(error as Error).message}\n${text}`);
+    }
   }
-  expect(refused).toEqual([]);
+  await client.end();
+  expect(wrong).toEqual([]);
+});
+
+test('no other part of the product makes statements', () => {
+  const others = globSync('src/**/*.ts').filter((file) => !/^src\/(?:store|dev)\//.test(file));
+  const asking = others.filter((file) => /(?<!\breq)\.query[(<]/.test(readFileSync(file, 'utf8')));
+  // `intake grants --apply` runs what grants.ts renders; roles.test.ts runs it too.
+  expect(asking).toEqual(['src/app.ts']);
 });
 
 function isOf(sample: (typeof samples)[number], { place, written }: QueryCall): boolean {
   return place.startsWith(`${sample.file}:`) && sample.written.test(written);
 }
 
-/** `request.query(name)` is a parameter of a URL. */
-function isOfHono({ place }: QueryCall): boolean {
-  return place.startsWith('src/web/');
+const { builtins } = pg.types;
+/** The types that the driver returns, by the types of columns. It returns the numbers of a bigint[] as texts, and JSON as any value. */
+const returnedTypes: Readonly<Record<number, string>> = {
+  [builtins.INT8]: 'bigint',
+  [builtins.INT2]: 'number',
+  [builtins.INT4]: 'number',
+  [builtins.FLOAT8]: 'number',
+  [builtins.TEXT]: 'string',
+  [builtins.UUID]: 'string',
+  [builtins.BOOL]: 'boolean',
+  [builtins.TIMESTAMPTZ]: 'Date',
+  [builtins.JSON]: 'any',
+  [builtins.JSONB]: 'any',
+  // name, text[], bigint[], float8[]
+  19: 'string',
+  1009: 'string[]',
+  1016: 'string[]',
+  1022: 'number[]',
+};
+
+interface Field {
+  readonly name: string;
+  readonly dataTypeID: number;
+}
+
+/** What node-postgres' connections can do and their types leave out. */
+interface DescribingConnection extends pg.Connection {
+  parse(message: { readonly text: string }): void;
+  describe(message: { readonly type: 'S' }): void;
+  sync(): void;
+}
+
+/** Prepares a statement as the driver does before it runs one; gives the columns that it would return. */
+async function describeStatement(client: pg.Client, text: string): Promise<readonly Field[]> {
+  const { promise, resolve, reject } = Promise.withResolvers<readonly Field[]>();
+  let fields: readonly Field[] = [];
+  client.query({
+    submit(plain: pg.Connection) {
+      const connection = plain as DescribingConnection;
+      connection.parse({ text });
+      connection.describe({ type: 'S' });
+      connection.sync();
+    },
+    handleRowDescription(message: { readonly fields: readonly Field[] }) {
+      fields = message.fields;
+    },
+    handleError: reject,
+    handleReadyForQuery: () => resolve(fields),
+  } as pg.Submittable);
+  return await promise;
 }
