@@ -20,9 +20,9 @@ export async function loadPages(url: string, source: Source, applications: numbe
   const first = await list(0);
   const { advertiserId } = first.page;
   if (advertiserId === null) throw new Error('The board does not say whose it is.');
-  const { name } = await store.ensureAdvertiser('default', advertiserId);
+  const { name } = await store.advertisers.ensure('default', advertiserId);
   await using lane = await holdLane(store, { name, lane: 'backfill', owner: 'bench', leaseMs: 60_000, signal });
-  const { sweepId, startedAt } = await store.beginSweep();
+  const { sweepId, startedAt } = await store.sweeps.begin();
   const sweep = { sweepId, purpose: 'backfill', axis: 'id', low: 1n, high: null, startedAt } as const;
   const toProgress = (after: number, bytes: number): Progress => {
     const through = BigInt(after + pageCap);
@@ -44,14 +44,14 @@ export async function loadPages(url: string, source: Source, applications: numbe
     const toCommit: ReadPage = {
       ...{ lease: lane.lease, advertiserId, seq, sweep, askedAt, asked, applications: read, rejects },
     };
-    const diff = await store.diffPage(toCommit);
-    const summary = await store.commitPage(toCommit, diff, toProgress(after, bytes));
+    const diff = await store.applications.diffPage(toCommit);
+    const summary = await store.applications.commitPage(toCommit, diff, toProgress(after, bytes));
     if (summary === 'outdated') throw new Error('Someone else writes into the database of the bench.');
   }
 
   /** A page, and the number that was taken before it was asked for. */
   async function list(after: number) {
-    const { seq, at: askedAt } = await store.takeTicket();
+    const { seq, at: askedAt } = await store.sweeps.takeTicket();
     const answer = await source.list({ afterId: BigInt(after) }, signal);
     if (answer.kind !== 'page') throw new Error('The board answered with too much.');
     return { page: answer.page, seq, askedAt };

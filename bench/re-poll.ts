@@ -62,13 +62,13 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
   async function readAgain(url: string): Promise<void> {
     await using store = openBenchStore(url);
     const signal = AbortSignal.timeout(600_000);
-    const lease = await store.claimLease({ name: 'default', lane: 'backfill', owner: 'bench', leaseMs: 60_000 });
+    const lease = await store.leases.claim({ name: 'default', lane: 'backfill', owner: 'bench', leaseMs: 60_000 });
     if (lease === null) throw new Error('The lane is not free.');
-    const { sweepId, startedAt } = await store.beginSweep();
+    const { sweepId, startedAt } = await store.sweeps.begin();
     for (let after = 0; after < applications; after += pageCap) {
       const answer = await source.list({ afterId: BigInt(after) }, signal);
       if (answer.kind !== 'page' || answer.page.advertiserId === null) throw new Error('The board gave no page.');
-      const ticket = await store.takeTicket();
+      const ticket = await store.sweeps.takeTicket();
       const page: ReadPage = {
         lease,
         advertiserId: answer.page.advertiserId,
@@ -79,10 +79,10 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
         applications: answer.page.applications,
         rejects: [],
       };
-      const { writes } = await store.diffPage(page);
+      const { writes } = await store.applications.diffPage(page);
       if (writes > 0) throw new Error('An unchanged page would be written again.');
     }
-    await store.releaseLease(lease);
+    await store.leases.release(lease);
   }
 
   async function warm(): Promise<void> {

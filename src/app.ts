@@ -68,7 +68,7 @@ export async function unhaltAdvertisers(
   await using app = await openStoreOf(config, 'unhalt', request.signal);
   const ended: string[] = [];
   for (const { name } of toChosen(config, request.advertiser)) {
-    if (await app.store.unhaltAdvertiser(name)) ended.push(name);
+    if (await app.store.advertisers.unhalt(name)) ended.push(name);
   }
   return ended;
 }
@@ -105,7 +105,7 @@ async function checkConfigured(
   }
   const store = stack.use(openStore(toStoreOptions(config, place, 'doctor')));
   const findings = await checkDatabase(store, Date.now);
-  const schema = await store.loadSchema().catch(() => null);
+  const schema = await store.schema.load().catch(() => null);
   return { findings, store: schema === null || schema.state === 'absent' ? null : store };
 }
 
@@ -202,7 +202,7 @@ export async function estimateBackfill(
       account,
       createRateLimiter(app.store, account.url, config.source.requestsPerSecond),
     );
-    const advertiser = await app.store.lookUpAdvertiser(account.name, account.advertiserId);
+    const advertiser = await app.store.advertisers.lookUp(account.name, account.advertiserId);
     for (const plan of await toPlans(app, advertiser.advertiserId, request.range)) {
       const known = await loadKnown(app, advertiser, plan);
       const asked = {
@@ -258,8 +258,8 @@ async function overAdvertisers(
       // Where nothing was to be read, what is known from earlier readings.
       const { advertiserId } =
         sweeps.at(-1)?.advertiser ??
-        (await retry(retryOptions, () => app.store.ensureAdvertiser(name, account.advertiserId)));
-      const verdict = await retry(retryOptions, () => app.store.loadVerdict(name));
+        (await retry(retryOptions, () => app.store.advertisers.ensure(name, account.advertiserId)));
+      const verdict = await retry(retryOptions, () => app.store.reports.loadVerdict(name));
       outcomes.push({ name, advertiserId, sweeps, account: verdict, trouble: null });
       if (advertiserId !== null) accounts.push({ name, advertiserId, source });
     } catch (trouble) {

@@ -55,7 +55,7 @@ export async function openStoreOf(
   signal: AbortSignal,
   request: StoreRequest = {},
 ): Promise<OpenedStore> {
-  return await openReady(config, role, signal, request, (store) => store.requireSchema());
+  return await openReady(config, role, signal, request, (store) => store.schema.require());
 }
 
 /** The store on a schema that was created or migrated where it had to be. For what reads the source. */
@@ -66,7 +66,7 @@ export async function openMigratedStoreOf(
   { upgrade = true, ...request }: StoreRequest & { readonly upgrade?: boolean } = {},
 ): Promise<OpenedStore> {
   return await openReady(config, role, signal, request, (store, { directUrl }) =>
-    store.ensureSchema({ directUrl, signal, upgrade }),
+    store.schema.ensure({ directUrl, signal, upgrade }),
   );
 }
 

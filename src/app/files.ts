@@ -65,8 +65,8 @@ export async function downloadFiles(
     watched(openBlobsOf(config, store, signal), 0),
   );
   const spool = await openSpoolOf();
-  await store.bringForward();
-  const { waiting } = await store.loadWaiting(accounts.map((one) => one.advertiserId));
+  await store.downloads.bringForward();
+  const { waiting } = await store.downloads.loadWaiting(accounts.map((one) => one.advertiserId));
   return await runDownloads(
     {
       ...{ store, accounts, spool, describeFile, parseScreens, onBytes },
@@ -151,9 +151,9 @@ export async function loadFileUrls(
 ): Promise<{ readonly advertiserId: bigint; readonly url: string }[]> {
   await using held = await openHeld(config, 'url', request);
   const { applicationId, kind } = request;
-  const files = await held.store.loadHeldFile(held.advertisers, applicationId, kind);
+  const files = await held.store.files.load(held.advertisers, applicationId, kind);
   for (const { advertiserId } of files) {
-    await held.store.recordDeed({ advertiserId, action: 'url', applicationId, by: toActor(), facts: { kind } });
+    await held.store.privacy.recordDeed({ advertiserId, action: 'url', applicationId, by: toActor(), facts: { kind } });
   }
   return await Promise.all(
     files.map(async ({ advertiserId, key, fileName, contentType }) => ({
@@ -175,12 +175,12 @@ export async function retryOnce(
   await using app = await openStoreOf(config, 'retry', request.signal);
   let count = 0;
   for (const advertiserId of await loadKnownIds(config, app.store, request.advertiser)) {
-    const downloads = await app.store.retryDownloads(advertiserId, request.choice);
+    const downloads = await app.store.downloads.retry(advertiserId, request.choice);
     count += downloads;
     const { applicationId, kind, state } = request.choice;
     if (downloads === 0) continue;
     const facts = { kind, state, downloads };
-    await app.store.recordDeed({ advertiserId, action: 'retry', applicationId, by: toActor(), facts });
+    await app.store.privacy.recordDeed({ advertiserId, action: 'retry', applicationId, by: toActor(), facts });
   }
   return count;
 }

@@ -23,7 +23,7 @@ export function createMaintenance({ config, store }: MaintenanceParts): Maintena
       async run(signal, onStep) {
         for (;;) {
           signal.throwIfAborted();
-          const pruned = (await store.pruneEvents()) + (await store.pruneSweeps()) + (await store.pruneQuarantine());
+          const pruned = (await store.events.prune()) + (await store.sweeps.prune()) + (await store.quarantine.prune());
           if (pruned === 0) return;
           onStep();
         }
@@ -35,7 +35,7 @@ export function createMaintenance({ config, store }: MaintenanceParts): Maintena
       async run(signal, onStep) {
         await using blobs = await openBlobsOf(config, store, signal);
         // Also of accounts that are no longer configured: their bytes have no other visitor.
-        const advertisers = await store.loadAdvertiserIds();
+        const advertisers = await store.advertisers.loadIds();
         await verify(
           { store, blobs, onStep },
           { advertisers, share: verifiedShare, graceMs: orphanGraceMs, parallel: config.source.concurrency, signal },

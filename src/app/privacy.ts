@@ -26,7 +26,7 @@ export type { ErasureCounts, ErasureJob, Sought } from '../domain/erasure.ts';
 /** The advertiser that was named, or all of whom something may be held: a person's rights do not end when an account is given up. */
 async function loadHolders(config: Config<'source'>, store: Store, name: string | undefined): Promise<bigint[]> {
   const configured = await loadKnownIds(config, store, name);
-  return name === undefined ? [...new Set([...configured, ...(await store.loadAdvertiserIds())])] : configured;
+  return name === undefined ? [...new Set([...configured, ...(await store.advertisers.loadIds())])] : configured;
 }
 
 /** What an erasure would take, per advertiser; nothing is changed. */
@@ -38,7 +38,7 @@ export async function previewErasure(
   const { sought } = request;
   const found = [];
   for (const advertiserId of await loadHolders(config, app.store, request.advertiser)) {
-    const { applicationIds, counts } = await app.store.findPerson(advertiserId, sought);
+    const { applicationIds, counts } = await app.store.privacy.findPerson(advertiserId, sought);
     found.push({ advertiserId, applicationIds, counts });
   }
   return found;
@@ -82,9 +82,9 @@ export async function exportOnce(
 async function findHolder(store: Store, advertisers: readonly bigint[], sought: Sought): Promise<readonly bigint[]> {
   const fitting: bigint[] = [];
   for (const id of advertisers) {
-    const isHeld = !isNothing((await store.findPerson(id, sought)).counts);
+    const isHeld = !isNothing((await store.privacy.findPerson(id, sought)).counts);
     // The rows of an interrupted erasure are gone: without its job the person of another advertiser would be the only one left.
-    if (isHeld || (await store.loadOpenErasures(id, sought)).length > 0) fitting.push(id);
+    if (isHeld || (await store.erasures.loadOpen(id, sought)).length > 0) fitting.push(id);
   }
   if (fitting.length > 1) throw new SeveralFit(fitting);
   return fitting;
@@ -107,7 +107,7 @@ export async function releaseRetention(
   await retain(held, { advertisers, before, released: true, by: toActor(), signal });
   const receipts: ErasureJob[] = [];
   for (const id of advertisers) {
-    for (const job of await store.loadOpenErasures(id)) {
+    for (const job of await store.erasures.loadOpen(id)) {
       receipts.push(await finishErasure({ ...held, onStep }, job, signal));
     }
   }
@@ -123,11 +123,11 @@ async function runRetention(
   now: () => number,
 ): Promise<RetentionSummary> {
   // The earlier of both clocks: one that is ahead would erase people who came yesterday.
-  const { now: databaseNow } = await store.loadServer();
+  const { now: databaseNow } = await store.schema.loadServer();
   const before = toRetentionStart(config, Math.min(now(), databaseNow.getTime()));
-  const advertisers = await store.loadAdvertiserIds();
+  const advertisers = await store.advertisers.loadIds();
   if (before === null) {
-    for (const id of advertisers) await store.noteRetention(id, null);
+    for (const id of advertisers) await store.erasures.noteRetention(id, null);
     return { erased: 0, braked: 0 };
   }
   return await retain({ store, onStep }, { advertisers, before, released: false, by: 'retention', signal });
@@ -140,8 +140,8 @@ async function runErasures(
   signal: AbortSignal,
   onStep: () => void,
 ): Promise<ErasureJob[]> {
-  const advertisers = await store.loadAdvertiserIds();
-  const open = await Promise.all(advertisers.map((id) => store.loadOpenErasures(id)));
+  const advertisers = await store.advertisers.loadIds();
+  const open = await Promise.all(advertisers.map((id) => store.erasures.loadOpen(id)));
   if (open.flat().length === 0) return [];
   await using blobs = await openBlobsOf(config, store, signal);
   return await finishErasures({ store, blobs, onStep }, { advertisers, signal });

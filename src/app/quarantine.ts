@@ -18,7 +18,7 @@ export async function listQuarantine(
   await using app = await openStoreOf(config, 'quarantine', request.signal);
   const lists = [];
   for (const id of await loadKnownIds(config, app.store, request.advertiser)) {
-    lists.push(await app.store.loadQuarantine(id, { resolved: request.resolved, limit: 1_000 }));
+    lists.push(await app.store.quarantine.load(id, { resolved: request.resolved, limit: 1_000 }));
   }
   return lists.flat();
 }
@@ -31,11 +31,17 @@ export async function showQuarantined(
   await using app = await openStoreOf(config, 'quarantine', request.signal);
   const found: QuarantinedText[] = [];
   for (const advertiserId of await loadKnownIds(config, app.store, request.advertiser)) {
-    found.push(...(await app.store.loadQuarantineTexts(advertiserId, { id: request.id, after: '', limit: 10 })));
+    found.push(...(await app.store.quarantine.loadTexts(advertiserId, { id: request.id, after: '', limit: 10 })));
   }
   for (const { advertiserId, id } of found) {
     const facts = { shown: id };
-    await app.store.recordDeed({ advertiserId, action: 'quarantine', applicationId: null, by: toActor(), facts });
+    await app.store.privacy.recordDeed({
+      advertiserId,
+      action: 'quarantine',
+      applicationId: null,
+      by: toActor(),
+      facts,
+    });
   }
   return found;
 }
@@ -50,7 +56,7 @@ export async function replayQuarantine(
   const owner = toOwner('quarantine');
   const outcomes = [];
   for (const { name, advertiserId: configured } of toChosen(config, request.advertiser)) {
-    const { advertiserId } = await app.store.ensureAdvertiser(name, configured);
+    const { advertiserId } = await app.store.advertisers.ensure(name, configured);
     if (advertiserId === null) continue;
     const { leaseMs } = config.sync;
     const summary = await replay(
@@ -60,7 +66,13 @@ export async function replayQuarantine(
     outcomes.push({ name, ...summary });
     if (summary.read === 0) continue;
     const facts = { replayed: summary.read, added: summary.added };
-    await app.store.recordDeed({ advertiserId, action: 'quarantine', applicationId: null, by: toActor(), facts });
+    await app.store.privacy.recordDeed({
+      advertiserId,
+      action: 'quarantine',
+      applicationId: null,
+      by: toActor(),
+      facts,
+    });
   }
   return outcomes;
 }

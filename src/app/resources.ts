@@ -47,7 +47,7 @@ export async function loadKnownIds(
 ): Promise<bigint[]> {
   const ids: bigint[] = [];
   for (const account of toChosen(config, name)) {
-    const { advertiserId } = await store.lookUpAdvertiser(account.name, account.advertiserId);
+    const { advertiserId } = await store.advertisers.lookUp(account.name, account.advertiserId);
     if (advertiserId !== null) ids.push(advertiserId);
   }
   return ids;
@@ -61,7 +61,7 @@ export function openSourceToLook(
   takeSlot: (signal: AbortSignal) => Promise<void>,
 ): Source {
   const { name, url } = account;
-  const memory = store && { hasAnswered: () => store.hasAnswered(name, url), noteAnswered: async () => {} };
+  const memory = store && { hasAnswered: () => store.advertisers.hasAnswered(name, url), noteAnswered: async () => {} };
   return openSource(config, store, account, takeSlot, memory === null ? {} : { memory });
 }
 
@@ -88,10 +88,10 @@ export function openSource(
     ...(store !== null && {
       takeSlot: honourRetryAfter(store, name, takeSlot),
       // A worker that cannot tell the others still honours it, and they hear it from the source themselves.
-      onRetryAfter: (retryAfterMs) => store.noteRetryAfter(name, retryAfterMs).catch(() => {}),
+      onRetryAfter: (retryAfterMs) => store.advertisers.noteRetryAfter(name, retryAfterMs).catch(() => {}),
       memory: {
-        hasAnswered: () => store.hasAnswered(name, url),
-        noteAnswered: () => store.noteAnswered(name, url),
+        hasAnswered: () => store.advertisers.hasAnswered(name, url),
+        noteAnswered: () => store.advertisers.noteAnswered(name, url),
       },
     }),
     ...more,
@@ -101,7 +101,7 @@ export function openSource(
 /** The advertiser of an account; null where the configuration contradicts the database. */
 export async function findConfigured(store: Store, { name, advertiserId }: Account): Promise<Advertiser | null> {
   try {
-    return await store.ensureAdvertiser(name, advertiserId);
+    return await store.advertisers.ensure(name, advertiserId);
   } catch (error) {
     if (error instanceof Trouble && error.kind === 'mismatch') return null;
     throw error;
@@ -116,10 +116,10 @@ export async function openBlobsOf(
 ): Promise<BlobStore> {
   const blobs = await openConfiguredBlobs(config);
   try {
-    const pinned = await store.loadBlobStore();
+    const pinned = await store.blobs.loadStore();
     // Only a database without a store marks one: an unmounted folder must not pass for a new store.
     const identity = pinned === null ? await blobs.openIdentity(signal) : await blobs.loadIdentity(signal);
-    await store.pinBlobStore(identity ?? 'none', blobs.location);
+    await store.blobs.pinStore(identity ?? 'none', blobs.location);
     return blobs;
   } catch (error) {
     await blobs[Symbol.asyncDispose]();

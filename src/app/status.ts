@@ -41,12 +41,12 @@ export async function openStatus(config: Config<'database' | 'privacy' | 'sync'>
 
 /** The status as far as the schema has it. Throws SchemaTrouble where nothing can be shown of it. */
 async function loadStatus(store: Store, staleAfterMs: number | null, proofLimit: ProofLimit): Promise<Status> {
-  const schema = await store.loadSchema();
+  const schema = await store.schema.load();
   if (schema.state === 'absent') throw toSchemaTrouble(schema);
-  const advertisers = await store.loadAdvertiserStatus().catch((error: unknown) => {
+  const advertisers = await store.reports.loadStatus().catch((error: unknown) => {
     throw schema.state === 'current' || error instanceof Trouble ? error : toSchemaTrouble(schema);
   });
   // A schema that is behind may not have them yet.
-  const waits = schema.state === 'current' ? await store.loadWaits() : [];
+  const waits = schema.state === 'current' ? await store.waits.load() : [];
   return toStatus(new Date(), advertisers, staleAfterMs, { schema, waits, proofLimit });
 }

@@ -110,7 +110,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
         log.warn({ attempt, waitMs: Math.round(waitMs), err }, 'the database is waited for'),
     },
     async () => {
-      await store.ensureSchema({ directUrl: place.directUrl, signal });
+      await store.schema.ensure({ directUrl: place.directUrl, signal });
       await requireKey(store);
     },
   );
@@ -175,16 +175,16 @@ function toAdminOptions(
     ...{ host, port, version },
     login: login && { user: login.user, password: () => login.password.current() },
     loadStatus: async () => {
-      const advertisers = await store.loadAdvertiserStatus();
+      const advertisers = await store.reports.loadStatus();
       // What this worker waits for is known here before the database has it.
-      const others = (await store.loadWaits()).filter(({ worker }) => worker !== owner);
+      const others = (await store.waits.load()).filter(({ worker }) => worker !== owner);
       return toStatus(new Date(), advertisers, staleAfterMs, {
         waits: [...loadOwnWaits(), ...others],
         proofLimit,
       });
     },
     loadOwnWaits,
-    loadHistory: (period) => store.loadHistory(period, new Date()),
+    loadHistory: (period) => store.reports.loadHistory(period, new Date()),
   } satisfies Partial<AdminOptions>;
 }
 
@@ -261,8 +261,8 @@ async function downloadDue(
     },
 ) {
   const resting = [...watch.rests].flatMap(([name, until]) => (until > performance.now() ? [name] : []));
-  await store.bringForward();
-  const due = await store.loadDueAdvertisers(resting);
+  await store.downloads.bringForward();
+  const due = await store.downloads.loadDueAdvertisers(resting);
   const ready = accounts.flatMap((account) => {
     const advertiserId = due.get(account.name);
     if (advertiserId === undefined) return [];

@@ -1,4 +1,5 @@
-// The store as the rest of the house sees it: every statement bound to one database. sync/ and web/ know only this type.
+// The store's public face: one object per capability, its functions bound to one database. sync/ and web/ know only this type, and a pass
+// takes only the capabilities that it uses.
 import { createSecretKey } from 'node:crypto';
 import type { Note } from '../domain/application.ts';
 import type { BlobFacts } from '../domain/blob.ts';
@@ -175,149 +176,187 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     return given.map(() => undefined);
   });
   return {
-    ensureSchema: (request: SchemaRequest) => ensureSchema(db, { crashPoint, ...request }),
-    requireSchema: () => requireSchema(db),
-    loadSchema: () => loadSchema(db),
-    loadServer: () => loadServer(db),
-
-    ensureAdvertiser: (name: string, configuredId: bigint | null) =>
-      ensureAdvertiser(db, name, configuredId, findAdvertiser),
-    lookUpAdvertiser: (name: string, configuredId: bigint | null) =>
-      lookUpAdvertiser(name, configuredId, findAdvertiser),
-    pinAdvertiser: (name: string, id: bigint) => pinAdvertiser(db, name, id),
-    haltAdvertiser: (name: string, kind: HaltKind, reason: string) => haltAdvertiser(db, name, kind, reason),
-    unhaltAdvertiser: (name: string, kind?: HaltKind) => unhaltAdvertiser(db, name, kind),
-    loadDueAdvertisers: (resting?: readonly string[]) => loadDueAdvertisers(db, resting),
-    loadAdvertiserIds: () => loadAdvertiserIds(db),
-    noteRetryAfter: (name: string, retryAfterMs: number) => noteRetryAfter(db, name, retryAfterMs),
-    loadRetryAfter: coalesce((names: readonly string[]) => loadRetryAfter(db, names)),
-    noteAnswered: (name: string, url: string) => noteAnswered(db, name, url),
-    hasAnswered: (name: string, url: string) => hasAnswered(db, name, url),
-    noteAgent: (name: string, agentId: string | null) => noteAgent(db, name, agentId),
-
-    claimLease: coalesce((claims: readonly LeaseClaim[]) => claimLeases(own, claims)),
-    renewLease: (lease: Lease, leaseMs: number) => renewLease(own, lease, leaseMs),
-    releaseLease: (lease: Lease, done = false) => release({ lease, done }),
-    takeSlots: (source: string, stretchMs: number, mostAheadMs: number) =>
-      takeSlots(db, source, stretchMs, mostAheadMs),
-    loadHolder: (name: string, lane: Lane) => loadHolder(own, name, lane),
-
-    beginSweep: () => beginSweep({}),
-    noteStop: (advertiserId: bigint | null, sweep: Sweep, reason: string) => noteStop(db, advertiserId, sweep, reason),
-    loadUnfinished: (key: SweepKey) => loadUnfinished(db, key),
-    dropUnfinished: (key: SweepKey) => dropUnfinished(db, key),
-    loadOpenRanges: (advertiserId: bigint) => loadOpenRanges(db, advertiserId),
-    loadReading: coalesce((asked: Parameters<typeof loadReadings>[1]) => loadReadings(db, asked)),
-    loadHeld: (advertiserId: bigint, low: bigint, high: bigint | null) => loadHeld(db, advertiserId, low, high),
-    loadNewest: (advertiserId: bigint | null) => loadNewest(db, advertiserId),
-    loadAuditPlace: (advertiserId: bigint, choice: Parameters<typeof loadAuditPlace>[2]) =>
-      loadAuditPlace(db, advertiserId, choice),
-    findUncovered: (advertiserId: bigint | null, applications: Parameters<typeof findUncovered>[2]) =>
-      findUncovered(db, advertiserId, applications),
-    endCertificates: (advertiserId: bigint, ids: readonly bigint[], reason: string) =>
-      endCertificates(db, advertiserId, ids, reason),
-    loadSubmittedAt: (advertiserId: bigint | null, fromId: bigint) => loadSubmittedAt(db, advertiserId, fromId),
-    loadUnheld: (advertiserId: bigint | null, ids: readonly bigint[]) => loadUnheld(db, advertiserId, ids),
-    loadRecentFrom: (advertiserId: bigint | null, days: number) => loadRecentFrom(db, advertiserId, days),
-    confirmCursors: (advertiserIds: readonly bigint[]) => confirmCursors(db, advertiserIds),
-    takeTicket: () => takeTicket({}),
-    diffPage: (page: ReadPage) => diffPage(db, page, loadAround),
-    async commitPage(page: ReadPage, diff: PageDiff, progress: Progress | null) {
-      await statistics.ensure();
-      const summary = await commitPage(db, privacyKey, page, diff, progress, crashPoint);
-      if (summary !== 'outdated') statistics.note(summary.added);
-      return summary;
+    schema: {
+      ensure: (request: SchemaRequest) => ensureSchema(db, { crashPoint, ...request }),
+      require: () => requireSchema(db),
+      load: () => loadSchema(db),
+      loadServer: () => loadServer(db),
     },
 
-    claimDownloads: (request: ClaimRequest) => claimDownloads(db, request),
-    async bringForward() {
-      if (performance.now() - broughtForwardAt < bringForwardEveryMs) return;
-      await bringForward(db);
-      broughtForwardAt = performance.now();
+    advertisers: {
+      ensure: (name: string, configuredId: bigint | null) => ensureAdvertiser(db, name, configuredId, findAdvertiser),
+      lookUp: (name: string, configuredId: bigint | null) => lookUpAdvertiser(name, configuredId, findAdvertiser),
+      pin: (name: string, id: bigint) => pinAdvertiser(db, name, id),
+      halt: (name: string, kind: HaltKind, reason: string) => haltAdvertiser(db, name, kind, reason),
+      unhalt: (name: string, kind?: HaltKind) => unhaltAdvertiser(db, name, kind),
+      loadIds: () => loadAdvertiserIds(db),
+      noteRetryAfter: (name: string, retryAfterMs: number) => noteRetryAfter(db, name, retryAfterMs),
+      loadRetryAfter: coalesce((names: readonly string[]) => loadRetryAfter(db, names)),
+      noteAnswered: (name: string, url: string) => noteAnswered(db, name, url),
+      hasAnswered: (name: string, url: string) => hasAnswered(db, name, url),
+      noteAgent: (name: string, agentId: string | null) => noteAgent(db, name, agentId),
     },
-    renewDownloads: (claims: readonly Claim[], leaseMs: number) => renewDownloads(own, claims, leaseMs),
-    postponeDownload: (claim: Claim, wait: Postponement) => postponeDownload(db, claim, wait),
-    returnDownloads: (claims: readonly Claim[]) => untilSettled(() => returnDownloads(db, claims)),
-    loadWaiting: (advertisers: readonly bigint[]) => loadWaiting(db, advertisers),
-    loadFileFacts: (claims: readonly Claim[], setting: HashSetting) => loadFileFacts(db, claims, setting),
-    loadWitness: (advertiserId: bigint) => loadWitness(db, advertiserId),
-    completeDownload: (claim: Claim, completion: Completion) => complete({ claim, completion }),
 
-    intendBlob: (claim: Claim, blob: BlobIntent['blob']) => intend({ claim, blob }),
-    recallFetched: (fetched: FetchedFor, sha256: string) => recallFetched(db, fetched, sha256),
-    findInfected: () => findInfected(db),
-    beginInfected: () => beginInfected(db),
-    beginOrphans: (advertiserId: bigint, graceMs: number) => beginOrphans(db, advertiserId, graceMs),
-    beginDrop: (advertiserId: bigint, hashes: readonly string[]) => beginDrop(db, advertiserId, hashes),
-    confirmDeletion: (deletion: Deletion) => untilSettled(() => confirmDeletion(db, deletion)),
-    pinBlobStore: (identity: string, location: string) => pinBlobStore(db, identity, location),
-    loadBlobStore: () => loadBlobStore(db),
+    leases: {
+      claim: coalesce((claims: readonly LeaseClaim[]) => claimLeases(own, claims)),
+      renew: (lease: Lease, leaseMs: number) => renewLease(own, lease, leaseMs),
+      release: (lease: Lease, done = false) => release({ lease, done }),
+      loadHolder: (name: string, lane: Lane) => loadHolder(own, name, lane),
+    },
 
-    loadBlobs: (advertiserId: bigint) => loadBlobs(db, advertiserId),
-    markVerified: (advertiserId: bigint, hashes: readonly string[]) => markVerified(db, advertiserId, hashes),
-    markDamaged: (advertiserId: bigint, sha256: string) => untilSettled(() => markDamaged(db, advertiserId, sha256)),
-    loadUnrepaired: (advertiserId: bigint) => loadUnrepaired(db, advertiserId),
-    markUndeleted: (advertiserId: bigint, sha256: string) => markUndeleted(db, advertiserId, sha256),
-    adoptBlob: (advertiserId: bigint, blob: BlobFacts) => adoptBlob(db, advertiserId, blob),
-    markOrphans: (advertiserId: bigint, restMs: number) => markOrphans(db, advertiserId, restMs),
+    rateLimits: {
+      takeSlots: (source: string, stretchMs: number, mostAheadMs: number) =>
+        takeSlots(db, source, stretchMs, mostAheadMs),
+    },
 
-    loadHeldFile: (advertisers: readonly bigint[], applicationId: bigint, kind: string) =>
-      loadHeldFile(db, advertisers, applicationId, kind),
-    retryDownloads: (advertiserId: bigint, choice: RetryChoice) =>
-      untilSettled(() => retryDownloads(db, advertiserId, choice)),
-    loadStoredScreens: (advertiserId: bigint, parserVersion: number | null) =>
-      loadStoredScreens(db, advertiserId, parserVersion),
-    replaceReading: (file: HeldFile, reading: ScreenReading | null, note: Note | null) =>
-      replaceReading(db, file, reading, note),
+    sweeps: {
+      begin: () => beginSweep({}),
+      noteStop: (advertiserId: bigint | null, sweep: Sweep, reason: string) =>
+        noteStop(db, advertiserId, sweep, reason),
+      loadUnfinished: (key: SweepKey) => loadUnfinished(db, key),
+      dropUnfinished: (key: SweepKey) => dropUnfinished(db, key),
+      loadReading: coalesce((asked: Parameters<typeof loadReadings>[1]) => loadReadings(db, asked)),
+      takeTicket: () => takeTicket({}),
+      prune: () => pruneSweeps(db),
+    },
 
-    loadKeyState: () => loadKeyState(db, privacyKey),
-    findPerson: (advertiserId: bigint, sought: Sought) => findPerson(db, privacyKey, advertiserId, sought),
-    beginErasure: (request: ErasureRequest) => beginErasure(db, privacyKey, request, crashPoint),
-    loadForgotten: (advertiserId: bigint) => loadForgotten(db, advertiserId),
-    loadOpenErasures: (advertiserId: bigint, sought?: Sought) => loadOpenErasures(db, privacyKey, advertiserId, sought),
-    awaitErasure: (job: ErasureJob, stays: Parameters<typeof awaitErasure>[2]) => awaitErasure(db, job, stays),
-    noteErasureTrouble: (job: ErasureJob, trouble: string) => noteErasureTrouble(db, job, trouble),
-    checkAgain: (job: ErasureJob) => checkAgain(db, job),
-    countAged: (advertiserId: bigint, before: Date) => countAged(db, advertiserId, before),
-    noteRetention: (advertiserId: bigint, due: number | null) => noteRetention(db, advertiserId, due),
-    recordDeed: (deed: Deed) => recordDeed(db, deed),
+    coverage: {
+      loadOpenRanges: (advertiserId: bigint) => loadOpenRanges(db, advertiserId),
+      loadAuditPlace: (advertiserId: bigint, choice: Parameters<typeof loadAuditPlace>[2]) =>
+        loadAuditPlace(db, advertiserId, choice),
+      findUncovered: (advertiserId: bigint | null, applications: Parameters<typeof findUncovered>[2]) =>
+        findUncovered(db, advertiserId, applications),
+      endCertificates: (advertiserId: bigint, ids: readonly bigint[], reason: string) =>
+        endCertificates(db, advertiserId, ids, reason),
+      confirmCursors: (advertiserIds: readonly bigint[]) => confirmCursors(db, advertiserIds),
+    },
 
-    loadExport: (advertiserId: bigint, applicationId: bigint) =>
-      loadExport(db, privacyKey, advertiserId, applicationId),
+    applications: {
+      diffPage: (page: ReadPage) => diffPage(db, page, loadAround),
+      async commitPage(page: ReadPage, diff: PageDiff, progress: Progress | null) {
+        await statistics.ensure();
+        const summary = await commitPage(db, privacyKey, page, diff, progress, crashPoint);
+        if (summary !== 'outdated') statistics.note(summary.added);
+        return summary;
+      },
+      loadHeld: (advertiserId: bigint, low: bigint, high: bigint | null) => loadHeld(db, advertiserId, low, high),
+      loadUnheld: (advertiserId: bigint | null, ids: readonly bigint[]) => loadUnheld(db, advertiserId, ids),
+      loadNewest: (advertiserId: bigint | null) => loadNewest(db, advertiserId),
+      loadSubmittedAt: (advertiserId: bigint | null, fromId: bigint) => loadSubmittedAt(db, advertiserId, fromId),
+      loadRecentFrom: (advertiserId: bigint | null, days: number) => loadRecentFrom(db, advertiserId, days),
+    },
 
-    loadQuarantine: (advertiserId: bigint, choice: Parameters<typeof loadQuarantine>[2]) =>
-      loadQuarantine(db, advertiserId, choice),
-    loadQuarantineTexts: (advertiserId: bigint, choice: Parameters<typeof loadQuarantineTexts>[2]) =>
-      loadQuarantineTexts(db, advertiserId, choice),
-    resolveQuarantine: (advertiserId: bigint, replayed: readonly Replayed[]) =>
-      resolveQuarantine(db, advertiserId, replayed),
+    quarantine: {
+      load: (advertiserId: bigint, choice: Parameters<typeof loadQuarantine>[2]) =>
+        loadQuarantine(db, advertiserId, choice),
+      loadTexts: (advertiserId: bigint, choice: Parameters<typeof loadQuarantineTexts>[2]) =>
+        loadQuarantineTexts(db, advertiserId, choice),
+      resolve: (advertiserId: bigint, replayed: readonly Replayed[]) => resolveQuarantine(db, advertiserId, replayed),
+      prune: () => pruneQuarantine(db),
+    },
 
-    pruneEvents: () => pruneEvents(db),
-    pruneSweeps: () => pruneSweeps(db),
-    pruneQuarantine: () => pruneQuarantine(db),
+    events: {
+      prune: () => pruneEvents(db),
+    },
 
-    beginPrefill: (start: prefills.PrefillStart) => prefills.beginPrefill(db, start),
-    takeState: (state: Parameters<typeof prefills.takeState>[1]) => prefills.takeState(db, state),
-    noteAuthorized: (key: prefills.PrefillKey) => prefills.noteAuthorized(db, key),
-    endPrefill: (key: prefills.PrefillKey, outcome: 'denied' | 'expired' | 'failed', reason: string) =>
-      prefills.endPrefill(db, key, outcome, reason),
-    keepProfile: (kept: prefills.KeptProfile) => untilSettled(() => prefills.keepProfile(db, privacyKey, kept)),
-    completeResume: (key: prefills.PrefillKey, reason: string | null) => prefills.completeResume(db, key, reason),
-    offerPrefill: (key: prefills.PrefillKey, handleHash: Buffer) => prefills.offerPrefill(db, key, handleHash),
-    redeemPrefill: (handle: Parameters<typeof prefills.redeemPrefill>[1]) => prefills.redeemPrefill(db, handle),
-    loadResume: (key: prefills.PrefillKey) => prefills.loadResume(db, key),
-    findAdvertiserName: (advertiserId: bigint, names: readonly string[]) =>
-      prefills.findAdvertiserName(db, advertiserId, names),
-    lapsePrefills: () => lapsePrefills(db),
-    findUnclaimedResumes: (keys: readonly prefills.PrefillKey[]) => findUnclaimedResumes(db, keys),
-    loadLeavingResumes: (limit: number) => loadLeavingResumes(db, limit),
-    forgetResumes: (keys: readonly prefills.PrefillKey[]) => forgetResumes(db, keys),
+    downloads: {
+      loadDueAdvertisers: (resting?: readonly string[]) => loadDueAdvertisers(db, resting),
+      claim: (request: ClaimRequest) => claimDownloads(db, request),
+      async bringForward() {
+        if (performance.now() - broughtForwardAt < bringForwardEveryMs) return;
+        await bringForward(db);
+        broughtForwardAt = performance.now();
+      },
+      renew: (claims: readonly Claim[], leaseMs: number) => renewDownloads(own, claims, leaseMs),
+      postpone: (claim: Claim, wait: Postponement) => postponeDownload(db, claim, wait),
+      return: (claims: readonly Claim[]) => untilSettled(() => returnDownloads(db, claims)),
+      complete: (claim: Claim, completion: Completion) => complete({ claim, completion }),
+      retry: (advertiserId: bigint, choice: RetryChoice) =>
+        untilSettled(() => retryDownloads(db, advertiserId, choice)),
+      loadWaiting: (advertisers: readonly bigint[]) => loadWaiting(db, advertisers),
+      loadFacts: (claims: readonly Claim[], setting: HashSetting) => loadFileFacts(db, claims, setting),
+      loadWitness: (advertiserId: bigint) => loadWitness(db, advertiserId),
+    },
 
-    loadAdvertiserStatus: () => loadAdvertiserStatus(db),
-    recordWaits: (worker: string, waits: readonly ToldWait[]) => recordWaits(own, worker, waits),
-    loadWaits: () => loadWaits(db),
-    loadVerdict: (name: string) => loadVerdict(db, name),
-    loadHistory: (period: Period, now: Date) => loadHistory(db, period, now),
+    blobs: {
+      pinStore: (identity: string, location: string) => pinBlobStore(db, identity, location),
+      loadStore: () => loadBlobStore(db),
+      intend: (claim: Claim, blob: BlobIntent['blob']) => intend({ claim, blob }),
+      recallFetched: (fetched: FetchedFor, sha256: string) => recallFetched(db, fetched, sha256),
+      load: (advertiserId: bigint) => loadBlobs(db, advertiserId),
+      markVerified: (advertiserId: bigint, hashes: readonly string[]) => markVerified(db, advertiserId, hashes),
+      markDamaged: (advertiserId: bigint, sha256: string) => untilSettled(() => markDamaged(db, advertiserId, sha256)),
+      markUndeleted: (advertiserId: bigint, sha256: string) => markUndeleted(db, advertiserId, sha256),
+      markOrphans: (advertiserId: bigint, restMs: number) => markOrphans(db, advertiserId, restMs),
+      loadUnrepaired: (advertiserId: bigint) => loadUnrepaired(db, advertiserId),
+      loadForgotten: (advertiserId: bigint) => loadForgotten(db, advertiserId),
+      adopt: (advertiserId: bigint, blob: BlobFacts) => adoptBlob(db, advertiserId, blob),
+    },
+
+    deletions: {
+      findInfected: () => findInfected(db),
+      beginInfected: () => beginInfected(db),
+      beginOrphans: (advertiserId: bigint, graceMs: number) => beginOrphans(db, advertiserId, graceMs),
+      beginDrop: (advertiserId: bigint, hashes: readonly string[]) => beginDrop(db, advertiserId, hashes),
+      confirm: (deletion: Deletion) => untilSettled(() => confirmDeletion(db, deletion)),
+    },
+
+    files: {
+      load: (advertisers: readonly bigint[], applicationId: bigint, kind: string) =>
+        loadHeldFile(db, advertisers, applicationId, kind),
+      loadScreens: (advertiserId: bigint, parserVersion: number | null) =>
+        loadStoredScreens(db, advertiserId, parserVersion),
+      replaceReading: (file: HeldFile, reading: ScreenReading | null, note: Note | null) =>
+        replaceReading(db, file, reading, note),
+    },
+
+    privacy: {
+      loadKeyState: () => loadKeyState(db, privacyKey),
+      findPerson: (advertiserId: bigint, sought: Sought) => findPerson(db, privacyKey, advertiserId, sought),
+      loadExport: (advertiserId: bigint, applicationId: bigint) =>
+        loadExport(db, privacyKey, advertiserId, applicationId),
+      recordDeed: (deed: Deed) => recordDeed(db, deed),
+    },
+
+    erasures: {
+      begin: (request: ErasureRequest) => beginErasure(db, privacyKey, request, crashPoint),
+      loadOpen: (advertiserId: bigint, sought?: Sought) => loadOpenErasures(db, privacyKey, advertiserId, sought),
+      await: (job: ErasureJob, stays: Parameters<typeof awaitErasure>[2]) => awaitErasure(db, job, stays),
+      noteTrouble: (job: ErasureJob, trouble: string) => noteErasureTrouble(db, job, trouble),
+      checkAgain: (job: ErasureJob) => checkAgain(db, job),
+      countAged: (advertiserId: bigint, before: Date) => countAged(db, advertiserId, before),
+      noteRetention: (advertiserId: bigint, due: number | null) => noteRetention(db, advertiserId, due),
+    },
+
+    prefills: {
+      begin: (start: prefills.PrefillStart) => prefills.beginPrefill(db, start),
+      takeState: (state: Parameters<typeof prefills.takeState>[1]) => prefills.takeState(db, state),
+      noteAuthorized: (key: prefills.PrefillKey) => prefills.noteAuthorized(db, key),
+      end: (key: prefills.PrefillKey, outcome: 'denied' | 'expired' | 'failed', reason: string) =>
+        prefills.endPrefill(db, key, outcome, reason),
+      keepProfile: (kept: prefills.KeptProfile) => untilSettled(() => prefills.keepProfile(db, privacyKey, kept)),
+      completeResume: (key: prefills.PrefillKey, reason: string | null) => prefills.completeResume(db, key, reason),
+      offer: (key: prefills.PrefillKey, handleHash: Buffer) => prefills.offerPrefill(db, key, handleHash),
+      redeem: (handle: Parameters<typeof prefills.redeemPrefill>[1]) => prefills.redeemPrefill(db, handle),
+      loadResume: (key: prefills.PrefillKey) => prefills.loadResume(db, key),
+      findAdvertiserName: (advertiserId: bigint, names: readonly string[]) =>
+        prefills.findAdvertiserName(db, advertiserId, names),
+      lapse: () => lapsePrefills(db),
+      findUnclaimedResumes: (keys: readonly prefills.PrefillKey[]) => findUnclaimedResumes(db, keys),
+      loadLeavingResumes: (limit: number) => loadLeavingResumes(db, limit),
+      forgetResumes: (keys: readonly prefills.PrefillKey[]) => forgetResumes(db, keys),
+    },
+
+    waits: {
+      record: (worker: string, waits: readonly ToldWait[]) => recordWaits(own, worker, waits),
+      load: () => loadWaits(db),
+    },
+
+    reports: {
+      loadStatus: () => loadAdvertiserStatus(db),
+      loadVerdict: (name: string) => loadVerdict(db, name),
+      loadHistory: (period: Period, now: Date) => loadHistory(db, period, now),
+    },
 
     async [Symbol.asyncDispose]() {
       await Promise.all([db[Symbol.asyncDispose](), own[Symbol.asyncDispose]()]);

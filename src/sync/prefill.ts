@@ -22,7 +22,7 @@ import type { Store } from '../store/store.ts';
 
 /** What the passes work with. */
 export interface PrefillDeps {
-  readonly store: Store;
+  readonly store: Pick<Store, 'prefills'>;
   readonly blobs: BlobStore;
   /** The client of each configured account, by its name. */
   readonly sources: ReadonlyMap<string, PrefillSource>;
@@ -51,11 +51,11 @@ export async function beginPrefill(
   { request, binding }: { readonly request: PrefillRequest; readonly binding: string },
 ): Promise<string | null> {
   const { advertiserId } = request;
-  const name = await store.findAdvertiserName(advertiserId, [...sources.keys()]);
+  const name = await store.prefills.findAdvertiserName(advertiserId, [...sources.keys()]);
   const source = name === null ? undefined : sources.get(name);
   if (source === undefined) return null;
   const state = toTicket(advertiserId, createSecret());
-  await store.beginPrefill({
+  await store.prefills.begin({
     advertiserId,
     prefillId: crypto.randomUUID(),
     request,
@@ -80,7 +80,7 @@ export async function finishPrefill(deps: PrefillDeps, callback: Callback): Prom
   const advertiserId = parseTicket(callback.state);
   if (advertiserId === null) return null;
   const hashes = { stateHash: toHash(callback.state), bindingHash: toHash(callback.binding) };
-  const found = await deps.store.takeState({ advertiserId, ...hashes, lifetimeMs: stateLifetimeMs });
+  const found = await deps.store.prefills.takeState({ advertiserId, ...hashes, lifetimeMs: stateLifetimeMs });
   if (found === null) return null;
   const { returnUrl } = found.request;
   if (found.condition === 'used') return toReturnUrl(returnUrl, { error: 'expired' });
@@ -94,14 +94,14 @@ async function finish(
   { answer, signal }: Callback,
 ): Promise<{ readonly handle: string } | { readonly error: PrefillError }> {
   const end = async (error: PrefillError, reason: string, trouble: unknown = null) => {
-    await deps.store.endPrefill(found, error, reason);
+    await deps.store.prefills.end(found, error, reason);
     deps.onEnd({ ...toKey(found), outcome: error, reason, trouble });
     return { error };
   };
   if (found.condition === 'expired') return await end('expired', 'came back too late');
   if (answer === 'denied') return await end('denied', 'the candidate said no');
   if (answer === 'failed') return await end('failed', 'the source refused to authorize');
-  await deps.store.noteAuthorized(found);
+  await deps.store.prefills.noteAuthorized(found);
   try {
     return { handle: await keep(deps, found, answer.code, signal) };
   } catch (trouble) {
@@ -114,19 +114,19 @@ async function finish(
 async function keep(deps: PrefillDeps, found: FoundState, code: string, signal: AbortSignal): Promise<string> {
   const { store } = deps;
   const key = toKey(found);
-  const name = await store.findAdvertiserName(key.advertiserId, [...deps.sources.keys()]);
+  const name = await store.prefills.findAdvertiserName(key.advertiserId, [...deps.sources.keys()]);
   const source = deps.sources.get(name ?? '');
   if (source === undefined) throw new Trouble('local', 'The advertiser of this prefill is no longer configured.');
   const session = await source.openSession(code, signal);
   const profile = await session.loadProfile(found.request, signal);
   const { resume, trouble: notFetched } = await fetchResume(session, profile.resumeId, signal);
   const facts = 'bytes' in resume ? withoutBytes(resume) : resume;
-  const isKept = await store.keepProfile({ ...key, profile, resume: facts, ttlMs: deps.ttlMs });
+  const isKept = await store.prefills.keepProfile({ ...key, profile, resume: facts, ttlMs: deps.ttlMs });
   if (!isKept) throw new Trouble('missing', 'The person was erased while the profile was on its way.');
   const { reason, trouble } =
     'bytes' in resume ? await storeResume(deps, key, resume, signal) : { reason: resume.reason, trouble: notFetched };
   const handle = toTicket(key.advertiserId, createSecret());
-  await store.offerPrefill(key, toHash(handle));
+  await store.prefills.offer(key, toHash(handle));
   deps.onEnd({ ...key, outcome: 'prefilled', reason, trouble });
   return handle;
 }
@@ -151,7 +151,7 @@ async function storeResume({ store, blobs }: PrefillDeps, key: PrefillKey, resum
     (error: unknown) => error,
   );
   const reason = trouble === null ? null : 'the blob store did not take it';
-  const isKept = await store.completeResume(key, reason);
+  const isKept = await store.prefills.completeResume(key, reason);
   // A put that failed may have stored the bytes, and a prefill that was erased meanwhile must leave none. What cannot be deleted now is
   // deleted with the profile, by its row. The callback's own time may be over: deleting has a time of its own.
   if (trouble !== null || !isKept) await blobs.delete([blobKey], AbortSignal.timeout(deletingMs)).catch(() => {});
@@ -164,7 +164,7 @@ const deletingMs = 10_000;
 export async function redeemPrefill({ store }: PrefillDeps, handle: string): Promise<RedeemedPrefill | null> {
   const advertiserId = parseTicket(handle);
   if (advertiserId === null) return null;
-  return await store.redeemPrefill({ advertiserId, handleHash: toHash(handle) });
+  return await store.prefills.redeem({ advertiserId, handleHash: toHash(handle) });
 }
 
 /** The resume of a redeemed prefill, to be read once asked for; null when there is none any more. */
@@ -173,17 +173,17 @@ export async function openResume(
   key: PrefillKey,
   signal: AbortSignal,
 ): Promise<(ResumeFacts & { readonly bytes: AsyncIterable<Uint8Array> }) | null> {
-  const facts = await store.loadResume(key);
+  const facts = await store.prefills.loadResume(key);
   return facts && { ...facts, bytes: blobs.get(toResumeKey(key.advertiserId, key.prefillId), signal) };
 }
 
 /** Lets go what was never redeemed in time, with its resumes. Opens the blob store only when there are any. */
 export async function lapsePrefills(
-  { store, openBlobs }: { readonly store: Store; readonly openBlobs: () => Promise<BlobStore> },
+  { store, openBlobs }: { readonly store: Pick<Store, 'prefills'>; readonly openBlobs: () => Promise<BlobStore> },
   signal: AbortSignal,
 ): Promise<{ readonly lapsed: number }> {
-  const lapsed = await store.lapsePrefills();
-  if ((await store.loadLeavingResumes(1)).length === 0) return { lapsed };
+  const lapsed = await store.prefills.lapse();
+  if ((await store.prefills.loadLeavingResumes(1)).length === 0) return { lapsed };
   await using blobs = await openBlobs();
   const { refused } = await deleteLeavingResumes({ store, blobs }, signal);
   if (refused[0]) throw refused[0].trouble;
@@ -206,7 +206,7 @@ export async function deleteLeavingResumes(
   signal: AbortSignal,
 ): Promise<LeftResumes> {
   for (let keptVersions = 0; ; ) {
-    const resumes = (await store.loadLeavingResumes(deletedAtOnce)).map((one) => ({
+    const resumes = (await store.prefills.loadLeavingResumes(deletedAtOnce)).map((one) => ({
       ...one,
       key: toResumeKey(one.advertiserId, one.prefillId),
     }));
@@ -217,7 +217,7 @@ export async function deleteLeavingResumes(
     );
     keptVersions += deleted.keptVersions;
     const troubles = new Map(deleted.refused.map(({ key, trouble }) => [key, trouble]));
-    await store.forgetResumes(resumes.filter(({ key }) => !troubles.has(key)));
+    await store.prefills.forgetResumes(resumes.filter(({ key }) => !troubles.has(key)));
     // The refused ones come first again: without one that went, or one that waits behind them, there is no more to do.
     if (troubles.size > 0 && (troubles.size === resumes.length || resumes.length < deletedAtOnce)) {
       const refused = resumes.flatMap(({ advertiserId, key }) => {

@@ -23,7 +23,11 @@ interface Slot {
 }
 
 /** The shared limit of one source; null is no limit. */
-export function createRateLimiter(store: Store, source: string, requestsPerSecond: number | null): TakeSlot {
+export function createRateLimiter(
+  store: Pick<Store, 'rateLimits'>,
+  source: string,
+  requestsPerSecond: number | null,
+): TakeSlot {
   if (requestsPerSecond === null) return async () => {};
   // Spread so that a second, and what may come late into it, has no more slots than the rate.
   const spacingMs = (1_000 + lateMs) / requestsPerSecond;
@@ -34,7 +38,7 @@ export function createRateLimiter(store: Store, source: string, requestsPerSecon
 
   async function reserve(count: number, widthMs: number): Promise<Slot[]> {
     const stretchMs = count * spacingMs + widthMs - lateMs;
-    const { now, firstAt } = await store.takeSlots(source, stretchMs, mostAhead * spacingMs);
+    const { now, firstAt } = await store.rateLimits.takeSlots(source, stretchMs, mostAhead * spacingMs);
     const from = firstAt - clock.look(now);
     return Array.from({ length: count }, (_, nth) => ({
       from: from + nth * spacingMs,
@@ -81,11 +85,11 @@ export function createRateLimiter(store: Store, source: string, requestsPerSecon
 const longestWaitMs = 10_000;
 
 /** Waits for a slot, and for the Retry-After that any worker has received for the account. */
-export function honourRetryAfter(store: Pick<Store, 'loadRetryAfter'>, name: string, takeSlot: TakeSlot): TakeSlot {
+export function honourRetryAfter(store: Pick<Store, 'advertisers'>, name: string, takeSlot: TakeSlot): TakeSlot {
   return async (signal) => {
     for (;;) {
       await takeSlot(signal);
-      const leftMs = await store.loadRetryAfter(name);
+      const leftMs = await store.advertisers.loadRetryAfter(name);
       if (leftMs <= 0) return;
       if (leftMs > longestWaitMs) {
         const message = 'The source has asked to be left alone for a time that is not over (Retry-After).';

@@ -74,8 +74,8 @@ const planted: Readonly<Record<string, Planted>> = {
       },
       {
         file: 'src/sync/files/delete-objects.ts',
-        before: 'for (const blob of await store.confirmDeletion(gone)) {',
-        after: 'for (const blob of (await store.confirmDeletion(gone)).slice(0, 0)) {',
+        before: 'for (const blob of await store.deletions.confirm(gone)) {',
+        after: 'for (const blob of (await store.deletions.confirm(gone)).slice(0, 0)) {',
       },
     ],
     seed: 1204,

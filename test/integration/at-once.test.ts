@@ -59,7 +59,7 @@ describe('a retry of everything that waits', () => {
     await atOnce(
       advertiserId,
       () => intake.sweep(true),
-      () => intake.store.retryDownloads(advertiserId, everything),
+      () => intake.store.downloads.retry(advertiserId, everything),
     );
     await intake.hasten();
     await intake.runDownloads();
@@ -75,7 +75,7 @@ describe('a retry of everything that waits', () => {
     await atOnce(
       advertiserId,
       () => intake.runDownloads(),
-      () => intake.store.retryDownloads(advertiserId, everything),
+      () => intake.store.downloads.retry(advertiserId, everything),
     );
     expect((await intake.file()).state).toBe('stored');
   });
@@ -90,7 +90,7 @@ describe('a retry of everything that waits', () => {
     const drained = intake.runDownloads().finally(() => {
       isDraining = false;
     });
-    while (isDraining) await intake.store.retryDownloads(advertiserId, everything);
+    while (isDraining) await intake.store.downloads.retry(advertiserId, everything);
     await drained;
     expect(await database.query(`SELECT 1 FROM intake.events WHERE type = 'application.changed'`)).toEqual([]);
   });
@@ -100,7 +100,7 @@ describe('the last event of an erased application is that it was erased', () => 
   async function eraseBeside(intake: SmallIntake, applicationId: bigint, other: () => Promise<unknown>) {
     const { advertiserId } = intake.board;
     const sought = { by: 'application', applicationId } as const;
-    await atOnce(advertiserId, () => intake.store.beginErasure({ advertiserId, sought, by: 'test' }), other);
+    await atOnce(advertiserId, () => intake.store.erasures.begin({ advertiserId, sought, by: 'test' }), other);
     expect((await loadTypes(applicationId)).at(-1)).toBe('erased');
     expect(await database.query(`SELECT ready_at FROM intake.applications`)).toEqual([{ ready_at: null }]);
   }
@@ -109,7 +109,7 @@ describe('the last event of an erased application is that it was erased', () => 
     await using intake = await openSmallIntake({ database });
     const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'mine' }] }]);
     await intake.sweep();
-    await eraseBeside(intake, id, () => intake.store.retryDownloads(intake.board.advertiserId, everything));
+    await eraseBeside(intake, id, () => intake.store.downloads.retry(intake.board.advertiserId, everything));
   });
 
   test('beside a look at the store that finds its bytes gone', async () => {
@@ -117,7 +117,9 @@ describe('the last event of an erased application is that it was erased', () => 
     const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'mine' }] }]);
     await intake.sweep();
     await intake.runDownloads();
-    await eraseBeside(intake, id, () => intake.store.markDamaged(intake.board.advertiserId, hash('sha256', 'mine')));
+    await eraseBeside(intake, id, () =>
+      intake.store.blobs.markDamaged(intake.board.advertiserId, hash('sha256', 'mine')),
+    );
   });
 });
 
@@ -139,8 +141,8 @@ describe('the last event of a missing application is that it is missing', () => 
 
   /** Application 1 has the bytes, and the next sweep that ends without it calls it missing. */
   async function openWorld({ store }: SmallIntake) {
-    await store.ensureAdvertiser('acme', advertiserId);
-    const lease = await store.claimLease({ name: 'acme', lane: 'live', owner: 'test', leaseMs: 600_000 });
+    await store.advertisers.ensure('acme', advertiserId);
+    const lease = await store.leases.claim({ name: 'acme', lane: 'live', owner: 'test', leaseMs: 600_000 });
     if (!lease) throw new Error('The lane was not free.');
     let seq = 1_000n;
     const commit = (applications: Parameters<typeof aPage>[1], progress: object = {}) => {
@@ -148,10 +150,10 @@ describe('the last event of a missing application is that it is missing', () => 
       return commitPageOf(store, aPage(lease, applications, { advertiserId, seq, sweepId: seq, progress }));
     };
     const claim = async () => {
-      const { claims } = await store.claimDownloads({
+      const { claims } = await store.downloads.claim({
         ...{ advertisers: [advertiserId], lane: 'usual', limit: 10, leaseMs: 60_000, token: randomUUID() },
       });
-      const [facts] = await store.loadFileFacts(claims, 'never');
+      const [facts] = await store.downloads.loadFacts(claims, 'never');
       if (!facts) throw new Error('Nothing was due.');
       return facts;
     };
@@ -159,9 +161,9 @@ describe('the last event of a missing application is that it is missing', () => 
       commit([], { ended: { certificate: 'proven', reason: '', absent: [1n], learned: null, lagMs: 0 } });
     await commit([toApplication(1n)]);
     const first = await claim();
-    await store.intendBlob(first.claim, blob);
+    await store.blobs.intend(first.claim, blob);
     const said = { contentType: null, detectedType: null, fileName: null, notes: [], screens: null };
-    await store.completeDownload(first.claim, { kind: 'stored', blob, linkedBy: null, compared: null, ...said });
+    await store.downloads.complete(first.claim, { kind: 'stored', blob, linkedBy: null, compared: null, ...said });
     const age = () =>
       database.query(
         `UPDATE intake.applications SET absent_since = now() - interval '25 hours' WHERE application_id = 1`,
@@ -176,7 +178,7 @@ describe('the last event of a missing application is that it is missing', () => 
     const fetched = await world.claim();
     await world.commit([toApplication(2n, { hasVirus: true })]);
     await world.age();
-    await atOnce(advertiserId, world.end, () => intake.store.recallFetched(fetched, sha256));
+    await atOnce(advertiserId, world.end, () => intake.store.blobs.recallFetched(fetched, sha256));
     expect((await loadTypes(1n)).slice(-2)).toEqual(['changed', 'missing']);
   });
 
@@ -185,7 +187,7 @@ describe('the last event of a missing application is that it is missing', () => 
     const world = await openWorld(intake);
     await world.commit([toApplication(1n, { uploads: 1 })]);
     await world.age();
-    await atOnce(advertiserId, world.end, () => intake.store.markDamaged(advertiserId, sha256));
+    await atOnce(advertiserId, world.end, () => intake.store.blobs.markDamaged(advertiserId, sha256));
     expect((await loadTypes(1n)).slice(-2)).toEqual(['changed', 'missing']);
   });
 });

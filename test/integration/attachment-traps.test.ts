@@ -54,11 +54,11 @@ describe('A1 HasVirus', () => {
     await intake.sweep(true);
     // From this moment nobody is shown where they lie.
     for (const id of [first, second]) {
-      expect(await intake.store.loadHeldFile([board.advertiserId], id, 'resume')).toEqual([]);
+      expect(await intake.store.files.load([board.advertiserId], id, 'resume')).toEqual([]);
     }
-    expect(await intake.store.findInfected()).toBe('due');
+    expect(await intake.store.deletions.findInfected()).toBe('due');
     await intake.runDownloads();
-    expect(await intake.store.findInfected()).toBe('none');
+    expect(await intake.store.deletions.findInfected()).toBe('none');
     expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
     expect(await intake.keys()).toEqual([]);
     expect(await intake.database.query(`SELECT 1 FROM intake.applications WHERE ready_at IS NULL`)).toEqual([]);
@@ -233,11 +233,11 @@ describe('A1 HasVirus', () => {
       };
       const parts: DrainOptions['deps'] = { blobs: { ...intake.blobs, put } };
       if (moment === 'before they are announced') {
-        const intendBlob: typeof intake.store.intendBlob = async (...args) => {
+        const intendBlob: typeof intake.store.blobs.intend = async (...args) => {
           await flag();
-          return await intake.store.intendBlob(...args);
+          return await intake.store.blobs.intend(...args);
         };
-        Object.assign(parts, { store: { ...intake.store, intendBlob } });
+        Object.assign(parts, { store: { ...intake.store, blobs: { ...intake.store.blobs, intend: intendBlob } } });
       }
       await intake.runDownloads({ deps: parts });
       expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
@@ -707,7 +707,7 @@ describe('a screen', () => {
       sha256: sha256('{"error": 1}'),
       notes: [{ field: 'screen', reason: expect.stringContaining('cannot be read') }],
     });
-    expect(await intake.store.loadAdvertiserStatus()).toMatchObject([{ unreadableScreens: 1 }]);
+    expect(await intake.store.reports.loadStatus()).toMatchObject([{ unreadableScreens: 1 }]);
   });
 
   test('whose answer is a login page is not kept', async () => {

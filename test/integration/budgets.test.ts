@@ -45,13 +45,13 @@ describe('a reading that has used its time', () => {
         break;
       }
       expect(summary).toMatchObject({ stopped: 'outOfTime', certificate: 'unproven' });
-      const [status] = await sweeping.store.loadAdvertiserStatus();
+      const [status] = await sweeping.store.reports.loadStatus();
       if (requests > 0) expect(status?.unfinished).toMatchObject([{ purpose: 'recheck' }]);
     }
     expect(stops.length).toBeGreaterThan(2);
     // No question was asked twice: as many as one reading without any limit would need.
     expect(requests).toBeLessThan(3.2 * 30 + 45);
-    expect((await sweeping.store.loadAdvertiserStatus())[0]?.unfinished).toEqual([]);
+    expect((await sweeping.store.reports.loadStatus())[0]?.unfinished).toEqual([]);
     expect(await findDifferences(database, board)).toEqual([]);
   });
 });
@@ -80,7 +80,7 @@ describe('an application that is larger than a list may be', () => {
     await using sweeping = await openSweeping(database, board, { listMaxBytes: 100_000, applicationMaxBytes: 200_000 });
     expect(await sweeping.read()).toMatchObject({ certificate: 'unproven', openRanges: 1 });
     expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications`)).toEqual([{ n: 70 }]);
-    const { problems } = toStatus(new Date(), await sweeping.store.loadAdvertiserStatus(), 3_600_000);
+    const { problems } = toStatus(new Date(), await sweeping.store.reports.loadStatus(), 3_600_000);
     expect(problems.map((problem) => problem.what)).toContain(
       `Application ${id} is not stored: alone it is larger than an answer may be.`,
     );
@@ -117,7 +117,7 @@ async function openSweeping(
   );
   const name = 'default';
   const { signal } = new AbortController();
-  const advertiser = await store.ensureAdvertiser(name, board.advertiserId);
+  const advertiser = await store.advertisers.ensure(name, board.advertiserId);
   const lane = stack.use(await holdLane(store, { name, lane: 'live', owner: 'test', leaseMs: 30_000, signal }));
   return {
     store,

@@ -36,10 +36,10 @@ describe.for(jumps)('a clock that is set back by %s', ([, jumpMs]) => {
     await run(false);
     // Processes that died meanwhile: one with the lane, one with a file.
     await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
-    await store.claimLease({ name: 'default', lane: 'live', owner: 'a dead process', leaseMs: 30_000 });
+    await store.leases.claim({ name: 'default', lane: 'live', owner: 'a dead process', leaseMs: 30_000 });
     const token = crypto.randomUUID();
     const advertisers = [board.advertiserId];
-    const { claims } = await store.claimDownloads({ advertisers, lane: 'usual', limit: 1, token, leaseMs: 30_000 });
+    const { claims } = await store.downloads.claim({ advertisers, lane: 'usual', limit: 1, token, leaseMs: 30_000 });
     expect(claims).toHaveLength(1);
     await setClockBack(database.query, jumpMs);
 
@@ -87,7 +87,7 @@ describe('a download', () => {
   test('that waits longer than any may is due; one that waits its time is left alone', async () => {
     await using database = await openTestDatabase();
     await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
-    await store.ensureAdvertiser('acme', 1n);
+    await store.advertisers.ensure('acme', 1n);
     const claimed = '00000000-0000-4000-8000-000000000001';
     const waits = [
       [null, 0, null, '5 minutes', true],
@@ -116,7 +116,7 @@ describe('a download', () => {
         [nth, kind, attempts, token, wait],
       );
     }
-    await store.bringForward();
+    await store.downloads.bringForward();
     const rows = await database.query<{ due: boolean }>(
       `SELECT due_at <= now() AS due FROM intake.downloads ORDER BY application_id`,
     );
@@ -126,7 +126,7 @@ describe('a download', () => {
   test('that was claimed by a clock ahead is taken up by intake retry', async () => {
     await using database = await openTestDatabase();
     await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
-    await store.ensureAdvertiser('acme', 1n);
+    await store.advertisers.ensure('acme', 1n);
     await database.query(
       `WITH application AS (
          INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq) VALUES (1, 1, '', 0)
@@ -136,7 +136,7 @@ describe('a download', () => {
        INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority, attempts, lease_token, leased_until, due_at)
        VALUES (1, 1, 'resume', 0, 1, gen_random_uuid(), now() + interval '5 hours', now() + interval '5 hours')`,
     );
-    await store.retryDownloads(1n, { state: 'waiting', applicationId: null, kind: null });
+    await store.downloads.retry(1n, { state: 'waiting', applicationId: null, kind: null });
     const rows = await database.query(
       `SELECT due_at <= now() AS due, lease_token IS NULL AS free FROM intake.downloads`,
     );

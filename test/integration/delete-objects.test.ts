@@ -271,7 +271,7 @@ describe('infected bytes', () => {
     }
     expect(deletes).toBeGreaterThan(10);
     expect(deletes).toBeLessThanOrEqual(21);
-    expect(await intake.store.findInfected()).toBe('none');
+    expect(await intake.store.deletions.findInfected()).toBe('none');
   });
 
   test('of a replaced file that was announced before are not what a flag on its replacement is about', async () => {

@@ -66,7 +66,7 @@ describe('a file that fails', () => {
     const heard: string[] = [];
     await using _listener = await openQueueListener({ url: database.url, onQueued: (id) => heard.push(id) });
     const choice = { applicationId: null, kind: null, state: null };
-    expect(await intake.store.retryDownloads(intake.board.advertiserId, choice)).toBe(1);
+    expect(await intake.store.downloads.retry(intake.board.advertiserId, choice)).toBe(1);
     await expect.poll(() => heard).toEqual([String(intake.board.advertiserId)]);
     expect(await queue()).toEqual([{ attempts: 0, lapses: 0, priority: 0, claimed: false, trouble_kind: null }]);
     expect((await intake.files()).map((file) => file.state)).toEqual(['pending', 'rejected']);
@@ -387,7 +387,7 @@ describe('shutdown', () => {
 describe('a file during whose download the process ended', () => {
   test('is fetched alone, after the others, and is no suspect once it came', async () => {
     await using intake = await openWith(6);
-    const { claims } = await intake.store.claimDownloads({
+    const { claims } = await intake.store.downloads.claim({
       advertisers: [intake.board.advertiserId],
       lane: 'usual',
       limit: 2,
@@ -418,12 +418,15 @@ describe('a file during whose download the process ended', () => {
          due_at = CASE WHEN application_id = $1 THEN now() ELSE now() + interval '1 hour' END`,
       [id],
     );
-    const claimDownloads: typeof intake.store.claimDownloads = async (request) => {
+    const claimDownloads: typeof intake.store.downloads.claim = async (request) => {
       if (request.lane === 'suspects') await intake.hasten();
-      return await intake.store.claimDownloads(request);
+      return await intake.store.downloads.claim(request);
     };
     const moments: string[] = [];
-    const deps = { store: { ...intake.store, claimDownloads }, crashPoint: (name: string) => moments.push(name) };
+    const deps = {
+      store: { ...intake.store, downloads: { ...intake.store.downloads, claim: claimDownloads } },
+      crashPoint: (name: string) => moments.push(name),
+    };
     expect(await intake.runDownloads({ deps })).toMatchObject({ stored: 4, waiting: 0 });
     expect(moments.slice(0, 6)).toEqual(['claimed', 'fetched', 'intended', 'put', 'completed', 'claimed']);
   });
@@ -477,11 +480,15 @@ describe('a file that the store has', () => {
       if (bodies.length === 20) all.resolve();
       return result;
     };
-    const completeDownload: typeof intake.store.completeDownload = async (...completed) => {
+    const completeDownload: typeof intake.store.downloads.complete = async (...completed) => {
       await all.promise;
-      return await intake.store.completeDownload(...completed);
+      return await intake.store.downloads.complete(...completed);
     };
-    const deps = { spool, blobs: { ...intake.blobs, put }, store: { ...intake.store, completeDownload } };
+    const deps = {
+      spool,
+      blobs: { ...intake.blobs, put },
+      store: { ...intake.store, downloads: { ...intake.store.downloads, complete: completeDownload } },
+    };
     expect(await intake.runDownloads({ concurrency: 1, deps })).toMatchObject({ stored: 20, waiting: 0 });
     expect(new Set(bodies)).toEqual(new Set(['in memory']));
   });

@@ -284,7 +284,7 @@ describe('a download on its way', () => {
     const { intake, id } = await openWithZelda();
     await using _intake = intake;
     const before = performance.now();
-    await intake.store.claimDownloads({
+    await intake.store.downloads.claim({
       advertisers: [intake.board.advertiserId],
       lane: 'usual',
       limit: 5,
@@ -303,13 +303,13 @@ describe('an erasure that is interrupted', () => {
     await using _intake = intake;
     const { advertiserId } = intake.board;
     const claim = { name: 'default', lane: 'live', owner: 'a dead process', leaseMs: 30_000 } as const;
-    await intake.store.claimLease(claim);
+    await intake.store.leases.claim(claim);
     await database.query(`UPDATE intake.leases SET expires_at = expires_at + interval '1 day'`);
     const sought = { by: 'application', applicationId: id } as const;
-    const job = await intake.store.beginErasure({ advertiserId, sought, by: 'test' });
+    const job = await intake.store.erasures.begin({ advertiserId, sought, by: 'test' });
     expect(job?.quietInMs).toBeLessThanOrEqual(600_000);
     await database.query(`UPDATE intake.erasure_jobs SET check_again_at = check_again_at + interval '1 day'`);
-    expect((await intake.store.loadOpenErasures(advertiserId))[0]?.quietInMs).toBeLessThanOrEqual(600_000);
+    expect((await intake.store.erasures.loadOpen(advertiserId))[0]?.quietInMs).toBeLessThanOrEqual(600_000);
     // And the wait does not begin anew with every look.
     const [kept] = await database.query<{ kept: boolean }>(
       `SELECT check_again_at <= now() + interval '10 minutes' AS kept FROM intake.erasure_jobs`,
@@ -324,7 +324,7 @@ describe('an erasure that is interrupted', () => {
       await intake.runDownloads();
       const sought = { by: 'application', applicationId: id } as const;
       const { advertiserId } = intake.board;
-      await intake.store.beginErasure({ advertiserId, sought, by: 'test' });
+      await intake.store.erasures.begin({ advertiserId, sought, by: 'test' });
       expect(await traces(intake)).not.toEqual([]);
       const receipts =
         finish === 'worker'
@@ -340,7 +340,7 @@ describe('an erasure that is interrupted', () => {
     await using _intake = intake;
     const { advertiserId } = intake.board;
     const sought = { by: 'application', applicationId: id } as const;
-    await intake.store.beginErasure({ advertiserId, sought, by: 'test' });
+    await intake.store.erasures.begin({ advertiserId, sought, by: 'test' });
     await database.query(`UPDATE intake.applications SET raw = '{"x":"quarlesworth"}' WHERE application_id = $1`, [id]);
     expect(await eraseAt(intake, sought)).toMatchObject([{ step: 'closed', checks: 2 }]);
     expect(await traces(intake)).toEqual([]);
@@ -392,7 +392,7 @@ describe('what a candidate lent to a careers site', () => {
     const site = `${home}apply/zeldabeth`;
     const { store, blobs } = intake;
     const secret = createHash('sha256').update('secret').digest();
-    await store.beginPrefill({
+    await store.prefills.begin({
       ...{ advertiserId, prefillId, stateHash: secret, bindingHash: secret, lifetimeMs: 60_000 },
       request: {
         ...{ advertiserId, formUrl: `${site}?who=Quarlesworth`, returnUrl: `${site}#Quarlesworth` },
@@ -402,7 +402,7 @@ describe('what a candidate lent to a careers site', () => {
     });
     const { firstName, lastName, email, phone } = zelda;
     const raw = JSON.stringify({ lastName });
-    await store.keepProfile({
+    await store.prefills.keepProfile({
       ...{ advertiserId, prefillId },
       profile: {
         raw,
@@ -420,9 +420,9 @@ describe('what a candidate lent to a careers site', () => {
       resume: { ...facts, fileName: 'zelda-cv.pdf', contentType: 'application/pdf' },
     });
     await blobs.put(toResumeKey(advertiserId, prefillId), bytes, facts, signal());
-    await store.completeResume({ advertiserId, prefillId }, null);
+    await store.prefills.completeResume({ advertiserId, prefillId }, null);
 
-    const { applicationIds } = await store.findPerson(advertiserId, { by: 'address', email });
+    const { applicationIds } = await store.privacy.findPerson(advertiserId, { by: 'address', email });
     const [applicationId = 0n] = applicationIds;
     const folder = join(intake.folder, 'export');
     const exported = await exportPerson(intake, { advertiserId, applicationId, folder, by: 'test', signal: signal() });
@@ -454,7 +454,7 @@ describe('a prefill that came to nothing', () => {
        FROM unnest('{prefilled,denied,failed,started}'::text[]) AS o`,
       [site],
     );
-    await intake.store.lapsePrefills();
+    await intake.store.prefills.lapse();
     expect(await database.query(`SELECT outcome, form_url, return_url FROM intake.prefills`)).toEqual([
       { outcome: 'lapsed', form_url: site, return_url: site },
     ]);
@@ -480,7 +480,7 @@ describe('an address that was typed in another form', () => {
     ]);
     await intake.sweep();
     const { advertiserId } = intake.board;
-    const found = await intake.store.findPerson(advertiserId, { by: 'address', email: 'Jo@example.org' });
+    const found = await intake.store.privacy.findPerson(advertiserId, { by: 'address', email: 'Jo@example.org' });
     expect(found.applicationIds).toEqual([id, plain]);
     if (written.includes(';')) return;
     const [receipt] = await eraseAt(intake, { by: 'address', email: written });
@@ -653,7 +653,7 @@ describe('what a worker does for people’s protection', () => {
     await intake.sweep(true);
     await age(10_000);
     await intake.runDownloads();
-    await intake.store.beginErasure({
+    await intake.store.erasures.begin({
       advertiserId: intake.board.advertiserId,
       sought: { by: 'application', applicationId: id },
       by: 'test',
@@ -678,13 +678,13 @@ test('an account that is configured wrongly keeps no other’s people from being
   await intake.runDownloads();
   const { advertiserId, credential } = intake.board;
   const wrong = advertiserId + 1n;
-  await intake.store.ensureAdvertiser('other', wrong);
+  await intake.store.advertisers.ensure('other', wrong);
   await database.query(
     `INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq, submitted_at, first_seen_at)
      VALUES ($1, 1, '', 0, '2020-01-01Z', '2020-01-01Z')`,
     [wrong],
   );
-  await intake.store.beginErasure({ advertiserId, sought: { by: 'application', applicationId: id }, by: 'test' });
+  await intake.store.erasures.begin({ advertiserId, sought: { by: 'application', applicationId: id }, by: 'test' });
   const accounts = [
     { name: 'default', credential, advertiserId: String(wrong + 1n) },
     { name: 'other', credential, advertiserId: String(wrong) },
@@ -811,12 +811,12 @@ describe('an element in quarantine', () => {
       board.add([{ attachments: [] }]);
       board.fault({ kind: 'poison', on: 'list', times: null, json: `{"ID":"none","Email":"${zelda.email}"}` });
       await intake.sweep();
-      const begin = (sought: Sought) => store.beginErasure({ advertiserId, sought, by: 'test' });
+      const begin = (sought: Sought) => store.erasures.begin({ advertiserId, sought, by: 'test' });
       // As if this version's parser had learned to read it.
       const parse = (text: string) => parseElement(text.replace('"none"', '4711'));
       const takeTicket = async () => {
         if (moment === 'amid') await begin({ by: 'address', email: zelda.email });
-        return await store.takeTicket();
+        return await store.sweeps.takeTicket();
       };
       // The application itself was erased before its element could be read.
       if (moment === 'before') {
@@ -827,7 +827,10 @@ describe('an element in quarantine', () => {
         );
       }
       const request = { name: 'default', advertiserId, id: null, owner: 'test', leaseMs: 30_000, signal: signal() };
-      const { added } = await replay({ store: { ...store, takeTicket }, parseElement: parse }, request);
+      const { added } = await replay(
+        { store: { ...store, sweeps: { ...store.sweeps, takeTicket: takeTicket } }, parseElement: parse },
+        request,
+      );
       expect(added, moment).toBe(moment === 'after' ? 1 : 0);
       if (moment === 'after') {
         expect(await begin({ by: 'application', applicationId: 4711n })).toMatchObject({

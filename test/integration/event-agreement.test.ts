@@ -41,8 +41,8 @@ interface Applied {
 /** The source and the store, and what can happen between them. */
 async function openWorld() {
   await emptyDatabase(database);
-  await store.ensureAdvertiser('acme', advertiserId);
-  const lease = await store.claimLease({ name: 'acme', lane: 'live', owner: 'test', leaseMs: 600_000 });
+  await store.advertisers.ensure('acme', advertiserId);
+  const lease = await store.leases.claim({ name: 'acme', lane: 'live', owner: 'test', leaseMs: 600_000 });
   if (!lease) throw new Error('The lane was not free.');
   const source = new Map<bigint, Applied>();
   let seq = 1_000n;
@@ -96,18 +96,18 @@ async function openWorld() {
     async fetch(most: number) {
       await database.query(`UPDATE intake.downloads SET due_at = now()`);
       const request = { advertisers: [advertiserId], lane: 'usual', limit: 100, leaseMs: 60_000 } as const;
-      const { claims } = await store.claimDownloads({ ...request, token: randomUUID() });
+      const { claims } = await store.downloads.claim({ ...request, token: randomUUID() });
       for (const [nth, claim] of claims.entries()) {
         const file = source.get(claim.applicationId)?.files[claim.kind as (typeof kinds)[number]];
         if (nth >= most || !file) {
-          await store.completeDownload(claim, { kind: 'final', state: 'missing', reason: 'not there' });
+          await store.downloads.complete(claim, { kind: 'final', state: 'missing', reason: 'not there' });
           continue;
         }
         const sha256 = hash('sha256', file.content);
         const blob = { sha256, sizeBytes: file.content.length, key: toBlobKey(advertiserId, sha256) };
-        await store.intendBlob(claim, blob);
+        await store.blobs.intend(claim, blob);
         const said = { contentType: null, detectedType: null, fileName: null, notes: [], screens: null };
-        await store.completeDownload(claim, { kind: 'stored', blob, linkedBy: null, compared: null, ...said });
+        await store.downloads.complete(claim, { kind: 'stored', blob, linkedBy: null, compared: null, ...said });
       }
     },
     /** Missing is what a proven reading does not show a day after another one did not. */
@@ -117,9 +117,9 @@ async function openWorld() {
       await end([id]);
     },
     erase: (applicationId: bigint) =>
-      store.beginErasure({ advertiserId, sought: { by: 'application', applicationId }, by: 'test' }),
-    damage: (content: string) => store.markDamaged(advertiserId, hash('sha256', content)),
-    retry: () => store.retryDownloads(advertiserId, { applicationId: null, kind: null, state: null }),
+      store.erasures.begin({ advertiserId, sought: { by: 'application', applicationId }, by: 'test' }),
+    damage: (content: string) => store.blobs.markDamaged(advertiserId, hash('sha256', content)),
+    retry: () => store.downloads.retry(advertiserId, { applicationId: null, kind: null, state: null }),
   };
 }
 

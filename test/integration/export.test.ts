@@ -51,7 +51,10 @@ describe('an account id that names nobody', () => {
     const json = JSON.stringify({ ID: 'none', JobSeekerID: jobSeekerId });
     intake.board.fault({ kind: 'poison', on: 'list', times: null, json });
     await intake.sweep();
-    const { counts } = await intake.store.findPerson(intake.board.advertiserId, { by: 'jobseeker', jobSeekerId });
+    const { counts } = await intake.store.privacy.findPerson(intake.board.advertiserId, {
+      by: 'jobseeker',
+      jobSeekerId,
+    });
     expect(counts).toMatchObject({ applications: 0, quarantined: 0, prefills: 0 });
   });
 
@@ -71,7 +74,7 @@ describe('an account id that names nobody', () => {
     const { advertiserId } = intake.board;
     const earlier = createHmac('sha256', testPrivacyKey).update(`${advertiserId}: 0`).digest('hex').slice(0, 32);
     await database.query(`UPDATE intake.applications SET person_key = $1`, [earlier]);
-    expect(await intake.store.loadKeyState()).toBe('matches');
+    expect(await intake.store.privacy.loadKeyState()).toBe('matches');
   });
 });
 

@@ -127,11 +127,14 @@ describe('learn', () => {
     using _random = vi.spyOn(Math, 'random').mockReturnValue(0.9);
     intake.board.add([{ jobSeekerId: 'js-1', attachments: [{ kind: 'resume', content: 'same' }] }]);
     await intake.sweep();
-    const completeDownload: typeof intake.store.completeDownload = async (...completed) => {
+    const completeDownload: typeof intake.store.downloads.complete = async (...completed) => {
       await database.query(`UPDATE intake.hash_trust SET contradicted_at = now()`);
-      return await intake.store.completeDownload(...completed);
+      return await intake.store.downloads.complete(...completed);
     };
-    await intake.runDownloads({ hash, deps: { store: { ...intake.store, completeDownload } } });
+    await intake.runDownloads({
+      hash,
+      deps: { store: { ...intake.store, downloads: { ...intake.store.downloads, complete: completeDownload } } },
+    });
     expect(requests(intake)).toBe(asked);
     expect((await intake.files())[1]).toMatchObject({ state: 'stored', linked });
   });

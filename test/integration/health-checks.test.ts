@@ -21,7 +21,7 @@ describe('a storage', () => {
       detail: expect.stringContaining('put, get and delete'),
     });
     expect(await intake.keys()).toEqual([]);
-    expect([await intake.blobs.loadIdentity(signal), await intake.store.loadBlobStore()]).toEqual([null, null]);
+    expect([await intake.blobs.loadIdentity(signal), await intake.store.blobs.loadStore()]).toEqual([null, null]);
   });
 
   test.for<[string, Partial<BlobStore>, RegExp]>([
@@ -36,7 +36,7 @@ describe('a storage', () => {
 
   test('that is another than the one in use is not touched', async () => {
     await using intake = await openSmallIntake();
-    await intake.store.pinBlobStore('the id of another', 's3://another');
+    await intake.store.blobs.pinStore('the id of another', 's3://another');
     const put = () => Promise.reject(new Error('It was touched.'));
     const [finding] = await checkBlobs(intake.store, async () => spoil(intake.blobs, { put }), signal);
     expect(finding).toMatchObject({ ok: false, detail: expect.stringContaining('s3://another') });

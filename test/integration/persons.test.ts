@@ -10,7 +10,8 @@ beforeAll(async () => {
 });
 afterAll(() => database[Symbol.asyncDispose]());
 
-const find = (intake: SmallIntake, sought: Sought) => intake.store.findPerson(intake.board.advertiserId, sought);
+const find = (intake: SmallIntake, sought: Sought) =>
+  intake.store.privacy.findPerson(intake.board.advertiserId, sought);
 const byAddress = { by: 'address', email: 'zelda@example.com' } as const;
 
 const typed = [

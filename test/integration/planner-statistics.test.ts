@@ -105,7 +105,7 @@ async function fill(database: TestDatabase): Promise<void> {
     [advertiserId, sha256],
   );
   for (const applicationId of ids.slice(0, 3)) {
-    await intake.store.beginErasure({ advertiserId, sought: { by: 'application', applicationId }, by: 'test' });
+    await intake.store.erasures.begin({ advertiserId, sought: { by: 'application', applicationId }, by: 'test' });
   }
 }
 

@@ -103,8 +103,8 @@ describe('an id from 2^53 on', () => {
     const privacyKey = Buffer.from('key');
     await using store = openStore({ url: database.url, role: 'test', privacyKey });
     const advertiserId = 200n;
-    await store.ensureAdvertiser('replayed', advertiserId);
-    const lease = await store.claimLease({ name: 'replayed', lane: 'live', owner: 'test', leaseMs: 60_000 });
+    await store.advertisers.ensure('replayed', advertiserId);
+    const lease = await store.leases.claim({ name: 'replayed', lane: 'live', owner: 'test', leaseMs: 60_000 });
     if (!lease) throw new Error('The lane was not free.');
     const rejects = largeIds.map((id) => ({
       reason: 'ID is not an exact integer',
@@ -129,8 +129,8 @@ describe('a replay', () => {
   test('of an old element does not show that its application is back at the source', async ({ database }) => {
     await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
     const advertiserId = 201n;
-    await store.ensureAdvertiser('gone', advertiserId);
-    const lease = await store.claimLease({ name: 'gone', lane: 'live', owner: 'test', leaseMs: 60_000 });
+    await store.advertisers.ensure('gone', advertiserId);
+    const lease = await store.leases.claim({ name: 'gone', lane: 'live', owner: 'test', leaseMs: 60_000 });
     if (!lease) throw new Error('The lane was not free.');
     const raw = `{"ID":555,"Email":"a@example.com"}`;
     const parsed = parseElement(raw);
@@ -152,6 +152,6 @@ describe('a replay', () => {
         [advertiserId],
       ),
     ).toEqual([{ missing: true, absent: true, changes: 0 }]);
-    expect(await store.loadQuarantine(advertiserId, { resolved: false, limit: 10 })).toEqual([]);
+    expect(await store.quarantine.load(advertiserId, { resolved: false, limit: 10 })).toEqual([]);
   });
 });

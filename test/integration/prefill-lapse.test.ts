@@ -79,7 +79,7 @@ async function visit(intake: SmallIntake, how: Visit): Promise<{ handle: string 
     ...{ advertiserId, formUrl: site, returnUrl: site },
     ...{ positionTitle: null, positionUri: null, countryCode: null, postalCode: null },
   };
-  await store.ensureAdvertiser('default', advertiserId);
+  await store.advertisers.ensure('default', advertiserId);
   const url = await beginPrefill(deps, { request, binding: 'browser' });
   const state = new URL(url ?? '').searchParams.get('state') ?? '';
   const back = await finishPrefill(deps, {
@@ -126,7 +126,7 @@ describe('a resume that is being put while its person is erased', () => {
     await using intake = await openSmallIntake({ database });
     const { advertiserId } = intake.board;
     const put: BlobStore['put'] = async (...args) => {
-      await intake.store.beginErasure({ advertiserId, sought: byAddress, by: 'test' });
+      await intake.store.erasures.begin({ advertiserId, sought: byAddress, by: 'test' });
       return await intake.blobs.put(...args);
     };
     await visit(intake, { profile: { ...zelda, link }, blobs: { put } });
@@ -138,8 +138,8 @@ describe('a resume that is being put while its person is erased', () => {
     const { advertiserId } = intake.board;
     const died = new Error('kill -9');
     const put: BlobStore['put'] = async (...args) => {
-      await intake.store.beginErasure({ advertiserId, sought: byAddress, by: 'test' });
-      const [job] = await intake.store.loadOpenErasures(advertiserId);
+      await intake.store.erasures.begin({ advertiserId, sought: byAddress, by: 'test' });
+      const [job] = await intake.store.erasures.loadOpen(advertiserId);
       expect(job?.quietInMs).toBeGreaterThan(30_000);
       // The files are deleted for the first time, and these bytes are not among them yet.
       await deleteLeavingResumes(intake, signal());
@@ -147,7 +147,7 @@ describe('a resume that is being put while its person is erased', () => {
       throw died;
     };
     const completeResume = () => Promise.reject(died);
-    const store = { ...intake.store, completeResume };
+    const store = { ...intake.store, prefills: { ...intake.store.prefills, completeResume: completeResume } };
     await visit({ ...intake, store }, { profile: { ...zelda, link }, blobs: { put } });
     expect(await intake.keys()).toHaveLength(1);
     await database.query(`UPDATE intake.prefills SET resume_put_until = now() - interval '1 second'`);
@@ -168,7 +168,7 @@ describe('a profile that is on its way while its person is erased', () => {
     const { advertiserId } = intake.board;
     const profile = { ...zelda, ...more, link };
     await visit(intake, { profile });
-    const onProfile = () => intake.store.beginErasure({ advertiserId, sought, by: 'test' });
+    const onProfile = () => intake.store.erasures.begin({ advertiserId, sought, by: 'test' });
     const { handle } = await visit(intake, { profile, onProfile });
     expect([handle, await outcomes()]).toEqual([null, ['erased', 'failed']]);
     await eraseAt(intake, sought);
@@ -232,9 +232,9 @@ describe('a profile that is on its way while its person is erased', () => {
       intake.board.add([{ attachments: [], email: zelda.emailAddress, jobSeekerId: 's-7' }]);
       await intake.sweep();
       const request = { advertiserId, sought, by: 'test' };
-      expect(await intake.store.beginErasure(request)).not.toBeNull();
+      expect(await intake.store.erasures.begin(request)).not.toBeNull();
       const onProfile = async () => {
-        expect(await intake.store.beginErasure(request)).toBeNull();
+        expect(await intake.store.erasures.begin(request)).toBeNull();
       };
       const { handle } = await visit(intake, { profile: zelda, onProfile });
       expect([handle, await outcomes()]).toEqual([null, ['failed']]);
@@ -311,10 +311,10 @@ describe('a redeemed profile', () => {
       const { handle, deps } = await visit(intake, { profile });
       expect(await redeemPrefill(deps, handle ?? '')).not.toBeNull();
     }
-    await intake.store.lapsePrefills();
+    await intake.store.prefills.lapse();
     expect(await outcomes()).toEqual(['redeemed', 'redeemed']);
     await database.query(`UPDATE intake.prefills SET redeemed_at = redeemed_at - interval '25 hours'`);
-    await intake.store.lapsePrefills();
+    await intake.store.prefills.lapse();
     expect(await outcomes()).toEqual(['lapsed', 'redeemed']);
     expect(
       await database.query(`SELECT redeemed::int, lapsed::int FROM intake_analytics.prefill_funnel_daily`),
@@ -347,7 +347,10 @@ describe('after the database clock was a month ahead and has been set back', () 
 
   test('the resume of an erased person is deleted before the receipt, although the process that put it died', async () => {
     await using intake = await openSmallIntake({ database });
-    const store = { ...intake.store, completeResume: () => Promise.reject(new Error('kill -9')) };
+    const store = {
+      ...intake.store,
+      prefills: { ...intake.store.prefills, completeResume: () => Promise.reject(new Error('kill -9')) },
+    };
     await visit({ ...intake, store }, { profile: { ...zelda, link } });
     expect(await intake.keys()).toHaveLength(1);
     await setClockBack(database.query, month);
@@ -376,13 +379,13 @@ describe('starts that come to nothing', () => {
          FROM intake_analytics.prefill_funnel_daily`,
       );
     const counted = [{ started: 20_001, denied: 5_000, failed: 5_000, prefilled: 1 }];
-    await intake.store.lapsePrefills();
+    await intake.store.prefills.lapse();
     expect(await database.query(`SELECT count(*)::int AS n FROM intake.prefills`)).toEqual([{ n: 20_001 }]);
     expect(await funnel()).toEqual(counted);
     await database.query(
       `UPDATE intake.prefills SET created_at = created_at - interval '61 minutes', ended_at = ended_at - interval '61 minutes'`,
     );
-    await intake.store.lapsePrefills();
+    await intake.store.prefills.lapse();
     expect(await outcomes()).toEqual(['prefilled']);
     expect(await database.query(`SELECT count(*)::int AS n FROM intake.oauth_states`)).toEqual([{ n: 1 }]);
     expect(await funnel()).toEqual(counted);

@@ -136,10 +136,13 @@ describe('a recall whose deletes the store refuses', () => {
     const looks: string[] = [];
     const store = {
       ...intake.store,
-      async findInfected() {
-        const left = await intake.store.findInfected();
-        looks.push(left);
-        return left;
+      deletions: {
+        ...intake.store.deletions,
+        async findInfected() {
+          const left = await intake.store.deletions.findInfected();
+          looks.push(left);
+          return left;
+        },
       },
     };
     const told: unknown[] = [];

@@ -40,7 +40,7 @@ test('one erasure that cannot be finished keeps no other from its receipt', asyn
   await intake.sweep();
   await intake.runDownloads();
   for (const applicationId of ids)
-    await intake.store.beginErasure({ advertiserId, sought: { by: 'application', applicationId }, by: 'retention' });
+    await intake.store.erasures.begin({ advertiserId, sought: { by: 'application', applicationId }, by: 'retention' });
   await database.query(`UPDATE intake.erasure_jobs SET check_again_at = now() - interval '1 second'`);
   const held = toBlobKey(advertiserId, sha('held'));
   const deps = { store: intake.store, blobs: refusing(intake.blobs, held) };
@@ -64,7 +64,7 @@ test('a resume of someone else that cannot be deleted keeps nobody from their re
   await database.query(
     `UPDATE intake.prefills SET expires_at = now() - interval '1 hour', prefilled_at = now() - interval '2 hours', created_at = now() - interval '2 hours'`,
   );
-  await intake.store.lapsePrefills();
+  await intake.store.prefills.lapse();
   const deps = { store: intake.store, blobs: refusing(intake.blobs, held) };
   const request = {
     advertiserId,
@@ -163,7 +163,7 @@ async function lendResume({ board, store, blobs }: SmallIntake, email: string): 
   const prefillId = '00000000-0000-4000-8000-000000000001';
   const secret = createHash('sha256').update('secret').digest();
   const address = 'https://careers.example/apply';
-  await store.beginPrefill({
+  await store.prefills.begin({
     ...{ advertiserId, prefillId, stateHash: secret, bindingHash: secret, lifetimeMs: 60_000 },
     request: {
       ...{ advertiserId, formUrl: address, returnUrl: address },
@@ -171,7 +171,7 @@ async function lendResume({ board, store, blobs }: SmallIntake, email: string): 
     },
   });
   const facts = { sizeBytes: 4, sha256: sha('lent') };
-  await store.keepProfile({
+  await store.prefills.keepProfile({
     ...{ advertiserId, prefillId, ttlMs: 60_000 },
     profile: {
       ...{ raw: JSON.stringify({ email }), rawText: null, notes: [], firstName: null, lastName: null, phone: null },
@@ -181,6 +181,6 @@ async function lendResume({ board, store, blobs }: SmallIntake, email: string): 
   });
   const key = toResumeKey(advertiserId, prefillId);
   await blobs.put(key, Buffer.from('lent'), facts, signal());
-  await store.completeResume({ advertiserId, prefillId }, null);
+  await store.prefills.completeResume({ advertiserId, prefillId }, null);
   return key;
 }

@@ -23,7 +23,7 @@ async function openAccount(database: TestDatabase, board: Sandbox, nth = 0) {
   const [account] = config.source.advertisers;
   if (!account) throw new Error('No account is configured.');
   const name = `account-${nth + 1}`;
-  await store.ensureAdvertiser(name, null);
+  await store.advertisers.ensure(name, null);
   const source = stack.use(openSource(config, store, { ...account, name }, async () => {}));
   const owned = stack.move();
   return { source, [Symbol.asyncDispose]: () => owned.disposeAsync() };

@@ -36,7 +36,7 @@ async function openOne() {
 }
 
 const loadErasureProblems = async ({ store }: SmallIntake) =>
-  toStatus(new Date(), await store.loadAdvertiserStatus(), null)
+  toStatus(new Date(), await store.reports.loadStatus(), null)
     .problems.map(({ what }) => what)
     .filter((what) => /erasure/i.test(what));
 

@@ -148,15 +148,15 @@ describe('verify', () => {
     intake.board.fault({ kind: 'fail', status: 410, on: 'resume', times: null });
     await intake.runDownloads();
     expect(await check(intake)).toMatchObject({ ...clean, unrepaired: 1 });
-    expect(await intake.store.loadAdvertiserStatus()).toMatchObject([{ damagedBlobs: 1 }]);
+    expect(await intake.store.reports.loadStatus()).toMatchObject([{ damagedBlobs: 1 }]);
     const choice = { applicationId: null, kind: null, state: null };
-    expect(await intake.store.retryDownloads(intake.board.advertiserId, choice)).toBe(1);
+    expect(await intake.store.downloads.retry(intake.board.advertiserId, choice)).toBe(1);
     expect(await check(intake)).toMatchObject({ ...clean, unrepaired: 1 });
     intake.board.clearFaults();
     await intake.runDownloads();
     expect(await findFileDifferences(intake, 'json')).toEqual([]);
     expect(await check(intake)).toMatchObject(clean);
-    expect(await intake.store.loadAdvertiserStatus()).toMatchObject([{ damagedBlobs: 0 }]);
+    expect(await intake.store.reports.loadStatus()).toMatchObject([{ damagedBlobs: 0 }]);
   });
 
   test('tells once of lost bytes of an earlier version, which the source has no copy of', async () => {
@@ -169,7 +169,7 @@ describe('verify', () => {
     rmSync(join(intake.folder, 'blobs', toBlobKey(intake.board.advertiserId, sha256)));
     expect(await check(intake)).toMatchObject({ ...clean, missing: 1, lost: 1 });
     expect(await check(intake)).toMatchObject({ ...clean, lost: 0 });
-    expect(await intake.store.loadAdvertiserStatus()).toMatchObject([{ damagedBlobs: 0 }]);
+    expect(await intake.store.reports.loadStatus()).toMatchObject([{ damagedBlobs: 0 }]);
   });
 
   test('calls nothing lost or unknown that came or went while it looked', async () => {
@@ -178,11 +178,11 @@ describe('verify', () => {
     const signal = AbortSignal.timeout(600_000);
     // As read before the last was announced, and before another was erased.
     async function* loadBlobs(advertiserId: bigint) {
-      const rows = await Array.fromAsync(intake.store.loadBlobs(advertiserId));
+      const rows = await Array.fromAsync(intake.store.blobs.load(advertiserId));
       yield { sha256: erased, sizeBytes: 1, key: toBlobKey(advertiserId, erased), state: 'stored' as const };
       yield* rows.slice(0, -1);
     }
-    const store = { ...intake.store, loadBlobs };
+    const store = { ...intake.store, blobs: { ...intake.store.blobs, load: loadBlobs } };
     const request = { advertisers: [intake.board.advertiserId], share: 0, graceMs: dayMs, signal };
     expect(await verify({ store, blobs: intake.blobs }, request)).toMatchObject({ ...clean, blobs: 3 });
     expect(await check(intake)).toMatchObject({ ...clean, blobs: 3 });
@@ -192,11 +192,13 @@ describe('verify', () => {
     await using intake = await openThree();
     rmSync(intake.paths[first] ?? '');
     async function* loadBlobs(advertiserId: bigint) {
-      const rows = await Array.fromAsync(intake.store.loadBlobs(advertiserId));
+      const rows = await Array.fromAsync(intake.store.blobs.load(advertiserId));
       await check(intake);
       yield* rows;
     }
-    expect(await check({ ...intake, store: { ...intake.store, loadBlobs } })).toMatchObject({
+    expect(
+      await check({ ...intake, store: { ...intake.store, blobs: { ...intake.store.blobs, load: loadBlobs } } }),
+    ).toMatchObject({
       missing: 1,
       requeued: 0,
     });
@@ -278,13 +280,13 @@ describe('another store than the first', () => {
   test('is refused, also an empty folder where the mount is gone', async () => {
     await using intake = await openThree();
     const signal = AbortSignal.timeout(600_000);
-    await intake.store.pinBlobStore(await intake.blobs.openIdentity(signal), intake.blobs.location);
-    await intake.store.pinBlobStore(await intake.blobs.openIdentity(signal), 'the same by another name');
+    await intake.store.blobs.pinStore(await intake.blobs.openIdentity(signal), intake.blobs.location);
+    await intake.store.blobs.pinStore(await intake.blobs.openIdentity(signal), 'the same by another name');
     await using other = await openDiskBlobs(join(intake.folder, 'other'));
-    await expect(intake.store.pinBlobStore(await other.openIdentity(signal), other.location)).rejects.toMatchObject({
+    await expect(intake.store.blobs.pinStore(await other.openIdentity(signal), other.location)).rejects.toMatchObject({
       name: 'WrongStore',
     });
-    await expect(intake.store.pinBlobStore('none', other.location)).rejects.toMatchObject({ name: 'WrongStore' });
+    await expect(intake.store.blobs.pinStore('none', other.location)).rejects.toMatchObject({ name: 'WrongStore' });
   });
 });
 
@@ -306,7 +308,7 @@ describe('reparse', () => {
     await database.query(
       `DELETE FROM intake.screens; UPDATE intake.attachments SET parser_version = NULL WHERE kind = 'screen'`,
     );
-    expect(await intake.store.loadAdvertiserStatus()).toMatchObject([{ unreadableScreens: n }]);
+    expect(await intake.store.reports.loadStatus()).toMatchObject([{ unreadableScreens: n }]);
     intake.board.clearRequests();
     const request = { advertisers: [intake.board.advertiserId], signal: AbortSignal.timeout(600_000) };
     const deps = { ...intake, parseScreens };

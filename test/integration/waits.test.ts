@@ -189,7 +189,7 @@ describe('what a worker waits for', () => {
     let now = 1_000;
     let waiting: Waiting[] = [];
     const written: unknown[] = [];
-    const store = { recordWaits: async (_: string, waits: readonly unknown[]) => void written.push(waits) };
+    const store = { waits: { record: async (_: string, waits: readonly unknown[]) => void written.push(waits) } };
     const waits = createWaits({ store, worker: 'w', loadWaiting: () => waiting, now: () => now });
     const look = async (afterMs: number) => {
       now += afterMs;
@@ -217,9 +217,11 @@ describe('what a worker waits for', () => {
     const written: unknown[] = [];
     const answers = [() => Promise.reject(new Error('away')), async () => {}];
     const store = {
-      async recordWaits(_: string, waits: readonly unknown[]) {
-        await answers.shift()?.();
-        written.push(waits);
+      waits: {
+        async record(_: string, waits: readonly unknown[]) {
+          await answers.shift()?.();
+          written.push(waits);
+        },
       },
     };
     const waits = createWaits({ store, worker: 'w', loadWaiting: () => [source], now: () => 0 });
@@ -236,12 +238,12 @@ describe('what a worker waits for', () => {
       privacyKey: Buffer.from('a privacy key for tests'),
     });
     const wait = { dependency: 'storage', reason: 'full', advertisers: [], waitedMs: 5_000 } as const;
-    await store.recordWaits('one', [wait]);
-    await store.recordWaits('two', [{ ...wait, dependency: 'source', advertisers: ['a'] }]);
-    expect((await store.loadWaits()).map(({ worker }) => worker)).toEqual(['one', 'two']);
+    await store.waits.record('one', [wait]);
+    await store.waits.record('two', [{ ...wait, dependency: 'source', advertisers: ['a'] }]);
+    expect((await store.waits.load()).map(({ worker }) => worker)).toEqual(['one', 'two']);
     await database.query(`UPDATE intake.waits SET seen_at = now() - interval '91 seconds' WHERE worker = 'one'`);
-    expect((await store.loadWaits()).map(({ worker }) => worker)).toEqual(['two']);
-    await store.recordWaits('two', []);
-    expect(await store.loadWaits()).toEqual([]);
+    expect((await store.waits.load()).map(({ worker }) => worker)).toEqual(['two']);
+    await store.waits.record('two', []);
+    expect(await store.waits.load()).toEqual([]);
   });
 });

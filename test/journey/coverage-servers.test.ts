@@ -118,7 +118,7 @@ async function openReading(store: Store, server: Watched, account: number): Prom
     }),
   );
   const name = `account ${account}`;
-  const advertiser = await store.ensureAdvertiser(name, BigInt(account));
+  const advertiser = await store.advertisers.ensure(name, BigInt(account));
   const { signal } = new AbortController();
   const lane = stack.use(await holdLane(store, { name, lane: 'live', owner: 'test', leaseMs: 120_000, signal }));
   const task = { lane, advertiser, lagMs, startAt: null, retryForMs: 0 };
@@ -160,7 +160,7 @@ async function findSilentLosses(database: TestDatabase, store: Store, one: Case,
   const poll = async () => {
     server.now += 300_000;
     server.passMinutes(server.now);
-    const { pollFrom } = await store.loadReading({ advertiserId, lagMs });
+    const { pollFrom } = await store.sweeps.loadReading({ advertiserId, lagMs });
     await judge('poll', pollFrom ?? 1n, () => readNew(deps, task));
   };
   await judge('first sweep', 1n, () => readAgain(deps, task, { from: 1n }));

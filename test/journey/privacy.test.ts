@@ -192,7 +192,7 @@ describe('an id that two advertisers use for different people', () => {
     const sought = { by: 'application', applicationId: id ?? 0n } as const;
     {
       await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
-      await store.beginErasure({ advertiserId: mine?.advertiserId ?? 0n, sought, by: 'test' });
+      await store.erasures.begin({ advertiserId: mine?.advertiserId ?? 0n, sought, by: 'test' });
     }
     expect((await callIntake(eraseIt, env)).code).toBe(2);
     const done = await callIntake([...eraseIt, '--advertiser', 'account-1'], env);

@@ -110,14 +110,11 @@ export async function commitPage(
 }
 
 /** The same through a store. */
-export async function commitPageOf(
-  store: Pick<Store, 'diffPage' | 'commitPage'>,
-  page: TestPage,
-): Promise<PageSummary> {
+export async function commitPageOf(store: Pick<Store, 'applications'>, page: TestPage): Promise<PageSummary> {
   return await keepPage(
     page,
-    () => store.diffPage(page),
-    (diff) => store.commitPage(page, diff, page.progress),
+    () => store.applications.diffPage(page),
+    (diff) => store.applications.commitPage(page, diff, page.progress),
   );
 }
 

@@ -7,7 +7,7 @@ import type { Deletion } from '../../store/files/delete-blobs.ts';
 import type { Store } from '../../store/store.ts';
 
 export interface DeletingDeps {
-  readonly store: Store;
+  readonly store: Pick<Store, 'blobs' | 'deletions'>;
   readonly blobs: BlobStore;
   /** Told when objects are deleted and their rows are not. */
   readonly onDeleted?: (() => void) | undefined;
@@ -24,7 +24,7 @@ const retryMs = 1_000;
 
 /** Deletes infected bytes of every advertiser, and finishes deletes that were interrupted. Returns how many. */
 export async function deleteInfected(deps: DeletingDeps, signal: AbortSignal): Promise<number> {
-  return await deleteAll(deps, () => deps.store.beginInfected(), signal);
+  return await deleteAll(deps, () => deps.store.deletions.beginInfected(), signal);
 }
 
 /** Deletes what nothing has referred to for the grace. Returns how many. */
@@ -33,7 +33,7 @@ export async function deleteOrphans(
   request: { readonly advertiserId: bigint; readonly graceMs: number; readonly signal: AbortSignal },
 ): Promise<number> {
   const { advertiserId, graceMs, signal } = request;
-  return await deleteAll(deps, () => deps.store.beginOrphans(advertiserId, graceMs), signal);
+  return await deleteAll(deps, () => deps.store.deletions.beginOrphans(advertiserId, graceMs), signal);
 }
 
 /** What became of bytes that were to go. */
@@ -56,7 +56,7 @@ export async function deleteUnneeded(
   let trouble: Trouble | undefined;
   for (let left = hashes; left.length > 0; ) {
     const giveUpAt = toGiveUpAt(deps);
-    const begun = await deps.store.beginDrop(advertiserId, left.slice(0, 100));
+    const begun = await deps.store.deletions.beginDrop(advertiserId, left.slice(0, 100));
     const deleted = await deleteObjects(deps, begun.deletion, giveUpAt, signal);
     keptVersions += deleted.keptVersions;
     trouble ??= deleted.refused[0]?.trouble;
@@ -103,10 +103,10 @@ async function deleteObjects(
   deps.onDeleted?.();
   const refused = new Set(deleted.refused.map(({ key }) => key));
   const gone = { ...deletion, blobs: deletion.blobs.filter(({ key }) => !refused.has(key)) };
-  for (const blob of await store.confirmDeletion(gone)) {
+  for (const blob of await store.deletions.confirm(gone)) {
     // It was taken over while this process stood still: the same bytes may have been put again, and then deleted by this run.
     const condition = await blobs.verify(blob.key, blob, 'record', signal);
-    if (condition === 'missing') await store.markDamaged(blob.advertiserId, blob.sha256);
+    if (condition === 'missing') await store.blobs.markDamaged(blob.advertiserId, blob.sha256);
   }
   return deleted;
 }

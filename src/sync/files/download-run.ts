@@ -8,6 +8,7 @@ import { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { FileFacts } from '../../store/files/claim-facts.ts';
 import type { Claim } from '../../store/files/download-queue.ts';
+import type { Store } from '../../store/store.ts';
 import { backoffAfter, isTemporary, secondsOfWait } from '../retry.ts';
 import { type DownloadDeps, type DownloadEnd, download } from './download.ts';
 import { type DownloadSummary, type DownloadTotals, nothingDownloaded } from './download-summary.ts';
@@ -31,6 +32,7 @@ export interface DownloadAccount {
 }
 
 export interface DownloadRunDeps extends Omit<DownloadDeps, 'source'> {
+  readonly store: DownloadDeps['store'] & Pick<Store, 'advertisers'>;
   readonly accounts: readonly DownloadAccount[];
   /** Free space of the spool's disk. */
   readonly loadSpoolBytes: () => Promise<number | null>;
@@ -106,7 +108,7 @@ class Run {
     const timer = setInterval(() => {
       const claims = [...this.#inFlight.claims(), ...[...this.#ready, ...this.#undecided()].map((one) => one.claim)];
       // A database that does not answer is met by the downloads themselves.
-      if (claims.length > 0) this.#deps.store.renewDownloads(claims, this.#request.leaseMs).catch(() => {});
+      if (claims.length > 0) this.#deps.store.downloads.renew(claims, this.#request.leaseMs).catch(() => {});
     }, this.#request.leaseMs / 3);
     return { [Symbol.dispose]: () => clearInterval(timer) };
   }
@@ -122,7 +124,7 @@ class Run {
       signal.throwIfAborted();
       if (this.#fatal) throw this.#fatal.error;
       if (this.#broken) throw this.#broken.trouble;
-      const { waiting, notThere } = await store.loadWaiting(this.#ids());
+      const { waiting, notThere } = await store.downloads.loadWaiting(this.#ids());
       return { ...this.#totals, waiting, notThere, halted: this.#halted };
     } finally {
       signal.removeEventListener('abort', stop);
@@ -160,8 +162,8 @@ class Run {
       const { store, onClaimed } = this.#deps;
       const { leaseMs, hash } = this.#request;
       const token = randomUUID();
-      const { claims, lapsed } = await store.claimDownloads({ advertisers, lane, limit, token, leaseMs, onClaimed });
-      if (claims.length > 0) this.#ready.push(...(await store.loadFileFacts(claims, hash)));
+      const { claims, lapsed } = await store.downloads.claim({ advertisers, lane, limit, token, leaseMs, onClaimed });
+      if (claims.length > 0) this.#ready.push(...(await store.downloads.loadFacts(claims, hash)));
       // A claim shows that the database is back; of the storage it shows nothing.
       if (!this.#broken?.isStorage) this.#broken = null;
       return claims.length > 0 || lapsed > 0;
@@ -346,7 +348,7 @@ class Run {
     const { name } = account;
     if (this.#halted.some((one) => one.name === name)) return;
     this.#halted.push({ name, trouble });
-    await this.#deps.store.haltAdvertiser(name, 'refused', trouble.message);
+    await this.#deps.store.advertisers.halt(name, 'refused', trouble.message);
   }
 
   /** What was claimed and not begun goes back while its account, or everything, rests. */
@@ -362,7 +364,7 @@ class Run {
 
   /** Gives claims back unspent; those that cannot be given back lapse. */
   async #return(claims: readonly Claim[]): Promise<void> {
-    await this.#deps.store.returnDownloads(claims).catch(() => {});
+    await this.#deps.store.downloads.return(claims).catch(() => {});
   }
 
   /** Storage or database cannot take work: nothing is claimed for a while, longer each time until something succeeds. */
@@ -391,7 +393,7 @@ class Run {
     this.#dryAt ??= now;
     const leftMs = this.#dryAt + this.#request.retryForMs - now;
     if (leftMs <= 0) return false;
-    const waiting = await this.#deps.store.loadWaiting(this.#ids()).catch((error: unknown) => {
+    const waiting = await this.#deps.store.downloads.loadWaiting(this.#ids()).catch((error: unknown) => {
       if (!(error instanceof Trouble)) throw error;
       this.#rest(error);
       return null;

@@ -13,7 +13,7 @@ import { deleteUnneeded } from './delete-objects.ts';
 import { type FetchDeps, type FetchedFile, fetchFile } from './fetch.ts';
 
 export interface DownloadDeps extends FetchDeps {
-  readonly store: Store;
+  readonly store: Pick<Store, 'blobs' | 'deletions' | 'downloads'>;
   readonly blobs: BlobStore;
   readonly crashPoint?: PassCrashPoint | undefined;
 }
@@ -39,15 +39,17 @@ export type DownloadEnd =
 /** Downloads one file. Throws only an abort or an unexpected error. */
 export async function download(deps: DownloadDeps, request: DownloadRequest): Promise<DownloadEnd> {
   const { file, signal } = request;
-  const { claim } = file;
+  const { claim, twin } = file;
   deps.crashPoint?.('claimed');
   if (claim.lapses >= mostLapses) {
     const reason = `The process ended ${claim.lapses} times while this file was fetched alone.`;
-    return await complete(deps, () => deps.store.completeDownload(claim, { kind: 'final', state: 'given_up', reason }));
+    return await complete(deps, () =>
+      deps.store.downloads.complete(claim, { kind: 'final', state: 'given_up', reason }),
+    );
   }
-  const use = file.twin ? toHashUse(request.hash, file.trust, Math.random()) : 'fetch';
-  if (use === 'link' && file.twin) {
-    const ended = await link(deps, request, file.twin);
+  const use = twin === null ? 'fetch' : toHashUse(request.hash, file.trust, Math.random());
+  if (use === 'link' && twin !== null) {
+    const ended = await link(deps, request, twin);
     if (ended.kind === 'failed' || ended.state !== 'unlinkable') return ended;
   }
   const stored = await store(deps, request, use === 'compare');
@@ -77,7 +79,9 @@ async function store(
   }
   if (fetched === 'tooLarge') {
     const reason = `larger than ${maxBytes} bytes (ATTACHMENT_MAX_BYTES)`;
-    return await complete(deps, () => deps.store.completeDownload(claim, { kind: 'final', state: 'rejected', reason }));
+    return await complete(deps, () =>
+      deps.store.downloads.complete(claim, { kind: 'final', state: 'rejected', reason }),
+    );
   }
   await using owned = fetched;
   deps.crashPoint?.('fetched');
@@ -85,14 +89,14 @@ async function store(
   const { facts, description, screens, notes } = owned;
   const blob = { ...facts, key: toBlobKey(claim.advertiserId, facts.sha256) };
   try {
-    const intent = await deps.store.intendBlob(claim, blob);
+    const intent = await deps.store.blobs.intend(claim, blob);
     if (intent === 'lost') {
-      await deps.store.recallFetched(file, blob.sha256);
+      await deps.store.blobs.recallFetched(file, blob.sha256);
       return { kind: 'completed', state: intent, bytes: 0, fetched: true };
     }
     if (intent === 'deleting') {
       // The object of equal bytes is on its way out; what is put now would go with it. Unspent, and asked for again.
-      await deps.store.postponeDownload(claim, { delayMs: deletingDelayMs, spend: false, trouble: null });
+      await deps.store.downloads.postpone(claim, { delayMs: deletingDelayMs, spend: false, trouble: null });
       return { kind: 'completed', state: 'lost', bytes: 0, fetched: true };
     }
     if (intent === 'put') {
@@ -117,9 +121,9 @@ async function commit(
 ): Promise<CompletedState> {
   const { advertiserId } = file.claim;
   const { sha256 } = stored.blob;
-  const state = await deps.store.completeDownload(file.claim, stored);
+  const state = await deps.store.downloads.complete(file.claim, stored);
   if (state === 'lost') {
-    await deps.store.recallFetched(file, sha256);
+    await deps.store.blobs.recallFetched(file, sha256);
     await deleteUnneeded(deps, advertiserId, [sha256], signal);
   }
   return state;
@@ -132,7 +136,7 @@ async function link(deps: DownloadDeps, { file, hash }: DownloadRequest, twin: N
   // Its own name is told with its bytes, which were not asked for.
   const said = { contentType, detectedType, fileName: null, notes: [], screens: null, compared: null };
   const linkedBy = hash === 'always' ? 'given' : 'earned';
-  return await complete(deps, () => deps.store.completeDownload(claim, { kind: 'stored', blob, linkedBy, ...said }));
+  return await complete(deps, () => deps.store.downloads.complete(claim, { kind: 'stored', blob, linkedBy, ...said }));
 }
 
 /** Commits an end. `fetched` where the source gave the file, be it empty. */

@@ -42,7 +42,7 @@ export const outageRestMs = 5_000;
 
 /** Commits the failure of one download. */
 export async function failDownload(
-  store: Store,
+  store: Pick<Store, 'downloads'>,
   { claim, at, ...failed }: FailedDownload,
   others: Others,
   standing: Standing,
@@ -55,18 +55,18 @@ export async function failDownload(
   switch (verdict.kind) {
     case 'complete': {
       const { state, reason } = verdict;
-      return { kind: 'completed', state: await store.completeDownload(claim, { kind: 'final', state, reason }) };
+      return { kind: 'completed', state: await store.downloads.complete(claim, { kind: 'final', state, reason }) };
     }
     case 'retry':
-      await store.postponeDownload(claim, { ...verdict, trouble: { kind, message } });
+      await store.downloads.postpone(claim, { ...verdict, trouble: { kind, message } });
       return { kind: 'none' };
     case 'rest':
-      await store.postponeDownload(claim, { delayMs: verdict.delayMs, spend: false, trouble: { kind, message } });
+      await store.downloads.postpone(claim, { delayMs: verdict.delayMs, spend: false, trouble: { kind, message } });
       if (verdict.scope === 'all') return { kind: 'rest' };
       standing.restsUntil = performance.now() + verdict.delayMs;
       return { kind: 'none' };
     case 'halt':
-      await store.postponeDownload(claim, { delayMs: 0, spend: false, trouble: { kind, message } });
+      await store.downloads.postpone(claim, { delayMs: 0, spend: false, trouble: { kind, message } });
       return { kind: 'none' };
   }
 }
@@ -97,11 +97,11 @@ export type Witness =
  * are served. An account without a stored file has only its list, which is not enough once many files have failed.
  */
 export async function askWitness(
-  deps: FetchDeps & { readonly store: Store },
+  deps: FetchDeps & { readonly store: Pick<Store, 'downloads'> },
   { advertiserId, streak }: { readonly advertiserId: bigint } & Pick<Standing, 'streak'>,
   { maxBytes, signal }: { readonly maxBytes: number; readonly signal: AbortSignal },
 ): Promise<Witness> {
-  const { newestId, stored } = await deps.store.loadWitness(advertiserId);
+  const { newestId, stored } = await deps.store.downloads.loadWitness(advertiserId);
   try {
     await deps.source.list(newestId === null ? {} : { afterId: newestId }, signal);
   } catch (error) {

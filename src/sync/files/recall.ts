@@ -6,7 +6,7 @@ import type { Store } from '../../store/store.ts';
 import { deleteInfected } from './delete-objects.ts';
 
 export interface RecallDeps {
-  readonly store: Store;
+  readonly store: Pick<Store, 'blobs' | 'deletions'>;
   /** Opens the blob store; asked only when there is something to delete. */
   readonly openBlobs: (signal: AbortSignal) => Promise<BlobStore>;
   /** Told what keeps bytes from being deleted, at each failed run; null once none are left. */
@@ -34,7 +34,7 @@ export function startRecall(deps: RecallDeps, signal: AbortSignal): Recall {
 
   /** Not ended by `stop`: a delete that is broken off keeps its token, and the last run would find nothing to do. */
   async function runOnce(): Promise<void> {
-    const left = await store.findInfected();
+    const left = await store.deletions.findInfected();
     if (left === 'due') {
       await using blobs = await openBlobs(signal);
       await deleteInfected({ store, blobs }, signal);

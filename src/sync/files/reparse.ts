@@ -5,7 +5,7 @@ import { Trouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 
 export interface ReparseDeps {
-  readonly store: Store;
+  readonly store: Pick<Store, 'files'>;
   readonly blobs: BlobStore;
   readonly parseScreens: (body: Uint8Array, contentType: string | undefined) => ScreenReading;
 }
@@ -30,7 +30,7 @@ export async function reparse(deps: ReparseDeps, request: ReparseRequest): Promi
   const { store, blobs } = deps;
   const counts = { read: 0, unreadable: 0, missing: 0 };
   for (const advertiserId of request.advertisers) {
-    for await (const file of store.loadStoredScreens(advertiserId, request.parserVersion)) {
+    for await (const file of store.files.loadScreens(advertiserId, request.parserVersion)) {
       request.signal.throwIfAborted();
       const chunks = await Array.fromAsync(blobs.get(file.key, request.signal)).catch((error: unknown) => {
         if (error instanceof Trouble && error.kind === 'missing') return null;
@@ -42,7 +42,7 @@ export async function reparse(deps: ReparseDeps, request: ReparseRequest): Promi
       }
       const { reading, why } = read(deps, Buffer.concat(chunks), file.contentType);
       const note = why === null ? null : toUnreadableNote(why);
-      if (await store.replaceReading(file, reading, note)) counts[reading ? 'read' : 'unreadable'] += 1;
+      if (await store.files.replaceReading(file, reading, note)) counts[reading ? 'read' : 'unreadable'] += 1;
     }
   }
   return counts;

@@ -10,7 +10,7 @@ import type { Store } from '../../store/store.ts';
 import { deleteInfected, deleteOrphans } from './delete-objects.ts';
 
 export interface VerifyDeps {
-  readonly store: Store;
+  readonly store: Pick<Store, 'blobs' | 'deletions' | 'prefills'>;
   readonly blobs: BlobStore;
   readonly onStep?: ((summary: VerifySummary) => void) | undefined;
   /** For tests that end the process at named moments. */
@@ -86,7 +86,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     });
   };
   for (const advertiserId of request.advertisers) {
-    counts.unrepaired += await deps.store.loadUnrepaired(advertiserId);
+    counts.unrepaired += await deps.store.blobs.loadUnrepaired(advertiserId);
     await onward(compare(deps, request, advertiserId, counts));
     await onward(collect(deps, request, advertiserId, counts));
   }
@@ -100,7 +100,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
 async function compare(deps: VerifyDeps, request: VerifyRequest, advertiserId: bigint, counts: Counts): Promise<void> {
   const { store, blobs } = deps;
   const onStep = () => deps.onStep?.(counts);
-  const rows = store.loadBlobs(advertiserId);
+  const rows = store.blobs.load(advertiserId);
   const objects = blobs.list(toBlobFolder(advertiserId), request.signal)[Symbol.asyncIterator]();
   const verified: string[] = [];
   const asking = new Set<Promise<void>>();
@@ -133,14 +133,14 @@ async function compare(deps: VerifyDeps, request: VerifyRequest, advertiserId: b
       asking.add(asked);
       if (asking.size >= (request.parallel ?? 8)) await Promise.race(asking);
       if (fatal !== undefined) break;
-      if (verified.length >= 500) await store.markVerified(advertiserId, verified.splice(0));
+      if (verified.length >= 500) await store.blobs.markVerified(advertiserId, verified.splice(0));
     }
   } finally {
     // Questions in flight use what the caller closes.
     await Promise.all(asking);
   }
   if (fatal !== undefined) throw fatal;
-  await store.markVerified(advertiserId, verified);
+  await store.blobs.markVerified(advertiserId, verified);
   for (; !object.done; object = await objects.next()) {
     await meetStranger(store, advertiserId, object.value, counts);
     onStep();
@@ -159,7 +159,7 @@ async function judge(
 ): Promise<boolean> {
   counts.blobs += 1;
   if (row.state === 'infected') {
-    if (found) await store.markUndeleted(advertiserId, row.sha256);
+    if (found) await store.blobs.markUndeleted(advertiserId, row.sha256);
     return false;
   }
   if (row.state !== 'stored') return false;
@@ -172,7 +172,7 @@ async function judge(
     counts.readBytes += row.sizeBytes;
   }
   if (condition === 'intact') return isRead;
-  const damage = await store.markDamaged(advertiserId, row.sha256);
+  const damage = await store.blobs.markDamaged(advertiserId, row.sha256);
   if (damage === null) return false;
   counts[condition] += 1;
   counts.requeued += damage.requeued;
@@ -180,13 +180,18 @@ async function judge(
   return false;
 }
 
-async function meetStranger(store: Store, advertiserId: bigint, { key, sizeBytes }: ListedBlob, counts: Counts) {
+async function meetStranger(
+  store: Pick<Store, 'blobs'>,
+  advertiserId: bigint,
+  { key, sizeBytes }: ListedBlob,
+  counts: Counts,
+) {
   const sha256 = toSha256(key);
   if (sha256 === null) {
     counts.foreign += 1;
     return;
   }
-  if (await store.adoptBlob(advertiserId, { sha256, sizeBytes })) counts.extra += 1;
+  if (await store.blobs.adopt(advertiserId, { sha256, sizeBytes })) counts.extra += 1;
 }
 
 /** More orphans than a few, or than a fiftieth, do not come about by themselves: an older database beside a newer bucket, say. */
@@ -199,7 +204,7 @@ async function collect(
   advertiserId: bigint,
   counts: Counts,
 ): Promise<void> {
-  const marked = await store.markOrphans(advertiserId, Math.min(restMs, graceMs));
+  const marked = await store.blobs.markOrphans(advertiserId, Math.min(restMs, graceMs));
   crashPoint?.('orphansMarked');
   counts.orphans += marked.orphans;
   if (!released && marked.orphans > Math.max(fewOrphans, orphanShare * marked.blobs)) {
@@ -227,7 +232,7 @@ async function collectResumes(
   let listed = 0;
   let some: NonNullable<ReturnType<typeof parseResumeKey>>[] = [];
   const look = async () => {
-    const found = await store.findUnclaimedResumes(some);
+    const found = await store.prefills.findUnclaimedResumes(some);
     unclaimed.push(...found.map((key) => toResumeKey(key.advertiserId, key.prefillId)));
     some = [];
     onStep?.(counts);

@@ -11,7 +11,7 @@ import { deleteLeavingResumes } from '../prefill.ts';
 import { requireKey } from './privacy-key.ts';
 
 export interface EraseDeps {
-  readonly store: Store;
+  readonly store: Pick<Store, 'blobs' | 'deletions' | 'erasures' | 'prefills' | 'privacy'>;
   readonly blobs: BlobStore;
   /** Told when a step is reached, and every second of a wait. */
   readonly onStep?: ((job: ErasureJob) => void) | undefined;
@@ -34,10 +34,10 @@ export async function erase(deps: EraseDeps, request: EraseRequest): Promise<Era
   const { store } = deps;
   const { advertiserId, sought, signal } = request;
   await requireKey(store);
-  const begun = await store.beginErasure(request);
+  const begun = await store.erasures.begin(request);
   deps.crashPoint?.('erasureBegun');
   const receipts: ErasureJob[] = begun?.step === 'closed' ? [begun] : [];
-  for (const job of await store.loadOpenErasures(advertiserId, sought)) {
+  for (const job of await store.erasures.loadOpen(advertiserId, sought)) {
     receipts.push(await finishErasure(deps, job, signal));
   }
   return receipts;
@@ -53,7 +53,7 @@ export async function finishErasure(deps: EraseDeps, job: ErasureJob, signal: Ab
     await untilQuiet(deps, current, signal);
     // What was on its way while the files were deleted the first time has arrived by now, and nothing can follow it.
     current = await deleteFiles(deps, current, signal);
-    current = await deps.store.checkAgain(current);
+    current = await deps.store.erasures.checkAgain(current);
     deps.crashPoint?.('erasureLooked');
   }
   deps.onStep?.(current);
@@ -68,16 +68,19 @@ async function deleteFiles(deps: EraseDeps, job: ErasureJob, signal: AbortSignal
     const deleting = { store, blobs, onDeleted };
     const { needed, keptVersions } = await deleteUnneeded(deleting, advertiserId, job.hashes ?? [], signal);
     // Nobody can say any more whose these are.
-    await deleteUnneeded(deleting, advertiserId, await store.loadForgotten(advertiserId), signal);
+    await deleteUnneeded(deleting, advertiserId, await store.blobs.loadForgotten(advertiserId), signal);
     const resumes = await deleteLeavingResumes({ store, blobs }, signal);
     // Whose resume is refused is not known, but whose is not: where the job has no prefill, it is somebody else's.
     const refused = job.counts.prefills > 0 && resumes.refused.find((resume) => resume.advertiserId === advertiserId);
     if (refused) throw refused.trouble;
-    return await store.awaitErasure(job, { shared: needed.length, keptVersions: keptVersions + resumes.keptVersions });
+    return await store.erasures.await(job, {
+      shared: needed.length,
+      keptVersions: keptVersions + resumes.keptVersions,
+    });
   } catch (error) {
     // The status tells from the first failure on; a database that is away is told by others.
     if (error instanceof Trouble && error.at !== 'database') {
-      await store.noteErasureTrouble(job, error.message).catch(() => {});
+      await store.erasures.noteTrouble(job, error.message).catch(() => {});
     }
     throw error;
   }
@@ -99,7 +102,7 @@ export async function finishErasures(
   const receipts: ErasureJob[] = [];
   let trouble: Trouble | undefined;
   for (const advertiserId of request.advertisers) {
-    for (const job of await deps.store.loadOpenErasures(advertiserId)) {
+    for (const job of await deps.store.erasures.loadOpen(advertiserId)) {
       if (job.quietInMs > 0) continue;
       try {
         receipts.push(await finishErasure(deps, job, request.signal));
@@ -142,16 +145,16 @@ export async function retain(
   let erased = 0;
   let braked = 0;
   for (const advertiserId of request.advertisers) {
-    const { due, held } = await store.countAged(advertiserId, before);
+    const { due, held } = await store.erasures.countAged(advertiserId, before);
     const isHeldBack = !request.released && isBraked({ due, held });
-    await store.noteRetention(advertiserId, isHeldBack ? due : null);
+    await store.erasures.noteRetention(advertiserId, isHeldBack ? due : null);
     if (isHeldBack) braked += due;
     if (isHeldBack || due === 0) continue;
     await requireKey(store);
     const sought = { by: 'retention', before, limit: batchSize } as const;
     for (;;) {
       signal.throwIfAborted();
-      const job = await store.beginErasure({ advertiserId, sought, by });
+      const job = await store.erasures.begin({ advertiserId, sought, by });
       if (job === null) break;
       erased += job.counts.applications;
       onStep?.(job);

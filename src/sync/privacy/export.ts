@@ -30,15 +30,15 @@ export interface ExportSummary {
 
 /** Writes the folder; null when there is no such application. */
 export async function exportPerson(
-  { store, blobs }: { readonly store: Store; readonly blobs: BlobStore },
+  { store, blobs }: { readonly store: Pick<Store, 'privacy'>; readonly blobs: BlobStore },
   request: ExportRequest,
 ): Promise<ExportSummary | null> {
   const { advertiserId, applicationId, folder, by } = request;
-  const person = await store.loadExport(advertiserId, applicationId);
+  const person = await store.privacy.loadExport(advertiserId, applicationId);
   if (person === null) return null;
   const { applicationIds, prefills } = person;
   const facts = { applications: applicationIds.length, files: person.files.length, prefills };
-  await store.recordDeed({ advertiserId, action: 'export', applicationId, by, facts });
+  await store.privacy.recordDeed({ advertiserId, action: 'export', applicationId, by, facts });
   await makeFolder(folder);
   try {
     return await fillFolder(blobs, person, request);

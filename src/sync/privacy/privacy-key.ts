@@ -4,8 +4,8 @@ import { SettingTrouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 
 /** Throws when PRIVACY_KEY is not the one that made what is in the database. */
-export async function requireKey(store: Pick<Store, 'loadKeyState'>): Promise<void> {
-  if ((await store.loadKeyState()) !== 'differs') return;
+export async function requireKey(store: Pick<Store, 'privacy'>): Promise<void> {
+  if ((await store.privacy.loadKeyState()) !== 'differs') return;
   throw new SettingTrouble(
     'PRIVACY_KEY is not the key that this database was filled with: with another one erased people could return. ' +
       'Set the earlier key, or restore it from your secrets.',

@@ -12,7 +12,7 @@ export function requireIdentity({ name, halt }: Advertiser): void {
 
 /** The first answer pins the id; any other id afterwards halts the advertiser, and nothing of it is kept. */
 export async function checkIdentity(
-  store: Store,
+  store: Pick<Store, 'advertisers'>,
   advertiser: Advertiser,
   page: { readonly advertiserId: bigint | null; readonly agentId: string | null },
 ): Promise<Advertiser> {
@@ -25,13 +25,13 @@ export async function checkIdentity(
   }
   if (advertiserId !== null && page.advertiserId !== null && page.advertiserId !== advertiserId) {
     const reason = `the source answered with data of advertiser ${page.advertiserId} instead of ${advertiserId}; nothing of it was kept.`;
-    await store.haltAdvertiser(name, 'mismatch', reason);
+    await store.advertisers.halt(name, 'mismatch', reason);
     throw new Trouble('mismatch', `${name} is halted: ${reason}`);
   }
   let known = advertiser;
-  if (advertiserId === null && page.advertiserId !== null) known = await store.pinAdvertiser(name, page.advertiserId);
+  if (advertiserId === null && page.advertiserId !== null) known = await store.advertisers.pin(name, page.advertiserId);
   if (page.agentId !== known.agentId) {
-    await store.noteAgent(name, page.agentId);
+    await store.advertisers.noteAgent(name, page.agentId);
     known = { ...known, agentId: page.agentId };
   }
   return known;

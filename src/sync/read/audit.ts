@@ -23,9 +23,9 @@ export async function audit(deps: SweepDeps, task: ReadContext, random: () => nu
   const { store } = deps;
   const { advertiserId } = task.advertiser;
   if (advertiserId === null) return nothing;
-  const { learned } = await store.loadReading({ advertiserId, lagMs: task.lagMs });
+  const { learned } = await store.sweeps.loadReading({ advertiserId, lagMs: task.lagMs });
   const pageSize = learned?.capacity.count ?? 0;
-  const place = await store.loadAuditPlace(advertiserId, { random: random(), size: auditSize(pageSize) });
+  const place = await store.coverage.loadAuditPlace(advertiserId, { random: random(), size: auditSize(pageSize) });
   if (place === null) return nothing;
   const { both, lower } = auditQuestions(place, random);
   const narrow = await ask(deps, task, both);
@@ -38,13 +38,13 @@ export async function audit(deps: SweepDeps, task: ReadContext, random: () => nu
     if ((await ask(deps, task, question)).shown.includes(id)) leftOut.push(id);
   }
   if (hidden.length > 0) {
-    await store.endCertificates(
+    await store.coverage.endCertificates(
       advertiserId,
       hidden,
       `a random audit found application ${hidden[0]}, which the proof did not show`,
     );
   } else if (leftOut.length > 0) {
-    await store.endCertificates(
+    await store.coverage.endCertificates(
       advertiserId,
       leftOut,
       `a random audit was answered without application ${leftOut[0]}, which is there`,
@@ -70,12 +70,12 @@ async function ask(deps: SweepDeps, task: ReadContext, question: Question): Prom
     isNew: true,
   } as const;
   const run = await loadOrBeginSweep(store, request, task.advertiser);
-  const ticket = await store.takeTicket();
+  const ticket = await store.sweeps.takeTicket();
   const heard: Heard = await requestPage(deps.source, question, task.lane.signal);
   if (heard.kind !== 'page') return { isPage: false, shown: [], hidden: [] };
   const advertiser: Advertiser = await checkIdentity(store, task.advertiser, heard.page);
   const submitted = heard.page.applications.map(({ id, submittedAt }) => ({ id, submittedAt }));
-  const hidden = await store.findUncovered(advertiser.advertiserId, submitted);
+  const hidden = await store.coverage.findUncovered(advertiser.advertiserId, submitted);
   if (advertiser.advertiserId !== null)
     await commitOutside(store, request, advertiser.advertiserId, run, { question, ticket, heard });
   return { isPage: true, shown: heard.page.ids, hidden };

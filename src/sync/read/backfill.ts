@@ -31,7 +31,7 @@ export interface BackfillRequest {
 export async function backfill(deps: SweepDeps, request: BackfillRequest): Promise<SweepSummary[]> {
   const { store } = deps;
   const retryOptions = { ...request, onWait: deps.onWait };
-  let advertiser = await retry(retryOptions, () => store.ensureAdvertiser(request.name, request.advertiserId));
+  let advertiser = await retry(retryOptions, () => store.advertisers.ensure(request.name, request.advertiserId));
   requireIdentity(advertiser);
   await using lane = await retry(retryOptions, () => holdLane(store, { ...request, lane: 'backfill' }));
   const sweeps: SweepSummary[] = [];
@@ -41,7 +41,7 @@ export async function backfill(deps: SweepDeps, request: BackfillRequest): Promi
       const { axis = 'id', from = 1n, to = null } = range;
       const { advertiserId } = advertiser;
       const key = { advertiserId, lane: 'backfill', purpose: 'backfill', axis, low: from, high: to } as const;
-      await retry(retryOptions, () => store.dropUnfinished(key));
+      await retry(retryOptions, () => store.sweeps.dropUnfinished(key));
     }
     const known = await retry(retryOptions, () => loadKnown(deps, advertiser, range));
     const summary = await sweep(deps, {
@@ -69,5 +69,9 @@ export async function toPlans(
   if (range.kind === 'ids') return [{ axis: 'id', from: range.from, to: range.to }];
   if (range.kind === 'dates') return [{ axis: 'date', from: range.from, to: range.to }];
   if (advertiserId === null) return [{ axis: 'id', from: 1n, to: null }];
-  return (await store.loadOpenRanges(advertiserId)).map(({ low, high }) => ({ axis: 'id', from: low, to: high }));
+  return (await store.coverage.loadOpenRanges(advertiserId)).map(({ low, high }) => ({
+    axis: 'id',
+    from: low,
+    to: high,
+  }));
 }

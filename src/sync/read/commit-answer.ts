@@ -34,7 +34,7 @@ const forgetAfterMs = 86_400_000;
 
 /** The interrupted sweep of the same range, or a new one; `fallback` stands in for one that has no row yet. */
 export async function loadOrBeginSweep(
-  store: Store,
+  store: Pick<Store, 'applications' | 'sweeps'>,
   request: SweepRequest,
   advertiser: Advertiser,
   fallback?: Run,
@@ -46,14 +46,14 @@ export async function loadOrBeginSweep(
   const isNew = request.isNew && fallback === undefined;
   if (advertiser.advertiserId !== null && !isNew) {
     const { advertiserId } = advertiser;
-    const found = await store.loadUnfinished({ advertiserId, lane: lane.lease.lane, purpose, axis, low, high });
+    const found = await store.sweeps.loadUnfinished({ advertiserId, lane: lane.lease.lane, purpose, axis, low, high });
     if (found) {
       const state = { facts: decodeFacts(found.facts), ranges: found.ranges.map(decodeRange) };
       return { sweep: found, state: found.idleMs > forgetAfterMs ? renew(state) : state, recorded: true };
     }
   }
   if (fallback) return fallback;
-  const { sweepId, startedAt } = await store.beginSweep();
+  const { sweepId, startedAt } = await store.sweeps.begin();
   const startedSeconds = BigInt(Math.floor((startedAt.getTime() - request.lagMs) / 1_000));
   const state = begin({ ...plan, recentFrom: startedSeconds, seed: Number(sweepId % 4_294_967_296n) });
   return { sweep: { sweepId, purpose, axis, low, high, startedAt }, state, recorded: false };
@@ -64,7 +64,7 @@ export async function loadOrBeginSweep(
  * stored has changed since the page was compared, it is compared and learned from again.
  */
 export async function commitAnswer(
-  store: Store,
+  store: Pick<Store, 'applications' | 'sweeps'>,
   request: SweepRequest,
   advertiser: Advertiser,
   run: Run,
@@ -79,13 +79,13 @@ export async function commitAnswer(
   const asked = answer.heard.kind === 'page' ? toAsked(answer.question, run.state.facts.heldBefore) : null;
   const page = toReadPage(request, advertiser.advertiserId, run, answer, asked);
   for (let tries = 0; tries < mostTries; tries++) {
-    const diff = await store.diffPage(page);
+    const diff = await store.applications.diffPage(page);
     const { state, progress } = learnFrom(request, run, answer, others, diff.seen);
     // A poll that brought nothing writes no row; any other sweep does, also when one empty answer ends it.
     const isQuiet =
       run.sweep.purpose === 'live' && !run.recorded && progress.ended !== null && progress.ended.risk !== 'doubt';
     if (isQuiet && needsNoCommit(diff)) return { run: { ...run, state }, summary: nothingWritten };
-    const summary = await store.commitPage(page, diff, progress);
+    const summary = await store.applications.commitPage(page, diff, progress);
     if (summary !== 'outdated') return { run: { ...run, state, recorded: true }, summary };
   }
   throw toContended();
@@ -93,7 +93,7 @@ export async function commitAnswer(
 
 /** Commits the applications of an answer that the sweep's reasoning has not asked for: the sweep learns nothing from it. */
 export async function commitOutside(
-  store: Store,
+  store: Pick<Store, 'applications' | 'sweeps'>,
   request: SweepRequest,
   advertiserId: bigint,
   run: Run,
@@ -103,11 +103,14 @@ export async function commitOutside(
 }
 
 /** Commits the applications of a page, and no progress. */
-export async function commitApplications(store: Store, page: ReadPage): Promise<PageSummary> {
+export async function commitApplications(
+  store: Pick<Store, 'applications' | 'sweeps'>,
+  page: ReadPage,
+): Promise<PageSummary> {
   for (let tries = 0; tries < mostTries; tries++) {
-    const diff = await store.diffPage(page);
+    const diff = await store.applications.diffPage(page);
     if (needsNoCommit(diff)) return nothingWritten;
-    const summary = await store.commitPage(page, diff, null);
+    const summary = await store.applications.commitPage(page, diff, null);
     if (summary !== 'outdated') return summary;
   }
   throw toContended();

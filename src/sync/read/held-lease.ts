@@ -23,23 +23,23 @@ export interface LaneRequest {
 
 /** Takes the lane if it is free now and its work was not done just before; null otherwise. */
 export async function tryHoldLane(
-  store: Store,
+  store: Pick<Store, 'leases'>,
   request: LaneRequest & { readonly skipIfDoneWithinMs?: number },
 ): Promise<HeldLane | null> {
-  const lease = await store.claimLease(request);
+  const lease = await store.leases.claim(request);
   return lease && keepLane(store, request, lease);
 }
 
 /** Takes the lane. A holder that died is waited out, as long as its lease can last; one that lives on makes this throw LaneHeld. */
-export async function holdLane(store: Store, request: LaneRequest): Promise<HeldLane> {
+export async function holdLane(store: Pick<Store, 'leases'>, request: LaneRequest): Promise<HeldLane> {
   return keepLane(store, request, await claimRetrying(store, request));
 }
 
-function keepLane(store: Store, request: LaneRequest, lease: Lease): HeldLane {
+function keepLane(store: Pick<Store, 'leases'>, request: LaneRequest, lease: Lease): HeldLane {
   const lost = new AbortController();
   let isDone = false;
   const renewal = setInterval(() => {
-    store.renewLease(lease, request.leaseMs).then(
+    store.leases.renew(lease, request.leaseMs).then(
       (held) => {
         if (!held) lost.abort(new LeaseLost(lease.name, lease.lane));
       },
@@ -55,17 +55,17 @@ function keepLane(store: Store, request: LaneRequest, lease: Lease): HeldLane {
     },
     async [Symbol.asyncDispose]() {
       clearInterval(renewal);
-      await store.releaseLease(lease, isDone).catch(() => {});
+      await store.leases.release(lease, isDone).catch(() => {});
     },
   };
 }
 
-async function claimRetrying(store: Store, request: LaneRequest): Promise<Lease> {
+async function claimRetrying(store: Pick<Store, 'leases'>, request: LaneRequest): Promise<Lease> {
   let first: { owner: string; remainingMs: number } | undefined;
   for (;;) {
-    const lease = await store.claimLease(request);
+    const lease = await store.leases.claim(request);
     if (lease) return lease;
-    const holder = await store.loadHolder(request.name, request.lane);
+    const holder = await store.leases.loadHolder(request.name, request.lane);
     if (!holder) {
       // Free since, or lapsed and still held by a transaction of its last holder, which the server ends.
       await sleep(50, undefined, { signal: request.signal });

@@ -29,7 +29,7 @@ export async function readNew(deps: SweepDeps, context: ReadContext, known?: Rea
   const { pollFrom, learned, unfinished } =
     known ??
     (await retry(retryOptions(deps, context), () =>
-      deps.store.loadReading({ advertiserId: context.advertiser.advertiserId, lagMs: context.lagMs }),
+      deps.store.sweeps.loadReading({ advertiserId: context.advertiser.advertiserId, lagMs: context.lagMs }),
     ));
   if (pollFrom === null) return await readAgain(deps, context, toFirstPlan(context));
   const plan: Plan = { from: pollFrom, rigor: 'poll', ...(learned && { capacity: learned.capacity }) };
@@ -47,7 +47,7 @@ export async function readRound(
   { recheck = false, onlyUnfinished = false } = {},
 ): Promise<SweepSummary[]> {
   const { unfinished } = await retry(retryOptions(deps, context), () =>
-    deps.store.loadReading({ advertiserId: context.advertiser.advertiserId, lagMs: context.lagMs }),
+    deps.store.sweeps.loadReading({ advertiserId: context.advertiser.advertiserId, lagMs: context.lagMs }),
   );
   const sweeps: SweepSummary[] = [];
   let { advertiser } = context;
@@ -94,7 +94,7 @@ export async function readAgain(deps: SweepDeps, context: ReadContext, plan: Pla
 async function readByDates(deps: SweepDeps, context: ReadContext, plan: Plan): Promise<SweepSummary> {
   const { advertiserId } = context.advertiser;
   const isWhole = (plan.from ?? 1n) <= 1n;
-  const lowest = isWhole ? null : await deps.store.loadSubmittedAt(advertiserId, plan.from ?? 1n);
+  const lowest = isWhole ? null : await deps.store.applications.loadSubmittedAt(advertiserId, plan.from ?? 1n);
   const from = lowest === null ? 0n : BigInt(Math.floor(lowest.getTime() / 1_000)) - dateSlackSeconds;
   return await sweep(deps, {
     ...context,
@@ -133,7 +133,7 @@ export async function loadKnown(
   plan: Plan,
 ) {
   if (advertiserId === null || plan.axis === 'date') return undefined;
-  return await store.loadHeld(advertiserId, plan.from ?? 1n, plan.to ?? null);
+  return await store.applications.loadHeld(advertiserId, plan.from ?? 1n, plan.to ?? null);
 }
 
 function retryOptions(deps: SweepDeps, { retryForMs, lane }: ReadContext): RetryOptions {
@@ -146,7 +146,7 @@ function retryOptions(deps: SweepDeps, { retryForMs, lane }: ReadContext): Retry
  */
 export async function witnessByDate(deps: SweepDeps, context: ReadContext, now: number): Promise<number> {
   const { store } = deps;
-  const { newestAt } = await store.loadNewest(context.advertiser.advertiserId);
+  const { newestAt } = await store.applications.loadNewest(context.advertiser.advertiserId);
   if (newestAt === null) return 0;
   const after = BigInt(Math.floor(Math.min(newestAt.getTime(), now) / 1_000)) - dateSlackSeconds;
   const question: Question = {
@@ -165,15 +165,15 @@ export async function witnessByDate(deps: SweepDeps, context: ReadContext, now: 
     parallel: 1,
   } as const;
   const run = await loadOrBeginSweep(store, request, context.advertiser);
-  const ticket = await store.takeTicket();
+  const ticket = await store.sweeps.takeTicket();
   const heard = await requestPage(deps.source, question, context.lane.signal);
   if (heard.kind !== 'page') return 0;
   const advertiser = await checkIdentity(store, context.advertiser, heard.page);
-  const cursor = await store.loadReading({ advertiserId: advertiser.advertiserId, lagMs: context.lagMs });
+  const cursor = await store.sweeps.loadReading({ advertiserId: advertiser.advertiserId, lagMs: context.lagMs });
   const due = heard.page.applications
     .filter((one) => cursor.pollFrom !== null && one.id < cursor.pollFrom)
     .map((one) => one.id);
-  const unheld = await store.loadUnheld(advertiser.advertiserId, due);
+  const unheld = await store.applications.loadUnheld(advertiser.advertiserId, due);
   if (advertiser.advertiserId !== null)
     await commitOutside(store, request, advertiser.advertiserId, run, { question, ticket, heard });
   return unheld.length;

@@ -7,7 +7,7 @@ import { commitApplications } from './commit-answer.ts';
 import { holdLane, type LaneRequest } from './held-lease.ts';
 
 export interface ReplayDeps {
-  readonly store: Store;
+  readonly store: Pick<Store, 'applications' | 'leases' | 'quarantine' | 'sweeps'>;
   /** One element of the list from its text; a Reject when it still cannot be used. */
   readonly parseElement: (text: string) => Application | Reject;
 }
@@ -35,7 +35,7 @@ export async function replay({ store, parseElement }: ReplayDeps, request: Repla
   const counts = { read: 0, added: 0, unusable: 0 };
   for (let after = ''; ; ) {
     lane.signal.throwIfAborted();
-    const waiting = await store.loadQuarantineTexts(advertiserId, { id, after, limit: pageSize });
+    const waiting = await store.quarantine.loadTexts(advertiserId, { id, after, limit: pageSize });
     const readable: { readonly id: string; readonly application: Application }[] = [];
     for (const element of waiting) {
       const parsed = parseElement(element.text);
@@ -51,7 +51,7 @@ export async function replay({ store, parseElement }: ReplayDeps, request: Repla
       const page: ReadPage = {
         lease: lane.lease,
         advertiserId,
-        seq: -(await store.takeTicket()).seq,
+        seq: -(await store.sweeps.takeTicket()).seq,
         sweep: { sweepId: 0n, purpose: 'backfill', axis: 'id', low: 1n, high: null, startedAt },
         askedAt: startedAt,
         asked: null,
@@ -63,7 +63,7 @@ export async function replay({ store, parseElement }: ReplayDeps, request: Repla
       counts.added += added;
       counts.read += readable.length;
       // Also those that an unchanged or another element of the same application left untouched.
-      await store.resolveQuarantine(advertiserId, readable.map(toReplayed));
+      await store.quarantine.resolve(advertiserId, readable.map(toReplayed));
     }
     if (waiting.length < pageSize) return counts;
   }

@@ -14,7 +14,7 @@ import { requestPage } from './request-page.ts';
 import type { SweepRequest } from './sweep-request.ts';
 
 export interface SweepDeps {
-  readonly store: Store;
+  readonly store: Pick<Store, 'advertisers' | 'applications' | 'coverage' | 'leases' | 'sweeps'>;
   readonly source: Source;
   /** Told after every answer. */
   readonly onStep?: ((totals: SweepTotals) => void) | undefined;
@@ -74,7 +74,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
 
   async function send(question: Question): Promise<ReceivedAnswer> {
     return await retry(retryOptions, async () => {
-      const ticket = await store.takeTicket();
+      const ticket = await store.sweeps.takeTicket();
       return { question, ticket, heard: await requestPage(deps.source, question, signal) };
     });
   }
@@ -140,7 +140,8 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
       if (done) return { ...totals, advertiser, stopped: null, ...toEnd(done) };
       if (stopped && inFlight.size === 0) {
         const reason = reasons[stopped];
-        if (run.recorded) await retry(retryOptions, () => store.noteStop(advertiser.advertiserId, run.sweep, reason));
+        if (run.recorded)
+          await retry(retryOptions, () => store.sweeps.noteStop(advertiser.advertiserId, run.sweep, reason));
         return { ...totals, advertiser, stopped, reason, ...inBetween };
       }
       const answer = await Promise.race(inFlight.values());

@@ -26,20 +26,20 @@ export interface RoundRequest {
 export async function syncRound(deps: SweepDeps, request: RoundRequest): Promise<SweepSummary[]> {
   const { store } = deps;
   const retryOptions = { ...request, onWait: deps.onWait };
-  const advertiser = await retry(retryOptions, () => store.ensureAdvertiser(request.name, request.advertiserId));
+  const advertiser = await retry(retryOptions, () => store.advertisers.ensure(request.name, request.advertiserId));
   requireIdentity(advertiser);
   await using lane = await retry(retryOptions, () => holdLane(store, { ...request, lane: 'live' }));
   try {
     const { lagMs, startAt, retryForMs } = request;
     const sweeps = await readRound(deps, { lane, advertiser, lagMs, startAt, retryForMs }, request);
-    await retry(retryOptions, () => store.unhaltAdvertiser(request.name, 'refused'));
+    await retry(retryOptions, () => store.advertisers.unhalt(request.name, 'refused'));
     const advertiserId = sweeps.at(-1)?.advertiser.advertiserId ?? null;
-    if (advertiserId !== null) await retry(retryOptions, () => store.confirmCursors([advertiserId]));
+    if (advertiserId !== null) await retry(retryOptions, () => store.coverage.confirmCursors([advertiserId]));
     lane.markDone();
     return sweeps;
   } catch (error) {
     if (error instanceof Trouble && error.kind === 'refused') {
-      await store.haltAdvertiser(request.name, 'refused', error.message);
+      await store.advertisers.halt(request.name, 'refused', error.message);
     }
     throw error;
   }

@@ -20,10 +20,10 @@ export interface Finding {
 }
 
 /** The database: reachable, of this version's schema, its clock near ours. */
-export async function checkDatabase(store: Pick<Store, 'loadServer'>, now: () => number): Promise<Finding[]> {
+export async function checkDatabase(store: Pick<Store, 'schema'>, now: () => number): Promise<Finding[]> {
   const askedAt = now();
   try {
-    const server = await store.loadServer();
+    const server = await store.schema.loadServer();
     const jit = server.jit ? '; jit is on here; Intake turns it off in its own transactions' : '';
     const skewMs = Math.abs(server.now.getTime() - (askedAt + now()) / 2);
     return [
@@ -44,7 +44,7 @@ export async function checkDatabase(store: Pick<Store, 'loadServer'>, now: () =>
   }
 }
 
-function toSchemaFinding({ schema, mayCreate }: Awaited<ReturnType<Store['loadServer']>>): Finding {
+function toSchemaFinding({ schema, mayCreate }: Awaited<ReturnType<Store['schema']['loadServer']>>): Finding {
   const check = 'schema';
   if (schema.state === 'current') return { check, ok: true, detail: describeSchema(schema) };
   if (schema.state === 'absent' && mayCreate) return { check, ok: true, detail: describeSchema(schema) };
@@ -56,26 +56,31 @@ function toSchemaFinding({ schema, mayCreate }: Awaited<ReturnType<Store['loadSe
 }
 
 /** What the other checks ask of the database. */
-export type Recorded = Pick<Store, 'loadKeyState' | 'loadBlobStore' | 'lookUpAdvertiser' | 'loadReading'>;
+export interface Recorded {
+  readonly privacy: Pick<Store['privacy'], 'loadKeyState'>;
+  readonly blobs: Pick<Store['blobs'], 'loadStore'>;
+  readonly advertisers: Pick<Store['advertisers'], 'lookUp'>;
+  readonly sweeps: Pick<Store['sweeps'], 'loadReading'>;
+}
 
 /** A database in which nothing is recorded, or that cannot be asked: storage and source are checked all the same. */
 export const nothingRecorded: Recorded = {
-  loadKeyState: async () => 'untried',
-  loadBlobStore: async () => null,
-  lookUpAdvertiser: async (name, advertiserId) => ({ name, advertiserId, halt: null, agentId: null }),
-  loadReading: async () => ({ unfinished: [], pollFrom: null, covered: false, learned: null }),
+  privacy: { loadKeyState: async () => 'untried' },
+  blobs: { loadStore: async () => null },
+  advertisers: { lookUp: async (name, advertiserId) => ({ name, advertiserId, halt: null, agentId: null }) },
+  sweeps: { loadReading: async () => ({ unfinished: [], pollFrom: null, covered: false, learned: null }) },
 };
 
 /** The storage: the one that this database's files lie in, and one that takes, gives back and deletes. Nothing stays in it. */
 export async function checkBlobs(
-  store: Pick<Recorded, 'loadBlobStore'>,
+  store: Pick<Recorded, 'blobs'>,
   open: () => Promise<BlobStore>,
   signal: AbortSignal,
 ): Promise<Finding[]> {
   const check = 'storage';
   try {
     await using blobs = await open();
-    const pinned = await store.loadBlobStore();
+    const pinned = await store.blobs.loadStore();
     if (pinned !== null && pinned.identity !== (await blobs.loadIdentity(signal))) {
       const detail = `${blobs.location} is not where the files of this database lie: that is ${pinned.location}`;
       return [{ check, ok: false, detail, trouble: new WrongStore(`${detail}.`) }];
@@ -159,10 +164,10 @@ const keyWords = {
 };
 
 /** Whether PRIVACY_KEY is the one that this database was filled with. */
-export async function checkKey(store: Pick<Recorded, 'loadKeyState'>): Promise<Finding> {
+export async function checkKey(store: Pick<Recorded, 'privacy'>): Promise<Finding> {
   const check = 'PRIVACY_KEY';
   try {
-    const state = await store.loadKeyState();
+    const state = await store.privacy.loadKeyState();
     if (state !== 'differs') return { check, ok: true, detail: keyWords[state] };
     const trouble = new SettingTrouble('PRIVACY_KEY is not the key of this database.');
     return { check, ok: false, detail: keyWords[state], trouble };
@@ -179,16 +184,16 @@ export interface SourceExamination {
 
 /** One account: its halt, the credential, whose data the source answers with, and what earlier sweeps have seen of the source. */
 export async function checkSource(
-  store: Pick<Recorded, 'lookUpAdvertiser' | 'loadReading'>,
+  store: Pick<Recorded, 'advertisers' | 'sweeps'>,
   source: Pick<Source, 'list'>,
   request: SourceExamination,
 ): Promise<Finding[]> {
   const { name, signal } = request;
   const findings: Finding[] = [];
   try {
-    const { advertiserId, halt } = await store.lookUpAdvertiser(name, request.advertiserId);
+    const { advertiserId, halt } = await store.advertisers.lookUp(name, request.advertiserId);
     if (halt !== null) findings.push(toHaltFinding(name, halt));
-    const { learned, pollFrom } = await store.loadReading({ advertiserId, lagMs: 0 });
+    const { learned, pollFrom } = await store.sweeps.loadReading({ advertiserId, lagMs: 0 });
     const answer = await source.list({ afterId: pollFrom === null ? 0n : pollFrom - 1n }, signal);
     const told = answer.kind === 'page' ? answer.page.advertiserId : null;
     const isOurs = told === null || advertiserId === null || told === advertiserId;

@@ -17,7 +17,7 @@ const skipIfDoneWithinMs = 60_000;
 
 /** Runs the task unless another worker runs it, or has just run it. True when this worker ran it. */
 export async function runMaintenance(
-  store: Store,
+  store: Pick<Store, 'leases'>,
   task: MaintenanceTask,
   request: {
     readonly owner: string;

@@ -54,7 +54,7 @@ export async function runTask(
 ): Promise<TaskResult | null> {
   const { store } = deps;
   const { account, due } = queue;
-  const advertiser = await store.ensureAdvertiser(account.name, account.advertiserId);
+  const advertiser = await store.advertisers.ensure(account.name, account.advertiserId);
   requireIdentity(advertiser);
   const isPoll = name === 'poll';
   const { owner, leaseMs, signal } = request;
@@ -75,13 +75,13 @@ export async function runTask(
     const result = isPoll
       ? await poll(deps, sweepDeps, queue, context)
       : await carryOut(deps, sweepDeps, context, name);
-    if (advertiser.halt !== null) await store.unhaltAdvertiser(account.name, 'refused');
+    if (advertiser.halt !== null) await store.advertisers.unhalt(account.name, 'refused');
     if (result.sweeps.at(-1)?.stopped === 'paused') due.add(name);
     if (result.polled !== null) lane.markDone();
     return result;
   } catch (error) {
     if (error instanceof Trouble && error.kind === 'refused' && !lost(lane)) {
-      await store.haltAdvertiser(account.name, 'refused', error.message);
+      await store.advertisers.halt(account.name, 'refused', error.message);
     }
     throw error;
   }
@@ -95,7 +95,7 @@ async function poll(
   context: ReadContext,
 ): Promise<TaskResult> {
   const { advertiserId } = context.advertiser;
-  const reading = await deps.store.loadReading({ advertiserId, lagMs: context.lagMs });
+  const reading = await deps.store.sweeps.loadReading({ advertiserId, lagMs: context.lagMs });
   const isFirst = isFirstReading(reading);
   const isTakenUp = longReadings.some((name) => queue.due.has(name));
   if (isFirst || (reading.unfinished.length > 0 && !isTakenUp)) deps.demand('round');
@@ -117,7 +117,7 @@ async function carryOut(
   const { advertiserId } = context.advertiser;
   if (name === 'round') {
     // A first reading goes on to its end: a poll in between would read the rest of it as if it were new.
-    const isFirst = isFirstReading(await deps.store.loadReading({ advertiserId, lagMs: context.lagMs }));
+    const isFirst = isFirstReading(await deps.store.sweeps.loadReading({ advertiserId, lagMs: context.lagMs }));
     const sweeps = isFirst
       ? await readRound(sweepDeps, { ...context, shouldPause: undefined })
       : await readRound(sweepDeps, context, { onlyUnfinished: true });
@@ -134,7 +134,7 @@ async function carryOut(
     return { ...nothing, hidden: contradictions };
   }
   const days = name === 'day' ? 1 : name === 'fortnight' ? 14 : null;
-  const from = days === null ? 1n : await deps.store.loadRecentFrom(advertiserId, days);
+  const from = days === null ? 1n : await deps.store.applications.loadRecentFrom(advertiserId, days);
   return from === null ? nothing : { ...nothing, sweeps: [await readAgain(sweepDeps, context, { from })] };
 }
 

@@ -14,7 +14,7 @@ export interface Waiting {
 }
 
 export interface WaitsDeps {
-  readonly store: Pick<Store, 'recordWaits'>;
+  readonly store: { readonly waits: Pick<Store['waits'], 'record'> };
   readonly worker: string;
   /** The tasks that wait at this moment. */
   readonly loadWaiting: () => readonly Waiting[];
@@ -64,12 +64,12 @@ export function createWaits({ store, worker, loadWaiting, now }: WaitsDeps): Wai
       const text = JSON.stringify(waits.map(({ waitedMs: _, ...one }) => one));
       const isStale = waits.length > 0 && now() - recordedAt >= refreshEveryMs;
       if (text === recorded && !isStale) return;
-      await store.recordWaits(worker, waits);
+      await store.waits.record(worker, waits);
       recorded = text;
       recordedAt = now();
     },
     async forget() {
-      if (recorded !== '[]') await store.recordWaits(worker, []);
+      if (recorded !== '[]') await store.waits.record(worker, []);
       recorded = '[]';
     },
   };

@@ -177,7 +177,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     if (ids.length === 0) return;
     polled.clear();
     // The polls report an unavailable database; what was polled is committed later.
-    await store.confirmCursors(ids).catch(() => {
+    await store.coverage.confirmCursors(ids).catch(() => {
       for (const id of ids) polled.add(id);
     });
   }

@@ -186,7 +186,7 @@ export function createLifted(stage: Stage): Scenario {
       const page = aPage(lease, [shown(false)], { advertiserId });
       return {
         programs: new Map<string, Program>([
-          ['run', (actor) => stage.store(actor.name).recallFetched({ claim: lost, uploadedAt }, sha256)],
+          ['run', (actor) => stage.store(actor.name).blobs.recallFetched({ claim: lost, uploadedAt }, sha256)],
           ['page', async (actor) => void (await commitPage(stage.database(actor.name), privacyKey, page))],
         ]),
         mortal: ['run'],
@@ -206,7 +206,7 @@ export function createLifted(stage: Stage): Scenario {
 }
 
 /** What a deleting client works with. */
-function toDeleting(files: FilesOf, actor: Actor, isLate: boolean): DeletingDeps {
+function toDeleting(files: FilesOf, actor: Actor, isLate: boolean): DeletingDeps & { readonly store: Store } {
   const { stage, objects } = files;
   const now = () => performance.now() + (isLate ? 0 : stage.gate.clockMs);
   return {
@@ -225,9 +225,12 @@ function toPausing(store: Store, actor: Actor): Store {
   };
   return {
     ...store,
-    beginOrphans: (...of) => pause(store.beginOrphans(...of)),
-    beginInfected: () => pause(store.beginInfected()),
-    beginDrop: (...of) => pause(store.beginDrop(...of)),
+    deletions: {
+      ...store.deletions,
+      beginOrphans: (...of) => pause(store.deletions.beginOrphans(...of)),
+      beginInfected: () => pause(store.deletions.beginInfected()),
+      beginDrop: (...of) => pause(store.deletions.beginDrop(...of)),
+    },
   };
 }
 

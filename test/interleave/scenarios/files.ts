@@ -80,7 +80,7 @@ function createReadyOf(stage: Stage, areEqual: boolean): Scenario {
       const bytes = (kind: string) => (areEqual || kind === 'resume' ? content : Buffer.from('the bytes of a  letter'));
       const files: FilesOf = { stage, advertiserId, objects: new Set(), bytes };
       await addFiles(files, [1], ['coverLetter', 'resume']);
-      const { claims } = await stage.directStore.claimDownloads({
+      const { claims } = await stage.directStore.downloads.claim({
         ...{ advertisers: [advertiserId], lane: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
       });
       const complete = (kind: string) => async (actor: Actor) =>
@@ -235,7 +235,7 @@ export function createBatch(stage: Stage): Scenario {
       const { advertiserId } = await stage.openAdvertiser();
       const files: FilesOf = { stage, advertiserId, objects: new Set() };
       await addFiles(files, [1, 2]);
-      const { claims } = await stage.directStore.claimDownloads({
+      const { claims } = await stage.directStore.downloads.claim({
         ...{ advertisers: [advertiserId], lane: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
       });
       return {
@@ -246,11 +246,11 @@ export function createBatch(stage: Stage): Scenario {
               const store = stage.store(actor.name);
               const reason = 'the source does not have it';
               await Promise.all(
-                claims.map((one) => store.completeDownload(one, { kind: 'final', state: 'missing', reason })),
+                claims.map((one) => store.downloads.complete(one, { kind: 'final', state: 'missing', reason })),
               );
             },
           ],
-          ['beat', async (actor) => await stage.store(actor.name).renewDownloads(claims.toReversed(), leaseMs)],
+          ['beat', async (actor) => await stage.store(actor.name).downloads.renew(claims.toReversed(), leaseMs)],
           ['other', async (actor) => void (await claim(files, actor, leaseMs))],
         ]),
         mortal: ['run'],

@@ -91,7 +91,7 @@ export async function claim(
   leaseMs: number,
   lane: 'usual' | 'suspects' = 'usual',
 ): Promise<Claim[]> {
-  const { claims } = await stage.store(actor.name).claimDownloads({
+  const { claims } = await stage.store(actor.name).downloads.claim({
     ...{ advertisers: [advertiserId], lane, limit: 10, token: crypto.randomUUID(), leaseMs },
   });
   return claims.toSorted((a, b) => Number(a.applicationId - b.applicationId) || (a.kind < b.kind ? -1 : 1));
@@ -118,7 +118,7 @@ export async function fetchClaimed(of: FilesOf, actor: Actor, claims: readonly C
     parseScreens: () => ({ screens: [], parserVersion: 1 }),
   };
   const ends: DownloadEnd[] = [];
-  for (const file of await store.loadFileFacts(claims, 'never')) {
+  for (const file of await store.downloads.loadFacts(claims, 'never')) {
     try {
       ends.push(await download(deps, { file, hash: 'never', maxBytes: 1_000_000, signal: never }));
     } catch (error) {
@@ -134,10 +134,13 @@ export class Busy extends Error {}
 export function stopWhenBusy(store: Store): Store {
   return {
     ...store,
-    async beginDrop(advertiserId, hashes) {
-      const begun = await store.beginDrop(advertiserId, hashes);
-      if (begun.busy.length > 0) throw new Busy();
-      return begun;
+    deletions: {
+      ...store.deletions,
+      async beginDrop(advertiserId, hashes) {
+        const begun = await store.deletions.beginDrop(advertiserId, hashes);
+        if (begun.busy.length > 0) throw new Busy();
+        return begun;
+      },
     },
   };
 }

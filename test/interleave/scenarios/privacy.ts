@@ -87,7 +87,7 @@ export function createEraseQuarantine(stage: Stage): Scenario {
       const reject = { reason: 'no id', raw, rawText: null, identity: 'element' };
       const seen = (sweepId: bigint) => aPage(lease, [], { advertiserId, rejects: [reject], sweepId });
       await commitPage(stage.direct, privacyKey, seen(1n));
-      const [element] = await stage.directStore.loadQuarantine(advertiserId, { resolved: false, limit: 1 });
+      const [element] = await stage.directStore.quarantine.load(advertiserId, { resolved: false, limit: 1 });
       if (!element) throw new Error('Nothing is in quarantine.');
       const read = { ...aPage(lease, [anApplication(2, { email, attachments: [] })], { advertiserId, seq: -1n }) };
       const replayed = [{ id: element.id, applicationId: 2n }];
@@ -146,7 +146,7 @@ export function createEraseFile(stage: Stage): Scenario {
           );
           const store = stage.directStore;
           const last: Actor = { name: 'last', act: async (_, work) => work() };
-          for (const job of await store.loadOpenErasures(advertiserId)) {
+          for (const job of await store.erasures.loadOpen(advertiserId)) {
             await deleteUnneeded({ store, blobs: toBlobs(last, files.objects) }, advertiserId, job.hashes ?? [], never);
             const { step } = await checkAgain(stage.direct, job);
             if (step !== 'closed') throw new Error('P17: the second look found something.');
