@@ -1,14 +1,13 @@
 // Every setting, read once at the start: a typed Config, or all problems at once, each with its variable and an example.
 // The environment is an argument. No problem, warning or inspection ever shows a secret, nor any other refused text.
 
+import { createTask } from 'node-cron';
 import { type Advertiser, loadAdvertisers } from './config/advertisers.ts';
-import { type Environment, loadLocalPrivacyKey, withDemoSettings, withLocalBlobs } from './config/local.ts';
+import { type Environment, loadLocalPrivacyKey, toStateDir, withDemoSettings, withLocalBlobs } from './config/local.ts';
 import { findNearMiss } from './config/near-miss.ts';
 import { type Draft, inTheClear, isPlain, rules } from './config/rules.ts';
 import { explainUnreadable, loadSecret, Secret } from './config/secret.ts';
 import { type Section, type Setting, sections, settings, type Values } from './config/settings.ts';
-import { toProofLimit, toStaleAfterMs } from './config/staleness.ts';
-import { toStateDir } from './config/state-dir.ts';
 
 /** A part of the configuration that a command can ask for; what it does not ask for is neither required nor read. */
 export type Need = Exclude<Section, 'process'>;
@@ -267,4 +266,29 @@ function toExample(name: string): string | undefined {
   return settings.has(name.replace(/_FILE$/, ''))
     ? `${name}=/run/secrets/${name.replace(/_FILE$/, '').toLowerCase()}`
     : undefined;
+}
+
+/** Enough runs to meet the longest pause of a schedule that rests at night and at weekends (measured: 1,000 take 80 ms). */
+const scheduledRuns = 1_000;
+const staleGraceMs = 600_000;
+
+/**
+ * How long nothing may be read before that is a fault: twice the schedule's longest pause and ten minutes; null for a schedule that is off.
+ * Derived from the schedule, so that no second setting can contradict it.
+ */
+export function toStaleAfterMs(schedule: string | null): number | null {
+  if (schedule === null) return null;
+  const times = createTask(schedule, () => {})
+    .getNextRuns(scheduledRuns)
+    .map((run) => run.getTime());
+  const longestMs = times.reduce((longest, at, index) => Math.max(longest, at - (times[index - 1] ?? at)), 0);
+  return 2 * longestMs + staleGraceMs;
+}
+
+/** For rechecks that a person starts. */
+const unscheduledProofMs = 14 * 86_400_000;
+
+/** How old a proof may be: as late as a poll may be, by the schedule of rechecks; two weeks where that is off. */
+export function toProofLimit(schedule: string | null): { readonly ms: number; readonly isScheduled: boolean } {
+  return { ms: toStaleAfterMs(schedule) ?? unscheduledProofMs, isScheduled: schedule !== null };
 }

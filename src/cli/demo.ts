@@ -32,8 +32,7 @@ export const demo = command<DemoOptions>({
   async run(context, options) {
     const { terminal } = context;
     const wanted = options.applications === undefined ? null : toCount('--applications', options.applications);
-    const { findRunningDemo, openDemoSettings } = await import('../config/local.ts');
-    const { checkoutStateDir } = await import('../config/state-dir.ts');
+    const { checkoutStateDir, findRunningDemo, openDemoSettings } = await import('../config/local.ts');
     const running = findRunningDemo(checkoutStateDir);
     if (running !== null) {
       throw new Failure(exitCodes.held, `A demo already runs in this checkout (process ${running}).`, {

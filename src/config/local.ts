@@ -9,6 +9,18 @@ import { loadSecret, type Secret } from './secret.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** The folder of the checkout, in which the embedded database lies as well. */
+export const checkoutStateDir = join(import.meta.dirname, '../../.intake');
+
+/**
+ * The folder for what these settings leave to Intake. The embedded database is the checkout's, so its privacy key, its files and its demo are
+ * too, from whichever folder a command is run. Beside a database that was named, the working folder is used, as for every relative path.
+ */
+export function toStateDir(env: Environment): string {
+  const isNamed = Boolean(env.DATABASE_URL_FILE) || (env.DATABASE_URL?.trim() || 'embedded') !== 'embedded';
+  return isNamed ? '.intake' : checkoutStateDir;
+}
+
 /** Leaves a demo's settings for the commands beside it, until it is disposed. */
 export function openDemoSettings(env: Readonly<Record<string, string>>, stateDir: string): Disposable {
   const file = join(stateDir, 'demo.json');

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { type Choices, choices, describeOptions } from '../../src/dev/sandbox/behaviour/choices.ts';
-import { candidateChoices } from '../../src/dev/sandbox/behaviour/choices-candidate.ts';
+import { type Choices, candidateChoices, choices, describeOptions } from '../../src/dev/sandbox/behaviour/choices.ts';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import type { ApplicationPlan } from '../../src/dev/sandbox/people/plan.ts';
 import { get, type PlainAnswer } from '../support/plain-client.ts';

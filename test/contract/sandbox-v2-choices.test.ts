@@ -1,7 +1,6 @@
 // Every choice of the candidate side, each of its options seen from outside.
 import { expect, test } from 'vitest';
-import type { Choices } from '../../src/dev/sandbox/behaviour/choices.ts';
-import { candidateChoices } from '../../src/dev/sandbox/behaviour/choices-candidate.ts';
+import { type Choices, candidateChoices } from '../../src/dev/sandbox/behaviour/choices.ts';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { askProfile, askResume, authorize, exchange, obtainToken, toPrefillBody } from '../support/candidate-client.ts';
 

@@ -5,9 +5,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openDemoSettings } from '../../src/config/local.ts';
+import { openDemoSettings, toStateDir } from '../../src/config/local.ts';
 import { type Setting, sections, settings } from '../../src/config/settings.ts';
-import { toStateDir } from '../../src/config/state-dir.ts';
 import { ConfigProblems, loadConfig, type Need, type Problem } from '../../src/config.ts';
 
 const all: readonly Need[] = ['database', 'source', 'sync', 'blobs', 'admin', 'prefill', 'privacy'];

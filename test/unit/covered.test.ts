@@ -1,7 +1,7 @@
 // The set of ranges that were read, held against a plain list that says of every id which reading was the last.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Covered, withRange } from '../../src/domain/coverage/covered.ts';
+import { type Covered, withRange } from '../../src/domain/coverage/range.ts';
 
 interface Read extends Covered {
   readonly name: string;

@@ -1,7 +1,7 @@
 // Status: which facts are problems, which of them are urgent, and what the one sentence says.
 import { describe, expect, it } from 'vitest';
 import { renderStatus } from '../../src/cli/render-status.ts';
-import { toProofLimit, toStaleAfterMs } from '../../src/config/staleness.ts';
+import { toProofLimit, toStaleAfterMs } from '../../src/config.ts';
 import {
   type AdvertiserStatus,
   isHealthy,

@@ -1,6 +1,6 @@
 // The tables of sweeps: what was asked of which range, what is still open, what was closed with which certificate (coverage). What an
 // answer moves is written in the transaction of its page, the cursor (cursors.ts) with it.
-import { withRange } from '../../domain/coverage/covered.ts';
+import { withRange } from '../../domain/coverage/range.ts';
 import type { ApplicationEvent, ChangedRow } from '../events.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
