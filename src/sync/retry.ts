@@ -22,7 +22,7 @@ export async function retry<T>(retryOptions: RetryOptions, work: () => Promise<T
     } catch (error) {
       signal.throwIfAborted();
       if (!isTemporary(error)) throw error;
-      const waitMs = backoffAfter(error, attempt, secondsOfWait);
+      const waitMs = backoffAfter(error, attempt, shortBackoff);
       if (performance.now() - startedAt + waitMs > retryForMs) throw error;
       onWait?.(error, waitMs, attempt);
       await rest(waitMs, signal);
@@ -31,7 +31,7 @@ export async function retry<T>(retryOptions: RetryOptions, work: () => Promise<T
 }
 
 /** Waits of work that goes on in the same process as soon as it can. */
-export const secondsOfWait: BackoffRange = { baseMs: 500, maxMs: 15_000 };
+export const shortBackoff: BackoffRange = { baseMs: 500, maxMs: 15_000 };
 
 /** Waits. Ended early it throws the signal's own reason: a lost lease must not look like an unexpected error. */
 export async function rest(ms: number, signal: AbortSignal): Promise<void> {

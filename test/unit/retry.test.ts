@@ -1,9 +1,9 @@
-// Waiting out what passes by itself.
+// Retries of temporary failures.
 import { describe, expect, test } from 'vitest';
 import { LeaseLost, Trouble } from '../../src/domain/trouble.ts';
 import { retry } from '../../src/sync/retry.ts';
 
-describe('patience', () => {
+describe('a retry', () => {
   test('waits for what passes, and then goes on', async () => {
     const waits: string[] = [];
     const signal = AbortSignal.timeout(600_000);

@@ -9,7 +9,7 @@ import type { Source } from '../../source/client.ts';
 import type { FileFacts } from '../../store/files/claim-facts.ts';
 import type { Claim } from '../../store/files/download-queue.ts';
 import type { Store } from '../../store/store.ts';
-import { backoffAfter, isTemporary, secondsOfWait } from '../retry.ts';
+import { backoffAfter, isTemporary, shortBackoff } from '../retry.ts';
 import { type DownloadDeps, type DownloadEnd, download } from './download.ts';
 import { type DownloadSummary, type DownloadTotals, nothingDownloaded } from './download-summary.ts';
 import {
@@ -372,7 +372,7 @@ class Run {
     const now = performance.now();
     // Those that fail together are one failure.
     if (this.#restsUntil > now) return;
-    const delayMs = backoffAfter(trouble, ++this.#rests, secondsOfWait);
+    const delayMs = backoffAfter(trouble, ++this.#rests, shortBackoff);
     this.#broken ??= { trouble, since: now, isStorage };
     this.#restsUntil = now + delayMs;
     this.#deps.onWait?.(trouble, delayMs);
