@@ -1,5 +1,5 @@
 // How fast the cookbook answers on a large account: npm run bench:analytics -- [applications, 1000000 unless told].
-// Fills a scratch Postgres with a year of applications, made by Postgres itself, then runs every query of docs/cookbook.md five
+// Fills a scratch Postgres with a year of applications, made by Postgres itself, then runs every query of docs/analyse.md five
 // times and prints the best time and the CPU it takes on one core, dearest first.
 // Takes some minutes and about 5 GB of disk at a million.
 

@@ -60,7 +60,7 @@ const harmless = [
     'prefills.resume_reason',
   ],
 ];
-/** Fingerprints of files, without whose distribution every look at the queue would read all files: see docs/privacy.md. */
+/** Fingerprints of files, without whose distribution every look at the queue would read all files: see docs/protect-people.md. */
 const ofFiles = [
   ...['attachments.sha256', 'attachments.source_hash', 'attachment_versions.sha256', 'attachment_versions.source_hash'],
   ...['attachments_hash.left', 'blobs.sha256', 'blobs.key', 'downloads.sha256', 'screens.sha256'],

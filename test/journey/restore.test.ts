@@ -1,4 +1,4 @@
-// The restore drill of docs/operations.md: a database and a bucket that come from different backups find together again.
+// The restore drill of docs/upgrade.md: a database and a bucket that come from different backups find together again.
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

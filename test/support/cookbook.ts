@@ -1,5 +1,5 @@
 // The cookbook as a program reads it: questions, their queries, and the tables of results that stand below them.
-// It knows the form of docs/cookbook.md and nothing of what the queries say.
+// It knows the form of docs/analyse.md and nothing of what the queries say.
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
 
@@ -15,7 +15,7 @@ export interface Result {
   readonly rows: readonly (readonly (string | null)[])[];
 }
 
-export const cookbookFile = 'docs/cookbook.md';
+export const cookbookFile = 'docs/analyse.md';
 
 /** All recipes in the order of the page. */
 export function loadRecipes(): Recipe[] {

@@ -14,12 +14,14 @@ const retired: readonly (readonly [instead: string, word: RegExp])[] = [
   ['account identity check', /\brecognis\w*/i],
   ['health checks', /\bexamin\w*/i],
   ['disk', /\bplatter\b/i],
+  ['infected', /\bcondemn\w*|\bdoomed\b/i],
+  ['rate limit', /\bpaces?\b/i],
   ['the worker, the process, the caller: name the subject', /\bwhoever\b/i],
 ];
 
-/** Invented people may say what they like, and a migration that has run is not changed. */
+/** Invented people may say what they like. */
 const exempt = /^src\/dev\/sandbox\/(?:people\/|account\/candidates)/;
-const files = globSync('{src,docs,deploy,bench,examples}/**/*.{ts,md,yaml,json,css}')
+const files = globSync('{src,docs,deploy,bench,examples,migrations}/**/*.{ts,md,yaml,json,css,sql}')
   .concat('README.md', '.env.example', 'compose.yaml', 'Dockerfile')
   .filter((file) => !exempt.test(file) && !file.includes('node_modules') && !file.endsWith('package-lock.json'));
 

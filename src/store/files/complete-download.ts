@@ -123,7 +123,7 @@ interface Confirmation {
 
 const toName = ({ applicationId, kind }: Claim) => `${applicationId} ${kind}`;
 
-/** The attachments among these that are not pending. Their applications are locked, and whoever changes an attachment locks its application first. */
+/** The attachments among these that are not pending. Their applications are locked, and every writer of an attachment locks its application first. */
 async function loadConfirmations(
   tx: Queryable,
   advertiserId: bigint,
