@@ -4,7 +4,7 @@
 import type { Source } from '../src/source/client.ts';
 import type { ReadPage } from '../src/store/applications/diff-page.ts';
 import { openStore, type Store } from '../src/store/store.ts';
-import type { Progress } from '../src/store/sweeps/sweeps.ts';
+import type { SweepProgress } from '../src/store/sweeps/sweeps.ts';
 import { holdLane } from '../src/sync/read/held-lease.ts';
 import { pageCap } from './board.ts';
 
@@ -24,7 +24,7 @@ export async function loadPages(url: string, source: Source, applications: numbe
   await using lane = await holdLane(store, { name, lane: 'backfill', owner: 'bench', leaseMs: 60_000, signal });
   const { sweepId, startedAt } = await store.sweeps.begin();
   const sweep = { sweepId, purpose: 'backfill', axis: 'id', low: 1n, high: null, startedAt } as const;
-  const toProgress = (after: number, bytes: number): Progress => {
+  const toProgress = (after: number, bytes: number): SweepProgress => {
     const through = BigInt(after + pageCap);
     return {
       facts: JSON.stringify({ through: String(through) }),

@@ -1,7 +1,7 @@
 // The composition root: opens what a command needs from its configuration, wires the edges into the passes, and closes it all again; here
 // for the database and for reading, in app/ for everything else. Nobody else opens resources, and nothing here decides what is read or kept.
 import { toOwner } from './app/actor.ts';
-import { openMigratedStoreOf, openPlace, openStoreOf, type Place, toStoreOptions } from './app/database.ts';
+import { type DatabasePlace, openMigratedStoreOf, openPlace, openStoreOf, toStoreOptions } from './app/database.ts';
 import { downloadFiles, type FilesEvents } from './app/files.ts';
 import {
   type Account,
@@ -14,7 +14,7 @@ import {
 } from './app/resources.ts';
 import type { Config } from './config.ts';
 import type { Plan } from './domain/coverage/coverage.ts';
-import type { Verdict } from './domain/status.ts';
+import type { AccountVerdict } from './domain/status.ts';
 import { currentUrl } from './store/postgres/connection.ts';
 import { openDatabase } from './store/postgres/database.ts';
 import { loadGrantsSql } from './store/postgres/grants.ts';
@@ -96,7 +96,7 @@ async function checkConfigured(
   config: ReadingConfig,
   stack: AsyncDisposableStack,
 ): Promise<{ readonly findings: Finding[]; readonly store: Store | null }> {
-  let place: Place;
+  let place: DatabasePlace;
   try {
     place = stack.use(await openPlace(config));
   } catch (trouble) {
@@ -127,7 +127,7 @@ export type Outcome = { readonly name: string } & (
       readonly advertiserId: bigint | null;
       readonly sweeps: readonly SweepSummary[];
       /** What is known of the account after these sweeps and all earlier ones. */
-      readonly account: Verdict;
+      readonly account: AccountVerdict;
       readonly trouble: null;
     }
   | { readonly advertiserId: null; readonly sweeps: null; readonly account: null; readonly trouble: unknown }

@@ -32,7 +32,7 @@ export function loadConfig<const N extends Need>(
   env: Environment,
   { needs, stateDir = toStateDir(env), openEmbedded }: ConfigRequest<N>,
 ): Config<N> {
-  const problems: Problem[] = [];
+  const problems: ConfigProblem[] = [];
   const warnings: string[] = [];
   const report = (name: string, text: string) => void problems.push({ name, text, example: toExample(name) });
   const production = env.NODE_ENV?.trim() === 'production';
@@ -57,7 +57,7 @@ export function loadConfig<const N extends Need>(
 }
 
 /** One thing that is wrong: `name` is the variable, `text` goes on after it, `example` is a line that would do. */
-export interface Problem {
+export interface ConfigProblem {
   readonly name: string;
   readonly text: string;
   readonly example: string | undefined;
@@ -65,9 +65,9 @@ export interface Problem {
 
 /** All that is wrong with the configuration; the message is one block for a person. */
 export class ConfigProblems extends Error {
-  readonly problems: readonly Problem[];
+  readonly problems: readonly ConfigProblem[];
 
-  constructor(problems: readonly Problem[]) {
+  constructor(problems: readonly ConfigProblem[]) {
     const lines = problems.map(
       ({ name, text, example }) => `  ${name} ${text}${example ? `\n      example: ${example}` : ''}`,
     );

@@ -8,13 +8,13 @@ import { createRdsToken } from '../store/postgres/rds-token.ts';
 import { openStore, type Store, type StoreOptions } from '../store/store.ts';
 import { type RetryOptions, retry } from '../sync/retry.ts';
 
-export interface Place extends AsyncDisposable {
+export interface DatabasePlace extends AsyncDisposable {
   readonly url: DatabaseUrl;
   readonly directUrl: DatabaseUrl;
 }
 
 /** The database of the configuration, started if it is the embedded one. */
-export async function openPlace({ database }: Config<'database'>): Promise<Place> {
+export async function openPlace({ database }: Config<'database'>): Promise<DatabasePlace> {
   if (database.url === 'embedded') {
     if (!database.openEmbedded) {
       throw new Trouble(
@@ -75,7 +75,7 @@ async function openReady(
   role: string,
   signal: AbortSignal,
   { retryForMs = 0, onWait, crashPoint }: StoreRequest,
-  prepare: (store: Store, place: Place) => Promise<void>,
+  prepare: (store: Store, place: DatabasePlace) => Promise<void>,
 ): Promise<OpenedStore> {
   const stack = new AsyncDisposableStack();
   try {
@@ -92,7 +92,7 @@ async function openReady(
 
 export function toStoreOptions(
   config: Config<'privacy'> & Partial<Config<'sync'>>,
-  place: Place,
+  place: DatabasePlace,
   role: string,
 ): StoreOptions {
   const privacyKey = Buffer.from(config.privacy.key.reveal(), 'utf8');

@@ -186,7 +186,7 @@ export async function retryOnce(
 }
 
 /** Store and blobs, and the advertisers that were chosen. */
-export interface Held extends AsyncDisposable {
+export interface HeldFileAccess extends AsyncDisposable {
   readonly store: Store;
   readonly blobs: BlobStore;
   readonly advertisers: readonly bigint[];
@@ -197,7 +197,7 @@ export async function openHeld(
   config: FilesConfig,
   role: string,
   { advertiser, signal, crashPoint }: Chosen & Pick<FilesEvents, 'crashPoint'>,
-): Promise<Held> {
+): Promise<HeldFileAccess> {
   await using stack = new AsyncDisposableStack();
   const { store } = stack.use(await openStoreOf(config, role, signal, { crashPoint }));
   const blobs = stack.use(await openBlobsOf(config, store, signal));

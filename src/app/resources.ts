@@ -8,7 +8,7 @@ import type { BlobStore } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { createSource, type Source, type SourceOptions } from '../source/client.ts';
 import type { Store } from '../store/store.ts';
-import type { Advertiser } from '../store/sweeps/advertisers.ts';
+import type { KnownAdvertiser } from '../store/sweeps/advertisers.ts';
 import { openSpool, type Spool } from '../sync/files/spool.ts';
 import { honourRetryAfter } from '../sync/rate-limiter.ts';
 
@@ -99,7 +99,7 @@ export function openSource(
 }
 
 /** The advertiser of an account; null where the configuration contradicts the database. */
-export async function findConfigured(store: Store, { name, advertiserId }: Account): Promise<Advertiser | null> {
+export async function findConfigured(store: Store, { name, advertiserId }: Account): Promise<KnownAdvertiser | null> {
   try {
     return await store.advertisers.ensure(name, advertiserId);
   } catch (error) {

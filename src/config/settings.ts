@@ -282,7 +282,8 @@ export const sections = {
       absent: 'kept in .intake/ outside production, required in production',
     },
     RETENTION: {
-      meaning: 'what was stored longer ago than this is erased, with a brake (docs/protect-people.md); `off` keeps them',
+      meaning:
+        'what was stored longer ago than this is erased, with a brake (docs/protect-people.md); `off` keeps them',
       example: '365d',
       read: read.durationOrOff,
       default: 'off',

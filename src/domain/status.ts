@@ -61,8 +61,8 @@ export interface AdvertiserStatus {
 export interface SweepFacts {
   readonly purpose: string;
   readonly state: string;
-  readonly certificate: Verdict['certificate'] | null;
-  readonly risk: Verdict['risk'] | null;
+  readonly certificate: AccountVerdict['certificate'] | null;
+  readonly risk: AccountVerdict['risk'] | null;
   readonly reason: string | null;
   readonly startedAt: Date;
   readonly endedAt: Date | null;
@@ -98,7 +98,7 @@ export function toSweepResult({ purpose, state, certificate, risk, reason }: Swe
 }
 
 /** What all sweeps together say of an account. */
-export interface Verdict {
+export interface AccountVerdict {
   readonly certificate: 'proven' | 'assumed' | 'unproven';
   /** none: proven. harmless: nothing speaks against completeness. doubt: something does. */
   readonly risk: 'none' | 'harmless' | 'doubt';
@@ -106,7 +106,7 @@ export interface Verdict {
 }
 
 /** The weakest certificate over all ids. */
-export interface CoverageStatus extends Verdict {
+export interface CoverageStatus extends AccountVerdict {
   /** When the oldest part of it was proven: the age of the proof counts from here. */
   readonly asOf: Date;
   /** Null while nothing is complete. */

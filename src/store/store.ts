@@ -36,7 +36,12 @@ import {
   pinBlobStore,
 } from './files/blobs.ts';
 import { loadFileFacts, loadWitness } from './files/claim-facts.ts';
-import { type CompletedState, type Completion, completeDownloads, type Ending } from './files/complete-download.ts';
+import {
+  type CompletedClaim,
+  type CompletedState,
+  type Completion,
+  completeDownloads,
+} from './files/complete-download.ts';
 import {
   beginDrop,
   beginInfected,
@@ -69,7 +74,7 @@ import {
 } from './files/stored-files.ts';
 import { createStatistics } from './postgres/analyze.ts';
 import { coalesce, coalesceSettled } from './postgres/coalesce.ts';
-import { type DatabaseOptions, openDatabase, untilSettled } from './postgres/database.ts';
+import { type DatabaseOptions, openDatabase, retryOnConflict } from './postgres/database.ts';
 import { ensureSchema, loadSchema, loadServer, requireSchema, type SchemaRequest } from './postgres/migrations.ts';
 import { findUnclaimedResumes, forgetResumes, lapsePrefills, loadLeavingResumes } from './prefill/lapse.ts';
 import * as prefills from './prefill/prefills.ts';
@@ -132,9 +137,9 @@ import {
   beginSweeps,
   endCertificates,
   noteStop,
-  type Progress,
   pruneSweeps,
   type Sweep,
+  type SweepProgress,
   takeTickets,
 } from './sweeps/sweeps.ts';
 import { loadKeyState } from './tombstones.ts';
@@ -160,9 +165,12 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
   const own = openDatabase({ ...options, role: `${options.role} lease`, connections: 1 });
   // Downloads that end together are committed together: the events of an advertiser are serialised anyway.
   const perAdvertiser = { toGroup: ({ claim }: { readonly claim: Claim }) => claim.advertiserId, most: mostTogether };
-  const complete = coalesceSettled<Ending, CompletedState>((endings) => completeDownloads(db, endings), perAdvertiser);
+  const complete = coalesceSettled<CompletedClaim, CompletedState>(
+    (endings) => completeDownloads(db, endings),
+    perAdvertiser,
+  );
   const intend = coalesceSettled<BlobIntent, Intent>(
-    (intents) => untilSettled(() => intendBlobs(db, intents)),
+    (intents) => retryOnConflict(() => intendBlobs(db, intents)),
     perAdvertiser,
   );
   const statistics = createStatistics(db);
@@ -233,7 +241,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
 
     applications: {
       diffPage: (page: ReadPage) => diffPage(db, page, loadAround),
-      async commitPage(page: ReadPage, diff: PageDiff, progress: Progress | null) {
+      async commitPage(page: ReadPage, diff: PageDiff, progress: SweepProgress | null) {
         await statistics.ensure();
         const summary = await commitPage(db, privacyKey, page, diff, progress, crashPoint);
         if (summary !== 'outdated') statistics.note(summary.added);
@@ -269,10 +277,10 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       },
       renew: (claims: readonly Claim[], leaseMs: number) => renewDownloads(own, claims, leaseMs),
       postpone: (claim: Claim, wait: Postponement) => postponeDownload(db, claim, wait),
-      return: (claims: readonly Claim[]) => untilSettled(() => returnDownloads(db, claims)),
+      return: (claims: readonly Claim[]) => retryOnConflict(() => returnDownloads(db, claims)),
       complete: (claim: Claim, completion: Completion) => complete({ claim, completion }),
       retry: (advertiserId: bigint, choice: RetryChoice) =>
-        untilSettled(() => retryDownloads(db, advertiserId, choice)),
+        retryOnConflict(() => retryDownloads(db, advertiserId, choice)),
       loadWaiting: (advertisers: readonly bigint[]) => loadWaiting(db, advertisers),
       loadFacts: (claims: readonly Claim[], setting: HashSetting) => loadFileFacts(db, claims, setting),
       loadWitness: (advertiserId: bigint) => loadWitness(db, advertiserId),
@@ -285,7 +293,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       recallFetched: (fetched: FetchedFor, sha256: string) => recallFetched(db, fetched, sha256),
       load: (advertiserId: bigint) => loadBlobs(db, advertiserId),
       markVerified: (advertiserId: bigint, hashes: readonly string[]) => markVerified(db, advertiserId, hashes),
-      markDamaged: (advertiserId: bigint, sha256: string) => untilSettled(() => markDamaged(db, advertiserId, sha256)),
+      markDamaged: (advertiserId: bigint, sha256: string) =>
+        retryOnConflict(() => markDamaged(db, advertiserId, sha256)),
       markUndeleted: (advertiserId: bigint, sha256: string) => markUndeleted(db, advertiserId, sha256),
       markOrphans: (advertiserId: bigint, restMs: number) => markOrphans(db, advertiserId, restMs),
       loadUnrepaired: (advertiserId: bigint) => loadUnrepaired(db, advertiserId),
@@ -298,7 +307,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       beginInfected: () => beginInfected(db),
       beginOrphans: (advertiserId: bigint, graceMs: number) => beginOrphans(db, advertiserId, graceMs),
       beginDrop: (advertiserId: bigint, hashes: readonly string[]) => beginDrop(db, advertiserId, hashes),
-      confirm: (deletion: Deletion) => untilSettled(() => confirmDeletion(db, deletion)),
+      confirm: (deletion: Deletion) => retryOnConflict(() => confirmDeletion(db, deletion)),
     },
 
     files: {
@@ -334,7 +343,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       noteAuthorized: (key: prefills.PrefillKey) => prefills.noteAuthorized(db, key),
       end: (key: prefills.PrefillKey, outcome: 'denied' | 'expired' | 'failed', reason: string) =>
         prefills.endPrefill(db, key, outcome, reason),
-      keepProfile: (kept: prefills.KeptProfile) => untilSettled(() => prefills.keepProfile(db, privacyKey, kept)),
+      keepProfile: (kept: prefills.KeptProfile) => retryOnConflict(() => prefills.keepProfile(db, privacyKey, kept)),
       completeResume: (key: prefills.PrefillKey, reason: string | null) => prefills.completeResume(db, key, reason),
       offer: (key: prefills.PrefillKey, handleHash: Buffer) => prefills.offerPrefill(db, key, handleHash),
       redeem: (handle: Parameters<typeof prefills.redeemPrefill>[1]) => prefills.redeemPrefill(db, handle),

@@ -168,8 +168,7 @@ describe('the rights that docs/integrate.md gives', () => {
   test('are all that a consumer needs', async () => {
     await using database = await openTestDatabase();
     await prepare(database);
-    const [, sql = ''] =
-      /## Rights[\s\S]+?```sql\n([\s\S]+?)```/.exec(readFileSync('docs/integrate.md', 'utf8')) ?? [];
+    const [, sql = ''] = /## Rights[\s\S]+?```sql\n([\s\S]+?)```/.exec(readFileSync('docs/integrate.md', 'utf8')) ?? [];
     // Roles belong to the whole server, on which other tests run as well.
     const role = `ats_${randomUUID().slice(0, 8)}`;
     await database.query(sql.replaceAll(/\b(ROLE|AUTHORIZATION|TO) ats\b/g, `$1 ${role}`).replace("'...'", "'secret'"));

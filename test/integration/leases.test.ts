@@ -1,6 +1,6 @@
 // Who may write: leases, their epochs and the fence.
 import { describe, expect } from 'vitest';
-import { type Database, openDatabase, untilSettled } from '../../src/store/postgres/database.ts';
+import { type Database, openDatabase, retryOnConflict } from '../../src/store/postgres/database.ts';
 import { claimLease, fence, loadHolder, releaseLeases, renewLease } from '../../src/store/sweeps/leases.ts';
 import { test as base, openTestDatabase } from '../support/test-database.ts';
 
@@ -161,7 +161,7 @@ describe('a conflict with another transaction', () => {
     await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
     const bump = `UPDATE intake.advertisers SET agent_id = agent_id || 'x'`;
     let tries = 0;
-    const losing = untilSettled(() =>
+    const losing = retryOnConflict(() =>
       db.transaction(async (tx) => {
         tries++;
         await tx.query(`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`);

@@ -6,7 +6,7 @@ import { diffPage, type PageDiff, type ReadPage } from '../../src/store/applicat
 import type { Database } from '../../src/store/postgres/database.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Lease } from '../../src/store/sweeps/leases.ts';
-import type { Progress } from '../../src/store/sweeps/sweeps.ts';
+import type { SweepProgress } from '../../src/store/sweeps/sweeps.ts';
 
 /** An application; its hashes follow from its facts. */
 export function anApplication(id: number | bigint, facts: Partial<Application> = {}): Application {
@@ -58,20 +58,20 @@ export interface PageFacts {
   readonly seq?: bigint;
   readonly rejects?: ReadPage['rejects'];
   readonly sweepId?: bigint;
-  readonly progress?: Partial<Progress>;
+  readonly progress?: Partial<SweepProgress>;
   /** A page that changes nothing is not committed, as one of a poll. */
   readonly isQuiet?: boolean;
 }
 
 /** A page, and what its sweep learns from it. */
 export interface TestPage extends ReadPage {
-  readonly progress: Progress;
+  readonly progress: SweepProgress;
   readonly isQuiet: boolean;
 }
 
 export function aPage(lease: Lease, applications: readonly Application[], facts: PageFacts = {}): TestPage {
   const startedAt = new Date();
-  const progress: Progress = {
+  const progress: SweepProgress = {
     facts: '{}',
     dropped: [],
     added: [],

@@ -7,7 +7,7 @@ import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openDemoSettings, toStateDir } from '../../src/config/local.ts';
 import { type Setting, sections, settings } from '../../src/config/settings.ts';
-import { ConfigProblems, loadConfig, type Need, type Problem } from '../../src/config.ts';
+import { type ConfigProblem, ConfigProblems, loadConfig, type Need } from '../../src/config.ts';
 
 const all: readonly Need[] = ['database', 'source', 'sync', 'blobs', 'admin', 'prefill', 'privacy'];
 const account = { SOURCE_URL: 'https://api.example.com', SOURCE_CREDENTIAL: 'sesame' };
@@ -37,7 +37,7 @@ afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
 type Env = Record<string, string | undefined>;
 const load = <N extends Need>(env: Env, ...needs: N[]) => loadConfig(env, { needs, stateDir });
 
-function refuse(env: Env, ...needs: Need[]): readonly Problem[] {
+function refuse(env: Env, ...needs: Need[]): readonly ConfigProblem[] {
   try {
     load(env, ...(needs.length > 0 ? needs : all));
   } catch (error) {

@@ -8,7 +8,7 @@ import { type ApplicationEvent, appendEvents, type ChangedRow } from '../events.
 import { notifyQueued } from '../files/download-queue.ts';
 import { type Database, isConflict, type Queryable, type Transaction } from '../postgres/database.ts';
 import { fence, laneLock } from '../sweeps/leases.ts';
-import { type Progress, saveProgress } from '../sweeps/sweeps.ts';
+import { type SweepProgress, saveProgress } from '../sweeps/sweeps.ts';
 import { findErasedIds } from '../tombstones.ts';
 import { diffPage, isSameDiff, type PageDiff, type ReadPage } from './diff-page.ts';
 import { toCopies } from './insert.ts';
@@ -36,7 +36,7 @@ export async function commitPage(
   key: KeyObject,
   page: ReadPage,
   diff: PageDiff,
-  progress: Progress | null,
+  progress: SweepProgress | null,
   crashPoint?: PassCrashPoint,
 ): Promise<PageSummary | OutdatedDiff> {
   crashPoint?.('pageCompared');
@@ -66,7 +66,7 @@ async function writeCurrent(
   key: KeyObject,
   page: ReadPage,
   diff: PageDiff,
-  progress: Progress | null,
+  progress: SweepProgress | null,
 ): Promise<PageSummary | OutdatedDiff> {
   if (diff.otherLane && !isSameDiff(diff, await diffPage(tx, page))) return 'outdated';
   return await write(tx, key, page, diff, progress);
@@ -77,7 +77,7 @@ async function write(
   key: KeyObject,
   page: ReadPage,
   diff: PageDiff,
-  progress: Progress | null,
+  progress: SweepProgress | null,
 ): Promise<PageSummary> {
   const events: ApplicationEvent[] = [];
   const isHere = await resolveElements(tx, page);

@@ -17,10 +17,10 @@ export interface FileFacts {
 }
 
 /** Without its name, and what else its type may hold of that: how somebody calls a file is theirs, and would outlast them at others. */
-export interface Twin extends BlobFacts, Omit<FileDescription, 'fileName'> {}
+export interface Twin extends BlobFacts, Omit<DeclaredFile, 'fileName'> {}
 
 /** What an answer says of the file beside its bytes. */
-export interface FileDescription {
+export interface DeclaredFile {
   readonly contentType: string | null;
   readonly detectedType: string | null;
   readonly fileName: string | null;

@@ -7,9 +7,9 @@ import { mostUnchanged } from '../../domain/hash-trust.ts';
 import type { ScreenReading } from '../../domain/screen.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import { type ApplicationEvent, appendEvents } from '../events.ts';
-import { type Database, type Queryable, type Row, untilSettled } from '../postgres/database.ts';
+import { type Database, type Queryable, type Row, retryOnConflict } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import type { FileDescription } from './claim-facts.ts';
+import type { DeclaredFile } from './claim-facts.ts';
 import type { Claim } from './download-queue.ts';
 import { sameBytes } from './infected.ts';
 import { reopenAttachments, updateReady } from './ready.ts';
@@ -18,7 +18,7 @@ import { replaceScreens } from './screens.ts';
 /** How a download ended. */
 export type Completion = StoredFile | { readonly kind: 'final'; readonly state: FinalState; readonly reason: string };
 
-export interface StoredFile extends FileDescription {
+export interface StoredFile extends DeclaredFile {
   readonly kind: 'stored';
   readonly blob: BlobFacts & { readonly key: string };
   readonly notes: readonly Note[];
@@ -33,7 +33,7 @@ export interface StoredFile extends FileDescription {
 /** `lost`: the claim changed hands, nothing was written. `unlinkable`: the blob to link to is no longer held, or Hash no longer trusted; nothing was written. */
 export type CompletedState = 'stored' | FinalState | 'lost' | 'unlinkable';
 
-export interface Ending {
+export interface CompletedClaim {
   readonly claim: Claim;
   readonly completion: Completion;
 }
@@ -41,10 +41,10 @@ export interface Ending {
 /** Ends downloads of one advertiser: everything that means for the database, in one transaction. One that cannot be written costs no other. */
 export async function completeDownloads(
   db: Database,
-  endings: readonly Ending[],
+  endings: readonly CompletedClaim[],
 ): Promise<readonly PromiseSettledResult<CompletedState>[]> {
   try {
-    const completed = await untilSettled(() => db.transaction((tx) => write(tx, endings)));
+    const completed = await retryOnConflict(() => db.transaction((tx) => write(tx, endings)));
     return completed.map((value) => ({ status: 'fulfilled', value }));
   } catch (error) {
     if (endings.length === 1 && error instanceof Unlinkable) return [{ status: 'fulfilled', value: 'unlinkable' }];
@@ -58,7 +58,7 @@ export async function completeDownloads(
 class Unlinkable extends Error {}
 
 /** In few round trips: an advertiser's endings stand in one line, and the next wait until these are written. */
-async function write(tx: Queryable, endings: readonly Ending[]): Promise<CompletedState[]> {
+async function write(tx: Queryable, endings: readonly CompletedClaim[]): Promise<CompletedState[]> {
   const advertiserId = endings[0]?.claim.advertiserId ?? 0n;
   const held = await takeOut(tx, advertiserId, endings);
   const won = endings.filter((_, at) => held.has(at));
@@ -66,7 +66,7 @@ async function write(tx: Queryable, endings: readonly Ending[]): Promise<Complet
     takeBlobs(tx, advertiserId, won.map(({ completion }) => completion).filter(isStored)),
     loadConfirmations(tx, advertiserId, won),
   ]);
-  const toVerdict = ({ claim, completion }: Ending): Verdict => {
+  const toVerdict = ({ claim, completion }: CompletedClaim): Verdict => {
     const state = !isStored(completion)
       ? completion.state
       : infected.has(completion.blob.sha256)
@@ -85,7 +85,7 @@ async function write(tx: Queryable, endings: readonly Ending[]): Promise<Complet
   const changed = await openReplaced(tx, advertiserId, replaced);
   await noteUnconfirmed(tx, advertiserId, pick('note'));
   const written = pick('write', 'replace');
-  const isKept = (ending: Ending): ending is Kept =>
+  const isKept = (ending: CompletedClaim): ending is Kept =>
     verdicts.get(ending)?.state === 'stored' && isStored(ending.completion);
   const stored = written.filter(isKept);
   const ended = written.filter((ending) => !isKept(ending));
@@ -127,7 +127,7 @@ const toName = ({ applicationId, kind }: Claim) => `${applicationId} ${kind}`;
 async function loadConfirmations(
   tx: Queryable,
   advertiserId: bigint,
-  won: readonly Ending[],
+  won: readonly CompletedClaim[],
 ): Promise<Map<string, Confirmation>> {
   const rows = await tx.query<Columns<'attachments', 'application_id' | 'kind'> & Confirmation & Row>(
     `SELECT a.application_id, a.kind, a.state, a.sha256
@@ -139,7 +139,7 @@ async function loadConfirmations(
   return new Map(rows.map((row) => [`${row.application_id} ${row.kind}`, row]));
 }
 
-function toKeys(advertiserId: bigint, endings: readonly Ending[]): unknown[] {
+function toKeys(advertiserId: bigint, endings: readonly CompletedClaim[]): unknown[] {
   return [advertiserId, endings.map(({ claim }) => claim.applicationId), endings.map(({ claim }) => claim.kind)];
 }
 
@@ -150,7 +150,7 @@ function toKeys(advertiserId: bigint, endings: readonly Ending[]): unknown[] {
 async function openReplaced(
   tx: Queryable,
   advertiserId: bigint,
-  replaced: readonly Ending[],
+  replaced: readonly CompletedClaim[],
 ): Promise<ApplicationEvent[]> {
   if (replaced.length === 0) return [];
   const keys = toKeys(advertiserId, replaced);
@@ -172,7 +172,7 @@ async function openReplaced(
 }
 
 /** The bytes could not be had once more: what is held stays, and a note says that Hash speaks of others. */
-async function noteUnconfirmed(tx: Queryable, advertiserId: bigint, endings: readonly Ending[]): Promise<void> {
+async function noteUnconfirmed(tx: Queryable, advertiserId: bigint, endings: readonly CompletedClaim[]): Promise<void> {
   if (endings.length === 0) return;
   const note = { field: 'Hash', reason: 'changed, and the bytes could not be fetched again to compare them' };
   await tx.query(
@@ -184,7 +184,7 @@ async function noteUnconfirmed(tx: Queryable, advertiserId: bigint, endings: rea
   );
 }
 
-type Kept = Ending & { readonly completion: StoredFile };
+type Kept = CompletedClaim & { readonly completion: StoredFile };
 
 function isStored(completion: Completion): completion is StoredFile {
   return completion.kind === 'stored';
@@ -195,7 +195,7 @@ function toReplacement({ claim: { applicationId }, completion: { blob, screens }
 }
 
 /** The fence: without our token on its row there is nothing for us to end. Applications are locked first and in order, as pages lock them. */
-async function takeOut(tx: Queryable, advertiserId: bigint, endings: readonly Ending[]): Promise<Set<number>> {
+async function takeOut(tx: Queryable, advertiserId: bigint, endings: readonly CompletedClaim[]): Promise<Set<number>> {
   const rows = await tx.query<{ at: number }>(
     `WITH ended AS MATERIALIZED (
        SELECT * FROM unnest($2::bigint[], $3::text[], $4::uuid[]) WITH ORDINALITY AS e (application_id, kind, token, at)
@@ -304,7 +304,7 @@ const storeSql = `
   RETURNING coalesce(same.by_hash, false) AS unchanged`;
 
 /** Ended without bytes to keep: final by verdict, or because its bytes are infected. */
-async function writeEnded(tx: Queryable, advertiserId: bigint, ended: readonly Ending[]): Promise<void> {
+async function writeEnded(tx: Queryable, advertiserId: bigint, ended: readonly CompletedClaim[]): Promise<void> {
   if (ended.length === 0) return;
   const rows = ended.map(({ completion }) =>
     isStored(completion)

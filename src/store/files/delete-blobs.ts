@@ -24,7 +24,7 @@
 //   whether the object is there, and where it is not the files that refer to it are fetched again.
 import { randomUUID } from 'node:crypto';
 import { toBlobKey } from '../../domain/blob.ts';
-import { type Database, type Queryable, untilSettled } from '../postgres/database.ts';
+import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
 /** Blobs whose objects the holder of the token deletes. */
@@ -123,7 +123,7 @@ export interface BegunDrop {
  * bytes cannot be put unnoticed. An infected blob keeps its row, by which the same bytes are known again.
  */
 export async function beginDrop(db: Database, advertiserId: bigint, hashes: readonly string[]): Promise<BegunDrop> {
-  return await untilSettled(() => db.transaction((tx) => drop(tx, advertiserId, hashes.toSorted())));
+  return await retryOnConflict(() => db.transaction((tx) => drop(tx, advertiserId, hashes.toSorted())));
 }
 
 async function drop(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<BegunDrop> {

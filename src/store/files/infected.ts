@@ -3,7 +3,7 @@
 // A flag that is lifted everywhere sets its bytes free, to be fetched anew.
 
 import { type ApplicationEvent, appendEvents, type ChangedRow, toEvents } from '../events.ts';
-import { type Database, type Queryable, untilSettled } from '../postgres/database.ts';
+import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 import { lockHolders } from './blobs.ts';
 import type { FileFacts } from './claim-facts.ts';
@@ -34,7 +34,7 @@ export async function recallFlagged(
  */
 export async function recallFetched(db: Database, { claim, uploadedAt }: FetchedFor, sha256: string): Promise<void> {
   const { advertiserId, applicationId, kind } = claim;
-  await untilSettled(() =>
+  await retryOnConflict(() =>
     db.transaction(async (tx) => {
       await lockHolders(tx, advertiserId, [sha256], [applicationId]);
       const flagged = await tx.query(

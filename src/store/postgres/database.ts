@@ -136,7 +136,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 }
 
 /** Does the work again when Postgres says that it met another transaction's (serialization failure, deadlock, the same new key twice). */
-export async function untilSettled<T>(work: () => Promise<T>): Promise<T> {
+export async function retryOnConflict<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await work();

@@ -40,7 +40,7 @@ export async function loadSchema(db: Queryable): Promise<Schema> {
   return { state: 'ahead', migratedBy: last?.version ?? null };
 }
 
-export interface Server {
+export interface ServerFacts {
   readonly version: string;
   readonly now: Date;
   readonly schema: Schema;
@@ -51,7 +51,7 @@ export interface Server {
 }
 
 /** What the server says of itself, and whether its schema is ours. */
-export async function loadServer(db: Queryable): Promise<Server> {
+export async function loadServer(db: Queryable): Promise<ServerFacts> {
   const [row] = await db.query<{ version: string; now: Date; jit: boolean; may_create: boolean }>(
     `SELECT current_setting('server_version') AS version, clock_timestamp() AS now,
        current_setting('jit')::boolean AS jit,

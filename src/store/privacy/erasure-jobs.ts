@@ -5,7 +5,7 @@ import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import type { ErasureCounts, ErasureJob, Sought } from '../../domain/erasure.ts';
 import { isNothing, toSoughtText } from '../../domain/erasure.ts';
 import { appendEvents } from '../events.ts';
-import { type Database, type Queryable, untilSettled } from '../postgres/database.ts';
+import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { laneLock, longestLease } from '../sweeps/leases.ts';
 import { renewTombstones, renewTombstonesOf, toTombstone } from '../tombstones.ts';
@@ -31,7 +31,7 @@ export async function beginErasure(
 ): Promise<ErasureJob | null> {
   const { advertiserId, sought, by } = request;
   // Alone with the advertiser's applications: a page that was compared before this sees the tombstones when it writes.
-  return await untilSettled(() =>
+  return await retryOnConflict(() =>
     db.transaction(
       async (tx) => {
         const person = await findPerson(tx, key, advertiserId, sought, true);
@@ -167,7 +167,7 @@ export async function checkAgain(
   db: Database,
   { advertiserId, jobId, applicationIds }: ErasureJob,
 ): Promise<ErasureJob> {
-  const [job] = await untilSettled(() =>
+  const [job] = await retryOnConflict(() =>
     db.transaction(
       async (tx) => {
         const remains = await eraseRemains(tx, advertiserId, applicationIds ?? []);

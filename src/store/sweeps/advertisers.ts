@@ -7,7 +7,7 @@ import type { Columns, NotNull } from '../schema/rows.ts';
 /** refused: the credential does not open the door, recovers by itself. mismatch: somebody else's data came, a person must look. */
 export type HaltKind = 'refused' | 'mismatch';
 
-export interface Advertiser {
+export interface KnownAdvertiser {
   readonly name: string;
   readonly advertiserId: bigint | null;
   readonly halt: { readonly kind: HaltKind; readonly reason: string } | null;
@@ -21,8 +21,8 @@ export async function ensureAdvertiser(
   db: Queryable,
   name: string,
   configuredId: bigint | null,
-  find: (name: string) => Promise<Advertiser | null> = (wanted) => findAdvertiser(db, wanted),
-): Promise<Advertiser> {
+  find: (name: string) => Promise<KnownAdvertiser | null> = (wanted) => findAdvertiser(db, wanted),
+): Promise<KnownAdvertiser> {
   const advertiser = (await find(name)) ?? (await addAdvertiser(db, name, configuredId));
   requireConfigured(advertiser, configuredId);
   if (configuredId === null || advertiser.advertiserId === configuredId) return advertiser;
@@ -33,14 +33,14 @@ export async function ensureAdvertiser(
 export async function lookUpAdvertiser(
   name: string,
   configuredId: bigint | null,
-  find: (name: string) => Promise<Advertiser | null>,
-): Promise<Advertiser> {
+  find: (name: string) => Promise<KnownAdvertiser | null>,
+): Promise<KnownAdvertiser> {
   const advertiser = (await find(name)) ?? { name, advertiserId: null, halt: null, agentId: null };
   requireConfigured(advertiser, configuredId);
   return { ...advertiser, advertiserId: advertiser.advertiserId ?? configuredId };
 }
 
-function requireConfigured({ name, advertiserId }: Advertiser, configuredId: bigint | null): void {
+function requireConfigured({ name, advertiserId }: KnownAdvertiser, configuredId: bigint | null): void {
   if (advertiserId === null || configuredId === null || advertiserId === configuredId) return;
   throw new Trouble(
     'mismatch',
@@ -49,7 +49,7 @@ function requireConfigured({ name, advertiserId }: Advertiser, configuredId: big
   );
 }
 
-async function addAdvertiser(db: Queryable, name: string, configuredId: bigint | null): Promise<Advertiser> {
+async function addAdvertiser(db: Queryable, name: string, configuredId: bigint | null): Promise<KnownAdvertiser> {
   await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, [
     name,
     configuredId,
@@ -58,7 +58,7 @@ async function addAdvertiser(db: Queryable, name: string, configuredId: bigint |
 }
 
 /** Pins the id that the first answer showed. Once pinned it never changes. */
-export async function pinAdvertiser(db: Queryable, name: string, advertiserId: bigint): Promise<Advertiser> {
+export async function pinAdvertiser(db: Queryable, name: string, advertiserId: bigint): Promise<KnownAdvertiser> {
   try {
     await db.query(`UPDATE intake.advertisers SET advertiser_id = $2 WHERE name = $1 AND advertiser_id IS NULL`, [
       name,
@@ -145,19 +145,19 @@ export async function hasAnswered(db: Queryable, name: string, url: string): Pro
   return rows.length > 0;
 }
 
-async function loadAdvertiser(db: Queryable, name: string): Promise<Advertiser> {
+async function loadAdvertiser(db: Queryable, name: string): Promise<KnownAdvertiser> {
   const advertiser = await findAdvertiser(db, name);
   if (!advertiser) throw new Trouble('local', `The row of advertiser ${name} vanished from intake.advertisers.`);
   return advertiser;
 }
 
-async function findAdvertiser(db: Queryable, name: string): Promise<Advertiser | null> {
+async function findAdvertiser(db: Queryable, name: string): Promise<KnownAdvertiser | null> {
   const [advertiser] = await findAdvertisers(db, [name]);
   return advertiser ?? null;
 }
 
 /** The advertisers of these names; null for a name that was never heard of. */
-export async function findAdvertisers(db: Queryable, names: readonly string[]): Promise<(Advertiser | null)[]> {
+export async function findAdvertisers(db: Queryable, names: readonly string[]): Promise<(KnownAdvertiser | null)[]> {
   const rows = await db.query<AdvertiserRow>(
     `SELECT name, advertiser_id, halt_kind, reason, agent_id FROM intake.advertisers WHERE name = ANY ($1::text[])`,
     [names],
@@ -174,7 +174,7 @@ export async function loadAdvertiserIds(db: Queryable): Promise<bigint[]> {
   return rows.map((row) => row.advertiser_id);
 }
 
-function toAdvertiser(row: AdvertiserRow): Advertiser {
+function toAdvertiser(row: AdvertiserRow): KnownAdvertiser {
   return {
     name: row.name,
     advertiserId: row.advertiser_id,

@@ -5,7 +5,7 @@ import type { KnownCapacity } from '../../domain/coverage/sweep-state.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import type { Lane } from './leases.ts';
-import type { Purpose, Sweep } from './sweeps.ts';
+import type { Sweep, SweepPurpose } from './sweeps.ts';
 
 /** A sweep that was interrupted, whole: what was closed is not asked again. */
 export interface UnfinishedSweep extends Sweep {
@@ -19,7 +19,7 @@ export interface UnfinishedSweep extends Sweep {
 export interface SweepKey {
   readonly advertiserId: bigint;
   readonly lane: Lane;
-  readonly purpose: Purpose;
+  readonly purpose: SweepPurpose;
   readonly axis: 'id' | 'date';
   readonly low: bigint;
   readonly high: bigint | null;
@@ -134,7 +134,7 @@ export async function loadReadings(
     unfinished: [purpose: 'live' | 'recheck', axis: 'id' | 'date', low: string, high: string | null][] | null;
   }>(
     `SELECT asked.advertiser_id, asked.lag_ms, nullif(v.learned, '{}') AS learned,
-       CASE WHEN c.after_id IS NOT NULL THEN coalesce(settled.application_id + 1, least(recent.lowest, c.after_id + 1)) END AS poll_from,
+       CASE WHEN c.after_id IS NOT NULL THEN coalesce(aged.application_id + 1, least(recent.lowest, c.after_id + 1)) END AS poll_from,
        EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = asked.advertiser_id) AS covered,
        (SELECT json_agg(json_build_array(s.purpose, s.axis, s.low::text, s.high::text) ORDER BY s.sweep_id) FROM intake.sweeps s
         WHERE s.advertiser_id = asked.advertiser_id AND s.lane = 'live' AND s.state = 'running') AS unfinished
@@ -145,11 +145,11 @@ export async function loadReadings(
        SELECT application_id FROM intake.applications a
        WHERE a.advertiser_id = asked.advertiser_id AND a.application_id <= c.after_id
          AND a.first_seen_at <= now() - ${widened} * interval '1 millisecond'
-       ORDER BY application_id DESC LIMIT 1) AS settled ON true
+       ORDER BY application_id DESC LIMIT 1) AS aged ON true
      LEFT JOIN LATERAL (
        SELECT ${afterOlder('lowest', 'asked.advertiser_id')} AS lowest FROM (SELECT min(application_id) AS lowest FROM intake.applications a
          WHERE a.advertiser_id = asked.advertiser_id AND a.submitted_at > now() - interval '26 hours'
-           AND settled.application_id IS NULL) AS young) AS recent ON true`,
+           AND aged.application_id IS NULL) AS young) AS recent ON true`,
     [known.map((one) => one.advertiserId), known.map((one) => one.lagMs)],
   );
   return asked.map(({ advertiserId, lagMs }) => {

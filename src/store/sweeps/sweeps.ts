@@ -7,7 +7,7 @@ import type { Columns } from '../schema/rows.ts';
 import { raiseCursor } from './cursors.ts';
 import type { WriteContext } from './leases.ts';
 
-export type Purpose = 'live' | 'recheck' | 'backfill' | 'witness';
+export type SweepPurpose = 'live' | 'recheck' | 'backfill' | 'witness';
 export type Certificate = 'proven' | 'assumed' | 'unproven';
 /** What stands against a certificate: nothing, something harmless, or a real doubt. */
 export type Risk = 'none' | 'harmless' | 'doubt';
@@ -15,7 +15,7 @@ export type Risk = 'none' | 'harmless' | 'doubt';
 /** One reading of a range, as it was begun. Positions are ids, or seconds since 1970 on the date axis; both ends belong to it. */
 export interface Sweep {
   readonly sweepId: bigint;
-  readonly purpose: Purpose;
+  readonly purpose: SweepPurpose;
   readonly axis: 'id' | 'date';
   readonly low: bigint;
   /** Null is no end. */
@@ -33,7 +33,7 @@ export interface SweepRange {
 }
 
 /** What one answer moved. */
-export interface Progress {
+export interface SweepProgress {
   /** The sweep's reasoning apart from its ranges, as JSON text. */
   readonly facts: string;
   /** Ranges that are no more, by their low end, and ranges that are new. */
@@ -42,10 +42,10 @@ export interface Progress {
   readonly bytes: number;
   /** The live cursor may rise to this id: everything up to it was read. */
   readonly cursor: bigint | null;
-  readonly ended: Ending | null;
+  readonly ended: SweepEnd | null;
 }
 
-export interface Ending {
+export interface SweepEnd {
   readonly certificate: Certificate;
   readonly risk: Risk;
   readonly reason: string;
@@ -68,7 +68,7 @@ interface Counts {
 export async function saveProgress(
   tx: Queryable,
   context: SweepContext,
-  progress: Progress,
+  progress: SweepProgress,
   counts: Counts,
 ): Promise<ApplicationEvent[]> {
   const { advertiserId, sweep } = context;
@@ -87,7 +87,7 @@ type SweepContext = WriteContext & { readonly sweep: Sweep };
 async function saveSweep(
   tx: Queryable,
   { advertiserId, lease, sweep }: SweepContext,
-  { facts, bytes, ended }: Progress,
+  { facts, bytes, ended }: SweepProgress,
   counts: Counts,
 ): Promise<void> {
   await tx.query(
@@ -124,7 +124,7 @@ async function moveRanges(
   tx: Queryable,
   advertiserId: bigint,
   sweep: Sweep,
-  { dropped, added }: Progress,
+  { dropped, added }: SweepProgress,
 ): Promise<void> {
   const moves: Promise<unknown>[] = [];
   if (dropped.length > 0) {
@@ -152,7 +152,12 @@ async function moveRanges(
 }
 
 /** Deletes closed ranges; what they prove stands in coverage, what is open stays as a gap. */
-async function endSweep(tx: Queryable, advertiserId: bigint, sweep: Sweep, ended: Ending): Promise<ApplicationEvent[]> {
+async function endSweep(
+  tx: Queryable,
+  advertiserId: bigint,
+  sweep: Sweep,
+  ended: SweepEnd,
+): Promise<ApplicationEvent[]> {
   const key = [advertiserId, sweep.sweepId] as const;
   await tx.query(`DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND state = 'closed'`, [...key]);
   await tx.query(
@@ -198,7 +203,7 @@ async function healGaps(tx: Queryable, advertiserId: bigint, sweep: Sweep): Prom
  * A later sweep takes the place of what earlier ones say of its range; what they say of other ids stands. The lock of the lanes keeps two
  * sweeps that end at once apart.
  */
-async function recordCoverage(tx: Queryable, advertiserId: bigint, sweep: Sweep, ended: Ending): Promise<void> {
+async function recordCoverage(tx: Queryable, advertiserId: bigint, sweep: Sweep, ended: SweepEnd): Promise<void> {
   const before = await tx.query<CoverageRow>(
     `SELECT low, high, certificate, risk, reason, as_of, complete_through, sweep_id FROM intake.coverage
      WHERE advertiser_id = $1 AND axis = 'id' ORDER BY low`,
@@ -242,7 +247,7 @@ type CoverageRow = Readonly<
  * Absent when one sweep says so; missing when a proven one says it again a day later. No row is touched for being present. A time ahead was
  * given by a clock that was wrong, and counts as now.
  */
-async function markAbsent(tx: Queryable, advertiserId: bigint, ended: Ending): Promise<ApplicationEvent[]> {
+async function markAbsent(tx: Queryable, advertiserId: bigint, ended: SweepEnd): Promise<ApplicationEvent[]> {
   const rows = await tx.query<ChangedRow>(
     `UPDATE intake.applications SET absent_since = least(absent_since, now()),
        missing_since = CASE WHEN absent_since < now() THEN now() END

@@ -68,12 +68,12 @@ type RunAccount = DownloadAccount & Standing;
 
 /** Downloads what is due, until nothing is due and nothing will be within `retryForMs`. */
 export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRequest): Promise<DownloadSummary> {
-  const run = new Run(deps, request);
+  const run = new DownloadRun(deps, request);
   using _renewal = run.keepClaims();
   return await run.untilDry();
 }
 
-class Run {
+class DownloadRun {
   readonly #deps: DownloadRunDeps;
   readonly #request: DownloadRunRequest;
   readonly #accounts: Map<bigint, RunAccount>;

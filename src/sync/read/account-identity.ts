@@ -2,10 +2,10 @@
 // is halted until a person has looked.
 import { Trouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
-import type { Advertiser } from '../../store/sweeps/advertisers.ts';
+import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 
 /** Throws while the advertiser is halted for another's data. */
-export function requireIdentity({ name, halt }: Advertiser): void {
+export function requireIdentity({ name, halt }: KnownAdvertiser): void {
   if (halt?.kind !== 'mismatch') return;
   throw new Trouble('mismatch', `${name} is halted: ${halt.reason} Run \`intake unhalt\` once the cause is gone.`);
 }
@@ -13,9 +13,9 @@ export function requireIdentity({ name, halt }: Advertiser): void {
 /** The first answer pins the id; any other id afterwards halts the advertiser, and nothing of it is kept. */
 export async function checkIdentity(
   store: Pick<Store, 'advertisers'>,
-  advertiser: Advertiser,
+  advertiser: KnownAdvertiser,
   page: { readonly advertiserId: bigint | null; readonly agentId: string | null },
-): Promise<Advertiser> {
+): Promise<KnownAdvertiser> {
   const { name, advertiserId } = advertiser;
   if (advertiserId === null && page.advertiserId === null) {
     throw new Trouble(

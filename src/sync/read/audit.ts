@@ -2,7 +2,7 @@
 // questions of a sweep need not hide them from these. One person who was hidden ends every certificate that covers them.
 import { auditQuestions, auditSize, lackingQuestions } from '../../domain/coverage/audit.ts';
 import type { Question } from '../../domain/coverage/question.ts';
-import type { Advertiser } from '../../store/sweeps/advertisers.ts';
+import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 import { checkIdentity } from './account-identity.ts';
 import { commitOutside, loadOrBeginSweep } from './commit-answer.ts';
 import type { ReadContext } from './read-tasks.ts';
@@ -73,7 +73,7 @@ async function ask(deps: SweepDeps, task: ReadContext, question: Question): Prom
   const ticket = await store.sweeps.takeTicket();
   const heard: Heard = await requestPage(deps.source, question, task.lane.signal);
   if (heard.kind !== 'page') return { isPage: false, shown: [], hidden: [] };
-  const advertiser: Advertiser = await checkIdentity(store, task.advertiser, heard.page);
+  const advertiser: KnownAdvertiser = await checkIdentity(store, task.advertiser, heard.page);
   const submitted = heard.page.applications.map(({ id, submittedAt }) => ({ id, submittedAt }));
   const hidden = await store.coverage.findUncovered(advertiser.advertiserId, submitted);
   if (advertiser.advertiserId !== null)

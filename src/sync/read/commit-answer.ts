@@ -9,9 +9,9 @@ import { Trouble } from '../../domain/trouble.ts';
 import type { PageSummary } from '../../store/applications/commit-page.ts';
 import type { PageDiff, ReadPage, Seen } from '../../store/applications/diff-page.ts';
 import type { Store } from '../../store/store.ts';
-import type { Advertiser } from '../../store/sweeps/advertisers.ts';
+import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 import type { Learned } from '../../store/sweeps/continue-sweep.ts';
-import type { Progress, Sweep, Ticket } from '../../store/sweeps/sweeps.ts';
+import type { Sweep, SweepProgress, Ticket } from '../../store/sweeps/sweeps.ts';
 import type { Heard } from './request-page.ts';
 import type { SweepRequest } from './sweep-request.ts';
 
@@ -23,7 +23,7 @@ export interface ReceivedAnswer {
 }
 
 /** A sweep with its reasoning; `recorded` once it has a row. */
-export interface Run {
+export interface SweepRun {
   readonly sweep: Sweep;
   readonly state: State;
   readonly recorded: boolean;
@@ -36,9 +36,9 @@ const forgetAfterMs = 86_400_000;
 export async function loadOrBeginSweep(
   store: Pick<Store, 'applications' | 'sweeps'>,
   request: SweepRequest,
-  advertiser: Advertiser,
-  fallback?: Run,
-): Promise<Run> {
+  advertiser: KnownAdvertiser,
+  fallback?: SweepRun,
+): Promise<SweepRun> {
   const { purpose, plan, lane } = request;
   const low = plan.from ?? 1n;
   const high = plan.to ?? null;
@@ -66,11 +66,11 @@ export async function loadOrBeginSweep(
 export async function commitAnswer(
   store: Pick<Store, 'applications' | 'sweeps'>,
   request: SweepRequest,
-  advertiser: Advertiser,
-  run: Run,
+  advertiser: KnownAdvertiser,
+  run: SweepRun,
   answer: ReceivedAnswer,
   others: readonly Question[],
-): Promise<{ readonly run: Run; readonly summary: PageSummary }> {
+): Promise<{ readonly run: SweepRun; readonly summary: PageSummary }> {
   // Before the first answer tells whose data it is there is no account to record it for: an abandoned answer is learned from in memory.
   if (advertiser.advertiserId === null) {
     const { state } = learnFrom(request, run, answer, others, { unheld: [], missing: [] });
@@ -96,7 +96,7 @@ export async function commitOutside(
   store: Pick<Store, 'applications' | 'sweeps'>,
   request: SweepRequest,
   advertiserId: bigint,
-  run: Run,
+  run: SweepRun,
   answer: ReceivedAnswer,
 ): Promise<PageSummary> {
   return await commitApplications(store, toReadPage(request, advertiserId, run, answer, null));
@@ -133,7 +133,7 @@ function needsNoCommit({ writes, otherLane }: PageDiff): boolean {
 function toReadPage(
   { lane }: SweepRequest,
   advertiserId: bigint,
-  { sweep }: Run,
+  { sweep }: SweepRun,
   { ticket, heard }: ReceivedAnswer,
   asked: Asked | null,
 ): ReadPage {
@@ -144,16 +144,16 @@ function toReadPage(
 /** What the sweep learns from an answer, by what was held before it. Pure. */
 function learnFrom(
   { lane, lagMs, known }: SweepRequest,
-  { sweep, state: before, recorded }: Run,
+  { sweep, state: before, recorded }: SweepRun,
   { question, heard }: ReceivedAnswer,
   others: readonly Question[],
   seen: Seen,
-): { readonly state: State; readonly progress: Progress } {
+): { readonly state: State; readonly progress: SweepProgress } {
   const state = learn(before, question, heard.kind === 'page' ? { ...heard.answer, ...seen } : heard.answer);
   const next = ask(state, others, known);
   const done = next !== null && 'kind' in next ? next : null;
   const { dropped, added } = findChanges(recorded ? before : { ...before, ranges: [] }, state);
-  const progress: Progress = {
+  const progress: SweepProgress = {
     facts: encode(state.facts),
     dropped: dropped.map((range) => range.from),
     added: added.map((range) => ({ low: range.from, high: range.to, state: range.state, evidence: encode(range) })),

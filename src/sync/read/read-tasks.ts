@@ -3,7 +3,7 @@
 import type { Plan } from '../../domain/coverage/coverage.ts';
 import type { Question } from '../../domain/coverage/question.ts';
 import { dateSlackSeconds } from '../../domain/coverage/sweep-state.ts';
-import type { Advertiser } from '../../store/sweeps/advertisers.ts';
+import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 import type { ReadingState } from '../../store/sweeps/continue-sweep.ts';
 import { type RetryOptions, retry } from '../retry.ts';
 import { checkIdentity } from './account-identity.ts';
@@ -15,7 +15,7 @@ import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
 /** Whose lane it is, and how it is read. */
 export interface ReadContext {
   readonly lane: HeldLane;
-  readonly advertiser: Advertiser;
+  readonly advertiser: KnownAdvertiser;
   readonly lagMs: number;
   /** Where the first reading begins, in milliseconds since the epoch; null is everything. */
   readonly startAt: number | null;
@@ -129,7 +129,7 @@ function toFirstPlan({ startAt }: Pick<ReadContext, 'startAt'>): Plan {
 /** The ids already held are where a second reading cuts its questions: nearly every one then closes at once. */
 export async function loadKnown(
   { store }: Pick<SweepDeps, 'store'>,
-  { advertiserId }: Pick<Advertiser, 'advertiserId'>,
+  { advertiserId }: Pick<KnownAdvertiser, 'advertiserId'>,
   plan: Plan,
 ) {
   if (advertiserId === null || plan.axis === 'date') return undefined;

@@ -1,14 +1,14 @@
 // What a sweep is asked to do.
 import type { Plan } from '../../domain/coverage/coverage.ts';
 import type { Known } from '../../domain/coverage/next-question.ts';
-import type { Advertiser } from '../../store/sweeps/advertisers.ts';
-import type { Purpose } from '../../store/sweeps/sweeps.ts';
+import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
+import type { SweepPurpose } from '../../store/sweeps/sweeps.ts';
 import type { HeldLane } from './held-lease.ts';
 
 export interface SweepRequest {
   readonly lane: HeldLane;
-  readonly advertiser: Advertiser;
-  readonly purpose: Purpose;
+  readonly advertiser: KnownAdvertiser;
+  readonly purpose: SweepPurpose;
   readonly plan: Plan;
   /** No interrupted sweep of this range is there: none is looked for. */
   readonly isNew?: boolean | undefined;

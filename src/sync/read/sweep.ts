@@ -6,7 +6,7 @@ import type { Question } from '../../domain/coverage/question.ts';
 import { shareRead } from '../../domain/coverage/sweep-state.ts';
 import type { Source } from '../../source/client.ts';
 import type { Store } from '../../store/store.ts';
-import type { Advertiser } from '../../store/sweeps/advertisers.ts';
+import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 import { isTemporary, type RetryOptions, retry } from '../retry.ts';
 import { checkIdentity } from './account-identity.ts';
 import { commitAnswer, commitOutside, loadOrBeginSweep, type ReceivedAnswer } from './commit-answer.ts';
@@ -34,7 +34,7 @@ export interface SweepTotals {
 }
 
 export interface SweepSummary extends SweepTotals {
-  readonly advertiser: Advertiser;
+  readonly advertiser: KnownAdvertiser;
   /** Why it is not at its end: it was asked to pause, or its time is used up. */
   readonly stopped: 'paused' | 'outOfTime' | null;
   readonly certificate: Done['certificate'];

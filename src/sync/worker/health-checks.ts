@@ -7,7 +7,7 @@ import { describeSchema, toSchemaTrouble } from '../../domain/schema.ts';
 import { SettingTrouble, Trouble, WrongStore } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { Store } from '../../store/store.ts';
-import type { Advertiser } from '../../store/sweeps/advertisers.ts';
+import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 import type { Learned } from '../../store/sweeps/continue-sweep.ts';
 import type { WorkerFacts } from './worker.ts';
 
@@ -225,7 +225,7 @@ export async function checkSource(
 }
 
 /** A refused credential recovers by itself, and its own check says whether it is accepted now. Another's data waits for a person. */
-function toHaltFinding(name: string, { kind, reason }: NonNullable<Advertiser['halt']>): Finding {
+function toHaltFinding(name: string, { kind, reason }: NonNullable<KnownAdvertiser['halt']>): Finding {
   const check = `${name}: halt`;
   if (kind === 'refused')
     return { check, ok: true, detail: `halted: ${reason} The worker tries again every few minutes.` };

@@ -4,6 +4,7 @@
 import { html } from 'hono/html';
 import { type History, type Period, periods, type RecentSweep } from '../../domain/history.ts';
 import {
+  type AccountVerdict,
   type AdvertiserStatus,
   isHealthy,
   isUpToDate,
@@ -12,7 +13,6 @@ import {
   type SweepResult,
   toSweepName,
   toSweepResult,
-  type Verdict,
 } from '../../domain/status.ts';
 import { renderAgo, toCount, toSpan, toUtc } from './format.ts';
 import { renderCharts } from './status-charts.ts';
@@ -225,7 +225,7 @@ function renderCoverage({ coverage }: AdvertiserStatus, now: Date): Html {
 }
 
 /** A harmless assumption is the normal outcome of a poll and of a small account. */
-function toBadge(certificate: Verdict['certificate'], risk: Verdict['risk']): 'good' | 'fair' | 'bad' {
+function toBadge(certificate: AccountVerdict['certificate'], risk: AccountVerdict['risk']): 'good' | 'fair' | 'bad' {
   if (certificate === 'unproven') return 'bad';
   return risk === 'doubt' ? 'fair' : 'good';
 }

@@ -6,7 +6,7 @@ import type { ScreenReading } from '../../../src/domain/screen.ts';
 import { completeDownloads, type StoredFile } from '../../../src/store/files/complete-download.ts';
 import { bringForward, claimDownloads } from '../../../src/store/files/download-queue.ts';
 import { type HeldFile, replaceReading } from '../../../src/store/files/stored-files.ts';
-import type { Ending } from '../../../src/store/sweeps/sweeps.ts';
+import type { SweepEnd } from '../../../src/store/sweeps/sweeps.ts';
 import { deleteInfected } from '../../../src/sync/files/delete-objects.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
 import type { Scenario } from '../explorer.ts';
@@ -423,7 +423,7 @@ export function createReparseMissing(stage: Stage): Scenario {
         `UPDATE intake.applications SET absent_since = now() - interval '2 days' WHERE advertiser_id = $1`,
         [advertiserId],
       );
-      const ended: Ending = {
+      const ended: SweepEnd = {
         ...{ certificate: 'proven', risk: 'none', reason: 'test', absent: [1n], learned: null, lagMs: 0 },
       };
       const page = aPage(lease, [], { advertiserId, progress: { ended } });

@@ -13,7 +13,7 @@ import {
   releaseLeases,
   renewLease,
 } from '../../../src/store/sweeps/leases.ts';
-import { type Ending, takeTickets } from '../../../src/store/sweeps/sweeps.ts';
+import { type SweepEnd, takeTickets } from '../../../src/store/sweeps/sweeps.ts';
 import { anApplication, aPage, commitPage } from '../../support/applications.ts';
 import { testPrivacyKey } from '../../support/syncing.ts';
 import type { Scenario } from '../explorer.ts';
@@ -351,7 +351,7 @@ export function createCoverage(stage: Stage): Scenario {
       const programs = new Map<string, Program>();
       for (const [at, lease] of leases.entries()) {
         if (!lease) throw new Error('The lane is free.');
-        const ended: Ending = {
+        const ended: SweepEnd = {
           ...{ certificate: 'proven', risk: 'none', reason: 'test', absent: [], learned: null, lagMs: 0 },
         };
         const page = aPage(lease, [], {
