@@ -1,4 +1,5 @@
 // Status: which facts are problems, which of them are urgent, and what the one sentence says.
+import { createTask } from 'node-cron';
 import { describe, expect, it } from 'vitest';
 import { renderStatus } from '../../src/cli/render-status.ts';
 import { toProofLimit, toStaleAfterMs } from '../../src/config.ts';
@@ -275,6 +276,23 @@ describe('a reading is stale', () => {
     const hours = (toStaleAfterMs('*/30 9-17 * * 1-5') ?? 0) / 3_600_000;
     expect(hours).toBeGreaterThan(2 * 62.5);
     expect(hours).toBeLessThan(2 * 65);
+  });
+
+  it.each([
+    '*/5 * * * *',
+    '17 3 * * *',
+    '0 */6 * * *',
+    '*/10 */7 * * * *',
+    '30 2 * * 1',
+    '0 9-17 * * 1-5',
+    '0 0 1 * *',
+  ])('as the longest pause of a thousand runs has it: %s', (schedule) => {
+    const times = createTask(schedule, () => {})
+      .getNextRuns(1_000)
+      .map((run) => run.getTime());
+    const longestMs = Math.max(...times.slice(1).map((time, at) => time - (times[at] ?? 0)));
+    // Clocks that are set forward or back make a pause an hour longer.
+    expect(Math.abs((toStaleAfterMs(schedule) ?? 0) - (2 * longestMs + 600_000))).toBeLessThanOrEqual(2 * 3_600_000);
   });
 
   it('never without a schedule', () => {
