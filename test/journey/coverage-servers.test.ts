@@ -13,7 +13,7 @@ import { createMemory, knownOf, type Memory, runSweep } from '../simulation/simu
 import { createRandom } from '../support/random.ts';
 import { test as base, type TestDatabase } from '../support/test-database.ts';
 
-const seeds = Number(process.env.COVERAGE_E2E_SEEDS ?? 100);
+const seeds = Number(process.env.COVERAGE_E2E_SEEDS ?? 40);
 const firstSeed = Number(process.env.COVERAGE_E2E_FROM ?? 0);
 const lagMs = 15 * 60_000;
 const requestMs = 100;
