@@ -286,6 +286,12 @@ export const guards: readonly Guard[] = [
     'reparse-missing',
     /(?<=AND application_id = \$2) FOR NO KEY UPDATE/,
   ),
+  guard('the lock of an erasure', 'find-and-erase', 'erase-file', /(?<=LIMIT \$3::bigint) FOR UPDATE/),
+  guard('the lock of the second check', 'find-and-erase', 'erase-again', /(?<=ORDER BY application_id) FOR UPDATE$/),
+  guard('the lock of confirmed deletes', 'delete-blobs', 'orphan', /ORDER BY 1, 2 FOR UPDATE OF b/),
+  guard('ON CONFLICT of an adopted object', 'blob-audit', 'adopted', /ON CONFLICT DO NOTHING(?= RETURNING 1)/),
+  guard('ON CONFLICT of the blob store', 'blobs', 'pin', /(?<=FROM intake\.blob_store\)) ON CONFLICT DO NOTHING/),
+  guard('ON CONFLICT of a new rate limit', 'rate-limit', 'slots', /ON CONFLICT \(source\) DO UPDATE.*?(?=RETURNING)/s),
   known(
     'b100.a1',
     guard('the lock of migrations', 'migrations', 'migrations', /SELECT pg_advisory_lock\(\$1\)/, 'SELECT $1::bigint'),

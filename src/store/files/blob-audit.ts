@@ -10,7 +10,7 @@ import { takeBackAnnounced } from './download-queue.ts';
 import { reopenAttachments } from './ready.ts';
 
 /** A row of the table blobs. */
-export interface BookedBlob extends BlobFacts {
+export interface BlobRow extends BlobFacts {
   readonly key: string;
   readonly state: Columns<'blobs', 'state'>['state'];
 }
@@ -18,7 +18,7 @@ export interface BookedBlob extends BlobFacts {
 const pageSize = 1_000;
 
 /** An advertiser's blobs in the order of their keys. */
-export async function* loadBlobs(db: Queryable, advertiserId: bigint): AsyncGenerator<BookedBlob> {
+export async function* loadBlobs(db: Queryable, advertiserId: bigint): AsyncGenerator<BlobRow> {
   for (let after = ''; ; ) {
     const rows = await db.query<Columns<'blobs', 'sha256' | 'size_bytes' | 'key' | 'state'>>(
       `SELECT sha256, size_bytes, key, state FROM intake.blobs
@@ -53,18 +53,18 @@ export async function markDamaged(
   return await db.transaction(async (tx) => {
     await lockHolders(tx, advertiserId, [sha256]);
     const [blob] = await tx.query<Columns<'blobs', 'state'>>(
-      `SELECT state FROM intake.blobs WHERE advertiser_id = $1 AND sha256 = $2 FOR NO KEY UPDATE`,
+      `SELECT state FROM intake.blobs WHERE advertiser_id = $1 AND sha256 = $2`,
       [advertiserId, sha256],
     );
     // Another verify was there first.
     if (blob?.state === 'damaged') return { requeued: 0, lost: 0 };
     // Announced, put, and not completed when the object went: completed now, a file would be stored without bytes.
     if (blob?.state === 'writing') await takeBackAnnounced(tx, advertiserId, [sha256]);
-    if (blob?.state !== 'stored') return null;
-    await tx.query(`UPDATE intake.blobs SET state = 'damaged' WHERE advertiser_id = $1 AND sha256 = $2`, [
-      advertiserId,
-      sha256,
-    ]);
+    const marked = await tx.query(
+      `UPDATE intake.blobs SET state = 'damaged' WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored' RETURNING 1`,
+      [advertiserId, sha256],
+    );
+    if (marked.length === 0) return null;
     const lost = await tx.query<ChangedRow>(
       `UPDATE intake.attachment_versions v SET state = 'missing', reason = 'the stored bytes were lost' FROM intake.applications a
        WHERE v.advertiser_id = $1 AND v.sha256 = $2 AND v.state = 'stored'

@@ -5,7 +5,7 @@ import { type BlobCondition, type BlobStore, type ListedBlob, toBlobFolder, toSh
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { parseResumeKey, resumeFolder, toResumeKey } from '../../domain/prefill.ts';
 import { Trouble } from '../../domain/trouble.ts';
-import type { BookedBlob } from '../../store/files/blob-audit.ts';
+import type { BlobRow } from '../../store/files/blob-audit.ts';
 import type { Store } from '../../store/store.ts';
 import { deleteInfected, deleteOrphans } from './delete-objects.ts';
 
@@ -108,7 +108,7 @@ async function compare(deps: VerifyDeps, request: VerifyRequest, advertiserId: b
   let failures = 0;
   /** What ends the walk. Several are asked at once, so it is met by the next row. */
   let fatal: unknown;
-  const ask = async (row: BookedBlob, found: ListedBlob | null) => {
+  const ask = async (row: BlobRow, found: ListedBlob | null) => {
     try {
       if (await judge(deps, request, advertiserId, row, found, counts)) verified.push(row.sha256);
       failures = 0;
@@ -153,7 +153,7 @@ async function judge(
   { store, blobs }: VerifyDeps,
   { share, signal }: VerifyRequest,
   advertiserId: bigint,
-  row: BookedBlob,
+  row: BlobRow,
   found: ListedBlob | null,
   counts: Counts,
 ): Promise<boolean> {

@@ -2,13 +2,16 @@
 import type { Scenario } from '../explorer.ts';
 import type { Stage } from '../stage.ts';
 import {
+  createAdopted,
   createDeleters,
   createDrop,
   createFlagged,
   createInfected,
   createLateOrphan,
   createLifted,
+  createLost,
   createOrphan,
+  createPin,
 } from './deletions.ts';
 import {
   createBatch,
@@ -35,7 +38,13 @@ import {
   createTwoWriters,
 } from './lanes.ts';
 import { createOrderBack, createOrderErase, createOrderLost, createOrderPage, createOrderRetry } from './order.ts';
-import { createEraseFile, createErasePage, createErasePrefill, createEraseQuarantine } from './privacy.ts';
+import {
+  createEraseAgain,
+  createEraseFile,
+  createErasePage,
+  createErasePrefill,
+  createEraseQuarantine,
+} from './privacy.ts';
 import { createEvents, createMigrations, createMigrationWorker, createSlots } from './shared.ts';
 
 export const scenarios = {
@@ -60,6 +69,7 @@ export const scenarios = {
   'erase-page': createErasePage,
   'erase-quarantine': createEraseQuarantine,
   'erase-file': createEraseFile,
+  'erase-again': createEraseAgain,
   'erase-prefill': createErasePrefill,
   trust: createTrust,
   forward: createForward,
@@ -67,6 +77,9 @@ export const scenarios = {
   'reparse-missing': createReparseMissing,
   confirmed: createConfirmed,
   drop: createDrop,
+  lost: createLost,
+  adopted: createAdopted,
+  pin: createPin,
   deleters: createDeleters,
   coverage: createCoverage,
   'new-account': createNewAccount,

@@ -1,6 +1,9 @@
 // Equal bytes that come while an object is deleted, for each reason to delete one.
 import assert from 'node:assert/strict';
+import { toBlobKey } from '../../../src/domain/blob.ts';
 import { Trouble } from '../../../src/domain/trouble.ts';
+import { adoptBlob, markDamaged } from '../../../src/store/files/blob-audit.ts';
+import { pinBlobStore } from '../../../src/store/files/blobs.ts';
 import { beginInfected, beginOrphans, type Deletion } from '../../../src/store/files/delete-blobs.ts';
 import type { Database } from '../../../src/store/postgres/database.ts';
 import type { Store } from '../../../src/store/store.ts';
@@ -312,6 +315,108 @@ export function createDeleters(stage: Stage): Scenario {
           assert.deepEqual(new Set(begun), new Set(['infected', 'orphan']), 'each is deleted');
           assert.equal(begun.length, 2, 'and once');
           await stage.query(`DELETE FROM intake.blobs WHERE advertiser_id = $1`, [advertiserId]);
+        },
+      };
+    },
+  };
+}
+
+/** Verify finds an object gone and another person's run stores the same bytes. */
+export function createLost(stage: Stage): Scenario {
+  return {
+    name: 'bytes are found lost while another run stores the same',
+    promise: 'a file that is called stored has its blob, and its object (P6)',
+    allowsDeadlocks: true,
+    async open() {
+      const { advertiserId } = await stage.openAdvertiser();
+      const files: FilesOf = { stage, advertiserId, objects: new Set() };
+      await addBlob(files, `verified_at = now()`);
+      await addFiles(files, [1, 2]);
+      await stage.query(`DELETE FROM intake.downloads WHERE advertiser_id = $1 AND application_id = 1`, [advertiserId]);
+      await stage.query(
+        `UPDATE intake.attachments SET state = 'stored', stored_at = now(), sha256 = $2 WHERE advertiser_id = $1 AND application_id = 1`,
+        [advertiserId, sha256],
+      );
+      files.objects.clear();
+      return {
+        programs: new Map<string, Program>([
+          [
+            'verify',
+            async (actor) => {
+              const key = toBlobKey(advertiserId, sha256);
+              const facts = { sha256, sizeBytes: content.length };
+              const condition = await toBlobs(actor, files.objects).verify(key, facts, 'record', never);
+              if (condition !== 'intact') await markDamaged(stage.database(actor.name), advertiserId, sha256);
+            },
+          ],
+          ['fetch', async (actor) => void (await fetchClaimed(files, actor, await claim(files, actor, leaseMs)))],
+        ]),
+        mortal: ['verify', 'fetch'],
+        lapses: [],
+        async check({ lines }) {
+          // Where verify dies, the next one finds the loss.
+          if (!lines.some(({ client, text }) => client === 'verify' && text === 'dies')) await checkObjects(files);
+          await dropBlobs(files);
+        },
+      };
+    },
+  };
+}
+
+/** Verify finds an object that nobody announced, and a run announces the same bytes. */
+export function createAdopted(stage: Stage): Scenario {
+  return {
+    name: 'an unknown object is adopted while its bytes are announced',
+    promise: 'the bytes have one row, and the file is stored (P6)',
+    async open() {
+      const { advertiserId } = await stage.openAdvertiser();
+      const files: FilesOf = { stage, advertiserId, objects: new Set([toBlobKey(advertiserId, sha256)]) };
+      await addFiles(files, [1]);
+      return {
+        programs: new Map<string, Program>([
+          [
+            'verify',
+            async (actor) =>
+              void (await adoptBlob(stage.database(actor.name), advertiserId, { sha256, sizeBytes: content.length })),
+          ],
+          ['fetch', async (actor) => void (await fetchClaimed(files, actor, await claim(files, actor, leaseMs)))],
+        ]),
+        mortal: ['verify'],
+        lapses: [],
+        commitsApart: true,
+        async check() {
+          await checkObjects(files);
+          const stored = await stage.query(
+            `SELECT 1 FROM intake.attachments WHERE advertiser_id = $1 AND state = 'stored'`,
+            [advertiserId],
+          );
+          assert.equal(stored.length, 1, 'P6: the file is not stored');
+          await dropBlobs(files);
+        },
+      };
+    },
+  };
+}
+
+/** Two processes use a blob store for the first time. */
+export function createPin(stage: Stage): Scenario {
+  return {
+    name: 'two processes use a blob store for the first time',
+    promise: 'it is remembered once, and nobody fails',
+    async open() {
+      await stage.query(`DELETE FROM intake.blob_store`);
+      const pin = (actor: Actor) => pinBlobStore(stage.database(actor.name), 'this one', 'memory');
+      return {
+        programs: new Map<string, Program>([
+          ['a', pin],
+          ['b', pin],
+        ]),
+        mortal: ['a'],
+        lapses: [],
+        commitsApart: true,
+        async check() {
+          const rows = await stage.query(`SELECT identity FROM intake.blob_store`);
+          assert.deepEqual(rows, [{ identity: 'this one' }]);
         },
       };
     },

@@ -1,6 +1,8 @@
 // Erasure beside everything that could bring a person back (P17).
 import { hash, randomUUID } from 'node:crypto';
 import type { Sought } from '../../../src/domain/erasure.ts';
+import { completeDownloads } from '../../../src/store/files/complete-download.ts';
+import { claimDownloads } from '../../../src/store/files/download-queue.ts';
 import { beginPrefill, keepProfile, offerPrefill, redeemPrefill } from '../../../src/store/prefill/prefills.ts';
 import { beginErasure, checkAgain } from '../../../src/store/privacy/erasure-jobs.ts';
 import { deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
@@ -221,6 +223,48 @@ export function createErasePrefill(stage: Stage): Scenario {
           if (redeemed > 1) throw new Error('P20: a profile was handed out twice.');
           await checkErased(stage, advertiserId);
         },
+      };
+    },
+  };
+}
+
+/** The second check of an erasure finds what came back of a person, while a run completes a file of theirs. */
+export function createEraseAgain(stage: Stage): Scenario {
+  return {
+    name: 'the second check of an erasure beside a completion',
+    promise: 'after the second check nothing of an erased person is left, and nobody waits in a circle (P17)',
+    async open() {
+      const attachments = [anAttachment('resume', { sizeBytes: content.length })];
+      const { advertiserId } = await openPerson(stage, { attachments });
+      const { claims } = await claimDownloads(stage.direct, {
+        ...{ advertisers: [advertiserId], lane: 'usual', limit: 1, token: randomUUID(), leaseMs },
+      });
+      const job = await beginErasure(stage.direct, privacyKey, { advertiserId, sought: byId, by: 'test' });
+      const [claimed] = claims;
+      if (!job || !claimed) throw new Error('Nobody was found to erase, or nothing was claimed.');
+      // As a failover leaves it that lost the erasure's rows and kept the job.
+      await stage.query(
+        `INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, size_bytes) VALUES ($1, 1, 'resume', 'pending', 1)`,
+        [advertiserId],
+      );
+      await stage.query(
+        `INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority, lease_token, leased_until)
+         VALUES ($1, 1, 'resume', 0, $2, now() + interval '1 minute')`,
+        [advertiserId, claimed.token],
+      );
+      const completion = { kind: 'final', state: 'missing', reason: 'the source does not have it' } as const;
+      return {
+        programs: new Map<string, Program>([
+          ['again', async (actor) => void (await checkAgain(stage.database(actor.name), job))],
+          [
+            'run',
+            async (actor) =>
+              void (await completeDownloads(stage.database(actor.name), [{ claim: claimed, completion }])),
+          ],
+        ]),
+        mortal: ['run'],
+        lapses: [],
+        check: () => checkErased(stage, advertiserId),
       };
     },
   };
