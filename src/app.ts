@@ -149,7 +149,7 @@ type ReadingConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs'
 /** How long one-shot commands wait for a database or source that is gone. */
 const retryForMs = 120_000;
 
-/** One complete round over the configured advertisers. */
+/** One complete sync of the configured advertisers. */
 export async function syncOnce(
   config: ReadingConfig,
   request: ReadingRequest & { readonly recheck: boolean },

@@ -1,4 +1,4 @@
-// `intake backfill`: one reading of a chosen range, beside a live worker. Stopped at any moment, it goes on when it is run again.
+// `intake backfill`: one sweep of a chosen range, beside a live worker. Stopped at any moment, it goes on when it is run again.
 
 import type { BackfillRange } from '../app.ts';
 import { largestId } from '../domain/coverage/range.ts';
@@ -39,7 +39,7 @@ export const backfill = command<BackfillOptions>({
       .option('--after-id <id>', 'ids above this one')
       .option('--before-id <id>', 'ids below this one')
       .option('--gaps', 'only what coverage says is open', false)
-      .option('--restart', 'drop an unfinished reading of the same range and begin anew', false)
+      .option('--restart', 'drop an unfinished sweep of the same range and begin anew', false)
       .option('--no-files', 'leave downloads queued')
       .option('--dry-run', 'tell the cost, store nothing', false)
       .option('--advertiser <name>', 'only this one of several configured accounts'),

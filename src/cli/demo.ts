@@ -1,4 +1,4 @@
-// `intake demo`: the whole of Intake on one machine without an account: embedded Postgres, the sandbox, a first full round,
+// `intake demo`: the whole of Intake on one machine without an account: embedded Postgres, the sandbox, a first full sync,
 // a look at the rows, then a live worker until Ctrl-C. What it leaves in .intake/ lets the next demo go on where this one stopped.
 // Its board, ports and careers site are in src/dev/demo, which the production image does not have.
 import { join } from 'node:path';
@@ -23,11 +23,11 @@ export const demo = command<DemoOptions>({
   summary: 'try everything on this machine: embedded Postgres, a sandbox job board, a live worker',
   examples: [
     ['intake demo', 'fill a database and keep it live until Ctrl-C; other commands work beside it'],
-    ['intake demo --once', 'end after the first full round'],
+    ['intake demo --once', 'end after the first full sync'],
   ],
   shape: (shaped) =>
     shaped
-      .option('--once', 'end after the first full round', false)
+      .option('--once', 'end after the first full sync', false)
       .option('--applications <count>', `how many applications a new board starts with (default: ${newBoardSize})`),
   async run(context, options) {
     const { terminal } = context;
@@ -67,7 +67,7 @@ export const demo = command<DemoOptions>({
       { ...env, NODE_ENV: 'development' },
       { needs: ['database', 'source', 'sync', 'blobs', 'admin', 'prefill', 'privacy'] },
     );
-    // Held open until the end, so that the database does not stop between the first round and the worker.
+    // Held open until the end, so that the database does not stop between the first sync and the worker.
     const { openLocalDatabase, syncOnce } = await import('../app.ts');
     const { loadNotice } = await import('../dev/embedded/notice.ts');
     const portBefore = String(loadNotice(join(checkoutStateDir, 'postgres'))?.port ?? '');

@@ -24,7 +24,7 @@ interface EraseOptions {
 
 export const erase = command<EraseOptions>({
   name: 'erase',
-  summary: 'erase a person: rows, files, queue, quarantine; they do not come back by any later reading',
+  summary: 'erase a person: rows, files, queue, quarantine; no later sweep brings them back',
   examples: [
     ['intake erase --application 120045 --dry-run', 'show what one application would take with it'],
     ['intake erase --application 120045 --yes', 'erase it and wait for the receipt'],

@@ -69,7 +69,7 @@ export async function reportOutcomes(
   return failures.reduce<ExitCode>((worst, failure) => toWorse(worst, failure.exitCode), code);
 }
 
-/** A reading that speaks against completeness counts also where the account was proven before it. */
+/** A sweep that speaks against completeness counts also where the account was proven before it. */
 function isDoubtfulReading({ sweeps }: Outcome, axis: ReadingOutcome['axis']): boolean {
   return sweeps?.some((one) => (axis === 'date' ? one.certificate === 'unproven' : one.risk === 'doubt')) ?? false;
 }
@@ -160,7 +160,7 @@ function renderOutcome(outcome: Outcome): string {
       ? `${outcome.name}: nothing to read, every range is closed`
       : `${outcome.name}: ${kept}; ${formatCount(requests, 'request')}, ${formatBytes(bytes)} read`,
     ...(reading?.risk === 'doubt' && reading.reason !== account.reason
-      ? [`this reading ${reading.certificate}: ${reading.reason}`]
+      ? [`this sweep ${reading.certificate}: ${reading.reason}`]
       : []),
     `coverage ${account.certificate}: ${account.reason}`,
     ...(account.certificate === 'unproven' ? [] : [`assuming: ${shortAssumptions}`]),

@@ -1,4 +1,4 @@
-// `intake sync`: one complete round over the configured advertisers, then it ends.
+// `intake sync`: one complete sync of the configured advertisers, then it ends.
 import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
 import { loadCommandConfig } from './load-config.ts';
@@ -15,7 +15,7 @@ export const sync = command<SyncOptions>({
   name: 'sync',
   summary: 'read what is new and fetch its files, once, and end',
   examples: [
-    ['intake sync', 'what is new since the last round; the first round reads everything'],
+    ['intake sync', 'what is new since the last sync; the first one reads everything'],
     ['intake sync --recheck', 'read everything again: changes, late arrivals, withdrawals'],
     ['intake sync --no-files', 'applications only; their files stay queued for later'],
     ['intake sync --advertiser acme --json', 'one of several accounts, for a script'],

@@ -22,7 +22,7 @@ export const unhalt = command<UnhaltOptions>({
     const { unhaltAdvertisers } = await import('../app.ts');
     const ended = await unhaltAdvertisers(config, { advertiser, signal });
     terminal.result({ unhalted: ended }, () =>
-      ended.length === 0 ? 'No advertiser is halted.' : `Active again: ${ended.join(', ')}. The next round reads them.`,
+      ended.length === 0 ? 'No advertiser is halted.' : `Active again: ${ended.join(', ')}. The next sync reads them.`,
     );
     return exitCodes.done;
   },

@@ -41,7 +41,7 @@ export const schedule = value('must be a cron text of five or six fields, or off
   return [5, 6].includes(text.split(/\s+/).length) && isCron(text) ? text : undefined;
 });
 
-/** The instant from which the first round reads, in milliseconds since the epoch, or null for `all`. */
+/** The instant from which the first sync reads, in milliseconds since the epoch, or null for `all`. */
 // Spec: dates in queries are Australian Eastern Standard time, so a day without a zone begins at midnight +10:00.
 export const start = value(
   'must be all, a date (2026-07-01) or a time with its zone (2026-07-01T09:00:00+10:00)',

@@ -122,7 +122,7 @@ export const sections = {
       default: '15m',
     },
     SYNC_START: {
-      meaning: 'how far back the first round reads: `all`, a date (from midnight +10:00) or a time with its zone',
+      meaning: 'how far back the first sync reads: `all`, a date (from midnight +10:00) or a time with its zone',
       example: '2026-07-01',
       read: read.start,
       default: 'all',

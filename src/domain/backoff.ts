@@ -1,4 +1,4 @@
-// How long to wait after a failure. The random number is the caller's.
+// How long to wait after a failure. Pure: the caller passes the random number.
 
 export interface BackoffRange {
   /** The ceiling of the wait after the first failed attempt. */

@@ -45,9 +45,9 @@ export interface AdvertiserStatus {
   readonly lastSweep: SweepStatus | null;
   /** Readings that stopped before their end and go on by themselves. */
   readonly unfinished: readonly { readonly purpose: string; readonly startedAt: Date; readonly reason: string }[];
-  /** What all readings together vouch for. */
+  /** What all sweeps together vouch for. */
   readonly coverage: CoverageStatus | null;
-  /** Ranges that are open: never read, or left as gaps by a reading that ended. */
+  /** Ranges that are open: never read, or left as gaps by a sweep that ended. */
   readonly openRanges: number;
   /** Ids whose application alone is larger than an answer may be. */
   readonly unreadable: readonly bigint[];
@@ -57,7 +57,7 @@ export interface AdvertiserStatus {
   readonly submittedAt: readonly number[];
 }
 
-/** What a reading did, and what it was worth. */
+/** What a sweep did, and what it was worth. */
 export interface SweepFacts {
   readonly purpose: string;
   readonly state: string;
@@ -328,7 +328,7 @@ function toCoverageProblems(a: AdvertiserStatus, now: Date, limit: ProofLimit | 
   const { coverage, lastSweep, openRanges } = a;
   if (a.readAt === null) return [];
   if (coverage === null && lastSweep?.state === 'running') {
-    return problem('The first reading has not come to its end; nothing is proven yet.', 'intake status --watch', false);
+    return problem('The first sweep has not finished; nothing is proven yet.', 'intake status --watch', false);
   }
   if (coverage === null || coverage.certificate === 'unproven') {
     const open = openRanges > 0 ? ` (${formatCount(openRanges, 'range')} of ids open)` : '';
@@ -349,7 +349,7 @@ function toCoverageProblems(a: AdvertiserStatus, now: Date, limit: ProofLimit | 
   }
   // Dates cannot prove completeness, so a backfill by date always ends with a doubt, which is none of the account.
   if (lastSweep?.certificate === 'unproven' || (lastSweep?.purpose === 'live' && lastSweep.risk === 'doubt')) {
-    return problem(`The last reading is in doubt: ${lastSweep.reason}.`, 'intake sync --recheck', false);
+    return problem(`The last sweep is in doubt: ${lastSweep.reason}.`, 'intake sync --recheck', false);
   }
   return [];
 }

@@ -62,7 +62,6 @@ import {
   renewDownloads,
   returnDownloads,
 } from './files/download-queue.ts';
-import { loadWaits, recordWaits, type ToldWait } from './files/due.ts';
 import { type FetchedFor, recallFetched } from './files/infected.ts';
 import {
   type HeldFile,
@@ -93,6 +92,7 @@ import { loadExport } from './privacy/export.ts';
 import { findPerson } from './privacy/find-and-erase.ts';
 import { loadHistory } from './reports/history.ts';
 import { loadAdvertiserStatus, loadVerdict } from './reports/status.ts';
+import { loadWaits, recordWaits, type ToldWait } from './reports/waits.ts';
 import {
   ensureAdvertiser,
   findAdvertisers,
@@ -151,7 +151,7 @@ export interface StoreOptions extends DatabaseOptions {
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
-/** It reads every download that waits, which may be many. */
+/** `bringForward` scans the whole queue. */
 const bringForwardEveryMs = 300_000;
 
 /** Downloads in one transaction. More would keep locks for longer than they save flushes. */

@@ -1,5 +1,6 @@
-// Retries work while a source or database is unavailable. There are four levels: the source client retries for seconds inside one request,
-// a worker's task for 5 or 30 seconds (then its account rests for up to 5 minutes), a one-shot command for two minutes.
+// Retries work while a source or database is unavailable. The levels: the source client retries for seconds inside one
+// request (p-retry), a worker's task for 5 or 30 seconds (then its account rests for up to 5 minutes), a one-shot command for two minutes, the
+// download queue for hours.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type BackoffRange, backoff } from '../domain/backoff.ts';
 import { CertificateTrouble, LaneHeld, LeaseLost, SchemaTrouble, SettingTrouble, Trouble } from '../domain/trouble.ts';

@@ -161,7 +161,7 @@ export const guards: readonly Guard[] = [
     ),
   ),
   known(
-    'fetch3.page23.delete1',
+    'fetch3.page25.delete1',
     guard(
       'an infected blob that came again is deleted again',
       'complete-download',
@@ -288,7 +288,10 @@ export const guards: readonly Guard[] = [
   ),
   guard('the lock of an erasure', 'find-and-erase', 'erase-file', /(?<=LIMIT \$3::bigint) FOR UPDATE/),
   guard('the lock of the second check', 'find-and-erase', 'erase-again', /(?<=ORDER BY application_id) FOR UPDATE$/),
-  guard('the lock of confirmed deletes', 'delete-blobs', 'orphan', /ORDER BY 1, 2 FOR UPDATE OF b/),
+  known(
+    'fetch3.page25.delete3.fetch4.delete1',
+    guard('the lock of confirmed deletes', 'delete-blobs', 'flagged', /ORDER BY 1, 2 FOR UPDATE OF b/),
+  ),
   guard('ON CONFLICT of an adopted object', 'blob-audit', 'adopted', /ON CONFLICT DO NOTHING(?= RETURNING 1)/),
   guard('ON CONFLICT of the blob store', 'blobs', 'pin', /(?<=FROM intake\.blob_store\)) ON CONFLICT DO NOTHING/),
   guard('ON CONFLICT of a new rate limit', 'rate-limit', 'slots', /ON CONFLICT \(source\) DO UPDATE.*?(?=RETURNING)/s),

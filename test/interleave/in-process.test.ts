@@ -131,7 +131,7 @@ test('downloads in flight never exceed their limits, and none is forgotten', asy
 });
 
 test('every task of every account runs, one at a time for an account, few long ones at once', async () => {
-  const names: readonly TaskName[] = ['poll', 'round', 'witness', 'everything'];
+  const names: readonly TaskName[] = ['poll', 'unfinished', 'witness', 'everything'];
   await fc.assert(
     fc.asyncProperty(
       fc.scheduler(),

@@ -59,7 +59,7 @@ describe('of an account that is proven', () => {
     board.add([{ attachments: [] }]);
     expect(await callIntake(noFiles, env)).toMatchObject({
       code: 3,
-      stdout: expect.stringContaining('this reading unproven: the source repeats other filters than were sent'),
+      stdout: expect.stringContaining('this sweep unproven: the source repeats other filters than were sent'),
     });
   });
 

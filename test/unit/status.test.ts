@@ -147,7 +147,7 @@ describe('urgent is', () => {
     ]);
     const doubtful = { ...sweep, risk: 'doubt', reason: 'pages became shorter' } as const;
     expect(statusOf({ lastSweep: doubtful }).problems).toMatchObject([
-      { what: 'The last reading is in doubt: pages became shorter.', command: 'intake sync --recheck', urgent: false },
+      { what: 'The last sweep is in doubt: pages became shorter.', command: 'intake sync --recheck', urgent: false },
     ]);
   });
 

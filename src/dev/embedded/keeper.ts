@@ -1,6 +1,6 @@
 // The keeper: a program of its own that owns one embedded Postgres from its start to its end. It promises that there is one keeper per
 // folder, that every user who was told the URL is counted, and that the server stops when the last of them is gone, however it went.
-// Its only concern is who is here; where and how the server runs is known to place.ts and embedded-server.ts.
+// Its only concern is who is here; where and how the server runs is known to place.ts and server.ts.
 
 import { randomBytes } from 'node:crypto';
 import { type AddressInfo, createServer, type Socket } from 'node:net';

@@ -60,7 +60,7 @@ export async function commitPage(
   }
 }
 
-/** Beside a running other lane the diff must still hold under the lock, or both could write what they compared earlier. */
+/** Where the other lane runs, repeats the diff under the lock. Otherwise both lanes could write from an old diff. */
 async function writeCurrent(
   tx: Transaction,
   key: KeyObject,

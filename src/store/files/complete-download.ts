@@ -57,7 +57,7 @@ export async function completeDownloads(
 
 class Unlinkable extends Error {}
 
-/** In few round trips: an advertiser's endings stand in one line, and the next wait until these are written. */
+/** In few round trips: completions of one advertiser are serialised, so that each round trip delays the next. */
 async function write(tx: Queryable, endings: readonly CompletedClaim[]): Promise<CompletedState[]> {
   const advertiserId = endings[0]?.claim.advertiserId ?? 0n;
   const held = await takeOut(tx, advertiserId, endings);
@@ -93,7 +93,7 @@ async function write(tx: Queryable, endings: readonly CompletedClaim[]): Promise
   const screens = stored.filter(({ claim }) => claim.kind === 'screen').map(toReplacement);
   const isContradicted = stored.some(({ completion }) => completion.compared === 'contradicted');
   const complete = () => updateReady(tx, advertiserId, [...new Set(won.map(({ claim }) => claim.applicationId))]);
-  // In this order: who is ready is told by what was written before.
+  // The statements are pipelined on one connection and run in this order: `updateReady` reads what the others wrote.
   const [unchanged, , , ready] = await Promise.all([
     writeStored(tx, advertiserId, stored),
     writeEnded(tx, advertiserId, ended),
@@ -245,7 +245,7 @@ async function takePut(tx: Queryable, advertiserId: bigint, put: readonly Stored
   );
 }
 
-/** Trust that was earned may be lost since; a transaction that records a contradiction waits for this one, or this one for it. */
+/** Locks the row of the trust in Hash, so that linking a file and recording a contradiction cannot run at the same time. */
 async function takeLinked(tx: Queryable, advertiserId: bigint, linked: readonly StoredFile[]): Promise<BlobRow[]> {
   if (linked.length === 0) return [];
   const hashes = [...new Set(linked.map((file) => file.blob.sha256))];

@@ -160,7 +160,7 @@ async function drop(tx: Queryable, advertiserId: bigint, hashes: readonly string
   };
 }
 
-/** The objects are deleted. Gives back the blobs that were no longer this run's to delete. */
+/** Confirms that the objects are deleted. Returns the blobs whose token this run no longer holds. */
 export async function confirmDeletion(db: Queryable, deletion: Deletion): Promise<DeletableBlob[]> {
   const rows = await db.query<Columns<'blobs', 'advertiser_id' | 'sha256'>>(
     `WITH mine AS MATERIALIZED (

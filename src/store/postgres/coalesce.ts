@@ -1,6 +1,6 @@
 // Coalesces concurrent calls into one statement: the calls that come while one is under way are worked on together by the next. Watching a
 // thousand advertisers costs little more than watching ten, and downloads that end together share one transaction and one flush to the disk.
-// A call waits for a turn of the event loop, so that those that were woken together are all there, and for the statement before.
+// A call waits for one turn of the event loop, to collect the calls that were woken together, and for the statement before it.
 
 interface Waiting<Call, Answer> {
   readonly call: Call;
@@ -15,7 +15,7 @@ export interface CoalesceOptions<Call> {
   readonly most: number;
 }
 
-/** Makes a function of one call from work on many. The work answers in the order of its calls; when it throws, all of them fail. */
+/** Turns a function of many calls into a function of one call. The work answers in the order of its calls; when it throws, all of them fail. */
 export function coalesce<Call, Answer>(
   work: (calls: readonly Call[]) => Promise<readonly Answer[]>,
   options: CoalesceOptions<Call> = { most: 200 },

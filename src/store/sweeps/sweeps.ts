@@ -1,5 +1,5 @@
-// The tables of sweeps: what was asked of which range, what is still open, what was closed with which certificate (coverage). What an
-// answer moves is written in the transaction of its page, the cursor (cursors.ts) with it.
+// The tables of sweeps: what was asked of which range, what is still open, what was closed with which certificate (coverage). The
+// transaction of a page also writes the progress of its sweep and the cursor (cursors.ts).
 import { withRange } from '../../domain/coverage/range.ts';
 import type { ApplicationEvent, ChangedRow } from '../events.ts';
 import type { Queryable } from '../postgres/database.ts';
@@ -12,7 +12,7 @@ export type Certificate = 'proven' | 'assumed' | 'unproven';
 /** What stands against a certificate: nothing, something harmless, or a real doubt. */
 export type Risk = 'none' | 'harmless' | 'doubt';
 
-/** One reading of a range, as it was begun. Positions are ids, or seconds since 1970 on the date axis; both ends belong to it. */
+/** One sweep of a range, as it was begun. Positions are ids, or seconds since 1970 on the date axis; both ends belong to it. */
 export interface Sweep {
   readonly sweepId: bigint;
   readonly purpose: SweepPurpose;
@@ -315,12 +315,12 @@ export async function takeTickets(db: Queryable, count: number): Promise<Ticket[
   return rows.map(({ seq, at }) => ({ seq, at }));
 }
 
-/** How long ended readings are kept, for the charts and for questions about last month. */
+/** How long ended sweeps are kept, for the charts and for questions about last month. */
 const keptMs = 90 * 86_400_000;
 
 /**
- * Deletes old readings that are at their end; gives how many went. What is open, what coverage rests on, and an advertiser's newest
- * reading stay, however old.
+ * Deletes sweeps that ended longer ago; returns how many. Sweeps with open ranges, sweeps that coverage refers to, and the newest of each
+ * advertiser stay.
  */
 export async function pruneSweeps(db: Queryable, { olderThanMs = keptMs, limit = 10_000 } = {}): Promise<number> {
   const rows = await db.query(

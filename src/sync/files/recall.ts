@@ -1,5 +1,5 @@
-// Recall: infected bytes are deleted from the blob store within seconds of the flag being read (P8). It runs beside everything else for
-// as long as a worker or a command does, since a reading or a download run may take hours.
+// Recall: deletes infected bytes from the blob store within a minute of the flag being read (P8), usually within five seconds. It runs
+// beside everything else for as long as a worker or a command does, since a sweep or a download run may take hours.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BlobStore } from '../../domain/blob.ts';
 import type { Store } from '../../store/store.ts';
@@ -25,12 +25,12 @@ const usuallyEveryMs = 5_000;
 /** Deletes infected bytes every few seconds until the signal, or its disposal. */
 export function startRecall(deps: RecallDeps, signal: AbortSignal): Recall {
   const stop = new AbortController();
-  const either = AbortSignal.any([signal, stop.signal]);
+  const stopSignal = AbortSignal.any([signal, stop.signal]);
 
   const { store, openBlobs, onTrouble, everyMs = usuallyEveryMs } = deps;
-  /** What a run met, until nothing is left to delete: after a failed delete its token holds for a while, and the runs find nothing due. */
-  let met: unknown = null;
-  let told: unknown = null;
+  /** The last failure, until nothing is left to delete: the token of a failed delete holds for a while, and the runs find nothing due. */
+  let lastError: unknown = null;
+  let reportedError: unknown = null;
 
   /** Not ended by `stop`: a delete that is broken off keeps its token, and the last run would find nothing to do. */
   async function runOnce(): Promise<void> {
@@ -39,17 +39,17 @@ export function startRecall(deps: RecallDeps, signal: AbortSignal): Recall {
       await using blobs = await openBlobs(signal);
       await deleteInfected({ store, blobs }, signal);
     }
-    if (left !== 'begun') met = null;
+    if (left !== 'begun') lastError = null;
   }
 
   async function runOn(): Promise<void> {
-    while (!either.aborted) {
+    while (!stopSignal.aborted) {
       await runOnce().catch((error: unknown) => {
-        met = error;
+        lastError = error;
       });
-      if (met !== told && !either.aborted) onTrouble?.(met);
-      told = met;
-      await sleep(everyMs, undefined, { signal: either }).catch(() => {});
+      if (lastError !== reportedError && !stopSignal.aborted) onTrouble?.(lastError);
+      reportedError = lastError;
+      await sleep(everyMs, undefined, { signal: stopSignal }).catch(() => {});
     }
   }
 
@@ -62,7 +62,7 @@ export function startRecall(deps: RecallDeps, signal: AbortSignal): Recall {
     async finish() {
       await end();
       await runOnce();
-      if (met !== null) throw met;
+      if (lastError !== null) throw lastError;
     },
     [Symbol.asyncDispose]: end,
   };

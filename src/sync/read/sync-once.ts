@@ -1,5 +1,5 @@
-// A round: everything `intake sync` does for one advertiser. What an interrupted reading left open is read first, then what is new.
-// The first round reads everything; later ones read on from the cursor, less the lag.
+// Everything `intake sync` does for one advertiser. It first continues interrupted sweeps, then reads what is new.
+// The first sync reads everything; later ones read on from the cursor, less the lag.
 import { Trouble } from '../../domain/trouble.ts';
 import { retry } from '../retry.ts';
 import { requireIdentity } from './account-identity.ts';
@@ -14,7 +14,7 @@ export interface RoundRequest {
   readonly owner: string;
   readonly leaseMs: number;
   readonly lagMs: number;
-  /** Where the first round begins, in milliseconds since the epoch; null is everything. */
+  /** Where the first sync begins, in milliseconds since the epoch; null is everything. */
   readonly startAt: number | null;
   /** Read everything again. */
   readonly recheck: boolean;

@@ -14,7 +14,7 @@ export interface WorkerAccount {
 }
 
 /** In the order in which one account runs them. */
-const taskNames = ['poll', 'round', 'witness', 'audit', 'day', 'fortnight', 'everything'] as const;
+const taskNames = ['poll', 'unfinished', 'witness', 'audit', 'day', 'fortnight', 'everything'] as const;
 export type TaskName = (typeof taskNames)[number];
 
 export interface AccountQueue {

@@ -36,7 +36,7 @@ export interface TaskResult {
   readonly hidden: number;
 }
 
-const longReadings = ['round', 'day', 'fortnight', 'everything'] as const;
+const longTasks = ['unfinished', 'day', 'fortnight', 'everything'] as const;
 const nothing: TaskResult = { polled: null, sweeps: [], hidden: 0 };
 
 /** How long a task retries before the account rests instead: a poll must not keep its slot from others. */
@@ -97,8 +97,8 @@ async function poll(
   const { advertiserId } = context.advertiser;
   const reading = await deps.store.sweeps.loadReading({ advertiserId, lagMs: context.lagMs });
   const isFirst = isFirstReading(reading);
-  const isTakenUp = longReadings.some((name) => queue.due.has(name));
-  if (isFirst || (reading.unfinished.length > 0 && !isTakenUp)) deps.demand('round');
+  const isTakenUp = longTasks.some((name) => queue.due.has(name));
+  if (isFirst || (reading.unfinished.length > 0 && !isTakenUp)) deps.demand('unfinished');
   if (isFirst) return nothing;
   return { ...nothing, polled: advertiserId, sweeps: [await readNew(sweepDeps, context, reading)] };
 }
@@ -115,7 +115,7 @@ async function carryOut(
   name: TaskName,
 ): Promise<TaskResult> {
   const { advertiserId } = context.advertiser;
-  if (name === 'round') {
+  if (name === 'unfinished') {
     // A first reading goes on to its end: a poll in between would read the rest of it as if it were new.
     const isFirst = isFirstReading(await deps.store.sweeps.loadReading({ advertiserId, lagMs: context.lagMs }));
     const sweeps = isFirst

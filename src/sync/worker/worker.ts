@@ -62,7 +62,7 @@ const confirmEveryMs = 5_000;
 
 const passNames: Record<TaskName, PassName> = {
   poll: 'live',
-  round: 'recheck',
+  unfinished: 'recheck',
   witness: 'witness',
   audit: 'witness',
   day: 'recheck',

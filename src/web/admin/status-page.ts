@@ -165,7 +165,7 @@ function renderAdvertisers({ advertisers, problems, at }: Status): Html {
   return renderTable({
     id: 'advertisers',
     title: 'Advertisers',
-    columns: ['Name', '#Applications', 'Newest', 'Last checked', 'Coverage', 'Lateness', '#Files', '#Waiting'],
+    columns: ['Name', '#Applications', 'Newest', 'Last checked', 'Coverage', 'Late arrivals', '#Files', '#Waiting'],
     rows: shown.map((one) => [
       html`${one.name}<span class="aside">${one.advertiserId === null ? '' : ` ${one.advertiserId}`}</span>`,
       toCount(one.applications),
