@@ -55,7 +55,7 @@ export const guards: readonly Guard[] = [
   known(
     'source1.b4.source1.a11',
     guard(
-      'the readings of the other lane',
+      'the recent pages of the other lane',
       'update',
       'two-lanes',
       /(?<=SELECT 1 FROM intake\.recent_pages r\s+WHERE) /,
@@ -294,7 +294,6 @@ export const guards: readonly Guard[] = [
   ),
   guard('ON CONFLICT of an adopted object', 'blob-audit', 'adopted', /ON CONFLICT DO NOTHING(?= RETURNING 1)/),
   guard('ON CONFLICT of the blob store', 'blobs', 'pin', /(?<=FROM intake\.blob_store\)) ON CONFLICT DO NOTHING/),
-  guard('ON CONFLICT of a new rate limit', 'rate-limit', 'slots', /ON CONFLICT \(source\) DO UPDATE.*?(?=RETURNING)/s),
   known(
     'b100.a1',
     guard('the lock of migrations', 'migrations', 'migrations', /SELECT pg_advisory_lock\(\$1\)/, 'SELECT $1::bigint'),
