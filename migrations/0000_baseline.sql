@@ -461,7 +461,6 @@ CREATE INDEX "prefills_leaving" ON "intake"."prefills" USING btree ("created_at"
 CREATE INDEX "audit_log_application" ON "intake"."audit_log" USING btree ("advertiser_id","application_id") WHERE "intake"."audit_log"."application_id" IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "erasure_jobs_open" ON "intake"."erasure_jobs" USING btree ("advertiser_id","requested_at") WHERE "intake"."erasure_jobs"."closed_at" IS NULL;--> statement-breakpoint
 CREATE INDEX "sweeps_started" ON "intake"."sweeps" USING btree ("advertiser_id","started_at");--> statement-breakpoint
---> statement-breakpoint
 -- An older version that meets a newer schema can say which version to use.
 ALTER TABLE intake.migrations ADD COLUMN version text;
 --> statement-breakpoint
@@ -531,8 +530,6 @@ ALTER TABLE intake.screen_answers
 --> statement-breakpoint
 CREATE SCHEMA IF NOT EXISTS intake_analytics;
 --> statement-breakpoint
--- What analysts read. Rules: nothing a person typed or is called by stands outside the two views that say so in their comment
--- (applications, screening_free_text); columns are only ever added; erased people are in none of them.
 -- The source writes times with an offset, in Australian Eastern time: every time of the source also stands here as its own local time.
 CREATE FUNCTION intake.local_time(at timestamptz, source_offset text) RETURNS timestamp
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -547,7 +544,7 @@ CREATE INDEX attachments_problems ON intake.attachments (advertiser_id, state) W
 -- Counting by job reads this index alone: a tenth of the pages of the table, whose rows carry the source's whole object.
 CREATE INDEX applications_job ON intake.applications (advertiser_id, job_reference, submitted_at) INCLUDE (application_id) WHERE erased_at IS NULL;
 --> statement-breakpoint
--- Views, and what every table, view and column means; a test finds columns without a word.
+-- Views.
 CREATE VIEW intake.gaps AS
 SELECT r.advertiser_id, r.sweep_id, s.axis, r.low, r.high, r.state, r.opened_at
 FROM intake.ranges r JOIN intake.sweeps s USING (advertiser_id, sweep_id)
@@ -565,6 +562,8 @@ CROSS JOIN LATERAL unnest(int8multirange(int8range(1, NULL))
      JOIN intake.sweeps s ON s.advertiser_id = g.advertiser_id AND s.sweep_id = g.sweep_id
      WHERE g.advertiser_id = v.advertiser_id AND g.axis = 'id' AND s.state = 'open')) AS r;
 --> statement-breakpoint
+-- What analysts read. Rules: nothing a person typed or is called by stands outside the two views that say so in their comment
+-- (applications, screening_free_text); columns are only ever added; erased people are in none of them.
 CREATE VIEW intake_analytics.completeness AS
 SELECT v.name AS advertiser, v.advertiser_id,
   CASE WHEN open.ranges > 0 THEN 'unproven' ELSE coalesce(weakest.certificate, 'unproven') END AS certificate,
@@ -859,6 +858,7 @@ FROM (
 ) AS counted
 GROUP BY advertiser_id, day;
 --> statement-breakpoint
+-- Comments. A test fails for a table, view or column without one.
 COMMENT ON SCHEMA intake IS 'Job applications as the source shows them, and records of how they were read. Analysts read schema intake_analytics.';
 COMMENT ON SCHEMA intake_analytics IS 'What analysts read: views only.';
 
@@ -872,10 +872,10 @@ COMMENT ON COLUMN intake.advertisers.agent_id IS 'AgentID as the source last sen
 COMMENT ON COLUMN intake.advertisers.learned IS 'What was learned of this source: order, page size, which filters are honoured. Decides the order of requests, never replaces one.';
 COMMENT ON COLUMN intake.advertisers.late_ms IS 'The longest delay with which an application appeared in a live poll after a higher id was known, in milliseconds.';
 COMMENT ON COLUMN intake.advertisers.late_at IS 'When that was measured; widens the window that polls read again for a month.';
-COMMENT ON COLUMN intake.advertisers.created_at IS 'When the name was first used.';
-COMMENT ON COLUMN intake.advertisers.halted_at IS 'When the halt began.';
 COMMENT ON COLUMN intake.advertisers.retention_due IS 'How many records RETENTION would erase at once, where Intake waits for a person to confirm; null otherwise.';
 COMMENT ON COLUMN intake.advertisers.erased_through IS 'The highest id of an erased application: only ids up to it are compared with the tombstones. Null while nobody was erased.';
+COMMENT ON COLUMN intake.advertisers.created_at IS 'When the name was first used.';
+COMMENT ON COLUMN intake.advertisers.halted_at IS 'When the halt began.';
 COMMENT ON COLUMN intake.advertisers.throttled_until IS 'No worker asks the source for this account before this time: its last Retry-After.';
 COMMENT ON COLUMN intake.advertisers.throttled_ms IS 'How long that Retry-After was. A throttled_until further ahead was written by a clock that has been set back since.';
 COMMENT ON COLUMN intake.advertisers.answered_url IS 'The base URL whose list has answered; there a 404 means that nothing matches. Elsewhere it means a wrong base URL.';
@@ -896,6 +896,7 @@ COMMENT ON COLUMN intake.applications.raw_text IS 'The source object as it was w
 COMMENT ON COLUMN intake.applications.notes IS 'What could not be stored as it came: a list of field and reason.';
 COMMENT ON COLUMN intake.applications.person_key IS 'Stands for the person where no personal data may be shown: a keyed hash, different at every advertiser.';
 COMMENT ON COLUMN intake.applications.content_hash IS 'Fingerprint of everything the source says of the application; the same for JSON and XML.';
+COMMENT ON COLUMN intake.applications.facts_hash IS 'Fingerprint of everything but Hash and Href of the attachments. Equal values mean that nothing else changed.';
 COMMENT ON COLUMN intake.applications.observed_seq IS 'Number of the request whose answer this row shows; an answer to an older request never overwrites it.';
 COMMENT ON COLUMN intake.applications.first_seen_at IS 'When the application was first stored.';
 COMMENT ON COLUMN intake.applications.changed_at IS 'When the stored facts last changed.';
@@ -903,7 +904,6 @@ COMMENT ON COLUMN intake.applications.ready_at IS 'When the last of its attachme
 COMMENT ON COLUMN intake.applications.absent_since IS 'Since when the source no longer shows it, not yet confirmed.';
 COMMENT ON COLUMN intake.applications.missing_since IS 'Since when it is confirmed to be gone at the source.';
 COMMENT ON COLUMN intake.applications.erased_at IS 'When the person''s data was erased; only ids remain.';
-COMMENT ON COLUMN intake.applications.facts_hash IS 'Fingerprint of the same without Hash and Href of attachments: where it is equal, nothing but these differs. ';
 
 COMMENT ON TABLE intake.attachment_versions IS 'Earlier files of an attachment, replaced at the source by newer ones.';
 COMMENT ON COLUMN intake.attachment_versions.advertiser_id IS 'The advertiser.';
@@ -980,11 +980,11 @@ COMMENT ON COLUMN intake.coverage.axis IS 'id or date.';
 COMMENT ON COLUMN intake.coverage.low IS 'First position of the range.';
 COMMENT ON COLUMN intake.coverage.high IS 'Last position of the range; null is no end.';
 COMMENT ON COLUMN intake.coverage.certificate IS 'proven, assumed or unproven.';
+COMMENT ON COLUMN intake.coverage.risk IS 'What stands against the certificate: none, something harmless (too few applications to tell, say), or a real doubt.';
 COMMENT ON COLUMN intake.coverage.reason IS 'What the certificate rests on.';
 COMMENT ON COLUMN intake.coverage.as_of IS 'When the sweep began: what the source showed later is not covered.';
 COMMENT ON COLUMN intake.coverage.complete_through IS 'Applications submitted up to here are covered: the beginning of the sweep less the lag.';
 COMMENT ON COLUMN intake.coverage.sweep_id IS 'The sweep that closed it.';
-COMMENT ON COLUMN intake.coverage.risk IS 'What stands against the certificate: none, something harmless (too few applications to tell, say), or a real doubt.';
 
 COMMENT ON TABLE intake.cursors IS 'How far the live sweep of an advertiser has come, as committed.';
 COMMENT ON COLUMN intake.cursors.advertiser_id IS 'The advertiser.';
@@ -998,13 +998,13 @@ COMMENT ON COLUMN intake.downloads.application_id IS 'The application.';
 COMMENT ON COLUMN intake.downloads.kind IS 'As in attachments.';
 COMMENT ON COLUMN intake.downloads.priority IS '0 live arrivals, 1 what a backfill brought, 2 suspects: their claim lapsed, and they are fetched alone.';
 COMMENT ON COLUMN intake.downloads.due_at IS 'Not before this time.';
-COMMENT ON COLUMN intake.downloads.attempts IS 'How often it was claimed, those claims taken back that were not its fault.';
+COMMENT ON COLUMN intake.downloads.attempts IS 'Failed attempts that count; claims that were returned without a failure do not.';
 COMMENT ON COLUMN intake.downloads.lapses IS 'How often its claim lapsed while it was fetched alone; three end it.';
 COMMENT ON COLUMN intake.downloads.lease_token IS 'Names the claim; only its holder may complete or fail it.';
+COMMENT ON COLUMN intake.downloads.leased_until IS 'When the claim on it lapses; null where there is none.';
+COMMENT ON COLUMN intake.downloads.sha256 IS 'The bytes that are being put into the blob store for it; null before they are fetched.';
 COMMENT ON COLUMN intake.downloads.trouble IS 'What went wrong last, without personal data.';
 COMMENT ON COLUMN intake.downloads.trouble_kind IS 'The kind of what went wrong last; missing is a file that the source does not have yet.';
-COMMENT ON COLUMN intake.downloads.sha256 IS 'The bytes that are being put into the blob store for it; null before they are fetched.';
-COMMENT ON COLUMN intake.downloads.leased_until IS 'When the claim on it lapses; null where there is none.';
 
 COMMENT ON TABLE intake.erasure_jobs IS 'Erasures as work: what is still to be done, and the receipt when nothing is. Names nobody.';
 COMMENT ON COLUMN intake.erasure_jobs.advertiser_id IS 'The advertiser whose data is erased.';
@@ -1019,8 +1019,8 @@ COMMENT ON COLUMN intake.erasure_jobs.application_ids IS 'The applications, unti
 COMMENT ON COLUMN intake.erasure_jobs.hashes IS 'sha256 of the files to delete where nobody else refers to them, until the job is closed; null then.';
 COMMENT ON COLUMN intake.erasure_jobs.counts IS 'How many rows and files went, by kind.';
 COMMENT ON COLUMN intake.erasure_jobs.checks IS 'How many checks followed; the last one found nothing.';
-COMMENT ON COLUMN intake.erasure_jobs.closed_at IS 'When the last check found nothing: the receipt.';
 COMMENT ON COLUMN intake.erasure_jobs.trouble IS 'What keeps the files from being deleted, in words; null where nothing does.';
+COMMENT ON COLUMN intake.erasure_jobs.closed_at IS 'When the last check found nothing: the receipt.';
 
 COMMENT ON TABLE intake.erasures IS 'What was erased and must not return: keyed hashes only. Every transaction that writes applications or quarantine checks this table.';
 COMMENT ON COLUMN intake.erasures.advertiser_id IS 'The advertiser whose data it was.';
@@ -1092,6 +1092,7 @@ COMMENT ON COLUMN intake.prefills.last_name IS 'Last name, where the profile has
 COMMENT ON COLUMN intake.prefills.email IS 'E-mail address, where the profile has one.';
 COMMENT ON COLUMN intake.prefills.phone IS 'Phone number, where the profile has one.';
 COMMENT ON COLUMN intake.prefills.person_key IS 'Stands for the person by e-mail address, keyed; as in intake.applications where there is no jobseeker id.';
+COMMENT ON COLUMN intake.prefills.person_keys IS 'Stand for the person: one keyed hash for each address and each account id that the profile or its session named. Empty where it named none.';
 COMMENT ON COLUMN intake.prefills.resume_sha256 IS 'Fingerprint of the resume, in hex; its bytes lie in the blob store under prefills/advertiser_id/prefill_id once resume_stored_at is set, and may lie there before.';
 COMMENT ON COLUMN intake.prefills.resume_size_bytes IS 'Size of the resume.';
 COMMENT ON COLUMN intake.prefills.resume_content_type IS 'Type of the resume, as its bytes show it.';
@@ -1101,12 +1102,11 @@ COMMENT ON COLUMN intake.prefills.handle_hash IS 'Fingerprint of the one-time ha
 COMMENT ON COLUMN intake.prefills.created_at IS 'When the button was clicked.';
 COMMENT ON COLUMN intake.prefills.authorized_at IS 'When the candidate came back with a code.';
 COMMENT ON COLUMN intake.prefills.prefilled_at IS 'When the profile was kept.';
+COMMENT ON COLUMN intake.prefills.expires_at IS 'When a profile that nobody has redeemed leaves.';
+COMMENT ON COLUMN intake.prefills.resume_put_until IS 'The bytes of the resume may be on their way to the blob store until then; null once that is over.';
 COMMENT ON COLUMN intake.prefills.resume_stored_at IS 'When the bytes of the resume were in the blob store.';
 COMMENT ON COLUMN intake.prefills.redeemed_at IS 'When the careers site fetched the profile.';
 COMMENT ON COLUMN intake.prefills.ended_at IS 'When it came to its outcome.';
-COMMENT ON COLUMN intake.prefills.person_keys IS 'Stand for the person: one keyed hash for each address and each account id that the profile or its session named. Empty where it named none.';
-COMMENT ON COLUMN intake.prefills.expires_at IS 'When a profile that nobody has redeemed leaves.';
-COMMENT ON COLUMN intake.prefills.resume_put_until IS 'The bytes of the resume may be on their way to the blob store until then; null once that is over.';
 
 COMMENT ON TABLE intake.primary_job_seeking_info IS 'What the jobseeker said of their work when applying; optional at the source.';
 COMMENT ON COLUMN intake.primary_job_seeking_info.advertiser_id IS 'The advertiser.';
@@ -1136,7 +1136,7 @@ COMMENT ON COLUMN intake.ranges.sweep_id IS 'The sweep.';
 COMMENT ON COLUMN intake.ranges.low IS 'First position of the range.';
 COMMENT ON COLUMN intake.ranges.high IS 'Last position of the range; null is no end.';
 COMMENT ON COLUMN intake.ranges.state IS 'open, closed (read to its end) or stuck (can neither be split nor closed).';
-COMMENT ON COLUMN intake.ranges.evidence IS 'What the answers over it have shown, for going on after a stop.';
+COMMENT ON COLUMN intake.ranges.evidence IS 'What the answers over it have shown, to continue after a stop.';
 COMMENT ON COLUMN intake.ranges.opened_at IS 'Since when it is in this state.';
 
 COMMENT ON TABLE intake.rate_limits IS 'The rate limit of each source, shared by all workers.';
@@ -1191,8 +1191,9 @@ COMMENT ON COLUMN intake.sweeps.low IS 'First position of the range.';
 COMMENT ON COLUMN intake.sweeps.high IS 'Last position of the range; null is no end.';
 COMMENT ON COLUMN intake.sweeps.state IS 'running, closed (read to its end), open (ended with gaps left) or dropped.';
 COMMENT ON COLUMN intake.sweeps.certificate IS 'proven, assumed or unproven, once ended.';
+COMMENT ON COLUMN intake.sweeps.risk IS 'What stands against the certificate: none, harmless or doubt; null until the sweep has ended.';
 COMMENT ON COLUMN intake.sweeps.reason IS 'What the certificate rests on, or why there is none.';
-COMMENT ON COLUMN intake.sweeps.facts IS 'The sweep''s reasoning apart from its gaps, for going on after a stop.';
+COMMENT ON COLUMN intake.sweeps.facts IS 'The sweep''s state apart from its ranges, to continue after a stop.';
 COMMENT ON COLUMN intake.sweeps.started_at IS 'When its first request was sent.';
 COMMENT ON COLUMN intake.sweeps.last_progress_at IS 'When its last answer was committed.';
 COMMENT ON COLUMN intake.sweeps.ended_at IS 'When it ended.';
@@ -1201,7 +1202,6 @@ COMMENT ON COLUMN intake.sweeps.received IS 'Applications returned, with repetit
 COMMENT ON COLUMN intake.sweeps.added IS 'Applications that were new.';
 COMMENT ON COLUMN intake.sweeps.changed IS 'Applications that had changed.';
 COMMENT ON COLUMN intake.sweeps.bytes IS 'Bytes of the answers.';
-COMMENT ON COLUMN intake.sweeps.risk IS 'What stands against the certificate: none, harmless or doubt; null until the sweep has ended.';
 
 COMMENT ON TABLE intake.waits IS 'What workers wait for: a source, the database or the storage that cannot be used. A row whose worker stopped refreshing it says nothing any more.';
 COMMENT ON COLUMN intake.waits.worker IS 'The process that waits: command, host, process id.';
