@@ -5,7 +5,7 @@ import { createTask } from 'node-cron';
 import { type Advertiser, loadAdvertisers } from './config/advertisers.ts';
 import { type Environment, loadLocalPrivacyKey, toStateDir, withDemoSettings, withLocalBlobs } from './config/local.ts';
 import { findNearMiss } from './config/near-miss.ts';
-import { type Draft, inTheClear, isPlain, rules } from './config/rules.ts';
+import { type ConfigDraft, inTheClear, isPlain, rules } from './config/rules.ts';
 import { explainUnreadable, loadSecret, Secret } from './config/secret.ts';
 import { type Section, type Setting, sections, settings, type Values } from './config/settings.ts';
 
@@ -36,7 +36,7 @@ export function loadConfig<const N extends Need>(
   const warnings: string[] = [];
   const report = (name: string, text: string) => void problems.push({ name, text, example: toExample(name) });
   const production = env.NODE_ENV?.trim() === 'production';
-  const draft: Draft = { production, report, warn: (name, text) => void warnings.push(`${name} ${text}`) };
+  const draft: ConfigDraft = { production, report, warn: (name, text) => void warnings.push(`${name} ${text}`) };
   const layered = production ? env : withLocalBlobs(withDemoSettings(env, stateDir), stateDir);
 
   reportNearMisses(env, draft);
@@ -94,7 +94,7 @@ function toBase(values: Values<'process'>, production: boolean, warnings: readon
 // The parts are put together even when a variable was refused, so that later problems are found in the same run;
 // a part with a refused (undefined) value is never handed out, since loadConfig throws.
 const load = {
-  database(read: Read, _draft: Draft, { openEmbedded }: Given) {
+  database(read: Read, _draft: ConfigDraft, { openEmbedded }: Given) {
     const {
       DATABASE_URL: url,
       DATABASE_DIRECT_URL: directUrl,
@@ -105,7 +105,7 @@ const load = {
     return { url: 'embedded' as const, directUrl, rootCertificate, auth, openEmbedded };
   },
 
-  source(read: Read, draft: Draft) {
+  source(read: Read, draft: ConfigDraft) {
     const values = read('source');
     return {
       advertisers: loadAccounts(values, draft),
@@ -181,14 +181,14 @@ const load = {
     };
   },
 
-  privacy(read: Read, draft: Draft, { stateDir }: Given) {
+  privacy(read: Read, draft: ConfigDraft, { stateDir }: Given) {
     const { PRIVACY_KEY: key, RETENTION: retentionMs } = read('privacy');
     /** Retention null: off. */
     return { key: key ?? loadOwnKey(draft, stateDir), retentionMs };
   },
-} satisfies Record<Need, (read: Read, draft: Draft, given: Given) => unknown>;
+} satisfies Record<Need, (read: Read, draft: ConfigDraft, given: Given) => unknown>;
 
-function loadAccounts(values: Values<'source'>, { production, report, warn }: Draft): readonly Advertiser[] {
+function loadAccounts(values: Values<'source'>, { production, report, warn }: ConfigDraft): readonly Advertiser[] {
   const {
     SOURCE_URL: url,
     SOURCE_CREDENTIAL: credential,
@@ -204,7 +204,7 @@ function loadAccounts(values: Values<'source'>, { production, report, warn }: Dr
   return url && credential ? [{ name: 'default', url, credential, advertiserId }] : [];
 }
 
-function loadOwnKey({ production, report }: Draft, stateDir: string): Secret {
+function loadOwnKey({ production, report }: ConfigDraft, stateDir: string): Secret {
   if (!production) {
     try {
       return loadLocalPrivacyKey(stateDir);
@@ -216,7 +216,7 @@ function loadOwnKey({ production, report }: Draft, stateDir: string): Secret {
 }
 
 /** The value of one variable, null when it is absent, undefined when it was refused and reported. */
-function readSetting(name: string, setting: Setting, env: Environment, draft: Draft): unknown {
+function readSetting(name: string, setting: Setting, env: Environment, draft: ConfigDraft): unknown {
   const given = loadGiven(name, setting, env, draft);
   if (given === undefined) return undefined;
   const fallback = setting.default ?? (draft.production ? undefined : setting.developmentDefault);
@@ -233,7 +233,12 @@ function readSetting(name: string, setting: Setting, env: Environment, draft: Dr
 }
 
 /** What was set for a variable, itself or by its file; an empty text counts as not set. */
-function loadGiven(name: string, setting: Setting, env: Environment, { report }: Draft): Secret | null | undefined {
+function loadGiven(
+  name: string,
+  setting: Setting,
+  env: Environment,
+  { report }: ConfigDraft,
+): Secret | null | undefined {
   const text = env[name] || null;
   const file = (setting.secret && env[`${name}_FILE`]) || null;
   if (file === null) return text === null ? null : new Secret(setting.secret ? text : text.trim());
@@ -251,7 +256,7 @@ function loadGiven(name: string, setting: Setting, env: Environment, { report }:
   return undefined;
 }
 
-function reportNearMisses(env: Environment, { report }: Draft): void {
+function reportNearMisses(env: Environment, { report }: ConfigDraft): void {
   const known = [...settings].flatMap(([name, { secret }]) => (secret ? [name, `${name}_FILE`] : [name]));
   for (const name of Object.keys(env)) {
     if (known.includes(name)) continue;

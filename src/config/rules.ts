@@ -8,7 +8,7 @@ import type { Section, Values } from './settings.ts';
 export type Report = (name: string, text: string) => void;
 
 /** What is known while problems are still collected. */
-export interface Draft {
+export interface ConfigDraft {
   readonly production: boolean;
   readonly report: Report;
   readonly warn: Report;
@@ -17,7 +17,7 @@ export interface Draft {
 type Partly<S extends Section> = { [N in keyof Values<S>]: Values<S>[N] | undefined };
 
 /** The rules by section. */
-export const rules: { [S in Section]: (values: Partly<S>, draft: Draft) => void } = {
+export const rules: { [S in Section]: (values: Partly<S>, draft: ConfigDraft) => void } = {
   process() {},
 
   database({ DATABASE_URL, DATABASE_DIRECT_URL, DATABASE_CA }, { production, report, warn }) {

@@ -5,7 +5,7 @@
 import { type AuditPlace, auditQuestions, auditSize, lackingQuestions } from '../../src/domain/coverage/audit.ts';
 import { ask, begin, type Done, learn, type Plan } from '../../src/domain/coverage/coverage.ts';
 import type { Known } from '../../src/domain/coverage/next-question.ts';
-import type { Answer, Page, Question } from '../../src/domain/coverage/question.ts';
+import type { Answer, PageAnswer, Question } from '../../src/domain/coverage/question.ts';
 import { findMissing, type Held, toAsked } from '../../src/domain/coverage/seen.ts';
 import { decodeFacts, decodeRange, encode, type State } from '../../src/domain/coverage/sweep-state.ts';
 import { createRandom } from '../support/random.ts';
@@ -221,7 +221,7 @@ function commit(
     memory.gone.delete(id);
     memory.absentSince.delete(id);
   }
-  return { ...answer, unheld, missing } satisfies Page;
+  return { ...answer, unheld, missing } satisfies PageAnswer;
 }
 
 function markAbsent(memory: Memory, { absent, certificate }: Done): void {

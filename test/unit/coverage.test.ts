@@ -9,7 +9,7 @@ import {
   rangeQuestion,
   vouchOf,
 } from '../../src/domain/coverage/next-question.ts';
-import type { Answer, Page, Question, Row } from '../../src/domain/coverage/question.ts';
+import type { Answer, ListedRow, PageAnswer, Question } from '../../src/domain/coverage/question.ts';
 import { isInside, largestId, openRange } from '../../src/domain/coverage/range.ts';
 import { findMissing, type Held, toAsked } from '../../src/domain/coverage/seen.ts';
 import { decodeFacts, encode, findChanges, isSorted, type State } from '../../src/domain/coverage/sweep-state.ts';
@@ -17,23 +17,28 @@ import { planWitnesses } from '../../src/domain/coverage/witness.ts';
 import { restore } from '../simulation/simulated-reader.ts';
 
 const second = 1_790_000_000n;
-const aRow = (id: bigint, more: Partial<Row> = {}): Row => ({ id, at: second + id * 60n, bytes: 1_000, ...more });
+const aRow = (id: bigint, more: Partial<ListedRow> = {}): ListedRow => ({
+  id,
+  at: second + id * 60n,
+  bytes: 1_000,
+  ...more,
+});
 
 /** Rows with ids 10, 20, 30 and so on. */
 const rowsUpTo = (count: number) => Array.from({ length: count }, (_, nth) => aRow(BigInt(nth + 1) * 10n));
 
-const idsOf = (rows: readonly Row[]) => rows.map(({ id }) => id);
+const idsOf = (rows: readonly ListedRow[]) => rows.map(({ id }) => id);
 
-function aPage(rows: readonly Row[], more: Partial<Page> = {}): Page {
+function aPage(rows: readonly ListedRow[], more: Partial<PageAnswer> = {}): PageAnswer {
   const bytes = 400 + rows.reduce((sum, row) => sum + row.bytes, 0);
   const shared = { echo: 'matches', weakEmpty: false, cached: false, unheld: [], missing: [], unreadable: 0 } as const;
   return { kind: 'page', rows, bytes, ...shared, ...more };
 }
 
 /** What a server makes of a question: its answer, or the rows of one. `matching` rises by id, bounds excluded. */
-type Rule = (matching: readonly Row[], question: Question, nth: number) => Answer | readonly Row[];
+type Rule = (matching: readonly ListedRow[], question: Question, nth: number) => Answer | readonly ListedRow[];
 
-const toMatching = (rows: readonly Row[], { axis, after, before, since }: Question) =>
+const toMatching = (rows: readonly ListedRow[], { axis, after, before, since }: Question) =>
   rows.filter(({ id, at }) => {
     const position = axis === 'id' ? id : (at ?? 0n);
     const isSince = since === null || (at ?? 0n) > since;
@@ -63,7 +68,7 @@ interface Sweeping {
 }
 
 /** Sweeps by the rule. What was shown a moment ago is expected back, as the store tells it. */
-function sweep(rows: readonly Row[], rule: Rule, { plan, known, held = [], onStep }: Sweeping = {}): Swept {
+function sweep(rows: readonly ListedRow[], rule: Rule, { plan, known, held = [], onStep }: Sweeping = {}): Swept {
   const memory = new Map<bigint, Held>(held.map((id) => [id, { id, firstSeenAt: -1 }]));
   const heldBefore = memory.size;
   const steps: Step[] = [];
@@ -107,7 +112,7 @@ const falling =
   (matching) =>
     matching.toReversed().slice(0, cap);
 /** A fixed order that says nothing of ids. */
-const hashOf = ({ id }: Row) => Number((id * 7_919n) % 1_009n);
+const hashOf = ({ id }: ListedRow) => Number((id * 7_919n) % 1_009n);
 const hashed =
   (cap: number): Rule =>
   (matching) =>
@@ -125,14 +130,14 @@ const cutByBytes =
     return end < 0 ? matching : matching.slice(0, end);
   };
 
-const inOrder = (rows: readonly Row[]) => rows.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+const inOrder = (rows: readonly ListedRow[]) => rows.toSorted((a, b) => (a.id < b.id ? -1 : 1));
 const isNoticed = ({ done }: Swept) => done.certificate === 'unproven' || done.risk === 'doubt';
-const lostOf = (rows: readonly Row[], { held }: Swept) => idsOf(rows).filter((id) => !held.has(id));
+const lostOf = (rows: readonly ListedRow[], { held }: Swept) => idsOf(rows).filter((id) => !held.has(id));
 const closedOf = ({ ranges }: State) => ranges.filter(({ state }) => state === 'closed');
 const knownOf = (ids: readonly bigint[]): Known => ({ positions: [...ids], stride: 1, uneven: false });
 
 /** Asks the next question and answers it with these rows. */
-function answerNext(state: State, rows: readonly Row[], more: Partial<Page> = {}): State {
+function answerNext(state: State, rows: readonly ListedRow[], more: Partial<PageAnswer> = {}): State {
   return learn(state, ask(state) as Question, aPage(rows, more));
 }
 
@@ -157,14 +162,14 @@ function wellOpened(): State {
 }
 
 /** Answers the next question with so many rows from the beginning of its range. */
-function answerWith(state: State, count: number, more: Partial<Page> = {}, apart = 5): State {
+function answerWith(state: State, count: number, more: Partial<PageAnswer> = {}, apart = 5): State {
   const { from } = ask(state) as Question;
   const rows = Array.from({ length: count }, (_, nth) => aRow((from as bigint) + BigInt(nth * apart)));
   return answerNext(state, rows, more);
 }
 
 /** Known ids that the answer to the next question lacks: the last ones of its range, or those from the first on. */
-function lacking(state: State, count: number, side: 'first' | 'last' = 'last'): Partial<Page> {
+function lacking(state: State, count: number, side: 'first' | 'last' = 'last'): Partial<PageAnswer> {
   const { from, to } = ask(state) as Question;
   const idAt = (nth: bigint) => (side === 'first' ? (from as bigint) + nth : (to as bigint) - nth);
   return { missing: Array.from({ length: count }, (_, nth) => ({ id: idAt(BigInt(nth)), old: true })) };
@@ -251,13 +256,13 @@ describe('R1: a range is closed by an empty answer or by one well below the smal
 
   test('replay: a row of nearly a whole page, in pages cut off by bytes, is not left out', () => {
     for (const [nth, choose] of [
-      (rows: readonly Row[]) => rows,
-      (rows: readonly Row[]) => rows.toReversed(),
-      (rows: readonly Row[]) => rows.toSorted((a, b) => hashOf(a) - hashOf(b)),
+      (rows: readonly ListedRow[]) => rows,
+      (rows: readonly ListedRow[]) => rows.toReversed(),
+      (rows: readonly ListedRow[]) => rows.toSorted((a, b) => hashOf(a) - hashOf(b)),
     ].entries()) {
       const rows = rowsUpTo(200).map((row) => (row.id % 430n === 0n ? { ...row, bytes: 38_000 } : row));
       const swept = sweep(rows, (matching) => {
-        const shown: Row[] = [];
+        const shown: ListedRow[] = [];
         let left = 40_000;
         for (const row of choose(matching)) {
           if (row.bytes > left) break;
@@ -460,8 +465,8 @@ describe('R1: elements whose id cannot be read', () => {
 
 describe('R4: a row that had no room on a page', () => {
   test.each([
-    ['rising', (rows: readonly Row[]) => rows],
-    ['falling', (rows: readonly Row[]) => rows.toReversed()],
+    ['rising', (rows: readonly ListedRow[]) => rows],
+    ['falling', (rows: readonly ListedRow[]) => rows.toReversed()],
   ] as const)('is no contradiction in a list in order, however large it is: a list %s', (_, order) => {
     for (const [nth, size] of [
       [65, 38_000],
@@ -472,7 +477,7 @@ describe('R4: a row that had no room on a page', () => {
       const rows = rowsUpTo(187).map((row, at) => (at === nth ? { ...row, bytes: size } : row));
       // A row that is larger than a page is shown alone.
       const rule: Rule = (matching, ...asked) => {
-        const shown = cutByBytes(40_000)(order(matching), ...asked) as readonly Row[];
+        const shown = cutByBytes(40_000)(order(matching), ...asked) as readonly ListedRow[];
         return shown.length > 0 ? shown.slice(0, 100) : order(matching).slice(0, 1);
       };
       const first = sweep(rows, rule);
@@ -617,7 +622,7 @@ describe('R3: a sweep ends', () => {
     for (const rule of [capped(5_000), falling(5_000), hashed(5_000)]) {
       const rows = rowsUpTo(1_000);
       const swept = sweep(rows, (...asked) => {
-        const shown = rule(...asked) as readonly Row[];
+        const shown = rule(...asked) as readonly ListedRow[];
         return shown.length > 200 ? { kind: 'overflow', rows: shown.slice(0, 200) } : shown;
       });
       expect(lostOf(rows, swept)).toEqual([]);
@@ -633,7 +638,7 @@ describe('R4: an answer that lacks a known id closes nothing', () => {
     const swept = sweep(
       rows,
       (matching, { purpose, from, to }, nth) => {
-        const shown = capped(40)(matching, { purpose, from, to } as Question, nth) as readonly Row[];
+        const shown = capped(40)(matching, { purpose, from, to } as Question, nth) as readonly ListedRow[];
         const isShort = shown.length < 20 && shown.some(({ id }) => id === 500n) && purpose === 'range';
         if (!isShort || !isHidden) return shown;
         isHidden = false;
@@ -892,7 +897,7 @@ describe('R5: an empty answer is confirmed by a question of another shape', () =
   });
 
   test('the other shape is one filter, on the side where the list begins', () => {
-    const confirming = (page: readonly Row[]) => ask(answerNext(answerNext(begin({}), page), []));
+    const confirming = (page: readonly ListedRow[]) => ask(answerNext(answerNext(begin({}), page), []));
     const rows = rowsUpTo(100);
     expect(confirming(rows)).toMatchObject({ purpose: 'confirm', after: 0n, before: null });
     expect(confirming(rows.toReversed())).toMatchObject({ purpose: 'confirm', after: null, before: 10n });
@@ -937,7 +942,7 @@ describe('R5: an empty answer is confirmed by a question of another shape', () =
 
   test('between two neighbours on a sorted page it need not be; without order it must', () => {
     const rows = rowsUpTo(400).map((row) => (row.id % 300n < 20n ? { ...row, bytes: 13_000 } : row));
-    const confirmed = (choose: (rows: readonly Row[]) => readonly Row[]) => {
+    const confirmed = (choose: (rows: readonly ListedRow[]) => readonly ListedRow[]) => {
       const { steps } = sweep(rows, (matching) => {
         let left = 40_000;
         return choose(matching).filter(({ bytes }) => {
@@ -1089,7 +1094,12 @@ describe('R7: the echo', () => {
 });
 
 describe('R8: bounds are sent as if they were exclusive', () => {
-  const inclusive = (rows: readonly Row[], { axis, after, before, since }: Question, low: boolean, high: boolean) =>
+  const inclusive = (
+    rows: readonly ListedRow[],
+    { axis, after, before, since }: Question,
+    low: boolean,
+    high: boolean,
+  ) =>
     toMatching(rows, {
       axis,
       since,
@@ -1161,7 +1171,7 @@ describe('R8: bounds are sent as if they were exclusive', () => {
   test('a bound that comes back beside others changes no question', () => {
     const rows = rowsUpTo(100);
     const { steps } = sweep(rows, (_, question) => inclusive(rows, question, true, true).slice(0, 30));
-    const isBound = ({ after, before }: Question, { id }: Row) => id === after || id === before;
+    const isBound = ({ after, before }: Question, { id }: ListedRow) => id === after || id === before;
     for (const [nth, { question }] of steps.entries()) {
       const isStepped = question.after === question.from || (question.to !== null && question.before === question.to);
       if (question.purpose !== 'range' || !isStepped) continue;
@@ -1174,7 +1184,7 @@ describe('R8: bounds are sent as if they were exclusive', () => {
 });
 
 describe('R9: an id that comes to light in a closed range opens it again', () => {
-  const hiding = (rows: readonly Row[], at: bigint, plan?: Plan) =>
+  const hiding = (rows: readonly ListedRow[], at: bigint, plan?: Plan) =>
     sweep(
       [...rows, aRow(505n, { at })].sort((a, b) => (a.id < b.id ? -1 : 1)),
       (matching, { purpose }) => matching.filter(({ id }) => id !== 505n || purpose === 'witness').slice(0, 30),
@@ -1297,7 +1307,7 @@ describe('R11: what proven rests on', () => {
   test.each(['before', 'after'] as const)('a filter (%s) that acts after the cap is not believed', (late) => {
     const rows = rowsUpTo(120);
     const swept = sweep(rows, (_, question, nth) => {
-      const page = hashed(20)(toMatching(rows, { ...question, [late]: null }), question, nth) as readonly Row[];
+      const page = hashed(20)(toMatching(rows, { ...question, [late]: null }), question, nth) as readonly ListedRow[];
       return toMatching(page, question);
     });
     expect(lostOf(rows, swept).length).toBeGreaterThan(0);
@@ -1310,7 +1320,7 @@ describe('R11: what proven rests on', () => {
     (late) => {
       const rows = rowsUpTo(400);
       const { done } = sweep(rows, (_, question, nth) => {
-        const page = hashed(50)(toMatching(rows, { ...question, [late]: null }), question, nth) as readonly Row[];
+        const page = hashed(50)(toMatching(rows, { ...question, [late]: null }), question, nth) as readonly ListedRow[];
         return toMatching(page, question);
       });
       expect(done.risk).toBe('doubt');
@@ -1320,7 +1330,7 @@ describe('R11: what proven rests on', () => {
   test('in a list without order a few more than a page are enough to ask for that', () => {
     const rows = rowsUpTo(54);
     const swept = sweep(rows, (_, question, nth) => {
-      const page = hashed(50)(toMatching(rows, { ...question, before: null }), question, nth) as readonly Row[];
+      const page = hashed(50)(toMatching(rows, { ...question, before: null }), question, nth) as readonly ListedRow[];
       return toMatching(page, question);
     });
     expect(lostOf(rows, swept).length).toBeGreaterThan(0);
@@ -1405,7 +1415,7 @@ describe('R11: what proven rests on', () => {
     expect([swept(51).certificate, swept(49).certificate]).toEqual(['proven', 'proven']);
   });
 
-  const distance = ({ id }: Row) => Number(id > 200n ? id - 200n : 201n - id);
+  const distance = ({ id }: ListedRow) => Number(id > 200n ? id - 200n : 201n - id);
   const fromTheMiddle: Rule = (matching) => matching.toSorted((a, b) => distance(a) - distance(b)).slice(0, 50);
 
   test.each([
@@ -1701,9 +1711,9 @@ describe('the same reasoning over other ranges', () => {
   });
 
   test.each([
-    ['rising', (rows: readonly Row[]) => rows],
-    ['falling', (rows: readonly Row[]) => rows.toReversed()],
-    ['without order', (rows: readonly Row[]) => rows.toSorted((a, b) => hashOf(a) - hashOf(b))],
+    ['rising', (rows: readonly ListedRow[]) => rows],
+    ['falling', (rows: readonly ListedRow[]) => rows.toReversed()],
+    ['without order', (rows: readonly ListedRow[]) => rows.toSorted((a, b) => hashOf(a) - hashOf(b))],
   ] as const)(
     'a poll loses nobody when pages became a fifth of what they were since the sweep: a list %s',
     (_, order) => {
@@ -1759,7 +1769,7 @@ describe('the same reasoning over other ranges', () => {
         const next = ask(state);
         if (next === null || 'kind' in next) return { questions, next };
         questions.push(next);
-        const shown = hashed(20)(toMatching(rows, next), next, 0) as readonly Row[];
+        const shown = hashed(20)(toMatching(rows, next), next, 0) as readonly ListedRow[];
         state = store(learn(state, next, aPage(shown)));
       }
     };
@@ -1812,7 +1822,7 @@ describe('the same reasoning over other ranges', () => {
     const rows = rowsUpTo(200);
     const doubtful: Rule = (matching) => aPage(matching.slice(0, 50), { cached: true });
     const { capacity } = sweep(rows, capped(50)).done;
-    const tries = (rule: Rule, plan: Plan = {}, list: readonly Row[] = rows) =>
+    const tries = (rule: Rule, plan: Plan = {}, list: readonly ListedRow[] = rows) =>
       sweep(list, rule, { plan }).done.tryDates;
     expect(tries(doubtful)).toBe(true);
     expect(tries(capped(50))).toBe(false);

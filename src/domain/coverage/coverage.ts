@@ -24,7 +24,15 @@
 import { isCutByBytes } from './capacity.ts';
 import { type Certificate, conclude, hasTooManyAbsent, isOverBudget } from './certificate.ts';
 import { aloneQuestion, believed, type Known, nextRangeQuestion } from './next-question.ts';
-import { type Answer, type Axis, isSameQuestion, lengthOf, type Page, type Question, shapeOf } from './question.ts';
+import {
+  type Answer,
+  type Axis,
+  isSameQuestion,
+  lengthOf,
+  type PageAnswer,
+  type Question,
+  shapeOf,
+} from './question.ts';
 import { isInside, openRange, type Range } from './range.ts';
 import {
   addSuspects,
@@ -41,12 +49,12 @@ import {
   addFault,
   addReservation,
   createFacts,
-  type Draft,
   isSorted,
   type KnownCapacity,
   noteRows,
   type State,
   type Suspect,
+  type SweepDraft,
 } from './sweep-state.ts';
 import { askWalk, learnWalk } from './walk.ts';
 import { planWitnesses } from './witness.ts';
@@ -128,7 +136,7 @@ export function ask(state: State, inFlight: readonly Question[] = [], known?: Kn
 
 /** What an answer teaches: a new state, to be committed together with the page. */
 export function learn(state: State, question: Question, answer: Answer): State {
-  const draft: Draft = { facts: { ...state.facts, requests: state.facts.requests + 1 }, ranges: state.ranges };
+  const draft: SweepDraft = { facts: { ...state.facts, requests: state.facts.requests + 1 }, ranges: state.ranges };
   const { facts } = draft;
   // Answers that were in flight when belief in both filters ended prove nothing any more.
   if (facts.walk !== null && question.purpose !== 'walk') return draft;
@@ -146,7 +154,7 @@ export function learn(state: State, question: Question, answer: Answer): State {
   return draft;
 }
 
-function notePage(facts: Draft['facts'], page: Page): void {
+function notePage(facts: SweepDraft['facts'], page: PageAnswer): void {
   if (page.echo === 'differs') addFault(facts, 'the source repeats other filters than were sent');
   if (page.echo === 'absent') {
     addReservation(facts, 'harmless', 'the source does not repeat the filters that were sent');
@@ -156,14 +164,14 @@ function notePage(facts: Draft['facts'], page: Page): void {
 }
 
 /** Pages may be ended by their bytes. */
-function noteEnd(facts: Draft['facts'], question: Question, page: Page): void {
+function noteEnd(facts: SweepDraft['facts'], question: Question, page: PageAnswer): void {
   if (question.axis !== 'id') return;
   const capacity = facts[shapeOf(question) === 'both' ? 'both' : 'after'];
   if (isCutByBytes(capacity, lengthOf(page), page.bytes)) facts.uneven = true;
 }
 
 /** A known id that a short answer lacked was asked alone. */
-function learnAlone(draft: Draft, question: Question, answer: Answer): void {
+function learnAlone(draft: SweepDraft, question: Question, answer: Answer): void {
   const { facts } = draft;
   const id = question.from as bigint;
   const suspect = facts.suspects.find((other) => other.id === id);
@@ -186,7 +194,7 @@ function learnAlone(draft: Draft, question: Question, answer: Answer): void {
 /** Deletions that one sweep takes for what they seem, whatever its size. One more is a doubt. */
 const mostVanished = 2;
 
-function noteVanished(facts: Draft['facts'], id: bigint): void {
+function noteVanished(facts: SweepDraft['facts'], id: bigint): void {
   facts.vanished = [...facts.vanished, id];
   if (facts.vanished.length <= mostVanished)
     addReservation(facts, 'harmless', 'an application was deleted at the source while the list was read');
@@ -194,7 +202,7 @@ function noteVanished(facts: Draft['facts'], id: bigint): void {
 }
 
 /** The id is there, so the answer that lacked it was cut off or false. Other ids that it lacked need not be asked. */
-function contradict(draft: Draft, suspect: Suspect, answer: Answer): void {
+function contradict(draft: SweepDraft, suspect: Suspect, answer: Answer): void {
   const { facts } = draft;
   const size = answer.kind === 'page' ? answer.bytes : 0;
   if (suspect.bytes + size > believed(facts, suspect.shape).bytes) {
@@ -209,7 +217,7 @@ function contradict(draft: Draft, suspect: Suspect, answer: Answer): void {
   lower(draft, suspect);
 }
 
-function learnWitness(draft: Draft, question: Question, answer: Answer): void {
+function learnWitness(draft: SweepDraft, question: Question, answer: Answer): void {
   const { facts } = draft;
   facts.witnesses = facts.witnesses?.filter((other) => !isSameQuestion(other, question)) ?? null;
   if (answer.kind !== 'page') return;
@@ -232,7 +240,7 @@ function learnWitness(draft: Draft, question: Question, answer: Answer): void {
   );
 }
 
-function learnWalkAnswer(facts: Draft['facts'], answer: Answer): void {
+function learnWalkAnswer(facts: SweepDraft['facts'], answer: Answer): void {
   if (facts.walk === null) return;
   if (answer.kind === 'overflow') addFault(facts, 'the source answers a single filter with more than the byte budget');
   const { walk, found } = learnWalk(facts.walk, answer.kind === 'page' ? answer : null, facts);
@@ -241,7 +249,7 @@ function learnWalkAnswer(facts: Draft['facts'], answer: Answer): void {
 }
 
 /** When every range is closed and nothing is left to clear up, the witnesses are planned, once. */
-function callWitnesses({ facts, ranges }: Draft): void {
+function callWitnesses({ facts, ranges }: SweepDraft): void {
   if (facts.witnesses !== null || facts.walk !== null || facts.rigor === 'poll' || facts.axis === 'date') return;
   if (ranges.some((range) => range.state !== 'closed') || facts.suspects.length > 0) return;
   facts.witnesses = planWitnesses(facts, ranges);

@@ -28,7 +28,7 @@ export interface Question {
 }
 
 /** An application as the list showed it, reduced to where it lies and how much of the page it takes. */
-export interface Row {
+export interface ListedRow {
   readonly id: bigint;
   /** Submission in whole seconds since the epoch; null where it is not known. */
   readonly at: bigint | null;
@@ -43,10 +43,10 @@ export interface Missing {
 }
 
 /** A whole answer that was read to its end and came from our advertiser. */
-export interface Page {
+export interface PageAnswer {
   readonly kind: 'page';
   /** As returned: in order, with copies and with ids that were not asked for. */
-  readonly rows: readonly Row[];
+  readonly rows: readonly ListedRow[];
   /** Elements whose id could not be read. They take up places of the page, and are kept in quarantine. */
   readonly unreadable: number;
   readonly bytes: number;
@@ -63,15 +63,18 @@ export interface Page {
 }
 
 /** overflow: abandoned over the byte budget, nothing stored, the ids of its beginning serve as cut points. refused: not this mixture of filters. */
-export type Answer = Page | { readonly kind: 'overflow'; readonly rows: readonly Row[] } | { readonly kind: 'refused' };
+export type Answer =
+  | PageAnswer
+  | { readonly kind: 'overflow'; readonly rows: readonly ListedRow[] }
+  | { readonly kind: 'refused' };
 
 /** The position of a row on an axis. */
-export function positionOf(axis: Axis, row: Pick<Row, 'id' | 'at'>): bigint | null {
+export function positionOf(axis: Axis, row: Pick<ListedRow, 'id' | 'at'>): bigint | null {
   return axis === 'id' ? row.id : row.at;
 }
 
 /** How many elements a page holds. */
-export function lengthOf({ rows, unreadable }: Pick<Page, 'rows' | 'unreadable'>): number {
+export function lengthOf({ rows, unreadable }: Pick<PageAnswer, 'rows' | 'unreadable'>): number {
   return rows.length + unreadable;
 }
 

@@ -7,11 +7,11 @@ import { directionOf } from './order.ts';
 import {
   type Answer,
   isSameQuestion,
+  type ListedRow,
   lengthOf,
-  type Page,
+  type PageAnswer,
   positionOf,
   type Question,
-  type Row,
   type Shape,
   shapeOf,
 } from './question.ts';
@@ -31,16 +31,16 @@ import { absentLimit } from './seen.ts';
 import {
   addFault,
   addReservation,
-  type Draft,
   dateSlackSeconds,
   type Facts,
   isSorted,
   replace,
+  type SweepDraft,
 } from './sweep-state.ts';
 import { beginWalk } from './walk.ts';
 
 /** Takes in the answer to a range question. */
-export function learnRange(draft: Draft, question: Question, answer: Answer): void {
+export function learnRange(draft: SweepDraft, question: Question, answer: Answer): void {
   const whole = draft.ranges.find((range) => range.state === 'open' && contains(range, question));
   if (whole === undefined || question.from === null) return;
   const range = partOf(whole, question.from, question.to);
@@ -52,7 +52,7 @@ export function learnRange(draft: Draft, question: Question, answer: Answer): vo
 }
 
 /** What becomes of the range; null when both filters are no longer believed. */
-function piecesOf(draft: Draft, range: Range, question: Question, answer: Answer): Range[] | null {
+function piecesOf(draft: SweepDraft, range: Range, question: Question, answer: Answer): Range[] | null {
   const { facts } = draft;
   if (answer.kind === 'refused') {
     const isMixture = question.after !== null && question.before !== null && facts.axis === 'id';
@@ -81,7 +81,7 @@ function piecesOf(draft: Draft, range: Range, question: Question, answer: Answer
  * True when no cap can have cut the answer off: it is empty, or it has less than half of the rows of the smallest page that may have been
  * cut and few enough bytes, or it was asked for one id and shows that.
  */
-export function isShort(facts: Facts, question: Question, page: Page): boolean {
+export function isShort(facts: Facts, question: Question, page: PageAnswer): boolean {
   const { rows, unreadable, bytes } = page;
   if (isEmpty(facts, question, page)) return true;
   if (question.from !== null && question.from === question.to && rows.some(({ id }) => id === question.from))
@@ -90,7 +90,7 @@ export function isShort(facts: Facts, question: Question, page: Page): boolean {
 }
 
 /** Nothing came back. Elements without a readable id take up places and bytes, so they must leave half of a page free. */
-function isEmpty(facts: Facts, question: Question, { rows, unreadable, bytes }: Page): boolean {
+function isEmpty(facts: Facts, question: Question, { rows, unreadable, bytes }: PageAnswer): boolean {
   if (rows.length > 0) return false;
   if (unreadable === 0) return true;
   const capacity = believed(facts, shapeOf(question));
@@ -112,7 +112,7 @@ export function isShortPage(facts: Facts, shape: Shape, page: { rows: number; by
 }
 
 /** Known ids are missing, all of them behind the last row of a sorted page, which its bytes may have ended there. */
-export function isMissingBehind(facts: Facts, question: Question, page: Page): boolean {
+export function isMissingBehind(facts: Facts, question: Question, page: PageAnswer): boolean {
   if (vouchOf(facts, believed(facts, shapeOf(question))) !== 'sorted') return false;
   const { rows } = page;
   const missing = findUnexplained(facts, page);
@@ -125,7 +125,7 @@ export function isMissingBehind(facts: Facts, question: Question, page: Page): b
 }
 
 /** Known ids that the answer lacks and that are not yet known to be gone. */
-function findUnexplained(facts: Facts, page: Page): Page['missing'] {
+function findUnexplained(facts: Facts, page: PageAnswer): PageAnswer['missing'] {
   return page.missing.filter(({ id }) => !facts.absent.includes(id) && !facts.vanished.includes(id));
 }
 
@@ -133,7 +133,7 @@ function findUnexplained(facts: Facts, page: Page): Page['missing'] {
  * An answer that is too short to have been cut off lacks known ids: the source has deleted them, or the answer is false. It closes
  * nothing, each of the ids is asked alone, and then the question is asked again.
  */
-function suspect(draft: Draft, range: Range, question: Question, page: Page): Range[] {
+function suspect(draft: SweepDraft, range: Range, question: Question, page: PageAnswer): Range[] {
   addSuspects(draft.facts, question, page);
   const failures = range.failures + 1;
   if (failures < mostFailures) return [{ ...range, failures, empty: null }];
@@ -143,7 +143,7 @@ function suspect(draft: Draft, range: Range, question: Question, page: Page): Ra
 
 const mostFailures = 5;
 
-export function addSuspects(facts: Draft['facts'], question: Question, page: Page): void {
+export function addSuspects(facts: SweepDraft['facts'], question: Question, page: PageAnswer): void {
   const known = new Set(facts.suspects.map(({ id }) => id));
   const evidence = { rows: lengthOf(page), bytes: page.bytes, shape: shapeOf(question), missedOnce: false };
   const fresh = findUnexplained(facts, page).filter(({ id }) => !known.has(id));
@@ -154,10 +154,10 @@ export function addSuspects(facts: Draft['facts'], question: Question, page: Pag
 
 /** Closes the range of a short answer that nothing contradicts; where rows may be too large for a page, only up to the last one shown. */
 function closeShort(
-  facts: Draft['facts'],
+  facts: SweepDraft['facts'],
   range: Range,
   question: Question,
-  page: Page,
+  page: PageAnswer,
   inside: readonly Shown[],
 ): Range[] {
   const answer = { rows: lengthOf(page), bytes: page.bytes };
@@ -245,7 +245,7 @@ function isBetweenNeighbours(facts: Facts, { from, to, expected, origin }: Range
 }
 
 /** Takes in what another shape of question says of a range that was answered empty. */
-export function learnConfirmation(draft: Draft, question: Question, answer: Answer): void {
+export function learnConfirmation(draft: SweepDraft, question: Question, answer: Answer): void {
   const { facts } = draft;
   const range = draft.ranges.find(
     ({ state, from, empty }) => state === 'open' && empty !== null && from === question.from,
@@ -273,18 +273,18 @@ export function learnConfirmation(draft: Draft, question: Question, answer: Answ
 }
 
 /** True when the row may have arrived while the sweep was under way. */
-function isRecent({ recentFrom }: Facts, { at }: Row): boolean {
+function isRecent({ recentFrom }: Facts, { at }: ListedRow): boolean {
   return recentFrom !== null && at !== null && at >= recentFrom;
 }
 
 /** Rows that came to light where a range had been read: a recent one arrived meanwhile, an older one may have been hidden. */
-export function noteLate(facts: Draft['facts'], rows: readonly Row[]): void {
+export function noteLate(facts: SweepDraft['facts'], rows: readonly ListedRow[]): void {
   if (rows.every((row) => isRecent(facts, row))) return;
   addReservation(facts, 'doubt', 'an application came to light in a range that had been read');
 }
 
 /** The positions that a page shows inside the range, distinct and rising; null when it shows what was not asked for. */
-function readRange(facts: Draft['facts'], range: Range, question: Question, page: Page): Shown[] | null {
+function readRange(facts: SweepDraft['facts'], range: Range, question: Question, page: PageAnswer): Shown[] | null {
   const inside = new Map<bigint, number>();
   if (facts.axis === 'date') noteShift(facts, question, page);
   for (const row of page.rows) {
@@ -301,7 +301,7 @@ function readRange(facts: Draft['facts'], range: Range, question: Question, page
     .sort((a, b) => (a.position < b.position ? -1 : 1));
 }
 
-function noteInclusive(facts: Draft['facts'], question: Question, position: bigint): void {
+function noteInclusive(facts: SweepDraft['facts'], question: Question, position: bigint): void {
   const shape = shapeOf(question);
   const side = position === question.after ? 'after' : 'before';
   if (facts.inclusive[shape][side]) return;
@@ -309,7 +309,7 @@ function noteInclusive(facts: Draft['facts'], question: Question, position: bigi
 }
 
 /** On the date axis: what the shown dates say of the zone in which the source reads a bound. An hour is left for daylight saving. */
-function noteShift(facts: Draft['facts'], { after, before }: Question, { rows }: Page): void {
+function noteShift(facts: SweepDraft['facts'], { after, before }: Question, { rows }: PageAnswer): void {
   let { least, most } = facts.shift;
   for (const { at } of rows) {
     if (at === null) continue;
@@ -324,7 +324,7 @@ function noteShift(facts: Draft['facts'], { after, before }: Question, { rows }:
 }
 
 /** More ids than the wider answer showed: that one was cut off, and the bound that moved acts before the cap. */
-function noteExcess(draft: Draft, range: Range, count: number): void {
+function noteExcess(draft: SweepDraft, range: Range, count: number): void {
   const { facts } = draft;
   const excess = count - range.expected;
   // What an abandoned answer showed was not stored, so it counts as found only now.
@@ -348,7 +348,7 @@ function noteExcess(draft: Draft, range: Range, count: number): void {
 }
 
 /** Ids came to light because this bound was moved: it acts before the cap. */
-function noteReach(facts: Draft['facts'], side: Origin['side']): void {
+function noteReach(facts: SweepDraft['facts'], side: Origin['side']): void {
   if (side === 'after') facts.reachAfter = true;
   else if (side === 'before') facts.reachBefore = true;
   else if (side === 'inner') facts.reachInner = true;
@@ -358,7 +358,7 @@ function noteReach(facts: Draft['facts'], side: Origin['side']): void {
  * What a part of an answer's range says of how its rows were chosen: by rising ids it left nothing out up to the highest id that it
  * showed, by falling ids nothing down to the lowest.
  */
-function noteChoice(draft: Draft, range: Range, { low, high }: Origin, isMore: boolean): void {
+function noteChoice(draft: SweepDraft, range: Range, { low, high }: Origin, isMore: boolean): void {
   const { facts } = draft;
   const isBelow = high !== null && range.to !== null && range.to <= high;
   const isAbove = low !== null && range.from >= low;
@@ -373,7 +373,7 @@ function noteChoice(draft: Draft, range: Range, { low, high }: Origin, isMore: b
 }
 
 /** A wide answer that lacks many known ids was cut off. */
-export function noteCut(draft: Draft, question: Question, page: Page): void {
+export function noteCut(draft: SweepDraft, question: Question, page: PageAnswer): void {
   const { facts } = draft;
   const shape = shapeOf(question);
   if (question.axis !== 'id' || shape === 'before' || page.rows.length === 0) return;
@@ -395,7 +395,10 @@ export function noteCut(draft: Draft, question: Question, page: Page): void {
 }
 
 /** An answer of this size had been cut off: whatever was closed on more than half of it is open again. */
-export function lower(draft: Draft, cut: { rows: number; bytes: number; shape: 'after' | 'before' | 'both' }): void {
+export function lower(
+  draft: SweepDraft,
+  cut: { rows: number; bytes: number; shape: 'after' | 'before' | 'both' },
+): void {
   const { facts } = draft;
   const shape = cut.shape === 'both' ? 'both' : 'after';
   const capacity = facts[shape];
@@ -416,7 +419,7 @@ export function lower(draft: Draft, cut: { rows: number; bytes: number; shape: '
 }
 
 /** Opens again what would not be closed by what is known now. */
-export function reopen(draft: Draft): void {
+export function reopen(draft: SweepDraft): void {
   const { facts } = draft;
   draft.ranges = draft.ranges.map((range) => {
     if (range.state !== 'closed' || range.answer === null || range.answer.rows === 0 || range.from === range.to)
@@ -430,7 +433,13 @@ export function reopen(draft: Draft): void {
   });
 }
 
-function cutAnswered(facts: Draft['facts'], range: Range, question: Question, page: Page, inside: Shown[]): Range[] {
+function cutAnswered(
+  facts: SweepDraft['facts'],
+  range: Range,
+  question: Question,
+  page: PageAnswer,
+  inside: Shown[],
+): Range[] {
   const rows = lengthOf(page);
   const direction = directionOf(facts);
   const shape = question.before === null ? 'after' : 'both';
@@ -472,18 +481,18 @@ function cutAnswered(facts: Draft['facts'], range: Range, question: Question, pa
 }
 
 /** Where a list in order goes on: its last rows. A single straggler among them must not stand for the whole. */
-function farEnd(facts: Facts, range: Range, page: Page): bigint | null {
+function farEnd(facts: Facts, range: Range, page: PageAnswer): bigint | null {
   if (directionOf(facts) === 'mixed' || facts.rising === 0 || facts.falling === 0) return null;
   const last: bigint[] = [];
   for (let i = page.rows.length - 1; i >= 0 && last.length < 5; i--) {
-    const position = positionOf(facts.axis, page.rows[i] as Row);
+    const position = positionOf(facts.axis, page.rows[i] as ListedRow);
     if (position !== null && isInside(range, position)) last.push(position);
   }
   return last.sort((a, b) => (a < b ? -1 : 1))[last.length >> 1] ?? null;
 }
 
 /** A cut point needs no trust, so the beginning of an abandoned answer may give it; none of it is stored, so all of it is read again. */
-function cutAbandoned(facts: Facts, range: Range, rows: readonly Row[]): Range[] {
+function cutAbandoned(facts: Facts, range: Range, rows: readonly ListedRow[]): Range[] {
   if (range.from === range.to) return [{ ...range, state: 'stuck' }];
   const positions = rows.map((row) => positionOf(facts.axis, row)).filter((position) => position !== null);
   const inside = [...new Set(positions.filter((position) => isInside(range, position)))].sort((a, b) =>
@@ -507,12 +516,12 @@ function cutAbandoned(facts: Facts, range: Range, rows: readonly Row[]): Range[]
 }
 
 /** Both filters together are not honoured: the list is walked by one. */
-function startWalk(facts: Draft['facts'], does: string): null {
+function startWalk(facts: SweepDraft['facts'], does: string): null {
   facts.walk = beginWalk(facts.from, facts.to, facts, `the source ${does} afterid and beforeid together`);
   return null;
 }
 
-function noteExtremes(facts: Draft['facts'], { id, at }: Pick<Row, 'id' | 'at'>): void {
+function noteExtremes(facts: SweepDraft['facts'], { id, at }: Pick<ListedRow, 'id' | 'at'>): void {
   if (facts.lowest === null || id < facts.lowest) facts.lowest = id;
   if (facts.highest === null || id > facts.highest) facts.highest = id;
   if (at === null) return;

@@ -2,7 +2,7 @@
 // and is not in the answer. Ids that this sweep stored count like all others. The store computes it in SQL (store/applications/diff-page.ts); a
 // test holds the SQL against this function on random pages, and the simulation uses this function.
 
-import type { Missing, Question, Row } from './question.ts';
+import type { ListedRow, Missing, Question } from './question.ts';
 
 /** A stored id, and when the source first showed it. Ids that are erased, or known to be gone at the source, are left out. */
 export interface Held {
@@ -31,7 +31,7 @@ export function toAsked(question: Question, heldBefore: number): Asked | null {
 /** Stored ids that the answer should have shown: stored before the question was sent, in the asked range, not among the rows. */
 export function findMissing(
   asked: Asked,
-  rows: readonly Pick<Row, 'id'>[],
+  rows: readonly Pick<ListedRow, 'id'>[],
   held: Iterable<Held>,
   times: { readonly sentAt: number; readonly sweepStartedAt: number },
 ): Missing[] {

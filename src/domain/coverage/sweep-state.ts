@@ -3,7 +3,7 @@
 
 import { type Capacity, unknownCapacity } from './capacity.ts';
 import { type Direction, fewestPairs, type Pairs } from './order.ts';
-import { type Axis, positionOf, type Question, type Row, type Shape } from './question.ts';
+import { type Axis, type ListedRow, positionOf, type Question, type Shape } from './question.ts';
 import type { Range } from './range.ts';
 import type { Walk } from './walk.ts';
 
@@ -167,13 +167,13 @@ export function createFacts(given: Given, known: KnownCapacity | null): Facts {
 }
 
 /** A step in the making: facts may be set, ranges are replaced. */
-export interface Draft {
+export interface SweepDraft {
   readonly facts: { -readonly [K in keyof Facts]: Facts[K] };
   ranges: readonly Range[];
 }
 
 /** Counts in which order neighbours came, and what the largest row is. */
-export function noteRows(facts: Draft['facts'], rows: readonly Row[]): void {
+export function noteRows(facts: SweepDraft['facts'], rows: readonly ListedRow[]): void {
   let last: bigint | null = null;
   let lastBytes: number | null = null;
   let { rising, falling } = facts.sizes;
@@ -242,19 +242,19 @@ export function findChanges(before: State, after: State): { readonly dropped: Ra
 }
 
 /** Puts pieces in the place of a range. */
-export function replace(draft: Draft, old: Range, pieces: readonly Range[]): void {
+export function replace(draft: SweepDraft, old: Range, pieces: readonly Range[]): void {
   const at = draft.ranges.indexOf(old);
   const sorted = [...pieces].sort((a, b) => (a.from < b.from ? -1 : 1));
   draft.ranges = draft.ranges.toSpliced(at, 1, ...sorted);
 }
 
 /** Notes why the sweep proves nothing. */
-export function addFault(facts: Draft['facts'], reason: string): void {
+export function addFault(facts: SweepDraft['facts'], reason: string): void {
   if (!facts.faults.includes(reason)) facts.faults = [...facts.faults, reason];
 }
 
 /** Notes why the sweep can be assumed at best. */
-export function addReservation(facts: Draft['facts'], risk: Reservation['risk'], reason: string): void {
+export function addReservation(facts: SweepDraft['facts'], risk: Reservation['risk'], reason: string): void {
   if (facts.reservations.some((one) => one.reason === reason)) return;
   facts.reservations = [...facts.reservations, { risk, reason }];
 }

@@ -2,7 +2,7 @@
 // which no question can prove: a walk ends `assumed`, with a doubt, at best. Knows nothing of ranges and their certificates.
 
 import { fewestPairs, type Pairs } from './order.ts';
-import type { Page, Question } from './question.ts';
+import type { PageAnswer, Question } from './question.ts';
 
 /** Where a walk stands. */
 export interface Walk {
@@ -55,7 +55,7 @@ export function askWalk(walk: Walk): Question | null {
 }
 
 /** What a page (or a refusal, null) teaches; `found` is how many ids lay beyond what was reached. */
-export function learnWalk(walk: Walk, page: Page | null, pairs: Pairs): { walk: Walk; found: number } {
+export function learnWalk(walk: Walk, page: PageAnswer | null, pairs: Pairs): { walk: Walk; found: number } {
   const direction = walk.directions[0];
   if (direction === undefined) return { walk, found: 0 };
   const forward = direction === 'forward';

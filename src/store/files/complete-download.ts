@@ -66,7 +66,7 @@ async function write(tx: Queryable, endings: readonly CompletedClaim[]): Promise
     takeBlobs(tx, advertiserId, won.map(({ completion }) => completion).filter(isStored)),
     loadConfirmations(tx, advertiserId, won),
   ]);
-  const toVerdict = ({ claim, completion }: CompletedClaim): Verdict => {
+  const toWrite = ({ claim, completion }: CompletedClaim): AttachmentWrite => {
     const state = !isStored(completion)
       ? completion.state
       : infected.has(completion.blob.sha256)
@@ -78,15 +78,15 @@ async function write(tx: Queryable, endings: readonly CompletedClaim[]): Promise
     const isSame = confirmed.state === state && confirmed.sha256 === completion.blob.sha256;
     return { state, follows: isSame ? 'nothing' : 'replace' };
   };
-  const verdicts = new Map(won.map((ending) => [ending, toVerdict(ending)]));
-  const pick = (...wanted: readonly Verdict['follows'][]) =>
-    won.filter((ending) => wanted.includes(verdicts.get(ending)?.follows ?? 'nothing'));
+  const writes = new Map(won.map((ending) => [ending, toWrite(ending)]));
+  const pick = (...wanted: readonly AttachmentWrite['follows'][]) =>
+    won.filter((ending) => wanted.includes(writes.get(ending)?.follows ?? 'nothing'));
   const replaced = pick('replace');
   const changed = await openReplaced(tx, advertiserId, replaced);
   await noteUnconfirmed(tx, advertiserId, pick('note'));
   const written = pick('write', 'replace');
   const isKept = (ending: CompletedClaim): ending is Kept =>
-    verdicts.get(ending)?.state === 'stored' && isStored(ending.completion);
+    writes.get(ending)?.state === 'stored' && isStored(ending.completion);
   const stored = written.filter(isKept);
   const ended = written.filter((ending) => !isKept(ending));
   const same = pick('nothing').filter(isKept);
@@ -106,18 +106,18 @@ async function write(tx: Queryable, endings: readonly CompletedClaim[]): Promise
     isContradicted,
   });
   await appendEvents(tx, advertiserId, [...changed, ...opened, ...(ready ?? (await complete()))]);
-  return endings.map((ending) => verdicts.get(ending)?.state ?? 'lost');
+  return endings.map((ending) => writes.get(ending)?.state ?? 'lost');
 }
 
 /** What becomes of an attachment: written as usual, opened and written, only noted, or left as it is. */
-interface Verdict {
+interface AttachmentWrite {
   readonly state: Exclude<CompletedState, 'lost' | 'unlinkable'>;
   readonly follows: 'write' | 'replace' | 'note' | 'nothing';
 }
 
 /** An attachment that was not pending while it was fetched: its Hash had changed, and nothing else. */
 interface Confirmation {
-  readonly state: Verdict['state'];
+  readonly state: AttachmentWrite['state'];
   readonly sha256: string | null;
 }
 

@@ -8,7 +8,7 @@ import { raiseCursor } from './cursors.ts';
 import type { WriteContext } from './leases.ts';
 
 export type SweepPurpose = 'live' | 'recheck' | 'backfill' | 'witness';
-export type Certificate = 'proven' | 'assumed' | 'unproven';
+export type CertificateLevel = 'proven' | 'assumed' | 'unproven';
 /** What stands against a certificate: nothing, something harmless, or a real doubt. */
 export type Risk = 'none' | 'harmless' | 'doubt';
 
@@ -46,7 +46,7 @@ export interface SweepProgress {
 }
 
 export interface SweepEnd {
-  readonly certificate: Certificate;
+  readonly certificate: CertificateLevel;
   readonly risk: Risk;
   readonly reason: string;
   /** Ids held before that the source no longer shows. */

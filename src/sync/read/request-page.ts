@@ -1,7 +1,7 @@
 // Carries one question of a sweep to the source and brings the answer back in the sweep's own words, with whether the source has
 // understood it: the filters that an answer repeats, and mixtures of them that are refused.
 import type { Page } from '../../domain/application.ts';
-import type { Answer, Question, Row } from '../../domain/coverage/question.ts';
+import type { Answer, ListedRow, Question } from '../../domain/coverage/question.ts';
 import { dateSlackSeconds } from '../../domain/coverage/sweep-state.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { ListFilters, Source } from '../../source/client.ts';
@@ -80,7 +80,7 @@ function toFilters({ axis, after, before, since }: Question): ListFilters {
 }
 
 /** The rows of a page. How many bytes each took is shared out by the length of what is kept of it. */
-function toRows(page: Page): Row[] {
+function toRows(page: Page): ListedRow[] {
   const byId = new Map(page.applications.map((a) => [a.id, a]));
   const kept = page.ids.reduce((sum, id) => sum + (byId.get(id)?.raw.length ?? 0), 0);
   const perKept = kept === 0 ? 0 : page.bytes / kept;
