@@ -21,13 +21,13 @@ export async function applyChanges(
   events: ApplicationEvent[],
 ): Promise<{ readonly changed: number; readonly stale: readonly bigint[] }> {
   if (changed.length === 0) return { changed: 0, stale: [] };
-  const { stale, erased, quiet } = await lockAndJudge(tx, context, changed);
+  const { stale, erased, hashOnly } = await lockAndJudge(tx, context, changed);
   const current = changed.filter(({ id }) => !stale.includes(id) && !erased.includes(id));
   if (current.length === 0) return { changed: 0, stale };
 
   const rows = `[${current.map((application) => toRow(key, context.advertiserId, application)).join()}]`;
   const ids = current.map((a) => a.id);
-  const told = ids.filter((id) => !quiet.includes(id));
+  const told = ids.filter((id) => !hashOnly.includes(id));
   await tx.query(updateApplicationsSql, [context.advertiserId, rows, context.seq, told]);
   await tx.query(mergeJobSeekingInfoSql, [context.advertiserId, rows]);
   const infected = await loadInfectedOf(tx, context.advertiserId, ids);
@@ -61,13 +61,13 @@ async function loadInfectedOf(tx: Queryable, advertiserId: bigint, ids: readonly
 
 /**
  * An answer is too old when the row, or a finished request of another lane that saw the same id, carries a higher number. A person
- * who was erased since the page was compared stays so. A change is quiet when nothing differs but Hash and Href of attachments.
+ * who was erased since the page was compared stays so. A change is "hash only" when nothing differs but Hash and Href of attachments.
  */
 async function lockAndJudge(
   tx: Queryable,
   context: WriteContext,
   changed: readonly Application[],
-): Promise<Readonly<Record<'stale' | 'erased' | 'quiet', readonly bigint[]>>> {
+): Promise<Readonly<Record<'stale' | 'erased' | 'hashOnly', readonly bigint[]>>> {
   const ids = changed.map((a) => a.id);
   await tx.query(
     `SELECT 1 FROM intake.applications WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])
@@ -75,20 +75,20 @@ async function lockAndJudge(
     [context.advertiserId, ids],
   );
   const rows = await tx.query<
-    Columns<'applications', 'application_id'> & { erased: boolean; stale: boolean; quiet: boolean }
+    Columns<'applications', 'application_id'> & { erased: boolean; stale: boolean; hash_only: boolean }
   >(
     `SELECT application_id, erased_at IS NOT NULL AS erased, erased_at IS NULL AND (observed_seq > $3 OR EXISTS (
          SELECT 1 FROM intake.recent_pages r
          WHERE r.advertiser_id = $1 AND r.seq > $3 AND r.lane <> $4
            AND a.application_id BETWEEN r.lowest_id AND r.highest_id)) AS stale,
-       missing_since IS NULL AND facts_hash IS NOT DISTINCT FROM decode(p.facts, 'hex') AS quiet
+       missing_since IS NULL AND facts_hash IS NOT DISTINCT FROM decode(p.facts, 'hex') AS hash_only
      FROM unnest($2::bigint[], $5::text[]) AS p (id, facts)
      JOIN intake.applications a ON a.advertiser_id = $1 AND a.application_id = p.id`,
     [context.advertiserId, ids, context.seq, context.lease.lane, changed.map((a) => a.factsHash)],
   );
-  const pick = (verdict: 'stale' | 'erased' | 'quiet') =>
+  const pick = (verdict: 'stale' | 'erased' | 'hash_only') =>
     rows.filter((row) => row[verdict]).map((row) => row.application_id);
-  return { stale: pick('stale'), erased: pick('erased'), quiet: pick('quiet') };
+  return { stale: pick('stale'), erased: pick('erased'), hashOnly: pick('hash_only') };
 }
 
 const pageRows = `jsonb_to_recordset($2::jsonb) AS p (
