@@ -22,7 +22,7 @@ interface Planted {
   readonly finds: RegExp;
 }
 
-const planted: Readonly<Record<string, Planted>> = {
+export const planted: Readonly<Record<string, Planted>> = {
   constantHash: {
     mistake: 'an equal Hash overrules another Size and time of upload',
     edits: [
@@ -44,7 +44,13 @@ const planted: Readonly<Record<string, Planted>> = {
   },
   recall: {
     mistake: 'infected bytes are deleted every ten minutes',
-    edits: [{ file: 'src/sync/files/recall.ts', before: 'const everyMs = 5_000;', after: 'const everyMs = 600_000;' }],
+    edits: [
+      {
+        file: 'src/sync/files/recall.ts',
+        before: 'const usuallyEveryMs = 5_000;',
+        after: 'const usuallyEveryMs = 600_000;',
+      },
+    ],
     seed: 1204,
     seconds: 6,
     faults: 'longRun',
