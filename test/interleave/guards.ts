@@ -161,7 +161,7 @@ export const guards: readonly Guard[] = [
     ),
   ),
   known(
-    'fetch3.page25.delete1',
+    'fetch3.page26.delete1',
     guard(
       'an infected blob that came again is deleted again',
       'complete-download',
@@ -289,7 +289,7 @@ export const guards: readonly Guard[] = [
   guard('the lock of an erasure', 'find-and-erase', 'erase-file', /(?<=LIMIT \$3::bigint) FOR UPDATE/),
   guard('the lock of the second check', 'find-and-erase', 'erase-again', /(?<=ORDER BY application_id) FOR UPDATE$/),
   known(
-    'fetch3.page25.delete3.fetch4.delete1',
+    'fetch3.page26.delete3.fetch4.delete1',
     guard('the lock of confirmed deletes', 'delete-blobs', 'flagged', /ORDER BY 1, 2 FOR UPDATE OF b/),
   ),
   guard('ON CONFLICT of an adopted object', 'blob-audit', 'adopted', /ON CONFLICT DO NOTHING(?= RETURNING 1)/),

@@ -65,6 +65,8 @@ export async function markDamaged(
       [advertiserId, sha256],
     );
     if (marked.length === 0) return null;
+    // As in infected.ts: files that were completed with these bytes since the first lock.
+    await lockHolders(tx, advertiserId, [sha256]);
     const lost = await tx.query<ChangedRow>(
       `UPDATE intake.attachment_versions v SET state = 'missing', reason = 'the stored bytes were lost' FROM intake.applications a
        WHERE v.advertiser_id = $1 AND v.sha256 = $2 AND v.state = 'stored'

@@ -63,6 +63,9 @@ async function markInfected(
      WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state <> 'infected'`,
     [advertiserId, hashes],
   );
+  // Files that were completed with these bytes since the first lock; with the blob locked no others can follow. Their applications are
+  // locked after the blob, against the order, and a deadlock is tried again.
+  await lockHolders(tx, advertiserId, hashes);
   const rows = await tx.query<ChangedRow>(
     `WITH screen AS (
        DELETE FROM intake.screens WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])

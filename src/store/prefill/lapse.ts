@@ -40,7 +40,7 @@ async function countEnded(db: Queryable): Promise<number> {
          SELECT ctid FROM intake.prefills
          WHERE (outcome = 'started' AND (created_at < now() - interval '1 hour' OR ${isAhead('created_at')}))
             OR (outcome IN ('denied', 'expired', 'failed') AND (ended_at < now() - interval '1 hour' OR ${isAhead('ended_at')}))
-         LIMIT ${atOnce}))
+         LIMIT ${atOnce} FOR UPDATE SKIP LOCKED))
        RETURNING advertiser_id, (created_at AT TIME ZONE interval '10 hours')::date AS day, outcome, authorized_at
      ), counted AS (
        INSERT INTO intake.prefill_days AS d (advertiser_id, day, started, authorized, denied, failed, expired)

@@ -2,10 +2,10 @@
 // transaction of a page also writes the progress of its sweep and the cursor (cursors.ts).
 import { withRange } from '../../domain/coverage/range.ts';
 import type { ApplicationEvent, ChangedRow } from '../events.ts';
-import type { Queryable } from '../postgres/database.ts';
+import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { raiseCursor } from './cursors.ts';
-import type { WriteContext } from './leases.ts';
+import { laneLock, type WriteContext } from './leases.ts';
 
 export type SweepPurpose = 'live' | 'recheck' | 'backfill' | 'witness';
 export type CertificateLevel = 'proven' | 'assumed' | 'unproven';
@@ -263,16 +263,21 @@ async function markAbsent(tx: Queryable, advertiserId: bigint, ended: SweepEnd):
 
 /** Ends the certificates that cover these ids: one of them was hidden. The next recheck may bring new ones. */
 export async function endCertificates(
-  db: Queryable,
+  db: Database,
   advertiserId: bigint,
   ids: readonly bigint[],
   reason: string,
 ): Promise<void> {
-  await db.query(
-    `UPDATE intake.coverage k SET certificate = 'unproven', risk = 'doubt', reason = $3
-     WHERE k.advertiser_id = $1 AND k.axis = 'id'
-       AND EXISTS (SELECT 1 FROM unnest($2::bigint[]) AS id WHERE k.low <= id AND (k.high IS NULL OR k.high >= id))`,
-    [advertiserId, ids, reason],
+  // A sweep that ends at the same time writes parts of earlier rows anew: under the lock of the lanes neither overlooks the other.
+  await db.transaction(
+    (tx) =>
+      tx.query(
+        `UPDATE intake.coverage k SET certificate = 'unproven', risk = 'doubt', reason = $3
+         WHERE k.advertiser_id = $1 AND k.axis = 'id'
+           AND EXISTS (SELECT 1 FROM unnest($2::bigint[]) AS id WHERE k.low <= id AND (k.high IS NULL OR k.high >= id))`,
+        [advertiserId, ids, reason],
+      ),
+    laneLock(advertiserId, 'live'),
   );
 }
 
