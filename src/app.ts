@@ -31,6 +31,7 @@ import { loadKnown } from './sync/read/read-tasks.ts';
 import type { SweepDeps, SweepSummary, SweepTotals } from './sync/read/sweep.ts';
 import { syncRound } from './sync/read/sync-once.ts';
 import { type RetryOptions, retry } from './sync/retry.ts';
+import { createWaits, keepWaits, toFilesWait, toReadingWait, type Waiting } from './sync/waits.ts';
 import {
   checkBlobs,
   checkDatabase,
@@ -238,6 +239,7 @@ async function overAdvertisers(
     signal,
   );
   const owner = toOwner(role);
+  await using waits = tellWaits(app.store, owner);
   const limiters = new Map<string, TakeSlot>();
   const outcomes: Outcome[] = [];
   const accounts: DownloadAccount[] = [];
@@ -250,8 +252,14 @@ async function overAdvertisers(
     const deps: SweepDeps = {
       store: app.store,
       source,
-      onStep: (totals) => request.onStep?.(name, totals),
-      onWait: (trouble, waitMs, attempt) => request.onWait?.(name, trouble, waitMs, attempt),
+      onStep(totals) {
+        waits.end(name);
+        request.onStep?.(name, totals);
+      },
+      onWait(trouble, waitMs, attempt) {
+        waits.begin(name, toReadingWait(name, trouble));
+        request.onWait?.(name, trouble, waitMs, attempt);
+      },
     };
     try {
       const sweeps = await work(deps, account, owner);
@@ -266,8 +274,9 @@ async function overAdvertisers(
       request.signal.throwIfAborted();
       outcomes.push({ name, advertiserId: null, sweeps: null, account: null, trouble });
     }
+    waits.end(name);
   }
-  const files = await fetchFiles(config, app.store, accounts, request);
+  const files = await fetchFiles(config, app.store, accounts, { ...request, ...waits.whileDownloading(request) });
   try {
     await recall.finish();
     return { axis, advertisers: outcomes, files };
@@ -275,6 +284,45 @@ async function overAdvertisers(
     request.signal.throwIfAborted();
     return { axis, advertisers: outcomes, files: files !== null && 'trouble' in files ? files : { trouble } };
   }
+}
+
+/** While a command holds an account, no worker asks its source: what the command waits for is told as a worker's waits are. */
+function tellWaits(store: Store, owner: string) {
+  const files = Symbol('files');
+  const waiting = new Map<string | symbol, Waiting>();
+  const stop = new AbortController();
+  const told = keepWaits(
+    createWaits({ store, worker: owner, loadWaiting: () => [...waiting.values()], now: () => performance.now() }),
+    stop.signal,
+  );
+  const begin = (task: string | symbol, wait: Waiting | null) => wait !== null && waiting.set(task, wait);
+  return {
+    begin,
+    end: (task: string) => waiting.delete(task),
+    /** What the storage makes wait; a stored file ends it. */
+    whileDownloading(events: FilesEvents): Pick<FilesEvents, 'onFiles' | 'onWait' | 'onSilentStorage'> {
+      let stored = 0;
+      return {
+        onFiles(totals, queued) {
+          if (totals.stored > stored) waiting.delete(files);
+          stored = totals.stored;
+          events.onFiles?.(totals, queued);
+        },
+        onWait(name, trouble, waitMs, attempt) {
+          begin(files, toFilesWait(trouble));
+          events.onWait?.(name, trouble, waitMs, attempt);
+        },
+        onSilentStorage(trouble) {
+          begin(files, toFilesWait(trouble));
+          events.onSilentStorage?.(trouble);
+        },
+      };
+    },
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await told;
+    },
+  };
 }
 
 async function fetchFiles(

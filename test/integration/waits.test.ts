@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { openStore } from '../../src/store/store.ts';
-import { createWaits, type Waiting } from '../../src/sync/worker/waits.ts';
+import { createWaits, type Waiting } from '../../src/sync/waits.ts';
 import { callIntake } from '../support/intake.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';
 import { openTcpGate } from '../support/tcp-gate.ts';
@@ -68,6 +68,28 @@ describe('a source that is away', () => {
     expect(await (await fetch(`${worker.adminUrl}/metrics`)).text()).toContain('intake_waiting{dependency="source"} 1');
     await gate.open();
     await until(async () => (await askStatus(settings.env)).waits.length === 0);
+  });
+});
+
+describe('a source that is away while a command reads', () => {
+  test('is named by the status of another process until the command goes on', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 5 });
+    await using gate = await openTcpGate(board.url, { shut: true });
+    const seen = { url: gate.url, credential: board.credential, advertisers: board.advertisers };
+    await using settings = await openSettings(database, seen);
+    const sync = callIntake(['sync'], settings.env);
+    // Until it has created the schema, nothing can be asked.
+    await until(async () => {
+      const { stdout } = await callIntake(['status', '--json'], settings.env);
+      return stdout.startsWith('{') && (JSON.parse(stdout) as Told).waits.length > 0;
+    });
+    expect((await askStatus(settings.env)).waits).toMatchObject([
+      { dependency: 'source', reason: expect.stringContaining('ECONNREFUSED'), advertisers: ['account-1'] },
+    ]);
+    await gate.open();
+    expect((await sync).code).toBe(0);
+    expect((await askStatus(settings.env)).waits).toEqual([]);
   });
 });
 

@@ -6,13 +6,13 @@ import { undeleted, type Wait } from '../../domain/wait.ts';
 import type { Store } from '../../store/store.ts';
 import type { SweepSummary } from '../read/sweep.ts';
 import { backoffAfter, toTrouble } from '../retry.ts';
+import { createWaits, keepWaits, toFilesWait, toReadingWait, type Waiting } from '../waits.ts';
 import { type AccountQueue, createAccountQueues, type TaskName, type WorkerAccount } from './account-queue.ts';
 import { type Schedule, startSchedules } from './cron.ts';
 import { type DownloadLoopDeps, startDownloadLoop } from './download-loop.ts';
 import { type MaintenanceTask, runMaintenance } from './maintenance.ts';
 import { createTeller, type Pass, type PassName, toKind } from './pass.ts';
 import { type RunTaskRequest, runTask, type TaskResult } from './run-task.ts';
-import { createWaits, keepWaits, type Waiting } from './waits.ts';
 
 export interface WorkerDeps extends DownloadLoopDeps {
   readonly store: Store;
@@ -236,27 +236,20 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
   };
 }
 
-/** What the worker waits for. A halt has its own line in the status; an unexpected error is no wait. */
+/** What the worker waits for. */
 function toWaiting(
   queues: readonly AccountQueue[],
   filesTrouble: Trouble | null,
   recallTrouble: Trouble | null,
 ): Waiting[] {
-  const reading = queues.flatMap(({ account, trouble }): Waiting[] => {
-    if (trouble === null || trouble.kind === 'refused' || trouble.kind === 'mismatch') return [];
-    const dependency = trouble.at ?? (trouble.kind === 'local' ? null : 'source');
-    return dependency === null ? [] : [{ advertiser: account.name, dependency, reason: trouble.message }];
-  });
-  const files: Waiting[] =
-    filesTrouble?.at === undefined
-      ? []
-      : [{ advertiser: null, dependency: filesTrouble.at, reason: filesTrouble.message }];
+  const reading = queues.map(({ account, trouble }) => trouble && toReadingWait(account.name, trouble));
+  const files = filesTrouble && toFilesWait(filesTrouble);
   // The polls report an unavailable database.
   const recall: Waiting[] =
     recallTrouble === null || recallTrouble.at === 'database'
       ? []
       : [{ advertiser: null, dependency: 'storage', reason: `${undeleted} ${recallTrouble.message}` }];
-  return [...reading, ...files, ...recall];
+  return [...reading, files, ...recall].filter((wait) => wait !== null);
 }
 
 /** Workers whose clocks tick together must not poll an account twice; half of the time between two polls is theirs. */

@@ -1,11 +1,11 @@
-// Tells what this worker waits for: to its own page at once, to other processes through the database. The database is written when
-// something has changed, and every half minute while something is waited for; a worker that waits for nothing writes nothing.
+// Tells what this process waits for: a worker to its own page at once, and every process to the others through the database. The database
+// is written when something has changed, and every half minute while something is waited for; who waits for nothing writes nothing.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Dependency } from '../../domain/trouble.ts';
-import type { Wait } from '../../domain/wait.ts';
-import type { Store } from '../../store/store.ts';
+import type { Dependency, Trouble } from '../domain/trouble.ts';
+import type { Wait } from '../domain/wait.ts';
+import type { Store } from '../store/store.ts';
 
-/** One task of the worker that waits. */
+/** One task that waits. */
 export interface Waiting {
   /** The account; null where the task serves all of them. */
   readonly advertiser: string | null;
@@ -82,6 +82,20 @@ export async function keepWaits(waits: Waits, signal: AbortSignal): Promise<void
     await sleep(lookEveryMs, undefined, { signal }).catch(() => {});
   }
   await waits.forget().catch(() => {});
+}
+
+/**
+ * Why an account's reading waits, or null where it does not: a halt has its own line in the status, and an unexpected error is no wait.
+ */
+export function toReadingWait(advertiser: string, trouble: Trouble): Waiting | null {
+  if (trouble.kind === 'refused' || trouble.kind === 'mismatch') return null;
+  const dependency = trouble.at ?? (trouble.kind === 'local' ? null : 'source');
+  return dependency === null ? null : { advertiser, dependency, reason: trouble.message };
+}
+
+/** Why files wait, whosever they are. */
+export function toFilesWait({ at, message }: Trouble): Waiting | null {
+  return at === undefined ? null : { advertiser: null, dependency: at, reason: message };
 }
 
 /** A task keeps its beginning while it waits for the same thing, also when the error changes. */
