@@ -11,8 +11,13 @@ export async function lookAtBareDatabase({ query }: Cluster, fleet: Fleet): Prom
   return code === 7 ? [] : [`P22: intake status ended with code ${code} on a database without a schema`];
 }
 
-/** Watches the status until the signal; what it answers is a finding when it ended before. */
+/**
+ * Watches the status until the signal; what it answers is a finding when it ended before. A password that is refused at the first look is
+ * a wrong setting (code 2), also where it is being changed at that moment: a person starts the command again.
+ */
 export async function watchStatus(fleet: Fleet, signal: AbortSignal): Promise<string[]> {
-  const { code } = await fleet.runUntil(signal, ['status', '--watch', '--json']);
+  const watch = () => fleet.runUntil(signal, ['status', '--watch', '--json']);
+  const first = await watch();
+  const { code } = first.code === 2 && first.output === '' && !signal.aborted ? await watch() : first;
   return signal.aborted ? [] : [`P12: intake status --watch ended with code ${code} amid faults`];
 }

@@ -227,8 +227,10 @@ describe('verify', () => {
     await database.query(
       `UPDATE intake.blobs SET orphaned_at = now() - interval '2 days', intended_at = now() - interval '2 days'`,
     );
-    expect(await check(intake)).toMatchObject({ collected: 0 });
+    // Nor are they counted: too many orphans would hold back the collection of real ones.
+    expect(await check(intake)).toMatchObject({ orphans: 0, collected: 0 });
     expect(await intake.keys()).toHaveLength(3);
+    expect(await database.query(`SELECT 1 FROM intake.blobs WHERE orphaned_at IS NOT NULL`)).toEqual([]);
   });
 
   test('moves with every object, also where the books know none: an older database beside a newer bucket', async () => {

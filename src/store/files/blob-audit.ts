@@ -5,7 +5,7 @@ import { appendEvents, type ChangedRow, toEvents } from '../events.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { lockHolders } from './blobs.ts';
-import { isBefore, isBeingDeleted, isUnreferenced } from './delete-blobs.ts';
+import { isBefore, isBeingDeleted, isReferenced, isUnreferenced } from './delete-blobs.ts';
 import { takeBackAnnounced } from './download-queue.ts';
 import { reopenAttachments } from './ready.ts';
 
@@ -127,6 +127,11 @@ export async function markOrphans(
   advertiserId: bigint,
   restMs: number,
 ): Promise<{ readonly orphans: number; readonly blobs: number }> {
+  // A mark that waited for the lock of a completion was given by what was true before it.
+  await db.query(
+    `UPDATE intake.blobs b SET orphaned_at = NULL WHERE b.advertiser_id = $1 AND b.orphaned_at IS NOT NULL AND ${isReferenced}`,
+    [advertiserId],
+  );
   await db.query(
     `UPDATE intake.blobs b SET orphaned_at = now()
      WHERE ${isUnreferenced} AND (b.orphaned_at IS NULL OR b.orphaned_at > now()) AND ${isBefore('b.intended_at', '$2')}`,

@@ -85,10 +85,12 @@ export async function beginInfected(db: Queryable): Promise<Deletion> {
   return { token: own, blobs: rows.map(toDeletable) };
 }
 
-/** True where nothing refers to blob `b`, and no run deletes it for another reason. $1 is the advertiser. */
-export const isUnreferenced = `b.advertiser_id = $1 AND b.state NOT IN ('infected', 'deleting')
-  AND NOT EXISTS (SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256)
-  AND NOT EXISTS (SELECT 1 FROM intake.attachment_versions v WHERE v.advertiser_id = $1 AND v.sha256 = b.sha256)`;
+/** True where a file refers to blob `b`, or an earlier version of one. $1 is the advertiser. */
+const inAttachment = `EXISTS (SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256)`;
+const inVersion = `EXISTS (SELECT 1 FROM intake.attachment_versions v WHERE v.advertiser_id = $1 AND v.sha256 = b.sha256)`;
+export const isReferenced = `(${inAttachment} OR ${inVersion})`;
+/** True where nothing refers to blob `b`, and no run deletes it for another reason. Written so that Postgres can use anti-joins. */
+export const isUnreferenced = `b.advertiser_id = $1 AND b.state NOT IN ('infected', 'deleting') AND NOT ${inAttachment} AND NOT ${inVersion}`;
 
 /** True of a time that lies so many milliseconds back. One that lies ahead was given by a clock that was wrong, and counts as well. */
 export const isBefore = (time: string, ms: string) =>
@@ -139,8 +141,7 @@ async function drop(tx: Queryable, advertiserId: bigint, hashes: readonly string
   // A statement of its own: a look taken together with the lock would not see what was committed while the lock was waited for.
   const rows = await tx.query<Columns<'blobs', 'sha256'> & { infected: boolean; busy: boolean; needed: boolean }>(
     `SELECT sha256, state = 'infected' AS infected, ${isBeingDeleted} IS TRUE AS busy,
-       EXISTS (SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256)
-       OR EXISTS (SELECT 1 FROM intake.attachment_versions v WHERE v.advertiser_id = $1 AND v.sha256 = b.sha256)
+       ${isReferenced}
        OR EXISTS (SELECT 1 FROM intake.downloads d WHERE d.advertiser_id = $1 AND d.sha256 = b.sha256) AS needed
      FROM intake.blobs b WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])`,
     [advertiserId, hashes],
