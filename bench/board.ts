@@ -25,7 +25,7 @@ export interface BoardQuestion {
 export const pageCap = 500;
 const advertiserId = 42n;
 
-/** Creates a board. Its applications are rendered when they are first asked for, and kept: readings after the first cost a copy. */
+/** Creates a board. Its applications are rendered when they are first asked for, and kept: reads after the first cost a copy. */
 export function createBoard(size: number): Board {
   const rendered = { json: [] as string[], xml: [] as string[] };
   return {

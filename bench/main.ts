@@ -100,7 +100,7 @@ function renderResults(): string {
 
 \`npm run bench\` on ${machine}, the embedded Postgres 18 with fsync on, ${new Date().toISOString().slice(0, 10)}; load average ${Math.min(...loads).toFixed(1)} to ${Math.max(...loads).toFixed(1)} during the run.
 
-Every figure is a ratio to its anchor, measured in the same run: both sides at least three times in turns, nine times where a run takes a few seconds, the least of each counted. Run once: each size of a growing account, and each number of idle advertisers; requests are counted, not timed. Ratios say something on any machine, seconds only of this one. Seconds are wall / CPU of node and Postgres together. What cost what, and what did not help, stands in docs/performance.md.
+Every figure is a ratio to its anchor, measured in the same run: both sides at least three times, alternating, nine times where a run takes a few seconds, the least of each counted. Run once: each size of a growing account, and each number of idle advertisers; requests are counted, not timed. Ratios say something on any machine, seconds only of this one. Seconds are wall / CPU of node and Postgres together. What cost what, and what did not help, stands in docs/performance.md.
 
 | figure | anchor | goal | measured | | ours, s | anchor, s | |
 |---|---|---|---|---|---|---|---|

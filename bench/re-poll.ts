@@ -1,5 +1,5 @@
 // What it costs to read 10,000 applications again that have not changed, against loading them. Nothing may be written to the tables of
-// applications: no row version, no lock, no byte of WAL; the whole round, with its lease and its numbers, stays under 500 bytes.
+// applications: no row version, no lock, no byte of WAL; the whole poll, with its lease and its numbers, stays under 500 bytes.
 // WAL is the difference of the log's positions in a server where nobody else writes; rows written are what Postgres counts per table.
 
 import type { ReadPage } from '../src/store/applications/diff-page.ts';

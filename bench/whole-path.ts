@@ -3,7 +3,7 @@
 
 import { Pool } from 'undici';
 import { createSource, type ListFilters, type Source } from '../src/source/client.ts';
-import { syncRound } from '../src/sync/read/sync-once.ts';
+import { syncAccount } from '../src/sync/read/sync-once.ts';
 import { openCopies } from './copies.ts';
 import { type Figure, interleave, report, type Size, toCount, toCpuMs } from './figure.ts';
 import { openBenchStore } from './loading.ts';
@@ -15,7 +15,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
   await using place = await openPlace();
   await using sandbox = await openBoardServer('sandbox', applications);
   const asked: ListFilters[] = [];
-  // What our reading asks is written down once, and asked again by the anchor.
+  // What our sync asks is written down once, and asked again by the anchor.
   await using copies = await openCopies(place, (url) => sync(url, sandbox, applications, asked));
   const costs = await interleave(size.repeats, {
     ours: async () => {
@@ -40,7 +40,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
   };
 }
 
-/** A first round; what it asks is added to `asked`. */
+/** A first sync; what it asks is added to `asked`. */
 async function sync(url: string, board: BoardServer, applications: number, asked: ListFilters[] = []): Promise<void> {
   await using store = openBenchStore(url);
   await using source = createSource({
@@ -60,7 +60,7 @@ async function sync(url: string, board: BoardServer, applications: number, asked
       return source.list(filters, signal);
     },
   };
-  const sweeps = await syncRound(
+  const sweeps = await syncAccount(
     { store, source: noted },
     {
       name: 'default',
@@ -82,7 +82,7 @@ async function askAll({ url, credential }: BoardServer, asked: readonly ListFilt
   const pool = new Pool(url, { connections: 2 });
   const headers = { authorization: `SWS ${credential}`, accept: 'application/json' };
   const rest = asked.values();
-  // Two at once, as the reading does.
+  // Two at once, as the sync does.
   const ask = async () => {
     for (const filters of rest) {
       const names = {

@@ -554,7 +554,7 @@ WHERE r.state <> 'closed' AND s.state <> 'dropped';
 CREATE VIEW intake.open_ranges AS
 SELECT v.name AS advertiser, v.advertiser_id, lower(r) AS low, upper(r) - 1 AS high
 FROM intake.advertisers v
--- Everything, less what is covered, plus the gaps of readings that ended. Upper ends are exclusive in ranges.
+-- Everything, less what is covered, plus the gaps of sweeps that ended. Upper ends are exclusive in ranges.
 CROSS JOIN LATERAL unnest(int8multirange(int8range(1, NULL))
   - (SELECT coalesce(range_agg(int8range(k.low, k.high + 1)), '{}') FROM intake.coverage k
      WHERE k.advertiser_id = v.advertiser_id AND k.axis = 'id' AND k.certificate <> 'unproven')

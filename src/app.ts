@@ -29,7 +29,7 @@ import { type BackfillRange, backfill, toPlans } from './sync/read/backfill.ts';
 import { type Estimate, estimate } from './sync/read/estimate.ts';
 import { loadKnown } from './sync/read/read-tasks.ts';
 import type { SweepDeps, SweepSummary, SweepTotals } from './sync/read/sweep.ts';
-import { syncRound } from './sync/read/sync-once.ts';
+import { syncAccount } from './sync/read/sync-once.ts';
 import { type RetryOptions, retry } from './sync/retry.ts';
 import { createWaits, keepWaits, toFilesWait, toReadingWait, type Waiting } from './sync/waits.ts';
 import {
@@ -75,7 +75,7 @@ export async function unhaltAdvertisers(
 }
 
 /** What `intake doctor` finds. The schema is looked at, not changed. No failing check hides another. */
-export async function runChecks(config: ReadingConfig, request: Chosen): Promise<Finding[]> {
+export async function runChecks(config: ReadConfig, request: Chosen): Promise<Finding[]> {
   await using stack = new AsyncDisposableStack();
   const { findings, store } = await checkConfigured(config, stack);
   const recorded = store ?? nothingRecorded;
@@ -94,7 +94,7 @@ export async function runChecks(config: ReadingConfig, request: Chosen): Promise
 
 /** The findings about the database, and its store where there is a schema to ask. */
 async function checkConfigured(
-  config: ReadingConfig,
+  config: ReadConfig,
   stack: AsyncDisposableStack,
 ): Promise<{ readonly findings: Finding[]; readonly store: Store | null }> {
   let place: DatabasePlace;
@@ -113,11 +113,11 @@ async function checkConfigured(
 export type { BackfillRange } from './sync/read/backfill.ts';
 
 /** What a long command tells while it runs. */
-export interface ReadingEvents extends FilesEvents {
+export interface ReadEvents extends FilesEvents {
   readonly onStep?: (name: string, totals: SweepTotals) => void;
 }
 
-export interface ReadingRequest extends ReadingEvents, Chosen {
+export interface ReadRequest extends ReadEvents, Chosen {
   /** False leaves downloads in the queue. */
   readonly files: boolean;
 }
@@ -138,35 +138,35 @@ export type Outcome = { readonly name: string } & (
 export type FilesOutcome = { readonly summary: DownloadSummary } | { readonly trouble: unknown } | null;
 
 /** What became of everything that a command read. */
-export interface ReadingOutcome {
+export interface ReadOutcome {
   /** What the sweeps went by. Dates cannot prove completeness, so such a sweep always ends with a doubt of its own. */
   readonly axis: 'id' | 'date';
   readonly advertisers: readonly Outcome[];
   readonly files: FilesOutcome;
 }
 
-type ReadingConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs'>;
+type ReadConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs'>;
 
 /** How long one-shot commands wait for a database or source that is gone. */
 const retryForMs = 120_000;
 
 /** One complete sync of the configured advertisers. */
 export async function syncOnce(
-  config: ReadingConfig,
-  request: ReadingRequest & { readonly recheck: boolean },
-): Promise<ReadingOutcome> {
+  config: ReadConfig,
+  request: ReadRequest & { readonly recheck: boolean },
+): Promise<ReadOutcome> {
   return await overAdvertisers(config, { role: 'sync', axis: 'id' }, request, async (deps, account, owner) => {
     const { leaseMs, lagMs, startAt } = config.sync;
     const { recheck, signal } = request;
-    return await syncRound(deps, { ...account, owner, leaseMs, lagMs, startAt, recheck, retryForMs, signal });
+    return await syncAccount(deps, { ...account, owner, leaseMs, lagMs, startAt, recheck, retryForMs, signal });
   });
 }
 
-/** One reading of a chosen range. */
+/** One sweep of a chosen range. */
 export async function backfillOnce(
-  config: ReadingConfig,
-  request: ReadingRequest & { readonly range: BackfillRange; readonly restart: boolean },
-): Promise<ReadingOutcome> {
+  config: ReadConfig,
+  request: ReadRequest & { readonly range: BackfillRange; readonly restart: boolean },
+): Promise<ReadOutcome> {
   const axis = request.range.kind === 'dates' ? 'date' : 'id';
   return await overAdvertisers(config, { role: 'backfill', axis }, request, async (deps, account, owner) => {
     const { range, restart, signal } = request;
@@ -190,7 +190,7 @@ const backfillParallel = 4;
 
 /** What a backfill would ask, per advertiser and range; nothing is stored. */
 export async function estimateBackfill(
-  config: Omit<ReadingConfig, 'blobs'>,
+  config: Omit<ReadConfig, 'blobs'>,
   request: Chosen & { readonly range: BackfillRange },
 ): Promise<{ readonly name: string; readonly plan: Plan; readonly estimate: Estimate }[]> {
   // An estimate is a look: it creates a schema where there is none, and changes none.
@@ -220,13 +220,13 @@ export async function estimateBackfill(
   return estimates;
 }
 
-/** Does the work for each chosen advertiser in turn, with its source and the shared store; then the files of all of them, in turns. */
+/** Does the work for one chosen advertiser after the other, with its source and the shared store; then downloads the files of all of them, fairly shared. */
 async function overAdvertisers(
-  config: ReadingConfig,
-  { role, axis }: Pick<ReadingOutcome, 'axis'> & { readonly role: string },
-  request: ReadingRequest,
+  config: ReadConfig,
+  { role, axis }: Pick<ReadOutcome, 'axis'> & { readonly role: string },
+  request: ReadRequest,
   work: (deps: SweepDeps, account: Account, owner: string) => Promise<readonly SweepSummary[]>,
-): Promise<ReadingOutcome> {
+): Promise<ReadOutcome> {
   const { signal, crashPoint } = request;
   const onWait: RetryOptions['onWait'] = (trouble, waitMs, attempt) =>
     request.onWait?.('database', trouble, waitMs, attempt);
@@ -263,7 +263,7 @@ async function overAdvertisers(
     };
     try {
       const sweeps = await work(deps, account, owner);
-      // Where nothing was to be read, what is known from earlier readings.
+      // Where nothing was to be read, what is known from earlier sweeps.
       const { advertiserId } =
         sweeps.at(-1)?.advertiser ??
         (await retry(retryOptions, () => app.store.advertisers.ensure(name, account.advertiserId)));
@@ -326,10 +326,10 @@ function tellWaits(store: Store, owner: string) {
 }
 
 async function fetchFiles(
-  config: ReadingConfig,
+  config: ReadConfig,
   store: Store,
   accounts: readonly DownloadAccount[],
-  request: ReadingRequest,
+  request: ReadRequest,
 ): Promise<FilesOutcome> {
   if (!request.files || accounts.length === 0) return null;
   try {

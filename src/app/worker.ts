@@ -40,7 +40,7 @@ export interface WorkerRun {
   readonly signal: AbortSignal;
   /** Told once the admin port answers. */
   readonly onOpen?: (adminUrl: string) => void;
-  /** Told of every turn that ended. */
+  /** Told of every task that ended. */
   readonly onPass?: (pass: Pass) => void;
   /** Told when something has not moved for so long that it never will. */
   readonly onStuck?: (silentMs: number) => void;
@@ -56,7 +56,7 @@ export interface WorkerRun {
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
-/** Advertisers read at once: each waits for its source most of the time. Long readings leave places to polls. */
+/** Advertisers read at once: each waits for its source most of the time. Long sweeps leave places to polls. */
 const accountsAtOnce = 16;
 const longAtOnce = 4;
 /** Every wait of the work has a limit far below this, and bytes that still come are movement: what is silent for so long is dead (P13). */
@@ -198,7 +198,7 @@ function openAccounts(config: WorkerConfig, store: Store, stack: AsyncDisposable
     const limiter = limiters.get(url) ?? createRateLimiter(store, url, requestsPerSecond);
     limiters.set(url, limiter);
     const { origin } = new URL(url);
-    // As many as can be asked for at once: a slow account keeps no other from its turn.
+    // As many as can be asked for at once: a slow account delays no other.
     const most = concurrency + 2 * accountsAtOnce;
     const connections = origins.get(origin) ?? stack.use(openConnections({ url, idleTimeoutMs, connections: most }));
     origins.set(origin, connections);

@@ -177,7 +177,7 @@ async function place(from: string, to: string): Promise<void> {
 
 /**
  * Makes a folder and those above it; answers the first that was new. Node's own way, `recursive`, never ends where a folder can be made
- * neither by itself nor with its parents, as in /proc, and keeps the process from ending.
+ * neither by itself nor with its parents, as in /proc, and keeps the process from exiting.
  */
 async function makeFolder(path: string): Promise<string | undefined> {
   try {

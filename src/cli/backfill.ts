@@ -8,7 +8,7 @@ import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
-import { reportOutcomes, showReading } from './read-report.ts';
+import { reportOutcomes, showReadProgress } from './read-report.ts';
 
 interface BackfillOptions {
   readonly from?: string;
@@ -51,7 +51,7 @@ export const backfill = command<BackfillOptions>({
     const { backfillOnce, estimateBackfill } = await import('../app.ts');
     const { signal } = context;
     if (options.dryRun) return showEstimates(context, await estimateBackfill(config, { range, advertiser, signal }));
-    const outcomes = await showReading(context, (events) =>
+    const outcomes = await showReadProgress(context, (events) =>
       backfillOnce(config, { ...events, range, restart, files, advertiser, signal }),
     );
     return await reportOutcomes(context, outcomes);

@@ -8,7 +8,7 @@ import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { Failure } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
-import { reportOutcomes, showReading } from './read-report.ts';
+import { reportOutcomes, showReadProgress } from './read-report.ts';
 import { loadDevelopment } from './sandbox.ts';
 
 interface DemoOptions {
@@ -75,7 +75,7 @@ export const demo = command<DemoOptions>({
     const { port } = new URL(database.url);
     if (portBefore && portBefore !== port) terminal.note(`Port ${portBefore} is taken: Postgres listens on ${port}.`);
 
-    const outcomes = await showReading(context, (events) =>
+    const outcomes = await showReadProgress(context, (events) =>
       syncOnce(config, { ...events, recheck: false, files: true, signal: context.signal }),
     );
     const code = await reportOutcomes(context, outcomes);

@@ -1,6 +1,6 @@
 // What `sync`, `backfill` and the demo have in common: progress while advertisers are read, and one report at the end.
 
-import type { FilesOutcome, Outcome, ReadingEvents, ReadingOutcome } from '../app.ts';
+import type { FilesOutcome, Outcome, ReadEvents, ReadOutcome } from '../app.ts';
 import { assumptions } from '../domain/coverage/certificate.ts';
 import { formatBytes, formatCount } from '../domain/format.ts';
 import type { Context } from './command.ts';
@@ -10,12 +10,12 @@ import { toFailure } from './failure.ts';
 import type { Progress } from './progress.ts';
 
 /**
- * Runs a reading with its progress shown: how many applications were found, of how many by the share of ids that is read; then
+ * Runs a command with its progress shown: how many applications were found, of how many by the share of ids that is read; then
  * how many files and bytes came, of how many that are queued.
  */
-export async function showReading<T>(
+export async function showReadProgress<T>(
   { terminal, env }: Context,
-  run: (events: ReadingEvents) => Promise<T>,
+  run: (events: ReadEvents) => Promise<T>,
 ): Promise<T> {
   await using stack = new AsyncDisposableStack();
   const applications = stack.use(await terminal.openProgress('applications'));
@@ -50,7 +50,7 @@ export async function showReading<T>(
 /** Prints what became of each advertiser and of the files, and gives the exit code of the worst. */
 export async function reportOutcomes(
   { signal, terminal }: Context,
-  { axis, advertisers: outcomes, files }: ReadingOutcome,
+  { axis, advertisers: outcomes, files }: ReadOutcome,
 ): Promise<ExitCode> {
   const troubles = [
     ...outcomes.flatMap((outcome) => (outcome.trouble === null ? [] : [outcome.trouble])),
@@ -64,13 +64,13 @@ export async function reportOutcomes(
     [...outcomes.map(renderOutcome), ...renderFiles(files)].join('\n'),
   );
   for (const failure of failures) terminal.note(`${failure.message}\n  Next: ${failure.next}`);
-  const isInDoubt = outcomes.some((outcome) => outcome.account?.risk === 'doubt' || isDoubtfulReading(outcome, axis));
+  const isInDoubt = outcomes.some((outcome) => outcome.account?.risk === 'doubt' || isDoubtfulSweep(outcome, axis));
   const code: ExitCode = isInDoubt || isUnfinished(files) ? exitCodes.incomplete : exitCodes.done;
   return failures.reduce<ExitCode>((worst, failure) => toWorse(worst, failure.exitCode), code);
 }
 
 /** A sweep that speaks against completeness counts also where the account was proven before it. */
-function isDoubtfulReading({ sweeps }: Outcome, axis: ReadingOutcome['axis']): boolean {
+function isDoubtfulSweep({ sweeps }: Outcome, axis: ReadOutcome['axis']): boolean {
   return sweeps?.some((one) => (axis === 'date' ? one.certificate === 'unproven' : one.risk === 'doubt')) ?? false;
 }
 
@@ -127,7 +127,7 @@ function toTotals({ sweeps }: Outcome) {
 }
 
 /** The weakest of the sweeps of this command; null where none was needed. */
-function toReading({ sweeps }: Outcome) {
+function toWeakestSweep({ sweeps }: Outcome) {
   const worst =
     sweeps?.find((one) => one.certificate === 'unproven') ??
     sweeps?.find((one) => one.risk === 'doubt') ??
@@ -144,7 +144,7 @@ function toJsonOutcome(outcome: Outcome) {
     advertiserId: outcome.advertiserId,
     ...toTotals(outcome),
     ...{ certificate, risk, reason },
-    reading: toReading(outcome),
+    sweep: toWeakestSweep(outcome),
     trouble,
   };
 }
@@ -152,15 +152,15 @@ function toJsonOutcome(outcome: Outcome) {
 function renderOutcome(outcome: Outcome): string {
   if (outcome.sweeps === null) return `${outcome.name}: not read`;
   const { account } = outcome;
-  const reading = toReading(outcome);
+  const weakest = toWeakestSweep(outcome);
   const { added, changed, quarantined, requests, bytes } = toTotals(outcome);
   const kept = `${added} new, ${changed} changed${quarantined > 0 ? `, ${quarantined} in quarantine` : ''}`;
   return [
-    reading === null
+    weakest === null
       ? `${outcome.name}: nothing to read, every range is closed`
       : `${outcome.name}: ${kept}; ${formatCount(requests, 'request')}, ${formatBytes(bytes)} read`,
-    ...(reading?.risk === 'doubt' && reading.reason !== account.reason
-      ? [`this sweep ${reading.certificate}: ${reading.reason}`]
+    ...(weakest?.risk === 'doubt' && weakest.reason !== account.reason
+      ? [`this sweep ${weakest.certificate}: ${weakest.reason}`]
       : []),
     `coverage ${account.certificate}: ${account.reason}`,
     ...(account.certificate === 'unproven' ? [] : [`assuming: ${shortAssumptions}`]),

@@ -44,9 +44,9 @@ function toFacts(one: AdvertiserStatus, now: Date): [string, string][] {
     ['open ranges', String(one.openRanges)],
     ['late arrivals', one.latenessMs === null ? 'none' : `up to ${formatSpan(one.latenessMs)} after a higher id`],
     ['last sweep', sweep === null ? 'none' : toSwept(sweep, now)],
-    ...one.unfinished.map((reading): [string, string] => [
+    ...one.unfinished.map((stopped): [string, string] => [
       'unfinished',
-      `${toSweepName(reading)} of ${toAgo(reading.startedAt, now)}: ${reading.reason}`,
+      `${toSweepName(stopped)} of ${toAgo(stopped.startedAt, now)}: ${stopped.reason}`,
     ]),
     ['attachments', files.join(', ') || 'none'],
     ['files stored', `${formatCount(one.blobs.count, 'distinct file')}, ${formatBytes(one.blobs.bytes)}`],

@@ -2,7 +2,7 @@
 import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
 import { loadCommandConfig } from './load-config.ts';
-import { reportOutcomes, showReading } from './read-report.ts';
+import { reportOutcomes, showReadProgress } from './read-report.ts';
 
 interface SyncOptions {
   readonly recheck: boolean;
@@ -30,7 +30,7 @@ export const sync = command<SyncOptions>({
     requireAdvertiser(config.source.advertisers, advertiser);
     const { syncOnce } = await import('../app.ts');
     const { signal } = context;
-    const outcomes = await showReading(context, (events) =>
+    const outcomes = await showReadProgress(context, (events) =>
       syncOnce(config, { ...events, recheck, files, advertiser, signal }),
     );
     return await reportOutcomes(context, outcomes);

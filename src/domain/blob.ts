@@ -22,7 +22,7 @@ export interface BlobStore extends AsyncDisposable {
    * without a status: it may still be carried out.
    */
   delete(keys: readonly string[], signal: AbortSignal): Promise<Deleted>;
-  /** All blobs below a folder (`''`, or ending in `/`) in the order of their keys, so that a reader can walk beside sorted rows. */
+  /** All blobs below a folder (`''`, or a prefix with a final `/`) in the order of their keys, so that a reader can walk beside sorted rows. */
   list(folder: string, signal: AbortSignal): AsyncIterable<ListedBlob>;
   /** An address that a person's browser or viewer opens: signed and short-lived for S3, a `file:` URL on disk. */
   url(key: string, options: BlobUrlOptions): Promise<string>;

@@ -37,7 +37,7 @@ export interface ScreenAnswer {
 }
 
 /** Everything read from one answer of the screen path. */
-export interface ScreenReading {
+export interface ParsedScreens {
   readonly screens: readonly Screen[];
   /** Which parser read it: rows of an older one can be rebuilt from the stored bytes. */
   readonly parserVersion: number;

@@ -43,7 +43,7 @@ export interface AdvertiserStatus {
   /** What keeps the files of an erasure from being deleted; null where nothing does. */
   readonly erasingTrouble: string | null;
   readonly lastSweep: SweepStatus | null;
-  /** Readings that stopped before their end and go on by themselves. */
+  /** Sweeps that stopped before their end and go on by themselves. */
   readonly unfinished: readonly { readonly purpose: string; readonly startedAt: Date; readonly reason: string }[];
   /** What all sweeps together vouch for. */
   readonly coverage: CoverageStatus | null;

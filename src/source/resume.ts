@@ -40,8 +40,10 @@ const longestName = 150;
 export function toFileName(header: string | undefined): string {
   const clean = (parseDeclaredName(header) ?? '').replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '').trim();
   if (/^\.*$/.test(clean)) return 'resume';
-  const [, ending = ''] = /(\.\w{1,10})$/.exec(clean) ?? [];
-  return clean.length <= longestName ? clean : `${clean.slice(0, longestName - ending.length)}${ending}`.toWellFormed();
+  const [, extension = ''] = /(\.\w{1,10})$/.exec(clean) ?? [];
+  return clean.length <= longestName
+    ? clean
+    : `${clean.slice(0, longestName - extension.length)}${extension}`.toWellFormed();
 }
 
 function isErrorPage(bytes: Buffer, contentType = '', fileName: string): boolean {

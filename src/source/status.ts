@@ -1,5 +1,5 @@
 // What a status and its headers mean for us: an answer to read, or which Trouble, and whether seconds may mend it.
-// Pure. Spec silent: every status but 200; these are the readings of sister APIs and of HTTP itself.
+// Pure. Spec silent: every status but 200; these are the interpretations of sister APIs and of HTTP itself.
 
 import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
 
@@ -8,7 +8,7 @@ interface Answered {
   readonly headers: Readonly<Record<string, string | undefined>>;
 }
 
-// Longer waits belong to the queue and the schedule, which do not hold a connection's turn meanwhile.
+// Longer waits belong to the queue and the schedule, which do not hold a connection meanwhile.
 const longestWaitMs = 10_000;
 
 /** The trouble that a status is; null for an answer to be read. */

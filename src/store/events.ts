@@ -35,12 +35,12 @@ export async function appendEvents(
 ): Promise<void> {
   if (events.length === 0) return;
   await tx.query(
-    `WITH turn AS MATERIALIZED (
+    `WITH ordered AS MATERIALIZED (
        SELECT pg_advisory_xact_lock(2, hashint8($1::bigint)), pg_notify('intake_events', $1::bigint::text)
      )
      INSERT INTO intake.events (advertiser_id, event_id, application_id, type, at)
      SELECT $1::bigint, nextval('intake.event_seq'), e.application_id, e.type, clock_timestamp()
-     FROM turn, unnest($2::bigint[], $3::text[]) AS e (application_id, type)`,
+     FROM ordered, unnest($2::bigint[], $3::text[]) AS e (application_id, type)`,
     [advertiserId, events.map((e) => e.applicationId), events.map((e) => e.type)],
   );
 }

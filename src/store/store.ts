@@ -7,7 +7,7 @@ import type { PassCrashPoint } from '../domain/crash-point.ts';
 import type { ErasureJob, Sought } from '../domain/erasure.ts';
 import type { HashSetting } from '../domain/hash-trust.ts';
 import type { Period } from '../domain/history.ts';
-import type { ScreenReading } from '../domain/screen.ts';
+import type { ParsedScreens } from '../domain/screen.ts';
 import { commitPage } from './applications/commit-page.ts';
 import { diffPage, loadSurroundings, type PageDiff, type ReadPage } from './applications/diff-page.ts';
 import {
@@ -68,11 +68,11 @@ import {
   loadHeldFile,
   loadStoredScreens,
   type RetryChoice,
-  replaceReading,
+  replaceParsedScreens,
   retryDownloads,
 } from './files/stored-files.ts';
 import { createStatistics } from './postgres/analyze.ts';
-import { coalesce, coalesceSettled } from './postgres/coalesce.ts';
+import { coalesce, coalesceEach } from './postgres/coalesce.ts';
 import { type DatabaseOptions, openDatabase, retryOnConflict } from './postgres/database.ts';
 import { ensureSchema, loadSchema, loadServer, requireSchema, type SchemaRequest } from './postgres/migrations.ts';
 import { findUnclaimedResumes, forgetResumes, lapsePrefills, loadLeavingResumes } from './prefill/lapse.ts';
@@ -115,9 +115,9 @@ import {
   loadHeld,
   loadNewest,
   loadOpenRanges,
-  loadReadings,
   loadRecentFrom,
   loadSubmittedAt,
+  loadSyncStates,
   loadUnfinished,
   loadUnheld,
   type SweepKey,
@@ -165,11 +165,11 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
   const own = openDatabase({ ...options, role: `${options.role} lease`, connections: 1 });
   // Downloads that end together are committed together: the events of an advertiser are serialised anyway.
   const perAdvertiser = { toGroup: ({ claim }: { readonly claim: Claim }) => claim.advertiserId, most: mostTogether };
-  const complete = coalesceSettled<CompletedClaim, CompletedState>(
-    (endings) => completeDownloads(db, endings),
+  const complete = coalesceEach<CompletedClaim, CompletedState>(
+    (downloads) => completeDownloads(db, downloads),
     perAdvertiser,
   );
-  const intend = coalesceSettled<BlobIntent, Intent>(
+  const intend = coalesceEach<BlobIntent, Intent>(
     (intents) => retryOnConflict(() => intendBlobs(db, intents)),
     perAdvertiser,
   );
@@ -223,7 +223,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         noteStop(db, advertiserId, sweep, reason),
       loadUnfinished: (key: SweepKey) => loadUnfinished(db, key),
       dropUnfinished: (key: SweepKey) => dropUnfinished(db, key),
-      loadReading: coalesce((asked: Parameters<typeof loadReadings>[1]) => loadReadings(db, asked)),
+      loadSyncState: coalesce((asked: Parameters<typeof loadSyncStates>[1]) => loadSyncStates(db, asked)),
       takeTicket: () => takeTicket({}),
       prune: () => pruneSweeps(db),
     },
@@ -315,8 +315,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         loadHeldFile(db, advertisers, applicationId, kind),
       loadScreens: (advertiserId: bigint, parserVersion: number | null) =>
         loadStoredScreens(db, advertiserId, parserVersion),
-      replaceReading: (file: HeldFile, reading: ScreenReading | null, note: Note | null) =>
-        replaceReading(db, file, reading, note),
+      replaceParsedScreens: (file: HeldFile, parsed: ParsedScreens | null, note: Note | null) =>
+        replaceParsedScreens(db, file, parsed, note),
     },
 
     privacy: {

@@ -1,5 +1,5 @@
 // How fast downloads are claimed and completed at 50,000 and at 1,000,000 queued rows: `node test/chaos/claim-rate.ts FOLDER`, where the
-// folder takes an embedded Postgres. The two queues lie in two databases and take turns, so that what else the machine does meets both.
+// folder takes an embedded Postgres. The two queues lie in two databases and alternate, so that what else the machine does meets both.
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { openEmbedded } from '../../src/dev/embedded/embedded.ts';
@@ -10,8 +10,8 @@ import { migrate } from '../../src/store/postgres/migrations.ts';
 const root = process.argv[2] ?? '';
 if (!root) throw new Error('Name an empty folder for the embedded Postgres.');
 const sizes = [50_000, Number(process.argv[3] ?? 1_000_000)];
-const rounds = 12;
-const rowsInRound = 4_000;
+const runs = 12;
+const rowsPerRun = 4_000;
 
 interface Queue extends AsyncDisposable {
   readonly rows: number;
@@ -24,18 +24,18 @@ await using server = await openEmbedded({ root });
 await using stack = new AsyncDisposableStack();
 const queues: Queue[] = [];
 for (const rows of sizes) queues.push(stack.use(await openQueue(rows)));
-for (const queue of queues) await settle(queue);
-for (let round = 0; round < rounds; round++) {
-  for (const queue of round % 2 === 0 ? queues : queues.toReversed()) {
-    await fill(queue, rowsInRound);
+for (const queue of queues) await warmUp(queue);
+for (let run = 0; run < runs; run++) {
+  for (const queue of run % 2 === 0 ? queues : queues.toReversed()) {
+    await fill(queue, rowsPerRun);
     await measure(queue);
   }
 }
 for (const { rows, samples } of queues) {
   const [rate, cpu, wal] = (['perSecond', 'cpuMs', 'walBytes'] as const).map((name) => toMedian(samples, name));
-  const cpuUs = ((cpu ?? 0) * 1_000) / rowsInRound;
+  const cpuUs = ((cpu ?? 0) * 1_000) / rowsPerRun;
   console.log(
-    `${rows} rows: ${Math.round(rate ?? 0)} claimed and completed per second, ${cpuUs.toFixed(1)} us of Postgres' CPU and ${Math.round((wal ?? 0) / rowsInRound)} bytes of WAL each`,
+    `${rows} rows: ${Math.round(rate ?? 0)} claimed and completed per second, ${cpuUs.toFixed(1)} us of Postgres' CPU and ${Math.round((wal ?? 0) / rowsPerRun)} bytes of WAL each`,
   );
 }
 const [small = 1, large = 0] = queues.map(({ samples }) => toMedian(samples, 'perSecond'));
@@ -78,7 +78,7 @@ async function fill(queue: Queue, count: number): Promise<void> {
 }
 
 /** What filling left behind (unvacuumed tables, dirty pages, cold ones) is not what is measured. */
-async function settle(queue: Queue): Promise<void> {
+async function warmUp(queue: Queue): Promise<void> {
   for (const table of ['applications', 'attachments', 'downloads']) {
     await queue.db.query(`VACUUM ANALYZE intake.${table}`);
   }
@@ -93,7 +93,7 @@ async function measure({ db, samples }: Queue): Promise<void> {
   const [backend] = await db.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
   const pid = backend?.pid ?? 0;
   const [walBefore, cpuBefore, startedAt] = [await loadWal(db), loadCpuMs(pid), performance.now()];
-  for (let done = 0; done < rowsInRound; ) {
+  for (let done = 0; done < rowsPerRun; ) {
     const token = randomUUID();
     const request = { advertisers: [1n, 2n], lane: 'usual', limit: 100, token, leaseMs: 600_000 } as const;
     const { claims } = await claimDownloads(db, request);
@@ -107,7 +107,7 @@ async function measure({ db, samples }: Queue): Promise<void> {
   }
   const seconds = (performance.now() - startedAt) / 1_000;
   const cpuMs = loadCpuMs(pid) - cpuBefore;
-  samples.push({ perSecond: rowsInRound / seconds, cpuMs, walBytes: (await loadWal(db)) - walBefore });
+  samples.push({ perSecond: rowsPerRun / seconds, cpuMs, walBytes: (await loadWal(db)) - walBefore });
 }
 
 async function loadWal(db: Database): Promise<number> {

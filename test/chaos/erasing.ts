@@ -1,5 +1,5 @@
 // People who are erased amid faults, by the command that a person would use, and what must be true of them afterwards: nothing of them
-// is left in any table or in the store, and no reading brings them back although the source shows them still.
+// is left in any table or in the store, and no sweep brings them back although the source shows them still.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Advertiser } from '../../src/dev/sandbox/account/account.ts';

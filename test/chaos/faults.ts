@@ -64,7 +64,7 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     const paused = stage.fleet.pause(nth, forMs);
     return () => Promise.all([paused, unlocked()]);
   }),
-  /** A worker that stops with a file in its hands, which is another by the time it goes on: only its token keeps it from ending that one. */
+  /** A worker that stops with a file in its hands, which is another by the time it goes on: only its token keeps it from completing that one. */
   pauseFile: row('process', 0, [0, 0], async ({ fleet }, random) => {
     fleet.kill(random.between(0, 99), { point: 'put', count: 1, stop: true });
     return nothing;

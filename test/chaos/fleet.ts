@@ -77,7 +77,7 @@ const youngMs = 10_000;
 export function createFleet({ folder, env, toArming, onFired, onStopped }: FleetOptions): Fleet {
   const members: Member[] = [];
   /** Whose end somebody asked for, and who was stopped from outside. */
-  const ending = new WeakSet<ChildProcess>();
+  const stopped = new WeakSet<ChildProcess>();
   const paused = new WeakSet<ChildProcess>();
   const killed = new WeakSet<ChildProcess>();
   /** Stopped at a named moment: whoever is killed meanwhile is another, or nobody would see what it does when it goes on. */
@@ -125,7 +125,7 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
       if (signal === 'SIGKILL' && arming && !arming.stop && !killed.has(child)) {
         fleet.kills++;
         onFired(arming.point);
-      } else if (!ending.has(child)) {
+      } else if (!stopped.has(child)) {
         fleet.odd.push(`${member.name} ended by itself with ${code ?? signal}: ${lastLines(member.name)}`);
       }
       if (member.isRetired) return;
@@ -175,7 +175,7 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
     kill(nth, arming = null, extra = {}) {
       const awake = members.filter(({ child }) => !resting.has(child));
       const member = awake[nth % awake.length] ?? pick(nth);
-      ending.add(member.child);
+      stopped.add(member.child);
       killed.add(member.child);
       member.child.kill('SIGKILL');
       fleet.kills++;
@@ -194,14 +194,14 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
       const member = pick(nth);
       member.isRetired = retire;
       const { child } = member;
-      const isEnding = ending.has(child);
-      ending.add(child);
+      const isStopped = stopped.has(child);
+      stopped.add(child);
       const startedAt = performance.now();
       const isYoung = startedAt - member.startedAt < toPatience(youngMs);
       if (child.exitCode === null && child.signalCode === null) {
         const ended = once(child, 'exit');
         // A second signal means: at once.
-        if (!isEnding) child.kill('SIGTERM');
+        if (!isStopped) child.kill('SIGTERM');
         await Promise.race([ended, sleep(300_000, undefined, { ref: false })]);
       }
       const tookMs = performance.now() - Math.max(startedAt, wokenAt.get(child) ?? 0);

@@ -128,11 +128,11 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
   );
   const accounts = board.advertisers;
   /** Each list is gone through in turn, from a place that the seed's number decides. */
-  const turns = new Map<readonly CrashPoint[], number>();
+  const next = new Map<readonly CrashPoint[], number>();
   const nextPoint: Stage['nextPoint'] = (among) => {
-    const turn = turns.get(among) ?? plan.seed;
-    turns.set(among, turn + 1);
-    return among[turn % among.length] as CrashPoint;
+    const at = next.get(among) ?? plan.seed;
+    next.set(among, at + 1);
+    return among[at % among.length] as CrashPoint;
   };
   const workload = createWorkload(accounts, createRandom(plan.seed + 1_000_003));
   const count: Stage['count'] = (what, by = 1) => {

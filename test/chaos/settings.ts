@@ -1,4 +1,4 @@
-// What every process of a plan is set to, beside the addresses: short leases and frequent readings, so that half a minute meets everything.
+// What every process of a plan is set to, beside the addresses: short leases and frequent sweeps, so that half a minute meets everything.
 
 import { availableParallelism, loadavg } from 'node:os';
 import type { StrictS3 } from '../support/strict-s3.ts';

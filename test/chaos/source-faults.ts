@@ -19,7 +19,7 @@ export function toSourceFault(random: Random): FaultPlan {
   return random.pick<FaultPlan>([
     { ...where, kind: 'throttle', retryAfter: random.pick(['seconds', 'date', 'absent', 'zero', 'negative']) },
     { ...where, kind: 'fail', status: random.pick([500, 502, 503]) },
-    // On a list these two are readings of "nothing there" that no reader can contradict.
+    // On a list these two mean "nothing there" that no reader can contradict.
     { ...where, kind: 'fail', on: 'attachments', status: random.pick([404, 410]) },
     { ...where, kind: 'emptyBody', on: 'attachments' },
     { ...where, kind: 'html' },

@@ -22,7 +22,7 @@ export interface Workload {
   flagSome(ids?: readonly bigint[]): { readonly hashes: readonly string[]; readonly lift: () => void };
   /** Some applications are not shown any more; what it returns shows them again, as they were. */
   hideSome(): { readonly ids: readonly bigint[]; readonly show: () => void };
-  /** Something is new about these, who are erased, and about whoever is listed beside them: a reading that met the latter met them too. */
+  /** Something is new about these, who are erased, and about whoever is listed beside them: a sweep that met the latter met them too. */
   changeAround(ids: ReadonlySet<bigint>): void;
   /** Whatever was held back shows. */
   finish(): void;

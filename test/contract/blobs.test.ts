@@ -192,10 +192,10 @@ for (const { name, absent, open } of places) {
       expect(await listKeys(folder)).toEqual([]);
       await store.put(key, bytes, facts, signal);
       const abort = new AbortController();
-      const reading = (async () => {
+      const got = (async () => {
         for await (const _ of store.get(key, abort.signal)) abort.abort(reason);
       })();
-      await expect(reading).rejects.toBe(reason);
+      await expect(got).rejects.toBe(reason);
     });
 
     test('a reader who leaves early leaves nothing open', async () => {

@@ -1,4 +1,4 @@
-// The sandbox asked by a client that others wrote: if the two halves of ours shared a misreading of OAuth, it would show here.
+// The sandbox asked by a client that others wrote: if the two halves of ours shared a misunderstanding of OAuth, it would show here.
 import * as client from 'openid-client';
 import { expect, test } from 'vitest';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';

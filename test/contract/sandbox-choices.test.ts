@@ -234,14 +234,14 @@ const plays: { readonly [Name in Played]: (stage: Stage) => Promise<void> } = {
         return [answer.status, answer.text];
       },
     );
-    const endings = {
+    const lastBytes = {
       list: '<JobApplicationsList/></JobApplications>',
       null: '<JobApplicationsList i:nil="true"/></JobApplications>',
       missingKey: '<AgentID i:nil="true"/></JobApplications>',
     };
-    for (const [option, ending] of Object.entries(endings)) {
+    for (const [option, last] of Object.entries(lastBytes)) {
       stage.choose({ empty: option as Choices['empty'] });
-      expect((await stage.xml('afterid=5000')).endsWith(ending)).toBe(true);
+      expect((await stage.xml('afterid=5000')).endsWith(last)).toBe(true);
     }
   },
   topLevel: (stage) =>
@@ -287,14 +287,14 @@ const plays: { readonly [Name in Played]: (stage: Stage) => Promise<void> } = {
       ID: 1000,
     });
   },
-  async dateReading(stage) {
+  async dateZone(stage) {
     const { sandbox, ids } = stage;
     // In Melbourne's summer: 10:30 there is 23:30 UTC, 9:30 at +10:00.
     sandbox.add([{ id: 1n, submittedAt: Date.UTC(2026, 0, 14, 23, 45) }]);
-    await each(stage, 'dateReading', { standard: false, melbourne: true, utc: false }, async () =>
+    await each(stage, 'dateZone', { standard: false, melbourne: true, utc: false }, async () =>
       (await ids('afterdate=2026-01-15T10:30:00')).includes(1),
     );
-    await each(stage, 'dateReading', { standard: true, melbourne: true, utc: false }, async () =>
+    await each(stage, 'dateZone', { standard: true, melbourne: true, utc: false }, async () =>
       (await ids('afterdate=2026-01-15T09:30:00')).includes(1),
     );
   },

@@ -22,7 +22,7 @@ const test = base.extend('db', { scope: 'file' }, async ({ database }, { onClean
   );
   const keep = (applicationId: bigint, ...screens: Screen[]) =>
     db.transaction((tx) =>
-      replaceScreens(tx, 7n, [{ applicationId, sha256: '00', reading: { parserVersion: 1, screens } }]),
+      replaceScreens(tx, 7n, [{ applicationId, sha256: '00', parsed: { parserVersion: 1, screens } }]),
     );
   await keep(1n, aScreen('pass', 'Can you drive?', 'Yes'), aScreen('fail', 'Can you drive?', 'No'));
   await keep(2n, aScreen('unknown', 'Can you drive?', 'No'));
@@ -234,7 +234,7 @@ describe('the views', () => {
     );
     const screens = [aScreen('pass', 'Can you drive?', 'Yes')];
     await db.transaction((tx) =>
-      replaceScreens(tx, 8n, [{ applicationId: 2n, sha256: '00', reading: { parserVersion: 1, screens } }]),
+      replaceScreens(tx, 8n, [{ applicationId: 2n, sha256: '00', parsed: { parserVersion: 1, screens } }]),
     );
     const first = await db.query(
       `SELECT job_reference AS job, first_application_local::text AS first, last_application_local::text AS last

@@ -1,5 +1,5 @@
-// Two that touch the same application at once: what one of them has settled the other does not open again, and the last event agrees with
-// the state (P26). Each waits for its turn among the events with everything else done, which is the longest that they can overlap.
+// Two that touch the same application at once: what one of them has completed the other does not open again, and the last event agrees with
+// the state (P26). Each waits for the lock of the events with everything else done, which is the longest that they can overlap.
 import { hash, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// What one reading may cost: its requests, its time, and the bytes of an answer. Whatever the bound, nothing is lost and the status says so.
+// What one sweep may cost: its requests, its time, and the bytes of an answer. Whatever the bound, nothing is lost and the status says so.
 import { describe, expect } from 'vitest';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import type { Plan } from '../../src/domain/coverage/coverage.ts';
@@ -30,7 +30,7 @@ describe('reading again what is held', () => {
   );
 });
 
-describe('a reading that has used its time', () => {
+describe('a sweep that has used its time', () => {
   test('says so, keeps its gaps, and goes on where it stopped until it is proven', async ({ database }) => {
     await using board = await openSandbox({ applications: 600, choices: { pageCap: 20, order: 'descending' } });
     await using sweeping = await openSweeping(database, board);
@@ -49,7 +49,7 @@ describe('a reading that has used its time', () => {
       if (requests > 0) expect(status?.unfinished).toMatchObject([{ purpose: 'recheck' }]);
     }
     expect(stops.length).toBeGreaterThan(2);
-    // No question was asked twice: as many as one reading without any limit would need.
+    // No question was asked twice: as many as one sweep without any limit would need.
     expect(requests).toBeLessThan(3.2 * 30 + 45);
     expect((await sweeping.store.reports.loadStatus())[0]?.unfinished).toEqual([]);
     expect(await findDifferences(database, board)).toEqual([]);
@@ -89,7 +89,7 @@ describe('an application that is larger than a list may be', () => {
 
 interface Sweeping extends AsyncDisposable {
   readonly store: Store;
-  /** Reads a range up to a proof, going on with an unfinished reading of it. */
+  /** Reads a range up to a proof, going on with an unfinished sweep of it. */
   read(plan?: Plan, more?: Partial<ReadContext>): Promise<SweepSummary>;
 }
 

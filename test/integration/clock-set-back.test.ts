@@ -69,7 +69,7 @@ describe.for(jumps)('a clock that is set back by %s', ([, jumpMs]) => {
     await until(isDone);
   });
 
-  test('gives a rate its next turn at once', async () => {
+  test('gives a rate its next slot at once', async () => {
     await using database = await openTestDatabase();
     await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
     const takeSlot = createRateLimiter(store, 'http://source.example', 100);

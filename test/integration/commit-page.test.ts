@@ -316,16 +316,16 @@ describe('a known application that changed', () => {
   test('and changed back is right in the end, however two lanes meet over it', async ({ db, live }) => {
     const backfill = (await claimLease(db, claim('backfill'))) as Lease;
     await commitPage(db, key, aPage(live, [anApplication(1)], { seq: 1_000n }));
-    for (let round = 0; round < 20; round++) {
-      const seq = BigInt(2_000 + round * 10);
+    for (let nth = 0; nth < 20; nth++) {
+      const seq = BigInt(2_000 + nth * 10);
       // The older request saw a moment between; the newer one, under way at the same time, saw the truth.
-      const between = aPage(backfill, [anApplication(1, { email: `between${round}@example.com` })], {
+      const between = aPage(backfill, [anApplication(1, { email: `between${nth}@example.com` })], {
         seq,
         sweepId: 2n,
       });
       const truth = aPage(live, [anApplication(1)], { seq: seq + 1n, isQuiet: true });
       await Promise.all([commitPage(db, key, between), commitPage(db, key, truth)]);
-      expect(await db.query(`SELECT email FROM intake.applications`), `round ${round}`).toEqual([
+      expect(await db.query(`SELECT email FROM intake.applications`), `nth ${nth}`).toEqual([
         { email: 'person1@example.com' },
       ]);
     }

@@ -170,7 +170,7 @@ describe('a source', () => {
     await intake.runDownloads();
     expect(intake.board.requests()).toHaveLength(before);
     intake.board.clearFaults();
-    // The next round that opens the door ends the halt.
+    // The next download run that the source accepts ends the halt.
     await intake.sweep();
     expect(await intake.runDownloads()).toMatchObject({ stored: 5 });
   });
@@ -495,7 +495,7 @@ describe('a file that the store has', () => {
 });
 
 describe('two drains at once', () => {
-  test('share the work, fetch nothing twice and settle every file once', async () => {
+  test('share the work, fetch nothing twice and complete every file once', async () => {
     await using intake = await openWith(60);
     const [one, other] = await Promise.all([
       intake.runDownloads({ concurrency: 3 }),

@@ -292,7 +292,7 @@ describe('a claim that lapsed', () => {
   });
 });
 
-describe('the last attachment to be settled', () => {
+describe('the last attachment to be completed', () => {
   test('makes its application ready, in the same transaction, and that is an event', async ({ db }) => {
     await queue(db, 7n, 1);
     await db.query(

@@ -109,14 +109,14 @@ describe('an erased person', () => {
     ]);
   });
 
-  test('does not come back by sweeps, also when the source changes them, and no reading is spoiled by it', async () => {
+  test('does not come back by sweeps, also when the source changes them, and no sweep is spoiled by it', async () => {
     const { intake, id } = await openWithZelda();
     await using _intake = intake;
     await eraseAt(intake, { by: 'jobseeker', jobSeekerId: zelda.jobSeekerId });
     intake.board.add(20);
     intake.board.change(id, { firstName: 'Zeldabeth-Ann', attach: [{ kind: 'coverLetter', content: 'zelda-cv' }] });
-    for (let round = 0; round < 3; round++) {
-      await intake.sweep(round > 0);
+    for (let nth = 0; nth < 3; nth++) {
+      await intake.sweep(nth > 0);
       await intake.runDownloads();
     }
     expect(await traces(intake)).toEqual([]);

@@ -110,7 +110,7 @@ async function openWorld() {
         await store.downloads.complete(claim, { kind: 'stored', blob, linkedBy: null, compared: null, ...said });
       }
     },
-    /** Missing is what a proven reading does not show a day after another one did not. */
+    /** Missing is what a proven sweep does not show a day after another one did not. */
     async vanish(id: bigint) {
       await end([id]);
       await database.query(`UPDATE intake.applications SET absent_since = absent_since - interval '25 hours'`);

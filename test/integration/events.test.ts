@@ -82,7 +82,7 @@ describe('two writers of one advertiser', () => {
       await one.transaction(async (tx) => {
         await appendEvents(tx, 7n, event(1n));
         later = other.transaction((second) => appendEvents(second, 7n, event(2n)));
-        // The second writer waits for its turn; if nothing made it wait, the consumer would be past the first one's number by now.
+        // The second writer waits for the lock; if nothing made it wait, the consumer would be past the first one's number by now.
         const isBlocked = () =>
           database.query(
             `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = 2 AND NOT granted

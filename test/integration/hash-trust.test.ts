@@ -143,7 +143,7 @@ describe('learn', () => {
     await using intake = await open();
     await setTrust(intake, 20);
     const rawScreen = { json: '{"screen":{"@id":"1","@successful":"True"}}', xml: '<screen id="1"/>' };
-    for (let round = 0; round < 2; round++) {
+    for (let nth = 0; nth < 2; nth++) {
       intake.board.add([{ jobSeekerId: 'js-1', attachments: [{ kind: 'screen' }], rawScreen }]);
       await intake.sweep();
       await intake.runDownloads();
@@ -202,7 +202,7 @@ describe('whatever Hash is', () => {
       expect((await intake.files()).map((file) => [file.sha256, file.linked])).toEqual(
         truth.map((sha256, nth) => (isMisled ? [truth[0], nth > 0] : [sha256, false])),
       );
-      // Each round reads the earlier ones again: three changes of Hash alone are looked into, and no more.
+      // Each sync reads the earlier ones again: three changes of Hash alone are looked into, and no more.
       const again = hash === 'volatile' ? 3 : 0;
       expect(requests(intake)).toBe(isMisled ? 1 : 3 + again);
       expect(await intake.keys()).toHaveLength(isMisled ? 1 : 2);
@@ -278,7 +278,7 @@ describe('a Href that is another at every look', () => {
     await using intake = await open({ choices: { href: 'signed', hash } });
     await apply(intake, ['always the same']);
     const hrefs = new Set<unknown>();
-    for (let round = 1; round <= 5; round++) {
+    for (let nth = 1; nth <= 5; nth++) {
       await intake.sweep(true);
       await intake.runDownloads();
       expect(await intake.file()).toMatchObject({ state: 'stored', version: 1 });
@@ -293,7 +293,7 @@ describe('a Hash that changes while the bytes do not', () => {
   test('makes no new version, and after three it is no sign of change any more', async () => {
     await using intake = await open({ choices: { hash: 'volatile' } });
     await apply(intake, ['always the same']);
-    for (let round = 1; round <= 5; round++) {
+    for (let nth = 1; nth <= 5; nth++) {
       await intake.sweep(true);
       await intake.runDownloads();
       expect(await intake.file()).toMatchObject({ state: 'stored', version: 1 });

@@ -109,7 +109,7 @@ describe('history', () => {
 });
 
 describe('status', () => {
-  test('knows when what is new was last read: a backfill is no such reading', async ({ db }) => {
+  test('knows when what is new was last read: a backfill is no poll', async ({ db }) => {
     const [fresh, north, south] = await loadAdvertiserStatus(db);
     expect(north).toMatchObject({ name: 'north', readAt: new Date(minutesAgo(30).getTime() + 2_000) });
     expect(fresh).toMatchObject({ name: 'new', readAt: null, waiting: 0, due: 0, oldestDueAt: null });

@@ -125,11 +125,11 @@ describe('whatever comes', () => {
     await commitPage(db, createSecretKey(Buffer.from('key')), aPage(lease, [anApplication(1)], { advertiserId: 8n }));
     await fc.assert(
       fc.asyncProperty(screenBody, async (text) => {
-        const reading = orTrouble(() => parseScreens(Buffer.from(text), undefined));
-        if (reading === null) return;
-        await db.transaction((tx) => replaceScreens(tx, 8n, [{ applicationId: 1n, sha256: 'a'.repeat(64), reading }]));
+        const parsed = orTrouble(() => parseScreens(Buffer.from(text), undefined));
+        if (parsed === null) return;
+        await db.transaction((tx) => replaceScreens(tx, 8n, [{ applicationId: 1n, sha256: 'a'.repeat(64), parsed }]));
         const [row] = await db.query<{ n: bigint }>(`SELECT count(*) AS n FROM intake.screens WHERE advertiser_id = 8`);
-        expect(Number(row?.n)).toBe(reading.screens.length);
+        expect(Number(row?.n)).toBe(parsed.screens.length);
       }),
       { numRuns: runs },
     );

@@ -1,6 +1,6 @@
 // The listener that wakes drains: whatever happens to its connection, it comes back, and it never takes the process along.
 import { createServer, type Socket } from 'node:net';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { describe } from 'vitest';
 import { openQueueListener } from '../../src/store/postgres/listen.ts';
 import { findFreePort } from '../support/prefill-stage.ts';
@@ -36,7 +36,7 @@ describe('a listener', () => {
     await until(async () => tries > 0);
     await new Promise((resolve) => server.close(resolve));
     // A rejection that nobody hears would end the test's process.
-    await nextTurn();
+    await nextTick();
   });
 
   test('that is asked to end while it connects ends when its connection does', async () => {

@@ -17,7 +17,7 @@ afterAll(async () => {
 });
 
 describe('pruning', () => {
-  test('takes ended readings after 90 days, but not gaps, not what coverage rests on, and not the newest', async () => {
+  test('takes ended sweeps after 90 days, but not gaps, not what coverage rests on, and not the newest', async () => {
     await database.query(
       `INSERT INTO intake.sweeps (advertiser_id, sweep_id, lane, purpose, axis, low, state, started_at, last_progress_at)
        SELECT advertiser_id, id, 'live', 'live', 'id', 1, state, now() - days * interval '1 day', now()

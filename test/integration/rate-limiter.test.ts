@@ -25,12 +25,12 @@ describe('a pace', () => {
     );
     sentAt.sort((a, b) => a - b);
     expect(sentAt).toHaveLength(240);
-    // In any window of a second, on a busy machine too: a turn that is missed is not made up for.
+    // In any window of a second, on a busy machine too: a slot that is missed is not made up for.
     for (const [at, start] of sentAt.entries()) {
       const within = sentAt.slice(at).filter((time) => time < start + 1_000).length;
       expect(within).toBeLessThanOrEqual(100);
     }
-    // And the budget is used, not just kept: where the machine lets them, eight turns come in the time of sixteen at most.
+    // And the budget is used, not just kept: where the machine lets them, eight slots come in the time of sixteen at most.
     const shortest = Math.min(...sentAt.slice(8).map((time, at) => time - (sentAt[at] ?? 0)));
     expect(shortest).toBeLessThan(160);
   });

@@ -1,7 +1,7 @@
 // P8: infected bytes are unreadable within a minute of the flag being read, whatever else is under way and however long it takes.
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { backfillOnce, type ReadingRequest, syncOnce } from '../../src/app.ts';
+import { backfillOnce, type ReadRequest, syncOnce } from '../../src/app.ts';
 import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import { loadConfig } from '../../src/config.ts';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
@@ -26,7 +26,7 @@ interface Recall extends AsyncDisposable {
   readonly settings: WorkerSettings;
   readonly id: bigint;
   keys(): Promise<string[]>;
-  run(command: 'sync' | 'backfill', request?: Partial<ReadingRequest>): Promise<unknown>;
+  run(command: 'sync' | 'backfill', request?: Partial<ReadRequest>): Promise<unknown>;
 }
 
 /** One stored resume, and so many applications after it that the list has a dozen pages. */

@@ -444,7 +444,7 @@ describe('a store that will not', () => {
     }
   });
 
-  test('keep a blob between the look at it and the reading of it misses it, and nothing fails', async () => {
+  test('keep a blob between the look at it and the read of it misses it, and nothing fails', async () => {
     await using bench = await openBench();
     await put(bench.store);
     bench.s3.fail('GetObject', { kind: 'answer', status: 404, code: 'NoSuchKey' });

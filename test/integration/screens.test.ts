@@ -30,9 +30,9 @@ const test = base
 /** Reads the bytes and writes what they say, as a completed download does. */
 async function keep(db: Database, applicationId: bigint, text: string): Promise<void> {
   const body = Buffer.from(text);
-  const reading = parseScreens(body, undefined);
+  const parsed = parseScreens(body, undefined);
   await db.transaction((tx) =>
-    replaceScreens(tx, advertiserId, [{ applicationId, sha256: hash('sha256', body), reading }]),
+    replaceScreens(tx, advertiserId, [{ applicationId, sha256: hash('sha256', body), parsed }]),
   );
 }
 
@@ -168,9 +168,7 @@ describe('the rows of a screen', () => {
     await fc.assert(
       fc.asyncProperty(screenLists, async (screens) => {
         await db.transaction((tx) =>
-          replaceScreens(tx, advertiserId, [
-            { applicationId: 1n, sha256: 'x', reading: { screens, parserVersion: 1 } },
-          ]),
+          replaceScreens(tx, advertiserId, [{ applicationId: 1n, sha256: 'x', parsed: { screens, parserVersion: 1 } }]),
         );
         expect(await loadScreens(db, 1n)).toEqual(screens);
       }),
@@ -184,7 +182,7 @@ describe('the rows of a screen', () => {
   });
 });
 
-describe('a new reading', () => {
+describe('screens parsed again', () => {
   test('takes the place of the earlier rows, and of no other application', async ({ db }) => {
     await keep(db, 1n, fiveTypes.JSON);
     await keep(db, 2n, fiveTypes.XML);
@@ -221,7 +219,7 @@ describe('a new reading', () => {
     await expect(
       db.transaction((tx) =>
         replaceScreens(tx, advertiserId, [
-          { applicationId: 1n, sha256: 'x', reading: { screens: [broken], parserVersion: 1 } },
+          { applicationId: 1n, sha256: 'x', parsed: { screens: [broken], parserVersion: 1 } },
         ]),
       ),
     ).rejects.toThrow(/screens_outcome/);

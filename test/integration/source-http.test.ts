@@ -99,12 +99,12 @@ describe('a question', () => {
     expect(requests[0]?.headers.accept).toBe('application/xml');
   });
 
-  test('reads the credential anew each time and waits its turn each time, retries included', async () => {
-    let turns = 0;
+  test('reads the credential anew each time and waits for its slot each time, retries included', async () => {
+    let slots = 0;
     const { source, requests } = await open([ok, send(500), ok], {
-      credential: () => `key-${turns}`,
+      credential: () => `key-${slots}`,
       takeSlot: async () => {
-        turns++;
+        slots++;
       },
     });
     await source.list({}, never);
@@ -208,9 +208,9 @@ describe('a failure that seconds may mend', () => {
       response.writeHead(200, { 'keep-alive': 'timeout=60' }).end(page);
       response.on('close', () => setTimeout(() => response.socket?.destroy(), 5));
     });
-    for (let round = 0; round < 5; round++) {
+    for (let nth = 0; nth < 5; nth++) {
       expect(ids(await source.list({}, never))).toEqual([1n, 2n]);
-      await new Promise((resolve) => setTimeout(resolve, 4 + round));
+      await new Promise((resolve) => setTimeout(resolve, 4 + nth));
     }
   });
 
@@ -352,7 +352,7 @@ describe('the credential', () => {
     expect(requests.map(({ url }) => url?.split('?')[0])).toEqual(['/api/v1/advertiser/applications', '/elsewhere']);
   });
 
-  test('A10: does not go round in circles', async () => {
+  test('A10: follows no redirect loop', async () => {
     const { source, requests } = await open(send(302, '', { location: '/elsewhere' }));
     expect(await troubleOf(source.list({}, never))).toMatchObject({ kind: 'unreachable', status: 302 });
     expect(requests).toHaveLength(2);

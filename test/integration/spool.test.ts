@@ -51,7 +51,7 @@ describe('a spool', () => {
     await using scratch = await openScratch();
     const spool = await openSpool(scratch.path, 2 * MiB);
     const bytes = randomBytes(1.5 * MiB);
-    for (let round = 0; round < 3; round++) {
+    for (let nth = 0; nth < 3; nth++) {
       await using first = await write(spool, bytes);
       await using second = await write(spool, bytes);
       expect([first.place, second.place]).toEqual(['memory', 'file']);

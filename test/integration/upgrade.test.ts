@@ -12,7 +12,7 @@ const { entries } = JSON.parse(readFileSync('migrations/meta/_journal.json', 'ut
   entries: readonly { readonly tag: string; readonly when: number }[];
 };
 
-/** Tables that a round fills, whatever the order in which its files come. */
+/** Tables that a sync fills, whatever the order in which its files come. */
 const filled = [
   ...['advertisers', 'applications', 'attachments', 'attachment_versions', 'blobs', 'coverage', 'cursors', 'downloads'],
   ...[
@@ -29,7 +29,7 @@ const filled = [
 
 describe('migrations', () => {
   test('keep every row that was written before them, from whichever one on', async ({ database }) => {
-    // Every table that a round fills holds something: applications, files and their versions, the queue, screens, quarantine, events, books.
+    // Every table that a sync fills holds something: applications, files and their versions, the queue, screens, quarantine, events, books.
     await using intake = await openSmallIntake({ database, applications: 12 });
     intake.board.fault({ kind: 'poison', on: 'list', json: '{"ID": null}' });
     await intake.sweep();

@@ -102,7 +102,7 @@ describe('a source that goes away between two polls', () => {
     const seen = { url: gate.url, credential: board.credential, advertisers: board.advertisers };
     await using settings = await openSettings(database, seen, { SYNC_SCHEDULE: '0 0 1 1 *' });
     await using _worker = await hireWorker(settings.env);
-    // The first reading is over, and the next is a year away.
+    // The first sweep is over, and the next is a year away.
     await until(async () => (await database.query(`SELECT 1 FROM intake.leases WHERE done_at IS NOT NULL`)).length > 0);
     await gate.shut();
     await until(async () => {

@@ -107,8 +107,8 @@ describe('an account', () => {
     await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });
     {
       await using one = await hireWorker(settings.env);
-      const isRound = ({ pass, outcome }: Pass) => pass === 'recheck' && outcome === 'done';
-      await until(() => one.passes.filter(isRound).length === 2);
+      const isRecheck = ({ pass, outcome }: Pass) => pass === 'recheck' && outcome === 'done';
+      await until(() => one.passes.filter(isRecheck).length === 2);
       await until(async () => (await isStored(database, left)) && (await isStored(database, polled)));
     }
     // However long a busy machine takes to start the next one, the first account has just been polled; the second was a minute ago.
@@ -143,7 +143,7 @@ describe('a worker with nothing to do', () => {
     };
     await until(() => isRead(database, board));
     await until(isFetched);
-    for (let round = 0; round < 3; round++) {
+    for (let nth = 0; nth < 3; nth++) {
       await requeue(database, board);
       await until(isFetched);
     }
@@ -172,7 +172,7 @@ describe('a source that asks to be left alone for long', () => {
       async () => (await database.query(`SELECT 1 FROM intake.blobs WHERE deleted_at IS NOT NULL`)).length > 0,
     );
     // Two more drains, which fetch what another account has.
-    for (let round = 0; round < 2; round++) {
+    for (let nth = 0; nth < 2; nth++) {
       await until(async () => (await isRead(database, other)) && (await isStored(database, other)));
       await requeue(database, other);
     }
@@ -386,7 +386,7 @@ describe('what is new', () => {
     await until(async () => (await findRecheck()) !== undefined);
     board.add(1);
     await until(() => isRead(database, board));
-    // Found by a poll, to which the reading of everything gave way.
+    // Found by a poll, to which the sweep of everything gave way.
     expect(await database.query(`SELECT added FROM intake.sweeps WHERE purpose = 'live'`)).toEqual([{ added: '1' }]);
   });
 });

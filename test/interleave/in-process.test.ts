@@ -1,11 +1,11 @@
 // Inside one process: the parts that interleave promises, under every order that fast-check's scheduler tries. A failing order is
 // printed with the seed that plays it again.
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Source } from '../../src/source/client.ts';
 import type { Claim } from '../../src/store/files/download-queue.ts';
-import { coalesce, coalesceSettled } from '../../src/store/postgres/coalesce.ts';
+import { coalesce, coalesceEach } from '../../src/store/postgres/coalesce.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { createInFlight } from '../../src/sync/files/in-flight.ts';
 import { createAccountQueues, type TaskName } from '../../src/sync/worker/account-queue.ts';
@@ -13,10 +13,10 @@ import { test as onDatabase } from '../support/test-database.ts';
 
 const runs = { numRuns: 200 };
 
-/** A batch is gathered for a turn of the event loop, so a turn lies between any two steps. */
+/** A batch is gathered for a tick of the event loop, so a tick lies between any two steps. */
 const act = async (step: () => Promise<unknown>) => {
   await step();
-  await turn();
+  await nextTick();
 };
 
 describe('coalesced calls', () => {
@@ -27,7 +27,7 @@ describe('coalesced calls', () => {
         fc.array(fc.record({ group: fc.nat(1), fails: fc.boolean() }), { minLength: 1, maxLength: 12 }),
         async (s, calls) => {
           const running = new Map<number, number>();
-          const call = coalesceSettled<number, string>(
+          const call = coalesceEach<number, string>(
             async (batch) => {
               const group = calls[batch[0] ?? 0]?.group ?? 0;
               expect(running.get(group) ?? 0).toBe(0);

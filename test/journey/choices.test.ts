@@ -71,8 +71,8 @@ const shapes: Combination[] = [
   { keyCase: 'camel' },
   { keyCase: 'upper' },
   { extraMembers: true },
-  { dateReading: 'utc' },
-  { dateReading: 'melbourne' },
+  { dateZone: 'utc' },
+  { dateZone: 'melbourne' },
   { idSpacing: 'consecutive' },
   { idSpacing: 'wide' },
   { idShape: 'text' },
@@ -130,7 +130,7 @@ function toCount({ pageCap }: Combination): number {
   return pageCap > 2 ? 28 : 12;
 }
 
-/** One round over all accounts, as an operator with several of them runs it. */
+/** One sync over all accounts, as an operator with several of them runs it. */
 async function readAll(
   database: TestDatabase,
   url: string,

@@ -1,4 +1,4 @@
-// What is recorded as covered: a reading of some ids changes what is said of these, and of no others.
+// What is recorded as covered: a sweep of some ids changes what is said of these, and of no others.
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { callIntake } from '../support/intake.ts';
@@ -57,7 +57,7 @@ describe('what was learned of the pages', () => {
     return row?.learned.capacity;
   };
 
-  test('keeps the longest page, also after a reading of few ids', async () => {
+  test('keeps the longest page, also after a sweep of few ids', async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 90, choices: { pageCap: 30 } });
     const env = toEnvironment(database, board);

@@ -37,7 +37,7 @@ interface Case {
   readonly options: ServerOptions;
 }
 
-/** Every kind in turn; small accounts and pages of every size, so that a reading stays within some dozens of requests. */
+/** Every kind in turn; small accounts and pages of every size, so that a sweep stays within some dozens of requests. */
 function toCase(seed: number, list: readonly Kind[], still: boolean): Case {
   const random = createRandom(seed);
   const kind = list[(seed * 37) % list.length] as Kind;
@@ -90,14 +90,14 @@ class Watched implements HiddenServer {
   passMinutes = (atMs: number) => this.#server.passMinutes(atMs);
 }
 
-interface Reading extends AsyncDisposable {
+interface OpenAccount extends AsyncDisposable {
   readonly deps: SweepDeps;
   readonly task: ReadContext & { readonly lane: HeldLane };
   readonly advertiserId: bigint;
 }
 
 /** Opens a source and the live lane of an account of its own. */
-async function openReading(store: Store, server: Watched, account: number): Promise<Reading> {
+async function openAccount(store: Store, server: Watched, account: number): Promise<OpenAccount> {
   const stack = new AsyncDisposableStack();
   const clock = () => {
     server.now += requestMs;
@@ -141,11 +141,11 @@ async function loadIds(database: TestDatabase, advertiserId: bigint): Promise<Se
 const isTrusted = ({ certificate, risk }: Pick<SweepSummary, 'certificate' | 'risk'>) =>
   certificate !== 'unproven' && risk !== 'doubt';
 
-/** Reads an account for two days as the worker does; gives the readings that lost someone without saying so. */
+/** Reads an account for two days as the worker does; gives the sweeps that lost someone without saying so. */
 async function findSilentLosses(database: TestDatabase, store: Store, one: Case, account: number): Promise<string[]> {
   const server = new Watched(one);
-  await using reading = await openReading(store, server, account);
-  const { deps, task, advertiserId } = reading;
+  await using opened = await openAccount(store, server, account);
+  const { deps, task, advertiserId } = opened;
   const losses: string[] = [];
   let isAccountTrusted = true;
   const judge = async (name: string, from: bigint, run: () => Promise<SweepSummary>) => {
@@ -160,7 +160,7 @@ async function findSilentLosses(database: TestDatabase, store: Store, one: Case,
   const poll = async () => {
     server.now += 300_000;
     server.passMinutes(server.now);
-    const { pollFrom } = await store.sweeps.loadReading({ advertiserId, lagMs });
+    const { pollFrom } = await store.sweeps.loadSyncState({ advertiserId, lagMs });
     await judge('poll', pollFrom ?? 1n, () => readNew(deps, task));
   };
   await judge('first sweep', 1n, () => readAgain(deps, task, { from: 1n }));
@@ -188,25 +188,25 @@ async function readTwice(database: TestDatabase, store: Store, one: Case, accoun
   const server = new Watched(one);
   const model = new Watched(one);
   const memory = createMemory(model.now);
-  await using reading = await openReading(store, server, account);
+  await using opened = await openAccount(store, server, account);
   const pairs: { readonly product: Compared; readonly model: Compared }[] = [];
   for (let nth = 0; nth < 2; nth++) {
-    const known = await loadKnown(reading.deps, { advertiserId: reading.advertiserId }, { from: 1n });
-    const summary = await sweep(reading.deps, {
-      ...reading.task,
+    const known = await loadKnown(opened.deps, { advertiserId: opened.advertiserId }, { from: 1n });
+    const summary = await sweep(opened.deps, {
+      ...opened.task,
       purpose: 'recheck',
       plan: { from: 1n, rigor: 'proof', heldBefore: known?.held ?? 0, longestBefore: known?.longest ?? 0 },
       known,
       parallel: 1,
     });
-    const seed = await loadAuditSeed(database, reading.advertiserId);
+    const seed = await loadAuditSeed(database, opened.advertiserId);
     const { done } = runSweep(model, memory, { seed, known: knownOf(memory), pauseMs: requestMs });
     const product = toCompared(summary, server);
     pairs.push({ product: { ...product, asked: withoutChecks(product.asked) }, model: toCompared(done, model) });
     memory.now += 1_000;
     server.now = memory.now;
   }
-  return { pairs, held: await loadIds(database, reading.advertiserId), memory };
+  return { pairs, held: await loadIds(database, opened.advertiserId), memory };
 }
 
 /** The audits of a sweep follow from its number. */
@@ -243,7 +243,7 @@ function findDifference(product: Compared, model: Compared): string | null {
 const seedsOf = (parity: 0 | 1) =>
   Array.from({ length: seeds }, (_, nth) => firstSeed + nth).filter((seed) => seed % 2 === parity);
 
-// Some at a time, since most of a reading is waiting; each a test of its own, so that no number of them is too many for a slow machine.
+// Some at a time, since most of a sweep is waiting; each a test of its own, so that no number of them is too many for a slow machine.
 describe.concurrent('on servers that keep the assumptions', () => {
   test.for(seedsOf(0))('the product loses nobody whom it calls read: seed %i', async (seed, { database, store }) => {
     expect(await findSilentLosses(database, store, toSmallCase(seed), 1_000_000 + seed)).toEqual([]);
@@ -262,7 +262,7 @@ describe.concurrent('on a list that stands still', () => {
       const { pairs, held, memory } = await readTwice(database, store, one, 2_000_000 + seed);
       for (const [nth, { product, model }] of pairs.entries()) {
         const difference = findDifference(product, model);
-        const name = `${one.kind.name} seed ${seed}, ${one.options.rows} rows by ${one.options.page}, reading ${nth + 1}`;
+        const name = `${one.kind.name} seed ${seed}, ${one.options.rows} rows by ${one.options.page}, sweep ${nth + 1}`;
         if (difference !== null) differences.push(`${name}, ${difference}`);
         certificates.set(product.certificate, (certificates.get(product.certificate) ?? 0) + 1);
       }

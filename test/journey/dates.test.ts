@@ -15,9 +15,9 @@ const nights = [
 describe.each(nights)('the night in which daylight saving %s', (_, changesAt) => {
   test.each(['standard', 'melbourne', 'utc'] as const)(
     'is read whole by dates that the source reads as %s',
-    async (dateReading) => {
+    async (dateZone) => {
       await using database = await openTestDatabase();
-      await using board = await openSandbox({ applications: 0, choices: { dateReading } });
+      await using board = await openSandbox({ applications: 0, choices: { dateZone } });
       // Every ten minutes from three hours before the change to three hours after it.
       board.add(
         Array.from({ length: 37 }, (__, nth) => ({

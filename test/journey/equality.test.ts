@@ -7,14 +7,14 @@ import { syncBoard } from '../support/syncing.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';
 
 const applications = Number(process.env.JOURNEY_APPLICATIONS ?? 1_000);
-// The second reading of the many is by XML; in the suite a first one by XML needs no more than a few pages.
+// The second sweep of the many is by XML; in the suite a first one by XML needs no more than a few pages.
 const byXml = applications > 10_000 ? applications : 500;
 const pageCap = applications > 10_000 ? 500 : 120;
 const writes = `SELECT relname, n_tup_ins, n_tup_upd, n_tup_del FROM pg_stat_user_tables WHERE schemaname = 'intake'
   AND relname NOT IN ('leases', 'cursors', 'sweeps', 'ranges', 'coverage', 'advertisers') ORDER BY relname`;
 
 describe('a database filled from the sandbox', () => {
-  test('equals its truth by JSON; a second round, and one by XML, write no row', async ({ database }) => {
+  test('equals its truth by JSON; a second sync, and one by XML, write no row', async ({ database }) => {
     await using board = await openSandbox({ applications, choices: { pageCap } });
     const first = await syncBoard(database, board);
     expect(first.at(-1)).toMatchObject({ certificate: 'proven', added: applications });

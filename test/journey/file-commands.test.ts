@@ -187,7 +187,7 @@ describe('files at the command line', { timeout: 180_000 + 30_000 * kills }, () 
         const killed = await runIntake(['sync'], { ...env, INTAKE_CRASH_AT: `${point}:2` });
         expect(killed, `kill ${kill + 1}`).toMatchObject({ code: null });
       }
-      for (let round = 0; round < 5 && (await database.query('SELECT 1 FROM intake.downloads')).length > 0; round++) {
+      for (let nth = 0; nth < 5 && (await database.query('SELECT 1 FROM intake.downloads')).length > 0; nth++) {
         expect(await callIntake(['sync'], env)).toMatchObject({ code: 0 });
       }
     } finally {

@@ -110,7 +110,7 @@ describe('an absurd id', () => {
   });
 });
 
-describe('a live round beside a backfill', () => {
+describe('a live sync beside a backfill', () => {
   test('meets new applications at once, and neither blocks the other', async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 150, choices: { pageCap: 30 } });

@@ -60,7 +60,7 @@ describe('every application is stored once and equal when', () => {
 });
 
 describe('the list', () => {
-  test('L6 shows id 100 after 101: met by the next round', async ({ database }) => {
+  test('L6 shows id 100 after 101: met by the next sync', async ({ database }) => {
     await using board = await openBoard(database, { applications: 5 });
     const held = board.holdBack(2);
     board.add(2);

@@ -1,4 +1,4 @@
-// A reading that is killed goes on where it was: what is closed is not asked again.
+// A sweep that is killed goes on where it was: what is closed is not asked again.
 import type { Socket } from 'node:net';
 import { describe, expect } from 'vitest';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
@@ -53,7 +53,7 @@ describe('a backfill that is killed five times', () => {
   });
 });
 
-describe('a first round whose first answer is too long to be read whole', () => {
+describe('a first sync whose first answer is too long to be read whole', () => {
   async function openLongBoard(): Promise<Sandbox> {
     const board = await openSandbox({ applications: 0, choices: { order: 'descending', pageCap: null } });
     board.add(Array.from({ length: 400 }, () => ({ firstName: 'x'.repeat(9_000) })));
@@ -108,8 +108,8 @@ function toStatement(said: Buffer): string | undefined {
   return { Q: first, P: second }[String.fromCharCode(said[0] ?? 0)];
 }
 
-describe('a first round that is interrupted', () => {
-  test('ends with 5, says how to go on, and the next round reads the rest before what is new', async () => {
+describe('a first sync that is interrupted', () => {
+  test('ends with 5, says how to go on, and the next sync reads the rest before what is new', async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 600, choices: { pageCap: 20, order: 'descending' } });
     const env = toEnvironment(database, board);

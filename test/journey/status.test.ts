@@ -28,7 +28,7 @@ describe('intake status --check', () => {
       stdout: expect.stringContaining('Nothing was read for 21m'),
     });
 
-    // Nothing new at the source: the reading leaves no row, and yet it was one.
+    // Nothing new at the source: the poll leaves no row, and yet it was one.
     await syncBoard(database, board);
     expect(await check()).toBe(0);
   });

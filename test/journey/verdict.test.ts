@@ -46,7 +46,7 @@ describe('of an account that is proven', () => {
       certificate: 'proven',
       risk: 'none',
       reason: 'every id range was read; cross-checks agree',
-      reading: { certificate: 'assumed', risk: 'harmless' },
+      sweep: { certificate: 'assumed', risk: 'harmless' },
     });
   });
 
@@ -73,7 +73,7 @@ describe('of an account that is proven', () => {
     const { code, stdout } = await callIntake([...noFiles, '--json'], env);
     expect({ code, told: toResult(stdout).advertisers[0] }).toMatchObject({
       code: 3,
-      told: { reading: { certificate: 'assumed', risk: 'doubt' } },
+      told: { sweep: { certificate: 'assumed', risk: 'doubt' } },
     });
   });
 
@@ -86,7 +86,7 @@ describe('of an account that is proven', () => {
     const { code, stdout } = await callIntake(['backfill', '--no-files', '--to', lastWeek, '--json'], env);
     expect({ code, told: toResult(stdout).advertisers[0] }).toMatchObject({
       code: 0,
-      told: { certificate: 'proven', reading: { certificate: 'assumed', risk: 'doubt' } },
+      told: { certificate: 'proven', sweep: { certificate: 'assumed', risk: 'doubt' } },
     });
   });
 });
@@ -123,7 +123,7 @@ describe('of an account that is not proven', () => {
 });
 
 describe('a backfill beside a live worker', () => {
-  test('does not count as a reading of what is new, and leaves the proof of other ids as old as it is', async () => {
+  test('does not count as a poll, and leaves the proof of other ids as old as it is', async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 120, choices: { pageCap: 50 } });
     const env = toEnvironment(database, board);

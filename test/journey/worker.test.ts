@@ -29,7 +29,7 @@ describe('a worker', () => {
     expect(await findDifferences(database, board)).toEqual([]);
 
     await until(async () => (await probe(worker, '/readyz')).status === 200);
-    // The first reading brings its proof after its last application.
+    // The first sweep brings its proof after its last application.
     await until(async () =>
       (await (await fetch(worker.adminUrl)).text()).includes('All is well: 32 applications of 1 advertiser stored.'),
     );
@@ -75,9 +75,9 @@ describe('a worker', () => {
     await until(isFetching);
     hasty.kill('SIGTERM');
     // Two that the process has not taken yet count as one, so it is asked until it has ended.
-    const ending = setInterval(() => hasty.kill('SIGTERM'), 50);
+    const signals = setInterval(() => hasty.kill('SIGTERM'), 50);
     const { code } = await hasty.ended;
-    clearInterval(ending);
+    clearInterval(signals);
     // Without the second one it would have ended well.
     expect(code).toBe(5);
   });

@@ -166,7 +166,7 @@ export interface Traits {
   readonly stage?: (filter: FilterName, ask: Ask) => 'before-cap' | 'after-cap' | 'never';
   /** What a row without a date counts as for a date filter. */
   readonly undatedMatches?: boolean;
-  /** Seconds that the server's reading of a date filter lies off what the reader means. */
+  /** Seconds that the server's interpretation of a date filter lies off what the reader means. */
   readonly dateShift?: (seconds: number) => number;
   /** Rows that are looked at before any id filter. */
   readonly prefetch?: (ask: Ask) => number;

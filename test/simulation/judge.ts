@@ -6,8 +6,8 @@ import { createRandom, type Random } from '../support/random.ts';
 import type { HiddenServer, Kind } from './hidden-server.ts';
 import { createMemory, knownOf, type Memory, runSweep, type SweepResult } from './simulated-reader.ts';
 
-/** What became of one reading. */
-export interface Reading {
+/** One sweep, as the judge sees it. */
+export interface JudgedSweep {
   readonly name: 'first sweep' | 'poll' | 'recheck';
   readonly certificate: Done['certificate'];
   readonly risk: Done['risk'];
@@ -24,7 +24,7 @@ export interface Reading {
 export interface Verdict {
   readonly kind: string;
   readonly seed: number;
-  readonly readings: readonly Reading[];
+  readonly sweeps: readonly JudgedSweep[];
   readonly applications: number;
 }
 
@@ -54,48 +54,48 @@ export function judgeSeed(kind: Kind, seed: number): Verdict {
   const pauseMs = random.pick([100, 100, 20, 1_000]);
   const byteBudget = random.chance(0.05) ? 60_000 : Number.POSITIVE_INFINITY;
   const shared = { seed, crashes, lanes, pauseMs, byteBudget };
-  const readings: Reading[] = [];
+  const sweeps: JudgedSweep[] = [];
   const first = runSweep(server, memory, shared);
-  readings.push(toReading('first sweep', first));
+  sweeps.push(toJudgedSweep('first sweep', first));
   let account = first.done;
   let { capacity } = account;
-  for (let poll = 0; poll < 3; poll++) readings.push(runPoll());
+  for (let poll = 0; poll < 3; poll++) sweeps.push(runPoll());
   memory.now += 20 * 3_600_000;
   server.passNight(memory.now);
   const again = runSweep(server, memory, { ...shared, seed: seed + 1, known: knownOf(memory, random.pick([1, 5])) });
-  readings.push(toReading('recheck', again));
+  sweeps.push(toJudgedSweep('recheck', again));
   account = again.done;
   capacity = account.capacity;
-  for (let poll = 0; poll < 2; poll++) readings.push(runPoll());
-  return { kind: kind.name, seed, readings, applications: server.presentAt(memory.now).length };
+  for (let poll = 0; poll < 2; poll++) sweeps.push(runPoll());
+  return { kind: kind.name, seed, sweeps, applications: server.presentAt(memory.now).length };
 
-  function runPoll(): Reading {
+  function runPoll(): JudgedSweep {
     memory.now += 300_000;
     server.passMinutes(memory.now);
     const from = pollFrom(memory);
     // What the account is worth as a whole decides the exit code, not the poll alone.
     const isTrusted = account.certificate !== 'unproven' && account.risk !== 'doubt';
-    const poll = toReading('poll', runSweep(server, memory, { seed, plan: { from, rigor: 'poll', capacity } }));
+    const poll = toJudgedSweep('poll', runSweep(server, memory, { seed, plan: { from, rigor: 'poll', capacity } }));
     return { ...poll, isSilentLoss: poll.isSilentLoss && isTrusted };
   }
 }
 
 /** Where a poll begins: after the highest id that was seen one lag ago; when every id is young, at the lowest of the last 26 hours. */
 function pollFrom({ held, now }: Memory): bigint {
-  let settled = 0n;
+  let aged = 0n;
   let highest = 0n;
   let recent: bigint | null = null;
   const dayAgo = BigInt(Math.floor(now / 1_000)) - 26n * 3_600n;
   for (const { id, firstSeenAt, submittedAt } of held.values()) {
     if (id > highest) highest = id;
-    if (firstSeenAt <= now - lagMs && id > settled) settled = id;
+    if (firstSeenAt <= now - lagMs && id > aged) aged = id;
     if (submittedAt !== null && submittedAt > dayAgo && (recent === null || id < recent)) recent = id;
   }
-  if (settled > 0n) return settled + 1n;
+  if (aged > 0n) return aged + 1n;
   return recent ?? highest + 1n;
 }
 
-function toReading(name: Reading['name'], { done, requests, lost }: SweepResult): Reading {
+function toJudgedSweep(name: JudgedSweep['name'], { done, requests, lost }: SweepResult): JudgedSweep {
   const { certificate, risk, reason } = done;
   return {
     name,

@@ -86,7 +86,7 @@ const inOrders: readonly Kind[] = [
       order: () => 'date-random-ties',
     })),
   ),
-  kind('order-flips-mid-sweep', keepsAll, 'A deploy during the sweep turns the order round.', () => ({
+  kind('order-flips-mid-sweep', keepsAll, 'A deploy during the sweep reverses the order.', () => ({
     order: ({ deployed }) => (deployed ? 'id-descending' : 'id'),
   })),
   kind('order-date-to-id-mid-sweep', keepsAll, 'A deploy during the sweep changes the order from date to id.', () => ({
@@ -303,7 +303,7 @@ const inCaps: readonly Kind[] = [
     ),
   ),
   byChance(
-    kind('cap-alternates', keepsAll, 'Two servers take turns; one has half the cap of the other.', () => ({
+    kind('cap-alternates', keepsAll, 'Two servers alternate; one has half the cap of the other.', () => ({
       cap: ({ page, before }) => byCount(before % 2 === 0 ? page : half(page)),
     })),
   ),
@@ -670,7 +670,7 @@ const inStaleness: readonly Kind[] = [
     kind(
       'replica-round-robin',
       breaks('oneCurrentList'),
-      'A fresh copy and one that is never renewed take turns.',
+      'A fresh copy and one that is never renewed alternate.',
       () => ({
         viewAt: ({ atMs, before }) => (before % 2 === 0 ? atMs : beginning),
       }),
@@ -1262,7 +1262,7 @@ const inCombinations: readonly Kind[] = [
   kind(
     'mix-halved-flipped-mid-sweep',
     keepsAll,
-    'One deploy halves the cap, turns the order and the bounds round.',
+    'One deploy halves the cap, reverses the order and the bounds.',
     () => ({
       order: ({ deployed }) => (deployed ? 'id' : 'id-descending'),
       inclusive: (_, { deployed }) => deployed,
@@ -1297,7 +1297,7 @@ const inCombinations: readonly Kind[] = [
     kind(
       'mix-stale-capped',
       breaks('oneCurrentList', 'capAboveHalf'),
-      'A stuck copy with a third of the cap takes turns.',
+      'A stuck copy with a third of the cap alternates with a fresh one.',
       () => ({
         leastPage: 3,
         viewAt: ({ atMs, before }) => (before % 2 === 0 ? atMs : beginning),

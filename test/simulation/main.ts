@@ -1,4 +1,4 @@
-// Many simulated servers that keep the three assumptions, each swept, polled, left alone for a night and swept again: was a reading
+// Many simulated servers that keep the three assumptions, each swept, polled, left alone for a night and swept again: was a sweep
 // called proven, or ended as success, while someone was missing? Prints every such server as a line that replays it, and how often
 // honest servers were doubted.
 //   npm run coverage:servers -- --servers 100000 --from 1000
@@ -7,7 +7,7 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import type { Kind } from './hidden-server.ts';
-import { isCrowded, judgeSeed, openSeed, type Reading } from './judge.ts';
+import { isCrowded, type JudgedSweep, judgeSeed, openSeed } from './judge.ts';
 import { kinds } from './kinds.ts';
 
 /** What one thread has to do: of `servers` numbers from `from` on every `threads`th, beginning with its own. */
@@ -22,7 +22,7 @@ interface Counts {
   servers: number;
   /** So many apply that a sweep follows them for thousands of requests: such a world is drawn again. */
   crowded: number;
-  readings: number;
+  sweeps: number;
   proven: number;
   harmless: number;
   doubt: number;
@@ -39,8 +39,8 @@ function work({ servers, from, thread, threads }: Share): void {
     let seed = from + Math.floor(nth / keepers.length);
     let crowded = 0;
     for (; isCrowded(openSeed(kind, seed).server) && crowded < mostDraws; crowded++) seed += 1_000_000;
-    const readings = crowded < mostDraws ? judgeSeed(kind, seed).readings : [];
-    parentPort?.postMessage({ kind: kind.name, seed, crowded, readings } satisfies Report);
+    const sweeps = crowded < mostDraws ? judgeSeed(kind, seed).sweeps : [];
+    parentPort?.postMessage({ kind: kind.name, seed, crowded, sweeps } satisfies Report);
   }
 }
 
@@ -48,7 +48,7 @@ interface Report {
   readonly kind: string;
   readonly seed: number;
   readonly crowded: number;
-  readonly readings: readonly Reading[];
+  readonly sweeps: readonly JudgedSweep[];
 }
 
 async function lead(): Promise<void> {
@@ -60,7 +60,7 @@ async function lead(): Promise<void> {
     },
   });
   const [servers, from, threads] = [Number(values.servers), Number(values.from), Number(values.threads)];
-  const counts: Counts = { servers: 0, crowded: 0, readings: 0, proven: 0, harmless: 0, doubt: 0, unproven: 0 };
+  const counts: Counts = { servers: 0, crowded: 0, sweeps: 0, proven: 0, harmless: 0, doubt: 0, unproven: 0 };
   const wrong: string[] = [];
   const startedAt = performance.now();
   const take = (report: Report) => {
@@ -86,12 +86,12 @@ async function lead(): Promise<void> {
     return promise;
   });
   await Promise.all(threadsDone);
-  const share = (count: number) => `${count} (${((100 * count) / counts.readings).toFixed(1)} %)`;
+  const share = (count: number) => `${count} (${((100 * count) / counts.sweeps).toFixed(1)} %)`;
   process.stdout.write(
     [
       `${counts.servers} servers of ${keepers.length} kinds that keep the assumptions, numbers ${from} and up;`,
       `${counts.crowded} worlds in which more than one applies every six seconds were drawn again, ${servers - counts.servers} servers had no other.`,
-      `${counts.readings} first sweeps and rechecks: ${share(counts.proven)} proven, ${share(counts.harmless)} assumed and harmless,`,
+      `${counts.sweeps} first sweeps and rechecks: ${share(counts.proven)} proven, ${share(counts.harmless)} assumed and harmless,`,
       `${share(counts.doubt)} doubted, ${share(counts.unproven)} unproven.`,
       `Proven wrongly, or lost without a word: ${wrong.length}.`,
       '',
@@ -100,20 +100,20 @@ async function lead(): Promise<void> {
   process.exitCode = wrong.length > 0 ? 1 : 0;
 }
 
-function add(counts: Counts, { crowded, readings }: Report): void {
+function add(counts: Counts, { crowded, sweeps }: Report): void {
   counts.crowded += crowded;
-  if (readings.length === 0) return;
+  if (sweeps.length === 0) return;
   counts.servers++;
-  for (const { name, certificate, risk } of readings) {
+  for (const { name, certificate, risk } of sweeps) {
     if (name === 'poll') continue;
-    counts.readings++;
+    counts.sweeps++;
     if (certificate === 'assumed') counts[risk === 'doubt' ? 'doubt' : 'harmless']++;
     else counts[certificate]++;
   }
 }
 
-function findWrong({ kind, seed, readings }: Report): string[] {
-  return readings
+function findWrong({ kind, seed, sweeps }: Report): string[] {
+  return sweeps
     .filter(({ isFalseProof, isSilentLoss }) => isFalseProof || isSilentLoss)
     .map(
       ({ name, certificate, lost, reason }) =>

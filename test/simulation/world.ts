@@ -150,7 +150,7 @@ export class World {
   }
 
   passNight(atMs: number, page: number): void {
-    this.#turn(atMs);
+    this.#skipTo(atMs);
     const draws = this.#draws;
     const count = this.liveAt(atMs).length;
     this.#arriveMany(
@@ -164,7 +164,7 @@ export class World {
   }
 
   passMinutes(atMs: number, page: number): void {
-    this.#turn(atMs);
+    this.#skipTo(atMs);
     const draws = this.#draws;
     const toMultiple = toNextMultiple(this.liveAt(atMs).length, page, draws);
     this.#arriveMany(atMs, draws.chance(0.15) ? toMultiple : Math.floor(draws.wait(1.2)));
@@ -206,7 +206,7 @@ export class World {
     return Math.floor((atMs < 100_000_000_000 ? this.#settings.startMs + atMs : atMs) / 1000);
   }
 
-  #turn(atMs: number): void {
+  #skipTo(atMs: number): void {
     this.advance(atMs);
     if (this.#pace !== null) this.#nextEvent = atMs + this.#draws.wait(this.#pace);
   }

@@ -48,7 +48,7 @@ type Kind = keyof typeof kinds;
 interface Stress {
   /** Processes that never rest. */
   readonly busy: number;
-  /** The tests' own processes are slow to turn. */
+  /** The tests' own event loops tick slowly. */
   readonly stalls?: boolean;
   readonly autovacuum?: 'eager' | 'off';
   readonly postgres?: number;

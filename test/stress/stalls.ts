@@ -1,7 +1,7 @@
-// Makes the event loop of a test's process slow for two thirds of the time: each of its turns takes 25 ms. A request to a server in the
-// same process takes several turns, so a test that sleeps for 20 ms in place of waiting for its arrival was red in 3 of 8 runs.
+// Makes the event loop of a test's process slow for two thirds of the time: each of its ticks takes 25 ms. A request to a server in the
+// same process takes several ticks, so a test that sleeps for 20 ms in place of waiting for its arrival was red in 3 of 8 runs.
 
-const turnMs = 25;
+const tickMs = 25;
 const slowMs = 600;
 const freeMs = 300;
 const started = Symbol.for('intake.stalls');
@@ -12,7 +12,7 @@ if (!marks[started]) {
   marks[started] = true;
   let isSlow = false;
   const stall = () => {
-    const until = performance.now() + turnMs;
+    const until = performance.now() + tickMs;
     while (performance.now() < until);
     if (isSlow) setImmediate(stall).unref();
   };

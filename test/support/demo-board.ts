@@ -68,7 +68,7 @@ function toReadyAt(row: TruthRow): number {
   return toSeenAt(row) + 30_000;
 }
 
-/** True while a file is not settled. */
+/** True while a file is pending. */
 export function isWaiting(row: TruthRow): boolean {
   return row.attachments.some((attachment) => toFate(row, attachment) === 'pending');
 }
@@ -78,7 +78,7 @@ async function writeScreens(database: TestDatabase, advertiserId: bigint, truth:
   await db.transaction(async (tx) => {
     for (const { id, screens } of truth) {
       if (screens.length === 0) continue;
-      const reading = {
+      const parsed = {
         parserVersion: screenParserVersion,
         screens: screens.map((screen) => ({
           id: screen.screenId,
@@ -93,7 +93,7 @@ async function writeScreens(database: TestDatabase, advertiserId: bigint, truth:
           })),
         })),
       };
-      await replaceScreens(tx, advertiserId, [{ applicationId: id, sha256: '00', reading }]);
+      await replaceScreens(tx, advertiserId, [{ applicationId: id, sha256: '00', parsed }]);
     }
   });
 }
@@ -110,7 +110,7 @@ async function writeFates(database: TestDatabase, advertiserId: bigint, truth: r
     `WITH fate AS (
        SELECT * FROM unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
          AS f (id, kind, state, reason, sha256, content_type)
-     ), settled AS (
+     ), completed AS (
        UPDATE intake.attachments a SET state = f.state, reason = f.reason, sha256 = f.sha256, content_type = f.content_type,
          stored_at = CASE WHEN f.state = 'stored' THEN now() END
        FROM fate f WHERE a.advertiser_id = $1 AND a.application_id = f.id AND a.kind = f.kind

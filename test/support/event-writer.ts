@@ -1,6 +1,6 @@
 // A process of four writers that append events as the store does, in transactions of different lengths, until it is killed or done:
 // node test/support/event-writer.ts URL FIRST_APPLICATION_ID TRANSACTIONS
-// Now and then a writer keeps its numbers to itself until another one of the same advertiser waits for its turn, or (where nothing makes
+// Now and then a writer keeps its numbers to itself until another one of the same advertiser waits for the lock, or (where nothing makes
 // it wait) has committed higher ones that a reader had time to see: what the lock forbids is forced, not hoped for.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { appendEvents } from '../../src/store/events.ts';
@@ -11,7 +11,7 @@ await using db = openDatabase({ url, role: 'writer', connections: 6 });
 let next = BigInt(first);
 const committed = new Map<bigint, number>();
 
-/** Until somebody waits for the advertiser's turn, or went past it; a second at most, where all others are at rest. */
+/** Until somebody waits for the advertiser's lock, or went past it; a second at most, where all others are at rest. */
 async function untilCrowded(advertiserId: bigint): Promise<void> {
   const before = committed.get(advertiserId) ?? 0;
   for (let looks = 0; looks < 50; looks++) {
@@ -27,7 +27,7 @@ async function untilCrowded(advertiserId: bigint): Promise<void> {
 
 await Promise.all(
   Array.from({ length: 4 }, async () => {
-    for (let turn = 0; turn < Number(transactions); turn++) {
+    for (let nth = 0; nth < Number(transactions); nth++) {
       const ids = [next++, next++];
       const advertiserId = 7n + (((ids[0] as bigint) / 2n) % 2n);
       await db
@@ -40,7 +40,7 @@ await Promise.all(
             ids.map((applicationId) => ({ applicationId, type: 'application.received' })),
           );
           // Some transactions linger before COMMIT, some never get there.
-          if (turn % 10 === 3) await untilCrowded(advertiserId);
+          if (nth % 10 === 3) await untilCrowded(advertiserId);
           else await sleep(Math.random() * 3);
           if (Math.random() < 0.1) throw new Error('undone');
         })

@@ -6,7 +6,7 @@ import type { ChildProcess } from 'node:child_process';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { flushCompileCache } from 'node:module';
 import type { Server, Socket } from 'node:net';
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTick, setTimeout as sleep } from 'node:timers/promises';
 import { aroundAll } from 'vitest';
 
 interface Opened {
@@ -100,8 +100,8 @@ aroundAll(async (runFile) => {
   // Vitest ends its processes by a signal, and then Node would not keep what it has compiled.
   flushCompileCache();
   await runFile();
-  // A warning is told in the turn after its cause.
-  await nextTurn();
+  // A warning is told in the tick after its cause.
+  await nextTick();
   const open = await guard.findOpen();
   process.off('warning', onWarning);
   if (open.length > 0) throw new Error(`Left open:\n${open.map((line) => `- ${line}`).join('\n')}`);

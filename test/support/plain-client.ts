@@ -17,15 +17,15 @@ export function get(url: string, headers: Record<string, string | undefined>): P
   return new Promise((resolve, reject) => {
     const sent = request(url, { headers: given, agent: false }, (response) => {
       const pieces: Buffer[] = [];
-      const settle = () => {
+      const finish = () => {
         const body = Buffer.concat(pieces);
         const { statusCode: status = 0, headers: received, complete } = response;
         resolve({ status, headers: received, body, text: body.toString(), complete });
       };
       response
         .on('data', (piece: Buffer) => pieces.push(piece))
-        .on('close', settle)
-        .on('error', settle);
+        .on('close', finish)
+        .on('error', finish);
     });
     sent.on('error', reject).end();
   });

@@ -1,4 +1,4 @@
-// Screens for tests: any value, and the many ways in which a source may write it. A reading of the spec of its own:
+// Screens for tests: any value, and the many ways in which a source may write it. An interpretation of the spec of its own:
 // it shares nothing with the reader under test.
 import fc from 'fast-check';
 import type { Screen, ScreenAnswer, ScreenQuestion } from '../../src/domain/screen.ts';

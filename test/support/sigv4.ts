@@ -1,5 +1,5 @@
 // AWS Signature Version 4 as a server checks it, written from AWS's published description and from nothing else: the SDK under test
-// must meet a reading of the rules that is not its own.
+// must meet an interpretation of the rules that is not its own.
 
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';

@@ -12,7 +12,7 @@ import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
 import { type DownloadRunDeps, type DownloadRunRequest, runDownloads } from '../../src/sync/files/download-run.ts';
 import type { DownloadSummary } from '../../src/sync/files/download-summary.ts';
 import { openSpool } from '../../src/sync/files/spool.ts';
-import { syncRound } from '../../src/sync/read/sync-once.ts';
+import { syncAccount } from '../../src/sync/read/sync-once.ts';
 import { openScratch } from './blob-stores.ts';
 import { testPrivacyKey } from './syncing.ts';
 import { emptyDatabase, openTestDatabase, type TestDatabase } from './test-database.ts';
@@ -97,7 +97,7 @@ export async function openSmallIntake(
     await using source = openSource('json');
     const whose = { name: 'default', advertiserId: null, owner: 'test' };
     const how = { leaseMs: 30_000, lagMs: 900_000, startAt: null, retryForMs: 0, signal: AbortSignal.timeout(600_000) };
-    await syncRound({ store, source }, { ...whose, ...how, recheck });
+    await syncAccount({ store, source }, { ...whose, ...how, recheck });
   }
 
   async function run(settings: DrainOptions = {}): Promise<DownloadSummary> {

@@ -1,5 +1,5 @@
-// One round of Intake against a sandbox and a test database, as the CLI would run it.
-import { type ReadingRequest, syncOnce } from '../../src/app.ts';
+// One sync of Intake against a sandbox and a test database, as the CLI would run it.
+import { type ReadRequest, syncOnce } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import type { SweepSummary } from '../../src/sync/read/sweep.ts';
@@ -25,11 +25,11 @@ export function toEnvironment(
   };
 }
 
-/** Runs one round without files; throws the trouble of the first advertiser that met one. */
+/** Runs one sync without files; throws the trouble of the first advertiser that met one. */
 export async function syncBoard(
   database: TestDatabase,
   board: Sandbox,
-  options: { env?: Record<string, string>; recheck?: boolean } & Partial<ReadingRequest> = {},
+  options: { env?: Record<string, string>; recheck?: boolean } & Partial<ReadRequest> = {},
 ): Promise<readonly SweepSummary[]> {
   const { env, ...request } = options;
   const config = loadConfig(

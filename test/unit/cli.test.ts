@@ -19,7 +19,7 @@ function createOutput(isTTY = false) {
 function sync(run: Definition<{ recheck?: boolean }>['run']) {
   return command<{ recheck?: boolean }>({
     name: 'sync',
-    summary: 'one complete round',
+    summary: 'one complete sync',
     examples: [['intake sync --recheck', 'reads everything again']],
     shape: (shaped) => shaped.argument('[name]').option('--recheck', 'read everything again'),
     run,
@@ -55,16 +55,16 @@ describe('a command', () => {
 
   it('prints its result as text, or as one JSON object with exact ids', async () => {
     const run: Definition['run'] = async ({ terminal }) => {
-      terminal.note('reading');
+      terminal.note('asking');
       terminal.event({ page: 1 });
       terminal.result({ id: 9_007_199_254_740_993n }, () => 'one application');
       return exitCodes.done;
     };
-    expect(await cli(['sync'], run)).toEqual({ code: 0, stdout: 'one application\n', stderr: 'reading\n' });
+    expect(await cli(['sync'], run)).toEqual({ code: 0, stdout: 'one application\n', stderr: 'asking\n' });
     expect(await cli(['sync', '--json'], run)).toEqual({
       code: 0,
       stdout: '{"page":1}\n{"id":"9007199254740993"}\n',
-      stderr: 'reading\n',
+      stderr: 'asking\n',
     });
   });
 });
@@ -73,7 +73,7 @@ describe('help', () => {
   it('lists the commands on stdout and ends with 0; a command shows its options and examples', async () => {
     const all = await cli(['--help']);
     expect(all).toMatchObject({ code: 0, stderr: '' });
-    expect(all.stdout).toMatch(/sync .*one complete round/);
+    expect(all.stdout).toMatch(/sync .*one complete sync/);
     for (const argv of [
       ['sync', '--help'],
       ['help', 'sync'],

@@ -1,8 +1,8 @@
 // Calls that are answered together.
 
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { coalesce, coalesceSettled } from '../../src/store/postgres/coalesce.ts';
+import { coalesce, coalesceEach } from '../../src/store/postgres/coalesce.ts';
 
 const fulfilled = <T>(value: T): PromiseSettledResult<T> => ({ status: 'fulfilled', value });
 
@@ -10,7 +10,7 @@ const fulfilled = <T>(value: T): PromiseSettledResult<T> => ({ status: 'fulfille
 function createHeldWork() {
   const batches: string[][] = [];
   const holds: (() => void)[] = [];
-  const call = coalesceSettled<string, string>(
+  const call = coalesceEach<string, string>(
     async (texts) => {
       batches.push([...texts]);
       await new Promise<void>((resolve) => holds.push(resolve));
@@ -27,10 +27,10 @@ describe('calls of one group', () => {
   test('that come together, or while one is under way, are worked on together', async () => {
     const { batches, call, release } = createHeldWork();
     const answers = ['a1', 'a2'].map((text) => call(text));
-    await turn();
+    await nextTick();
     expect(batches).toEqual([['a1', 'a2']]);
     answers.push(call('a3'), call('a4'));
-    await turn();
+    await nextTick();
     expect(batches).toHaveLength(1);
     release();
     await answers[0];
@@ -43,7 +43,7 @@ describe('calls of one group', () => {
     release();
     expect(await Promise.all(answers)).toEqual(['a1 done', 'a2 done', 'a3 done', 'a4 done']);
     const later = call('a5');
-    await turn();
+    await nextTick();
     expect(batches.at(-1)).toEqual(['a5']);
     release();
     expect(await later).toBe('a5 done');
@@ -52,7 +52,7 @@ describe('calls of one group', () => {
   test('get each its own answer, also when one is refused', async () => {
     const { call, release } = createHeldWork();
     const answers = Promise.allSettled(['a1', 'a2!', 'a3'].map((text) => call(text)));
-    await turn();
+    await nextTick();
     release();
     expect((await answers).map((one) => one.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
   });
@@ -68,7 +68,7 @@ test('calls of different groups do not wait for each other', async () => {
   const { batches, call, release } = createHeldWork();
   void call('a1');
   void call('b1');
-  await turn();
+  await nextTick();
   expect(batches).toEqual([['a1'], ['b1']]);
   release();
 });

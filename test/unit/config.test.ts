@@ -166,7 +166,7 @@ describe('defaults', () => {
   });
 });
 
-const readings: [name: string, text: string, value: unknown][] = [
+const values: [name: string, text: string, value: unknown][] = [
   ['SYNC_LAG', '15m', 900_000],
   ['SYNC_LAG', '1.5h', 5_400_000],
   ['LEASE', '500ms', 500],
@@ -205,7 +205,7 @@ const readings: [name: string, text: string, value: unknown][] = [
   ['DATABASE_URL', 'postgres://u@%2Ftmp:5433/d', 'postgres://u@%2Ftmp:5433/d'],
 ];
 
-it.each(readings)('%s reads %s', (name, text, value) => {
+it.each(values)('%s reads %s', (name, text, value) => {
   expect(settings.get(name)?.read.parse(text)).toEqual(value);
 });
 

@@ -2,7 +2,7 @@
 // COVERAGE_KIND names one kind: COVERAGE_KIND=order-date COVERAGE_FROM=7 COVERAGE_SEEDS=1 replays one server.
 import { expect, test } from 'vitest';
 import type { Kind } from '../simulation/hidden-server.ts';
-import { judgeSeed, type Reading, type Verdict } from '../simulation/judge.ts';
+import { type JudgedSweep, judgeSeed, type Verdict } from '../simulation/judge.ts';
 import { kinds } from '../simulation/kinds.ts';
 
 const only = process.env.COVERAGE_KIND;
@@ -30,14 +30,14 @@ function judge(kind: Kind): Verdict[] {
   return verdicts;
 }
 
-/** The readings of which something is true, as lines that say how to replay them. */
-function find(list: readonly Kind[], is: (reading: Reading) => boolean): string[] {
+/** The sweeps of which something is true, as lines that say how to replay them. */
+function find(list: readonly Kind[], is: (sweep: JudgedSweep) => boolean): string[] {
   return list.flatMap((kind) =>
-    judge(kind).flatMap(({ seed, readings }) =>
-      readings.flatMap((reading, nth) => {
-        const { name, certificate, risk, reason, lost } = reading;
-        if (!is(reading)) return [];
-        return `COVERAGE_KIND=${kind.name} COVERAGE_FROM=${seed} COVERAGE_SEEDS=1: reading ${nth + 1} (${name}) ${certificate}, ${risk} (${reason}), ${lost} lost`;
+    judge(kind).flatMap(({ seed, sweeps }) =>
+      sweeps.flatMap((sweep, nth) => {
+        const { name, certificate, risk, reason, lost } = sweep;
+        if (!is(sweep)) return [];
+        return `COVERAGE_KIND=${kind.name} COVERAGE_FROM=${seed} COVERAGE_SEEDS=1: sweep ${nth + 1} (${name}) ${certificate}, ${risk} (${reason}), ${lost} lost`;
       }),
     ),
   );
@@ -45,7 +45,7 @@ function find(list: readonly Kind[], is: (reading: Reading) => boolean): string[
 
 const timeout = 300_000 + chosen.reduce((sum, kind) => sum + seedsOf(kind) * 2_000, 0);
 
-test('where the assumptions hold nobody is lost by a reading that is called proven', { timeout }, () => {
+test('where the assumptions hold nobody is lost by a sweep that is called proven', { timeout }, () => {
   expect(find(chosen.filter(keepsAll), ({ isFalseProof }) => isFalseProof)).toEqual([]);
 });
 

@@ -301,7 +301,7 @@ describe('R1: where rows of different sizes end pages at different lengths', () 
     expect(lostOf(rows, swept)).toEqual([]);
   });
 
-  test('a list is in order by ten pairs of neighbours, none of them the other way round', () => {
+  test('a list is in order by ten pairs of neighbours, none of them reversed', () => {
     const facts = { ...begin({}).facts, chosen: { ascending: 1, descending: 1 } };
     const pairs = [
       { rising: 9, falling: 0 },

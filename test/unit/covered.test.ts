@@ -1,4 +1,4 @@
-// The set of ranges that were read, held against a plain list that says of every id which reading was the last.
+// The set of ranges that were read, held against a plain list that says of every id which sweep was the last.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Covered, withRange } from '../../src/domain/coverage/range.ts';
@@ -17,8 +17,8 @@ const reads = fc
     }),
   );
 
-/** Which reading speaks of each id up to one far beyond all bounds. */
-function lastReadings(list: readonly Read[]): (string | null)[] {
+/** Which sweep speaks of each id up to one far beyond all bounds. */
+function lastReads(list: readonly Read[]): (string | null)[] {
   const names: (string | null)[] = Array.from({ length: lastId + 30 }, () => null);
   for (const { low, high, name } of list)
     for (let id = 0; id < names.length; id++) if (isIn({ low, high }, BigInt(id))) names[id] = name;
@@ -29,12 +29,12 @@ const isIn = ({ low, high }: Covered, id: bigint) => id >= low && (high === null
 const fold = (list: readonly Read[]) => list.reduce<Read[]>((rows, read) => withRange(rows, read), []);
 
 describe('the set of ranges that were read', () => {
-  it('says of every id what the last reading of it says', () => {
+  it('says of every id what the last sweep of it says', () => {
     fc.assert(
       fc.property(reads, (list) => {
         const rows = fold(list);
-        const said = lastReadings([]).map((_, id) => rows.find((row) => isIn(row, BigInt(id)))?.name ?? null);
-        expect(said).toEqual(lastReadings(list));
+        const said = lastReads([]).map((_, id) => rows.find((row) => isIn(row, BigInt(id)))?.name ?? null);
+        expect(said).toEqual(lastReads(list));
       }),
       { numRuns: 500 },
     );
@@ -54,7 +54,7 @@ describe('the set of ranges that were read', () => {
     );
   });
 
-  it('leaves a row that the reading does not touch the same object, so that nothing is written for it', () => {
+  it('leaves a row that the sweep does not touch the same object, so that nothing is written for it', () => {
     fc.assert(
       fc.property(reads, fc.integer({ min: 0, max: 25 }), (list, at) => {
         const before = fold(list.slice(0, at));

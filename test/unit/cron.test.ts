@@ -1,4 +1,4 @@
-// Turns by the clock, on a clock held by hand: what is late is made up for once, and what node-cron says is said in the log.
+// Runs by the clock, on a clock held by hand: what is late is made up for once, and what node-cron says is said in the log.
 import { afterEach, beforeEach, describe, expect, type Mock, test, vi } from 'vitest';
 import { type Schedule, startSchedules } from '../../src/sync/worker/cron.ts';
 
@@ -21,25 +21,25 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Counts the turns of one schedule while something happens to the clock. */
-async function countTurns(when: string, happens: () => Promise<unknown>, take: () => unknown = () => {}) {
-  let turns = 0;
-  const turn: Schedule = [
+/** Counts the runs of one schedule while something happens to the clock. */
+async function countRuns(when: string, happens: () => Promise<unknown>, take: () => unknown = () => {}) {
+  let runs = 0;
+  const schedule: Schedule = [
     when,
     () => {
-      turns++;
+      runs++;
       return take();
     },
   ];
-  const schedules = startSchedules([turn, [null, () => expect.unreachable()]], log);
+  const schedules = startSchedules([schedule, [null, () => expect.unreachable()]], log);
   await happens();
   await schedules.stop();
-  return turns;
+  return runs;
 }
 
-describe('a turn', () => {
+describe('a scheduled run', () => {
   test('comes at its moment, and nothing is said of it', async () => {
-    expect(await countTurns('*/5 * * * *', () => vi.advanceTimersByTimeAsync(hourMs))).toBe(12);
+    expect(await countRuns('*/5 * * * *', () => vi.advanceTimersByTimeAsync(hourMs))).toBe(12);
     expect(lines).toEqual([]);
   });
 
@@ -48,7 +48,7 @@ describe('a turn', () => {
       vi.setSystemTime(night + 15_000);
       await vi.advanceTimersByTimeAsync(hourMs);
     };
-    expect(await countTurns('17 3 * * *', busy)).toBe(1);
+    expect(await countRuns('17 3 * * *', busy)).toBe(1);
   });
 
   test('of a night that was slept through is taken once, and said once, however many were missed', async () => {
@@ -56,7 +56,7 @@ describe('a turn', () => {
       vi.setSystemTime(night + 8 * hourMs - 44 * 60_000);
       await vi.advanceTimersByTimeAsync(45 * 60_000);
     };
-    expect(await countTurns('0 * * * *', asleep)).toBe(1);
+    expect(await countRuns('0 * * * *', asleep)).toBe(1);
     expect(lines).toMatchObject([{ facts: { schedule: '0 * * * *', byMs: 16 * 60_000 } }]);
   });
 
@@ -65,22 +65,22 @@ describe('a turn', () => {
       vi.setSystemTime(night - 48 * hourMs);
       await vi.advanceTimersByTimeAsync(hourMs);
     };
-    expect(await countTurns('* * * * *', setBack)).toBeGreaterThan(57);
+    expect(await countRuns('* * * * *', setBack)).toBeGreaterThan(57);
     expect(lines).toMatchObject([{ facts: { byMs: 48 * hourMs } }]);
   });
 });
 
 describe('what node-cron says', () => {
-  test('of a turn that is still under way goes to the log', async () => {
+  test('of a run that is still under way goes to the log', async () => {
     const never = () => new Promise(() => {});
-    expect(await countTurns('* * * * *', () => vi.advanceTimersByTimeAsync(120_000), never)).toBe(1);
+    expect(await countRuns('* * * * *', () => vi.advanceTimersByTimeAsync(120_000), never)).toBe(1);
     expect(lines).toEqual([{ facts: { schedule: '* * * * *' }, message: expect.stringContaining('still running') }]);
   });
 
-  test('of a turn that failed goes there too, without what its error quotes', async () => {
+  test('of a run that failed goes there too, without what its error quotes', async () => {
     const error = new Error('of somebody@example.com');
     const fail = () => Promise.reject(error);
-    expect(await countTurns('* * * * *', () => vi.advanceTimersByTimeAsync(30_000), fail)).toBe(1);
+    expect(await countRuns('* * * * *', () => vi.advanceTimersByTimeAsync(30_000), fail)).toBe(1);
     expect(lines).toEqual([{ facts: { schedule: '* * * * *', err: error }, message: 'scheduled run failed' }]);
   });
 });

@@ -122,7 +122,7 @@ function probe(sweep: Sweep, kind: Kind, draws: Draws, tick: () => number): void
       [id, id],
     ] as const;
     const seesWith = (afterDate: number | null) => {
-      for (let round = kind.repeats ? 1 : 15; round > 0; round--) {
+      for (let nth = kind.repeats ? 1 : 15; nth > 0; nth--) {
         for (const [afterId, beforeId] of narrow) {
           const reply = ask(sweep, { afterId, beforeId, afterDate, beforeDate: null }, tick());
           if (reply.status === 400 || reply.rows.some((row) => row.id === id)) return true;

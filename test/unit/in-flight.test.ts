@@ -1,5 +1,5 @@
 // Downloads under way: how many at once.
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Claim } from '../../src/store/files/download-queue.ts';
 import { createInFlight } from '../../src/sync/files/in-flight.ts';
@@ -66,7 +66,7 @@ test('one that lands without having fetched frees its place, and all can be wait
   const over = flights.untilIdle().then(() => {
     isOver = true;
   });
-  await turn();
+  await nextTick();
   expect(isOver).toBe(false);
   expect(flights.claims()).toMatchObject([{ applicationId: 0n }]);
   controls[0]?.land();

@@ -122,7 +122,7 @@ test.each([
   expect(toFileName(header)).toBe(name);
 });
 
-test('a long name keeps its ending', () => {
+test('a long name keeps its extension', () => {
   const name = toFileName(`attachment; filename="${'long '.repeat(100)}.pdf"`);
   expect([name.length, name.endsWith('.pdf')]).toEqual([150, true]);
 });

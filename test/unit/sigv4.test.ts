@@ -1,4 +1,4 @@
-// The tests' own S3 is only as strict as its reading of the signature: it must agree with the examples that AWS publishes.
+// The tests' own S3 is only as strict as its check of the signature: it must agree with the examples that AWS publishes.
 
 import { describe, expect, test } from 'vitest';
 import { type SignedRequest, verifySignature } from '../support/sigv4.ts';

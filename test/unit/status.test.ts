@@ -151,7 +151,7 @@ describe('urgent is', () => {
     ]);
   });
 
-  it('not: a first reading that is under way', () => {
+  it('not: a first sweep that is under way', () => {
     const running = { ...sweep, purpose: 'recheck', state: 'running', certificate: null, risk: null, endedAt: null };
     expect(statusOf({ coverage: null, openRanges: 1, lastSweep: running }).problems).toMatchObject([{ urgent: false }]);
   });
@@ -176,7 +176,7 @@ describe('urgent is', () => {
     expect(statusOf({ damagedBlobs: 1_200 }).problems[0]?.what).toMatch('1,200 stored files were');
   });
 
-  it('not: an old reading where nothing reads by schedule', () => {
+  it('not: an old poll where nothing reads by schedule', () => {
     expect(toStatus(now, [{ ...well, readAt: ago(10_000) }], null).problems).toEqual([]);
   });
 
@@ -262,7 +262,7 @@ describe('a proof is too old', () => {
   });
 });
 
-describe('a reading is stale', () => {
+describe('a poll is stale', () => {
   it.each([
     ['*/5 * * * *', 20],
     ['* * * * *', 12],

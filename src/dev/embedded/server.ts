@@ -166,7 +166,7 @@ function isTaken(pid: number): boolean {
 
 /** Fast shutdown; harder where that does not come to an end. */
 async function end(pid: number, hasEnded: () => boolean | Promise<boolean>): Promise<void> {
-  for (const [signal, retryForMs] of endings) {
+  for (const [signal, retryForMs] of stopSignals) {
     if (await hasEnded()) return;
     process.kill(pid, signal);
     const deadlineAt = performance.now() + retryForMs;
@@ -177,7 +177,7 @@ async function end(pid: number, hasEnded: () => boolean | Promise<boolean>): Pro
   }
 }
 
-const endings = [
+const stopSignals = [
   ['SIGINT', 20_000],
   ['SIGQUIT', 5_000],
   ['SIGKILL', 5_000],

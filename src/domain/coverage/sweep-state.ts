@@ -122,7 +122,7 @@ export interface KnownCapacity {
   readonly longest: number;
 }
 
-/** Every reading of "Australian Eastern Standard time", with room. */
+/** Every interpretation of "Australian Eastern Standard time", with room. */
 export const dateSlackSeconds = 26n * 3600n;
 
 /** The facts of a sweep that has asked nothing. */

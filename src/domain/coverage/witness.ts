@@ -108,9 +108,9 @@ function createRandom(seed: number): () => number {
 }
 
 /**
- * Beyond both edges by more than any reading of the time zone nothing may come back. Where no answer is known to have been cut off, the
+ * Beyond both edges by more than any interpretation of the time zone nothing may come back. Where no answer is known to have been cut off, the
  * account may be one page of a larger list whose id filters act after the cap: then the edges themselves are asked, in the three
- * usual readings of a date without a zone.
+ * usual interpretations of a date without a zone.
  */
 function dateQuestions({ earliestAt, latestAt, cut, from, to }: Facts): Question[] {
   const shared = { axis: 'date', purpose: 'witness', from: null, to: null, since: null } as const;

@@ -7,7 +7,7 @@ import { toAttachments } from './attachments.ts';
 import { parseDate } from './dates.ts';
 import { toIdentity, toOutline } from './identity.ts';
 import { applicationNames, jobSeekingInfoNames, readMembers } from './members.ts';
-import { byText, noteUnknown, type Reading } from './notes.ts';
+import { byText, noteUnknown, type ParseFindings } from './notes.ts';
 import { toRaw } from './raw.ts';
 import { isObject, parseId, readBoolean, readCount, readIdentifier, readText } from './values.ts';
 
@@ -21,12 +21,12 @@ export function parseApplication(element: unknown, exact: boolean): Application 
   const id = parseId(known.ID);
   if (typeof id !== 'bigint') return { reason: id.reason, identity: toIdentity(element, known), raw, rawText };
 
-  const reading: Reading = { notes: [], unknown: [] };
-  const { notes } = reading;
+  const findings: ParseFindings = { notes: [], unknown: [] };
+  const { notes } = findings;
   if (reason !== null) notes.push({ field: 'raw', reason });
   const submitted = parseDate(known.DateSubmitted);
   if (submitted.problem !== null) notes.push({ field: 'DateSubmitted', reason: submitted.problem });
-  noteUnknown(reading, '', unknown);
+  noteUnknown(findings, '', unknown);
   const facts = {
     id,
     submittedAt: submitted.at,
@@ -37,26 +37,26 @@ export function parseApplication(element: unknown, exact: boolean): Application 
     phone: readText(known.Phone, 'Phone', notes),
     jobSeekerId: readIdentifier(known.JobSeekerID, 'JobSeekerID', notes),
     jobReference: readIdentifier(known.JobReference, 'JobReference', notes),
-    jobSeekingInfo: toJobSeekingInfo(known.PrimaryJobSeekingInfo, reading),
-    attachments: toAttachments(known.Attachments, id, reading),
+    jobSeekingInfo: toJobSeekingInfo(known.PrimaryJobSeekingInfo, findings),
+    attachments: toAttachments(known.Attachments, id, findings),
   };
-  return { ...facts, notes, raw, rawText, ...toHashes(facts, reading.unknown) };
+  return { ...facts, notes, raw, rawText, ...toHashes(facts, findings.unknown) };
 }
 
-function toJobSeekingInfo(value: unknown, reading: Reading): JobSeekingInfo | null {
+function toJobSeekingInfo(value: unknown, findings: ParseFindings): JobSeekingInfo | null {
   if (value === null || value === undefined) return null;
   const field = 'PrimaryJobSeekingInfo';
   if (!isObject(value)) {
-    reading.notes.push({ field, reason: 'is not an object' });
+    findings.notes.push({ field, reason: 'is not an object' });
     return null;
   }
   const { known, unknown } = readMembers(value, jobSeekingInfoNames);
-  noteUnknown(reading, `${field}.`, unknown);
+  noteUnknown(findings, `${field}.`, unknown);
   const info = {
-    jobTitle: readText(known.JobTitle, `${field}.JobTitle`, reading.notes),
-    companyName: readText(known.CompanyName, `${field}.CompanyName`, reading.notes),
-    timeInRoleMonths: readCount(known.TimeInRole, largestMonths, `${field}.TimeInRole`, reading.notes),
-    isNewToWorkforce: readBoolean(known.IsNewToWorkForce, `${field}.IsNewToWorkForce`, reading.notes),
+    jobTitle: readText(known.JobTitle, `${field}.JobTitle`, findings.notes),
+    companyName: readText(known.CompanyName, `${field}.CompanyName`, findings.notes),
+    timeInRoleMonths: readCount(known.TimeInRole, largestMonths, `${field}.TimeInRole`, findings.notes),
+    isNewToWorkforce: readBoolean(known.IsNewToWorkForce, `${field}.IsNewToWorkForce`, findings.notes),
   };
   // Spec: present only when the jobseeker supplied it. An object of nothing says the same as no object.
   return Object.values(info).every((fact) => fact === null) ? null : info;

@@ -10,7 +10,7 @@ import {
 } from '../../domain/application.ts';
 import { parseDate } from './dates.ts';
 import { attachmentNames, readMembers } from './members.ts';
-import { noteUnknown, type Reading } from './notes.ts';
+import { noteUnknown, type ParseFindings } from './notes.ts';
 import { isObject, readBoolean, readCount, readText } from './values.ts';
 
 const field = 'Attachments';
@@ -20,18 +20,18 @@ const kindByLowerCase = new Map<string, AttachmentKind>(attachmentKinds.map((kin
 const longestKind = 100;
 
 /** Reads the attachments of application `id`: an array, a single object, or none. */
-export function toAttachments(value: unknown, id: bigint, reading: Reading): Attachment[] {
+export function toAttachments(value: unknown, id: bigint, findings: ParseFindings): Attachment[] {
   if (value === null || value === undefined) return [];
   const listed = Array.isArray(value) ? value : [value];
   const byKind = new Map<string, Attachment>();
   for (const element of listed) {
     if (!isObject(element)) {
-      reading.notes.push({ field, reason: 'holds what is not an object' });
+      findings.notes.push({ field, reason: 'holds what is not an object' });
       continue;
     }
-    const attachment = toAttachment(element, id, reading);
+    const attachment = toAttachment(element, id, findings);
     const other = byKind.get(attachment.kind);
-    byKind.set(attachment.kind, other === undefined ? attachment : mergeOfKind(other, attachment, reading.notes));
+    byKind.set(attachment.kind, other === undefined ? attachment : mergeOfKind(other, attachment, findings.notes));
   }
   return [...byKind.values()];
 }
@@ -41,11 +41,11 @@ export function toAttachmentPath(kind: AttachmentKind, id: bigint): string {
   return `advertiser/applications/${kind.toLowerCase()}/${id}`;
 }
 
-function toAttachment(element: Record<string, unknown>, id: bigint, reading: Reading): Attachment {
-  const { notes } = reading;
+function toAttachment(element: Record<string, unknown>, id: bigint, findings: ParseFindings): Attachment {
+  const { notes } = findings;
   const { known, unknown } = readMembers(element, attachmentNames);
   const kind = toKind(known.Type, notes);
-  noteUnknown(reading, `${field}.${kind}.`, unknown);
+  noteUnknown(findings, `${field}.${kind}.`, unknown);
   const uploaded = parseDate(known.DateUploaded);
   if (uploaded.problem !== null) notes.push({ field: `${field}.DateUploaded`, reason: uploaded.problem });
   const href = readText(known.Href, `${field}.Href`, notes);

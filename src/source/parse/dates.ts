@@ -39,7 +39,7 @@ export function toDateText(at: number, offset: string | null): string {
 }
 
 /**
- * A moment as a list filter: the text has no zone, so it is written in fixed +10:00; callers leave room for other readings. That room
+ * A moment as a list filter: the text has no zone, so it is written in fixed +10:00; callers leave room for other interpretations. That room
  * may reach into years that have no such text: nothing lies there.
  */
 export function toFilterDate(at: number): string {

@@ -57,7 +57,7 @@ function parseText(text: string): PageFacts {
   return toPage(parseListXml(text), false);
 }
 
-// The structure of JSON and XML is ASCII, so both readings have the same elements in the same places.
+// The structure of JSON and XML is ASCII, so both decodings have the same elements in the same places.
 function keepBytes(page: PageFacts, byteForByte: PageFacts): PageFacts {
   const originals = new Map(byteForByte.applications.map((application) => [application.id, application]));
   const note = { field: 'raw', reason: 'bytes that are not UTF-8 replaced by U+FFFD, kept as Latin-1 in the raw text' };
@@ -147,7 +147,7 @@ function toElements(list: readonly unknown[], exact: boolean): Pick<PageFacts, '
 }
 
 // Spec silent: the same id twice. Which copy is kept must not hang on their order, or a list in random order would
-// change the row with every reading.
+// change the row with every sweep.
 function mergeCopies(a: Application, b: Application): Application {
   if (a.contentHash === b.contentHash) return a;
   const kept = a.contentHash > b.contentHash ? a : b;

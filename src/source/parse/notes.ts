@@ -6,16 +6,20 @@ import { parseDate } from './dates.ts';
 import { isObject, toScalarText } from './values.ts';
 
 /** One element's notes and unknown members, filled while it is read. */
-export interface Reading {
+export interface ParseFindings {
   readonly notes: Note[];
   readonly unknown: string[];
 }
 
 /** Records unknown members by name and the texts of their leaves, empties left out, so that a change in them is seen. */
-export function noteUnknown(reading: Reading, path: string, unknown: readonly (readonly [string, unknown])[]): void {
+export function noteUnknown(
+  findings: ParseFindings,
+  path: string,
+  unknown: readonly (readonly [string, unknown])[],
+): void {
   for (const [name, value] of unknown) {
     const leaves = toLeaves(value).flatMap(toLeafText);
-    if (leaves.length > 0) reading.unknown.push(JSON.stringify([path + name, leaves]));
+    if (leaves.length > 0) findings.unknown.push(JSON.stringify([path + name, leaves]));
   }
 }
 

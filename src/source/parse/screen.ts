@@ -4,10 +4,10 @@
 
 import type { Note } from '../../domain/application.ts';
 import {
+  type ParsedScreens,
   type Screen,
   type ScreenAnswer,
   type ScreenQuestion,
-  type ScreenReading,
   toOutcome,
 } from '../../domain/screen.ts';
 import { Trouble } from '../../domain/trouble.ts';
@@ -29,7 +29,7 @@ const answerNames = namesOf(['@id', '@selected', '#text', '#cdata-section']);
 const leftover = /^(?:\?.*|@xmlns(?::.*)?|@(?:[\w.-]+:)?(?:nil|schemaLocation))$/;
 
 /** Reads the body of the screen path; whether it is JSON or XML its first character says, not its header. */
-export function parseScreens(body: Uint8Array, contentType: string | undefined): ScreenReading {
+export function parseScreens(body: Uint8Array, contentType: string | undefined): ParsedScreens {
   const { text, bytesAsText } = decodeText(body, contentType);
   const screens = toScreenList(parseDocument(text)).flatMap(toScreen);
   return {

@@ -99,7 +99,7 @@ async function write(
 
 /**
  * The hot path, by COPY: the comparison has just said that these are new. A key met all the same is an error and a second look. As one
- * jsonb parameter taken apart by Postgres the same rows took 134 us of its CPU an application instead of 105 (measured in turns).
+ * jsonb parameter taken apart by Postgres the same rows took 134 us of its CPU an application instead of 105 (measured alternately).
  */
 async function insertNew(
   tx: Transaction,

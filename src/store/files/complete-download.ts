@@ -4,7 +4,7 @@ import type { Note } from '../../domain/application.ts';
 import type { BlobFacts } from '../../domain/blob.ts';
 import type { FinalState } from '../../domain/download-verdict.ts';
 import { mostUnchanged } from '../../domain/hash-trust.ts';
-import type { ScreenReading } from '../../domain/screen.ts';
+import type { ParsedScreens } from '../../domain/screen.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import { type ApplicationEvent, appendEvents } from '../events.ts';
 import { type Database, type Queryable, type Row, retryOnConflict } from '../postgres/database.ts';
@@ -27,7 +27,7 @@ export interface StoredFile extends DeclaredFile {
   /** What a comparison with the twin showed, where there was one. */
   readonly compared: 'agreed' | 'contradicted' | null;
   /** Null for a file, and for a screen that cannot be read. */
-  readonly screens: ScreenReading | null;
+  readonly screens: ParsedScreens | null;
 }
 
 /** `lost`: the claim changed hands, nothing was written. `unlinkable`: the blob to link to is no longer held, or Hash no longer trusted; nothing was written. */
@@ -41,27 +41,27 @@ export interface CompletedClaim {
 /** Ends downloads of one advertiser: everything that means for the database, in one transaction. One that cannot be written costs no other. */
 export async function completeDownloads(
   db: Database,
-  endings: readonly CompletedClaim[],
+  downloads: readonly CompletedClaim[],
 ): Promise<readonly PromiseSettledResult<CompletedState>[]> {
   try {
-    const completed = await retryOnConflict(() => db.transaction((tx) => write(tx, endings)));
+    const completed = await retryOnConflict(() => db.transaction((tx) => write(tx, downloads)));
     return completed.map((value) => ({ status: 'fulfilled', value }));
   } catch (error) {
-    if (endings.length === 1 && error instanceof Unlinkable) return [{ status: 'fulfilled', value: 'unlinkable' }];
+    if (downloads.length === 1 && error instanceof Unlinkable) return [{ status: 'fulfilled', value: 'unlinkable' }];
     // A database that takes no work takes none of them one by one either.
-    if (endings.length === 1 || error instanceof Trouble)
-      return endings.map(() => ({ status: 'rejected', reason: error }));
-    return (await Promise.all(endings.map((ending) => completeDownloads(db, [ending])))).flat();
+    if (downloads.length === 1 || error instanceof Trouble)
+      return downloads.map(() => ({ status: 'rejected', reason: error }));
+    return (await Promise.all(downloads.map((download) => completeDownloads(db, [download])))).flat();
   }
 }
 
 class Unlinkable extends Error {}
 
 /** In few round trips: completions of one advertiser are serialised, so that each round trip delays the next. */
-async function write(tx: Queryable, endings: readonly CompletedClaim[]): Promise<CompletedState[]> {
-  const advertiserId = endings[0]?.claim.advertiserId ?? 0n;
-  const held = await takeOut(tx, advertiserId, endings);
-  const won = endings.filter((_, at) => held.has(at));
+async function write(tx: Queryable, downloads: readonly CompletedClaim[]): Promise<CompletedState[]> {
+  const advertiserId = downloads[0]?.claim.advertiserId ?? 0n;
+  const held = await takeOut(tx, advertiserId, downloads);
+  const won = downloads.filter((_, at) => held.has(at));
   const [infected, confirmations] = await Promise.all([
     takeBlobs(tx, advertiserId, won.map(({ completion }) => completion).filter(isStored)),
     loadConfirmations(tx, advertiserId, won),
@@ -78,17 +78,17 @@ async function write(tx: Queryable, endings: readonly CompletedClaim[]): Promise
     const isSame = confirmed.state === state && confirmed.sha256 === completion.blob.sha256;
     return { state, follows: isSame ? 'nothing' : 'replace' };
   };
-  const writes = new Map(won.map((ending) => [ending, toWrite(ending)]));
+  const writes = new Map(won.map((download) => [download, toWrite(download)]));
   const pick = (...wanted: readonly AttachmentWrite['follows'][]) =>
-    won.filter((ending) => wanted.includes(writes.get(ending)?.follows ?? 'nothing'));
+    won.filter((download) => wanted.includes(writes.get(download)?.follows ?? 'nothing'));
   const replaced = pick('replace');
   const changed = await openReplaced(tx, advertiserId, replaced);
   await noteUnconfirmed(tx, advertiserId, pick('note'));
   const written = pick('write', 'replace');
-  const isKept = (ending: CompletedClaim): ending is Kept =>
-    writes.get(ending)?.state === 'stored' && isStored(ending.completion);
+  const isKept = (download: CompletedClaim): download is Kept =>
+    writes.get(download)?.state === 'stored' && isStored(download.completion);
   const stored = written.filter(isKept);
-  const ended = written.filter((ending) => !isKept(ending));
+  const ended = written.filter((download) => !isKept(download));
   const same = pick('nothing').filter(isKept);
   const screens = stored.filter(({ claim }) => claim.kind === 'screen').map(toReplacement);
   const isContradicted = stored.some(({ completion }) => completion.compared === 'contradicted');
@@ -106,7 +106,7 @@ async function write(tx: Queryable, endings: readonly CompletedClaim[]): Promise
     isContradicted,
   });
   await appendEvents(tx, advertiserId, [...changed, ...opened, ...(ready ?? (await complete()))]);
-  return endings.map((ending) => writes.get(ending)?.state ?? 'lost');
+  return downloads.map((download) => writes.get(download)?.state ?? 'lost');
 }
 
 /** What becomes of an attachment: written as usual, opened and written, only noted, or left as it is. */
@@ -139,8 +139,8 @@ async function loadConfirmations(
   return new Map(rows.map((row) => [`${row.application_id} ${row.kind}`, row]));
 }
 
-function toKeys(advertiserId: bigint, endings: readonly CompletedClaim[]): unknown[] {
-  return [advertiserId, endings.map(({ claim }) => claim.applicationId), endings.map(({ claim }) => claim.kind)];
+function toKeys(advertiserId: bigint, downloads: readonly CompletedClaim[]): unknown[] {
+  return [advertiserId, downloads.map(({ claim }) => claim.applicationId), downloads.map(({ claim }) => claim.kind)];
 }
 
 /**
@@ -172,15 +172,19 @@ async function openReplaced(
 }
 
 /** The bytes could not be had once more: what is held stays, and a note says that Hash speaks of others. */
-async function noteUnconfirmed(tx: Queryable, advertiserId: bigint, endings: readonly CompletedClaim[]): Promise<void> {
-  if (endings.length === 0) return;
+async function noteUnconfirmed(
+  tx: Queryable,
+  advertiserId: bigint,
+  downloads: readonly CompletedClaim[],
+): Promise<void> {
+  if (downloads.length === 0) return;
   const note = { field: 'Hash', reason: 'changed, and the bytes could not be fetched again to compare them' };
   await tx.query(
     `UPDATE intake.attachments a SET
        notes = coalesce(jsonb_path_query_array(a.notes, '$[*] ? (@.field != "Hash")'), '[]') || $4::jsonb
      FROM unnest($2::bigint[], $3::text[]) AS c (application_id, kind)
      WHERE a.advertiser_id = $1 AND a.application_id = c.application_id AND a.kind = c.kind AND a.state = 'stored'`,
-    [...toKeys(advertiserId, endings), JSON.stringify([note])],
+    [...toKeys(advertiserId, downloads), JSON.stringify([note])],
   );
 }
 
@@ -191,11 +195,15 @@ function isStored(completion: Completion): completion is StoredFile {
 }
 
 function toReplacement({ claim: { applicationId }, completion: { blob, screens } }: Kept) {
-  return { applicationId, sha256: blob.sha256, reading: screens ?? { screens: [], parserVersion: 0 } };
+  return { applicationId, sha256: blob.sha256, parsed: screens ?? { screens: [], parserVersion: 0 } };
 }
 
 /** The fence: without our token on its row there is nothing for us to end. Applications are locked first and in order, as pages lock them. */
-async function takeOut(tx: Queryable, advertiserId: bigint, endings: readonly CompletedClaim[]): Promise<Set<number>> {
+async function takeOut(
+  tx: Queryable,
+  advertiserId: bigint,
+  downloads: readonly CompletedClaim[],
+): Promise<Set<number>> {
   const rows = await tx.query<{ at: number }>(
     `WITH ended AS MATERIALIZED (
        SELECT * FROM unnest($2::bigint[], $3::text[], $4::uuid[]) WITH ORDINALITY AS e (application_id, kind, token, at)
@@ -208,9 +216,9 @@ async function takeOut(tx: Queryable, advertiserId: bigint, endings: readonly Co
      RETURNING ended.at::int - 1 AS at`,
     [
       advertiserId,
-      endings.map(({ claim }) => claim.applicationId),
-      endings.map(({ claim }) => claim.kind),
-      endings.map(({ claim }) => claim.token),
+      downloads.map(({ claim }) => claim.applicationId),
+      downloads.map(({ claim }) => claim.kind),
+      downloads.map(({ claim }) => claim.token),
     ],
   );
   return new Set(rows.map((row) => row.at));

@@ -63,7 +63,7 @@ const claimSql = `
   ), share AS MATERIALIZED (
     SELECT ceil($3::float8 / greatest(count(*), 1))::int AS size FROM active
   ), due AS MATERIALIZED (
-    SELECT d.place, row_number() OVER (PARTITION BY active.advertiser_id ORDER BY lane.priority, d.due_at) AS turn
+    SELECT d.place, row_number() OVER (PARTITION BY active.advertiser_id ORDER BY lane.priority, d.due_at) AS nth
     FROM active CROSS JOIN unnest($2::smallint[]) AS lane (priority) CROSS JOIN LATERAL (
       SELECT d.ctid AS place, d.due_at FROM intake.downloads d
       WHERE d.advertiser_id = active.advertiser_id AND d.priority = lane.priority AND d.due_at <= now() AND ${isFree}
@@ -76,12 +76,12 @@ const claimSql = `
     attempts = attempts + CASE WHEN lease_token IS NULL THEN 1 ELSE -1 END,
     lapses = lapses + (lease_token IS NOT NULL AND priority = 2)::int,
     priority = CASE WHEN lease_token IS NULL THEN priority ELSE 2 END
-  WHERE ctid = ANY (ARRAY(SELECT place FROM due, share WHERE turn <= size))
+  WHERE ctid = ANY (ARRAY(SELECT place FROM due, share WHERE nth <= size))
   RETURNING advertiser_id, application_id, kind, attempts, lapses, lease_token IS NOT NULL AS claimed,
     trouble_kind IS NOT DISTINCT FROM 'throttled' AS was_throttled,
     greatest(0, extract(epoch FROM now() - due_at))::float8 * 1000 AS waited_ms`;
 
-/** Claims due downloads, in turns between advertisers. `lapsed` are those found abandoned, now suspects. */
+/** Claims due downloads, an equal share for each advertiser. `lapsed` are those found abandoned, now suspects. */
 export async function claimDownloads(
   db: Queryable,
   request: ClaimRequest,

@@ -7,7 +7,7 @@ import { type DownloadKey, notifyQueued } from './download-queue.ts';
 
 /**
  * Sets or clears `ready_at` by what the attachments say now; what is no longer ready has changed, and what is erased stays so. LIMIT keeps it at one probe of an index per application: as NOT EXISTS it was
- * planned as three readings of all that is pending (measured: 8 ms for 33 applications among 3,000, 1.7 ms since).
+ * planned as three scans of all that is pending (measured: 8 ms for 33 applications among 3,000, 1.7 ms since).
  */
 export async function updateReady(
   tx: Queryable,

@@ -1,6 +1,6 @@
-// The rows of an application's screens. They are a reading of bytes that stay stored, so they are never merged:
+// The rows of an application's screens. They are parsed from bytes that stay stored, so they are never merged:
 // the old rows go and the new ones come in the caller's transaction. It does not know how screens are written by the source.
-import type { ScreenReading } from '../../domain/screen.ts';
+import type { ParsedScreens } from '../../domain/screen.ts';
 import type { Queryable } from '../postgres/database.ts';
 
 /** Whose screens they are, and which bytes say so. */
@@ -8,10 +8,10 @@ export interface ScreenReplacement {
   readonly applicationId: bigint;
   /** Hex sha256 of the bytes that were read. */
   readonly sha256: string;
-  readonly reading: ScreenReading;
+  readonly parsed: ParsedScreens;
 }
 
-/** Puts each reading in the place of all earlier rows of its application; to be called inside a transaction. */
+/** Puts the parsed screens in the place of all earlier rows of its application; to be called inside a transaction. */
 export async function replaceScreens(
   tx: Queryable,
   advertiserId: bigint,
@@ -19,7 +19,7 @@ export async function replaceScreens(
 ): Promise<void> {
   if (replacements.length === 0) return;
   const ids = replacements.map(({ applicationId }) => applicationId);
-  const files = replacements.map(({ applicationId, sha256, reading: { parserVersion, screens } }) => ({
+  const files = replacements.map(({ applicationId, sha256, parsed: { parserVersion, screens } }) => ({
     application_id: String(applicationId),
     sha256,
     parser_version: parserVersion,

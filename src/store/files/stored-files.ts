@@ -1,7 +1,7 @@
 // What people ask of the files we hold: where one lies, to fetch some again, and to read the stored screens once more.
 import type { AttachmentState, Note } from '../../domain/application.ts';
 import { attachmentKinds } from '../../domain/application.ts';
-import type { ScreenReading } from '../../domain/screen.ts';
+import type { ParsedScreens } from '../../domain/screen.ts';
 import { appendEvents, type ChangedRow, toEvents } from '../events.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
@@ -103,11 +103,11 @@ export async function* loadStoredScreens(
   }
 }
 
-/** Puts a new reading of the same bytes in place; what else was noted of them stays. False when the attachment has other bytes by now. */
-export async function replaceReading(
+/** Replaces the parsed screens of the same bytes; other notes on them stay. False when the attachment has other bytes by now. */
+export async function replaceParsedScreens(
   db: Database,
   { advertiserId, applicationId, sha256 }: HeldFile,
-  reading: ScreenReading | null,
+  parsed: ParsedScreens | null,
   note: Note | null,
 ): Promise<boolean> {
   return await db.transaction(async (tx) => {
@@ -121,12 +121,12 @@ export async function replaceReading(
        FROM held
        WHERE a.advertiser_id = $1 AND a.application_id = $2 AND a.kind = 'screen' AND a.state = 'stored' AND a.sha256 = $3
        RETURNING a.application_id, held.missing`,
-      [advertiserId, applicationId, sha256, reading?.parserVersion ?? null, JSON.stringify(note ? [note] : [])],
+      [advertiserId, applicationId, sha256, parsed?.parserVersion ?? null, JSON.stringify(note ? [note] : [])],
     );
     if (rows.length === 0) return false;
     const before = await loadScreenText(tx, advertiserId, applicationId);
     await replaceScreens(tx, advertiserId, [
-      { applicationId, sha256, reading: reading ?? { screens: [], parserVersion: 0 } },
+      { applicationId, sha256, parsed: parsed ?? { screens: [], parserVersion: 0 } },
     ]);
     const isOther = (await loadScreenText(tx, advertiserId, applicationId)) !== before;
     await appendEvents(tx, advertiserId, isOther ? toEvents('application.changed', rows) : []);

@@ -1,6 +1,6 @@
 // Coalesces concurrent calls into one statement: the calls that come while one is under way are worked on together by the next. Watching a
 // thousand advertisers costs little more than watching ten, and downloads that end together share one transaction and one flush to the disk.
-// A call waits for one turn of the event loop, to collect the calls that were woken together, and for the statement before it.
+// A call waits for one tick of the event loop, to collect the calls that were woken together, and for the statement before it.
 
 interface Waiting<Call, Answer> {
   readonly call: Call;
@@ -20,14 +20,14 @@ export function coalesce<Call, Answer>(
   work: (calls: readonly Call[]) => Promise<readonly Answer[]>,
   options: CoalesceOptions<Call> = { most: 200 },
 ): (call: Call) => Promise<Answer> {
-  return coalesceSettled(async (calls) => {
+  return coalesceEach(async (calls) => {
     const answers = await work(calls);
     return answers.map((value) => ({ status: 'fulfilled', value }));
   }, options);
 }
 
 /** As `coalesce`, for work in which one call may fail and the others succeed. */
-export function coalesceSettled<Call, Answer>(
+export function coalesceEach<Call, Answer>(
   work: (calls: readonly Call[]) => Promise<readonly PromiseSettledResult<Answer>[]>,
   { toGroup = () => null, most }: CoalesceOptions<Call>,
 ): (call: Call) => Promise<Answer> {

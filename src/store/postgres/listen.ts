@@ -37,7 +37,7 @@ export async function openQueueListener({ url, onQueued }: ListenerOptions): Pro
     stop.signal.addEventListener('abort', end, { once: true });
     try {
       const heard = client.connect().then(() => client.query('LISTEN intake_downloads'));
-      // A client that is ended while it connects never settles its `connect`.
+      // A client that is ended while it connects never resolves its `connect`.
       await Promise.race([heard, ended]);
       first.resolve();
       await ended;

@@ -86,7 +86,7 @@ export async function migrate(url: DatabaseUrl, crashPoint?: PassCrashPoint): Pr
     });
     await client.query('UPDATE intake.migrations SET version = $1 WHERE version IS NULL', [version]);
   } finally {
-    // Ending the connection frees the lock, whatever state it is in.
+    // Closing the connection frees the lock, whatever state it is in.
     await client.end();
   }
 }

@@ -80,8 +80,8 @@ export async function loadOpenRanges(db: Queryable, advertiserId: bigint): Promi
   );
 }
 
-/** Where the next live reading begins. */
-export interface ReadingState {
+/** Where the next live sweep begins. */
+export interface SyncState {
   /** Live-lane sweeps that were interrupted, oldest first. */
   readonly unfinished: readonly {
     purpose: 'live' | 'recheck';
@@ -89,9 +89,9 @@ export interface ReadingState {
     low: bigint;
     high: bigint | null;
   }[];
-  /** First id that a poll must ask for; null before the first reading. */
+  /** First id that a poll must ask for; null before the first sweep. */
   readonly pollFrom: bigint | null;
-  /** Whether some reading over ids ever came to its end. */
+  /** Whether any sweep over ids ever came to its end. */
   readonly covered: boolean;
   /** What earlier sweeps have learned of the source. */
   readonly learned: Learned | null;
@@ -119,10 +119,10 @@ const widened = `greatest(asked.lag_ms, least(86400000, CASE WHEN v.late_at > no
  * A poll begins where the cursor stood one lag ago, by when ids were first seen: an id that commits late at the source is met again.
  * Right after a first load every row is young: then it begins after the last id below those submitted in the last 26 hours.
  */
-export async function loadReadings(
+export async function loadSyncStates(
   db: Queryable,
   asked: readonly { readonly advertiserId: bigint | null; readonly lagMs: number }[],
-): Promise<ReadingState[]> {
+): Promise<SyncState[]> {
   const known = asked.filter((one) => one.advertiserId !== null);
   if (known.length === 0) return asked.map(() => neverRead);
   const rows = await db.query<{
@@ -162,7 +162,7 @@ export async function loadReadings(
   });
 }
 
-const neverRead: ReadingState = { unfinished: [], pollFrom: null, covered: false, learned: null };
+const neverRead: SyncState = { unfinished: [], pollFrom: null, covered: false, learned: null };
 
 /**
  * Ids held in a range, one in every `stride`, for cutting the questions of a sweep that reads it again; how many there are; and what
@@ -274,7 +274,7 @@ function toTime(ms: number | null): Date | null {
   return ms === null ? null : new Date(ms);
 }
 
-/** Where a reading of the recent past begins: after the last id below those submitted within the last days. */
+/** Where a sweep of the recent past begins: after the last id below those submitted within the last days. */
 export async function loadRecentFrom(db: Queryable, advertiserId: bigint | null, days: number): Promise<bigint | null> {
   const [row] = await db.query<{ lowest: bigint | null }>(
     `SELECT ${afterOlder('lowest', '$1')} AS lowest FROM (SELECT min(application_id) AS lowest FROM intake.applications

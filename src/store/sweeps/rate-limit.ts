@@ -1,4 +1,4 @@
-// One request budget per source, shared by all workers through one row: turns are given out evenly spaced, by the database's clock.
+// One request budget per source, shared by all workers through one row: slots are given out evenly spaced, by the database's clock.
 import type { Queryable } from '../postgres/database.ts';
 
 /** A stretch of a source's time, in milliseconds of the database's clock: when it begins, and what the clock says now. */
@@ -8,7 +8,7 @@ export interface Slots {
 }
 
 /**
- * Reserves the next stretch of a source's time for the caller alone; nobody else's turn lies in it. Turns further ahead than `mostAheadMs`
+ * Reserves the next stretch of a source's time for the caller alone; nobody else has a slot in it. Slots further ahead than `mostAheadMs`
  * were given out by a clock that has been set back since: they are forgotten.
  */
 export async function takeSlots(db: Queryable, source: string, stretchMs: number, mostAheadMs: number): Promise<Slots> {

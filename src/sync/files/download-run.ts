@@ -1,4 +1,4 @@
-// A download run: one pass over the due downloads of some accounts, several at once, in turns between accounts. It claims downloads, renews
+// A download run: one pass over the due downloads of some accounts, several at once, fairly between accounts. It claims downloads, renews
 // the claims, handles every failure, and returns the claims that it cannot finish. download.ts has the steps of one file.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -143,15 +143,15 @@ class DownloadRun {
     if (this.#inFlight.isFull()) return await this.#inFlight.nextChange();
     const restMs = this.#restsUntil - performance.now();
     if (restMs > 0) return this.#inFlight.size > 0 ? await this.#inFlight.nextChange() : await this.#wait(restMs);
-    const isSuspectsTurn = performance.now() > this.#suspectsAt;
-    if (isSuspectsTurn && this.#inFlight.size > 0) return await this.#inFlight.nextChange();
-    if (!isSuspectsTurn && (await this.#claim('usual', 2 * this.#request.concurrency))) return true;
+    const isSuspectDue = performance.now() > this.#suspectsAt;
+    if (isSuspectDue && this.#inFlight.size > 0) return await this.#inFlight.nextChange();
+    if (!isSuspectDue && (await this.#claim('usual', 2 * this.#request.concurrency))) return true;
     this.#askAboutIdle();
     if (this.#inFlight.size > 0) return await this.#inFlight.nextChange();
     if (await this.#fetchSuspect()) return true;
     if (this.#restsUntil > performance.now()) return true;
     this.#suspectsAt = performance.now() + suspectsEveryMs;
-    return isSuspectsTurn || (await this.#waitForDue());
+    return isSuspectDue || (await this.#waitForDue());
   }
 
   async #claim(lane: 'usual' | 'suspects', limit: number): Promise<boolean> {
@@ -206,13 +206,13 @@ class DownloadRun {
   async #fetchThrottled(file: FileFacts, signs: DownloadCallbacks): Promise<void> {
     const account = this.#accounts.get(file.claim.advertiserId);
     if (!account) return;
-    const turn = account.line.then(async () => {
+    const fetched = account.line.then(async () => {
       const isResting = account.restsUntil > performance.now();
       account.isServed = !isResting && (account.isServed || (await this.#askSource(account)) === 'served');
       await (account.isServed ? this.#fetch(file, signs, true) : this.#return([file.claim]));
     });
-    account.line = turn.catch(() => {});
-    await turn;
+    account.line = fetched.catch(() => {});
+    await fetched;
   }
 
   async #fetch(file: FileFacts, signs: DownloadCallbacks, isKnownServed = false): Promise<void> {

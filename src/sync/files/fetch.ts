@@ -3,7 +3,7 @@
 // of queue and store.
 import type { AttachmentKind, Note } from '../../domain/application.ts';
 import type { BlobBody, BlobFacts } from '../../domain/blob.ts';
-import { type ScreenReading, toUnreadableNote } from '../../domain/screen.ts';
+import { type ParsedScreens, toUnreadableNote } from '../../domain/screen.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { FileDescription } from '../../source/parse/file-description.ts';
@@ -16,7 +16,7 @@ export interface FetchDeps {
     headers: Readonly<Record<string, string | undefined>>,
     head: Uint8Array,
   ) => Promise<FileDescription>;
-  readonly parseScreens: (body: Uint8Array, contentType: string | undefined) => ScreenReading;
+  readonly parseScreens: (body: Uint8Array, contentType: string | undefined) => ParsedScreens;
   /** Told as bytes come: however long a file takes, it moves. */
   readonly onBytes?: (() => void) | undefined;
 }
@@ -38,7 +38,7 @@ export interface FetchedFile extends AsyncDisposable {
   readonly facts: BlobFacts;
   readonly description: FileDescription;
   /** Null for a file, and for a screen that cannot be read. */
-  readonly screens: ScreenReading | null;
+  readonly screens: ParsedScreens | null;
   readonly notes: readonly Note[];
 }
 
@@ -95,23 +95,23 @@ async function fetchOnce(
   if (declared !== null && declared !== facts.sizeBytes) throw toUseless('The file came cut.');
   if (facts.sizeBytes === 0 && sizeBytes !== 0) throw toUseless('The file came empty.');
   const description = await deps.describeFile(headers, head);
-  const reading = kind === 'screen' ? readScreens(deps, body, description) : null;
+  const parsed = kind === 'screen' ? readScreens(deps, body, description) : null;
   const isExpectedSize = sizeBytes === facts.sizeBytes;
   // A page with exactly the size that was announced is a file that happens to be HTML. A screen is told by reading it.
-  if (reading?.screens == null && description.looksLikePage && !isExpectedSize && kind !== 'screen') throw aPage();
-  if (reading?.note && /html/i.test(description.contentType ?? '')) throw aPage();
+  if (parsed?.screens == null && description.looksLikePage && !isExpectedSize && kind !== 'screen') throw aPage();
+  if (parsed?.note && /html/i.test(description.contentType ?? '')) throw aPage();
   // A body that ends with its connection may have been cut by anyone, and by the same proxy at the same place each time.
-  const isWhole = declared !== null || isChunked(headers) || isExpectedSize || reading?.screens != null;
+  const isWhole = declared !== null || isChunked(headers) || isExpectedSize || parsed?.screens != null;
   if (!isWhole)
     throw toUseless('The file ended with its connection, and neither its Size nor a length shows that it is whole.');
-  const note = reading ? reading.note : toSizeNote(sizeBytes, facts.sizeBytes);
+  const note = parsed ? parsed.note : toSizeNote(sizeBytes, facts.sizeBytes);
   const doubt = note === null ? null : { note, isShort: facts.sizeBytes < (sizeBytes ?? 0) };
   const owned = stack.move();
   return {
     body,
     facts,
     description,
-    screens: reading?.screens ?? null,
+    screens: parsed?.screens ?? null,
     notes: description.encoding
       ? [{ field: 'Content-Encoding', reason: `${description.encoding}, kept as it came` }]
       : [],

@@ -1,13 +1,13 @@
 // Reads the stored screens once more, without the network: a better parser gives better rows for the same bytes.
 import type { BlobStore } from '../../domain/blob.ts';
-import { type ScreenReading, toUnreadableNote } from '../../domain/screen.ts';
+import { type ParsedScreens, toUnreadableNote } from '../../domain/screen.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 
 export interface ReparseDeps {
   readonly store: Pick<Store, 'files'>;
   readonly blobs: BlobStore;
-  readonly parseScreens: (body: Uint8Array, contentType: string | undefined) => ScreenReading;
+  readonly parseScreens: (body: Uint8Array, contentType: string | undefined) => ParsedScreens;
 }
 
 export interface ReparseRequest {
@@ -40,9 +40,9 @@ export async function reparse(deps: ReparseDeps, request: ReparseRequest): Promi
         counts.missing += 1;
         continue;
       }
-      const { reading, why } = read(deps, Buffer.concat(chunks), file.contentType);
+      const { parsed, why } = read(deps, Buffer.concat(chunks), file.contentType);
       const note = why === null ? null : toUnreadableNote(why);
-      if (await store.files.replaceReading(file, reading, note)) counts[reading ? 'read' : 'unreadable'] += 1;
+      if (await store.files.replaceParsedScreens(file, parsed, note)) counts[parsed ? 'read' : 'unreadable'] += 1;
     }
   }
   return counts;
@@ -50,9 +50,9 @@ export async function reparse(deps: ReparseDeps, request: ReparseRequest): Promi
 
 function read(deps: ReparseDeps, bytes: Uint8Array, contentType: string | null) {
   try {
-    return { reading: deps.parseScreens(bytes, contentType ?? undefined), why: null };
+    return { parsed: deps.parseScreens(bytes, contentType ?? undefined), why: null };
   } catch (error) {
-    if (error instanceof Trouble) return { reading: null, why: error.message };
+    if (error instanceof Trouble) return { parsed: null, why: error.message };
     throw error;
   }
 }

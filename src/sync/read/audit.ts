@@ -23,7 +23,7 @@ export async function audit(deps: SweepDeps, task: ReadContext, random: () => nu
   const { store } = deps;
   const { advertiserId } = task.advertiser;
   if (advertiserId === null) return nothing;
-  const { learned } = await store.sweeps.loadReading({ advertiserId, lagMs: task.lagMs });
+  const { learned } = await store.sweeps.loadSyncState({ advertiserId, lagMs: task.lagMs });
   const pageSize = learned?.capacity.count ?? 0;
   const place = await store.coverage.loadAuditPlace(advertiserId, { random: random(), size: auditSize(pageSize) });
   if (place === null) return nothing;

@@ -1,4 +1,4 @@
-// A backfill: one reading of a chosen range, in its own lane, beside a live worker. The same sweep as ever, over another range;
+// A backfill: one sweep of a chosen range, in its own lane, beside a live worker. The same sweep as ever, over another range;
 // an unfinished one of the same range goes on where it stopped.
 import type { Plan } from '../../domain/coverage/coverage.ts';
 import { retry } from '../retry.ts';
@@ -17,7 +17,7 @@ export interface BackfillRequest {
   readonly name: string;
   readonly advertiserId: bigint | null;
   readonly range: BackfillRange;
-  /** Begin anew instead of going on with an unfinished reading of the range. */
+  /** Begin anew instead of going on with an unfinished sweep of the range. */
   readonly restart: boolean;
   readonly parallel: number;
   readonly owner: string;

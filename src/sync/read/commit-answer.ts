@@ -125,7 +125,7 @@ function toContended(): Trouble {
   return new Trouble('local', 'Another process keeps changing the applications of this page.', { at: 'database' });
 }
 
-/** Beside another lane the page is committed all the same: its readings are remembered. */
+/** Beside another lane the page is committed all the same: its ids and its number are remembered. */
 function needsNoCommit({ writes, otherLane }: PageDiff): boolean {
   return writes === 0 && !otherLane;
 }

@@ -21,7 +21,7 @@ export interface EstimateRequest {
   readonly signal: AbortSignal;
 }
 
-/** Questions that a first, proving reading asks per full page; measured by the simulator on ordered, capped lists. */
+/** Questions that a first, proving sweep asks per full page; measured by the simulator on ordered, capped lists. */
 const requestsPerPage = 3;
 const recentMs = 4 * 86_400_000;
 

@@ -4,7 +4,7 @@ import type { Plan } from '../../domain/coverage/coverage.ts';
 import type { Question } from '../../domain/coverage/question.ts';
 import { dateSlackSeconds } from '../../domain/coverage/sweep-state.ts';
 import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
-import type { ReadingState } from '../../store/sweeps/continue-sweep.ts';
+import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import { type RetryOptions, retry } from '../retry.ts';
 import { checkIdentity } from './account-identity.ts';
 import { commitOutside, loadOrBeginSweep } from './commit-answer.ts';
@@ -17,19 +17,19 @@ export interface ReadContext {
   readonly lane: HeldLane;
   readonly advertiser: KnownAdvertiser;
   readonly lagMs: number;
-  /** Where the first reading begins, in milliseconds since the epoch; null is everything. */
+  /** Where the first sweep begins, in milliseconds since the epoch; null is everything. */
   readonly startAt: number | null;
   readonly retryForMs: number;
   readonly shouldPause?: (() => boolean) | undefined;
   readonly timeLimitMs?: number | undefined;
 }
 
-/** Reads on from where the cursor stood one lag ago; the first time, everything. Goes on with what an earlier reading left open. */
-export async function readNew(deps: SweepDeps, context: ReadContext, known?: ReadingState): Promise<SweepSummary> {
+/** Reads on from where the cursor stood one lag ago; the first time, everything. Goes on with what an earlier sweep left open. */
+export async function readNew(deps: SweepDeps, context: ReadContext, known?: SyncState): Promise<SweepSummary> {
   const { pollFrom, learned, unfinished } =
     known ??
     (await retry(retryOptions(deps, context), () =>
-      deps.store.sweeps.loadReading({ advertiserId: context.advertiser.advertiserId, lagMs: context.lagMs }),
+      deps.store.sweeps.loadSyncState({ advertiserId: context.advertiser.advertiserId, lagMs: context.lagMs }),
     ));
   if (pollFrom === null) return await readAgain(deps, context, toFirstPlan(context));
   const plan: Plan = { from: pollFrom, rigor: 'poll', ...(learned && { capacity: learned.capacity }) };
@@ -38,16 +38,16 @@ export async function readNew(deps: SweepDeps, context: ReadContext, known?: Rea
 }
 
 /**
- * What a stopped reading left open, and then what is new: until the former is closed, the cursor cannot pass it. With `recheck`
+ * Continues the sweeps that stopped early, then reads what is new: until the former are closed, the cursor cannot pass them. With `recheck`
  * everything is read again. The last summary is the newest; one that stopped early is the last.
  */
-export async function readRound(
+export async function readUnfinishedAndNew(
   deps: SweepDeps,
   context: ReadContext,
   { recheck = false, onlyUnfinished = false } = {},
 ): Promise<SweepSummary[]> {
   const { unfinished } = await retry(retryOptions(deps, context), () =>
-    deps.store.sweeps.loadReading({ advertiserId: context.advertiser.advertiserId, lagMs: context.lagMs }),
+    deps.store.sweeps.loadSyncState({ advertiserId: context.advertiser.advertiserId, lagMs: context.lagMs }),
   );
   const sweeps: SweepSummary[] = [];
   let { advertiser } = context;
@@ -59,11 +59,11 @@ export async function readRound(
   for (const { low, high, axis, purpose } of unfinished) {
     const plan = { axis, from: low, to: high };
     const request = { ...context, advertiser };
-    const reading =
+    const running =
       purpose === 'recheck'
         ? readAgain(deps, request, plan)
         : sweep(deps, { ...request, purpose, plan: { ...plan, rigor: 'poll' }, parallel: 1 });
-    if (keep(await reading)) return sweeps;
+    if (keep(await running)) return sweeps;
   }
   if (onlyUnfinished) return sweeps;
   const isReadJustNow = unfinished.some((one) => one.purpose === 'recheck' && one.high === null);
@@ -126,7 +126,7 @@ function toFirstPlan({ startAt }: Pick<ReadContext, 'startAt'>): Plan {
   return startAt === null ? { from: 1n } : { axis: 'date', from: BigInt(Math.floor(startAt / 1_000)) };
 }
 
-/** The ids already held are where a second reading cuts its questions: nearly every one then closes at once. */
+/** The ids already held are where a second sweep cuts its questions: nearly every one then closes at once. */
 export async function loadKnown(
   { store }: Pick<SweepDeps, 'store'>,
   { advertiserId }: Pick<KnownAdvertiser, 'advertiserId'>,
@@ -142,7 +142,7 @@ function retryOptions(deps: SweepDeps, { retryForMs, lane }: ReadContext): Retry
 
 /**
  * Asks the date filter alone for the newest applications and keeps what it shows. Answers how many of them the id filters had not
- * shown although their turn was over: evidence that they hide something.
+ * shown although the next poll begins above their ids: evidence that they hide something.
  */
 export async function witnessByDate(deps: SweepDeps, context: ReadContext, now: number): Promise<number> {
   const { store } = deps;
@@ -169,7 +169,7 @@ export async function witnessByDate(deps: SweepDeps, context: ReadContext, now: 
   const heard = await requestPage(deps.source, question, context.lane.signal);
   if (heard.kind !== 'page') return 0;
   const advertiser = await checkIdentity(store, context.advertiser, heard.page);
-  const cursor = await store.sweeps.loadReading({ advertiserId: advertiser.advertiserId, lagMs: context.lagMs });
+  const cursor = await store.sweeps.loadSyncState({ advertiserId: advertiser.advertiserId, lagMs: context.lagMs });
   const due = heard.page.applications
     .filter((one) => cursor.pollFrom !== null && one.id < cursor.pollFrom)
     .map((one) => one.id);

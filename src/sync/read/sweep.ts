@@ -1,4 +1,4 @@
-// A sweep: one reading of a range of the list until it is closed. It carries questions to the source and answers to the store;
+// A sweep: one pass over a range of the list until it is closed. It carries questions to the source and answers to the store;
 // what to ask and what an answer proves is decided in domain/coverage, and every step is committed with the page it follows from.
 import { ask, type Done } from '../../domain/coverage/coverage.ts';
 import { aloneQuestion } from '../../domain/coverage/next-question.ts';

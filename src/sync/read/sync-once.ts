@@ -4,10 +4,10 @@ import { Trouble } from '../../domain/trouble.ts';
 import { retry } from '../retry.ts';
 import { requireIdentity } from './account-identity.ts';
 import { holdLane } from './held-lease.ts';
-import { readRound } from './read-tasks.ts';
+import { readUnfinishedAndNew } from './read-tasks.ts';
 import type { SweepDeps, SweepSummary } from './sweep.ts';
 
-export interface RoundRequest {
+export interface SyncAccountRequest {
   readonly name: string;
   /** Null: learned from the first answer. */
   readonly advertiserId: bigint | null;
@@ -23,7 +23,7 @@ export interface RoundRequest {
 }
 
 /** Reads what is new (or everything), holding the advertiser's live lane; the last sweep is the newest. A refused credential halts the advertiser. */
-export async function syncRound(deps: SweepDeps, request: RoundRequest): Promise<SweepSummary[]> {
+export async function syncAccount(deps: SweepDeps, request: SyncAccountRequest): Promise<SweepSummary[]> {
   const { store } = deps;
   const retryOptions = { ...request, onWait: deps.onWait };
   const advertiser = await retry(retryOptions, () => store.advertisers.ensure(request.name, request.advertiserId));
@@ -31,7 +31,7 @@ export async function syncRound(deps: SweepDeps, request: RoundRequest): Promise
   await using lane = await retry(retryOptions, () => holdLane(store, { ...request, lane: 'live' }));
   try {
     const { lagMs, startAt, retryForMs } = request;
-    const sweeps = await readRound(deps, { lane, advertiser, lagMs, startAt, retryForMs }, request);
+    const sweeps = await readUnfinishedAndNew(deps, { lane, advertiser, lagMs, startAt, retryForMs }, request);
     await retry(retryOptions, () => store.advertisers.unhalt(request.name, 'refused'));
     const advertiserId = sweeps.at(-1)?.advertiser.advertiserId ?? null;
     if (advertiserId !== null) await retry(retryOptions, () => store.coverage.confirmCursors([advertiserId]));

@@ -60,7 +60,7 @@ export interface Recorded {
   readonly privacy: Pick<Store['privacy'], 'loadKeyState'>;
   readonly blobs: Pick<Store['blobs'], 'loadStore'>;
   readonly advertisers: Pick<Store['advertisers'], 'lookUp'>;
-  readonly sweeps: Pick<Store['sweeps'], 'loadReading'>;
+  readonly sweeps: Pick<Store['sweeps'], 'loadSyncState'>;
 }
 
 /** A database in which nothing is recorded, or that cannot be asked: storage and source are checked all the same. */
@@ -68,7 +68,7 @@ export const nothingRecorded: Recorded = {
   privacy: { loadKeyState: async () => 'untried' },
   blobs: { loadStore: async () => null },
   advertisers: { lookUp: async (name, advertiserId) => ({ name, advertiserId, halt: null, agentId: null }) },
-  sweeps: { loadReading: async () => ({ unfinished: [], pollFrom: null, covered: false, learned: null }) },
+  sweeps: { loadSyncState: async () => ({ unfinished: [], pollFrom: null, covered: false, learned: null }) },
 };
 
 /** The storage: the one that this database's files lie in, and one that takes, gives back and deletes. Nothing stays in it. */
@@ -139,13 +139,13 @@ export function checkWork(work: WorkerFacts | null): Finding[] {
   if (work === null)
     return [{ check: 'progress', ok: false, detail: 'work has not begun: the database is waited for' }];
   const { accounts, troubled, trouble, filesTrouble } = work;
-  const isReading = troubled < accounts;
+  const canRead = troubled < accounts;
   return [
     {
       check: 'progress',
-      ok: isReading,
+      ok: canRead,
       detail: `${accounts - troubled} of ${accounts} advertisers can be read${trouble ? `; ${trouble.message}` : ''}`,
-      ...(!isReading && { trouble }),
+      ...(!canRead && { trouble }),
     },
     {
       check: 'files',
@@ -193,7 +193,7 @@ export async function checkSource(
   try {
     const { advertiserId, halt } = await store.advertisers.lookUp(name, request.advertiserId);
     if (halt !== null) findings.push(toHaltFinding(name, halt));
-    const { learned, pollFrom } = await store.sweeps.loadReading({ advertiserId, lagMs: 0 });
+    const { learned, pollFrom } = await store.sweeps.loadSyncState({ advertiserId, lagMs: 0 });
     const answer = await source.list({ afterId: pollFrom === null ? 0n : pollFrom - 1n }, signal);
     const told = answer.kind === 'page' ? answer.page.advertiserId : null;
     const isOurs = told === null || advertiserId === null || told === advertiserId;

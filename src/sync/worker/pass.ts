@@ -1,7 +1,7 @@
 // What a worker reports of a task that ended: counts only, for metrics and logs.
 import { Trouble, type TroubleKind } from '../../domain/trouble.ts';
 
-/** What a worker does in turns. */
+/** The tasks of a worker. */
 export type PassName =
   | 'live'
   | 'recheck'
@@ -16,12 +16,12 @@ export type PassName =
 /** What can become of a file in a download run. */
 export const fileOutcomes = ['stored', 'linked', 'infected', 'missing', 'rejected', 'given_up', 'failed'] as const;
 
-/** One turn that ended. */
+/** One task that ended. */
 export interface Pass {
   readonly pass: PassName;
   readonly outcome: 'done' | 'failed';
   readonly durationMs: number;
-  /** Of a turn that failed: the kind of its trouble. */
+  /** Of a task that failed: the kind of its trouble. */
   readonly kind?: TroubleKind | 'unexpected';
   /** List requests, and the applications that they brought. */
   readonly requests?: number;
@@ -32,7 +32,7 @@ export interface Pass {
   readonly files?: Readonly<Partial<Record<(typeof fileOutcomes)[number], number>>>;
 }
 
-/** Tells how a turn that begins now has ended. */
+/** Reports how a task that begins now has ended. */
 export function createTeller(
   { onPass }: { readonly onPass: (pass: Pass) => void },
   pass: PassName,

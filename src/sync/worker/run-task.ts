@@ -2,11 +2,11 @@
 // read-tasks.ts has what is read; the worker decides when, and what follows a failure.
 import { Trouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
-import type { ReadingState } from '../../store/sweeps/continue-sweep.ts';
+import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import { requireIdentity } from '../read/account-identity.ts';
 import { audit } from '../read/audit.ts';
 import { type HeldLane, tryHoldLane } from '../read/held-lease.ts';
-import { type ReadContext, readAgain, readNew, readRound, witnessByDate } from '../read/read-tasks.ts';
+import { type ReadContext, readAgain, readNew, readUnfinishedAndNew, witnessByDate } from '../read/read-tasks.ts';
 import type { SweepDeps, SweepSummary } from '../read/sweep.ts';
 import type { AccountQueue, TaskName } from './account-queue.ts';
 
@@ -43,7 +43,7 @@ const nothing: TaskResult = { polled: null, sweeps: [], hidden: 0 };
 const pollRetryMs = 5_000;
 const longRetryMs = 30_000;
 /** A task that takes longer goes on later, so that none keeps an account's lane to itself. */
-const readingLimitMs = 3_600_000;
+const sweepLimitMs = 3_600_000;
 
 /** Runs the task if the lane is free; null when another process holds it. */
 export async function runTask(
@@ -68,7 +68,7 @@ export async function runTask(
     ...{ lane, advertiser, lagMs: request.lagMs, startAt: request.startAt },
     retryForMs: isPoll ? pollRetryMs : longRetryMs,
     shouldPause: () => !isPoll && due.has('poll'),
-    timeLimitMs: readingLimitMs,
+    timeLimitMs: sweepLimitMs,
   };
   const sweepDeps = { ...deps, source: account.source };
   try {
@@ -87,7 +87,7 @@ export async function runTask(
   }
 }
 
-/** Reads what is new. Unfinished sweeps become due as well. A first reading of everything is no poll. */
+/** Reads what is new. Unfinished sweeps become due as well. A first sweep of everything is no poll. */
 async function poll(
   deps: RunTaskDeps,
   sweepDeps: SweepDeps,
@@ -95,16 +95,16 @@ async function poll(
   context: ReadContext,
 ): Promise<TaskResult> {
   const { advertiserId } = context.advertiser;
-  const reading = await deps.store.sweeps.loadReading({ advertiserId, lagMs: context.lagMs });
-  const isFirst = isFirstReading(reading);
+  const state = await deps.store.sweeps.loadSyncState({ advertiserId, lagMs: context.lagMs });
+  const isFirst = isFirstSweep(state);
   const isTakenUp = longTasks.some((name) => queue.due.has(name));
-  if (isFirst || (reading.unfinished.length > 0 && !isTakenUp)) deps.demand('unfinished');
+  if (isFirst || (state.unfinished.length > 0 && !isTakenUp)) deps.demand('unfinished');
   if (isFirst) return nothing;
-  return { ...nothing, polled: advertiserId, sweeps: [await readNew(sweepDeps, context, reading)] };
+  return { ...nothing, polled: advertiserId, sweeps: [await readNew(sweepDeps, context, state)] };
 }
 
-/** Nothing to go on from yet, or a reading of everything that was interrupted. */
-function isFirstReading({ pollFrom, covered, unfinished }: ReadingState): boolean {
+/** Nothing to go on from yet, or a sweep of everything that was interrupted. */
+function isFirstSweep({ pollFrom, covered, unfinished }: SyncState): boolean {
   return pollFrom === null || (!covered && unfinished.length > 0);
 }
 
@@ -116,11 +116,11 @@ async function carryOut(
 ): Promise<TaskResult> {
   const { advertiserId } = context.advertiser;
   if (name === 'unfinished') {
-    // A first reading goes on to its end: a poll in between would read the rest of it as if it were new.
-    const isFirst = isFirstReading(await deps.store.sweeps.loadReading({ advertiserId, lagMs: context.lagMs }));
+    // A first sweep goes on to its end: a poll in between would read the rest of it as if it were new.
+    const isFirst = isFirstSweep(await deps.store.sweeps.loadSyncState({ advertiserId, lagMs: context.lagMs }));
     const sweeps = isFirst
-      ? await readRound(sweepDeps, { ...context, shouldPause: undefined })
-      : await readRound(sweepDeps, context, { onlyUnfinished: true });
+      ? await readUnfinishedAndNew(sweepDeps, { ...context, shouldPause: undefined })
+      : await readUnfinishedAndNew(sweepDeps, context, { onlyUnfinished: true });
     return { ...nothing, polled: isFirst ? (sweeps.at(-1)?.advertiser.advertiserId ?? null) : null, sweeps };
   }
   if (name === 'witness') {

@@ -6,7 +6,7 @@ import { undeleted, type Wait } from '../../domain/wait.ts';
 import type { Store } from '../../store/store.ts';
 import type { SweepSummary } from '../read/sweep.ts';
 import { backoffAfter, toTrouble } from '../retry.ts';
-import { createWaits, keepWaits, toFilesWait, toReadingWait, type Waiting } from '../waits.ts';
+import { createWaits, keepWaits, toFilesWait, toSourceWait, type Waiting } from '../waits.ts';
 import { type AccountQueue, createAccountQueues, type TaskName, type WorkerAccount } from './account-queue.ts';
 import { type Schedule, startSchedules } from './cron.ts';
 import { type DownloadLoopDeps, startDownloadLoop } from './download-loop.ts';
@@ -242,14 +242,14 @@ function toWaiting(
   filesTrouble: Trouble | null,
   recallTrouble: Trouble | null,
 ): Waiting[] {
-  const reading = queues.map(({ account, trouble }) => trouble && toReadingWait(account.name, trouble));
+  const sources = queues.map(({ account, trouble }) => trouble && toSourceWait(account.name, trouble));
   const files = filesTrouble && toFilesWait(filesTrouble);
   // The polls report an unavailable database.
   const recall: Waiting[] =
     recallTrouble === null || recallTrouble.at === 'database'
       ? []
       : [{ advertiser: null, dependency: 'storage', reason: `${undeleted} ${recallTrouble.message}` }];
-  return [...reading, files, ...recall].filter((wait) => wait !== null);
+  return [...sources, files, ...recall].filter((wait) => wait !== null);
 }
 
 /** Workers whose clocks tick together must not poll an account twice; half of the time between two polls is theirs. */

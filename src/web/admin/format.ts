@@ -15,7 +15,7 @@ export function toSpan(ms: number): string {
 }
 
 /** One unit: 2h; for axes and for "ago". */
-export function toRoundSpan(ms: number): string {
+export function toRoundedSpan(ms: number): string {
   return formatSpan(ms, 1);
 }
 
@@ -23,7 +23,7 @@ export function toRoundSpan(ms: number): string {
 export function renderAgo(at: Date | null, now: Date, never = 'never'): Html {
   if (at === null) return html`${never}`;
   const ms = now.getTime() - at.getTime();
-  return html`<time datetime="${at.toISOString()}" title="${toUtc(at)}">${ms < 1_000 ? 'just now' : `${toRoundSpan(ms)} ago`}</time>`;
+  return html`<time datetime="${at.toISOString()}" title="${toUtc(at)}">${ms < 1_000 ? 'just now' : `${toRoundedSpan(ms)} ago`}</time>`;
 }
 
 /** 2026-11-15 03:40 UTC. */

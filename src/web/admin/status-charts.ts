@@ -3,7 +3,7 @@
 
 import { html } from 'hono/html';
 import { type History, steps } from '../../domain/history.ts';
-import { toCount, toRoundSpan, toSpan } from './format.ts';
+import { toCount, toRoundedSpan, toSpan } from './format.ts';
 import { type Chart, type Html, renderChart, toTime } from './svg-chart.ts';
 
 /** The charts, each a figure with its headline, its image and its table. */
@@ -44,7 +44,7 @@ function toCharts({ period, steps: taken }: History): Told[] {
       summary: `95th percentile: ${delay}. Counts applications submitted since Intake reads their advertiser.`,
       shape: 'lines',
       unit: toDurationUnit(delayMs),
-      format: toRoundSpan,
+      format: toRoundedSpan,
       series: [
         { name: 'median (p50)', values: taken.map((step) => step.delayP50Ms) },
         { name: '95 % within (p95)', values: taken.map((step) => step.delayP95Ms) },

@@ -126,8 +126,8 @@ function renderKeyFigures(status: Status, { period, steps }: History): Html {
   const sum = (pick: (one: AdvertiserStatus) => number) => advertisers.reduce((total, one) => total + pick(one), 0);
   const waiting = sum((one) => one.waiting);
   const recent = steps.reduce((total, step) => total + step.applications, 0);
-  const readings = advertisers.flatMap((one) => (one.readAt === null ? [] : [one.readAt.getTime()]));
-  const longestAgo = readings.length === 0 ? null : new Date(Math.min(...readings));
+  const readTimes = advertisers.flatMap((one) => (one.readAt === null ? [] : [one.readAt.getTime()]));
+  const longestAgo = readTimes.length === 0 ? null : new Date(Math.min(...readTimes));
   const proven = advertisers.filter((one) => one.coverage?.certificate === 'proven').length;
   const figures: [string, Html | string, string][] = [
     ['Applications', toCount(sum((one) => one.applications)), `${toCount(recent)} in the last ${words[period]}`],

@@ -22,7 +22,7 @@ export interface Chart {
   readonly startAt: readonly Date[];
   readonly stepMs: number;
   readonly series: readonly Series[];
-  /** Ticks are at round multiples of this: 60,000 for minutes. */
+  /** Ticks are at whole multiples of this: 60,000 for minutes. */
   readonly unit: number;
   readonly format: (value: number) => string;
 }

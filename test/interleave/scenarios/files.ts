@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { toBlobKey } from '../../../src/domain/blob.ts';
-import type { ScreenReading } from '../../../src/domain/screen.ts';
+import type { ParsedScreens } from '../../../src/domain/screen.ts';
 import { completeDownloads, type StoredFile } from '../../../src/store/files/complete-download.ts';
 import { bringForward, claimDownloads } from '../../../src/store/files/download-queue.ts';
-import { type HeldFile, replaceReading } from '../../../src/store/files/stored-files.ts';
+import { type HeldFile, replaceParsedScreens } from '../../../src/store/files/stored-files.ts';
 import type { SweepEnd } from '../../../src/store/sweeps/sweeps.ts';
 import { deleteInfected } from '../../../src/sync/files/delete-objects.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
@@ -372,11 +372,11 @@ async function openScreen(stage: Stage) {
   await stage.query(`UPDATE intake.applications SET ready_at = now() WHERE advertiser_id = $1`, [advertiserId]);
   const held = { advertiserId, applicationId: 1n, kind: 'screen', sha256 } as HeldFile;
   const reparse: Program = async (actor) =>
-    void (await replaceReading(stage.database(actor.name), held, toReading('read again'), null));
+    void (await replaceParsedScreens(stage.database(actor.name), held, aParsedScreen('read again'), null));
   return { advertiserId, lease, files, claim, reparse };
 }
 
-function toReading(name: string): ScreenReading {
+function aParsedScreen(name: string): ParsedScreens {
   return { screens: [{ id: null, name, outcome: 'unknown', questions: [], notes: [] }], parserVersion: 2 } as never;
 }
 
@@ -390,7 +390,7 @@ export function createReparse(stage: Stage): Scenario {
       const completion: StoredFile = {
         ...{ kind: 'stored', blob: { sha256: newer, sizeBytes: 1, key: toBlobKey(advertiserId, newer) } },
         ...{ contentType: null, detectedType: null, fileName: null },
-        ...{ notes: [], linkedBy: null, compared: null, screens: toReading('newer') },
+        ...{ notes: [], linkedBy: null, compared: null, screens: aParsedScreen('newer') },
       };
       return {
         programs: new Map<string, Program>([

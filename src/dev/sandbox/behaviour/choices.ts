@@ -136,7 +136,7 @@ export const choices = {
   single: oneOf(11, 'How a list of one is written.', ['array', 'object']),
   keyCase: oneOf(11, 'The letter case of JSON members.', ['pascal', 'camel', 'lower', 'upper']),
   extraMembers: choice(11, 'Whether members are added that no description names.', z.boolean(), false),
-  dateReading: oneOf(12, 'The zone in which afterdate and beforedate are read.', ['standard', 'melbourne', 'utc']),
+  dateZone: oneOf(12, 'The zone in which afterdate and beforedate are read.', ['standard', 'melbourne', 'utc']),
   invalidFilter: oneOf(13, 'What a filter with an unreadable value does.', ['refuse400', 'ignore', 'empty']),
   dateOffset: oneOf(14, 'The offset that is written beside an instant.', [
     'standard',

@@ -41,7 +41,7 @@ export function readFilters(query: URLSearchParams, choices: Choices): Filters |
   for (const name of ['afterdate', 'beforedate'] as const) {
     const text = query.get(name);
     if (text === null) continue;
-    const at = readLocal(text, choices.dateReading);
+    const at = readLocal(text, choices.dateZone);
     if (at === null) {
       if (choices.invalidFilter !== 'ignore') return { unreadable: name };
     } else filters[name] = at;
