@@ -85,7 +85,7 @@ export function createCandidates({ board, site, cluster, s3, runCommand, count }
     count(output.includes('"prefills":1') ? 'candidates erased' : 'candidates erased on their way');
   };
 
-  /** Erases whoever has allowed it and whose profile is not here yet. */
+  /** Erases a person who has allowed it and whose profile is not here yet. */
   const eraseOnTheWay = async (known: number, signal: AbortSignal) => {
     for (; !signal.aborted; await sleep(50)) {
       const grant = board.grants()[known];

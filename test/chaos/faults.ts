@@ -127,7 +127,7 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     count('passwords rotated');
     return nothing;
   }),
-  /** COMMIT waits for a standby that does not exist: it is durable, and whoever waits is told that the connection is gone. */
+  /** COMMIT waits for a standby that does not exist: it is durable, and the waiting client is told that the connection is gone. */
   terminateInCommit: row('database', 5, [400, 1_200], async ({ cluster, count }) => {
     await cluster.query(`ALTER SYSTEM SET synchronous_standby_names = 'nobody'`);
     await cluster.query(`SELECT pg_reload_conf()`);

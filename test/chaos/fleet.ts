@@ -80,7 +80,7 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
   const stopped = new WeakSet<ChildProcess>();
   const paused = new WeakSet<ChildProcess>();
   const killed = new WeakSet<ChildProcess>();
-  /** Stopped at a named moment: whoever is killed meanwhile is another, or nobody would see what it does when it goes on. */
+  /** Stopped at a named moment: another one is killed meanwhile, or nobody would see what it does when it goes on. */
   const resting = new WeakSet<ChildProcess>();
   /** When a stopped one last went on: it hears no signal before. */
   const wokenAt = new WeakMap<ChildProcess, number>();

@@ -71,7 +71,7 @@ try {
       workers[at] = await start();
     } else if (chance < 0.75) {
       tally.restarts++;
-      // Stopped politely or killed; whoever keeps it starts it again at the same address.
+      // Stopped politely or killed; its supervisor starts it again at the same address.
       const told = await query(
         server.url,
         `SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int AS pid`,

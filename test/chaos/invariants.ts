@@ -30,7 +30,7 @@ const watchSql = `
   END $$;
   CREATE CONSTRAINT TRIGGER watch_cursor AFTER INSERT OR UPDATE ON intake.cursors DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION chaos.watch_cursor();
-  -- A page deletes rows of what is no longer pending; what is pending is ended by whoever holds it. Unless its person is erased.
+  -- A page deletes rows of what is no longer pending; what is pending is ended by its claim. Unless its person is erased.
   CREATE FUNCTION chaos.watch_claim() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
     INSERT INTO chaos.broken SELECT format('P6: the download of %s of %s was ended by somebody who did not hold it', OLD.kind, OLD.application_id), OLD.application_id
     FROM intake.attachments f WHERE f.advertiser_id = OLD.advertiser_id AND f.application_id = OLD.application_id
@@ -201,7 +201,7 @@ async function findStrangeHalts({ cluster, requests }: Stage): Promise<string[]>
     .map(({ advertiser_id }) => `P11: account ${advertiser_id} was halted, and its list was not refused`);
 }
 
-/** Infected bytes that still lie in the store a minute after the flag was read. Whoever is killed or cut off again and again may take longer. */
+/** Infected bytes that still lie in the store a minute after the flag was read. A worker that is killed or cut off again and again may take longer. */
 async function findReadableViruses({ cluster, s3, plan }: Stage): Promise<string[]> {
   if (plan.schedule.some(({ name }) => faults[name]?.class !== 'source')) return [];
   const rows = await cluster.query<{ key: string }>(

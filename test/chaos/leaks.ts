@@ -1,5 +1,5 @@
 // What must be nowhere: an address, a phone number or a credential in anything that a process said, and a file of anybody's where
-// downloads wait, whoever died there (P17, P18).
+// downloads wait, although processes died there (P17, P18).
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 // Bytes that nothing refers to: some are laid into the store behind everybody's back, others are what faults leave there. `intake verify`
-// marks them and, a day later, deletes them. The day passes by setting the books' times back; work under way keeps its own.
+// marks them and, a day later, deletes them. The day passes by setting the times of rows back; work under way keeps its own.
 
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';

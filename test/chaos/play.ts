@@ -110,7 +110,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
     source: stack.use(await openProxy(portOf(board.url))),
     storage: stack.use(await openProxy(portOf(s3.endpoint))),
   };
-  // Behind the same proxy as whoever goes past it.
+  // Behind the same proxy as the others.
   const pooler = plan.pooled ? await openPooler(cluster.toUrl(proxies.database.port, 'pooler'), 6) : null;
   if (pooler) stack.use(pooler);
   else if (plan.pooled) unplayable.push('pgbouncer: it is not installed');
@@ -200,7 +200,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
   const runCommand: Stage['runCommand'] = async (args, point) => {
     const rotated = counts['passwords rotated'];
     let ended = await fleet.run(args, point);
-    // It read the password a moment before that was changed: whoever started it does so again.
+    // It read the password a moment before that was changed: its supervisor starts it again.
     if (ended.code === exitCodes.usage && counts['passwords rotated'] !== rotated) ended = await fleet.run(args, point);
     count('commands');
     if (!ended.fired && !fineCodes.includes(ended.code))
@@ -307,7 +307,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
   }
 
   function takeOdd(): string[] {
-    // Whoever starts in the moment in which the password is changed is refused with the right words, and starts again.
+    // A process that starts while the password is changed is refused with the right words, and starts again.
     const isRotated = (line: string) => 'passwords rotated' in counts && line.includes('(28P01)');
     return fleet.odd.splice(0).flatMap((line) => (isRotated(line) ? [] : [`P12: ${line}`]));
   }

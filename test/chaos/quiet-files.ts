@@ -46,7 +46,7 @@ async function playLongRun(stage: Stage, account: Advertiser, ids: readonly [big
   }
 }
 
-/** Two people sent the same bytes, and one of them is flagged: whoever copied the other's hears of it. */
+/** Two people sent the same bytes, and one of them is flagged: a consumer that copied the other's hears of it. */
 async function playTwin(stage: Stage, ids: readonly [bigint, bigint]): Promise<string[]> {
   const [flagged, twin] = ids;
   const held = stage.workload.shareFiles(ids);

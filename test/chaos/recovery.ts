@@ -1,5 +1,5 @@
 // Phase B, faults off: what a person would do is done once, side by side, and then everything must become equal by itself.
-// Answers what is still wrong when the patience is over.
+// Answers what is still wrong at the deadline.
 
 import { untilAnswering } from './cluster.ts';
 import { resetDatabase } from './database-faults.ts';

@@ -10,11 +10,11 @@ import type { Stage } from './stage.ts';
 
 export interface Recovery {
   readonly tookMs: number;
-  /** What still differs when the patience is over; empty when everything is equal. */
+  /** What still differs at the deadline; empty when everything is equal. */
   readonly differences: readonly string[];
 }
 
-/** Waits until everything is equal, or the patience is over. */
+/** Waits until everything is equal, or the deadline has passed. */
 export async function untilEqual(stage: Stage, retryForMs: number): Promise<Recovery> {
   const startedAt = performance.now();
   for (;;) {

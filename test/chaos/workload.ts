@@ -22,7 +22,7 @@ export interface Workload {
   flagSome(ids?: readonly bigint[]): { readonly hashes: readonly string[]; readonly lift: () => void };
   /** Some applications are not shown any more; what it returns shows them again, as they were. */
   hideSome(): { readonly ids: readonly bigint[]; readonly show: () => void };
-  /** Something is new about these, who are erased, and about whoever is listed beside them: a sweep that met the latter met them too. */
+  /** Something is new about these, who are erased, and about those listed beside them: a sweep that met the latter met them too. */
   changeAround(ids: ReadonlySet<bigint>): void;
   /** Whatever was held back shows. */
   finish(): void;
@@ -39,7 +39,7 @@ export function createWorkload(accounts: readonly Advertiser[], random: Random):
   const own = new Map<bigint, { readonly content: string; readonly uploadedAt: number }>();
   /** Flagged by a fault that lifts the flag itself. */
   const flagged = new Set<bigint>();
-  /** Too young to be changed: their first files have not been seen by whoever compares. */
+  /** Too young to be changed: their first files have not been seen by the comparison. */
   const young: { readonly account: Advertiser; readonly ids: readonly bigint[] }[] = [];
   let number = 0;
 
@@ -47,7 +47,7 @@ export function createWorkload(accounts: readonly Advertiser[], random: Random):
   const show = (account: Advertiser, shownIds: readonly bigint[]) => young.push({ account, ids: shownIds });
   const changeFile = (account: Advertiser, id: bigint) => {
     number += 1;
-    // The file before it may have been fetched already, and whoever compares may not have seen it yet.
+    // The file before it may have been fetched already, and the comparison may not have seen it yet.
     const { attachments = [] } = [...account.truth()].find((one) => one.id === id) ?? {};
     for (const { sha256 } of attachments) if (sha256 !== null) digests.add(sha256);
     const content = `document ${number} ${'.'.repeat(random.between(10, 3_000))}`;

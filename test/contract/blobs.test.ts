@@ -109,7 +109,7 @@ for (const { name, absent, open } of places) {
       expect(await listKeys(folder)).toEqual([]);
     });
 
-    test('what is not there is missing, whoever asks', async () => {
+    test('what is not there is missing, by every way of asking', async () => {
       const { facts, key } = create();
       expect(await store.verify(key, facts, 'record', signal)).toBe('missing');
       expect(await store.verify(key, facts, 'bytes', signal)).toBe('missing');

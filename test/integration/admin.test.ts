@@ -14,7 +14,7 @@ const login = { user: 'operator', password: () => 'a good password' };
 const authorization = `Basic ${btoa('operator:a good password')}`;
 const everyPath = ['/', '/?period=30d', '/api/status', '/metrics', '/status.css', '/icon.svg', '/livez', '/readyz'];
 
-describe('whoever may look', () => {
+describe('an operator with the password', () => {
   test('finds the page, the status, the metrics and both probes', async ({ month }) => {
     await using admin = await openTestAdmin(month);
     for (const path of everyPath) {

@@ -87,11 +87,11 @@ describe('a retry of everything that waits', () => {
     intake.board.add(Array.from({ length: 300 }, (_, nth) => attached(`file ${nth}`)));
     await intake.sweep();
     let isDraining = true;
-    const drained = intake.runDownloads().finally(() => {
+    const downloaded = intake.runDownloads().finally(() => {
       isDraining = false;
     });
     while (isDraining) await intake.store.downloads.retry(advertiserId, everything);
-    await drained;
+    await downloaded;
     expect(await database.query(`SELECT 1 FROM intake.events WHERE type = 'application.changed'`)).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-// What the source may do to a file (rows A1 to A14), and what becomes of it: played by the sandbox, fetched by a real drain.
+// What the source may do to a file (rows A1 to A14), and what becomes of it: played by the sandbox, fetched by a real download run.
 import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -28,7 +28,7 @@ describe('a source that answers date filters', () => {
     };
     const account = { name: 'default', advertiserId: null, source, watch: () => {} };
     const signal = AbortSignal.timeout(60_000);
-    const [desk] = createAccountQueues({
+    const [queue] = createAccountQueues({
       accounts: [account],
       atOnce: 1,
       longAtOnce: 1,
@@ -38,9 +38,9 @@ describe('a source that answers date filters', () => {
     const request: RunTaskRequest = {
       ...{ owner: 'test', leaseMs: 30_000, lagMs: 0, startAt: null, skipIfDoneWithinMs: 0, signal },
     };
-    if (!desk) throw new Error('There is no account.');
+    if (!queue) throw new Error('There is no account.');
     const deps = { store: intake.store, now: Date.now, demand: () => {} };
-    expect(await runTask(deps, request, desk, 'witness')).toMatchObject({ hidden: 0 });
+    expect(await runTask(deps, request, queue, 'witness')).toMatchObject({ hidden: 0 });
     expect(await database.query(`SELECT state FROM intake.advertisers`)).toEqual([{ state: 'active' }]);
   });
 });

@@ -1,4 +1,4 @@
-// Deleting objects beside equal bytes that come at the same moment: however slow the delete is, whoever dies or stands still, a file that
+// Deleting objects beside equal bytes that come at the same moment: however slow the delete is, and if a process dies or stands still, a file that
 // is called stored has its object.
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

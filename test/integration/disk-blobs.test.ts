@@ -29,7 +29,7 @@ describe('a folder of blobs', () => {
     for (let each = dirname(path); each !== scratch.path; each = dirname(each)) expect(await mode(each)).toBe('700');
   });
 
-  test('has a blob on the platter before its name, and its name before the put is over', async () => {
+  test('has a blob on the disk before its name, and its name before the put is over', async () => {
     await using scratch = await openScratch();
     await using store = await openDiskBlobs(scratch.path);
     const { bytes, facts } = createBytes(10);

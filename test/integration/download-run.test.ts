@@ -1,4 +1,4 @@
-// A drain among troubles: what counts against a file, what rests, what is halted, what is given back.
+// A download run among troubles: what counts against a file, what rests, what is halted, what is given back.
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { openS3Blobs } from '../../src/blobs/s3.ts';
@@ -38,7 +38,7 @@ const queue = () =>
   );
 
 describe('a file that fails', () => {
-  test('is tried again within the patience of the run', async () => {
+  test('is tried again within the retries of the run', async () => {
     await using intake = await openWith(1);
     intake.board.fault({ kind: 'fail', status: 500, on: 'resume', times: 5 });
     expect(await intake.runDownloads({ retryForMs: 600_000 })).toMatchObject({ stored: 1, waiting: 0 });
@@ -74,7 +74,7 @@ describe('a file that fails', () => {
 
   test('with a mistake of ours costs its own tries and no other file', async () => {
     await using intake = await openWith(3);
-    // Not so soon that this very drain would try again.
+    // Not so soon that this very run would try again.
     using _jitter = vi.spyOn(Math, 'random').mockReturnValue(0.9);
     let mistakes = 1;
     const describeFile = async () => {
@@ -190,7 +190,7 @@ const forEver = [
 ] as const;
 
 describe.for(forEver)('a file %s for ever', ([, fault, reason]) => {
-  /** Drains so often, each time with everything due. */
+  /** Runs so often, each time with everything due. */
   async function drainOften(intake: SmallIntake, times: number) {
     const halted: unknown[] = [];
     for (let tries = 0; tries < times; tries++) {
@@ -255,11 +255,11 @@ describe.for(forEver)('a file %s for ever', ([, fault, reason]) => {
     intake.board.fault({ ...fault, on: 'resume', times: null });
     intake.board.fault({ kind: 'hang', on: 'list', times: null });
     const stop = new AbortController();
-    const drained = intake.runDownloads({ signal: stop.signal });
+    const downloaded = intake.runDownloads({ signal: stop.signal });
     const isAsked = () => intake.board.requests().some((one) => one.faults.includes('hang'));
     await expect.poll(isAsked).toBe(true);
     stop.abort(new Error('stopped'));
-    await expect(drained).rejects.toThrow('stopped');
+    await expect(downloaded).rejects.toThrow('stopped');
     expect(await queue()).toMatchObject([{ attempts: 0, claimed: false }]);
   });
 });
@@ -468,7 +468,7 @@ describe('a file during whose download the process ended', () => {
 });
 
 describe('a file that the store has', () => {
-  test('waits for its books without its bytes: the next ones come meanwhile, and have the memory', async () => {
+  test('waits for its commit without its bytes: the next ones come meanwhile, and have the memory', async () => {
     await using intake = await openWith(20);
     // Room for two files of nine bytes: what finds none goes to a file of the spool.
     const spool = await openSpool(join(intake.folder, 'narrow'), 20);
@@ -494,7 +494,7 @@ describe('a file that the store has', () => {
   });
 });
 
-describe('two drains at once', () => {
+describe('two download runs at once', () => {
   test('share the work, fetch nothing twice and complete every file once', async () => {
     await using intake = await openWith(60);
     const [one, other] = await Promise.all([

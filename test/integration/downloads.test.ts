@@ -79,7 +79,7 @@ async function lapse(db: Database): Promise<void> {
 const givenUp = { kind: 'final', state: 'given_up', reason: 'a test' } as const;
 
 describe('a claim', () => {
-  test('that is not waited for on the platter leaves the connection as it was: whatever follows on it is', async ({
+  test('that is not waited for on the disk leaves the connection as it was: whatever follows on it is', async ({
     db,
     database,
   }) => {
@@ -264,7 +264,7 @@ describe('a claim that lapsed', () => {
     expect((await claimOne(db)).attempts).toBe(2);
   });
 
-  test('can announce nothing any more: its bytes are in no book and on no other claim', async ({ db }) => {
+  test('can announce nothing any more: its bytes are in no row and on no other claim', async ({ db }) => {
     await queue(db, 7n, 1);
     const stale = await claimOne(db);
     await lapse(db);

@@ -82,7 +82,7 @@ describe('after kill -9', () => {
     await until(async () => !(await answers(url)));
   });
 
-  test('of the server, it comes back at the same URL for whoever is here, with all that was committed', async () => {
+  test('of the server, it comes back at the same URL for its users, with all that was committed', async () => {
     await using embedded = await openEmbedded({ root: root.path });
     await query(embedded.url, 'CREATE TABLE survives AS SELECT 42 AS answer');
     const killed = root.serverPid();

@@ -260,7 +260,7 @@ describe('a download on its way', () => {
           looksLikePage: false,
         };
       };
-      const draining = intake.runDownloads({ deps: { blobs, describeFile }, leaseMs: 1_500 });
+      const downloading = intake.runDownloads({ deps: { blobs, describeFile }, leaseMs: 1_500 });
       await expect
         .poll(() =>
           database.query(`SELECT 1 FROM intake.downloads WHERE lease_token IS NOT NULL AND application_id = $1`, [id]),
@@ -272,7 +272,7 @@ describe('a download on its way', () => {
       // A paused worker wakes after the receipt, and finds that there is nothing left for it to do.
       if (moment === 'paused') await erased;
       held.resolve();
-      await draining;
+      await downloading;
       await erased;
       expect(await traces(intake), moment).toEqual([]);
       expect(await intake.keys(), moment).toHaveLength(1);

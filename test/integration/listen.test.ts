@@ -1,4 +1,4 @@
-// The listener that wakes drains: whatever happens to its connection, it comes back, and it never takes the process along.
+// The listener that wakes the download loop: whatever happens to its connection, it comes back, and it never takes the process along.
 import { createServer, type Socket } from 'node:net';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { describe } from 'vitest';

@@ -361,7 +361,7 @@ describe('after the database clock was a month ahead and has been set back', () 
 });
 
 describe('starts that come to nothing', () => {
-  test('are numbers after an hour, whoever makes them and however many', async () => {
+  test('are numbers after an hour, however many there are and from any address', async () => {
     await using intake = await openSmallIntake({ database });
     const { advertiserId } = intake.board;
     await visit(intake, { profile: zelda });

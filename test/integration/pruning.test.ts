@@ -1,4 +1,4 @@
-// What the worker lets go of its own books, and what it must keep however old it is.
+// What the worker prunes of its own records, and what it must keep however old it is.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { pruneQuarantine } from '../../src/store/applications/quarantine.ts';
 import { type Database, openDatabase } from '../../src/store/postgres/database.ts';

@@ -4,7 +4,7 @@ import { openStore } from '../../src/store/store.ts';
 import { createRateLimiter } from '../../src/sync/rate-limiter.ts';
 import { test } from '../support/test-database.ts';
 
-describe('a pace', () => {
+describe('a rate limit', () => {
   test('of 100 a second holds over three workers of eight requests each at once', async ({ database }) => {
     const open = () => openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
     await using one = open();

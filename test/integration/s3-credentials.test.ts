@@ -13,7 +13,7 @@ import { openStrictS3, type StrictS3 } from '../support/strict-s3.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { openTestDatabase } from '../support/test-database.ts';
 
-/** Gives the keys of this S3 to whoever brings the token. */
+/** Gives the keys of this S3 to a client that brings the token. */
 async function openTokenService({ credentials: { accessKeyId, secretAccessKey } }: StrictS3) {
   const asked: URLSearchParams[] = [];
   const server = createServer(async (request, response) => {

@@ -7,8 +7,8 @@ import { isTemporary } from '../../src/sync/retry.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';
 
 const ours = `('intake', 'intake_analytics')`;
-/** Tables that hold no advertiser's data: names, claims, which store is ours, and the migrations' own books. */
-const books = ['advertisers', 'leases', 'rate_limits', 'migrations', 'blob_store', 'waits'];
+/** Tables that hold no advertiser's data: names, claims, which store is ours, and the migrations' own table. */
+const shared = ['advertisers', 'leases', 'rate_limits', 'migrations', 'blob_store', 'waits'];
 
 describe('the schema', () => {
   test('every primary, unique and foreign key of a data table begins with advertiser_id', async ({ database }) => {
@@ -23,7 +23,7 @@ describe('the schema', () => {
        FROM pg_index i JOIN pg_class k ON k.oid = i.indexrelid JOIN pg_namespace n ON n.oid = k.relnamespace
        WHERE n.nspname = 'intake' AND i.indisunique`,
     );
-    const data = keys.filter(({ relation }) => !books.includes(relation.replace('intake.', '')));
+    const data = keys.filter(({ relation }) => !shared.includes(relation.replace('intake.', '')));
     expect(data.length).toBeGreaterThan(15);
     expect(data.filter(({ first }) => first !== 'advertiser_id')).toEqual([]);
   });

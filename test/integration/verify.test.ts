@@ -76,7 +76,7 @@ describe('verify', () => {
     expect(most).toBe(2);
   });
 
-  test('finds nothing where nothing is wrong, and books what it proved', async () => {
+  test('finds nothing where nothing is wrong, and records what it proved', async () => {
     await using intake = await openThree();
     expect(await check(intake)).toMatchObject({ ...clean, blobs: 3, read: 3, readBytes: 12 });
     expect(await check(intake, { share: 0 })).toMatchObject({ ...clean, blobs: 3, read: 0 });
@@ -233,7 +233,7 @@ describe('verify', () => {
     expect(await database.query(`SELECT 1 FROM intake.blobs WHERE orphaned_at IS NOT NULL`)).toEqual([]);
   });
 
-  test('moves with every object, also where the books know none: an older database beside a newer bucket', async () => {
+  test('moves with every object, also where no row knows it: an older database beside a newer bucket', async () => {
     await using intake = await openThree();
     for (const content of ['a stranger', 'another']) {
       const sha256 = createHash('sha256').update(content).digest('hex');
@@ -304,7 +304,7 @@ describe('reparse', () => {
     const [{ n }] = (await database.query(
       `SELECT count(*)::int AS n FROM intake.attachments WHERE kind = 'screen' AND state = 'stored'`,
     )) as [{ n: number }];
-    // The download has booked which parser read it.
+    // The download has recorded which parser read it.
     const recorded = `SELECT DISTINCT parser_version FROM intake.attachments WHERE kind = 'screen' AND state = 'stored'`;
     expect(await database.query(recorded)).toEqual([{ parser_version: screenParserVersion }]);
     await database.query(

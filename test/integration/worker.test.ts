@@ -151,7 +151,7 @@ describe('a worker with nothing to do', () => {
 });
 
 describe('a source that asks to be left alone for long', () => {
-  test('is, by one drain after the other, while infected bytes still go', async () => {
+  test('is, by one download run after the other, while infected bytes still go', async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 0, advertisers: [{ applications: 0 }] });
     const [, other] = board.advertisers;
@@ -171,7 +171,7 @@ describe('a source that asks to be left alone for long', () => {
     await until(
       async () => (await database.query(`SELECT 1 FROM intake.blobs WHERE deleted_at IS NOT NULL`)).length > 0,
     );
-    // Two more drains, which fetch what another account has.
+    // Two more download runs, which fetch what another account has.
     for (let nth = 0; nth < 2; nth++) {
       await until(async () => (await isRead(database, other)) && (await isStored(database, other)));
       await requeue(database, other);
@@ -319,7 +319,7 @@ test('a clock that is set to two days later while an answer drips is no silence'
   expect(isStuck).toBe(false);
 });
 
-test('a pace that is slower than silence may last is no silence', async () => {
+test('a rate limit that is slower than silence may last is no silence', async () => {
   await using database = await openTestDatabase();
   await using board = await openSandbox({ applications: 0 });
   board.add([{ attachments: ['resume', 'coverLetter'].map((kind) => ({ kind, content: `a ${kind}` })) }]);

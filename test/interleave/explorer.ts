@@ -8,7 +8,7 @@ export interface Scenario {
   readonly name: string;
   /** What must hold, in one sentence. */
   readonly promise: string;
-  /** Clients may wait for each other's locks in a circle, if whoever is chosen to give up tries again. */
+  /** Clients may wait for each other's locks in a circle, if the one chosen to give up tries again. */
   readonly allowsDeadlocks?: boolean;
   /** At most so many schedules, where each takes long. */
   readonly most?: number;

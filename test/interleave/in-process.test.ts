@@ -94,7 +94,7 @@ test('downloads in flight never exceed their limits, and none is forgotten', asy
       fc.integer({ min: 1, max: 12 }),
       async (s, concurrency, count) => {
         const inFlight = createInFlight(concurrency);
-        const stages = { fetching: 0, holding: 0, landed: 0 };
+        const stages = { fetching: 0, holding: 0, committed: 0 };
         const work = async () => {
           for (let at = 0; at < count; at++) {
             while (inFlight.isFull()) await inFlight.nextChange();
@@ -117,13 +117,13 @@ test('downloads in flight never exceed their limits, and none is forgotten', asy
               stages.holding--;
               onStored();
               await s.schedule(Promise.resolve(), `complete ${at}`);
-              stages.landed++;
+              stages.committed++;
             });
           }
           await inFlight.untilIdle();
         };
         await s.waitFor(work());
-        expect([stages.landed, inFlight.size, inFlight.isFull()]).toEqual([count, 0, false]);
+        expect([stages.committed, inFlight.size, inFlight.isFull()]).toEqual([count, 0, false]);
       },
     ),
     runs,

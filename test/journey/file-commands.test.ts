@@ -78,8 +78,8 @@ describe('files at the command line', { timeout: 180_000 + 30_000 * kills }, () 
       stdout: expect.stringContaining('1 screens read again'),
     });
 
-    const examined = await callIntake(['doctor'], env);
-    expect(examined).toMatchObject({ code: 0, stdout: expect.stringMatching(/ok +storage: .*put, get and delete/) });
+    const checked = await callIntake(['doctor'], env);
+    expect(checked).toMatchObject({ code: 0, stdout: expect.stringMatching(/ok +storage: .*put, get and delete/) });
     expect(readdirSync(blobs.path).sort()).toEqual(['.aside', '.intake-store', String(board.advertiserId)]);
 
     using elsewhere = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));

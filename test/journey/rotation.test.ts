@@ -56,7 +56,7 @@ describe('a database password that is changed', () => {
     expect(await findDifferences(database, board)).toEqual([]);
   });
 
-  test('is waited for by whoever had a connection, and named as a wrong setting to whoever never had one', async () => {
+  test('is waited for by a process that had a connection, and named as a wrong setting to one that never had', async () => {
     await using database = await openTestDatabase();
     await using role = await openRole(database);
     let url = role.toUrl('first');

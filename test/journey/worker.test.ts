@@ -42,7 +42,7 @@ describe('a worker', () => {
     const taken = await runIntake(['worker'], { ...settings.env, ADMIN_PORT: new URL(worker.adminUrl).port });
     expect(taken).toMatchObject({ code: 2, stderr: expect.stringContaining('ADMIN_PORT: port') });
 
-    // Quiet polls are booked as well: what is new was read just now, though nothing was.
+    // Quiet polls are recorded as well: what is new was read just now, though nothing was.
     const [before] = await database.query<{ as_of: Date }>(`SELECT as_of FROM intake.cursors`);
     await until(async () => {
       const [now] = await database.query<{ as_of: Date }>(`SELECT as_of FROM intake.cursors`);

@@ -72,7 +72,10 @@ const inOrders: readonly Kind[] = [
     order: () => 'commit',
   })),
   kind('order-modified', keepsAll, 'The last changed come first, and rows change during a sweep.', (draws) => ({
-    world: { pace: draws.logInt(300, 8000), mix: { arrival: 0.2, late: 0.1, deletion: 0.1, change: 0.6, return: 0 } },
+    world: {
+      eventEveryMs: draws.logInt(300, 8000),
+      mix: { arrival: 0.2, late: 0.1, deletion: 0.1, change: 0.6, return: 0 },
+    },
     order: () => 'modified',
   })),
   kind('order-id-text', keepsAll, 'Sorted by the text of the id, while filters compare numbers.', () => ({
@@ -568,22 +571,22 @@ const inTime: readonly Kind[] = [
   kind('late-commits', keepsAll, 'Many ids are reserved first and committed during the sweep.', (draws) => ({
     world: {
       drafts: 0.25,
-      pace: draws.logInt(300, 10_000),
+      eventEveryMs: draws.logInt(300, 10_000),
       mix: { arrival: 0.2, late: 0.7, deletion: 0.1, change: 0, return: 0 },
     },
   })),
   kind('drafts-old-dates', keepsAll, 'Drafts are committed late, under their old ids and old dates.', (draws) => ({
-    world: { drafts: 0.2, lateDates: 'old', pace: draws.logInt(500, 10_000) },
+    world: { drafts: 0.2, lateDates: 'old', eventEveryMs: draws.logInt(500, 10_000) },
     order: () => 'date-descending',
   })),
   kind('drafts-new-dates', keepsAll, 'Drafts are committed late, under their old ids, with new dates.', (draws) => ({
-    world: { drafts: 0.2, lateDates: 'new', pace: draws.logInt(500, 10_000) },
+    world: { drafts: 0.2, lateDates: 'new', eventEveryMs: draws.logInt(500, 10_000) },
     order: () => 'date',
   })),
   kind('ids-reused', keepsAll, 'Arrivals take the ids of deleted rows.', (draws) => ({
     world: {
       reusesIds: true,
-      pace: draws.logInt(300, 10_000),
+      eventEveryMs: draws.logInt(300, 10_000),
       mix: { arrival: 0.5, late: 0, deletion: 0.5, change: 0, return: 0 },
     },
   })),
@@ -613,21 +616,21 @@ const inTime: readonly Kind[] = [
     }),
   ),
   kind('churn', keepsAll, 'Something happens several times a second.', (draws) => ({
-    world: { drafts: 0.15, pace: draws.logInt(150, 600) },
+    world: { drafts: 0.15, eventEveryMs: draws.logInt(150, 600) },
   })),
   kind('churn-descending', keepsAll, 'Something happens several times a second, the newest ids first.', (draws) => ({
-    world: { drafts: 0.15, pace: draws.logInt(150, 600) },
+    world: { drafts: 0.15, eventEveryMs: draws.logInt(150, 600) },
     order: () => 'id-descending',
   })),
   kind('deletions', keepsAll, 'Most of what happens is deletion.', (draws) => ({
     world: {
-      pace: draws.logInt(200, 4000),
+      eventEveryMs: draws.logInt(200, 4000),
       mix: { arrival: 0.15, late: 0.05, deletion: 0.8, change: 0, return: 0 },
     },
   })),
   kind('deleted-return', keepsAll, 'Deleted rows come back under their ids and dates.', (draws) => ({
     world: {
-      pace: draws.logInt(200, 4000),
+      eventEveryMs: draws.logInt(200, 4000),
       mix: { arrival: 0.1, late: 0.1, deletion: 0.4, change: 0, return: 0.4 },
     },
   })),
@@ -661,7 +664,7 @@ function unreadableIds(isOne: (id: bigint) => boolean): Traits {
 const inStaleness: readonly Kind[] = [
   kind('replica-lags', breaks('oneCurrentList'), 'All answers are some seconds to minutes old.', (draws) => {
     const lagMs = draws.logInt(3000, 300_000);
-    return { world: { pace: 1500 }, viewAt: ({ atMs }) => atMs - lagMs };
+    return { world: { eventEveryMs: 1500 }, viewAt: ({ atMs }) => atMs - lagMs };
   }),
   kind('replica-sticks', breaks('oneCurrentList'), 'All answers come from a copy that is never renewed.', () => ({
     viewAt: () => beginning,
@@ -683,7 +686,10 @@ const inStaleness: readonly Kind[] = [
       'Three answers in ten come from a copy that is minutes old.',
       (draws) => {
         const lagMs = draws.logInt(5000, 300_000);
-        return { world: { pace: 1500 }, viewAt: ({ atMs, draws: own }) => (own.chance(0.3) ? atMs - lagMs : atMs) };
+        return {
+          world: { eventEveryMs: 1500 },
+          viewAt: ({ atMs, draws: own }) => (own.chance(0.3) ? atMs - lagMs : atMs),
+        };
       },
     ),
   ),
@@ -717,7 +723,7 @@ const inStaleness: readonly Kind[] = [
         `cache-${name}${tellsAge ? '-with-age' : ''}`,
         breaks('oneCurrentList'),
         `Equal questions get one answer for a ${name}, ${tellsAge ? 'with' : 'without'} an Age header.`,
-        () => ({ world: { pace: 1500 }, cache: { key: urlOf, forMs, tellsAge, current: false } }),
+        () => ({ world: { eventEveryMs: 1500 }, cache: { key: urlOf, forMs, tellsAge, current: false } }),
       ),
     ),
   ),
@@ -726,7 +732,7 @@ const inStaleness: readonly Kind[] = [
     breaks('oneCurrentList'),
     'Only questions with two id filters are answered from a cache.',
     () => ({
-      world: { pace: 1500 },
+      world: { eventEveryMs: 1500 },
       cache: {
         key: (ask) => (ask.idFilters === 2 ? urlOf(ask) : null),
         forMs: 600_000,
@@ -740,7 +746,7 @@ const inStaleness: readonly Kind[] = [
     breaks('oneCurrentList'),
     'Only the question without any filter is answered from a cache.',
     () => ({
-      world: { pace: 1500 },
+      world: { eventEveryMs: 1500 },
       cache: {
         key: (ask) => (ask.idFilters === 0 && !ask.hasDates ? 'all' : null),
         forMs: 600_000,
@@ -762,7 +768,7 @@ const inStaleness: readonly Kind[] = [
     cache: { key: urlOf, forMs: daySeconds * 1000, tellsAge: true, current: true },
   })),
   kind('fresh-rows-hidden', breaks('oneCurrentList'), 'Rows show only when they are ten seconds old.', () => ({
-    world: { pace: 1500 },
+    world: { eventEveryMs: 1500 },
     hides: (row, { atMs }) => row.spans.some((span) => span.from > atMs - 10_000),
   })),
 ];
@@ -1228,7 +1234,7 @@ const inCombinations: readonly Kind[] = [
       keepsAll,
       'Random order, random cap, bounds included, and much happens.',
       (draws) => ({
-        world: { drafts: 0.15, pace: draws.logInt(150, 2000) },
+        world: { drafts: 0.15, eventEveryMs: draws.logInt(150, 2000) },
         order: () => 'random',
         inclusive: () => true,
         cap: ({ page, draws: own }) => byCount(own.int(Math.floor(page / 2) + 1, page)),
@@ -1241,7 +1247,7 @@ const inCombinations: readonly Kind[] = [
       keepsAll,
       'By date, shown by id, random cap, and much happens.',
       (draws) => ({
-        world: { drafts: 0.2, dates: 'drafts-late', pace: draws.logInt(150, 2000) },
+        world: { drafts: 0.2, dates: 'drafts-late', eventEveryMs: draws.logInt(150, 2000) },
         order: () => 'date-descending',
         shown: () => 'id',
         cap: ({ page, draws: own }) => byCount(own.int(Math.floor(page / 2) + 1, page)),
@@ -1253,7 +1259,7 @@ const inCombinations: readonly Kind[] = [
     breaks('capAboveHalf'),
     'Heavy tails by date, shown by id, cut by bytes, and much happens.',
     (draws) => ({
-      world: { drafts: 0.2, dates: 'shuffled', sizes: 'heavy', pace: draws.logInt(150, 2000) },
+      world: { drafts: 0.2, dates: 'shuffled', sizes: 'heavy', eventEveryMs: draws.logInt(150, 2000) },
       order: () => 'date',
       shown: () => 'id',
       cap: ({ pageBytes }) => byBytes(pageBytes),
@@ -1271,7 +1277,7 @@ const inCombinations: readonly Kind[] = [
   ),
   kind('mix-order-modified-returns', keepsAll, 'By last change, with rows that change, go and come back.', (draws) => ({
     world: {
-      pace: draws.logInt(150, 2000),
+      eventEveryMs: draws.logInt(150, 2000),
       mix: { arrival: 0.1, late: 0.1, deletion: 0.2, change: 0.4, return: 0.2 },
     },
     order: () => 'modified',

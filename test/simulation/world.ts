@@ -56,7 +56,7 @@ export interface WorldTraits {
   /** An arrival takes the id of a deleted row when there is one. */
   readonly reusesIds: boolean;
   /** Mean milliseconds between two happenings of a sweep; null leaves the seed to choose. */
-  readonly pace: number | null;
+  readonly eventEveryMs: number | null;
   readonly mix: Readonly<Record<Happening, number>>;
 }
 
@@ -70,7 +70,7 @@ export const ordinaryWorld: WorldTraits = {
   drafts: 0.05,
   lateDates: 'either',
   reusesIds: false,
-  pace: null,
+  eventEveryMs: null,
   mix: { arrival: 0.6, late: 0.15, deletion: 0.15, change: 0.1, return: 0 },
 };
 
@@ -108,7 +108,7 @@ export class World {
   readonly #drafts: Draft[] = [];
   readonly #freeIds: bigint[] = [];
   readonly #idStyle: IdStyle;
-  readonly #pace: number | null;
+  readonly #eventEveryMs: number | null;
   #lastId: bigint;
   #now = Number.NEGATIVE_INFINITY;
   #nextEvent = Number.POSITIVE_INFINITY;
@@ -124,8 +124,9 @@ export class World {
     this.#idStyle = traits.ids === 'any' ? anyIds : traits.ids;
     this.#lastId = firstId(this.#idStyle, settings.rows, draws);
     const moves = draws.chance(0.5);
-    const ownPace = draws.logInt(400, 60_000);
-    this.#pace = settings.still || !(moves || traits.pace !== null) ? null : (traits.pace ?? ownPace);
+    const ownEveryMs = draws.logInt(400, 60_000);
+    this.#eventEveryMs =
+      settings.still || !(moves || traits.eventEveryMs !== null) ? null : (traits.eventEveryMs ?? ownEveryMs);
     this.#fill();
   }
 
@@ -137,13 +138,13 @@ export class World {
   /** Lets happen what happens up to this time. */
   advance(toMs: number): void {
     if (toMs <= this.#now) return;
-    if (this.#pace !== null) {
+    if (this.#eventEveryMs !== null) {
       // Nothing of a sweep happens in a long pause: nights and minutes have their own happenings.
-      if (toMs - this.#now > longGapMs) this.#nextEvent = toMs + this.#draws.wait(this.#pace);
+      if (toMs - this.#now > longGapMs) this.#nextEvent = toMs + this.#draws.wait(this.#eventEveryMs);
       while (this.#nextEvent <= toMs) {
         this.#now = this.#nextEvent;
         this.#happen(this.#nextEvent);
-        this.#nextEvent += 1 + this.#draws.wait(this.#pace);
+        this.#nextEvent += 1 + this.#draws.wait(this.#eventEveryMs);
       }
     }
     this.#now = toMs;
@@ -208,7 +209,7 @@ export class World {
 
   #skipTo(atMs: number): void {
     this.advance(atMs);
-    if (this.#pace !== null) this.#nextEvent = atMs + this.#draws.wait(this.#pace);
+    if (this.#eventEveryMs !== null) this.#nextEvent = atMs + this.#draws.wait(this.#eventEveryMs);
   }
 
   #fill(): void {

@@ -1,5 +1,5 @@
 // An authorization server that others wrote, at the paths of the source, with a profile behind its tokens. Nobody is asked:
-// whoever comes is Ann, and Ann says yes.
+// every visitor is Ann, and Ann says yes.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,5 +1,5 @@
 // A database whose clock was ahead and has been set back. Postgres cannot be told another time, so every stored time is moved ahead
-// instead: to whoever reads them, the two are the same.
+// instead: to a reader of both, the two are the same.
 
 /** Runs one statement. */
 type Query = <Row extends Record<string, unknown>>(sql: string) => Promise<readonly Row[]>;

@@ -1,4 +1,4 @@
-// A whole small Intake for tests of files: a sandbox, a database, a blob store, and a drain.
+// A whole small Intake for tests of files: a sandbox, a database, a blob store, and a download run.
 import { join } from 'node:path';
 import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import { openSandbox, type Sandbox, type SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
@@ -137,7 +137,7 @@ export async function openSmallIntake(
     sweep,
     runDownloads: run,
     hasten: async () =>
-      // Past rows that a drain is about to end: waiting for several of them could be a deadlock.
+      // Past rows that a download run is about to end: waiting for several of them could be a deadlock.
       void (await database.query(
         `UPDATE intake.downloads SET due_at = now() WHERE ctid = ANY (ARRAY(
            SELECT ctid FROM intake.downloads WHERE lease_token IS NULL AND due_at > now() FOR UPDATE SKIP LOCKED))`,

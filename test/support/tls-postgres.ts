@@ -20,7 +20,7 @@ import { openServer } from '../../src/dev/embedded/server.ts';
 import { makeAuthority, makeCertificate } from './authority.ts';
 
 export interface TlsPostgres extends AsyncDisposable {
-  /** By the name that its certificate bears, without parameters; TLS is required of whoever comes. */
+  /** By the name that its certificate bears, without parameters; TLS is required of every client. */
   readonly url: string;
   /** The authority's certificate. */
   readonly rootFile: string;

@@ -34,7 +34,7 @@ function toQuestions(ids: readonly bigint[], draws: Draws, count: number): ListR
 /** What contradicts the three assumptions in the answers of one sweep, seen from outside. */
 function runChecks(kind: Kind, seed: number, rows?: number): string[] {
   const server = kind.create(seed, rows === undefined ? {} : { rows });
-  const draws = new Draws(`examination ${seed}`);
+  const draws = new Draws(`draws ${seed}`);
   let at = defaultStartMs + 1000;
   const sweep: Sweep = {
     server,

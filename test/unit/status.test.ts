@@ -180,7 +180,7 @@ describe('urgent is', () => {
     expect(toStatus(now, [{ ...well, readAt: ago(10_000) }], null).problems).toEqual([]);
   });
 
-  it('put first, whoever it concerns', () => {
+  it('put first, whichever account it concerns', () => {
     const status = statusOf({ quarantined: 1 }, { name: 'south', readAt: null });
     expect(status.problems.map(({ advertiser }) => advertiser)).toEqual(['south', 'north']);
   });

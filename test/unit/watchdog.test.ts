@@ -5,7 +5,7 @@ import { createWatchdog } from '../../src/sync/worker/watchdog.ts';
 function createWorld() {
   let nowMs = 0;
   return {
-    pulse: createWatchdog(() => nowMs),
+    watchdog: createWatchdog(() => nowMs),
     pass(ms: number) {
       nowMs += ms;
     },
@@ -13,45 +13,45 @@ function createWorld() {
 }
 
 test('a process that has not begun to work is not silent', () => {
-  const { pulse, pass } = createWorld();
+  const { watchdog, pass } = createWorld();
   pass(10_000);
-  expect(pulse.silentMs()).toBe(0);
+  expect(watchdog.silentMs()).toBe(0);
 });
 
 test('the quietest work counts, however much the others move', () => {
-  const { pulse, pass } = createWorld();
-  using quiet = pulse.begin();
-  using busy = pulse.begin();
+  const { watchdog, pass } = createWorld();
+  using quiet = watchdog.begin();
+  using busy = watchdog.begin();
   pass(10_000);
   busy.move();
-  expect(pulse.silentMs()).toBe(10_000);
+  expect(watchdog.silentMs()).toBe(10_000);
   quiet.move();
-  expect(pulse.silentMs()).toBe(0);
+  expect(watchdog.silentMs()).toBe(0);
 });
 
 test('work that waits for something which ends by itself is not silent, and is again when that has ended', async () => {
-  const { pulse, pass } = createWorld();
-  using beat = pulse.begin();
+  const { watchdog, pass } = createWorld();
+  using beat = watchdog.begin();
   const waiting = Promise.withResolvers<void>();
   const rested = beat.rest(waiting.promise);
   pass(10_000);
-  expect(pulse.silentMs()).toBe(0);
+  expect(watchdog.silentMs()).toBe(0);
   waiting.resolve();
   await rested;
   pass(10_000);
-  expect(pulse.silentMs()).toBe(10_000);
+  expect(watchdog.silentMs()).toBe(10_000);
 });
 
 test('a process whose last work has ended is silent from then on', () => {
-  const { pulse, pass } = createWorld();
-  const [one, two] = [pulse.begin(), pulse.begin()];
+  const { watchdog, pass } = createWorld();
+  const [one, two] = [watchdog.begin(), watchdog.begin()];
   one[Symbol.dispose]();
   pass(10_000);
   two.move();
-  expect(pulse.silentMs()).toBe(0);
+  expect(watchdog.silentMs()).toBe(0);
   two[Symbol.dispose]();
   pass(10_000);
-  expect(pulse.silentMs()).toBe(10_000);
-  using _three = pulse.begin();
-  expect(pulse.silentMs()).toBe(0);
+  expect(watchdog.silentMs()).toBe(10_000);
+  using _three = watchdog.begin();
+  expect(watchdog.silentMs()).toBe(0);
 });

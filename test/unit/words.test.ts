@@ -17,11 +17,32 @@ const retired: readonly (readonly [instead: string, word: RegExp])[] = [
   ['infected', /\bcondemn\w*|\bdoomed\b/i],
   ['rate limit', /\bpaces?\b/i],
   ['the worker, the process, the caller: name the subject', /\bwhoever\b/i],
+  // The next words are ordinary English as well: a round trip, reading a file, one after the other in turn, `Promise.allSettled`. What is
+  // refused is the noun, and the name in code.
+  [
+    'sync, sweep, download run',
+    /\b(?:a|one|the|this|each|every|first|second|next|last|live|complete) round\b(?! trips?\b)|\brounds\b/i,
+  ],
+  ['sync, sweep, download run', /\b(?:let|const) round\b|[a-z]Round(?!ed)|\bRound[A-Z]/],
+  [
+    'sweep, poll, parsed value',
+    /\breadings\b|\b(?:a|an|one|this|each|every|first|second|next|last|earlier|proven|unfinished) reading\b/i,
+  ],
+  [
+    'sweep, poll, parsed value',
+    /\b(?:let|const|readonly|using) reading\b|[a-z]Readings?\b|\breading[A-Z]|\bReading[A-Z]|\b(?:interface|type) Reading\b/,
+  ],
+  ['completion, end', /\bendings\b|\b(?:an|the|its) ending\b|\b(?:let|const) ending\b|[a-z]Endings?\b|\bEnding[A-Z]/],
+  ['complete', /\bsettl(?:e|es|ed|ing)\b|[a-z](?<!\ball)(?<!\bPromise)Settle/],
+  [
+    'slot, tick, run',
+    /\bin turns\b|\btakes? turns\b|\b(?:its|their|next|one|each|every|this|a) turn\b|\b(?:let|const) turns?\b|[a-z]Turns?\b|\bTurn[A-Z]/,
+  ],
 ];
 
-/** Invented people may say what they like. */
-const exempt = /^src\/dev\/sandbox\/(?:people\/|account\/candidates)/;
-const files = globSync('{src,docs,deploy,bench,examples,migrations}/**/*.{ts,md,yaml,json,css,sql}')
+/** Invented people may say what they like, and this file names the words. */
+const exempt = /^src\/dev\/sandbox\/(?:people\/|account\/candidates)|^test\/unit\/words\.test\.ts$/;
+const files = globSync('{src,test,docs,deploy,bench,examples,migrations}/**/*.{ts,md,yaml,json,css,sql}')
   .concat('README.md', '.env.example', 'compose.yaml', 'Dockerfile')
   .filter((file) => !exempt.test(file) && !file.includes('node_modules') && !file.endsWith('package-lock.json'));
 

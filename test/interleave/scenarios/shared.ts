@@ -108,7 +108,7 @@ export function createSlots(stage: Stage): Scenario {
 export function createMigrations(stage: Stage): Scenario {
   return {
     name: 'two processes migrate an empty database',
-    promise: 'every migration is applied once, whoever dies meanwhile; nobody fails (P22)',
+    promise: 'every migration is applied once, although processes die meanwhile; nobody fails (P22)',
     most: 40,
     async open() {
       const { migrated, toUrl } = await openEmpty(stage);
@@ -132,7 +132,7 @@ export function createMigrations(stage: Stage): Scenario {
 export function createMigrationWorker(stage: Stage): Scenario {
   return {
     name: 'a worker starts while another process migrates',
-    promise: 'the worker writes into a whole schema, whoever migrates it (P22)',
+    promise: 'the worker writes into a whole schema, whichever process migrates it (P22)',
     most: 40,
     async open() {
       const { migrated, toUrl } = await openEmpty(stage);
