@@ -76,7 +76,7 @@ async function openOurs(place: Place, pending: number): Promise<Queue> {
       for (let done = 0; done < count; ) {
         const request = {
           advertisers: [1n, 2n],
-          lane: 'usual',
+          tier: 'usual',
           limit: atOnce,
           token: randomUUID(),
           leaseMs: 600_000,

@@ -4,8 +4,8 @@ import { toOwner } from './app/actor.ts';
 import { type DatabasePlace, openMigratedStoreOf, openPlace, openStoreOf, toStoreOptions } from './app/database.ts';
 import { downloadFiles, type FilesEvents } from './app/files.ts';
 import {
-  type Account,
   type Chosen,
+  type ConfiguredAdvertiser,
   openBlobsOf,
   openConfiguredBlobs,
   openSource,
@@ -225,7 +225,7 @@ async function overAdvertisers(
   config: ReadConfig,
   { role, axis }: Pick<ReadOutcome, 'axis'> & { readonly role: string },
   request: ReadRequest,
-  work: (deps: SweepDeps, account: Account, owner: string) => Promise<readonly SweepSummary[]>,
+  work: (deps: SweepDeps, account: ConfiguredAdvertiser, owner: string) => Promise<readonly SweepSummary[]>,
 ): Promise<ReadOutcome> {
   const { signal, crashPoint } = request;
   const onWait: RetryOptions['onWait'] = (trouble, waitMs, attempt) =>

@@ -80,7 +80,7 @@ export class ConfigProblems extends Error {
 }
 
 type Read = <S extends Section>(section: S) => Values<S>;
-type Given = { readonly stateDir: string; readonly openEmbedded: OpenEmbedded | undefined };
+type LoadOptions = { readonly stateDir: string; readonly openEmbedded: OpenEmbedded | undefined };
 
 function toBase(values: Values<'process'>, production: boolean, warnings: readonly string[]) {
   return {
@@ -94,7 +94,7 @@ function toBase(values: Values<'process'>, production: boolean, warnings: readon
 // The parts are put together even when a variable was refused, so that later problems are found in the same run;
 // a part with a refused (undefined) value is never handed out, since loadConfig throws.
 const load = {
-  database(read: Read, _draft: ConfigDraft, { openEmbedded }: Given) {
+  database(read: Read, _draft: ConfigDraft, { openEmbedded }: LoadOptions) {
     const {
       DATABASE_URL: url,
       DATABASE_DIRECT_URL: directUrl,
@@ -181,12 +181,12 @@ const load = {
     };
   },
 
-  privacy(read: Read, draft: ConfigDraft, { stateDir }: Given) {
+  privacy(read: Read, draft: ConfigDraft, { stateDir }: LoadOptions) {
     const { PRIVACY_KEY: key, RETENTION: retentionMs } = read('privacy');
     /** Retention null: off. */
     return { key: key ?? loadOwnKey(draft, stateDir), retentionMs };
   },
-} satisfies Record<Need, (read: Read, draft: ConfigDraft, given: Given) => unknown>;
+} satisfies Record<Need, (read: Read, draft: ConfigDraft, given: LoadOptions) => unknown>;
 
 function loadAccounts(values: Values<'source'>, { production, report, warn }: ConfigDraft): readonly Advertiser[] {
   const {

@@ -29,8 +29,8 @@ export interface FilesEvents {
   readonly onBytes?: (() => void) | undefined;
   /** Told for each download that was claimed how long it was due. */
   readonly onClaimed?: ((waitedMs: readonly number[]) => void) | undefined;
-  /** Until when accounts rest, for the next run. */
-  readonly rests?: Map<string, number> | undefined;
+  /** Until when accounts are paused, for the next run. */
+  readonly pauses?: Map<string, number> | undefined;
   /** What the storage took and did not take, for the next run. */
   readonly puts?: Puts | undefined;
   /** Told when no connection to an account's source could be had. */
@@ -38,7 +38,7 @@ export interface FilesEvents {
   /** Told when the storage has not answered for long; what was asked of it goes on. */
   readonly onSilentStorage?: ((trouble: Trouble) => void) | undefined;
   /** Waits for the store, which ends a put in which nothing moves by itself. */
-  readonly rest?: (<T>(waiting: Promise<T>) => Promise<T>) | undefined;
+  readonly whileWaiting?: (<T>(waiting: Promise<T>) => Promise<T>) | undefined;
   /** For tests that end the process at named moments. */
   readonly crashPoint?: PassCrashPoint | undefined;
 }
@@ -58,9 +58,10 @@ export async function downloadFiles(
   accounts: readonly DownloadAccount[],
   request: FilesRequest,
 ): Promise<DownloadSummary> {
-  const { retryForMs, signal, onFiles, onWait, onBytes, rest = (waiting) => waiting } = request;
+  const { retryForMs, signal, onFiles, onWait, onBytes, whileWaiting = (waiting) => waiting } = request;
   const tellWait = (trouble: Trouble, waitMs: number, attempt?: number) => onWait?.('files', trouble, waitMs, attempt);
-  const watched = <T>(answer: Promise<T>, bytes: number) => rest(watchSilence(answer, bytes, request.onSilentStorage));
+  const watched = <T>(answer: Promise<T>, bytes: number) =>
+    whileWaiting(watchSilence(answer, bytes, request.onSilentStorage));
   await using blobs = await retry({ retryForMs, signal, onWait: tellWait }, () =>
     watched(openBlobsOf(config, store, signal), 0),
   );
@@ -72,7 +73,7 @@ export async function downloadFiles(
       ...{ store, accounts, spool, describeFile, parseScreens, onBytes },
       blobs: { ...blobs, put: (...args) => watched(blobs.put(...args), args[2].sizeBytes) },
       loadSpoolBytes: spool.loadBytes,
-      rests: request.rests,
+      pauses: request.pauses,
       puts: request.puts,
       crashPoint: request.crashPoint,
       onStep: (totals) => onFiles?.(totals, waiting),

@@ -6,7 +6,7 @@ import { createPrefillSource, type PrefillSource } from '../source/prefill.ts';
 import type { Store } from '../store/store.ts';
 import type { PrefillDeps, PrefillEnd } from '../sync/prefill.ts';
 import { createPrefillRoutes } from '../web/prefill/routes.ts';
-import { openServer, type Server } from '../web/server.ts';
+import { type HttpServer, openServer } from '../web/server.ts';
 import { findConfigured, openBlobsOf, version } from './resources.ts';
 
 /** No resume is as large; it is held in memory while a browser waits. */
@@ -25,7 +25,7 @@ export async function openPrefillServer(
     readonly signal: AbortSignal;
     readonly now?: () => number;
   },
-): Promise<Server | null> {
+): Promise<HttpServer | null> {
   const { store, log, signal, now = Date.now } = request;
   const { source, prefill } = config;
   if (prefill === null) return null;

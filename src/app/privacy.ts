@@ -4,7 +4,7 @@ import type { Config } from '../config.ts';
 import { type ErasureJob, isNothing, type Sought } from '../domain/erasure.ts';
 import { SeveralFit } from '../domain/trouble.ts';
 import type { Log } from '../log.ts';
-import type { Person } from '../store/privacy/find-and-erase.ts';
+import type { FoundPerson } from '../store/privacy/find-and-erase.ts';
 import type { Store } from '../store/store.ts';
 import {
   type EraseDeps,
@@ -33,7 +33,7 @@ async function loadHolders(config: Config<'source'>, store: Store, name: string 
 export async function previewErasure(
   config: Config<'database' | 'source' | 'privacy'>,
   request: Chosen & { readonly sought: Sought },
-): Promise<(Pick<Person, 'applicationIds' | 'counts'> & { readonly advertiserId: bigint })[]> {
+): Promise<(Pick<FoundPerson, 'applicationIds' | 'counts'> & { readonly advertiserId: bigint })[]> {
   await using app = await openStoreOf(config, 'erase', request.signal);
   const { sought } = request;
   const found = [];

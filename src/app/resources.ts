@@ -24,7 +24,7 @@ const totalTimeoutMs = 600_000;
 /** What all downloads together hold in memory; the rest goes through the spool. */
 const spoolMemoryBytes = 64 * 1024 * 1024;
 
-export type Account = Config<'source'>['source']['advertisers'][number];
+export type ConfiguredAdvertiser = Config<'source'>['source']['advertisers'][number];
 
 /** What every command about accounts is asked with. */
 export interface Chosen {
@@ -34,7 +34,7 @@ export interface Chosen {
 }
 
 /** The configured accounts, or the one that was named. */
-export function toChosen(config: Config<'source'>, name: string | undefined): readonly Account[] {
+export function toChosen(config: Config<'source'>, name: string | undefined): readonly ConfiguredAdvertiser[] {
   const { advertisers } = config.source;
   return name === undefined ? advertisers : advertisers.filter((advertiser) => advertiser.name === name);
 }
@@ -57,7 +57,7 @@ export async function loadKnownIds(
 export function openSourceToLook(
   config: Config<'source'>,
   store: Store | null,
-  account: Account,
+  account: ConfiguredAdvertiser,
   takeSlot: (signal: AbortSignal) => Promise<void>,
 ): Source {
   const { name, url } = account;
@@ -69,7 +69,7 @@ export function openSourceToLook(
 export function openSource(
   config: Config<'source'>,
   store: Store | null,
-  { name, url, credential }: Account,
+  { name, url, credential }: ConfiguredAdvertiser,
   takeSlot: (signal: AbortSignal) => Promise<void>,
   more: Partial<Pick<SourceOptions, 'connections' | 'onListBytes' | 'memory'>> = {},
 ): Source {
@@ -99,7 +99,10 @@ export function openSource(
 }
 
 /** The advertiser of an account; null where the configuration contradicts the database. */
-export async function findConfigured(store: Store, { name, advertiserId }: Account): Promise<KnownAdvertiser | null> {
+export async function findConfigured(
+  store: Store,
+  { name, advertiserId }: ConfiguredAdvertiser,
+): Promise<KnownAdvertiser | null> {
   try {
     return await store.advertisers.ensure(name, advertiserId);
   } catch (error) {

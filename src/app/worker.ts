@@ -24,7 +24,7 @@ import { createWatchdog, type Heartbeat } from '../sync/worker/watchdog.ts';
 import { startWorker, type Worker } from '../sync/worker/worker.ts';
 import { createMetrics } from '../web/admin/metrics.ts';
 import { type AdminOptions, openAdmin } from '../web/admin/server.ts';
-import type { Server } from '../web/server.ts';
+import type { HttpServer } from '../web/server.ts';
 import { toOwner } from './actor.ts';
 import { openPlace, toStoreOptions } from './database.ts';
 import { downloadFiles } from './files.ts';
@@ -128,7 +128,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
       signal,
     ),
   );
-  const rests = new Map<string, number>();
+  const pauses = new Map<string, number>();
   const puts = createPuts();
   let wake = () => {};
   stack.use(await openQueueListener({ url: place.directUrl, onQueued: () => wake() }));
@@ -142,7 +142,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
       loadRecallTrouble: () => recallTrouble,
       now: Date.now,
       runDownloads: (watch) =>
-        downloadDue(config, store, accounts, { ...watch, rests, puts, crashPoint, onClaimed: metrics.observeWaits }),
+        downloadDue(config, store, accounts, { ...watch, pauses, puts, crashPoint, onClaimed: metrics.observeWaits }),
       untilQueued: (timeoutMs, until) => {
         const woken = new Promise<void>((resolve) => {
           wake = resolve;
@@ -203,7 +203,8 @@ function openAccounts(config: WorkerConfig, store: Store, stack: AsyncDisposable
     const connections = origins.get(origin) ?? stack.use(openConnections({ url, idleTimeoutMs, connections: most }));
     origins.set(origin, connections);
     let heartbeat: Heartbeat | null = null;
-    const takeSlot: TakeSlot = (signal) => (heartbeat === null ? limiter(signal) : heartbeat.rest(limiter(signal)));
+    const takeSlot: TakeSlot = (signal) =>
+      heartbeat === null ? limiter(signal) : heartbeat.whileWaiting(limiter(signal));
     return {
       ...{ name, advertiserId },
       source: stack.use(
@@ -225,7 +226,7 @@ function openPrefillInTime(
   onWrong: (error: unknown) => void,
 ): { close(): Promise<void> } {
   const { log, signal } = request;
-  let server: Server | null = null;
+  let server: HttpServer | null = null;
   const opening = (async () => {
     while (!signal.aborted) {
       try {
@@ -255,28 +256,28 @@ async function downloadDue(
   accounts: readonly WorkerAccount[],
   watch: DownloadWatch &
     Pick<WorkerRun, 'crashPoint'> & {
-      readonly rests: Map<string, number>;
+      readonly pauses: Map<string, number>;
       readonly puts: Puts;
       readonly onClaimed: (waitedMs: readonly number[]) => void;
     },
 ) {
-  const resting = [...watch.rests].flatMap(([name, until]) => (until > performance.now() ? [name] : []));
+  const paused = [...watch.pauses].flatMap(([name, until]) => (until > performance.now() ? [name] : []));
   await store.downloads.bringForward();
-  const due = await store.downloads.loadDueAdvertisers(resting);
+  const due = await store.downloads.loadDueAdvertisers(paused);
   const ready = accounts.flatMap((account) => {
     const advertiserId = due.get(account.name);
     if (advertiserId === undefined) return [];
     const { source } = account;
     // However low the rate, a slot comes, and opening an answer takes a limited time.
-    const resting = {
+    const watched = {
       ...source,
-      list: (...args) => watch.rest(source.list(...args)),
-      openAttachment: (...args) => watch.rest(source.openAttachment(...args)),
+      list: (...args) => watch.whileWaiting(source.list(...args)),
+      openAttachment: (...args) => watch.whileWaiting(source.openAttachment(...args)),
     } satisfies Source;
-    return [{ ...account, advertiserId, source: resting }];
+    return [{ ...account, advertiserId, source: watched }];
   });
   if (ready.length === 0) return null;
-  const { signal, onStep, onStored, onWait, onUnreachable, onClaimed, rest, rests, puts, crashPoint } = watch;
+  const { signal, onStep, onStored, onWait, onUnreachable, onClaimed, whileWaiting, pauses, puts, crashPoint } = watch;
   let stored = 0;
   const tellWait = (_name: string, trouble: Parameters<typeof onWait>[0]) => onWait(trouble);
   return await downloadFiles(config, store, ready, {
@@ -288,8 +289,8 @@ async function downloadDue(
       stored = totals.stored;
     },
     onBytes: onStep,
-    rest,
-    rests,
+    whileWaiting,
+    pauses,
     puts,
     onWait: tellWait,
     onSilentStorage: onWait,

@@ -171,8 +171,8 @@ function sumByMd5(command: DeleteObjectsCommand): void {
 /** Does the work for each, so many at once. The first error ends it. */
 async function inParallel<T>(items: readonly T[], parallel: number, work: (item: T) => Promise<void>): Promise<void> {
   const left = items.values();
-  const lanes = Array.from({ length: Math.min(parallel, items.length) }, async () => {
+  const running = Array.from({ length: Math.min(parallel, items.length) }, async () => {
     for (const item of left) await work(item);
   });
-  await Promise.all(lanes);
+  await Promise.all(running);
 }

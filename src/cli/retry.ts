@@ -6,7 +6,7 @@ import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
 
-interface RetryOptions {
+interface RetryFlags {
   readonly application?: string;
   readonly kind?: string;
   readonly state?: string;
@@ -15,7 +15,7 @@ interface RetryOptions {
 
 const states = ['waiting', 'missing', 'rejected', 'given_up'] as const;
 
-export const retry = command<RetryOptions>({
+export const retry = command<RetryFlags>({
   name: 'retry',
   summary: 'make waiting, given up, missing and rejected downloads due now',
   examples: [

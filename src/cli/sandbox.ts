@@ -8,7 +8,7 @@ import { exitCodes } from './exit-codes.ts';
 import { Failure, Misuse } from './failure.ts';
 import { toPrintable } from './terminal.ts';
 
-interface SandboxOptions {
+interface SandboxFlags {
   readonly applications: string;
   readonly seed: string;
   readonly host: string;
@@ -17,7 +17,7 @@ interface SandboxOptions {
   readonly now?: string;
 }
 
-export const sandbox = command<SandboxOptions>({
+export const sandbox = command<SandboxFlags>({
   name: 'sandbox',
   summary: 'run a job board of our own that speaks the API, to try Intake without an account',
   examples: [
@@ -51,7 +51,7 @@ export const sandbox = command<SandboxOptions>({
     }).catch((error: unknown) => {
       throw toListenFailure(error, options) ?? error;
     });
-    board.live(toCount('--live', options.live));
+    board.startArrivals(toCount('--live', options.live));
     const env = toSettings(board);
     terminal.result(env, () =>
       Object.entries(env)
@@ -79,7 +79,7 @@ export async function loadDevelopment<T>(command: 'sandbox' | 'demo', load: () =
 }
 
 /** An address that is taken, or is none; null where something else failed. */
-function toListenFailure(error: unknown, { host, port }: SandboxOptions): Failure | null {
+function toListenFailure(error: unknown, { host, port }: SandboxFlags): Failure | null {
   const { code = '', syscall = '' } = error as NodeJS.ErrnoException;
   if (syscall !== 'listen' && syscall !== 'getaddrinfo') return null;
   const happened = `The sandbox cannot listen on port ${port} of ${toPrintable(host.slice(0, 100))} (${code}).`;

@@ -9,7 +9,7 @@ import type { Trouble } from './trouble.ts';
 export type Verdict =
   | { readonly kind: 'retry'; readonly delayMs: number; readonly spend: boolean }
   /** Not this download's fault: it goes back unspent, and nothing is claimed (of this account, or at all) for a while. */
-  | { readonly kind: 'rest'; readonly scope: 'account' | 'all'; readonly delayMs: number }
+  | { readonly kind: 'pause'; readonly scope: 'account' | 'all'; readonly delayMs: number }
   /** The account rests until its cause is gone. */
   | { readonly kind: 'halt' }
   | { readonly kind: 'complete'; readonly state: FinalState; readonly reason: string };
@@ -60,7 +60,7 @@ export function toVerdict(failed: FailedAttempt): Verdict {
     case 'throttled':
       return others === 'served' ? toPutOff(failed) : toRest('account', trouble, random);
     case 'missing':
-      return toMissing(trouble, attempts, random);
+      return toUnshown(trouble, attempts, random);
     case 'mismatch':
       return toRetry(failed, true);
     case 'refused':
@@ -91,10 +91,10 @@ function toRetry({ trouble, attempts, random }: FailedAttempt, spend: boolean): 
 function toPutOff(failed: FailedAttempt): Verdict {
   const verdict = toRetry(failed, true);
   if (verdict.kind !== 'retry') return verdict;
-  return { ...verdict, delayMs: Math.max(verdict.delayMs, toRestMs(failed.trouble, failed.random)) };
+  return { ...verdict, delayMs: Math.max(verdict.delayMs, toPauseMs(failed.trouble, failed.random)) };
 }
 
-function toMissing(trouble: Trouble, attempts: number, random: number): Verdict {
+function toUnshown(trouble: Trouble, attempts: number, random: number): Verdict {
   const delayMs = missingDelaysMs[attempts - 1];
   if (trouble.status === 410 || delayMs === undefined)
     return { kind: 'complete', state: 'missing', reason: trouble.message };
@@ -103,10 +103,10 @@ function toMissing(trouble: Trouble, attempts: number, random: number): Verdict 
 }
 
 function toRest(scope: 'account' | 'all', trouble: Trouble, random: number): Verdict {
-  return { kind: 'rest', scope, delayMs: toRestMs(trouble, random) };
+  return { kind: 'pause', scope, delayMs: toPauseMs(trouble, random) };
 }
 
-function toRestMs({ retryAfterMs }: Trouble, random: number): number {
+function toPauseMs({ retryAfterMs }: Trouble, random: number): number {
   const delayMs = retryAfterMs === undefined ? 1_000 + 1_000 * random : Math.min(dayMs, Math.max(1_000, retryAfterMs));
   return Math.round(delayMs);
 }

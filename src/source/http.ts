@@ -145,7 +145,7 @@ export function createHttp(options: HttpOptions): Http {
       onFailedAttempt: async ({ error, retriesLeft }) => {
         // Also called after the last failure.
         if (retriesLeft === 0 || !(error instanceof Trouble) || !isWorthAnother(error)) return;
-        if (error.retryAfterMs !== undefined) await rest(error.retryAfterMs, signal);
+        if (error.retryAfterMs !== undefined) await pause(error.retryAfterMs, signal);
       },
     });
   }
@@ -174,8 +174,8 @@ async function toSws(credential: HttpOptions['credential']): Promise<string> {
   return `SWS ${secret}`;
 }
 
-// An abort ends the rest; p-retry then throws the signal's own reason.
-async function rest(ms: number, signal: AbortSignal): Promise<void> {
+// An abort ends the pause; p-retry then throws the signal's own reason.
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => undefined);
 }
 

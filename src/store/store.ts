@@ -35,7 +35,7 @@ import {
   loadForgotten,
   pinBlobStore,
 } from './files/blobs.ts';
-import { loadFileFacts, loadWitness } from './files/claim-facts.ts';
+import { loadFileFacts, loadProbe } from './files/claim-facts.ts';
 import {
   type CompletedClaim,
   type CompletedState,
@@ -268,7 +268,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     },
 
     downloads: {
-      loadDueAdvertisers: (resting?: readonly string[]) => loadDueAdvertisers(db, resting),
+      loadDueAdvertisers: (paused?: readonly string[]) => loadDueAdvertisers(db, paused),
       claim: (request: ClaimRequest) => claimDownloads(db, request),
       async bringForward() {
         if (performance.now() - broughtForwardAt < bringForwardEveryMs) return;
@@ -283,7 +283,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         retryOnConflict(() => retryDownloads(db, advertiserId, choice)),
       loadWaiting: (advertisers: readonly bigint[]) => loadWaiting(db, advertisers),
       loadFacts: (claims: readonly Claim[], setting: HashSetting) => loadFileFacts(db, claims, setting),
-      loadWitness: (advertiserId: bigint) => loadWitness(db, advertiserId),
+      loadProbe: (advertiserId: bigint) => loadProbe(db, advertiserId),
     },
 
     blobs: {
@@ -296,7 +296,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       markDamaged: (advertiserId: bigint, sha256: string) =>
         retryOnConflict(() => markDamaged(db, advertiserId, sha256)),
       markUndeleted: (advertiserId: bigint, sha256: string) => markUndeleted(db, advertiserId, sha256),
-      markOrphans: (advertiserId: bigint, restMs: number) => markOrphans(db, advertiserId, restMs),
+      markOrphans: (advertiserId: bigint, quietMs: number) => markOrphans(db, advertiserId, quietMs),
       loadUnrepaired: (advertiserId: bigint) => loadUnrepaired(db, advertiserId),
       loadForgotten: (advertiserId: bigint) => loadForgotten(db, advertiserId),
       adopt: (advertiserId: bigint, blob: BlobFacts) => adoptBlob(db, advertiserId, blob),

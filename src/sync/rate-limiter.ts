@@ -2,7 +2,7 @@
 // Slots are reserved in the database, a few at once when many requests wait.
 import { Trouble } from '../domain/trouble.ts';
 import type { Store } from '../store/store.ts';
-import { rest } from './retry.ts';
+import { pause } from './retry.ts';
 
 /** Awaited before each request. */
 export type TakeSlot = (signal: AbortSignal) => Promise<void>;
@@ -95,7 +95,7 @@ export function honourRetryAfter(store: Pick<Store, 'advertisers'>, name: string
         const message = 'The source has asked to be left alone for a time that is not over (Retry-After).';
         throw new Trouble('throttled', message, { retryAfterMs: leftMs });
       }
-      await rest(leftMs, signal);
+      await pause(leftMs, signal);
     }
   };
 }
@@ -103,7 +103,7 @@ export function honourRetryAfter(store: Pick<Store, 'advertisers'>, name: string
 /** Waits for a slot; false when it is over. */
 async function isReached(slot: Slot | undefined, signal: AbortSignal): Promise<boolean> {
   if (!slot) return false;
-  await rest(Math.max(0, slot.from - performance.now()), signal);
+  await pause(Math.max(0, slot.from - performance.now()), signal);
   return performance.now() <= slot.until;
 }
 

@@ -26,7 +26,7 @@ export async function retry<T>(retryOptions: RetryOptions, work: () => Promise<T
       const waitMs = backoffAfter(error, attempt, shortBackoff);
       if (performance.now() - startedAt + waitMs > retryForMs) throw error;
       onWait?.(error, waitMs, attempt);
-      await rest(waitMs, signal);
+      await pause(waitMs, signal);
     }
   }
 }
@@ -35,7 +35,7 @@ export async function retry<T>(retryOptions: RetryOptions, work: () => Promise<T
 export const shortBackoff: BackoffRange = { baseMs: 500, maxMs: 15_000 };
 
 /** Waits. Ended early it throws the signal's own reason: a lost lease must not look like an unexpected error. */
-export async function rest(ms: number, signal: AbortSignal): Promise<void> {
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
 }
 

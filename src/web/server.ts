@@ -6,7 +6,7 @@ import { createAdaptorServer } from '@hono/node-server';
 import { SettingTrouble } from '../domain/trouble.ts';
 
 /** A listening server; closing it takes no new requests and waits for those under way, as long as it was told. */
-export interface Server extends AsyncDisposable {
+export interface HttpServer extends AsyncDisposable {
   /** With the port that was really taken. */
   readonly url: string;
 }
@@ -28,7 +28,7 @@ export async function openServer(options: {
   readonly setting: string;
   /** What is still being answered when it closes may take so long. */
   readonly closingMs: number;
-}): Promise<Server> {
+}): Promise<HttpServer> {
   const { host, port, fetch, setting, closingMs } = options;
   const server = createAdaptorServer({ fetch, serverOptions: portLimits });
   await new Promise<void>((resolve, reject) => {

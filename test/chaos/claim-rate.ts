@@ -95,7 +95,7 @@ async function measure({ db, samples }: Queue): Promise<void> {
   const [walBefore, cpuBefore, startedAt] = [await loadWal(db), loadCpuMs(pid), performance.now()];
   for (let done = 0; done < rowsPerRun; ) {
     const token = randomUUID();
-    const request = { advertisers: [1n, 2n], lane: 'usual', limit: 100, token, leaseMs: 600_000 } as const;
+    const request = { advertisers: [1n, 2n], tier: 'usual', limit: 100, token, leaseMs: 600_000 } as const;
     const { claims } = await claimDownloads(db, request);
     await db.query(
       `DELETE FROM intake.downloads d USING unnest($1::bigint[], $2::bigint[]) AS c (advertiser_id, application_id)

@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { openPlace } from '../../src/dev/embedded/place.ts';
-import { openServer, type Server } from '../../src/dev/embedded/server.ts';
+import { openServer, type PostgresServer } from '../../src/dev/embedded/server.ts';
 
 export interface Cluster extends AsyncDisposable {
   readonly port: number;
@@ -40,7 +40,7 @@ export async function openCluster(folder: string): Promise<Cluster> {
   chmodSync(folder, 0o755);
   const place = await openPlace({ folder, scratch: true, binaries: resolveBinaries() });
   const log = join(folder, 'postgres.log');
-  let server: Server | null = await openServer(place, { scratch: true, port: null, log });
+  let server: PostgresServer | null = await openServer(place, { scratch: true, port: null, log });
   const { port, url } = server;
   const disk = mountSmallDisk(join(folder, 'small-disk'), statSync(join(place.home, 'data')));
   let database = 'intake';

@@ -2,7 +2,7 @@
 // is left in any table or in the store, and no sweep brings them back although the source shows them still.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Advertiser } from '../../src/dev/sandbox/account/account.ts';
+import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
 import type { TruthRow } from '../../src/dev/sandbox/account/truth.ts';
 import type { CrashPoint } from '../../src/domain/crash-point.ts';
 import type { Random } from '../support/random.ts';
@@ -13,7 +13,7 @@ import { toPatience } from './settings.ts';
 /** What erasing needs of the stage. */
 interface Around {
   readonly cluster: Pick<Cluster, 'query'>;
-  readonly accounts: readonly Advertiser[];
+  readonly accounts: readonly BoardAdvertiser[];
   runCommand(args: readonly string[], point?: CrashPoint | null): Promise<Ended>;
   count(what: string): void;
 }

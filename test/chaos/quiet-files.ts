@@ -2,7 +2,7 @@
 // amid a slow delete, and on a file whose process dies right after its put. Each ends as promised, and within the time that is promised.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Advertiser } from '../../src/dev/sandbox/account/account.ts';
+import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
 import { toPatience } from './settings.ts';
 import type { Stage } from './stage.ts';
 
@@ -10,7 +10,7 @@ import type { Stage } from './stage.ts';
 const toRecallMs = () => Math.max(60_000, toPatience(20_000));
 
 /** Plays what the plan has of it; answers what is broken. */
-export async function playFlags(stage: Stage, account: Advertiser): Promise<string[]> {
+export async function playFlags(stage: Stage, account: BoardAdvertiser): Promise<string[]> {
   const has = (name: string) => stage.plan.schedule.some((fault) => fault.name === name);
   const [first, second] = await findHeld(stage, account);
   if (first === undefined || second === undefined) return [];
@@ -23,7 +23,7 @@ export async function playFlags(stage: Stage, account: Advertiser): Promise<stri
 }
 
 /** A file drips, so that its download run goes on; meanwhile another one is flagged. */
-async function playLongRun(stage: Stage, account: Advertiser, ids: readonly [bigint, bigint]): Promise<string[]> {
+async function playLongRun(stage: Stage, account: BoardAdvertiser, ids: readonly [bigint, bigint]): Promise<string[]> {
   const [flagged, dripping] = ids;
   const held = stage.workload.shareFiles([flagged]);
   await within(30_000, () => isStored(stage, flagged, held));
@@ -143,7 +143,7 @@ async function find({ cluster }: Stage, where: string, values: readonly unknown[
 }
 
 /** Two applications whose resume is stored. */
-async function findHeld({ cluster, workload }: Stage, { advertiserId }: Advertiser): Promise<bigint[]> {
+async function findHeld({ cluster, workload }: Stage, { advertiserId }: BoardAdvertiser): Promise<bigint[]> {
   const rows = await cluster.query<{ application_id: string }>(
     `SELECT application_id FROM intake.attachments JOIN intake.applications USING (advertiser_id, application_id)
      WHERE advertiser_id = $1 AND kind = 'resume' AND state = 'stored' AND erased_at IS NULL ORDER BY 1 DESC LIMIT 50`,

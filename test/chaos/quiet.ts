@@ -2,7 +2,7 @@
 // every worker honours, and an account where nothing is new. Played after everything has become equal, in plans that have the fault.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Advertiser } from '../../src/dev/sandbox/account/account.ts';
+import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
 import { deadFiles } from './faults.ts';
 import { playFlags } from './quiet-files.ts';
 import { toPatience } from './settings.ts';
@@ -33,7 +33,7 @@ async function playNothingNew({ cluster, runCommand, count }: Stage): Promise<vo
 const mostRequests = 100;
 
 /** A file that fails for ever ends with a reason, however long its waits are; its neighbour is stored, and the account goes on. */
-async function playDeadFile(stage: Stage, account: Advertiser): Promise<string[]> {
+async function playDeadFile(stage: Stage, account: BoardAdvertiser): Promise<string[]> {
   const { cluster, workload, plan, count, requests } = stage;
   const fault = deadFiles[plan.seed % deadFiles.length] ?? deadFiles[0];
   const held = await cluster.query<{ application_id: string }>(
@@ -66,7 +66,7 @@ async function playDeadFile(stage: Stage, account: Advertiser): Promise<string[]
   ];
 }
 
-async function loadStates({ cluster }: Stage, { advertiserId }: Advertiser, ids: readonly bigint[]) {
+async function loadStates({ cluster }: Stage, { advertiserId }: BoardAdvertiser, ids: readonly bigint[]) {
   const rows = await cluster.query<{ application_id: string; state: string; sha256: string | null }>(
     `SELECT application_id, state, sha256 FROM intake.attachments
      WHERE advertiser_id = $1 AND kind = 'resume' AND application_id = ANY ($2::bigint[])`,
@@ -76,7 +76,7 @@ async function loadStates({ cluster }: Stage, { advertiserId }: Advertiser, ids:
 }
 
 /** While several workers fetch files, one hears a Retry-After: at the source, nobody asks before it is over. */
-async function playRetryAfter({ cluster, requests, count }: Stage, account: Advertiser): Promise<string[]> {
+async function playRetryAfter({ cluster, requests, count }: Stage, account: BoardAdvertiser): Promise<string[]> {
   // What was on its way before the time could be written down.
   const slackMs = toPatience(1_500);
   const seconds = Math.ceil(3 + slackMs / 1_000);

@@ -1,6 +1,6 @@
 // What a seed is played on: the words that plan, faults, invariants and truth have in common. Types only.
 
-import type { Advertiser } from '../../src/dev/sandbox/account/account.ts';
+import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
 import type { Choices } from '../../src/dev/sandbox/behaviour/choices.ts';
 import type { RequestEntry } from '../../src/dev/sandbox/http/request-log.ts';
 import type { CrashPoint } from '../../src/domain/crash-point.ts';
@@ -54,7 +54,7 @@ export interface Stage {
   /** Of the database. */
   readonly name: string;
   readonly cluster: Cluster;
-  readonly accounts: readonly Advertiser[];
+  readonly accounts: readonly BoardAdvertiser[];
   readonly s3: StrictS3;
   readonly proxies: Readonly<Record<'database' | 'source' | 'storage', TcpProxy>>;
   /** Null where the plan has none, or this machine. */

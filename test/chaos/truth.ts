@@ -1,7 +1,7 @@
 // When all faults are over: does the database, and the store, hold what the source holds? Application by application, file by file.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Advertiser } from '../../src/dev/sandbox/account/account.ts';
+import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
 import { toBlobKey } from '../../src/domain/blob.ts';
 import { findDifferences } from '../support/equality.ts';
 import { findFileDifferences } from '../support/file-equality.ts';
@@ -51,7 +51,7 @@ async function loadErased({ cluster }: Stage): Promise<Set<string>> {
   return new Set(rows.map(({ name }) => name));
 }
 
-async function findFilesOf(stage: Stage, account: Pick<Advertiser, 'advertiserId'>): Promise<string[]> {
+async function findFilesOf(stage: Stage, account: Pick<BoardAdvertiser, 'advertiserId'>): Promise<string[]> {
   const { cluster, s3, plan } = stage;
   const { advertiserId } = account;
   const objects = new Map([...s3.objects].map(([name, { bytes }]) => [name.replace(/^intake\//, ''), bytes]));

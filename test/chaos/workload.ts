@@ -2,7 +2,7 @@
 // Every change of facts carries a rising number, so that an older answer over a newer one can be seen.
 
 import { createHash } from 'node:crypto';
-import type { Advertiser } from '../../src/dev/sandbox/account/account.ts';
+import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
 import type { Random } from '../support/random.ts';
 
 export interface Workload {
@@ -31,7 +31,7 @@ export interface Workload {
 /** What precedes the number of a change in JobReference. */
 export const changeMark = 'chaos-v';
 
-export function createWorkload(accounts: readonly Advertiser[], random: Random): Workload {
+export function createWorkload(accounts: readonly BoardAdvertiser[], random: Random): Workload {
   const late = new Set<bigint>();
   const shown = new Map(accounts.map((account) => [account, [...account.truth()].map(({ id }) => id)]));
   const digests = new Set<string>();
@@ -40,12 +40,12 @@ export function createWorkload(accounts: readonly Advertiser[], random: Random):
   /** Flagged by a fault that lifts the flag itself. */
   const flagged = new Set<bigint>();
   /** Too young to be changed: their first files have not been seen by the comparison. */
-  const young: { readonly account: Advertiser; readonly ids: readonly bigint[] }[] = [];
+  const young: { readonly account: BoardAdvertiser; readonly ids: readonly bigint[] }[] = [];
   let number = 0;
 
-  const idsOf = (account: Advertiser) => shown.get(account) as bigint[];
-  const show = (account: Advertiser, shownIds: readonly bigint[]) => young.push({ account, ids: shownIds });
-  const changeFile = (account: Advertiser, id: bigint) => {
+  const idsOf = (account: BoardAdvertiser) => shown.get(account) as bigint[];
+  const show = (account: BoardAdvertiser, shownIds: readonly bigint[]) => young.push({ account, ids: shownIds });
+  const changeFile = (account: BoardAdvertiser, id: bigint) => {
     number += 1;
     // The file before it may have been fetched already, and the comparison may not have seen it yet.
     const { attachments = [] } = [...account.truth()].find((one) => one.id === id) ?? {};
@@ -56,15 +56,15 @@ export function createWorkload(accounts: readonly Advertiser[], random: Random):
     account.change(id, { attach: [{ kind: 'resume', hasVirus: false, ...own.get(id) }] });
   };
   /** The same bytes as somebody else's, uploaded now. */
-  const shareFile = (account: Advertiser, id: bigint) => {
+  const shareFile = (account: BoardAdvertiser, id: bigint) => {
     const others = idsOf(account).filter((one) => one !== id && own.has(one));
     if (others.length === 0) return changeFile(account, id);
     own.set(id, { content: own.get(random.pick(others))?.content ?? '', uploadedAt: Date.now() });
     account.change(id, { attach: [{ kind: 'resume', hasVirus: false, ...own.get(id) }] });
   };
-  const setFlag = (account: Advertiser, id: bigint, hasVirus: boolean | null) =>
+  const setFlag = (account: BoardAdvertiser, id: bigint, hasVirus: boolean | null) =>
     account.change(id, { attach: [{ kind: 'resume', hasVirus, ...own.get(id) }] });
-  const changeFlag = (account: Advertiser, id: bigint) => {
+  const changeFlag = (account: BoardAdvertiser, id: bigint) => {
     const hasVirus = random.pick([true, false, null]);
     if (own.has(id)) setFlag(account, id, hasVirus);
   };

@@ -151,7 +151,7 @@ describe('the last event of a missing application is that it is missing', () => 
     };
     const claim = async () => {
       const { claims } = await store.downloads.claim({
-        ...{ advertisers: [advertiserId], lane: 'usual', limit: 10, leaseMs: 60_000, token: randomUUID() },
+        ...{ advertisers: [advertiserId], tier: 'usual', limit: 10, leaseMs: 60_000, token: randomUUID() },
       });
       const [facts] = await store.downloads.loadFacts(claims, 'never');
       if (!facts) throw new Error('Nothing was due.');

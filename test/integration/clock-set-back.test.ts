@@ -39,7 +39,7 @@ describe.for(jumps)('a clock that is set back by %s', ([, jumpMs]) => {
     await store.leases.claim({ name: 'default', lane: 'live', owner: 'a dead process', leaseMs: 30_000 });
     const token = crypto.randomUUID();
     const advertisers = [board.advertiserId];
-    const { claims } = await store.downloads.claim({ advertisers, lane: 'usual', limit: 1, token, leaseMs: 30_000 });
+    const { claims } = await store.downloads.claim({ advertisers, tier: 'usual', limit: 1, token, leaseMs: 30_000 });
     expect(claims).toHaveLength(1);
     await setClockBack(database.query, jumpMs);
 

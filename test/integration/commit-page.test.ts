@@ -46,7 +46,7 @@ describe('a page', () => {
       const page = aPage(live, [anApplication(1), anApplication(4)]);
       const seen: unknown[] = [];
       const asked = { low: 1n, high: null, limit: 2, fromTop };
-      await commitPage(db, key, { ...page, asked }, (diff) => seen.push(diff.seen.missing.map(({ id }) => id)));
+      await commitPage(db, key, { ...page, asked }, (diff) => seen.push(diff.seen.unshown.map(({ id }) => id)));
       expect(seen[0]).toEqual(wanted);
     },
   );
@@ -114,7 +114,7 @@ describe('a page', () => {
     const page = aPage(live, [anApplication(6)]);
     const seen: (readonly bigint[])[] = [];
     const asked = { low: 5n, high: 7n, limit: 21, fromTop: false };
-    await commitPage(db, key, { ...page, asked }, (diff) => seen.push(diff.seen.missing.map(({ id }) => id)));
+    await commitPage(db, key, { ...page, asked }, (diff) => seen.push(diff.seen.unshown.map(({ id }) => id)));
     expect(seen).toEqual([[5n, 7n]]);
   });
 

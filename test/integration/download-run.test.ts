@@ -389,7 +389,7 @@ describe('a file during whose download the process ended', () => {
     await using intake = await openWith(6);
     const { claims } = await intake.store.downloads.claim({
       advertisers: [intake.board.advertiserId],
-      lane: 'usual',
+      tier: 'usual',
       limit: 2,
       token: '00000000-0000-4000-8000-000000000001',
       leaseMs: 1,
@@ -419,7 +419,7 @@ describe('a file during whose download the process ended', () => {
       [id],
     );
     const claimDownloads: typeof intake.store.downloads.claim = async (request) => {
-      if (request.lane === 'suspects') await intake.hasten();
+      if (request.tier === 'suspects') await intake.hasten();
       return await intake.store.downloads.claim(request);
     };
     const moments: string[] = [];

@@ -58,7 +58,7 @@ async function queue(db: Database, advertiserId: bigint, count: number, priority
 
 const request = (some: Partial<ClaimRequest> = {}): ClaimRequest => ({
   advertisers: [7n],
-  lane: 'usual',
+  tier: 'usual',
   limit: 100,
   token: randomUUID(),
   leaseMs: 30_000,
@@ -87,7 +87,7 @@ describe('a claim', () => {
     await using single = openDatabase({ url: database.url, role: 'test', connections: 1 });
     const setting = `SELECT current_setting('synchronous_commit') AS setting`;
     const before = await single.query(setting);
-    const request = { advertisers: [1n], lane: 'usual', limit: 1, token: randomUUID(), leaseMs: 1_000 } as const;
+    const request = { advertisers: [1n], tier: 'usual', limit: 1, token: randomUUID(), leaseMs: 1_000 } as const;
     expect((await claimDownloads(single, request)).claims).toHaveLength(1);
     expect(await single.query(setting)).toEqual(before);
   });
@@ -180,7 +180,7 @@ describe('a claim', () => {
     await lapse(db);
     await claimDownloads(db, request());
     await renewDownloads(db, [claim], 60_000);
-    expect((await claimDownloads(db, request({ lane: 'suspects' }))).claims).toHaveLength(1);
+    expect((await claimDownloads(db, request({ tier: 'suspects' }))).claims).toHaveLength(1);
   });
 
   test('is nobody else’s to wake up for until it lapses: not due, not counted as due, and the next to look for', async ({
@@ -237,20 +237,20 @@ describe('a claim that lapsed', () => {
     await lapse(db);
     expect(await claimDownloads(db, request())).toEqual({ claims: [], lapsed: 2 });
     expect(await claimDownloads(db, request())).toEqual({ claims: [], lapsed: 0 });
-    const suspect = await claimOne(db, { lane: 'suspects' });
+    const suspect = await claimOne(db, { tier: 'suspects' });
     expect(suspect).toMatchObject({ attempts: 1, lapses: 0 });
   });
 
   test('counts only while its download was fetched alone', async ({ db }) => {
     await queue(db, 7n, 1);
     for (const lapses of [0, 1, 2, 3]) {
-      const lane = lapses === 0 ? 'usual' : 'suspects';
-      const claim = await claimOne(db, { lane });
+      const tier = lapses === 0 ? 'usual' : 'suspects';
+      const claim = await claimOne(db, { tier });
       expect(claim.lapses).toBe(Math.max(0, lapses - 1));
       await lapse(db);
-      expect(await claimDownloads(db, request({ lane }))).toEqual({ claims: [], lapsed: 1 });
+      expect(await claimDownloads(db, request({ tier }))).toEqual({ claims: [], lapsed: 1 });
     }
-    expect((await claimOne(db, { lane: 'suspects' })).lapses).toBe(3);
+    expect((await claimOne(db, { tier: 'suspects' })).lapses).toBe(3);
   });
 
   test('leaves no suspicion on a download that was then fetched alone to an end, whatever end', async ({ db }) => {
@@ -259,8 +259,8 @@ describe('a claim that lapsed', () => {
     await lapse(db);
     await claimDownloads(db, request());
     const trouble = { kind: 'unreachable', message: 'it failed, and we live' } as const;
-    await postponeDownload(db, await claimOne(db, { lane: 'suspects' }), { delayMs: 0, spend: true, trouble });
-    expect(await claimDownloads(db, request({ lane: 'suspects' }))).toEqual({ claims: [], lapsed: 0 });
+    await postponeDownload(db, await claimOne(db, { tier: 'suspects' }), { delayMs: 0, spend: true, trouble });
+    expect(await claimDownloads(db, request({ tier: 'suspects' }))).toEqual({ claims: [], lapsed: 0 });
     expect((await claimOne(db)).attempts).toBe(2);
   });
 
@@ -269,7 +269,7 @@ describe('a claim that lapsed', () => {
     const stale = await claimOne(db);
     await lapse(db);
     await claimDownloads(db, request());
-    await claimOne(db, { lane: 'suspects' });
+    await claimOne(db, { tier: 'suspects' });
     const sha256 = hash('sha256', 'late');
     const blob = { sizeBytes: 4, sha256, key: toBlobKey(7n, sha256) };
     expect(await intendBlobs(db, [{ claim: stale, blob }])).toEqual([{ status: 'fulfilled', value: 'lost' }]);
@@ -282,7 +282,7 @@ describe('a claim that lapsed', () => {
     const stale = await claimOne(db);
     await lapse(db);
     await claimDownloads(db, request());
-    const current = await claimOne(db, { lane: 'suspects' });
+    const current = await claimOne(db, { tier: 'suspects' });
     expect(await complete(db, stale, givenUp)).toBe('lost');
     expect(await postponeDownload(db, stale, { delayMs: 0, spend: true, trouble: null })).toBe(false);
     await returnDownloads(db, [stale]);

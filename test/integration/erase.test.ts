@@ -286,7 +286,7 @@ describe('a download on its way', () => {
     const before = performance.now();
     await intake.store.downloads.claim({
       advertisers: [intake.board.advertiserId],
-      lane: 'usual',
+      tier: 'usual',
       limit: 5,
       token: '00000000-0000-4000-8000-000000000001',
       leaseMs: 1_200,

@@ -95,7 +95,7 @@ async function openWorld() {
     /** Fetches so many of what is due; the rest of it is not there. */
     async fetch(most: number) {
       await database.query(`UPDATE intake.downloads SET due_at = now()`);
-      const request = { advertisers: [advertiserId], lane: 'usual', limit: 100, leaseMs: 60_000 } as const;
+      const request = { advertisers: [advertiserId], tier: 'usual', limit: 100, leaseMs: 60_000 } as const;
       const { claims } = await store.downloads.claim({ ...request, token: randomUUID() });
       for (const [nth, claim] of claims.entries()) {
         const file = source.get(claim.applicationId)?.files[claim.kind as (typeof kinds)[number]];

@@ -1,8 +1,8 @@
 // What the store says a page lacks, held against the rule that the reasoning and its simulation go by.
 import { createSecretKey } from 'node:crypto';
 import { expect } from 'vitest';
-import type { Missing } from '../../src/domain/coverage/question.ts';
-import { type Asked, findMissing, type Held } from '../../src/domain/coverage/seen.ts';
+import type { UnshownId } from '../../src/domain/coverage/question.ts';
+import { type ExpectedIds, findUnshown, type Held } from '../../src/domain/coverage/seen.ts';
 import { diffPage, loadSurroundings, type ReadPage, type Seen } from '../../src/store/applications/diff-page.ts';
 import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
 import { anApplication, aPage } from '../support/applications.ts';
@@ -66,15 +66,15 @@ async function fill(database: TestDatabase): Promise<Stored[]> {
 
 interface Case {
   readonly page: ReadPage;
-  readonly expected: Missing[];
+  readonly expected: UnshownId[];
   readonly name: string;
 }
 
-/** A random question, a random answer to it, and what the rule finds missing. */
+/** A random question, a random answer to it, and what the rule finds unshown. */
 function aCase(random: Random, stored: readonly Stored[], seed: number, isEmpty: boolean): Case {
   const advertiserId = random.between(1, advertisers);
   const [one, other] = [random.between(1, highestId + 5), random.between(1, highestId + 5)];
-  const asked: Asked = {
+  const asked: ExpectedIds = {
     low: BigInt(Math.min(one, other)),
     high: random.chance(0.4) ? null : BigInt(Math.max(one, other)),
     limit: random.pick([1, 2, 7, 64]),
@@ -100,7 +100,7 @@ function aCase(random: Random, stored: readonly Stored[], seed: number, isEmpty:
     askedAt: new Date(sentAt),
   };
   const held = own.filter(({ isGone }) => !isGone);
-  return { page, name: `seed ${seed}`, expected: findMissing(asked, rows, held, { sentAt, sweepStartedAt }) };
+  return { page, name: `seed ${seed}`, expected: findUnshown(asked, rows, held, { sentAt, sweepStartedAt }) };
 }
 
 /** What the store tells the sweep of a page. */
@@ -108,7 +108,7 @@ async function tell(db: Database, page: ReadPage): Promise<Seen> {
   return (await diffPage(db, page)).seen;
 }
 
-/** Guards against cases in which nothing is ever missing, or nothing is ever left out. */
+/** Guards against cases in which nothing is ever unshown, or nothing is ever left out. */
 function expectVariety(cases: readonly Case[]): void {
   const some = (is: (one: Case) => boolean) => cases.filter(is).length;
   expect(some(({ expected }) => expected.length === 0)).toBeGreaterThan(cases.length / 20);
@@ -118,21 +118,21 @@ function expectVariety(cases: readonly Case[]): void {
   expect(some(({ expected }) => expected.some(({ old }) => !old))).toBeGreaterThan(cases.length / 20);
 }
 
-test('a page with rows lacks what the rule finds missing, on 600 random pages', async ({ db, stored }) => {
+test('a page with rows lacks what the rule finds unshown, on 600 random pages', async ({ db, stored }) => {
   const cases = Array.from({ length: 600 }, (_, seed) => aCase(createRandom(seed), stored, seed, false));
   expectVariety(cases);
   for (const { page, expected, name } of cases) {
-    const { missing, unheld } = await tell(db, page);
-    expect(missing, name).toEqual(expected);
+    const { unshown, unheld } = await tell(db, page);
+    expect(unshown, name).toEqual(expected);
     const own = new Set(stored.filter((row) => BigInt(row.advertiserId) === page.advertiserId).map(({ id }) => id));
     expect(unheld, name).toEqual(page.applications.map(({ id }) => id).filter((id) => !own.has(id)));
   }
 });
 
-test('an empty page lacks what the rule finds missing, on 300 random questions', async ({ db, stored }) => {
+test('an empty page lacks what the rule finds unshown, on 300 random questions', async ({ db, stored }) => {
   const cases = Array.from({ length: 300 }, (_, seed) => aCase(createRandom(seed), stored, seed, true));
   for (const { page, expected, name } of cases) {
-    expect(await tell(db, page), name).toEqual({ unheld: [], missing: expected });
+    expect(await tell(db, page), name).toEqual({ unheld: [], unshown: expected });
   }
 });
 
@@ -145,12 +145,12 @@ test('empty pages compared in one statement lack the same, on 3,000 random quest
       db,
       batch.map(({ page }) => page),
     );
-    for (const [nth, { expected, name }] of batch.entries()) expect(around[nth]?.missing, name).toEqual(expected);
+    for (const [nth, { expected, name }] of batch.entries()) expect(around[nth]?.unshown, name).toEqual(expected);
   }
 });
 
 test('a question that speaks of no range of ids lacks nothing', async ({ db, stored }) => {
   const { page } = aCase(createRandom(3), stored, 3, false);
-  expect((await tell(db, { ...page, asked: null })).missing).toEqual([]);
-  expect((await tell(db, { ...page, asked: null, applications: [] })).missing).toEqual([]);
+  expect((await tell(db, { ...page, asked: null })).unshown).toEqual([]);
+  expect((await tell(db, { ...page, asked: null, applications: [] })).unshown).toEqual([]);
 });

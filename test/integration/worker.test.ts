@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { describe, expect, vi } from 'vitest';
 import { runWorker } from '../../src/app/worker.ts';
 import { loadConfig } from '../../src/config.ts';
-import type { Advertiser } from '../../src/dev/sandbox/account/account.ts';
+import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { createLog } from '../../src/log.ts';
 import type { Pass } from '../../src/sync/worker/pass.ts';
@@ -26,12 +26,12 @@ const loadHalts = async (database: TestDatabase) =>
 const attemptsSpent = async (database: TestDatabase) =>
   (await database.query<{ n: number }>(`SELECT coalesce(sum(attempts), 0)::int AS n FROM intake.downloads`))[0]?.n;
 
-const isStored = async (database: TestDatabase, { advertiserId }: Pick<Advertiser, 'advertiserId'>) =>
+const isStored = async (database: TestDatabase, { advertiserId }: Pick<BoardAdvertiser, 'advertiserId'>) =>
   (await database.query(`SELECT 1 FROM intake.downloads WHERE advertiser_id = $1 LIMIT 1`, [advertiserId])).length ===
   0;
 
 /** Queues the files of an account again. */
-const requeue = (database: TestDatabase, { advertiserId }: Pick<Advertiser, 'advertiserId'>) =>
+const requeue = (database: TestDatabase, { advertiserId }: Pick<BoardAdvertiser, 'advertiserId'>) =>
   database.query(
     `WITH opened AS (UPDATE intake.attachments SET state = 'pending' WHERE advertiser_id = $1 RETURNING advertiser_id, application_id, kind)
      INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority) SELECT *, 0 FROM opened`,

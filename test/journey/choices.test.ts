@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { type Outcome, syncOnce } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
-import type { Advertiser } from '../../src/dev/sandbox/account/account.ts';
+import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
 import type { Choices } from '../../src/dev/sandbox/behaviour/choices.ts';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import type { SweepSummary } from '../../src/sync/read/sweep.ts';
@@ -134,7 +134,7 @@ function toCount({ pageCap }: Combination): number {
 async function readAll(
   database: TestDatabase,
   url: string,
-  accounts: readonly { readonly account: Advertiser; readonly name: string }[],
+  accounts: readonly { readonly account: BoardAdvertiser; readonly name: string }[],
 ): Promise<readonly Outcome[]> {
   await using folder = await openScratch();
   const file = join(folder.path, 'advertisers.json');
@@ -153,7 +153,7 @@ async function readAll(
 
 async function findWrongs(
   database: TestDatabase,
-  account: Advertiser,
+  account: BoardAdvertiser,
   choices: Combination,
   certificate: SweepSummary['certificate'],
 ): Promise<string[]> {
@@ -173,7 +173,7 @@ async function findWrongs(
 }
 
 /** Withdrawn rows are in the truth but never shown, and volatile facts are compared elsewhere. */
-async function findVisibleDifferences(database: TestDatabase, account: Advertiser): Promise<string[]> {
+async function findVisibleDifferences(database: TestDatabase, account: BoardAdvertiser): Promise<string[]> {
   return (await findDifferences(database, account)).filter(
     (line) => !line.includes('stored undefined') || !account.choices.withdrawnPerMille,
   );

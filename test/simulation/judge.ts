@@ -50,10 +50,10 @@ export function judgeSeed(kind: Kind, seed: number): Verdict {
   const { random, server } = openSeed(kind, seed);
   const memory = createMemory(startMs);
   const crashes = random.chance(0.2) ? 0.05 : 0;
-  const lanes = random.pick([1, 1, 2, 4]);
+  const parallel = random.pick([1, 1, 2, 4]);
   const pauseMs = random.pick([100, 100, 20, 1_000]);
   const byteBudget = random.chance(0.05) ? 60_000 : Number.POSITIVE_INFINITY;
-  const shared = { seed, crashes, lanes, pauseMs, byteBudget };
+  const shared = { seed, crashes, parallel, pauseMs, byteBudget };
   const sweeps: JudgedSweep[] = [];
   const first = runSweep(server, memory, shared);
   sweeps.push(toJudgedSweep('first sweep', first));

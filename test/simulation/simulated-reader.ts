@@ -1,12 +1,12 @@
 // Reads a hidden server with the product's own reasoning and a store that is only a map of ids, as the worker reads it over HTTP and
 // Postgres: a page is committed before it is learned from, the state is stored after each answer, and a crash may come anywhere. What
-// the store tells the reasoning comes from `findMissing`, the function that the real store is held to.
+// the store tells the reasoning comes from `findUnshown`, the function that the real store is held to.
 
 import { type AuditPlace, auditQuestions, auditSize, lackingQuestions } from '../../src/domain/coverage/audit.ts';
 import { ask, begin, type Done, learn, type Plan } from '../../src/domain/coverage/coverage.ts';
 import type { Known } from '../../src/domain/coverage/next-question.ts';
 import type { Answer, PageAnswer, Question } from '../../src/domain/coverage/question.ts';
-import { findMissing, type Held, toAsked } from '../../src/domain/coverage/seen.ts';
+import { findUnshown, type Held, toExpectedIds } from '../../src/domain/coverage/seen.ts';
 import { decodeFacts, decodeRange, encode, type State } from '../../src/domain/coverage/sweep-state.ts';
 import { createRandom } from '../support/random.ts';
 import type { HiddenServer, ListReply, ListRequest } from './hidden-server.ts';
@@ -33,7 +33,7 @@ export interface SweepOptions {
   readonly plan?: Plan;
   readonly known?: Known | undefined;
   /** Questions in flight at once. */
-  readonly lanes?: number;
+  readonly parallel?: number;
   /** Chance that the process dies before an answer is committed; the state is read back from its stored text. */
   readonly crashes?: number;
   readonly seed?: number;
@@ -75,7 +75,7 @@ export function runSweep(server: HiddenServer, memory: Memory, options: SweepOpt
   let inFlight: InFlight[] = [];
   for (;;) {
     const asked = inFlight.map(({ question }) => question);
-    const next = inFlight.length < (options.lanes ?? 1) ? ask(state, asked, options.known) : null;
+    const next = inFlight.length < (options.parallel ?? 1) ? ask(state, asked, options.known) : null;
     if (next !== null && 'kind' in next) {
       const present = server.presentThroughout(startedAt, memory.now);
       const lost = present.filter((id) => isIn(plan, id) && !memory.held.has(id));
@@ -196,7 +196,7 @@ function toAnswer(reply: ListReply, byteBudget = Number.POSITIVE_INFINITY): Answ
     weakEmpty,
     cached: (reply.age ?? 0) > 0,
     unheld: [],
-    missing: [],
+    unshown: [],
   };
 }
 
@@ -209,10 +209,10 @@ function commit(
 ): Answer {
   if (answer.kind !== 'page') return answer;
   const unheld = [...new Set(answer.rows.map((row) => row.id))].filter((id) => !memory.held.has(id));
-  const asked = toAsked(question, heldBefore);
+  const asked = toExpectedIds(question, heldBefore);
   const known =
     memory.gone.size === 0 ? memory.held.values() : memory.held.values().filter(({ id }) => !memory.gone.has(id));
-  const missing = asked === null ? [] : findMissing(asked, answer.rows, known, { sentAt, sweepStartedAt });
+  const unshown = asked === null ? [] : findUnshown(asked, answer.rows, known, { sentAt, sweepStartedAt });
   const fresh = new Set(unheld);
   for (const { id, at } of answer.rows) {
     if (fresh.has(id)) memory.held.set(id, { id, firstSeenAt: memory.now, submittedAt: at });
@@ -221,7 +221,7 @@ function commit(
     memory.gone.delete(id);
     memory.absentSince.delete(id);
   }
-  return { ...answer, unheld, missing } satisfies PageAnswer;
+  return { ...answer, unheld, unshown } satisfies PageAnswer;
 }
 
 function markAbsent(memory: Memory, { absent, certificate }: Done): void {

@@ -4,7 +4,7 @@ import { openStore } from '../../src/store/store.ts';
 import { checkDatabase } from '../../src/sync/worker/health-checks.ts';
 import { createMetrics } from '../../src/web/admin/metrics.ts';
 import { type AdminOptions, openAdmin } from '../../src/web/admin/server.ts';
-import type { Server } from '../../src/web/server.ts';
+import type { HttpServer } from '../../src/web/server.ts';
 import { createRandom, type Random } from './random.ts';
 import type { TestDatabase } from './test-database.ts';
 
@@ -15,7 +15,7 @@ const staleAfterMs = 3_600_000;
 export async function openTestAdmin(
   database: Pick<TestDatabase, 'url'>,
   options: Partial<AdminOptions> = {},
-): Promise<Server> {
+): Promise<HttpServer> {
   const store = openStore({ url: database.url, role: 'admin', privacyKey: Buffer.from('a privacy key for tests') });
   try {
     const admin = await openAdmin({

@@ -1,11 +1,11 @@
 // Compares a database with the sandbox's truth, application by application and field by field.
-import type { Advertiser } from '../../src/dev/sandbox/account/account.ts';
+import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
 import type { TestDatabase } from './test-database.ts';
 
 /** The differences, at most a few, in words; empty when every application is stored once and equal. */
 export async function findDifferences(
   database: Pick<TestDatabase, 'query'>,
-  board: Pick<Advertiser, 'advertiserId' | 'truth'>,
+  board: Pick<BoardAdvertiser, 'advertiserId' | 'truth'>,
   { withoutHash = false } = {},
 ): Promise<string[]> {
   const stored = new Map(

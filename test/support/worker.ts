@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { runWorker, type WorkerRun } from '../../src/app/worker.ts';
 import { loadConfig } from '../../src/config.ts';
-import type { Advertiser } from '../../src/dev/sandbox/account/account.ts';
+import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
 import type { Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { createLog } from '../../src/log.ts';
 import type { Pass } from '../../src/sync/worker/pass.ts';
@@ -139,7 +139,7 @@ export async function probe(
 }
 
 /** Whether every application of an account is stored. */
-export async function isRead(database: TestDatabase, { advertiserId, size }: Advertiser): Promise<boolean> {
+export async function isRead(database: TestDatabase, { advertiserId, size }: BoardAdvertiser): Promise<boolean> {
   const [row] = await database.query<{ n: number }>(
     `SELECT count(*)::int AS n FROM intake.applications WHERE advertiser_id = $1`,
     [advertiserId],

@@ -1,4 +1,4 @@
-// Queues by a hand-held clock: who is worked on, who rests, and for how long.
+// Queues by a hand-held clock: which is worked on, which is paused, and for how long.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Source } from '../../src/source/client.ts';
 import { type AccountQueues, createAccountQueues } from '../../src/sync/worker/account-queue.ts';
@@ -19,7 +19,7 @@ test('a queue at rest is worked on again when its time is over, also when the cl
     accounts: [account],
     ...{ atOnce: 1, longAtOnce: 1, signal: new AbortController().signal },
     async work(queue, task) {
-      if (++polls === 1) queues.rest(queue, task, 1_000);
+      if (++polls === 1) queues.pause(queue, task, 1_000);
     },
   });
   queues.demand('poll');

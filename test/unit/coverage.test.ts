@@ -11,7 +11,7 @@ import {
 } from '../../src/domain/coverage/next-question.ts';
 import type { Answer, ListedRow, PageAnswer, Question } from '../../src/domain/coverage/question.ts';
 import { isInside, largestId, openRange } from '../../src/domain/coverage/range.ts';
-import { findMissing, type Held, toAsked } from '../../src/domain/coverage/seen.ts';
+import { findUnshown, type Held, toExpectedIds } from '../../src/domain/coverage/seen.ts';
 import { decodeFacts, encode, findChanges, isSorted, type State } from '../../src/domain/coverage/sweep-state.ts';
 import { planWitnesses } from '../../src/domain/coverage/witness.ts';
 import { restore } from '../simulation/simulated-reader.ts';
@@ -31,7 +31,7 @@ const idsOf = (rows: readonly ListedRow[]) => rows.map(({ id }) => id);
 
 function aPage(rows: readonly ListedRow[], more: Partial<PageAnswer> = {}): PageAnswer {
   const bytes = 400 + rows.reduce((sum, row) => sum + row.bytes, 0);
-  const shared = { echo: 'matches', weakEmpty: false, cached: false, unheld: [], missing: [], unreadable: 0 } as const;
+  const shared = { echo: 'matches', weakEmpty: false, cached: false, unheld: [], unshown: [], unreadable: 0 } as const;
   return { kind: 'page', rows, bytes, ...shared, ...more };
 }
 
@@ -95,12 +95,12 @@ function complete(
   heldBefore: number,
 ): Answer {
   if (answer.kind !== 'page') return answer;
-  const asked = toAsked(question, heldBefore);
+  const asked = toExpectedIds(question, heldBefore);
   const times = { sentAt: now, sweepStartedAt: 0 };
-  const missing = asked === null ? [] : findMissing(asked, answer.rows, held.values(), times);
+  const unshown = asked === null ? [] : findUnshown(asked, answer.rows, held.values(), times);
   const unheld = [...new Set(idsOf(answer.rows))].filter((id) => !held.has(id));
   for (const id of unheld) held.set(id, { id, firstSeenAt: now });
-  return { ...answer, unheld, missing };
+  return { ...answer, unheld, unshown };
 }
 
 const capped =
@@ -172,7 +172,7 @@ function answerWith(state: State, count: number, more: Partial<PageAnswer> = {},
 function lacking(state: State, count: number, side: 'first' | 'last' = 'last'): Partial<PageAnswer> {
   const { from, to } = ask(state) as Question;
   const idAt = (nth: bigint) => (side === 'first' ? (from as bigint) + nth : (to as bigint) - nth);
-  return { missing: Array.from({ length: count }, (_, nth) => ({ id: idAt(BigInt(nth)), old: true })) };
+  return { unshown: Array.from({ length: count }, (_, nth) => ({ id: idAt(BigInt(nth)), old: true })) };
 }
 
 const isClosedAt = (state: State, from: bigint) => closedOf(state).some((range) => range.from === from);
@@ -742,11 +742,11 @@ describe('R4: an answer that lacks a known id closes nothing', () => {
     }
     expect(ask(state)).toMatchObject({ from: 1_001n, before: null });
     expect(isClosedAt(state, 10n)).toBe(true);
-    const missing = Array.from({ length: 13 }, (_, nth) => ({ id: 9_000n + BigInt(nth), old: true }));
-    expect(isClosedAt(answerWith(state, 52, { missing }), 10n)).toBe(false);
+    const unshown = Array.from({ length: 13 }, (_, nth) => ({ id: 9_000n + BigInt(nth), old: true }));
+    expect(isClosedAt(answerWith(state, 52, { unshown }), 10n)).toBe(false);
   });
 
-  test('a range is not asked again while its missing id is asked alone', () => {
+  test('a range is not asked again while its unshown id is asked alone', () => {
     const state = wellOpened();
     const { from } = ask(state) as Question;
     const suspicious = answerWith(state, 10, lacking(state, 1));
@@ -1647,22 +1647,22 @@ describe('what an answer is expected to show', () => {
   const times = { sentAt: 5, sweepStartedAt: 0 };
 
   test('every id in its range that was stored before it was sent, also by this sweep', () => {
-    const asked = toAsked(range, 0) as NonNullable<ReturnType<typeof toAsked>>;
-    expect(findMissing(asked, [], held, times)).toEqual([
+    const asked = toExpectedIds(range, 0) as NonNullable<ReturnType<typeof toExpectedIds>>;
+    expect(findUnshown(asked, [], held, times)).toEqual([
       { id: 20n, old: true },
       { id: 30n, old: false },
     ]);
   });
 
   test('nothing where it speaks of dates or of one id', () => {
-    expect(toAsked({ ...range, axis: 'date' }, 0)).toBe(null);
-    expect(toAsked({ ...range, purpose: 'alone' }, 0)).toBe(null);
+    expect(toExpectedIds({ ...range, axis: 'date' }, 0)).toBe(null);
+    expect(toExpectedIds({ ...range, purpose: 'alone' }, 0)).toBe(null);
   });
 
   test('more than may be gone at once, and those next to a walk first', () => {
-    expect(toAsked(range, 100)).toMatchObject({ limit: 64, fromTop: false });
-    expect(toAsked(range, 10_000)).toMatchObject({ limit: 201 });
-    expect(toAsked({ ...range, purpose: 'walk', after: null }, 0)).toMatchObject({ fromTop: true });
+    expect(toExpectedIds(range, 100)).toMatchObject({ limit: 64, fromTop: false });
+    expect(toExpectedIds(range, 10_000)).toMatchObject({ limit: 201 });
+    expect(toExpectedIds({ ...range, purpose: 'walk', after: null }, 0)).toMatchObject({ fromTop: true });
   });
 });
 

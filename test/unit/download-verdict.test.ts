@@ -49,7 +49,7 @@ describe('a failure', () => {
   it('by throttling waits as long as it was told, at most a day, and spends nothing', () => {
     const others = 'failing';
     expect(fail('throttled', { others }, { retryAfterMs: 30_000 })).toEqual({
-      kind: 'rest',
+      kind: 'pause',
       scope: 'account',
       delayMs: 30_000,
     });
@@ -77,7 +77,7 @@ describe('a failure', () => {
     'of our storage (%s) is nobody’s fault: everything rests',
     (kind) => {
       const failed = { at: 'storage', attempts: 100, others: 'failing' } as const;
-      expect(fail(kind, failed)).toMatchObject({ kind: 'rest', scope: 'all' });
+      expect(fail(kind, failed)).toMatchObject({ kind: 'pause', scope: 'all' });
     },
   );
 

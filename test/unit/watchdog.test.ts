@@ -33,7 +33,7 @@ test('work that waits for something which ends by itself is not silent, and is a
   const { watchdog, pass } = createWorld();
   using beat = watchdog.begin();
   const waiting = Promise.withResolvers<void>();
-  const rested = beat.rest(waiting.promise);
+  const rested = beat.whileWaiting(waiting.promise);
   pass(10_000);
   expect(watchdog.silentMs()).toBe(0);
   waiting.resolve();

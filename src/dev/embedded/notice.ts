@@ -19,7 +19,7 @@ export type KeeperAnswer = { readonly url: string } | { readonly trouble: string
 /** Exit code of a keeper that found another one at work. */
 export const keeperBusy = 75;
 
-export interface Notice {
+export interface KeeperNotice {
   /** A checkout copied with its .intake/ must not follow the original's notice. */
   readonly folder: string;
   readonly keeperPort: number;
@@ -29,9 +29,9 @@ export interface Notice {
 }
 
 /** The last keeper's notice, whether or not that keeper still lives. */
-export function loadNotice(folder: string): Notice | undefined {
+export function loadNotice(folder: string): KeeperNotice | undefined {
   try {
-    const notice = JSON.parse(readFileSync(join(folder, 'keeper.json'), 'utf8')) as Notice;
+    const notice = JSON.parse(readFileSync(join(folder, 'keeper.json'), 'utf8')) as KeeperNotice;
     return notice.folder === folder ? notice : undefined;
   } catch {
     return undefined;
@@ -39,7 +39,7 @@ export function loadNotice(folder: string): Notice | undefined {
 }
 
 /** Replaces the notice whole: a reader sees the old or the new one. */
-export function saveNotice(notice: Notice): void {
+export function saveNotice(notice: KeeperNotice): void {
   const path = join(notice.folder, 'keeper.json');
   writeFileSync(`${path}.new`, `${JSON.stringify(notice)}\n`, { mode: 0o600 });
   renameSync(`${path}.new`, path);

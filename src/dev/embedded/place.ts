@@ -17,11 +17,11 @@ export interface Place {
   readonly home: string;
   /** Holds initdb and postgres, ready to run. */
   readonly bin: string;
-  readonly account: Account | undefined;
+  readonly account: OsAccount | undefined;
 }
 
 /** Whom the server runs as, where that is not ourselves. */
-export interface Account {
+export interface OsAccount {
   readonly uid: number;
   readonly gid: number;
 }
@@ -35,7 +35,7 @@ export async function openPlace(order: KeeperOrder): Promise<Place> {
 }
 
 /** Runs a program as the server's account, from `/`, with nothing of our environment. */
-export function runAs(account: Account | undefined, file: string, args: readonly string[]) {
+export function runAs(account: OsAccount | undefined, file: string, args: readonly string[]) {
   return promisify(execFile)(file, [...args], { ...account, cwd: '/', env: cleanEnvironment });
 }
 
@@ -43,7 +43,7 @@ export function runAs(account: Account | undefined, file: string, args: readonly
 export const cleanEnvironment = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
 /** The owner of existing data; for new data `nobody`: initdb wants an account with a name, and this one need not be created. */
-async function loadAccount(data: string): Promise<Account> {
+async function loadAccount(data: string): Promise<OsAccount> {
   const owner = await stat(data).catch(() => undefined);
   if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
   const lines = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'));
@@ -57,7 +57,7 @@ async function loadAccount(data: string): Promise<Account> {
   return { uid: Number(uid), gid: Number(gid) };
 }
 
-async function openHome(folder: string, account: Account | undefined): Promise<string> {
+async function openHome(folder: string, account: OsAccount | undefined): Promise<string> {
   const note = join(folder, 'elsewhere');
   const noted = (await readFile(note, 'utf8').catch(() => '')).trim();
   // The folder elsewhere names its checkout: a copied checkout must not share it.
@@ -73,7 +73,7 @@ async function openHome(folder: string, account: Account | undefined): Promise<s
   return home;
 }
 
-async function openBinaries(packaged: string, home: string, account: Account | undefined): Promise<string> {
+async function openBinaries(packaged: string, home: string, account: OsAccount | undefined): Promise<string> {
   if (await runs(packaged, account)) return join(packaged, 'bin');
   // The package's install script links the libraries; npm may have been told to run none.
   await hydrate(packaged).catch(() => undefined);
@@ -98,12 +98,12 @@ async function openBinaries(packaged: string, home: string, account: Account | u
   return join(copied, 'bin');
 }
 
-function runs(native: string, account: Account | undefined): Promise<boolean> {
+function runs(native: string, account: OsAccount | undefined): Promise<boolean> {
   return succeeds(tryBinaries(native, account));
 }
 
 /** Both, since they need different libraries. */
-async function tryBinaries(native: string, account: Account | undefined): Promise<void> {
+async function tryBinaries(native: string, account: OsAccount | undefined): Promise<void> {
   await Promise.all(['initdb', 'postgres'].map((name) => runAs(account, join(native, 'bin', name), ['--version'])));
 }
 

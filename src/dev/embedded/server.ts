@@ -13,7 +13,7 @@ import { Trouble } from '../../domain/trouble.ts';
 import { cleanEnvironment, type Place, runAs } from './place.ts';
 
 /** A server that accepts connections. */
-export interface Server {
+export interface PostgresServer {
   readonly url: string;
   readonly port: number;
   /** Resolves when the server has gone, asked or not. */
@@ -31,7 +31,7 @@ export interface ServerOptions {
 }
 
 /** Makes the cluster where there is none, ends what a killed keeper left running, and starts it. */
-export async function openServer(place: Place, { scratch, port: wanted, log }: ServerOptions): Promise<Server> {
+export async function openServer(place: Place, { scratch, port: wanted, log }: ServerOptions): Promise<PostgresServer> {
   const data = join(place.home, 'data');
   await endLeftover(data);
   if (!existsSync(data)) await createCluster(place, data, scratch);

@@ -6,7 +6,7 @@ import { type Direction, directionOf, fewestPairs } from './order.ts';
 import type { Range } from './range.ts';
 import { isShortPage } from './range-answer.ts';
 import { absentLimit } from './seen.ts';
-import { type Facts, isSorted, type KnownCapacity, type Reservation, type State } from './sweep-state.ts';
+import { isSorted, type KnownCapacity, type Reservation, type State, type StateFacts } from './sweep-state.ts';
 import { isWalkInOrder } from './walk.ts';
 
 /** What was shown, and what is still open. */
@@ -55,7 +55,7 @@ export function conclude(state: State): Certificate {
 }
 
 /** The smaller of what both shapes of question have shown. */
-function pollCapacity(facts: Facts): KnownCapacity {
+function pollCapacity(facts: StateFacts): KnownCapacity {
   const { after, both, largestRow, uneven } = facts;
   const limits = [after, both].filter(({ rows }) => rows > 0).map(rowLimit);
   const bytes = [after, both].filter(({ rows }) => rows > 0).map((capacity) => capacity.bytes);
@@ -74,7 +74,7 @@ function pollCapacity(facts: Facts): KnownCapacity {
  * True when a sweep has asked more than the applications it found can justify. Arrivals count only up to a bound: where more arrive
  * than a question shows, a sweep would follow them for ever.
  */
-export function isOverBudget(facts: Facts, inFlight = 0): boolean {
+export function isOverBudget(facts: StateFacts, inFlight = 0): boolean {
   const requests = facts.requests + inFlight;
   const older = facts.found - facts.recent;
   const justified = older + Math.min(facts.recent, 200 + older);
@@ -82,7 +82,7 @@ export function isOverBudget(facts: Facts, inFlight = 0): boolean {
 }
 
 /** The brake: so many gone at once is a source that misbehaves, not a source that deletes. */
-export function hasTooManyAbsent(facts: Facts): boolean {
+export function hasTooManyAbsent(facts: StateFacts): boolean {
   return facts.absent.length > absentLimit(facts.heldBefore);
 }
 
@@ -103,7 +103,7 @@ function findFaults(state: State): string[] {
   } else if (!isFinished(state)) {
     faults.push('the sweep has not come to its end');
   }
-  // It comes first: past this brake no missing id is asked alone, so other faults follow from it.
+  // It comes first: past this brake no unshown id is asked alone, so other faults follow from it.
   if (hasTooManyAbsent(facts)) faults.unshift('too many stored applications are gone at once');
   return faults;
 }
@@ -114,7 +114,7 @@ function isFinished({ facts, ranges }: State): boolean {
   return heard && facts.suspects.length === 0 && ranges.every((range) => range.state === 'closed');
 }
 
-function findReservations(facts: Facts): Reservation[] {
+function findReservations(facts: StateFacts): Reservation[] {
   const found = [...facts.reservations];
   const add = (risk: Reservation['risk'], reason: string) => found.push({ risk, reason });
   if (hasOnlyBounds(facts)) add('doubt', 'a page holds no more than the bounds of a question');
@@ -146,7 +146,7 @@ function findReservations(facts: Facts): Reservation[] {
 }
 
 /** A page held only the bounds of its question, and pages are so small that more may have been cut off. */
-function hasOnlyBounds(facts: Facts): boolean {
+function hasOnlyBounds(facts: StateFacts): boolean {
   return (['after', 'both'] as const).some((shape) => {
     const page = facts.boundsOnly[shape];
     if (page === null || isShortPage(facts, shape, page)) return false;
@@ -156,7 +156,7 @@ function hasOnlyBounds(facts: Facts): boolean {
 }
 
 /** In a sorted list only the filter towards its far end can hide anything; in any other, both can. */
-function hasReach(facts: Facts): boolean {
+function hasReach(facts: StateFacts): boolean {
   const direction = orderOf(facts);
   if (direction === 'ascending') return facts.reachAfter || facts.reachInner;
   if (direction === 'descending') return facts.reachBefore || facts.reachInner;
@@ -167,7 +167,7 @@ function hasReach(facts: Facts): boolean {
  * The order in which rows are chosen. Parts of answers tell it where they speak against one direction and for the other; otherwise pages
  * do, or parts alone where pages are too short to tell.
  */
-function orderOf(facts: Facts): Direction {
+function orderOf(facts: StateFacts): Direction {
   const { ascending, descending } = facts.chosen;
   if (ascending === null && descending !== null) return 'descending';
   if (descending === null && ascending !== null) return 'ascending';
@@ -180,7 +180,7 @@ function orderOf(facts: Facts): Direction {
  * Held ids at the far end are gone, nothing shows that the filter there reaches beyond a page, and the page is just as long as the longest
  * that was ever seen: a page that is shorter is not full, and a longer one says that the earlier one was not.
  */
-function hasEdgeAbsence(facts: Facts): boolean {
+function hasEdgeAbsence(facts: StateFacts): boolean {
   const { lowest, highest, absent } = facts;
   if (absent.length === 0 || hasReach(facts)) return false;
   if (lowest === null || highest === null) return true;

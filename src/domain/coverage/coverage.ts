@@ -36,8 +36,8 @@ import {
 import { isInside, openRange, type Range } from './range.ts';
 import {
   addSuspects,
-  isMissingBehind,
   isShort,
+  isUnshownBehind,
   learnConfirmation,
   learnRange,
   lower,
@@ -222,7 +222,7 @@ function learnWitness(draft: SweepDraft, question: Question, answer: Answer): vo
   facts.witnesses = facts.witnesses?.filter((other) => !isSameQuestion(other, question)) ?? null;
   if (answer.kind !== 'page') return;
   if (question.axis === 'id' && question.since === null) {
-    const isWhole = isShort(facts, question, answer) && !isMissingBehind(facts, question, answer);
+    const isWhole = isShort(facts, question, answer) && !isUnshownBehind(facts, question, answer);
     if (isWhole) addSuspects(facts, question, answer);
     else noteCut(draft, question, answer);
   }

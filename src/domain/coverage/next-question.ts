@@ -2,9 +2,9 @@
 
 import { largeShare, pieceSize, type Vouch } from './capacity.ts';
 import { directionOf } from './order.ts';
-import type { Question, Shape } from './question.ts';
+import type { FilterShape, Question } from './question.ts';
 import { contains, isInside, largestId, type Range } from './range.ts';
-import { type Facts, isSorted, type State } from './sweep-state.ts';
+import { isSorted, type State, type StateFacts } from './sweep-state.ts';
 
 /** Some of the ids already held, in rising order, one in every `stride`: questions are cut there so that each expects less than half a page. */
 export interface Known {
@@ -37,14 +37,14 @@ export function nextRangeQuestion(
   return untried ?? first((range) => !isUnread(range)) ?? first(isUnread);
 }
 
-/** A range that waits for a missing id to be asked alone is not asked meanwhile. */
-function hasSuspect({ suspects }: Facts, range: Range): boolean {
+/** A range that waits for a unshown id to be asked alone is not asked meanwhile. */
+function hasSuspect({ suspects }: StateFacts, range: Range): boolean {
   return suspects.some(({ id }) => isInside(range, id));
 }
 
 /** A range, or the next part of it that should close at once by what is held there; null while it is in flight. */
 function partQuestion(
-  facts: Facts,
+  facts: StateFacts,
   range: Range,
   asked: readonly Question[],
   known: Known | undefined,
@@ -88,7 +88,7 @@ function indexOf(positions: readonly bigint[], from: bigint): number {
 }
 
 /** What pieces may hold, so that answers of this shape close them. */
-export function sizeOfPieces(facts: Facts, shape: 'after' | 'both'): { rows: number; bytes: number } {
+export function sizeOfPieces(facts: StateFacts, shape: 'after' | 'both'): { rows: number; bytes: number } {
   const { after, before } = facts.inclusive[shape];
   const capacity = believed(facts, shape);
   const { rows, bytes } = pieceSize(capacity, facts.largestRow, vouchOf(facts, capacity));
@@ -96,7 +96,7 @@ export function sizeOfPieces(facts: Facts, shape: 'after' | 'both'): { rows: num
 }
 
 /** What speaks for a short answer of this source being whole. */
-export function vouchOf(facts: Facts, capacity: Facts['after']): Vouch {
+export function vouchOf(facts: StateFacts, capacity: StateFacts['after']): Vouch {
   const hasLargeRows = facts.largestRow >= capacity.bytes * largeShare;
   if (!hasLargeRows && !facts.uneven) return 'even';
   if (isSorted(facts)) return 'sorted';
@@ -105,7 +105,7 @@ export function vouchOf(facts: Facts, capacity: Facts['after']): Vouch {
 }
 
 /** Pages with both bounds may be smaller than those with one, but are not believed to be larger. */
-export function believed({ after, both }: Pick<Facts, 'after' | 'both'>, shape: Shape): Facts['after'] {
+export function believed({ after, both }: Pick<StateFacts, 'after' | 'both'>, shape: FilterShape): StateFacts['after'] {
   if (shape !== 'both') return after;
   if (after.cutRows === null || (both.cutRows !== null && both.cutRows <= after.cutRows)) return both;
   return { ...both, cutRows: after.cutRows };
@@ -115,7 +115,7 @@ export function believed({ after, both }: Pick<Facts, 'after' | 'both'>, shape: 
  * The question for a range. Bounds are always sent as if they were exclusive, so that a range is covered however the source reads
  * them; a bound that comes back takes up a row, and is stepped over only where it fills the page.
  */
-export function rangeQuestion(facts: Facts, { from, to, step }: Pick<Range, 'from' | 'to' | 'step'>): Question {
+export function rangeQuestion(facts: StateFacts, { from, to, step }: Pick<Range, 'from' | 'to' | 'step'>): Question {
   const { least, most } = facts.shift;
   const isDate = facts.axis === 'date';
   const after = from - (step.after ? 0n : 1n) - (isDate ? most : 0n);
@@ -132,7 +132,7 @@ export function aloneQuestion(id: bigint): Question {
 }
 
 /** The same range in another shape: a source that answers one shape wrongly need not do so with the other. */
-function confirmQuestion(facts: Facts, range: Range, answered: Shape): Question {
+function confirmQuestion(facts: StateFacts, range: Range, answered: FilterShape): Question {
   const { from, to } = range;
   const shared = { axis: facts.axis, purpose: 'confirm', from, to, since: null } as const;
   if (answered === 'both' && to !== null) {

@@ -4,7 +4,7 @@
 export type Axis = 'id' | 'date';
 
 /** Which bounds a question sends. A source may treat each shape differently: page size, inclusive bounds, even which rows it shows. */
-export type Shape = 'after' | 'before' | 'both';
+export type FilterShape = 'after' | 'before' | 'both';
 
 /**
  * range: read a range. confirm: the same range in another shape, because it was answered empty. alone: is this one id still there?
@@ -36,7 +36,7 @@ export interface ListedRow {
 }
 
 /** A known id that the asked range holds and the answer does not. */
-export interface Missing {
+export interface UnshownId {
   readonly id: bigint;
   /** It was stored before the sweep began, so the source may have deleted it since; otherwise this sweep itself has seen it. */
   readonly old: boolean;
@@ -58,8 +58,8 @@ export interface PageAnswer {
   readonly cached: boolean;
   /** Ids on this page that were not stored before it. */
   readonly unheld: readonly bigint[];
-  /** What `findMissing` (seen.ts) finds, at most `mostMissing` of it. */
-  readonly missing: readonly Missing[];
+  /** What `findUnshown` (seen.ts) finds, at most `mostUnshown` of it. */
+  readonly unshown: readonly UnshownId[];
 }
 
 /** overflow: abandoned over the byte budget, nothing stored, the ids of its beginning serve as cut points. refused: not this mixture of filters. */
@@ -79,7 +79,7 @@ export function lengthOf({ rows, unreadable }: Pick<PageAnswer, 'rows' | 'unread
 }
 
 /** The shape of a question, by the bounds it sends. */
-export function shapeOf({ after, before }: Pick<Question, 'after' | 'before'>): Shape {
+export function shapeOf({ after, before }: Pick<Question, 'after' | 'before'>): FilterShape {
   return after === null ? 'before' : before === null ? 'after' : 'both';
 }
 

@@ -6,13 +6,13 @@ import { believed, rangeQuestion, sizeOfPieces, vouchOf } from './next-question.
 import { directionOf } from './order.ts';
 import {
   type Answer,
+  type FilterShape,
   isSameQuestion,
   type ListedRow,
   lengthOf,
   type PageAnswer,
   positionOf,
   type Question,
-  type Shape,
   shapeOf,
 } from './question.ts';
 import {
@@ -32,9 +32,9 @@ import {
   addFault,
   addReservation,
   dateSlackSeconds,
-  type Facts,
   isSorted,
   replace,
+  type StateFacts,
   type SweepDraft,
 } from './sweep-state.ts';
 import { beginWalk } from './walk.ts';
@@ -71,8 +71,8 @@ function piecesOf(draft: SweepDraft, range: Range, question: Question, answer: A
     noteCut(draft, question, answer);
     return cutAnswered(facts, range, question, answer, inside);
   }
-  const missing = findUnexplained(facts, answer);
-  if (missing.length > 0 && !isMissingBehind(facts, question, answer)) return suspect(draft, range, question, answer);
+  const unshown = findUnexplained(facts, answer);
+  if (unshown.length > 0 && !isUnshownBehind(facts, question, answer)) return suspect(draft, range, question, answer);
   if (answer.weakEmpty) addReservation(facts, 'harmless', 'the source says "nothing" without an empty list');
   return closeShort(facts, range, question, answer, inside);
 }
@@ -81,7 +81,7 @@ function piecesOf(draft: SweepDraft, range: Range, question: Question, answer: A
  * True when no cap can have cut the answer off: it is empty, or it has less than half of the rows of the smallest page that may have been
  * cut and few enough bytes, or it was asked for one id and shows that.
  */
-export function isShort(facts: Facts, question: Question, page: PageAnswer): boolean {
+export function isShort(facts: StateFacts, question: Question, page: PageAnswer): boolean {
   const { rows, unreadable, bytes } = page;
   if (isEmpty(facts, question, page)) return true;
   if (question.from !== null && question.from === question.to && rows.some(({ id }) => id === question.from))
@@ -90,7 +90,7 @@ export function isShort(facts: Facts, question: Question, page: PageAnswer): boo
 }
 
 /** Nothing came back. Elements without a readable id take up places and bytes, so they must leave half of a page free. */
-function isEmpty(facts: Facts, question: Question, { rows, unreadable, bytes }: PageAnswer): boolean {
+function isEmpty(facts: StateFacts, question: Question, { rows, unreadable, bytes }: PageAnswer): boolean {
   if (rows.length > 0) return false;
   if (unreadable === 0) return true;
   const capacity = believed(facts, shapeOf(question));
@@ -99,34 +99,34 @@ function isEmpty(facts: Facts, question: Question, { rows, unreadable, bytes }: 
 }
 
 /** Elements without a readable id take up at most half of the longest page. */
-function leavesRoom({ longest }: Facts, unreadable: number): boolean {
+function leavesRoom({ longest }: StateFacts, unreadable: number): boolean {
   return unreadable * 2 <= longest;
 }
 
 /** True when a page of so many rows and bytes cannot have been cut off, by what pages of its shape have shown. */
-export function isShortPage(facts: Facts, shape: Shape, page: { rows: number; bytes: number }): boolean {
+export function isShortPage(facts: StateFacts, shape: FilterShape, page: { rows: number; bytes: number }): boolean {
   const capacity = believed(facts, shape);
   const vouch = vouchOf(facts, capacity);
   if (vouch === 'none' || !isShortByRows(capacity, page.rows)) return false;
   return isShortByBytes(capacity, page.bytes, facts.largestRow, vouch);
 }
 
-/** Known ids are missing, all of them behind the last row of a sorted page, which its bytes may have ended there. */
-export function isMissingBehind(facts: Facts, question: Question, page: PageAnswer): boolean {
+/** The page does not show known ids, all of them behind the last row of a sorted page, which its bytes may have ended there. */
+export function isUnshownBehind(facts: StateFacts, question: Question, page: PageAnswer): boolean {
   if (vouchOf(facts, believed(facts, shapeOf(question))) !== 'sorted') return false;
   const { rows } = page;
-  const missing = findUnexplained(facts, page);
+  const unshown = findUnexplained(facts, page);
   const falls = directionOf(facts) === 'descending';
   return (
     rows.length > 0 &&
-    missing.length > 0 &&
-    missing.every(({ id }) => rows.every((row) => (falls ? id < row.id : id > row.id)))
+    unshown.length > 0 &&
+    unshown.every(({ id }) => rows.every((row) => (falls ? id < row.id : id > row.id)))
   );
 }
 
 /** Known ids that the answer lacks and that are not yet known to be gone. */
-function findUnexplained(facts: Facts, page: PageAnswer): PageAnswer['missing'] {
-  return page.missing.filter(({ id }) => !facts.absent.includes(id) && !facts.vanished.includes(id));
+function findUnexplained(facts: StateFacts, page: PageAnswer): PageAnswer['unshown'] {
+  return page.unshown.filter(({ id }) => !facts.absent.includes(id) && !facts.vanished.includes(id));
 }
 
 /**
@@ -197,9 +197,9 @@ function closeShort(
  * order, both halves in any other, which show more than the whole did if that was cut off.
  */
 function closePolled(
-  facts: Facts,
+  facts: StateFacts,
   range: Range,
-  page: { readonly rows: number; readonly bytes: number; readonly shape: Shape },
+  page: { readonly rows: number; readonly bytes: number; readonly shape: FilterShape },
   inside: readonly Shown[],
 ): Range[] {
   const direction = isSorted(facts) ? directionOf(facts) : 'mixed';
@@ -231,7 +231,7 @@ function closePolled(
  * An empty answer is confirmed by another shape of question. Not in polls, by date, for a single id, between neighbours of a sorted
  * page, and not inside the list while pages with both bounds hold fewer than 16 rows, where half of all answers are empty.
  */
-function needsConfirmation(facts: Facts, range: Range): boolean {
+function needsConfirmation(facts: StateFacts, range: Range): boolean {
   if (facts.rigor === 'poll' || facts.axis === 'date' || range.empty !== null || range.from === range.to) return false;
   if (isBetweenNeighbours(facts, range)) return false;
   const isEnd = range.to === null || range.from <= facts.from || range.to === facts.to;
@@ -239,7 +239,7 @@ function needsConfirmation(facts: Facts, range: Range): boolean {
 }
 
 /** In a sorted list the page that showed the ids on both sides of a range and none inside has said already that it is empty. */
-function isBetweenNeighbours(facts: Facts, { from, to, expected, origin }: Range): boolean {
+function isBetweenNeighbours(facts: StateFacts, { from, to, expected, origin }: Range): boolean {
   if (origin === null || origin.low === null || origin.high === null || to === null || !isSorted(facts)) return false;
   return expected === 0 && origin.low < from && to < origin.high;
 }
@@ -273,7 +273,7 @@ export function learnConfirmation(draft: SweepDraft, question: Question, answer:
 }
 
 /** True when the row may have arrived while the sweep was under way. */
-function isRecent({ recentFrom }: Facts, { at }: ListedRow): boolean {
+function isRecent({ recentFrom }: StateFacts, { at }: ListedRow): boolean {
   return recentFrom !== null && at !== null && at >= recentFrom;
 }
 
@@ -377,11 +377,11 @@ export function noteCut(draft: SweepDraft, question: Question, page: PageAnswer)
   const { facts } = draft;
   const shape = shapeOf(question);
   if (question.axis !== 'id' || shape === 'before' || page.rows.length === 0) return;
-  const missing = findUnexplained(facts, page);
-  if (missing.length > absentLimit(facts.heldBefore)) {
+  const unshown = findUnexplained(facts, page);
+  if (unshown.length > absentLimit(facts.heldBefore)) {
     const ids = page.rows.map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1));
     const [low, high] = [ids[0] as bigint, ids.at(-1) as bigint];
-    const isSkipped = (isNear: (id: bigint) => boolean) => missing.some(({ id }) => isNear(id));
+    const isSkipped = (isNear: (id: bigint) => boolean) => unshown.some(({ id }) => isNear(id));
     const { ascending, descending } = facts.chosen;
     facts.chosen = {
       ascending: isSkipped((id) => id < high) ? null : ascending,
@@ -389,8 +389,8 @@ export function noteCut(draft: SweepDraft, question: Question, page: PageAnswer)
     };
     if (facts.chosen.ascending !== ascending || facts.chosen.descending !== descending) reopen(draft);
   }
-  // 8 times 63: the store reports as few as 64 missing ids, so 64 are enough on any page.
-  if (missing.length * 8 <= Math.min(rowLimit(facts[shape]), 504)) return;
+  // 8 times 63: the store reports as few as 64 unshown ids, so 64 are enough on any page.
+  if (unshown.length * 8 <= Math.min(rowLimit(facts[shape]), 504)) return;
   lower(draft, { rows: lengthOf(page), bytes: page.bytes, shape });
 }
 
@@ -481,7 +481,7 @@ function cutAnswered(
 }
 
 /** Where a list in order goes on: its last rows. A single straggler among them must not stand for the whole. */
-function farEnd(facts: Facts, range: Range, page: PageAnswer): bigint | null {
+function farEnd(facts: StateFacts, range: Range, page: PageAnswer): bigint | null {
   if (directionOf(facts) === 'mixed' || facts.rising === 0 || facts.falling === 0) return null;
   const last: bigint[] = [];
   for (let i = page.rows.length - 1; i >= 0 && last.length < 5; i--) {
@@ -492,7 +492,7 @@ function farEnd(facts: Facts, range: Range, page: PageAnswer): bigint | null {
 }
 
 /** A cut point needs no trust, so the beginning of an abandoned answer may give it; none of it is stored, so all of it is read again. */
-function cutAbandoned(facts: Facts, range: Range, rows: readonly ListedRow[]): Range[] {
+function cutAbandoned(facts: StateFacts, range: Range, rows: readonly ListedRow[]): Range[] {
   if (range.from === range.to) return [{ ...range, state: 'stuck' }];
   const positions = rows.map((row) => positionOf(facts.axis, row)).filter((position) => position !== null);
   const inside = [...new Set(positions.filter((position) => isInside(range, position)))].sort((a, b) =>

@@ -2,7 +2,7 @@
 // Knows integers, counts and bytes only; why a range is closed is decided in range-answer.ts.
 
 import type { Direction } from './order.ts';
-import type { Shape } from './question.ts';
+import type { FilterShape } from './question.ts';
 
 /** Which bound was moved against the answer that a range was cut from. */
 export type Side = 'after' | 'before' | 'inner' | 'whole';
@@ -11,7 +11,7 @@ export type Side = 'after' | 'before' | 'inner' | 'whole';
 export interface Origin {
   readonly rows: number;
   readonly bytes: number;
-  readonly shape: Shape;
+  readonly shape: FilterShape;
   readonly side: Side;
   /** The lowest and the highest position that it showed: a list chosen in the order of ids leaves nothing out between its beginning and there. */
   readonly low: bigint | null;
@@ -33,7 +33,7 @@ export interface Range {
   readonly expected: number;
   readonly origin: Origin | null;
   /** The shape in which it was answered empty; another shape has to confirm it. */
-  readonly empty: Shape | null;
+  readonly empty: FilterShape | null;
   /** Its page was filled by these bounds themselves: the question steps over them. */
   readonly step: { readonly after: boolean; readonly before: boolean };
   /** Answers that lacked known ids. */

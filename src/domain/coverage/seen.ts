@@ -1,8 +1,8 @@
-// The one rule for what was seen and is missing: every id that was stored before the question was sent, lies where the question asked
+// The one rule for stored ids that an answer does not show: every id that was stored before the question was sent, lies where the question asked
 // and is not in the answer. Ids that this sweep stored count like all others. The store computes it in SQL (store/applications/diff-page.ts); a
 // test holds the SQL against this function on random pages, and the simulation uses this function.
 
-import type { ListedRow, Missing, Question } from './question.ts';
+import type { ListedRow, Question, UnshownId } from './question.ts';
 
 /** A stored id, and when the source first showed it. Ids that are erased, or known to be gone at the source, are left out. */
 export interface Held {
@@ -12,38 +12,38 @@ export interface Held {
 }
 
 /** Which ids an answer is expected to show, and how many of those that it lacks are worth knowing. */
-export interface Asked {
+export interface ExpectedIds {
   readonly low: bigint;
   /** Null is no end. */
   readonly high: bigint | null;
   readonly limit: number;
-  /** Report the highest missing ids instead of the lowest. */
+  /** Report the highest of these ids instead of the lowest. */
   readonly fromTop: boolean;
 }
 
 /** Where a question expects ids to come back; null when it speaks of no range of ids. */
-export function toAsked(question: Question, heldBefore: number): Asked | null {
+export function toExpectedIds(question: Question, heldBefore: number): ExpectedIds | null {
   if (question.axis === 'date' || question.from === null || question.purpose === 'alone') return null;
   const fromTop = question.purpose === 'walk' && question.after === null;
-  return { low: question.from, high: question.to, limit: mostMissing(heldBefore), fromTop };
+  return { low: question.from, high: question.to, limit: mostUnshown(heldBefore), fromTop };
 }
 
 /** Stored ids that the answer should have shown: stored before the question was sent, in the asked range, not among the rows. */
-export function findMissing(
-  asked: Asked,
+export function findUnshown(
+  asked: ExpectedIds,
   rows: readonly Pick<ListedRow, 'id'>[],
   held: Iterable<Held>,
   times: { readonly sentAt: number; readonly sweepStartedAt: number },
-): Missing[] {
+): UnshownId[] {
   const shown = new Set(rows.map((row) => row.id));
-  const missing: Missing[] = [];
+  const unshown: UnshownId[] = [];
   for (const { id, firstSeenAt } of held) {
     if (id < asked.low || (asked.high !== null && id > asked.high)) continue;
     if (firstSeenAt > times.sentAt || shown.has(id)) continue;
-    missing.push({ id, old: firstSeenAt < times.sweepStartedAt });
+    unshown.push({ id, old: firstSeenAt < times.sweepStartedAt });
   }
-  missing.sort((a, b) => (a.id < b.id === asked.fromTop ? 1 : -1));
-  return missing.slice(0, asked.limit);
+  unshown.sort((a, b) => (a.id < b.id === asked.fromTop ? 1 : -1));
+  return unshown.slice(0, asked.limit);
 }
 
 /** Most ids that one sweep may find gone at the source before it believes the source no more. */
@@ -51,7 +51,7 @@ export function absentLimit(heldBefore: number): number {
   return Math.max(20, Math.floor(heldBefore * 0.02));
 }
 
-/** Enough missing ids to tell deleted applications from a page that was cut off. */
-function mostMissing(heldBefore: number): number {
+/** Enough unshown ids to tell deleted applications from a page that was cut off. */
+function mostUnshown(heldBefore: number): number {
   return Math.max(64, absentLimit(heldBefore) + 1);
 }

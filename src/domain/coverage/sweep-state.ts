@@ -3,13 +3,13 @@
 
 import { type Capacity, unknownCapacity } from './capacity.ts';
 import { type Direction, fewestPairs, type Pairs } from './order.ts';
-import { type Axis, type ListedRow, positionOf, type Question, type Shape } from './question.ts';
+import { type Axis, type FilterShape, type ListedRow, positionOf, type Question } from './question.ts';
 import type { Range } from './range.ts';
 import type { Walk } from './walk.ts';
 
 /** A sweep between two questions. */
 export interface State {
-  readonly facts: Facts;
+  readonly facts: StateFacts;
   /** In rising order, without overlap; positions in none of them are ids that a whole answer showed. */
   readonly ranges: readonly Range[];
 }
@@ -26,13 +26,13 @@ export interface Suspect {
   readonly old: boolean;
   readonly rows: number;
   readonly bytes: number;
-  readonly shape: Shape;
+  readonly shape: FilterShape;
   /** It was asked alone once, and did not come back. */
   readonly missedOnce: boolean;
 }
 
 /** What was learned so far. It holds for this sweep only. */
-export interface Facts {
+export interface StateFacts {
   readonly axis: Axis;
   readonly from: bigint;
   readonly to: bigint | null;
@@ -61,7 +61,7 @@ export interface Facts {
   /** Rows shown in all, and their bytes. */
   readonly shown: { readonly rows: number; readonly bytes: number };
   /** The bound itself came back, by the shape of the question. */
-  readonly inclusive: Readonly<Record<Shape, { readonly after: boolean; readonly before: boolean }>>;
+  readonly inclusive: Readonly<Record<FilterShape, { readonly after: boolean; readonly before: boolean }>>;
   /** The largest page that held only the bounds of its question, by its shape; null while there was none. */
   readonly boundsOnly: Readonly<Record<'after' | 'both', { readonly rows: number; readonly bytes: number } | null>>;
   /** Adjacent pairs in which pages rose and fell. */
@@ -104,8 +104,8 @@ export interface Facts {
   readonly walk: Walk | null;
 }
 
-type Given = Pick<
-  Facts,
+type SweepBounds = Pick<
+  StateFacts,
   'axis' | 'from' | 'to' | 'rigor' | 'requestLimit' | 'heldBefore' | 'longestBefore' | 'recentFrom' | 'seed'
 >;
 
@@ -126,7 +126,7 @@ export interface KnownCapacity {
 export const dateSlackSeconds = 26n * 3600n;
 
 /** The facts of a sweep that has asked nothing. */
-export function createFacts(given: Given, known: KnownCapacity | null): Facts {
+export function createFacts(given: SweepBounds, known: KnownCapacity | null): StateFacts {
   const capacity = known === null ? unknownCapacity : { rows: known.count, bytes: known.bytes, cutRows: null };
   const neither = { after: false, before: false };
   return {
@@ -168,7 +168,7 @@ export function createFacts(given: Given, known: KnownCapacity | null): Facts {
 
 /** A step in the making: facts may be set, ranges are replaced. */
 export interface SweepDraft {
-  readonly facts: { -readonly [K in keyof Facts]: Facts[K] };
+  readonly facts: { -readonly [K in keyof StateFacts]: StateFacts[K] };
   ranges: readonly Range[];
 }
 
@@ -194,7 +194,7 @@ export function noteRows(facts: SweepDraft['facts'], rows: readonly ListedRow[])
 }
 
 /** True when every page came in the order in which its rows were chosen, as far as answers show: it is complete up to its last row. */
-export function isSorted({ rising, falling, chosen }: Facts): boolean {
+export function isSorted({ rising, falling, chosen }: StateFacts): boolean {
   if (rising + falling < fewestPairs || Math.min(rising, falling) > 0) return false;
   return (falling === 0 ? chosen.ascending : chosen.descending) !== null;
 }
@@ -212,13 +212,13 @@ export function shareRead({ facts, ranges }: State): number | null {
 }
 
 /** Text for a jsonb column, of facts or of a range; ids stay exact. */
-export function encode(value: Facts | Range): string {
+export function encode(value: StateFacts | Range): string {
   return JSON.stringify(value, (_, member: unknown) => (typeof member === 'bigint' ? `${member}n` : member));
 }
 
 /** The facts that `encode` wrote. What an earlier version did not know begins as in a new sweep. */
-export function decodeFacts(text: string): Facts {
-  const facts = JSON.parse(text, revive) as Facts;
+export function decodeFacts(text: string): StateFacts {
+  const facts = JSON.parse(text, revive) as StateFacts;
   return { ...createFacts({ ...facts, longestBefore: 0 }, null), ...facts };
 }
 

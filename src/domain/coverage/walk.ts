@@ -71,7 +71,7 @@ export function learnWalk(walk: Walk, page: PageAnswer | null, pairs: Pairs): { 
   const far = inside.at(-1) ?? null;
   // Known ids before the last row were skipped; at the end of the list every known id should have been shown.
   const isAtEnd = beyond.length === 0;
-  const skipped = page.missing.some(({ id }) => isAtEnd || (far !== null && isPast(far, id)));
+  const skipped = page.unshown.some(({ id }) => isAtEnd || (far !== null && isPast(far, id)));
   const seen = { ...walk, disagrees: walk.disagrees || skipped };
   if (isAtEnd) {
     // The overlap alone filled the page: go on from the outermost id itself.

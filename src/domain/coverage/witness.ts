@@ -4,7 +4,7 @@
 import { directionOf } from './order.ts';
 import type { Question } from './question.ts';
 import { largestId, type Range } from './range.ts';
-import { dateSlackSeconds, type Facts } from './sweep-state.ts';
+import { dateSlackSeconds, type StateFacts } from './sweep-state.ts';
 
 /** Closed ranges that a sweep asks again, split at a random position. */
 const auditsPerSweep = 6;
@@ -13,7 +13,7 @@ const auditsPerSweep = 6;
 const longAgo = 0n;
 
 /** Plans the witnesses of a sweep whose ranges are all closed. */
-export function planWitnesses(facts: Facts, ranges: readonly Range[]): Question[] {
+export function planWitnesses(facts: StateFacts, ranges: readonly Range[]): Question[] {
   const { lowest, highest, from, to } = facts;
   const questions: Question[] = [];
   const add = (question: Question) => {
@@ -41,14 +41,14 @@ export function planWitnesses(facts: Facts, ranges: readonly Range[]): Question[
   return questions;
 }
 
-function witness(facts: Facts, after: bigint | null, before: bigint | null, since: bigint | null): Question {
+function witness(facts: StateFacts, after: bigint | null, before: bigint | null, since: bigint | null): Question {
   const from = after === null ? facts.from : after + 1n;
   const to = before === null ? facts.to : before - 1n;
   return { axis: 'id', purpose: 'witness', from, to, after, before, since };
 }
 
 /** A page of deleted rows, or one row that never fits, hides what follows it from the last id on: ask further on, up to ten pages. */
-function beyondTheEdges({ lowest, highest, from, to, found, longest }: Facts): [bigint | null, bigint | null][] {
+function beyondTheEdges({ lowest, highest, from, to, found, longest }: StateFacts): [bigint | null, bigint | null][] {
   // Where next to nothing came, no id tells how far apart ids lie.
   if (lowest === null || highest === null || found < 2) {
     const after = highest ?? from - 1n;
@@ -64,7 +64,7 @@ function beyondTheEdges({ lowest, highest, from, to, found, longest }: Facts): [
 }
 
 /** One filter at places inside. Without order any place may hide something; in a sorted list only its edges. */
-function places(facts: Facts, ranges: readonly Range[]): [bigint | null, bigint | null][] {
+function places(facts: StateFacts, ranges: readonly Range[]): [bigint | null, bigint | null][] {
   const count = directionOf(facts) === 'mixed' ? 6 : 2;
   const found: [bigint | null, bigint | null][] = [];
   for (let nth = 1; nth <= count && ranges.length > count; nth++) {
@@ -79,7 +79,7 @@ function places(facts: Facts, ranges: readonly Range[]): [bigint | null, bigint 
  * Random audits: a closed range is split at a random position. The lower part is asked with both bounds, the upper with one: the filter on
  * the side where the list begins, so that the part comes first.
  */
-function auditQuestions(facts: Facts, ranges: readonly Range[]): Question[] {
+function auditQuestions(facts: StateFacts, ranges: readonly Range[]): Question[] {
   const { highest } = facts;
   const filled = ranges.filter(({ answer }) => answer !== null && answer.rows > 0);
   const random = createRandom(facts.seed);
@@ -112,7 +112,7 @@ function createRandom(seed: number): () => number {
  * account may be one page of a larger list whose id filters act after the cap: then the edges themselves are asked, in the three
  * usual interpretations of a date without a zone.
  */
-function dateQuestions({ earliestAt, latestAt, cut, from, to }: Facts): Question[] {
+function dateQuestions({ earliestAt, latestAt, cut, from, to }: StateFacts): Question[] {
   const shared = { axis: 'date', purpose: 'witness', from: null, to: null, since: null } as const;
   const questions: Question[] = [];
   if (latestAt === null && from <= 1n && to === null) questions.push({ ...shared, after: longAgo, before: null });

@@ -63,11 +63,11 @@ function toJobSeekingInfo(value: unknown, findings: ParseFindings): JobSeekingIn
 }
 
 type Hashes = Pick<Application, 'contentHash' | 'factsHash'>;
-type Facts = Omit<Application, 'notes' | 'raw' | 'rawText' | keyof Hashes>;
+type ParsedFacts = Omit<Application, 'notes' | 'raw' | 'rawText' | keyof Hashes>;
 
 // The facts in a fixed order, null where absent. Members we do not know count by name and by the texts of their leaves,
 // empties left out: XML has only texts, and the element names of its lists have no counterpart in JSON.
-function toHashes(facts: Facts, unknown: string[]): Hashes {
+function toHashes(facts: ParsedFacts, unknown: string[]): Hashes {
   const info = facts.jobSeekingInfo;
   const attachments = facts.attachments.toSorted((a, b) => byText(a.kind, b.kind));
   unknown.sort(byText);

@@ -5,8 +5,14 @@ import { Trouble } from '../../domain/trouble.ts';
 import { parseDate, toDateText } from './dates.ts';
 import { isNil, parseXml, toJsonShape, toObject, type XmlElement } from './xml.ts';
 
-type Shape = 'text' | 'integer' | 'boolean' | 'date' | { readonly list: Shape } | { readonly object: Shapes };
-type Shapes = ReadonlyMap<string, Shape>;
+type ElementShape =
+  | 'text'
+  | 'integer'
+  | 'boolean'
+  | 'date'
+  | { readonly list: ElementShape }
+  | { readonly object: Shapes };
+type Shapes = ReadonlyMap<string, ElementShape>;
 
 const attachment = shapes({
   DateUploaded: 'date',
@@ -37,7 +43,7 @@ const application = shapes({
   PrimaryJobSeekingInfo: { object: jobSeekingInfo },
 });
 
-const list: Shape = { list: { object: application } };
+const list: ElementShape = { list: { object: application } };
 
 const envelope = shapes({
   AdvertiserID: 'integer',
@@ -58,7 +64,7 @@ export function parseListXml(text: string): unknown {
   throw new Trouble('malformed', 'The answer is XML, but not a list of applications.');
 }
 
-function toShape(element: XmlElement, shape: Shape | undefined): unknown {
+function toShape(element: XmlElement, shape: ElementShape | undefined): unknown {
   if (isNil(element)) return null;
   if (shape === undefined) return toJsonShape(element);
   if (typeof shape === 'object')
@@ -67,7 +73,7 @@ function toShape(element: XmlElement, shape: Shape | undefined): unknown {
   return element.children.length > 0 ? toJsonShape(element) : toScalar(element.text, shape);
 }
 
-function toList(element: XmlElement, shape: Shape): unknown[] {
+function toList(element: XmlElement, shape: ElementShape): unknown[] {
   const values = element.children.map((child) => toShape(child, shape));
   return element.text.trim() === '' ? values : [...values, element.text];
 }
@@ -90,6 +96,6 @@ function toScalar(text: string, shape: 'text' | 'integer' | 'boolean' | 'date'):
   return at === null || problem !== null ? text : toDateText(at, offset);
 }
 
-function shapes(byName: Readonly<Record<string, Shape>>): Shapes {
+function shapes(byName: Readonly<Record<string, ElementShape>>): Shapes {
   return new Map(Object.entries(byName).map(([name, shape]) => [name.toLowerCase(), shape]));
 }

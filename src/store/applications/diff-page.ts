@@ -1,8 +1,8 @@
 // A page against what is held: which of its applications are new, changed or back, and which held ones did not come. Reads only, so
 // that an unchanged page costs no transaction id. commit-page.ts writes what follows from it.
 import type { Application, Reject } from '../../domain/application.ts';
-import type { Missing } from '../../domain/coverage/question.ts';
-import type { Asked } from '../../domain/coverage/seen.ts';
+import type { UnshownId } from '../../domain/coverage/question.ts';
+import type { ExpectedIds } from '../../domain/coverage/seen.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { WriteContext } from '../sweeps/leases.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
@@ -20,15 +20,15 @@ export interface ReadPage extends WriteContext {
   /** When the question was sent, by the database's clock. */
   readonly askedAt: Date;
   /** The ids that the question was about: what was stored there before it was sent and did not come is reported. */
-  readonly asked: Asked | null;
+  readonly asked: ExpectedIds | null;
 }
 
 /** The page against what was held before it. */
 export interface Seen {
   /** Ids on the page that were not held. */
   readonly unheld: readonly bigint[];
-  /** What `findMissing` (domain/coverage/seen.ts) finds; a test checks that the statements below give the same. */
-  readonly missing: readonly Missing[];
+  /** What `findUnshown` (domain/coverage/seen.ts) finds; a test checks that the statements below give the same. */
+  readonly unshown: readonly UnshownId[];
 }
 
 /** The difference between a page and what is stored. */
@@ -51,21 +51,21 @@ export async function diffPage(
     (await loadSurroundings(db, [one]))[0],
 ): Promise<PageDiff> {
   if (page.applications.length + page.rejects.length > 0) return await comparePage(db, page);
-  const { otherLane = false, missing = [] } = (await loadAround(page)) ?? {};
-  return { fresh: [], changed: [], returned: [], writes: 0, seen: { unheld: [], missing }, otherLane };
+  const { otherLane = false, unshown = [] } = (await loadAround(page)) ?? {};
+  return { fresh: [], changed: [], returned: [], writes: 0, seen: { unheld: [], unshown }, otherLane };
 }
 
 /** True when both say the same of a page. */
 export function isSameDiff(one: PageDiff, other: PageDiff): boolean {
   const toText = ({ fresh, changed, returned, seen }: PageDiff) =>
-    [fresh.map((a) => a.id), changed.map((a) => a.id), returned, seen.missing.map(({ id, old }) => `${id}${old}`)].join(
+    [fresh.map((a) => a.id), changed.map((a) => a.id), returned, seen.unshown.map(({ id, old }) => `${id}${old}`)].join(
       ';',
     );
   return toText(one) === toText(other);
 }
 
 async function comparePage(db: Queryable, page: ReadPage): Promise<PageDiff> {
-  const [{ verdicts, otherLane }, missing] = await Promise.all([loadVerdicts(db, page), loadMissing(db, page)]);
+  const [{ verdicts, otherLane }, unshown] = await Promise.all([loadVerdicts(db, page), loadUnshown(db, page)]);
   const pick = (verdict: 'fresh' | 'changed' | 'returned') =>
     page.applications.filter((_, at) => verdicts[at] === letters[verdict]);
   const fresh = pick('fresh');
@@ -73,7 +73,7 @@ async function comparePage(db: Queryable, page: ReadPage): Promise<PageDiff> {
   // What was read from quarantine was shown long ago: it says nothing of what the source shows now.
   const returned = page.replayed === undefined ? pick('returned').map((a) => a.id) : [];
   const writes = fresh.length + changed.length + returned.length + page.rejects.length;
-  const seen = { unheld: fresh.map((a) => a.id), missing };
+  const seen = { unheld: fresh.map((a) => a.id), unshown };
   return { fresh, changed, returned, writes, seen, otherLane };
 }
 
@@ -118,7 +118,7 @@ async function loadVerdicts(db: Queryable, page: ReadPage): Promise<{ verdicts: 
 /** What stands around an answer that brought nothing. */
 export interface Surroundings {
   readonly otherLane: boolean;
-  readonly missing: readonly Missing[];
+  readonly unshown: readonly UnshownId[];
 }
 
 /**
@@ -133,17 +133,17 @@ const heldSql = `SELECT a.application_id::text || CASE WHEN ${storedAt} < q.star
   WHERE a.advertiser_id = q.advertiser_id AND a.application_id >= q.low AND (q.high IS NULL OR a.application_id <= q.high)
     AND ${storedAt} <= q.asked_at AND a.missing_since IS NULL AND a.erased_at IS NULL`;
 
-function toMissing(text: string): Missing {
+function toUnshown(text: string): UnshownId {
   const [id = '', mark] = text.split(' ');
   return { id: BigInt(id), old: mark === 'old' };
 }
 
 /** The surroundings of many empty answers in one statement: most polls of most advertisers bring nothing. */
 export async function loadSurroundings(db: Queryable, pages: readonly ReadPage[]): Promise<Surroundings[]> {
-  const rows = await db.query<{ other_lane: boolean; missing: string[] }>(
+  const rows = await db.query<{ other_lane: boolean; unshown: string[] }>(
     `SELECT EXISTS (SELECT 1 FROM intake.leases l WHERE l.name = q.name AND l.lane <> q.lane AND l.expires_at > '-infinity') AS other_lane,
        CASE WHEN q.from_top THEN ARRAY(${heldSql} ORDER BY a.application_id DESC LIMIT q.most)
-         ELSE ARRAY(${heldSql} ORDER BY a.application_id LIMIT q.most) END AS missing
+         ELSE ARRAY(${heldSql} ORDER BY a.application_id LIMIT q.most) END AS unshown
      FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::timestamptz[], $7::bigint[], $8::boolean[],
          $9::timestamptz[])
        WITH ORDINALITY AS q (name, lane, advertiser_id, low, high, started_at, most, from_top, asked_at, nth) ORDER BY q.nth`,
@@ -159,10 +159,10 @@ export async function loadSurroundings(db: Queryable, pages: readonly ReadPage[]
       pages.map((page) => page.askedAt),
     ],
   );
-  return rows.map((row) => ({ otherLane: row.other_lane, missing: row.missing.map(toMissing) }));
+  return rows.map((row) => ({ otherLane: row.other_lane, unshown: row.unshown.map(toUnshown) }));
 }
 
-async function loadMissing(db: Queryable, page: ReadPage): Promise<Missing[]> {
+async function loadUnshown(db: Queryable, page: ReadPage): Promise<UnshownId[]> {
   if (page.asked === null) return [];
   return await db.query<{ id: bigint; old: boolean }>(
     `SELECT application_id AS id, ${storedAt} < $4 AS old FROM intake.applications a

@@ -125,7 +125,7 @@ export async function adoptBlob(db: Queryable, advertiserId: bigint, blob: BlobF
 export async function markOrphans(
   db: Queryable,
   advertiserId: bigint,
-  restMs: number,
+  quietMs: number,
 ): Promise<{ readonly orphans: number; readonly blobs: number }> {
   // A mark that waited for the lock of a completion was given by what was true before it.
   await db.query(
@@ -135,7 +135,7 @@ export async function markOrphans(
   await db.query(
     `UPDATE intake.blobs b SET orphaned_at = now()
      WHERE ${isUnreferenced} AND (b.orphaned_at IS NULL OR b.orphaned_at > now()) AND ${isBefore('b.intended_at', '$2')}`,
-    [advertiserId, restMs],
+    [advertiserId, quietMs],
   );
   const [row] = await db.query<{ orphans: bigint; blobs: bigint }>(
     `SELECT count(*) FILTER (WHERE orphaned_at IS NOT NULL) AS orphans, count(*) AS blobs

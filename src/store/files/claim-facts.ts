@@ -74,7 +74,7 @@ export async function loadFileFacts(
 }
 
 /** What a source can be asked to show that it serves an account. */
-export interface WitnessFacts {
+export interface ProbeFacts {
   /** The largest id that is held: a list after it is short. */
   readonly newestId: bigint | null;
   /** A file that the source has served before: a small one where there is one, and not always the same. */
@@ -84,7 +84,7 @@ export interface WitnessFacts {
 /** A stored file is looked for among the newest only, so that a queue of a million files costs nothing here. */
 const newestFiles = 10_000;
 
-export async function loadWitness(db: Queryable, advertiserId: bigint): Promise<WitnessFacts> {
+export async function loadProbe(db: Queryable, advertiserId: bigint): Promise<ProbeFacts> {
   const [row] = await db.query<
     { newest_id: bigint | null } & OrNull<Columns<'attachments', 'application_id' | 'kind' | 'size_bytes'>>
   >(

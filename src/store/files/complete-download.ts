@@ -237,11 +237,15 @@ async function takeBlobs(tx: Queryable, advertiserId: bigint, files: readonly St
   );
 }
 
-type BlobRow = Columns<'blobs', 'sha256' | 'state'>;
+type BlobStateRow = Columns<'blobs', 'sha256' | 'state'>;
 
-async function takePut(tx: Queryable, advertiserId: bigint, put: readonly StoredFile['blob'][]): Promise<BlobRow[]> {
+async function takePut(
+  tx: Queryable,
+  advertiserId: bigint,
+  put: readonly StoredFile['blob'][],
+): Promise<BlobStateRow[]> {
   if (put.length === 0) return [];
-  return await tx.query<BlobRow>(
+  return await tx.query<BlobStateRow>(
     `INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state, verified_at)
      SELECT DISTINCT ON (sha256) $1, sha256, size_bytes, key, 'stored', now()
      FROM unnest($2::text[], $3::bigint[], $4::text[]) AS f (sha256, size_bytes, key) ORDER BY sha256
@@ -254,11 +258,11 @@ async function takePut(tx: Queryable, advertiserId: bigint, put: readonly Stored
 }
 
 /** Locks the row of the trust in Hash, so that linking a file and recording a contradiction cannot run at the same time. */
-async function takeLinked(tx: Queryable, advertiserId: bigint, linked: readonly StoredFile[]): Promise<BlobRow[]> {
+async function takeLinked(tx: Queryable, advertiserId: bigint, linked: readonly StoredFile[]): Promise<BlobStateRow[]> {
   if (linked.length === 0) return [];
   const hashes = [...new Set(linked.map((file) => file.blob.sha256))];
   const [rows, [trust]] = await Promise.all([
-    tx.query<BlobRow>(
+    tx.query<BlobStateRow>(
       `UPDATE intake.blobs SET orphaned_at = NULL
        WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state IN ('stored', 'infected') RETURNING sha256, state`,
       [advertiserId, hashes],

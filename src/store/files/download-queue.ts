@@ -28,7 +28,7 @@ export interface ClaimRequest {
   /** Whose; halted ones among them are not looked at. */
   readonly advertisers: readonly bigint[];
   /** Suspects are claimed apart, to be fetched alone. */
-  readonly lane: 'usual' | 'suspects';
+  readonly tier: 'usual' | 'suspects';
   readonly limit: number;
   /** A fresh uuid. */
   readonly token: string;
@@ -63,10 +63,10 @@ const claimSql = `
   ), share AS MATERIALIZED (
     SELECT ceil($3::float8 / greatest(count(*), 1))::int AS size FROM active
   ), due AS MATERIALIZED (
-    SELECT d.place, row_number() OVER (PARTITION BY active.advertiser_id ORDER BY lane.priority, d.due_at) AS nth
-    FROM active CROSS JOIN unnest($2::smallint[]) AS lane (priority) CROSS JOIN LATERAL (
+    SELECT d.place, row_number() OVER (PARTITION BY active.advertiser_id ORDER BY tier.priority, d.due_at) AS nth
+    FROM active CROSS JOIN unnest($2::smallint[]) AS tier (priority) CROSS JOIN LATERAL (
       SELECT d.ctid AS place, d.due_at FROM intake.downloads d
-      WHERE d.advertiser_id = active.advertiser_id AND d.priority = lane.priority AND d.due_at <= now() AND ${isFree}
+      WHERE d.advertiser_id = active.advertiser_id AND d.priority = tier.priority AND d.due_at <= now() AND ${isFree}
       ORDER BY d.due_at LIMIT (SELECT size FROM share) FOR UPDATE SKIP LOCKED
     ) AS d
   )
@@ -86,14 +86,14 @@ export async function claimDownloads(
   db: Queryable,
   request: ClaimRequest,
 ): Promise<{ readonly claims: Claim[]; readonly lapsed: number }> {
-  const { advertisers, lane, limit, token, leaseMs } = request;
+  const { advertisers, tier, limit, token, leaseMs } = request;
   const rows = await db.query<
     Columns<'downloads', 'advertiser_id' | 'application_id' | 'kind' | 'attempts' | 'lapses'> & {
       claimed: boolean;
       was_throttled: boolean;
       waited_ms: number;
     }
-  >(claimSql, [advertisers, priorities[lane], limit, token, leaseMs]);
+  >(claimSql, [advertisers, priorities[tier], limit, token, leaseMs]);
   const claimed = rows.filter((row) => row.claimed);
   const claims = claimed.map((row) => ({
     advertiserId: row.advertiser_id,
@@ -138,8 +138,8 @@ const longestWait = `interval '1 minute' + interval '1 millisecond' * CASE
 export async function bringForward(db: Queryable): Promise<void> {
   await db.query(
     `UPDATE intake.downloads SET due_at = now() WHERE ctid = ANY (ARRAY(
-       SELECT d.ctid FROM intake.advertisers v CROSS JOIN unnest('{0,1,2}'::smallint[]) AS lane (priority)
-       JOIN intake.downloads d ON d.advertiser_id = v.advertiser_id AND d.priority = lane.priority
+       SELECT d.ctid FROM intake.advertisers v CROSS JOIN unnest('{0,1,2}'::smallint[]) AS tier (priority)
+       JOIN intake.downloads d ON d.advertiser_id = v.advertiser_id AND d.priority = tier.priority
        WHERE d.due_at > now() + interval '1 minute' AND (d.lease_token IS NOT NULL OR d.due_at > now() + ${longestWait})
        FOR UPDATE OF d SKIP LOCKED))`,
     [longestWaitsMs.missing, longestWaitsMs.other],
@@ -218,17 +218,17 @@ function toColumns(claims: readonly Claim[]): unknown[] {
 }
 
 /**
- * The ids, by name, of advertisers for whom a download run would find work: something due of one that is neither halted nor resting. An empty queue is seen at once, whatever the number of advertisers; else one probe of an index for each.
+ * The ids, by name, of advertisers for whom a download run would find work: something due of one that is neither halted nor paused. An empty queue is seen at once, whatever the number of advertisers; else one probe of an index for each.
  */
-export async function loadDueAdvertisers(db: Queryable, resting: readonly string[] = []): Promise<Map<string, bigint>> {
+export async function loadDueAdvertisers(db: Queryable, paused: readonly string[] = []): Promise<Map<string, bigint>> {
   const rows = await db.query<NotNull<Columns<'advertisers', 'name' | 'advertiser_id'>>>(
     `SELECT v.name, v.advertiser_id FROM intake.advertisers v
      WHERE v.state = 'active' AND v.name <> ALL ($1::text[]) AND EXISTS (SELECT 1 FROM intake.downloads) AND EXISTS (
-         SELECT 1 FROM unnest('{0,1,2}'::smallint[]) AS lane (priority) CROSS JOIN LATERAL (
+         SELECT 1 FROM unnest('{0,1,2}'::smallint[]) AS tier (priority) CROSS JOIN LATERAL (
            SELECT 1 FROM intake.downloads d
-           WHERE d.advertiser_id = v.advertiser_id AND d.priority = lane.priority AND d.due_at <= now() AND ${isFree}
+           WHERE d.advertiser_id = v.advertiser_id AND d.priority = tier.priority AND d.due_at <= now() AND ${isFree}
            ORDER BY d.due_at LIMIT 1) AS due)`,
-    [resting],
+    [paused],
   );
   return new Map(rows.map((row) => [row.name, row.advertiser_id]));
 }

@@ -20,7 +20,7 @@ export interface HeldFile {
   readonly contentType: string | null;
 }
 
-type HeldRow = Columns<'attachments', 'advertiser_id' | 'application_id' | 'kind' | 'file_name' | 'content_type'> &
+type HeldFileRow = Columns<'attachments', 'advertiser_id' | 'application_id' | 'kind' | 'file_name' | 'content_type'> &
   Columns<'blobs', 'sha256' | 'key'>;
 
 const heldFiles = `SELECT a.advertiser_id, a.application_id, a.kind, a.sha256, b.key, a.file_name, a.content_type
@@ -34,7 +34,7 @@ export async function loadHeldFile(
   applicationId: bigint,
   kind: string,
 ): Promise<HeldFile[]> {
-  const rows = await db.query<HeldRow>(
+  const rows = await db.query<HeldFileRow>(
     `${heldFiles} AND a.advertiser_id = ANY ($1::bigint[]) AND a.application_id = $2 AND a.kind = $3`,
     [advertisers, applicationId, kind],
   );
@@ -89,7 +89,7 @@ export async function* loadStoredScreens(
   parserVersion: number | null,
 ): AsyncGenerator<HeldFile> {
   for (let after: bigint | null = null; ; ) {
-    const rows: HeldRow[] = await db.query<HeldRow>(
+    const rows: HeldFileRow[] = await db.query<HeldFileRow>(
       `${heldFiles} AND a.advertiser_id = $1 AND a.kind = 'screen' AND ($2::bigint IS NULL OR a.application_id > $2)
          AND ($3::int IS NULL OR a.parser_version IS DISTINCT FROM $3)
        ORDER BY a.application_id LIMIT ${pageSize}`,
@@ -145,7 +145,7 @@ async function loadScreenText(tx: Queryable, advertiserId: bigint, applicationId
   return row?.text ?? null;
 }
 
-function toHeldFile(row: HeldRow): HeldFile {
+function toHeldFile(row: HeldFileRow): HeldFile {
   return {
     advertiserId: row.advertiser_id,
     applicationId: row.application_id,

@@ -2,7 +2,7 @@
 // thousand advertisers costs little more than watching ten, and downloads that end together share one transaction and one flush to the disk.
 // A call waits for one tick of the event loop, to collect the calls that were woken together, and for the statement before it.
 
-interface Waiting<Call, Answer> {
+interface PendingCall<Call, Answer> {
   readonly call: Call;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (reason: unknown) => void;
@@ -31,9 +31,9 @@ export function coalesceEach<Call, Answer>(
   work: (calls: readonly Call[]) => Promise<readonly PromiseSettledResult<Answer>[]>,
   { toGroup = () => null, most }: CoalesceOptions<Call>,
 ): (call: Call) => Promise<Answer> {
-  const groups = new Map<unknown, Waiting<Call, Answer>[]>();
+  const groups = new Map<unknown, PendingCall<Call, Answer>[]>();
 
-  async function run(group: unknown, waiting: Waiting<Call, Answer>[]): Promise<void> {
+  async function run(group: unknown, waiting: PendingCall<Call, Answer>[]): Promise<void> {
     while (waiting.length > 0) {
       const batch = waiting.splice(0, most);
       try {

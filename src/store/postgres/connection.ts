@@ -36,7 +36,7 @@ export function clientOf(url: DatabaseUrl) {
     readonly #preferTls: boolean;
 
     constructor(config: pg.ClientConfig = {}) {
-      let target: Target = { connectionString: 'postgres://', ssl: false, preferTls: false };
+      let target: ConnectionTarget = { connectionString: 'postgres://', ssl: false, preferTls: false };
       let problem: unknown;
       try {
         target = toTarget(currentUrl(url));
@@ -72,13 +72,13 @@ export function clientOf(url: DatabaseUrl) {
   };
 }
 
-type Target = Pick<pg.ClientConfig, 'connectionString' | 'ssl' | 'sslnegotiation'> & {
+type ConnectionTarget = Pick<pg.ClientConfig, 'connectionString' | 'ssl' | 'sslnegotiation'> & {
   /** Without TLS where the server has none. */
   readonly preferTls: boolean;
 };
 
 /** The URL without its TLS parameters, which the driver reads by other rules than psql, and what they mean. */
-function toTarget(text: string): Target {
+function toTarget(text: string): ConnectionTarget {
   const [base = '', query] = text.split(/\?(.*)/s);
   const all = new URLSearchParams(query);
   const others = new URLSearchParams([...all].filter(([name]) => !tlsParameters.has(name)));
@@ -94,7 +94,7 @@ const tlsParameters = new Set(
   ['ssl', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslpassword', 'sslnegotiation'].concat('uselibpqcompat'),
 );
 
-function toTls(parameters: URLSearchParams, host: string): Pick<Target, 'ssl' | 'preferTls'> {
+function toTls(parameters: URLSearchParams, host: string): Pick<ConnectionTarget, 'ssl' | 'preferTls'> {
   const root = parameters.get('sslrootcert');
   const mode = parameters.get('sslmode') ?? (parameters.get('ssl') === 'true' ? 'require' : root && 'verify-full');
   // Nothing crosses a network.

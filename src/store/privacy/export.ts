@@ -41,7 +41,7 @@ export async function loadExport(
   applicationId: bigint,
 ): Promise<PersonExport | null> {
   const find = (condition: string, value: unknown) =>
-    db.query<HeldRow>(
+    db.query<PersonRow>(
       `SELECT application_id, email, job_seeker_id FROM intake.applications
        WHERE advertiser_id = $1 AND ${condition} AND erased_at IS NULL ORDER BY application_id`,
       [advertiserId, value],
@@ -51,7 +51,7 @@ export async function loadExport(
   const account = toAccountId(named.job_seeker_id);
   const held = account === null ? [named] : await find(`${accountIn('job_seeker_id')} = $2::text`, account);
   const isShared = new Set(held.map(toAddress).filter((address) => address !== '')).size > 1;
-  const isTheirs = (row: HeldRow) =>
+  const isTheirs = (row: PersonRow) =>
     row.application_id === applicationId || (toAddress(row) !== '' && toAddress(row) === toAddress(named));
   const chosen = isShared ? held.filter(isTheirs) : held;
   const ids = chosen.map((row) => row.application_id);
@@ -74,9 +74,9 @@ export async function loadExport(
   };
 }
 
-type HeldRow = Columns<'applications', 'application_id' | 'email' | 'job_seeker_id'>;
+type PersonRow = Columns<'applications', 'application_id' | 'email' | 'job_seeker_id'>;
 
-const toAddress = ({ email }: HeldRow) => toBareAddress(email ?? '').toLowerCase();
+const toAddress = ({ email }: PersonRow) => toBareAddress(email ?? '').toLowerCase();
 
 const own = (alias: string) =>
   `${alias}.advertiser_id = a.advertiser_id AND ${alias}.application_id = a.application_id`;

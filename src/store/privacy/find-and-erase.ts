@@ -18,7 +18,7 @@ import type { Columns } from '../schema/rows.ts';
 import { renewTombstones, setTombstones, toTombstone } from '../tombstones.ts';
 
 /** Everything that was found of a person at one advertiser. */
-export interface Person {
+export interface FoundPerson {
   readonly applicationIds: readonly bigint[];
   /** Elements in quarantine, by their fingerprints in hex. */
   readonly fingerprints: readonly string[];
@@ -81,7 +81,7 @@ export async function findPerson(
   advertiserId: bigint,
   sought: Sought,
   lock = false,
-): Promise<Person> {
+): Promise<FoundPerson> {
   const limit = sought.by === 'retention' ? sought.limit : null;
   const applications = await db.query<Columns<'applications', 'application_id'>>(
     `SELECT application_id FROM intake.applications WHERE advertiser_id = $1 AND ${isSought[sought.by]} AND erased_at IS NULL
@@ -206,7 +206,7 @@ export async function erasePerson(
   key: KeyObject,
   advertiserId: bigint,
   jobId: string,
-  person: Person,
+  person: FoundPerson,
 ): Promise<void> {
   await eraseApplications(tx, advertiserId, person.applicationIds);
   await tx.query(

@@ -58,7 +58,7 @@ export interface SweepEnd {
 }
 
 /** Counts of one answer. */
-interface Counts {
+interface PageCounts {
   readonly received: number;
   readonly added: number;
   readonly changed: number;
@@ -69,7 +69,7 @@ export async function saveProgress(
   tx: Queryable,
   context: SweepContext,
   progress: SweepProgress,
-  counts: Counts,
+  counts: PageCounts,
 ): Promise<ApplicationEvent[]> {
   const { advertiserId, sweep } = context;
   const { cursor, ended } = progress;
@@ -88,7 +88,7 @@ async function saveSweep(
   tx: Queryable,
   { advertiserId, lease, sweep }: SweepContext,
   { facts, bytes, ended }: SweepProgress,
-  counts: Counts,
+  counts: PageCounts,
 ): Promise<void> {
   await tx.query(
     `INSERT INTO intake.sweeps AS s (advertiser_id, sweep_id, lane, purpose, axis, low, high, started_at, state, certificate, risk, reason,

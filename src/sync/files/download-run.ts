@@ -13,11 +13,11 @@ import { backoffAfter, isTemporary, shortBackoff } from '../retry.ts';
 import { type DownloadDeps, type DownloadEnd, download } from './download.ts';
 import { type DownloadSummary, type DownloadTotals, nothingDownloaded } from './download-summary.ts';
 import {
-  askWitness,
   type FailedDownload,
   failDownload,
-  outageRestMs,
+  outagePauseMs,
   outageStreak,
+  probeSource,
   type Standing,
 } from './handle-failure.ts';
 import { createInFlight, type DownloadCallbacks, type InFlight } from './in-flight.ts';
@@ -36,8 +36,8 @@ export interface DownloadRunDeps extends Omit<DownloadDeps, 'source'> {
   readonly accounts: readonly DownloadAccount[];
   /** Free space of the spool's disk. */
   readonly loadSpoolBytes: () => Promise<number | null>;
-  /** Until when accounts rest, by name and on the process's own clock; kept from run to run. */
-  readonly rests?: Map<string, number> | undefined;
+  /** Until when accounts are paused, by name and on the process's own clock; kept from run to run. */
+  readonly pauses?: Map<string, number> | undefined;
   /** What the storage took and did not take, kept in the same way. */
   readonly puts?: Puts | undefined;
   readonly onStep?: ((totals: DownloadTotals) => void) | undefined;
@@ -83,8 +83,8 @@ class DownloadRun {
   #ready: FileFacts[] = [];
   #totals = { ...nothingDownloaded };
   readonly #halted: { name: string; trouble: Trouble }[] = [];
-  #restsUntil = 0;
-  #rests = 0;
+  #pausedUntil = 0;
+  #pauses = 0;
   /** An unexpected error, thrown at the next step. */
   #fatal: { readonly error: unknown } | null = null;
   #broken: { trouble: Trouble; since: number; isStorage: boolean } | null = null;
@@ -97,7 +97,7 @@ class DownloadRun {
     this.#inFlight = createInFlight(request.concurrency);
     this.#puts = deps.puts ?? createPuts();
     const begin = (name: string): Standing => ({
-      ...{ restsUntil: deps.rests?.get(name) ?? 0, streak: 0, undecided: [], isAsking: false },
+      ...{ pausedUntil: deps.pauses?.get(name) ?? 0, streak: 0, undecided: [], isAsking: false },
       ...{ isServed: false, line: Promise.resolve() },
     });
     this.#accounts = new Map(deps.accounts.map((one) => [one.advertiserId, { ...one, ...begin(one.name) }]));
@@ -130,46 +130,46 @@ class DownloadRun {
       signal.removeEventListener('abort', stop);
       await this.#giveBack();
       // A halt is the database's to remember, and to end.
-      for (const { name, restsUntil } of this.#accounts.values())
-        if (restsUntil < Infinity) this.#deps.rests?.set(name, restsUntil);
+      for (const { name, pausedUntil } of this.#accounts.values())
+        if (pausedUntil < Infinity) this.#deps.pauses?.set(name, pausedUntil);
     }
   }
 
   /** One step: starts claimed downloads, claims more, or waits for a download or for time to pass. False at the end. */
   async #step(): Promise<boolean> {
     if (this.#fatal) throw this.#fatal.error;
-    await this.#returnResting();
+    await this.#returnPaused();
     while (this.#ready.length > 0 && !this.#inFlight.isFull()) this.#start(this.#ready.shift());
     if (this.#inFlight.isFull()) return await this.#inFlight.nextChange();
-    const restMs = this.#restsUntil - performance.now();
-    if (restMs > 0) return this.#inFlight.size > 0 ? await this.#inFlight.nextChange() : await this.#wait(restMs);
+    const pauseMs = this.#pausedUntil - performance.now();
+    if (pauseMs > 0) return this.#inFlight.size > 0 ? await this.#inFlight.nextChange() : await this.#wait(pauseMs);
     const isSuspectDue = performance.now() > this.#suspectsAt;
     if (isSuspectDue && this.#inFlight.size > 0) return await this.#inFlight.nextChange();
     if (!isSuspectDue && (await this.#claim('usual', 2 * this.#request.concurrency))) return true;
     this.#askAboutIdle();
     if (this.#inFlight.size > 0) return await this.#inFlight.nextChange();
     if (await this.#fetchSuspect()) return true;
-    if (this.#restsUntil > performance.now()) return true;
+    if (this.#pausedUntil > performance.now()) return true;
     this.#suspectsAt = performance.now() + suspectsEveryMs;
     return isSuspectDue || (await this.#waitForDue());
   }
 
-  async #claim(lane: 'usual' | 'suspects', limit: number): Promise<boolean> {
-    const advertisers = this.#ids().filter((id) => (this.#accounts.get(id)?.restsUntil ?? 0) <= performance.now());
+  async #claim(tier: 'usual' | 'suspects', limit: number): Promise<boolean> {
+    const advertisers = this.#ids().filter((id) => (this.#accounts.get(id)?.pausedUntil ?? 0) <= performance.now());
     if (advertisers.length === 0) return false;
     try {
       await requireRoom(this.#deps, 2 * this.#request.concurrency * this.#request.maxBytes);
       const { store, onClaimed } = this.#deps;
       const { leaseMs, hash } = this.#request;
       const token = randomUUID();
-      const { claims, lapsed } = await store.downloads.claim({ advertisers, lane, limit, token, leaseMs, onClaimed });
+      const { claims, lapsed } = await store.downloads.claim({ advertisers, tier, limit, token, leaseMs, onClaimed });
       if (claims.length > 0) this.#ready.push(...(await store.downloads.loadFacts(claims, hash)));
       // A claim shows that the database is back; of the storage it shows nothing.
       if (!this.#broken?.isStorage) this.#broken = null;
       return claims.length > 0 || lapsed > 0;
     } catch (error) {
       if (!(error instanceof Trouble)) throw error;
-      this.#rest(error);
+      this.#pause(error);
       return false;
     }
   }
@@ -207,8 +207,8 @@ class DownloadRun {
     const account = this.#accounts.get(file.claim.advertiserId);
     if (!account) return;
     const fetched = account.line.then(async () => {
-      const isResting = account.restsUntil > performance.now();
-      account.isServed = !isResting && (account.isServed || (await this.#askSource(account)) === 'served');
+      const isPaused = account.pausedUntil > performance.now();
+      account.isServed = !isPaused && (account.isServed || (await this.#askSource(account)) === 'served');
       await (account.isServed ? this.#fetch(file, signs, true) : this.#return([file.claim]));
     });
     account.line = fetched.catch(() => {});
@@ -247,7 +247,7 @@ class DownloadRun {
     else if (state === 'rejected') this.#add({ rejected: 1 });
     else if (state === 'given_up') this.#add({ givenUp: 1 });
     this.#broken = null;
-    this.#rests = 0;
+    this.#pauses = 0;
     this.#dryAt = null;
   }
 
@@ -297,8 +297,8 @@ class DownloadRun {
     if (account.isAsking) return;
     account.isAsking = true;
     try {
-      const isResting = account.restsUntil > performance.now();
-      const others = isResting ? 'failing' : await this.#askSource(account);
+      const isPaused = account.pausedUntil > performance.now();
+      const others = isPaused ? 'failing' : await this.#askSource(account);
       // The claims are given back unspent at the end, or lapse.
       if (others !== null) await this.#decide(account, others);
     } finally {
@@ -311,15 +311,15 @@ class DownloadRun {
     const { maxBytes } = this.#request;
     const { signal } = this.#abort;
     try {
-      const witness = await askWitness({ ...this.#deps, source: account.source }, account, { maxBytes, signal });
-      if (witness.others === 'refused') await this.#halt(account, witness.trouble);
-      if (witness.others === 'failing')
-        account.restsUntil = performance.now() + Math.max(outageRestMs, witness.trouble?.retryAfterMs ?? 0);
-      return witness.others;
+      const probe = await probeSource({ ...this.#deps, source: account.source }, account, { maxBytes, signal });
+      if (probe.others === 'refused') await this.#halt(account, probe.trouble);
+      if (probe.others === 'failing')
+        account.pausedUntil = performance.now() + Math.max(outagePauseMs, probe.trouble?.retryAfterMs ?? 0);
+      return probe.others;
     } catch (error) {
       if (signal.aborted) return null;
       if (!(error instanceof Trouble)) throw error;
-      this.#rest(error);
+      this.#pause(error);
       return null;
     }
   }
@@ -335,31 +335,31 @@ class DownloadRun {
     try {
       const consequence = await failDownload(this.#deps.store, failed, others, account);
       if (consequence.kind === 'completed') this.#count({ ...consequence, bytes: 0, fetched: false });
-      if (consequence.kind === 'rest') this.#rest(failed.trouble, true);
+      if (consequence.kind === 'pause') this.#pause(failed.trouble, true);
     } catch (error) {
       // The claim lapses by itself where the database cannot be told.
       if (!(error instanceof Trouble)) throw error;
-      this.#rest(error);
+      this.#pause(error);
     }
   }
 
   async #halt(account: RunAccount, trouble: Trouble): Promise<void> {
-    account.restsUntil = Number.POSITIVE_INFINITY;
+    account.pausedUntil = Number.POSITIVE_INFINITY;
     const { name } = account;
     if (this.#halted.some((one) => one.name === name)) return;
     this.#halted.push({ name, trouble });
     await this.#deps.store.advertisers.halt(name, 'refused', trouble.message);
   }
 
-  /** What was claimed and not begun goes back while its account, or everything, rests. */
-  async #returnResting(): Promise<void> {
+  /** What was claimed and not begun goes back while its account, or everything, is paused. */
+  async #returnPaused(): Promise<void> {
     const now = performance.now();
-    const rests = ({ claim }: FileFacts) =>
-      Math.max(this.#restsUntil, this.#accounts.get(claim.advertiserId)?.restsUntil ?? 0) > now;
-    const resting = this.#ready.filter(rests);
-    if (resting.length === 0) return;
-    this.#ready = this.#ready.filter((file) => !resting.includes(file));
-    await this.#return(resting.map((file) => file.claim));
+    const isPaused = ({ claim }: FileFacts) =>
+      Math.max(this.#pausedUntil, this.#accounts.get(claim.advertiserId)?.pausedUntil ?? 0) > now;
+    const paused = this.#ready.filter(isPaused);
+    if (paused.length === 0) return;
+    this.#ready = this.#ready.filter((file) => !paused.includes(file));
+    await this.#return(paused.map((file) => file.claim));
   }
 
   /** Gives claims back unspent; those that cannot be given back lapse. */
@@ -368,13 +368,13 @@ class DownloadRun {
   }
 
   /** Storage or database cannot take work: nothing is claimed for a while, longer each time until something succeeds. */
-  #rest(trouble: Trouble, isStorage = false): void {
+  #pause(trouble: Trouble, isStorage = false): void {
     const now = performance.now();
     // Those that fail together are one failure.
-    if (this.#restsUntil > now) return;
-    const delayMs = backoffAfter(trouble, ++this.#rests, shortBackoff);
+    if (this.#pausedUntil > now) return;
+    const delayMs = backoffAfter(trouble, ++this.#pauses, shortBackoff);
     this.#broken ??= { trouble, since: now, isStorage };
-    this.#restsUntil = now + delayMs;
+    this.#pausedUntil = now + delayMs;
     this.#deps.onWait?.(trouble, delayMs);
   }
 
@@ -395,16 +395,16 @@ class DownloadRun {
     if (leftMs <= 0) return false;
     const waiting = await this.#deps.store.downloads.loadWaiting(this.#ids()).catch((error: unknown) => {
       if (!(error instanceof Trouble)) throw error;
-      this.#rest(error);
+      this.#pause(error);
       return null;
     });
     if (waiting === null) return true;
     const { nextInMs } = waiting;
     if (nextInMs === null) return false;
-    const rests = [...this.#accounts.values()]
-      .map((one) => one.restsUntil - now)
+    const pauses = [...this.#accounts.values()]
+      .map((one) => one.pausedUntil - now)
       .filter((ms) => ms > 0 && ms < Infinity);
-    const waitMs = Math.max(50, nextInMs, ...(nextInMs <= 0 ? rests : []));
+    const waitMs = Math.max(50, nextInMs, ...(nextInMs <= 0 ? pauses : []));
     if (waitMs > leftMs) return false;
     await sleep(waitMs, undefined, { signal: this.#request.signal }).catch(() => {});
     return true;

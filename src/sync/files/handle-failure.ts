@@ -23,7 +23,7 @@ export interface Standing {
   /** The source is being asked about the undecided ones. */
   isAsking: boolean;
   /** Nothing is claimed of it before this, on the process's own clock. */
-  restsUntil: number;
+  pausedUntil: number;
   /** The source has served it, and has not asked for fewer requests since. */
   isServed: boolean;
   /** Where files wait that are fetched one after the other. */
@@ -34,11 +34,11 @@ export interface Standing {
 export type Consequence =
   | { readonly kind: 'none' }
   | { readonly kind: 'completed'; readonly state: CompletedState }
-  | { readonly kind: 'rest' };
+  | { readonly kind: 'pause' };
 
 /** After so many failures in a row the list no longer speaks for the files: only a file that is served does. */
 export const outageStreak = 8;
-export const outageRestMs = 5_000;
+export const outagePauseMs = 5_000;
 
 /** Commits the failure of one download. */
 export async function failDownload(
@@ -60,10 +60,10 @@ export async function failDownload(
     case 'retry':
       await store.downloads.postpone(claim, { ...verdict, trouble: { kind, message } });
       return { kind: 'none' };
-    case 'rest':
+    case 'pause':
       await store.downloads.postpone(claim, { delayMs: verdict.delayMs, spend: false, trouble: { kind, message } });
-      if (verdict.scope === 'all') return { kind: 'rest' };
-      standing.restsUntil = performance.now() + verdict.delayMs;
+      if (verdict.scope === 'all') return { kind: 'pause' };
+      standing.pausedUntil = performance.now() + verdict.delayMs;
       return { kind: 'none' };
     case 'halt':
       await store.downloads.postpone(claim, { delayMs: 0, spend: false, trouble: { kind, message } });
@@ -87,7 +87,7 @@ function toFileTrouble(trouble: Trouble): Trouble {
 }
 
 /** What the source answers when it is asked whether it serves the account; `trouble` is why the list is refused, or why it failed. */
-export type Witness =
+export type SourceProbe =
   | { readonly others: 'served' }
   | { readonly others: 'failing'; readonly trouble?: Trouble }
   | { readonly others: 'refused'; readonly trouble: Trouble };
@@ -96,12 +96,12 @@ export type Witness =
  * Asks the list and then a file that is stored: a list that is served proves the credential, a file that comes again proves that files
  * are served. An account without a stored file has only its list, which is not enough once many files have failed.
  */
-export async function askWitness(
+export async function probeSource(
   deps: FetchDeps & { readonly store: Pick<Store, 'downloads'> },
   { advertiserId, streak }: { readonly advertiserId: bigint } & Pick<Standing, 'streak'>,
   { maxBytes, signal }: { readonly maxBytes: number; readonly signal: AbortSignal },
-): Promise<Witness> {
-  const { newestId, stored } = await deps.store.downloads.loadWitness(advertiserId);
+): Promise<SourceProbe> {
+  const { newestId, stored } = await deps.store.downloads.loadProbe(advertiserId);
   try {
     await deps.source.list(newestId === null ? {} : { afterId: newestId }, signal);
   } catch (error) {

@@ -52,17 +52,17 @@ export interface VerifySummary {
   readonly braked: boolean;
 }
 
-type Counts = { -readonly [Name in keyof VerifySummary]: VerifySummary[Name] };
+type VerifyCounts = { -readonly [Name in keyof VerifySummary]: VerifySummary[Name] };
 
 /** Announced so recently that the bytes may be under way. */
-const restMs = 3_600_000;
+const quietMs = 3_600_000;
 
 /** One object that cannot be looked at costs only itself; so many in a row are a store that is away. */
 const mostFailures = 8;
 
 /** Compares everything, repairs what can be, and says what was found. */
 export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<VerifySummary> {
-  const counts: Counts = {
+  const counts: VerifyCounts = {
     blobs: 0,
     read: 0,
     readBytes: 0,
@@ -97,7 +97,12 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
 }
 
 /** Walks rows and objects side by side; both come in the order of their keys. An object that cannot be looked at is thrown last. */
-async function compare(deps: VerifyDeps, request: VerifyRequest, advertiserId: bigint, counts: Counts): Promise<void> {
+async function compare(
+  deps: VerifyDeps,
+  request: VerifyRequest,
+  advertiserId: bigint,
+  counts: VerifyCounts,
+): Promise<void> {
   const { store, blobs } = deps;
   const onStep = () => deps.onStep?.(counts);
   const rows = store.blobs.load(advertiserId);
@@ -155,7 +160,7 @@ async function judge(
   advertiserId: bigint,
   row: BlobRow,
   found: ListedBlob | null,
-  counts: Counts,
+  counts: VerifyCounts,
 ): Promise<boolean> {
   counts.blobs += 1;
   if (row.state === 'infected') {
@@ -184,7 +189,7 @@ async function meetStranger(
   store: Pick<Store, 'blobs'>,
   advertiserId: bigint,
   { key, sizeBytes }: ListedBlob,
-  counts: Counts,
+  counts: VerifyCounts,
 ) {
   const sha256 = toSha256(key);
   if (sha256 === null) {
@@ -202,9 +207,9 @@ async function collect(
   { store, blobs, crashPoint }: VerifyDeps,
   { graceMs, released = false, signal }: VerifyRequest,
   advertiserId: bigint,
-  counts: Counts,
+  counts: VerifyCounts,
 ): Promise<void> {
-  const marked = await store.blobs.markOrphans(advertiserId, Math.min(restMs, graceMs));
+  const marked = await store.blobs.markOrphans(advertiserId, Math.min(quietMs, graceMs));
   crashPoint?.('orphansMarked');
   counts.orphans += marked.orphans;
   if (!released && marked.orphans > Math.max(fewOrphans, orphanShare * marked.blobs)) {
@@ -224,7 +229,7 @@ async function collect(
 async function collectResumes(
   { store, blobs, onStep }: VerifyDeps,
   request: VerifyRequest,
-  counts: Counts,
+  counts: VerifyCounts,
 ): Promise<void> {
   const { graceMs, released = false, signal } = request;
   const oldest = Date.now() - graceMs;

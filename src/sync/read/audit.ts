@@ -53,14 +53,14 @@ export async function audit(deps: SweepDeps, task: ReadContext, random: () => nu
   return { requests: 2 + lacking.length, contradictions: hidden.length + leftOut.length };
 }
 
-interface Asked {
+interface AuditAnswer {
   readonly isPage: boolean;
   readonly shown: readonly bigint[];
   /** Ids that are covered by a certificate, were submitted before it and are not stored. */
   readonly hidden: readonly bigint[];
 }
 
-async function ask(deps: SweepDeps, task: ReadContext, question: Question): Promise<Asked> {
+async function ask(deps: SweepDeps, task: ReadContext, question: Question): Promise<AuditAnswer> {
   const { store } = deps;
   const request = {
     ...task,

@@ -3,7 +3,7 @@
 import { ask, begin, type Done, learn, renew } from '../../domain/coverage/coverage.ts';
 import type { Known } from '../../domain/coverage/next-question.ts';
 import type { Question } from '../../domain/coverage/question.ts';
-import { type Asked, toAsked } from '../../domain/coverage/seen.ts';
+import { type ExpectedIds, toExpectedIds } from '../../domain/coverage/seen.ts';
 import { decodeFacts, decodeRange, encode, findChanges, type State } from '../../domain/coverage/sweep-state.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { PageSummary } from '../../store/applications/commit-page.ts';
@@ -73,10 +73,10 @@ export async function commitAnswer(
 ): Promise<{ readonly run: SweepRun; readonly summary: PageSummary }> {
   // Before the first answer tells whose data it is there is no account to record it for: an abandoned answer is learned from in memory.
   if (advertiser.advertiserId === null) {
-    const { state } = learnFrom(request, run, answer, others, { unheld: [], missing: [] });
+    const { state } = learnFrom(request, run, answer, others, { unheld: [], unshown: [] });
     return { run: { ...run, state }, summary: nothingWritten };
   }
-  const asked = answer.heard.kind === 'page' ? toAsked(answer.question, run.state.facts.heldBefore) : null;
+  const asked = answer.heard.kind === 'page' ? toExpectedIds(answer.question, run.state.facts.heldBefore) : null;
   const page = toReadPage(request, advertiser.advertiserId, run, answer, asked);
   for (let tries = 0; tries < mostTries; tries++) {
     const diff = await store.applications.diffPage(page);
@@ -135,7 +135,7 @@ function toReadPage(
   advertiserId: bigint,
   { sweep }: SweepRun,
   { ticket, heard }: ReceivedAnswer,
-  asked: Asked | null,
+  asked: ExpectedIds | null,
 ): ReadPage {
   const { applications = [], rejects = [] } = heard.kind === 'page' ? heard.page : {};
   return { lease: lane.lease, advertiserId, seq: ticket.seq, sweep, askedAt: ticket.at, asked, applications, rejects };

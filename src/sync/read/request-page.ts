@@ -11,7 +11,7 @@ export type Heard =
   | {
       readonly kind: 'page';
       readonly page: Page;
-      readonly answer: Omit<Answer & { kind: 'page' }, 'unheld' | 'missing'>;
+      readonly answer: Omit<Answer & { kind: 'page' }, 'unheld' | 'unshown'>;
     }
   | { readonly kind: 'overflow' | 'refused'; readonly answer: Exclude<Answer, { kind: 'page' }> };
 

@@ -1,4 +1,4 @@
-// One queue per account: which tasks are due, whether one runs, and whether the account is resting after a failure. Polls come before
+// One queue per account: which tasks are due, whether one runs, and whether the account is paused after a failure. Polls come before
 // everything else, and long tasks have few slots, so that no account waits for another's (P11). Knows nothing of what a task does.
 import type { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
@@ -21,8 +21,8 @@ export interface AccountQueue {
   readonly account: WorkerAccount;
   readonly due: Set<TaskName>;
   isBusy: boolean;
-  /** Resting after a failure. By a timer, not by the time of day: a clock that is set back must not prolong it. */
-  isResting: boolean;
+  /** Paused after a failure. By a timer, not by the time of day: a clock that is set back must not prolong it. */
+  isPaused: boolean;
   failures: number;
   /** The last failure, until the next success. */
   trouble: Trouble | null;
@@ -44,8 +44,8 @@ export interface AccountQueues {
   demand(...names: TaskName[]): void;
   /** Makes a task due for one account. */
   demandOf(queue: AccountQueue, name: TaskName): void;
-  /** Lets an account rest for a while; the task stays due. */
-  rest(queue: AccountQueue, name: TaskName, ms: number): void;
+  /** Pauses an account for a while; the task stays due. */
+  pause(queue: AccountQueue, name: TaskName, ms: number): void;
   /** Resolves when no task runs any more. */
   untilIdle(): Promise<void>;
 }
@@ -62,7 +62,7 @@ export function createAccountQueues({
   signal,
 }: AccountQueuesRequest): AccountQueues {
   const all = accounts.map((account): AccountQueue => {
-    const quiet = { isBusy: false, isResting: false, failures: 0, trouble: null };
+    const quiet = { isBusy: false, isPaused: false, failures: 0, trouble: null };
     return { account, due: new Set(), ...quiet };
   });
   // Sets keep their order, so these are queues from which an account can also leave.
@@ -72,7 +72,7 @@ export function createAccountQueues({
   let long = 0;
 
   function enqueue(queue: AccountQueue): void {
-    if (queue.isBusy || queue.isResting || queue.due.size === 0) return;
+    if (queue.isBusy || queue.isPaused || queue.due.size === 0) return;
     (queue.due.has('poll') ? polls : others).add(queue);
   }
 
@@ -83,7 +83,7 @@ export function createAccountQueues({
       polls.delete(queue);
       others.delete(queue);
       const task = taskNames.find((name) => queue.due.has(name));
-      if (task === undefined || queue.isBusy || queue.isResting) continue;
+      if (task === undefined || queue.isBusy || queue.isPaused) continue;
       run(queue, task);
     }
   }
@@ -116,11 +116,11 @@ export function createAccountQueues({
       enqueue(queue);
       pump();
     },
-    rest(queue, name, ms) {
+    pause(queue, name, ms) {
       queue.due.add(name);
-      queue.isResting = true;
+      queue.isPaused = true;
       const wake = () => {
-        queue.isResting = false;
+        queue.isPaused = false;
         enqueue(queue);
         pump();
       };

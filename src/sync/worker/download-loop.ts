@@ -18,7 +18,7 @@ export interface DownloadWatch {
   /** No connection to an account's source could be had, by the account's name. */
   readonly onUnreachable: (name: string) => void;
   /** Waits for something that ends by itself, however long it takes. */
-  readonly rest: <T>(waiting: Promise<T>) => Promise<T>;
+  readonly whileWaiting: <T>(waiting: Promise<T>) => Promise<T>;
 }
 
 export interface DownloadLoopDeps {
@@ -81,7 +81,7 @@ export function startDownloadLoop(
           onStored,
           onUnreachable: deps.onUnreachable,
           onWait,
-          rest: (waiting) => heartbeat.rest(waiting),
+          whileWaiting: (waiting) => heartbeat.whileWaiting(waiting),
         });
         failures = 0;
         if (summary !== null || performance.now() - metAt > knownForMs) trouble = null;
@@ -99,7 +99,7 @@ export function startDownloadLoop(
           { kind: toKind(error), attempt: failures, waitMs: Math.round(waitMs), err: error },
           'downloads paused',
         );
-        await heartbeat.rest(sleep(waitMs, undefined, { signal }).catch(() => {}));
+        await heartbeat.whileWaiting(sleep(waitMs, undefined, { signal }).catch(() => {}));
       }
       heartbeat.move();
       await deps.untilQueued(drainEveryMs, signal).catch(() => {});

@@ -6,7 +6,7 @@ export interface Heartbeat extends Disposable {
   /** Progress: a step, a request, a wait that begins. */
   move(): void;
   /** Waits for something that ends by itself. */
-  rest<T>(waiting: Promise<T>): Promise<T>;
+  whileWaiting<T>(waiting: Promise<T>): Promise<T>;
 }
 
 export interface Watchdog {
@@ -21,19 +21,19 @@ export function createWatchdog(now: () => number): Watchdog {
   let endedAt = Number.POSITIVE_INFINITY;
   return {
     begin() {
-      let rests = 0;
+      let waits = 0;
       const heartbeat: Heartbeat = {
         move: () =>
           void (
-            lastProgressAt.has(heartbeat) && lastProgressAt.set(heartbeat, rests > 0 ? Number.POSITIVE_INFINITY : now())
+            lastProgressAt.has(heartbeat) && lastProgressAt.set(heartbeat, waits > 0 ? Number.POSITIVE_INFINITY : now())
           ),
-        async rest(waiting) {
-          rests++;
+        async whileWaiting(waiting) {
+          waits++;
           heartbeat.move();
           try {
             return await waiting;
           } finally {
-            rests--;
+            waits--;
             heartbeat.move();
           }
         },

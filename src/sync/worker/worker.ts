@@ -110,14 +110,14 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     } catch (error) {
       if (signal.aborted) return;
       tell('failed', { kind: toKind(error) });
-      rest(queue, name, error);
+      pauseAfter(queue, name, error);
     } finally {
       queue.account.watch(null);
     }
   }
 
   /** Handles a failure: halted accounts are probed, everything else is retried with backoff. */
-  function rest(queue: AccountQueue, name: TaskName, error: unknown): void {
+  function pauseAfter(queue: AccountQueue, name: TaskName, error: unknown): void {
     const facts = { advertiser: queue.account.name, task: name };
     if (error instanceof LeaseLost) {
       // The new holder goes on with what this one began.
@@ -129,7 +129,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     queue.trouble = trouble;
     queue.failures++;
     const waitMs = isHalted ? request.probeEveryMs : backoffAfter(trouble, queue.failures, backoffRange);
-    queues.rest(queue, name, waitMs);
+    queues.pause(queue, name, waitMs);
     log.warn(
       { ...facts, kind: toKind(error), attempt: queue.failures, waitMs: Math.round(waitMs), err: error },
       'task failed; retrying',

@@ -2,7 +2,7 @@
 // this machine only.
 
 import { SettingTrouble } from '../../domain/trouble.ts';
-import { openServer, type Server, toHostName } from '../server.ts';
+import { type HttpServer, openServer, toHostName } from '../server.ts';
 import { type AdminDeps, createAdmin } from './routes.ts';
 
 export interface AdminOptions extends Omit<AdminDeps, 'hosts'> {
@@ -15,7 +15,7 @@ export interface AdminOptions extends Omit<AdminDeps, 'hosts'> {
 const loopbackNames = ['localhost', '127.0.0.1', '[::1]'];
 
 /** Starts to listen. Closing ends requests that are still open: they must not hold up the end of a worker. */
-export async function openAdmin({ host, port, ...deps }: AdminOptions): Promise<Server> {
+export async function openAdmin({ host, port, ...deps }: AdminOptions): Promise<HttpServer> {
   const isLocal = isLoopback(host);
   if (!isLocal && deps.login === null) {
     throw new SettingTrouble(`The admin port does not open on ${host} without ADMIN_USER and ADMIN_PASSWORD.`);

@@ -31,10 +31,10 @@ const notices = {
   },
 } as const;
 
-export type Notice = keyof typeof notices;
+export type ErrorNotice = keyof typeof notices;
 
 /** The page and its status. `detail` is for the people who build the careers site. */
-export function renderNotice(notice: Notice, nonce: string, detail = '') {
+export function renderNotice(notice: ErrorNotice, nonce: string, detail = '') {
   const { status, title, text } = notices[notice];
   const page = html`<!DOCTYPE html>
 <html lang="en">

@@ -21,7 +21,7 @@ import {
   type PrefillDeps,
   redeemPrefill,
 } from '../../sync/prefill.ts';
-import { type Notice, renderNotice } from './error-page.ts';
+import { type ErrorNotice, renderNotice } from './error-page.ts';
 import { createRateLimit } from './rate-limit.ts';
 import { parseCallback, parseStart } from './request.ts';
 import { parseResumeToken, toResumeToken } from './resume-link.ts';
@@ -50,7 +50,7 @@ export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
   const app = port.basePath('/prefill');
   const isSecure = redirectUri.startsWith('https:');
   const cookie = createBindingCookie(isSecure, sessionSecret);
-  const notice = (context: Context<Env>, which: Notice, detail = '') => {
+  const notice = (context: Context<Env>, which: ErrorNotice, detail = '') => {
     const { status, page } = renderNotice(which, context.get('secureHeadersNonce') ?? '', detail);
     return context.html(page, status);
   };

@@ -81,7 +81,7 @@ function createReadyOf(stage: Stage, areEqual: boolean): Scenario {
       const files: FilesOf = { stage, advertiserId, objects: new Set(), bytes };
       await addFiles(files, [1], ['coverLetter', 'resume']);
       const { claims } = await stage.directStore.downloads.claim({
-        ...{ advertisers: [advertiserId], lane: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
+        ...{ advertisers: [advertiserId], tier: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
       });
       const complete = (kind: string) => async (actor: Actor) =>
         void (await fetchClaimed(
@@ -236,7 +236,7 @@ export function createBatch(stage: Stage): Scenario {
       const files: FilesOf = { stage, advertiserId, objects: new Set() };
       await addFiles(files, [1, 2]);
       const { claims } = await stage.directStore.downloads.claim({
-        ...{ advertisers: [advertiserId], lane: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
+        ...{ advertisers: [advertiserId], tier: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
       });
       return {
         programs: new Map<string, Program>([
@@ -278,7 +278,7 @@ export function createTrust(stage: Stage): Scenario {
       await addFiles(files, [1, 2]);
       await stage.query(`INSERT INTO intake.hash_trust (advertiser_id, agreed) VALUES ($1, 20)`, [advertiserId]);
       const { claims } = await claimDownloads(stage.direct, {
-        ...{ advertisers: [advertiserId], lane: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
+        ...{ advertisers: [advertiserId], tier: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
       });
       const end = (id: bigint, how: Partial<StoredFile>) => async (actor: Actor) => {
         const claim = claims.find((one) => one.applicationId === id);
@@ -324,7 +324,7 @@ export function createForward(stage: Stage): Scenario {
       const files: FilesOf = { stage, advertiserId, objects: new Set() };
       await addFiles(files, [1, 2]);
       const { claims } = await claimDownloads(stage.direct, {
-        ...{ advertisers: [advertiserId], lane: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
+        ...{ advertisers: [advertiserId], tier: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
       });
       await stage.query(`UPDATE intake.downloads SET due_at = now() + interval '1 day' WHERE advertiser_id = $1`, [
         advertiserId,
@@ -360,7 +360,7 @@ async function openScreen(stage: Stage) {
   await addBlob(files, `verified_at = now()`);
   await addFiles(files, [1], ['screen']);
   const { claims } = await claimDownloads(stage.direct, {
-    ...{ advertisers: [advertiserId], lane: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
+    ...{ advertisers: [advertiserId], tier: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
   });
   const [claim] = claims;
   if (!claim) throw new Error('Nothing was claimed.');
@@ -456,7 +456,7 @@ export function createConfirmed(stage: Stage): Scenario {
         anApplication(id, { attachments: [anAttachment('resume', { hasVirus, sizeBytes: content.length })] });
       await commitPage(stage.direct, privacyKey, aPage(lease, [shown(1, false), shown(2, false)], { advertiserId }));
       const { claims } = await claimDownloads(stage.direct, {
-        ...{ advertisers: [advertiserId], lane: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
+        ...{ advertisers: [advertiserId], tier: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
       });
       await addBlob(files, `verified_at = now()`);
       await stage.query(

@@ -89,10 +89,10 @@ export async function claim(
   { stage, advertiserId }: FilesOf,
   actor: Actor,
   leaseMs: number,
-  lane: 'usual' | 'suspects' = 'usual',
+  tier: 'usual' | 'suspects' = 'usual',
 ): Promise<Claim[]> {
   const { claims } = await stage.store(actor.name).downloads.claim({
-    ...{ advertisers: [advertiserId], lane, limit: 10, token: crypto.randomUUID(), leaseMs },
+    ...{ advertisers: [advertiserId], tier, limit: 10, token: crypto.randomUUID(), leaseMs },
   });
   return claims.toSorted((a, b) => Number(a.applicationId - b.applicationId) || (a.kind < b.kind ? -1 : 1));
 }

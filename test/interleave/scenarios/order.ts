@@ -119,7 +119,7 @@ function createOrder(stage: Stage, name: string, a: Writer, b: Writer): Scenario
       const { advertiserId, lease } = await openLane(stage);
       await commitPage(stage.direct, privacyKey, aPage(lease, shown('Shown'), { advertiserId }));
       const { claims } = await claimDownloads(stage.direct, {
-        ...{ advertisers: [advertiserId], lane: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
+        ...{ advertisers: [advertiserId], tier: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
       });
       const inOrder = claims.toSorted((one, other) => Number(other.applicationId - one.applicationId));
       const two = { stage, advertiserId, lease, claims: inOrder };

@@ -237,7 +237,7 @@ export function createEraseAgain(stage: Stage): Scenario {
       const attachments = [anAttachment('resume', { sizeBytes: content.length })];
       const { advertiserId } = await openPerson(stage, { attachments });
       const { claims } = await claimDownloads(stage.direct, {
-        ...{ advertisers: [advertiserId], lane: 'usual', limit: 1, token: randomUUID(), leaseMs },
+        ...{ advertisers: [advertiserId], tier: 'usual', limit: 1, token: randomUUID(), leaseMs },
       });
       const job = await beginErasure(stage.direct, privacyKey, { advertiserId, sought: byId, by: 'test' });
       const [claimed] = claims;

@@ -4,22 +4,22 @@
 import { type Choices, choicesForm, defaultChoices } from '../behaviour/choices.ts';
 import { createFaults, type FaultPlan, type Faults } from '../behaviour/faults.ts';
 import {
+  type BoardRow,
   countBelow,
   createWorld,
-  type Row,
   type SandboxApplication,
   toApplication,
   type World,
 } from '../people/applications.ts';
 import { spreadOverWeeks } from '../people/calendar.ts';
 import type { Stock } from '../people/people.ts';
-import { type ApplicationPlan, type Plan, planForm } from '../people/plan.ts';
+import { type ApplicationPlan, type ParsedPlan, planForm } from '../people/plan.ts';
 import { createDraw, mix } from '../people/random.ts';
 import type { Templates } from '../people/templates.ts';
 import { type TruthRow, toTruth } from './truth.ts';
 
 /** What a test or the control API can do to an account. */
-export interface Advertiser {
+export interface BoardAdvertiser {
   readonly credential: string;
   readonly advertiserId: bigint;
   /** The name that candidates know the advertiser by. */
@@ -41,7 +41,7 @@ export interface Advertiser {
   /** Shows a removed application again, as it was. */
   restore(id: bigint): void;
   /** Adds so many applications a minute from now on; 0 stops. */
-  live(perMinute: number): void;
+  startArrivals(perMinute: number): void;
   /** How many applications show. */
   readonly size: number;
   /** What a perfect reader would store, in order of id. */
@@ -66,7 +66,7 @@ export interface AccountOptions {
 }
 
 /** An account; `rows` are what shows, sorted by id. */
-export class Account implements Advertiser {
+export class Account implements BoardAdvertiser {
   readonly credential: string;
   readonly advertiserId: bigint;
   readonly employer: string;
@@ -75,12 +75,12 @@ export class Account implements Advertiser {
   readonly now: () => number;
   readonly host: () => string;
   choices: Choices;
-  rows: Row[] = [];
-  readonly removed = new Map<bigint, Row>();
+  rows: BoardRow[] = [];
+  readonly removed = new Map<bigint, BoardRow>();
   requestCount = 0;
   readonly #templates: Templates;
   readonly #stock: Stock;
-  readonly #held = new Map<bigint, Row>();
+  readonly #held = new Map<bigint, BoardRow>();
   #world: World | undefined;
   #nextOrdinal = 0;
   #nextId: bigint;
@@ -153,10 +153,10 @@ export class Account implements Advertiser {
     const row = this.rows[at];
     if (row?.id !== id) throw new RangeError(`No application ${id} to change.`);
     const { attach = [], detach = [], ...rest } = planForm.parse(plan);
-    const before: Plan = { ...row.plan, ...(rest.attachments ? { attach: [], detach: [] } : {}) };
+    const before: ParsedPlan = { ...row.plan, ...(rest.attachments ? { attach: [], detach: [] } : {}) };
     // A later word on a kind of attachment replaces an earlier one.
     const spoken = new Set([...attach.map((one) => one.kind), ...detach]);
-    const merged: Plan = {
+    const merged: ParsedPlan = {
       ...before,
       ...rest,
       attach: [...(before.attach ?? []).filter((one) => !spoken.has(one.kind)), ...attach],
@@ -180,7 +180,7 @@ export class Account implements Advertiser {
     this.rows.splice(countBelow(this.rows, id), 0, row);
   }
 
-  live(perMinute: number): void {
+  startArrivals(perMinute: number): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
     if (perMinute > 0) this.#timer = setInterval(() => this.add(1), 60_000 / perMinute).unref();
@@ -198,20 +198,20 @@ export class Account implements Advertiser {
     return row?.id === id && !this.isWithdrawn(row) ? this.look(row) : null;
   }
 
-  look(row: Row): SandboxApplication {
+  look(row: BoardRow): SandboxApplication {
     // An account that nobody asks costs no world.
     this.#world ??= createWorld(this.seed, this.#templates, this.#stock);
     return toApplication(this.#world, { ...row, submittedAt: this.submittedAt(row) });
   }
 
   /** When the row was submitted; `crossed` lets neighbours change places by up to three days. */
-  submittedAt(row: Row): number {
+  submittedAt(row: BoardRow): number {
     if (this.choices.idsAgainstDates === 'rising') return row.submittedAt;
     return row.submittedAt - (mix(this.seed, 8, row.ordinal) % (3 * 86_400_000));
   }
 
   /** Withdrawn applications take a place on a page and are not shown. */
-  isWithdrawn(row: Row): boolean {
+  isWithdrawn(row: BoardRow): boolean {
     return this.choices.withdrawnPerMille > 0 && mix(this.seed, 9, row.ordinal) % 1000 < this.choices.withdrawnPerMille;
   }
 
@@ -226,7 +226,7 @@ export class Account implements Advertiser {
     return this.choices.ratePerSecond !== null && this.#rateCount > this.choices.ratePerSecond;
   }
 
-  #createSome(wanted: number | readonly ApplicationPlan[]): Row[] {
+  #createSome(wanted: number | readonly ApplicationPlan[]): BoardRow[] {
     if (typeof wanted === 'number') return Array.from({ length: wanted }, () => this.#create(this.now(), null));
     return wanted.map((one) => {
       const plan = planForm.parse(one);
@@ -234,7 +234,7 @@ export class Account implements Advertiser {
     });
   }
 
-  #create(submittedAt: number, plan: Plan | null): Row {
+  #create(submittedAt: number, plan: ParsedPlan | null): BoardRow {
     const ordinal = this.#nextOrdinal;
     this.#nextOrdinal += 1;
     const id = plan?.id ?? this.#nextId;
@@ -243,7 +243,7 @@ export class Account implements Advertiser {
     return { id, ordinal, submittedAt, plan };
   }
 
-  #show(row: Row): bigint {
+  #show(row: BoardRow): bigint {
     const at = countBelow(this.rows, row.id);
     if (this.rows[at]?.id === row.id) throw new RangeError(`Application ${row.id} is there already.`);
     if (at === this.rows.length) this.rows.push(row);

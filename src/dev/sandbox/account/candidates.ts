@@ -2,7 +2,7 @@
 // chosen. Spec silent: the profile's members; the default has the names that one known client reads.
 
 import type { Choices } from '../behaviour/choices.ts';
-import { inventFile, type StoredFile } from '../people/files.ts';
+import { type BoardFile, inventFile } from '../people/files.ts';
 import { inventPerson, inventUuid, type Person, type Stock } from '../people/people.ts';
 import { createDraw } from '../people/random.ts';
 import type { Templates } from '../people/templates.ts';
@@ -12,7 +12,7 @@ export interface Candidate {
   readonly person: Person;
   readonly profileId: string;
   readonly resumeId: string;
-  readonly resume: StoredFile;
+  readonly resume: BoardFile;
   readonly career: Career;
 }
 

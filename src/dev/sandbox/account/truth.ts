@@ -6,7 +6,7 @@ import type { Choices } from '../behaviour/choices.ts';
 import type { SandboxApplication, SandboxAttachment } from '../people/applications.ts';
 import { digestFile } from '../people/files.ts';
 import type { JobSeekingFacts } from '../people/people.ts';
-import type { Plan } from '../people/plan.ts';
+import type { ParsedPlan } from '../people/plan.ts';
 import { renderScreen, toListed } from '../wire/attachment-wire.ts';
 
 export interface TruthRow {
@@ -79,7 +79,7 @@ export function toTruth(application: SandboxApplication, choices: Choices, host:
   };
 }
 
-function toAltered(plan: Plan | null): string[] {
+function toAltered(plan: ParsedPlan | null): string[] {
   if (!plan) return [];
   if (plan.element) return ['*'];
   const members = new Set([...Object.keys(plan.raw ?? {}), ...Object.keys(plan.rawXml ?? {})]);

@@ -2,12 +2,12 @@
 
 import type { Choices } from '../behaviour/choices.ts';
 import type { Notation } from './listing.ts';
-import type { Answer } from './transport.ts';
+import type { WireAnswer } from './transport.ts';
 
 const pieceBytes = 65_536;
 
 /** A successful answer of text, in pieces of about 64 KB. */
-export function toEncoded(text: Iterable<string>, notation: Notation, choices: Choices): Answer {
+export function toEncoded(text: Iterable<string>, notation: Notation, choices: Choices): WireAnswer {
   const labels: Readonly<Record<Choices['charset'], string>> = {
     utf8: '; charset=utf-8',
     unlabelled: '',

@@ -4,10 +4,10 @@ import { html, raw } from 'hono/html';
 import type { HtmlEscapedString } from 'hono/utils/html';
 import type { Person } from '../people/people.ts';
 
-type Page = HtmlEscapedString | Promise<HtmlEscapedString>;
+type ConsentPage = HtmlEscapedString | Promise<HtmlEscapedString>;
 
 /** Asks the candidate who is signed in, in the employer's name; `number` names the question. */
-export function renderConsent(person: Person, employer: string, number: string): Page {
+export function renderConsent(person: Person, employer: string, number: string): ConsentPage {
   return toPage(
     'Share your profile?',
     html`<p>You are signed in as <strong>${person.firstName} ${person.lastName}</strong>.</p>
@@ -21,14 +21,14 @@ export function renderConsent(person: Person, employer: string, number: string):
 }
 
 /** What a browser sees when the client sent it here with something wrong. */
-export function renderRefusal(): Page {
+export function renderRefusal(): ConsentPage {
   return toPage(
     'This request is not accepted',
     html`<p>The application that sent you here asked for something unknown.</p>`,
   );
 }
 
-function toPage(title: string, body: Page): Page {
+function toPage(title: string, body: ConsentPage): ConsentPage {
   return html`<!DOCTYPE html>
 <html lang="en">
 <head>

@@ -112,7 +112,7 @@ export function createControl({
   });
   app.post('/live', async (context) => {
     const { perMinute } = z.strictObject({ perMinute: z.number().nonnegative() }).parse(await context.req.json());
-    accountOf(context.req.query('advertiser')).live(perMinute);
+    accountOf(context.req.query('advertiser')).startArrivals(perMinute);
     return answer(context, { perMinute });
   });
 

@@ -4,10 +4,10 @@ import type { Account } from '../account/account.ts';
 import type { Choices } from '../behaviour/choices.ts';
 import type { Route } from '../behaviour/faults.ts';
 import type { SandboxApplication } from '../people/applications.ts';
-import type { StoredFile } from '../people/files.ts';
+import type { BoardFile } from '../people/files.ts';
 import { renderScreen } from '../wire/attachment-wire.ts';
 import { toError } from './errors.ts';
-import type { Answer } from './transport.ts';
+import type { WireAnswer } from './transport.ts';
 
 /** Spec: success is 200 with the attachment as the body. */
 export function answerDownload(
@@ -15,26 +15,26 @@ export function answerDownload(
   kind: Exclude<Route, 'list' | 'screen'>,
   id: bigint,
   otherBytes: boolean,
-): Answer {
+): WireAnswer {
   const { choices } = account;
   const application = findApplication(account, id);
-  if (!application) return account.removed.has(id) ? toRemoved(choices) : toMissing(choices);
+  if (!application) return account.removed.has(id) ? toRemoved(choices) : toUnshown(choices);
   const attachment = application.attachments.find((one) => one.kind === kind);
-  if (!attachment?.file) return toMissing(choices);
+  if (!attachment?.file) return toUnshown(choices);
   const headers = toFileHeaders(attachment.file, choices);
   // Spec: Attachment.HasVirus. When true, the attachment content is empty.
   if (attachment.hasVirus === true && choices.virusBody !== 'bytes') {
-    return choices.virusBody === 'empty' ? { status: 200, headers, body: [] } : toMissing(choices);
+    return choices.virusBody === 'empty' ? { status: 200, headers, body: [] } : toUnshown(choices);
   }
   const body = attachment.file.open();
   return { status: 200, headers, body: otherBytes ? withTail(body, `\n% ${account.requestCount}`) : body };
 }
 
 /** The screen's text, or an answer in its place. */
-export function answerScreen(account: Account, id: bigint, notation: 'json' | 'xml'): string | Answer {
+export function answerScreen(account: Account, id: bigint, notation: 'json' | 'xml'): string | WireAnswer {
   const { choices } = account;
   const application = findApplication(account, id);
-  if (!application) return account.removed.has(id) ? toRemoved(choices) : toMissing(choices);
+  if (!application) return account.removed.has(id) ? toRemoved(choices) : toUnshown(choices);
   if (application.screens.length === 0 && !application.plan?.rawScreen) {
     if (choices.screenMissing === 'noContent') return { status: 204, headers: {}, body: null };
     if (choices.screenMissing === 'emptyBody') return { status: 200, headers: {}, body: [] };
@@ -48,7 +48,7 @@ function findApplication(account: Account, id: bigint): SandboxApplication | nul
   return account.get(id) ?? (kept ? account.look(kept) : null);
 }
 
-function toMissing(choices: Choices): Answer {
+function toUnshown(choices: Choices): WireAnswer {
   switch (choices.fileMissing) {
     case 'noContent':
       return { status: 204, headers: {}, body: null };
@@ -65,11 +65,11 @@ function toMissing(choices: Choices): Answer {
   }
 }
 
-function toRemoved(choices: Choices): Answer {
-  return choices.removedFile === 'gone' ? toError(choices, 410, 'The application is gone.') : toMissing(choices);
+function toRemoved(choices: Choices): WireAnswer {
+  return choices.removedFile === 'gone' ? toError(choices, 410, 'The application is gone.') : toUnshown(choices);
 }
 
-function toFileHeaders(file: StoredFile, choices: Choices): Record<string, string> {
+function toFileHeaders(file: BoardFile, choices: Choices): Record<string, string> {
   const headers: Record<string, string> = { 'Cache-Control': 'private' };
   if (choices.fileType !== 'missing') {
     headers['Content-Type'] = choices.fileType === 'uploaded' ? file.contentType : 'application/octet-stream';

@@ -2,7 +2,7 @@
 
 import type { Choices } from '../behaviour/choices.ts';
 import { escapeXml } from '../wire/render-xml.ts';
-import type { Answer } from './transport.ts';
+import type { WireAnswer } from './transport.ts';
 
 /** An error in the account's way of saying it. */
 export function toError(
@@ -10,7 +10,7 @@ export function toError(
   status: number,
   message: string,
   headers: Record<string, string> = {},
-): Answer {
+): WireAnswer {
   const bodies = {
     json: ['application/json; charset=utf-8', JSON.stringify({ Message: message })],
     xml: [
@@ -26,13 +26,13 @@ export function toError(
 }
 
 /** A page for people where a program expected an answer. */
-export function toLoginPage(): Answer {
+export function toLoginPage(): WireAnswer {
   const body = Buffer.from(toHtmlPage('Sign in', 'Your session has ended. Please sign in again.'));
   return { status: 200, headers: { 'Content-Type': 'text/html; charset=utf-8' }, body: [body] };
 }
 
 /** Too many requests, with one of the ways to say when to come back. */
-export function toThrottled(choices: Choices, form: Choices['retryAfter'], seconds: number, now: number): Answer {
+export function toThrottled(choices: Choices, form: Choices['retryAfter'], seconds: number, now: number): WireAnswer {
   const forms: Readonly<Record<Choices['retryAfter'], string | null>> = {
     seconds: String(seconds),
     date: new Date(now + seconds * 1000).toUTCString(),

@@ -2,7 +2,7 @@
 // an answer with 200,000 applications is never held whole.
 
 import type { Account } from '../account/account.ts';
-import type { Row } from '../people/applications.ts';
+import type { BoardRow } from '../people/applications.ts';
 import { toWire } from '../wire/application-wire.ts';
 import { renderJson, toKey } from '../wire/render-json.ts';
 import { renderNamespaces, renderXml, toTag, toXmlOrder } from '../wire/render-xml.ts';
@@ -17,7 +17,7 @@ export interface Listing {
   readonly advertiserId: bigint;
   readonly filters: Filters;
   readonly query: URLSearchParams;
-  readonly elements: readonly (Row | Verbatim)[];
+  readonly elements: readonly (BoardRow | Verbatim)[];
   readonly withInfo: boolean;
 }
 
@@ -96,7 +96,7 @@ function* renderElements(listing: Listing, notation: Notation): Generator<string
   }
 }
 
-function renderElement(listing: Listing, element: Row | Verbatim, notation: Notation): string {
+function renderElement(listing: Listing, element: BoardRow | Verbatim, notation: Notation): string {
   const { account, withInfo } = listing;
   const wire =
     'ordinal' in element ? toWire(account.look(element), account.choices, withInfo, account.host()) : element;

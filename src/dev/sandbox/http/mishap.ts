@@ -3,10 +3,10 @@
 import type { Account } from '../account/account.ts';
 import type { Fault } from '../behaviour/faults.ts';
 import { toError, toLoginPage, toThrottled } from './errors.ts';
-import type { Answer } from './transport.ts';
+import type { WireAnswer } from './transport.ts';
 
 /** The answer in place of the right one, or null where no fault asks for one; `url` is the request's own. */
-export function toMishap(account: Account, url: string, faults: readonly Fault[]): Answer | null {
+export function toMishap(account: Account, url: string, faults: readonly Fault[]): WireAnswer | null {
   const { choices } = account;
   for (const fault of faults) {
     switch (fault.kind) {

@@ -12,7 +12,7 @@ import { renderConsent, renderRefusal } from './consent-page.ts';
 import type { Grant, Grants } from './grants.ts';
 import { toMishap } from './mishap.ts';
 import type { RequestLog } from './request-log.ts';
-import { type Answer, sendAnswer } from './transport.ts';
+import { sendAnswer, type WireAnswer } from './transport.ts';
 
 /** The one client that a sandbox knows. */
 export interface OAuthClient {
@@ -49,7 +49,7 @@ export function createOAuth(options: OAuthOptions): Hono<{ Bindings: HttpBinding
     context: Context<{ Bindings: HttpBindings }>,
     route: CandidateRoute,
     account: Account | null,
-    toAnswer: () => Answer | Promise<Answer>,
+    toAnswer: () => WireAnswer | Promise<WireAnswer>,
   ) => {
     const chosen = account ?? options.first;
     const entry = log.begin(context.req.raw, account?.advertiserId ?? null);
@@ -118,7 +118,7 @@ function toAuthorizeError(query: URLSearchParams, account: Account | null): stri
   return account === null || !query.get('state') ? 'invalid_request' : null;
 }
 
-function toDecided(consent: Consent, decision: 'allow' | 'deny', grants: Grants): Answer {
+function toDecided(consent: Consent, decision: 'allow' | 'deny', grants: Grants): WireAnswer {
   const { account, candidate, redirectUri, state } = consent;
   const { denial, codeShape } = account.choices;
   if (decision === 'deny' && denial !== 'errorAndCode') {
@@ -136,7 +136,7 @@ function toState(state: string | null): [string, string][] {
 }
 
 /** Spec: a redirect to redirect_uri with `code` and the unchanged `state`. */
-function toRedirect(redirectUri: string, parameters: readonly [string, string][], bare = false): Answer {
+function toRedirect(redirectUri: string, parameters: readonly [string, string][], bare = false): WireAnswer {
   const toValue = (text: string) =>
     bare ? encodeURIComponent(text).replace(/%(?:2B|2F|3D)/g, decodeURIComponent) : encodeURIComponent(text);
   const query = parameters.map(([name, value]) => `${name}=${toValue(value)}`).join('&');
@@ -152,13 +152,13 @@ function isClient({ clientId, clientSecret }: OAuthClient, header: string | unde
 }
 
 /** Spec: Token response. */
-function toToken({ token, account }: Grant): Answer {
+function toToken({ token, account }: Grant): WireAnswer {
   const { expiresIn, tokenLifetimeSeconds: seconds, tokenType } = account.choices;
   const lifetimes = { seconds, text: String(seconds), zero: 0, negative: -1, absent: undefined };
   return toJson(200, { access_token: token, token_type: tokenType, expires_in: lifetimes[expiresIn] });
 }
 
-function toTokenError({ choices }: Account, error: string, status: number): Answer | Promise<Answer> {
+function toTokenError({ choices }: Account, error: string, status: number): WireAnswer | Promise<WireAnswer> {
   switch (choices.tokenError) {
     case 'html500':
       return toPage(500, renderRefusal());
@@ -171,12 +171,12 @@ function toTokenError({ choices }: Account, error: string, status: number): Answ
   }
 }
 
-function toJson(status: number, value: object): Answer {
+function toJson(status: number, value: object): WireAnswer {
   const headers = { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'no-store' };
   return { status, headers, body: [Buffer.from(JSON.stringify(value))] };
 }
 
-async function toPage(status: number, page: ReturnType<typeof renderRefusal>): Promise<Answer> {
+async function toPage(status: number, page: ReturnType<typeof renderRefusal>): Promise<WireAnswer> {
   const headers = { 'Content-Type': 'text/html; charset=utf-8', 'Cache-Control': 'no-store' };
   return { status, headers, body: [Buffer.from(String(await page))] };
 }

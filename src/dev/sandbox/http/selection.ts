@@ -3,7 +3,7 @@
 
 import type { Account } from '../account/account.ts';
 import type { Choices } from '../behaviour/choices.ts';
-import { countBelow, type Row } from '../people/applications.ts';
+import { type BoardRow, countBelow } from '../people/applications.ts';
 import { createDraw, mix } from '../people/random.ts';
 import { readLocal } from '../wire/dates.ts';
 
@@ -18,7 +18,7 @@ export interface Filters {
 export type FilterName = keyof Filters;
 
 /** Rows of one answer, before anything is written; withdrawn ones are already gone. */
-export function selectRows(account: Account, filters: Filters): Row[] {
+export function selectRows(account: Account, filters: Filters): BoardRow[] {
   const { choices } = account;
   const late = choices.filtersAfterCap;
   const tests = toTests(account, filters);
@@ -54,7 +54,7 @@ interface Test {
   /** The smallest id that passes, or the first that no longer does: rows are sorted, so ids need no look at each row. */
   readonly fromId?: bigint;
   readonly toId?: bigint;
-  passes(row: Row): boolean;
+  passes(row: BoardRow): boolean;
 }
 
 /** One test per filter that has an effect. */
@@ -86,7 +86,7 @@ function toTests(account: Account, filters: Filters): Test[] {
   return tests;
 }
 
-function filterRows(account: Account, filters: Filters, tests: readonly Test[]): Row[] {
+function filterRows(account: Account, filters: Filters, tests: readonly Test[]): BoardRow[] {
   const { choices } = account;
   let { rows } = account;
   if (choices.defaultWindowDays !== null && filters.afterid === undefined && filters.afterdate === undefined) {
@@ -104,8 +104,8 @@ function filterRows(account: Account, filters: Filters, tests: readonly Test[]):
   return others.length === 0 ? between : between.filter((row) => others.every((test) => test.passes(row)));
 }
 
-function orderRows(account: Account, rows: Row[]): Row[] {
-  const byKey = (key: (row: Row) => number) => {
+function orderRows(account: Account, rows: BoardRow[]): BoardRow[] {
+  const byKey = (key: (row: BoardRow) => number) => {
     const keys = new Map(rows.map((row) => [row, key(row)]));
     return rows.toSorted((a, b) => (keys.get(a) as number) - (keys.get(b) as number));
   };
@@ -125,7 +125,7 @@ function orderRows(account: Account, rows: Row[]): Row[] {
   }
 }
 
-function cutPage(account: Account, rows: Row[]): Row[] {
+function cutPage(account: Account, rows: BoardRow[]): BoardRow[] {
   const { pageCap, pageCapVaries } = account.choices;
   if (pageCap === null) return rows;
   const cap = pageCapVaries ? 1 + createDraw(account.seed, 13, account.requestCount).below(pageCap) : pageCap;

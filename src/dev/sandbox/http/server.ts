@@ -4,7 +4,7 @@
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import { Hono } from 'hono';
-import { Account, type Advertiser } from '../account/account.ts';
+import { Account, type BoardAdvertiser } from '../account/account.ts';
 import { inventCandidate } from '../account/candidates.ts';
 import type { Choices } from '../behaviour/choices.ts';
 import { createStock } from '../people/people.ts';
@@ -46,15 +46,15 @@ export interface SandboxOptions extends AdvertiserOptions {
 }
 
 /** A running sandbox. What it can do to an advertiser it does to the first; the others are reached by their id. */
-export interface Sandbox extends Advertiser, AsyncDisposable {
+export interface Sandbox extends BoardAdvertiser, AsyncDisposable {
   /** {base_url} and {auth_url}, without a slash at the end. */
   readonly url: string;
   readonly client: OAuthClient;
   /** What candidates have allowed, with codes and tokens: for tests that look for them where they must not be. */
   grants(): readonly Grant[];
-  readonly advertisers: readonly Advertiser[];
-  advertiser(advertiserId: bigint): Advertiser;
-  addAdvertiser(options?: AdvertiserOptions): Advertiser;
+  readonly advertisers: readonly BoardAdvertiser[];
+  advertiser(advertiserId: bigint): BoardAdvertiser;
+  addAdvertiser(options?: AdvertiserOptions): BoardAdvertiser;
   /** Requests to the API, oldest first. */
   requests(): RequestEntry[];
   clearRequests(): void;
@@ -161,7 +161,7 @@ export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox
     change: (id, plan) => first.change(id, plan),
     remove: (id) => first.remove(id),
     restore: (id) => first.restore(id),
-    live: (perMinute) => first.live(perMinute),
+    startArrivals: (perMinute) => first.startArrivals(perMinute),
     truth: () => first.truth(),
     advertisers: accounts,
     advertiser: findAdvertiser,
@@ -169,7 +169,7 @@ export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox
     requests: log.entries,
     clearRequests: log.clear,
     async [Symbol.asyncDispose]() {
-      for (const account of accounts) account.live(0);
+      for (const account of accounts) account.startArrivals(0);
       if ('closeAllConnections' in server) server.closeAllConnections();
       await new Promise((resolve) => {
         server.close(resolve);

@@ -9,7 +9,7 @@ import type { Fault } from '../behaviour/faults.ts';
 import { createFiller } from '../people/files.ts';
 
 /** An answer before it is sent; the body is made while it is read. */
-export interface Answer {
+export interface WireAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Iterable<Buffer> | null;
@@ -18,7 +18,7 @@ export interface Answer {
 /** Sends an answer; comes back when the last byte has been handed over or the connection is gone. */
 export async function sendAnswer(
   outgoing: ServerResponse,
-  answer: Answer,
+  answer: WireAnswer,
   framing: Choices['framing'],
   faults: readonly Fault[],
 ): Promise<void> {
@@ -65,7 +65,7 @@ export async function sendAnswer(
 }
 
 function toBody(
-  answer: Answer,
+  answer: WireAnswer,
   faults: readonly Fault[],
 ): { pieces: Iterable<Buffer>; headers: Record<string, string> } {
   const pieces = answer.body ?? [];

@@ -7,7 +7,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { type Context, Hono } from 'hono';
 import type { Account } from '../account/account.ts';
 import type { Fault, Route } from '../behaviour/faults.ts';
-import type { Row } from '../people/applications.ts';
+import type { BoardRow } from '../people/applications.ts';
 import type { Verbatim } from '../wire/wire.ts';
 import { toEncoded } from './charset.ts';
 import { answerDownload, answerScreen } from './downloads.ts';
@@ -17,7 +17,7 @@ import { toMishap } from './mishap.ts';
 import { chooseNotation } from './negotiation.ts';
 import type { RequestLog } from './request-log.ts';
 import { readFilters, selectRows } from './selection.ts';
-import { type Answer, sendAnswer } from './transport.ts';
+import { sendAnswer, type WireAnswer } from './transport.ts';
 
 /** What the routes need: the accounts by credential, the one whose choices hold for strangers, and a log. */
 export interface V1Options {
@@ -26,9 +26,9 @@ export interface V1Options {
   readonly log: RequestLog;
 }
 
-type Sent = Context<{ Bindings: HttpBindings }>;
+type V1Context = Context<{ Bindings: HttpBindings }>;
 
-interface Target {
+interface RequestTarget {
   readonly route: Route;
   readonly applicationId: bigint | null;
 }
@@ -81,7 +81,7 @@ const folders: Readonly<Record<string, Route>> = {
   screen: 'screen',
 };
 
-function readPath(path: string, account: Account): Target | null {
+function readPath(path: string, account: Account): RequestTarget | null {
   const seen = account.choices.pathCase === 'any' ? path.toLowerCase() : path;
   if (seen === '/v1/advertiser/applications') return { route: 'list', applicationId: null };
   const [, folder = '', id = ''] = /^\/v1\/advertiser\/applications\/([A-Za-z]+)\/(-?\d{1,30})$/.exec(seen) ?? [];
@@ -89,7 +89,7 @@ function readPath(path: string, account: Account): Target | null {
   return route ? { route, applicationId: BigInt(id) } : null;
 }
 
-function toRefused(first: Account, context: Sent): Answer {
+function toRefused(first: Account, context: V1Context): WireAnswer {
   const { choices } = first;
   if (choices.credentialRefused === 'redirect') {
     return { status: 302, headers: { Location: `${new URL(context.req.url).origin}/login` }, body: null };
@@ -97,7 +97,12 @@ function toRefused(first: Account, context: Sent): Answer {
   return toError(choices, Number(choices.credentialRefused), 'The credential is not accepted.');
 }
 
-function toAnswer(context: Sent, account: Account, target: Target | null, faults: readonly Fault[]): Answer {
+function toAnswer(
+  context: V1Context,
+  account: Account,
+  target: RequestTarget | null,
+  faults: readonly Fault[],
+): WireAnswer {
   const { choices } = account;
   account.requestCount += 1;
   if (account.isOverRate()) return toThrottled(choices, choices.retryAfter, 1, account.now());
@@ -113,7 +118,7 @@ function toAnswer(context: Sent, account: Account, target: Target | null, faults
   return { ...answer, headers: { ...answer.headers, Sunset: 'Wed, 31 Dec 2031 23:59:59 GMT', Deprecation: 'true' } };
 }
 
-function toRouted(context: Sent, account: Account, target: Target, faults: readonly Fault[]): Answer {
+function toRouted(context: V1Context, account: Account, target: RequestTarget, faults: readonly Fault[]): WireAnswer {
   const { choices } = account;
   const { route, applicationId } = target;
   if (route !== 'list' && route !== 'screen') {
@@ -141,7 +146,7 @@ function toRouted(context: Sent, account: Account, target: Target, faults: reado
   return toEncoded(renderListing(listing, notation), notation, choices);
 }
 
-function toListing(context: Sent, account: Account, faults: readonly Fault[]): Listing | Answer {
+function toListing(context: V1Context, account: Account, faults: readonly Fault[]): Listing | WireAnswer {
   const { choices } = account;
   const query = new URL(context.req.url).searchParams;
   const filters = readFilters(query, choices);
@@ -180,8 +185,8 @@ function toListing(context: Sent, account: Account, faults: readonly Fault[]): L
 }
 
 /** Faults that stand among the applications of a page. */
-function spoil(rows: Row[], faults: readonly Fault[]): (Row | Verbatim)[] {
-  let elements: (Row | Verbatim)[] = rows;
+function spoil(rows: BoardRow[], faults: readonly Fault[]): (BoardRow | Verbatim)[] {
+  let elements: (BoardRow | Verbatim)[] = rows;
   for (const fault of faults) {
     const [first] = rows;
     if (fault.kind === 'poison') {

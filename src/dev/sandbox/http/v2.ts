@@ -14,7 +14,7 @@ import { toError } from './errors.ts';
 import type { Grant, Grants } from './grants.ts';
 import { toMishap } from './mishap.ts';
 import type { RequestLog } from './request-log.ts';
-import { type Answer, sendAnswer } from './transport.ts';
+import { sendAnswer, type WireAnswer } from './transport.ts';
 
 export interface V2Options {
   readonly grants: Grants;
@@ -23,12 +23,16 @@ export interface V2Options {
   readonly log: RequestLog;
 }
 
-type Sent = Context<{ Bindings: HttpBindings }>;
+type V2Context = Context<{ Bindings: HttpBindings }>;
 
 /** The routes under /v2. */
 export function createV2({ grants, first, log }: V2Options): Hono<{ Bindings: HttpBindings }> {
   const app = new Hono<{ Bindings: HttpBindings }>();
-  const send = async (context: Sent, route: CandidateRoute, toAnswer: (grant: Grant) => Answer | Promise<Answer>) => {
+  const send = async (
+    context: V2Context,
+    route: CandidateRoute,
+    toAnswer: (grant: Grant) => WireAnswer | Promise<WireAnswer>,
+  ) => {
     // Spec: `Authorization: Bearer <ACCESS_TOKEN>`.
     const [, token = ''] = /^Bearer (.+)$/.exec(context.req.header('authorization') ?? '') ?? [];
     const grant = grants.find(token);
@@ -84,7 +88,7 @@ export function createV2({ grants, first, log }: V2Options): Hono<{ Bindings: Ht
   return app;
 }
 
-function accepts(context: Sent, type: string): boolean {
+function accepts(context: V2Context, type: string): boolean {
   const named = (context.req.header('accept') ?? '').split(',').map((one) => one.split(';')[0]?.trim().toLowerCase());
   return named.includes(type);
 }

@@ -1,20 +1,20 @@
 // Applications out of nothing: the nth application of a seed is always the same person, job, files and answers.
 // Held as a number until somebody looks, so 200,000 of them cost little. Knows no choices and no wire.
 
-import { createFiller, inventFile, type StoredFile, toFile } from './files.ts';
+import { type BoardFile, createFiller, inventFile, toFile } from './files.ts';
 import { inventPerson, type JobSeekingFacts, type Person, type Stock } from './people.ts';
-import type { AttachmentPlan, Plan } from './plan.ts';
-import { answerQuestionnaire, inventQuestionnaires, type Questionnaire, type Screen } from './questionnaires.ts';
+import type { AttachmentPlan, ParsedPlan } from './plan.ts';
+import { answerQuestionnaire, type FilledScreen, inventQuestionnaires, type Questionnaire } from './questionnaires.ts';
 import { createDraw, type Draw } from './random.ts';
 import type { Templates } from './templates.ts';
 
 /** What an account keeps of an application: enough to invent the rest again. */
-export interface Row {
+export interface BoardRow {
   readonly id: bigint;
   /** Which of the seed's applications this is. */
   readonly ordinal: number;
   readonly submittedAt: number;
-  readonly plan: Plan | null;
+  readonly plan: ParsedPlan | null;
 }
 
 /** An application in full. */
@@ -29,8 +29,8 @@ export interface SandboxApplication {
   readonly jobReference: string | null;
   readonly jobSeekingInfo: JobSeekingFacts | null;
   readonly attachments: readonly SandboxAttachment[];
-  readonly screens: readonly Screen[];
-  readonly plan: Plan | null;
+  readonly screens: readonly FilledScreen[];
+  readonly plan: ParsedPlan | null;
 }
 
 /** An attachment; a screen has no file, its bytes are its rendering. */
@@ -38,7 +38,7 @@ export interface SandboxAttachment {
   readonly kind: string;
   readonly hasVirus: boolean | null;
   readonly uploadedAt: number;
-  readonly file: StoredFile | null;
+  readonly file: BoardFile | null;
   readonly plan: AttachmentPlan | null;
 }
 
@@ -59,7 +59,7 @@ interface Job {
 }
 
 /** The application that a row stands for. */
-export function toApplication(world: World, row: Row): SandboxApplication {
+export function toApplication(world: World, row: BoardRow): SandboxApplication {
   const { plan } = row;
   const draw = createDraw(world.seed, 2, row.ordinal);
   const person = inventPerson(world.stock, world.seed, choosePerson(draw, row.ordinal));
@@ -100,12 +100,12 @@ export function createWorld(seed: number, templates: Templates, stock: Stock): W
 }
 
 /** How many rows have a smaller id. */
-export function countBelow(rows: readonly Row[], id: bigint): number {
+export function countBelow(rows: readonly BoardRow[], id: bigint): number {
   let low = 0;
   let high = rows.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if ((rows[middle] as Row).id < id) low = middle + 1;
+    if ((rows[middle] as BoardRow).id < id) low = middle + 1;
     else high = middle;
   }
   return low;
@@ -130,10 +130,10 @@ function inventAttachments(
   draw: Draw,
   person: Person,
   job: Job,
-  row: Row,
+  row: BoardRow,
   screened: boolean,
 ): SandboxAttachment[] {
-  const attach = (kind: string, file: StoredFile | null): SandboxAttachment => ({
+  const attach = (kind: string, file: BoardFile | null): SandboxAttachment => ({
     kind,
     hasVirus: file && draw.perMille(5) ? true : draw.perMille(10) ? null : false,
     uploadedAt: row.submittedAt - draw.below(1_200_000),
@@ -165,7 +165,7 @@ const titles: Readonly<Record<string, string>> = {
   selectionCriteria: 'Selection_Criteria',
 };
 
-function inventDocument(world: World, kind: string, person: Person, version: number, subject: string): StoredFile {
+function inventDocument(world: World, kind: string, person: Person, version: number, subject: string): BoardFile {
   const title = titles[kind] ?? 'Document';
   const draw = createDraw(world.seed, 4, person.number, version, Object.keys(titles).indexOf(kind));
   return inventFile(world.templates, draw, person, title, kind === 'resume' ? `${subject} ${version + 1}` : subject);
@@ -173,9 +173,9 @@ function inventDocument(world: World, kind: string, person: Person, version: num
 
 function toPlanned(
   world: World,
-  plan: Plan,
+  plan: ParsedPlan,
   person: Person,
-  row: Row,
+  row: BoardRow,
   invented: SandboxAttachment[],
 ): SandboxAttachment[] {
   const make = (wanted: AttachmentPlan): SandboxAttachment => ({
@@ -191,7 +191,7 @@ function toPlanned(
   return [...base.filter((one) => !gone.has(one.kind)), ...added];
 }
 
-function makeFile(world: World, wanted: AttachmentPlan, person: Person): StoredFile {
+function makeFile(world: World, wanted: AttachmentPlan, person: Person): BoardFile {
   const made = inventDocument(world, wanted.kind, person, wanted.version ?? 0, 'Resume');
   const fileName = wanted.fileName ?? made.fileName;
   const contentType = wanted.contentType ?? made.contentType;

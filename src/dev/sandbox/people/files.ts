@@ -6,7 +6,7 @@ import type { Person } from './people.ts';
 import type { Draw } from './random.ts';
 import type { Format, Templates } from './templates.ts';
 
-export interface StoredFile {
+export interface BoardFile {
   readonly fileName: string;
   readonly contentType: string;
   readonly sizeBytes: number;
@@ -27,7 +27,7 @@ export function inventFile(
   person: Person,
   title: string,
   subject: string,
-): StoredFile {
+): BoardFile {
   const format = draw.pick<Format>(title === 'Resume' ? ['pdf', 'pdf', 'docx'] : ['pdf', 'docx', 'docx', 'txt']);
   const template = draw.pick(templates[format]);
   const name = `${person.firstName} ${person.lastName}`;
@@ -41,12 +41,12 @@ export function inventFile(
 }
 
 /** A file with given bytes. */
-export function toFile(bytes: Buffer, fileName: string, contentType: string): StoredFile {
+export function toFile(bytes: Buffer, fileName: string, contentType: string): BoardFile {
   return { fileName, contentType, sizeBytes: bytes.length, open: () => [bytes] };
 }
 
 /** A file of any size that is never held whole. */
-export function createFiller(sizeBytes: number, fileName: string, contentType: string): StoredFile {
+export function createFiller(sizeBytes: number, fileName: string, contentType: string): BoardFile {
   return {
     fileName,
     contentType,
@@ -60,7 +60,7 @@ export function createFiller(sizeBytes: number, fileName: string, contentType: s
 }
 
 /** Hex digest of a file's bytes. */
-export function digestFile(file: StoredFile, algorithm: 'md5' | 'sha1' | 'sha256'): string {
+export function digestFile(file: BoardFile, algorithm: 'md5' | 'sha1' | 'sha256'): string {
   const pieces = file.open();
   // One call is three times as fast as create, update, digest; most files are one piece.
   if (Array.isArray(pieces) && pieces.length === 1) return hashOnce(algorithm, pieces[0], 'hex');

@@ -65,5 +65,5 @@ export const planForm = z.strictObject({
 });
 
 export type ApplicationPlan = z.input<typeof planForm>;
-export type Plan = z.output<typeof planForm>;
+export type ParsedPlan = z.output<typeof planForm>;
 export type AttachmentPlan = z.output<typeof attachmentForm>;

@@ -12,21 +12,21 @@ export const questionTypes = [
   'URLQuestion',
 ] as const;
 
-export interface Screen {
+export interface FilledScreen {
   readonly id: string;
   readonly name: string;
   readonly successful: boolean;
-  readonly questions: readonly Question[];
+  readonly questions: readonly FilledQuestion[];
 }
 
-export interface Question {
+export interface FilledQuestion {
   readonly id: string;
   readonly type: string;
   readonly text: string;
-  readonly answers: readonly Answer[];
+  readonly answers: readonly FilledAnswer[];
 }
 
-export interface Answer {
+export interface FilledAnswer {
   readonly id: string;
   readonly text: string;
   readonly selected: boolean;
@@ -59,7 +59,7 @@ export function inventQuestionnaires(draw: Draw, jobNumber: number, jobTitle: st
 }
 
 /** One person's answers to a questionnaire; passed when every required answer was chosen. */
-export function answerQuestionnaire(questionnaire: Questionnaire, draw: Draw): Screen {
+export function answerQuestionnaire(questionnaire: Questionnaire, draw: Draw): FilledScreen {
   let successful = true;
   const questions = questionnaire.questions.map((asked, index) => {
     const id = String(Number(questionnaire.id) * 100 + index + 1);
@@ -71,7 +71,7 @@ export function answerQuestionnaire(questionnaire: Questionnaire, draw: Draw): S
   return { id: questionnaire.id, name: questionnaire.name, successful, questions };
 }
 
-function answerQuestion(asked: BankQuestion, questionId: string, draw: Draw): Answer[] {
+function answerQuestion(asked: BankQuestion, questionId: string, draw: Draw): FilledAnswer[] {
   if (asked.type === 'Text' || asked.type === 'URLQuestion') {
     return [{ id: `${questionId}1`, text: draw.pick(asked.answers), selected: true }];
   }

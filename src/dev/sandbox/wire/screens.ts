@@ -2,11 +2,11 @@
 // Knows the choices about screens; whose screen it is, it does not know.
 
 import type { Choices } from '../behaviour/choices.ts';
-import type { Answer, Question, Screen } from '../people/questionnaires.ts';
+import type { FilledAnswer, FilledQuestion, FilledScreen } from '../people/questionnaires.ts';
 import { escapeXml } from './render-xml.ts';
 
 /** JSON text of an application's screens. */
-export function renderScreenJson(screens: readonly Screen[], choices: Choices): string {
+export function renderScreenJson(screens: readonly FilledScreen[], choices: Choices): string {
   const drawn = screens.map((screen) => toScreen(screen, choices));
   const extras = choices.screenExtras ? { '?xml': { '@version': '1.0', '@encoding': 'utf-8' } } : {};
   switch (choices.screenShape) {
@@ -26,7 +26,7 @@ export function renderScreenJson(screens: readonly Screen[], choices: Choices): 
 }
 
 /** XML of an application's screens; several stand in a root of their own (Spec silent: two screens in XML). */
-export function renderScreenXml(screens: readonly Screen[], choices: Choices): string {
+export function renderScreenXml(screens: readonly FilledScreen[], choices: Choices): string {
   const drawn = screens.map((screen) => {
     const attributes = renderAttributes({
       id: screen.id,
@@ -39,7 +39,7 @@ export function renderScreenXml(screens: readonly Screen[], choices: Choices): s
   return `<?xml version="1.0" encoding="utf-8"?>${root}`;
 }
 
-function toScreen(screen: Screen, choices: Choices): object {
+function toScreen(screen: FilledScreen, choices: Choices): object {
   const questions = screen.questions.map((question) => ({
     '@id': question.id,
     '@type': question.type,
@@ -56,7 +56,7 @@ function toScreen(screen: Screen, choices: Choices): object {
   };
 }
 
-function toAnswers(question: Question, choices: Choices): object {
+function toAnswers(question: FilledQuestion, choices: Choices): object {
   const answers = question.answers.map((answer) => toAnswer(answer, choices));
   switch (choices.answerShape) {
     case 'drawn':
@@ -79,7 +79,7 @@ function toShaped(name: string, list: readonly object[], shape: Choices['questio
   return { [name]: shape === 'objectWhenOne' && list.length === 1 ? list[0] : list };
 }
 
-function toAnswer(answer: Answer, choices: Choices): object {
+function toAnswer(answer: FilledAnswer, choices: Choices): object {
   const selected = toSelected(answer, choices);
   return {
     '@id': answer.id,
@@ -103,7 +103,7 @@ function toText(text: string, choices: Choices): object {
   }
 }
 
-function toSuccessful(screen: Screen, choices: Choices): string | undefined {
+function toSuccessful(screen: FilledScreen, choices: Choices): string | undefined {
   switch (choices.successful) {
     case 'absent':
       return undefined;
@@ -119,13 +119,13 @@ function toSuccessful(screen: Screen, choices: Choices): string | undefined {
 }
 
 /** Spec: answer.selected is present only on the selected answer. */
-function toSelected(answer: Answer, choices: Choices): string | undefined {
+function toSelected(answer: FilledAnswer, choices: Choices): string | undefined {
   if (choices.selected === 'absent') return undefined;
   if (!answer.selected) return choices.selected === 'falseToo' ? 'False' : undefined;
   return choices.selected === 'lower' ? 'true' : 'True';
 }
 
-function renderQuestion(question: Question, choices: Choices): string {
+function renderQuestion(question: FilledQuestion, choices: Choices): string {
   const answers = question.answers.map((answer) => {
     const attributes = renderAttributes({ id: answer.id, selected: toSelected(answer, choices) });
     const text = choices.answerText === 'cdata' ? `<![CDATA[${answer.text}]]>` : escapeXml(answer.text);

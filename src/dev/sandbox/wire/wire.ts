@@ -1,13 +1,13 @@
 // What is said on the wire, before it is JSON or XML: members, lists, moments and scalars. Words only; the renderers
 // next door write them, the files that know applications and screens make them.
 
-export type Wire = null | boolean | number | bigint | string | Moment | Members | List | Verbatim;
+export type Wire = null | boolean | number | bigint | string | Moment | WireMembers | List | Verbatim;
 
 interface Moment {
   readonly moment: number;
 }
 
-interface Members {
+interface WireMembers {
   readonly members: readonly Member[];
 }
 
