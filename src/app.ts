@@ -31,7 +31,7 @@ import { loadKnown } from './sync/read/read-tasks.ts';
 import type { SweepDeps, SweepSummary, SweepTotals } from './sync/read/sweep.ts';
 import { syncAccount } from './sync/read/sync-once.ts';
 import { type RetryOptions, retry } from './sync/retry.ts';
-import { createWaits, keepWaits, toFilesWait, toReadingWait, type Waiting } from './sync/waits.ts';
+import { createWaits, keepWaits, toFilesWait, toSourceWait, type Waiting } from './sync/waits.ts';
 import {
   checkBlobs,
   checkDatabase,
@@ -257,7 +257,7 @@ async function overAdvertisers(
         request.onStep?.(name, totals);
       },
       onWait(trouble, waitMs, attempt) {
-        waits.begin(name, toReadingWait(name, trouble));
+        waits.begin(name, toSourceWait(name, trouble));
         request.onWait?.(name, trouble, waitMs, attempt);
       },
     };

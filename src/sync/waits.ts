@@ -87,7 +87,7 @@ export async function keepWaits(waits: Waits, signal: AbortSignal): Promise<void
 /**
  * Why an account's reading waits, or null where it does not: a halt has its own line in the status, and an unexpected error is no wait.
  */
-export function toReadingWait(advertiser: string, trouble: Trouble): Waiting | null {
+export function toSourceWait(advertiser: string, trouble: Trouble): Waiting | null {
   if (trouble.kind === 'refused' || trouble.kind === 'mismatch') return null;
   const dependency = trouble.at ?? (trouble.kind === 'local' ? null : 'source');
   return dependency === null ? null : { advertiser, dependency, reason: trouble.message };

@@ -42,6 +42,8 @@ const inSync = (...imports: string[]): Module => ({
   packages: ['node-cron'],
   node: true,
 });
+/** The files beside the folders of sync. */
+const besideInSync = ['retry.ts', 'rate-limiter.ts', 'prefill.ts', 'waits.ts'];
 const inSandbox = (...imports: string[]): Module => ({
   imports: ['domain', ...imports.map((name) => `dev/sandbox/${name}`)],
   packages: drivers.sandbox,
@@ -70,13 +72,13 @@ const modules: Record<string, Module> = {
   'store/applications': inStore('postgres', 'sweeps', 'files', 'privacy', ...sharedInStore),
   'store/store.ts': { imports: ['domain', 'store'], packages: drivers.store, node: true },
   blobs: { imports: ['domain'], packages: drivers.blobs, node: true },
-  'sync/retry.ts': inSync('rate-limiter.ts', 'prefill.ts'),
-  'sync/rate-limiter.ts': inSync('retry.ts', 'prefill.ts'),
-  'sync/prefill.ts': inSync('retry.ts', 'rate-limiter.ts'),
+  ...Object.fromEntries(
+    besideInSync.map((name) => [`sync/${name}`, inSync(...besideInSync.filter((other) => other !== name))]),
+  ),
   'sync/read': inSync('retry.ts', 'rate-limiter.ts'),
   'sync/files': inSync('retry.ts', 'rate-limiter.ts'),
   'sync/privacy': inSync('files', 'prefill.ts', 'retry.ts'),
-  'sync/worker': inSync('read', 'files', 'privacy', 'prefill.ts', 'retry.ts', 'rate-limiter.ts'),
+  'sync/worker': inSync('read', 'files', 'privacy', ...besideInSync),
   'web/server.ts': { imports: ['domain', 'sync'], types: edges, packages: drivers.web, node: true },
   'web/admin': { imports: ['domain', 'sync', 'web/server.ts'], types: edges, packages: drivers.web, node: true },
   'web/prefill': { imports: ['domain', 'sync', 'web/server.ts'], types: edges, packages: drivers.web, node: true },
