@@ -2,6 +2,8 @@
 import type { Config } from '../config.ts';
 import { parseElement } from '../source/parse/list.ts';
 import type { Quarantined, QuarantinedText } from '../store/applications/quarantine.ts';
+import type { Deed } from '../store/privacy/audit-log.ts';
+import type { Store } from '../store/store.ts';
 import { requireKey } from '../sync/privacy/privacy-key.ts';
 import { type ReplaySummary, replay } from '../sync/read/replay-quarantine.ts';
 import { toActor, toOwner } from './actor.ts';
@@ -34,14 +36,7 @@ export async function showQuarantined(
     found.push(...(await app.store.quarantine.loadTexts(advertiserId, { id: request.id, after: '', limit: 10 })));
   }
   for (const { advertiserId, id } of found) {
-    const facts = { shown: id };
-    await app.store.privacy.recordDeed({
-      advertiserId,
-      action: 'quarantine',
-      applicationId: null,
-      by: toActor(),
-      facts,
-    });
+    await recordUse(app.store, advertiserId, { shown: id });
   }
   return found;
 }
@@ -65,14 +60,11 @@ export async function replayQuarantine(
     );
     outcomes.push({ name, ...summary });
     if (summary.read === 0) continue;
-    const facts = { replayed: summary.read, added: summary.added };
-    await app.store.privacy.recordDeed({
-      advertiserId,
-      action: 'quarantine',
-      applicationId: null,
-      by: toActor(),
-      facts,
-    });
+    await recordUse(app.store, advertiserId, { replayed: summary.read, added: summary.added });
   }
   return outcomes;
+}
+
+async function recordUse(store: Store, advertiserId: bigint, facts: Deed['facts']): Promise<void> {
+  await store.privacy.recordDeed({ advertiserId, action: 'quarantine', applicationId: null, by: toActor(), facts });
 }
