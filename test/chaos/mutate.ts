@@ -14,9 +14,12 @@ import { tryPlanted } from './planted.ts';
 /** What is mutated, and the tests that ought to notice. */
 const subjects: Readonly<Record<string, readonly string[]>> = {
   'src/domain/coverage/coverage.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
-  'src/domain/coverage/certificate.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
+  'src/domain/coverage/certificate.ts': [
+    'test/unit/coverage.test.ts',
+    'test/unit/coverage-simulation.test.ts',
+    'test/unit/cursor.test.ts',
+  ],
   'src/domain/coverage/range-answer.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
-  'src/domain/coverage/cursor.ts': ['test/unit/cursor.test.ts'],
   'src/domain/download-verdict.ts': ['test/unit/download-verdict.test.ts'],
   'src/store/applications/commit-page.ts': [
     'test/integration/commit-page.test.ts',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toCursor } from '../../src/domain/coverage/cursor.ts';
+import { toCursor } from '../../src/domain/coverage/certificate.ts';
 
 const largest = 9_223_372_036_854_775_807n;
 

@@ -1,5 +1,23 @@
-// How much a page of this source holds, and therefore which answers are surely whole. The only evidence is what the source returned in
-// this sweep. Knows nothing of ranges or questions.
+// What pages of this source look like: in which order their rows come, and how much a page holds, and therefore which answers are surely
+// whole. The only evidence is what the source returned in this sweep. Knows nothing of ranges or questions.
+
+/** Adjacent pairs in which pages rose and fell. */
+export interface Pairs {
+  readonly rising: number;
+  readonly falling: number;
+}
+
+export type Direction = 'ascending' | 'descending' | 'mixed';
+
+/** Fewer pairs than these are chance, not order. */
+export const fewestPairs = 10;
+
+/** The order in which pages came, by three pairs in four. */
+export function directionOf({ rising, falling }: Pairs): Direction {
+  const pairs = rising + falling;
+  if (rising * 4 > pairs * 3) return 'ascending';
+  return falling * 4 > pairs * 3 ? 'descending' : 'mixed';
+}
 
 /** What answers of one shape have shown. */
 export interface Capacity {

@@ -1,8 +1,7 @@
 // What a sweep is worth when it ends: proven, assumed or unproven, with the reason in words for the person who reads the status.
-// Looks only at the facts of the sweep; asks nothing and decides nothing about single ranges.
+// Looks only at the facts of the sweep; asks nothing and decides nothing about single ranges. Also how far a live sweep may move the cursor.
 
-import { rowLimit, smallPage } from './capacity.ts';
-import { type Direction, directionOf, fewestPairs } from './order.ts';
+import { type Direction, directionOf, fewestPairs, rowLimit, smallPage } from './capacity.ts';
 import type { Range } from './range.ts';
 import { isShortPage } from './range-answer.ts';
 import { absentLimit } from './seen.ts';
@@ -189,4 +188,24 @@ function hasEdgeAbsence(facts: StateFacts): boolean {
   const isFar = (id: bigint) =>
     direction === 'ascending' ? id > highest : direction === 'descending' ? id < lowest : true;
   return absent.some(isFar);
+}
+
+/** Ids of one board rise from one sequence; nothing real doubles it between two neighbours. */
+const usualLeap = 1_000_000n;
+
+/**
+ * The cursor after these ids are committed: the largest of them, but a lone id far beyond all others does not move it. A cursor that is
+ * too low costs a few rows read again; one that is too high hides every later application. The lag window is no part of this: it is
+ * counted by the database's clock.
+ */
+export function toCursor(current: bigint | null, committed: readonly bigint[]): bigint | null {
+  let cursor = current;
+  const ids = [...new Set(committed)].filter((id) => cursor === null || id > cursor).sort((a, b) => (a < b ? -1 : 1));
+  for (const [index, id] of ids.entries()) {
+    const isLeap = id > (cursor ?? 0n) * 2n + usualLeap;
+    // A second id beyond the leap confirms it.
+    if (isLeap && index === ids.length - 1) break;
+    cursor = id;
+  }
+  return cursor;
 }

@@ -1,7 +1,6 @@
 // Which open range is asked next, and how a question for it is put. Decides nothing about answers.
 
-import { largeShare, pieceSize, type Vouch } from './capacity.ts';
-import { directionOf } from './order.ts';
+import { directionOf, largeShare, pieceSize, type Vouch } from './capacity.ts';
 import type { FilterShape, Question } from './question.ts';
 import { contains, isInside, largestId, type Range } from './range.ts';
 import { isSorted, type State, type StateFacts } from './sweep-state.ts';

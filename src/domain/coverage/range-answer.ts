@@ -1,9 +1,8 @@
 // What an answer to a range question proves: the range is closed, or cut into smaller ones, or both filters are not honoured.
 // Knows neither which question comes next nor what the whole sweep is worth.
 
-import { isShortByBytes, isShortByRows, rowLimit, smallPage, withAnswer, withCut } from './capacity.ts';
+import { directionOf, isShortByBytes, isShortByRows, rowLimit, smallPage, withAnswer, withCut } from './capacity.ts';
 import { believed, rangeQuestion, sizeOfPieces, vouchOf } from './next-question.ts';
-import { directionOf } from './order.ts';
 import {
   type Answer,
   type FilterShape,

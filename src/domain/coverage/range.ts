@@ -1,7 +1,7 @@
 // A stretch of positions that a sweep has still to read or has closed, and how it is cut into smaller ones at ids that were shown.
 // Knows integers, counts and bytes only; why a range is closed is decided in range-answer.ts.
 
-import type { Direction } from './order.ts';
+import type { Direction } from './capacity.ts';
 import type { FilterShape } from './question.ts';
 
 /** Which bound was moved against the answer that a range was cut from. */

@@ -1,8 +1,7 @@
 // Everything a sweep has to remember between two questions, as plain values that can be stored after each answer and read back.
 // `facts` is small and changes with every answer; `ranges` are many, and an answer replaces only a few of them.
 
-import { type Capacity, unknownCapacity } from './capacity.ts';
-import { type Direction, fewestPairs, type Pairs } from './order.ts';
+import { type Capacity, type Direction, fewestPairs, type Pairs, unknownCapacity } from './capacity.ts';
 import { type Axis, type FilterShape, type ListedRow, positionOf, type Question } from './question.ts';
 import type { Range } from './range.ts';
 import type { Walk } from './walk.ts';

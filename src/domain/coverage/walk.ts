@@ -1,7 +1,7 @@
 // Reading a list by one filter, page by page, for sources that do not honour both together. Complete only if the list is in order,
 // which no question can prove: a walk ends `assumed`, with a doubt, at best. Knows nothing of ranges and their certificates.
 
-import { fewestPairs, type Pairs } from './order.ts';
+import { fewestPairs, type Pairs } from './capacity.ts';
 import type { PageAnswer, Question } from './question.ts';
 
 /** Where a walk stands. */

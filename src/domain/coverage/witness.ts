@@ -1,7 +1,7 @@
 // The questions that are asked when all ranges are closed, to catch what a range question may have hidden: other shapes, other places,
 // random splits and dates. They close nothing; they can only contradict.
 
-import { directionOf } from './order.ts';
+import { directionOf } from './capacity.ts';
 import type { Question } from './question.ts';
 import { largestId, type Range } from './range.ts';
 import { dateSlackSeconds, type StateFacts } from './sweep-state.ts';

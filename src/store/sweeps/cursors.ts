@@ -1,6 +1,6 @@
 // Cursors: how far an advertiser's live sweep has come, and when that was last true. Where a poll begins is not read from here alone, but
 // also from when ids were first seen (continue-sweep.ts).
-import { toCursor } from '../../domain/coverage/cursor.ts';
+import { toCursor } from '../../domain/coverage/certificate.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
