@@ -28,9 +28,9 @@ import {
   markVerified,
 } from './files/blob-audit.ts';
 import {
-  type BlobIntent,
-  type Intent,
-  intendBlobs,
+  type AnnounceAnswer,
+  announceBlobs,
+  type BlobAnnouncement,
   loadBlobStore,
   loadForgotten,
   pinBlobStore,
@@ -59,8 +59,8 @@ import {
   loadWaiting,
   type Postponement,
   postponeDownload,
+  releaseDownloads,
   renewDownloads,
-  returnDownloads,
 } from './files/download-queue.ts';
 import { type FetchedFor, recallFetched } from './files/infected.ts';
 import {
@@ -79,7 +79,6 @@ import { findUnclaimedResumes, forgetResumes, lapsePrefills, loadLeavingResumes 
 import * as prefills from './prefill/prefills.ts';
 import { type Deed, recordDeed } from './privacy/audit-log.ts';
 import {
-  awaitErasure,
   beginErasure,
   checkAgain,
   countAged,
@@ -87,6 +86,7 @@ import {
   loadOpenErasures,
   noteErasureTrouble,
   noteRetention,
+  recordDeletedFiles,
 } from './privacy/erasure-jobs.ts';
 import { loadExport } from './privacy/export.ts';
 import { findPerson } from './privacy/find-and-erase.ts';
@@ -162,15 +162,15 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
   const db = openDatabase(options);
   const privacyKey = createSecretKey(options.privacyKey);
   // Leases are renewed on a connection of their own: a pool that is busy writing must not cost the lane.
-  const own = openDatabase({ ...options, role: `${options.role} lease`, connections: 1 });
+  const leaseDb = openDatabase({ ...options, role: `${options.role} lease`, connections: 1 });
   // Downloads that end together are committed together: the events of an advertiser are serialised anyway.
   const perAdvertiser = { toGroup: ({ claim }: { readonly claim: Claim }) => claim.advertiserId, most: mostTogether };
   const complete = coalesceEach<CompletedClaim, CompletedState>(
     (downloads) => completeDownloads(db, downloads),
     perAdvertiser,
   );
-  const intend = coalesceEach<BlobIntent, Intent>(
-    (intents) => retryOnConflict(() => intendBlobs(db, intents)),
+  const announce = coalesceEach<BlobAnnouncement, AnnounceAnswer>(
+    (announcements) => retryOnConflict(() => announceBlobs(db, announcements)),
     perAdvertiser,
   );
   const statistics = createStatistics(db);
@@ -180,7 +180,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
   const findAdvertiser = coalesce((names: readonly string[]) => findAdvertisers(db, names));
   const loadAround = coalesce((asked: Parameters<typeof loadSurroundings>[1]) => loadSurroundings(db, asked));
   const release = coalesce(async (given: Parameters<typeof releaseLeases>[1]) => {
-    await releaseLeases(own, given);
+    await releaseLeases(leaseDb, given);
     return given.map(() => undefined);
   });
   return {
@@ -206,10 +206,10 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     },
 
     leases: {
-      claim: coalesce((claims: readonly LeaseClaim[]) => claimLeases(own, claims)),
-      renew: (lease: Lease, leaseMs: number) => renewLease(own, lease, leaseMs),
+      claim: coalesce((claims: readonly LeaseClaim[]) => claimLeases(leaseDb, claims)),
+      renew: (lease: Lease, leaseMs: number) => renewLease(leaseDb, lease, leaseMs),
       release: (lease: Lease, done = false) => release({ lease, done }),
-      loadHolder: (name: string, lane: Lane) => loadHolder(own, name, lane),
+      loadHolder: (name: string, lane: Lane) => loadHolder(leaseDb, name, lane),
     },
 
     rateLimits: {
@@ -275,9 +275,9 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         await bringForward(db);
         broughtForwardAt = performance.now();
       },
-      renew: (claims: readonly Claim[], leaseMs: number) => renewDownloads(own, claims, leaseMs),
+      renew: (claims: readonly Claim[], leaseMs: number) => renewDownloads(leaseDb, claims, leaseMs),
       postpone: (claim: Claim, wait: Postponement) => postponeDownload(db, claim, wait),
-      return: (claims: readonly Claim[]) => retryOnConflict(() => returnDownloads(db, claims)),
+      release: (claims: readonly Claim[]) => retryOnConflict(() => releaseDownloads(db, claims)),
       complete: (claim: Claim, completion: Completion) => complete({ claim, completion }),
       retry: (advertiserId: bigint, choice: RetryChoice) =>
         retryOnConflict(() => retryDownloads(db, advertiserId, choice)),
@@ -289,7 +289,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     blobs: {
       pinStore: (identity: string, location: string) => pinBlobStore(db, identity, location),
       loadStore: () => loadBlobStore(db),
-      intend: (claim: Claim, blob: BlobIntent['blob']) => intend({ claim, blob }),
+      announce: (claim: Claim, blob: BlobAnnouncement['blob']) => announce({ claim, blob }),
       recallFetched: (fetched: FetchedFor, sha256: string) => recallFetched(db, fetched, sha256),
       load: (advertiserId: bigint) => loadBlobs(db, advertiserId),
       markVerified: (advertiserId: bigint, hashes: readonly string[]) => markVerified(db, advertiserId, hashes),
@@ -330,7 +330,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     erasures: {
       begin: (request: ErasureRequest) => beginErasure(db, privacyKey, request, crashPoint),
       loadOpen: (advertiserId: bigint, sought?: Sought) => loadOpenErasures(db, privacyKey, advertiserId, sought),
-      await: (job: ErasureJob, stays: Parameters<typeof awaitErasure>[2]) => awaitErasure(db, job, stays),
+      recordDeletedFiles: (job: ErasureJob, stays: Parameters<typeof recordDeletedFiles>[2]) =>
+        recordDeletedFiles(db, job, stays),
       noteTrouble: (job: ErasureJob, trouble: string) => noteErasureTrouble(db, job, trouble),
       checkAgain: (job: ErasureJob) => checkAgain(db, job),
       countAged: (advertiserId: bigint, before: Date) => countAged(db, advertiserId, before),
@@ -357,7 +358,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     },
 
     waits: {
-      record: (worker: string, waits: readonly ToldWait[]) => recordWaits(own, worker, waits),
+      record: (worker: string, waits: readonly ToldWait[]) => recordWaits(leaseDb, worker, waits),
       load: () => loadWaits(db),
     },
 
@@ -368,7 +369,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     },
 
     async [Symbol.asyncDispose]() {
-      await Promise.all([db[Symbol.asyncDispose](), own[Symbol.asyncDispose]()]);
+      await Promise.all([db[Symbol.asyncDispose](), leaseDb[Symbol.asyncDispose]()]);
     },
   };
 }

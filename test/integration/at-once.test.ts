@@ -161,7 +161,7 @@ describe('the last event of a missing application is that it is missing', () => 
       commit([], { ended: { certificate: 'proven', reason: '', absent: [1n], learned: null, lagMs: 0 } });
     await commit([toApplication(1n)]);
     const first = await claim();
-    await store.blobs.intend(first.claim, blob);
+    await store.blobs.announce(first.claim, blob);
     const said = { contentType: null, detectedType: null, fileName: null, notes: [], screens: null };
     await store.downloads.complete(first.claim, { kind: 'stored', blob, linkedBy: null, compared: null, ...said });
     const age = () =>

@@ -233,11 +233,11 @@ describe('A1 HasVirus', () => {
       };
       const parts: DrainOptions['deps'] = { blobs: { ...intake.blobs, put } };
       if (moment === 'before they are announced') {
-        const intendBlob: typeof intake.store.blobs.intend = async (...args) => {
+        const announceBlob: typeof intake.store.blobs.announce = async (...args) => {
           await flag();
-          return await intake.store.blobs.intend(...args);
+          return await intake.store.blobs.announce(...args);
         };
-        Object.assign(parts, { store: { ...intake.store, blobs: { ...intake.store.blobs, intend: intendBlob } } });
+        Object.assign(parts, { store: { ...intake.store, blobs: { ...intake.store.blobs, intend: announceBlob } } });
       }
       await intake.runDownloads({ deps: parts });
       expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);

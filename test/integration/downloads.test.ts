@@ -3,7 +3,7 @@ import { createSecretKey, hash, randomUUID } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import type { Attachment } from '../../src/domain/application.ts';
 import { toBlobKey } from '../../src/domain/blob.ts';
-import { intendBlobs } from '../../src/store/files/blobs.ts';
+import { announceBlobs } from '../../src/store/files/blobs.ts';
 import { loadFileFacts } from '../../src/store/files/claim-facts.ts';
 import { type Completion, completeDownloads, type StoredFile } from '../../src/store/files/complete-download.ts';
 import {
@@ -13,8 +13,8 @@ import {
   loadDueAdvertisers,
   loadWaiting,
   postponeDownload,
+  releaseDownloads,
   renewDownloads,
-  returnDownloads,
 } from '../../src/store/files/download-queue.ts';
 import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
 import { openQueueListener } from '../../src/store/postgres/listen.ts';
@@ -151,7 +151,7 @@ describe('a claim', () => {
     await postponeDownload(db, first, { delayMs: 0, spend: false, trouble });
     const second = await claimOne(db);
     expect(second.attempts).toBe(1);
-    await returnDownloads(db, [second]);
+    await releaseDownloads(db, [second]);
     const third = await claimOne(db);
     await postponeDownload(db, third, { delayMs: 0, spend: true, trouble });
     expect((await claimOne(db)).attempts).toBe(2);
@@ -272,7 +272,7 @@ describe('a claim that lapsed', () => {
     await claimOne(db, { tier: 'suspects' });
     const sha256 = hash('sha256', 'late');
     const blob = { sizeBytes: 4, sha256, key: toBlobKey(7n, sha256) };
-    expect(await intendBlobs(db, [{ claim: stale, blob }])).toEqual([{ status: 'fulfilled', value: 'lost' }]);
+    expect(await announceBlobs(db, [{ claim: stale, blob }])).toEqual([{ status: 'fulfilled', value: 'lost' }]);
     expect(await db.query(`SELECT 1 FROM intake.blobs`)).toEqual([]);
     expect(await db.query(`SELECT sha256 FROM intake.downloads`)).toEqual([{ sha256: null }]);
   });
@@ -285,7 +285,7 @@ describe('a claim that lapsed', () => {
     const current = await claimOne(db, { tier: 'suspects' });
     expect(await complete(db, stale, givenUp)).toBe('lost');
     expect(await postponeDownload(db, stale, { delayMs: 0, spend: true, trouble: null })).toBe(false);
-    await returnDownloads(db, [stale]);
+    await releaseDownloads(db, [stale]);
     expect(await db.query(`SELECT state FROM intake.attachments`)).toEqual([{ state: 'pending' }]);
     expect(await complete(db, current, givenUp)).toBe('given_up');
     expect(await complete(db, current, givenUp)).toBe('lost');

@@ -105,7 +105,7 @@ async function openWorld() {
         }
         const sha256 = hash('sha256', file.content);
         const blob = { sha256, sizeBytes: file.content.length, key: toBlobKey(advertiserId, sha256) };
-        await store.blobs.intend(claim, blob);
+        await store.blobs.announce(claim, blob);
         const said = { contentType: null, detectedType: null, fileName: null, notes: [], screens: null };
         await store.downloads.complete(claim, { kind: 'stored', blob, linkedBy: null, compared: null, ...said });
       }

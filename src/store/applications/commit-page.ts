@@ -1,6 +1,5 @@
-// commitPage: everything one list answer means for the database, in one transaction or not at all (promise P4 in docs/architecture.md).
-// New applications take the fast way (COPY), known ones that changed the careful way (update.ts),
-// unchanged ones are not touched: no row version, no lock, no WAL.
+// Commits a page in one transaction: applications, queued downloads, events, sweep progress and cursor (promise P4 in docs/architecture.md).
+// New applications are copied in, changed ones are merged (update.ts), unchanged ones are not touched: no row version, no lock, no WAL.
 import type { KeyObject } from 'node:crypto';
 import type { Application } from '../../domain/application.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
@@ -20,16 +19,16 @@ export interface PageSummary {
   readonly added: number;
   readonly changed: number;
   readonly quarantined: number;
-  /** Changes read by a request older than one that another lane has finished over the same id: not written, to be asked again. */
+  /** Ids whose change was not written, because a newer request of the other lane has seen the same id. The caller asks for them again. */
   readonly stale: readonly bigint[];
 }
 
-/** What is stored has changed since the diff was taken. Nothing was written; the caller compares the page again. */
+/** The stored rows have changed since the diff was taken. Nothing was written; the caller takes the diff again. */
 export type OutdatedDiff = 'outdated';
 
 /**
- * Writes a page, its queued downloads, its events, the sweep's progress and the cursor together. `key` makes person keys. Without progress
- * the answer was asked for outside the sweep: its applications are kept, the sweep is not changed.
+ * Writes the page and the sweep's progress. `key` makes person keys. `progress` is null for an answer that the sweep did not ask for:
+ * its applications are stored, the sweep stays as it is.
  */
 export async function commitPage(
   db: Database,
@@ -43,7 +42,7 @@ export async function commitPage(
   try {
     const summary = await db.transaction(
       async (tx) => {
-        // Sent before the writes and awaited with them: if the lease is lost it throws, and everything is rolled back.
+        // Sent first and awaited together with the writes. It throws when the lease is lost, and the transaction rolls back.
         const fenced = fence(tx, page.lease);
         const [written] = await Promise.all([writeCurrent(tx, key, page, diff, progress), fenced]);
         crashPoint?.('pageWritten');
@@ -54,13 +53,13 @@ export async function commitPage(
     crashPoint?.('pageCommitted');
     return summary;
   } catch (error) {
-    // Another transaction has stored the same application, or ended this one.
+    // Another transaction has stored the same application, or Postgres has chosen this one as the victim of a deadlock.
     if (isConflict(error)) return 'outdated';
     throw error;
   }
 }
 
-/** Where the other lane runs, repeats the diff under the lock. Otherwise both lanes could write from an old diff. */
+/** While the other lane runs, takes the diff again under the lock: both lanes could write from an old diff otherwise. */
 async function writeCurrent(
   tx: Transaction,
   key: KeyObject,
@@ -98,8 +97,8 @@ async function write(
 }
 
 /**
- * The hot path, by COPY: the comparison has just said that these are new. A key met all the same is an error and a second look. As one
- * jsonb parameter taken apart by Postgres the same rows took 134 us of its CPU an application instead of 105 (measured alternately).
+ * The hot path. The diff says that these applications are new, so they go in by COPY; if one is there after all, the duplicate key makes
+ * the diff outdated. COPY takes 105 us of Postgres' CPU an application; one jsonb parameter took 134 (measured alternately).
  */
 async function insertNew(
   tx: Transaction,
@@ -116,7 +115,7 @@ async function insertNew(
   }
 }
 
-/** An id below the cursor that shows only now was late, at least by the age of the next higher id that is stored. */
+/** Records how late an id below the cursor came: at least as late as the next higher stored id is old. */
 async function noteLateness(tx: Queryable, page: ReadPage, fresh: readonly Application[]): Promise<void> {
   await tx.query(
     `WITH late AS (
@@ -134,7 +133,7 @@ async function noteLateness(tx: Queryable, page: ReadPage, fresh: readonly Appli
   );
 }
 
-/** An application that was missing and is shown again has changed: a consumer may have dropped it. One that was only absent had no event, so it has none now. */
+/** An application that was missing and shows again is announced as changed: a consumer may have dropped it. One that was only absent had no event and gets none. */
 async function unmarkAbsent(
   tx: Queryable,
   advertiserId: bigint,
@@ -156,7 +155,7 @@ async function unmarkAbsent(
   }
 }
 
-/** Inserts erased applications (their row was lost, not their tombstone) as an id and a date, and returns the others. */
+/** Inserts erased applications (whose tombstone is left and whose row is not) as an id and a date; returns the others. */
 async function splitOffErased(
   tx: Queryable,
   key: KeyObject,
@@ -181,7 +180,7 @@ async function splitOffErased(
   return fresh.filter((a) => !erased.has(a.id));
 }
 
-/** What was read from quarantine is resolved together with it; an application whose element was erased meanwhile is not kept. */
+/** Resolves the quarantined elements that this page was parsed from. An application whose element was erased meanwhile is not stored. */
 async function resolveElements(
   tx: Queryable,
   { advertiserId, replayed }: ReadPage,
@@ -191,7 +190,7 @@ async function resolveElements(
   return ({ id }) => resolved.has(id);
 }
 
-/** Remembers that a request numbered `seq` has seen these ids, for changes that a slower, older request may still bring (P5). */
+/** Remembers that request `seq` has seen these ids, so that a slower, older request does not overwrite them (P5). */
 async function recordRecentPage(tx: Queryable, page: ReadPage): Promise<void> {
   const ids = page.applications.map((a) => a.id);
   await tx.query(

@@ -11,9 +11,9 @@ import type { Claim } from './download-queue.ts';
  * What may be done with announced bytes: put them; nothing, because they are infected or the claim is not ours any more; or nothing yet,
  * because the object of equal bytes is being deleted.
  */
-export type Intent = 'put' | 'infected' | 'lost' | 'deleting';
+export type AnnounceAnswer = 'put' | 'infected' | 'lost' | 'deleting';
 
-export interface BlobIntent {
+export interface BlobAnnouncement {
   readonly claim: Claim;
   readonly blob: BlobFacts & { readonly key: string };
 }
@@ -43,10 +43,10 @@ export async function lockHolders(
  * downloads they are put for, so that an erasure knows what is on its way. The commit does not wait for the disk: a crash of
  * the database may forget it, and verify then finds the bytes from the other side.
  */
-export async function intendBlobs(
+export async function announceBlobs(
   db: Queryable,
-  intents: readonly BlobIntent[],
-): Promise<readonly PromiseSettledResult<Intent>[]> {
+  announcements: readonly BlobAnnouncement[],
+): Promise<readonly PromiseSettledResult<AnnounceAnswer>[]> {
   const rows = await db.query<Columns<'blobs', 'state'> & { at: number; deleting: boolean }>(
     `WITH unhurried AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)), intended AS MATERIALIZED (
        SELECT * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::uuid[])
@@ -67,17 +67,17 @@ export async function intendBlobs(
      )
      SELECT c.at::int - 1 AS at, a.state, a.deleting FROM claimed c JOIN announced a USING (sha256)`,
     [
-      intents[0]?.claim.advertiserId,
-      intents.map(({ blob }) => blob.sha256),
-      intents.map(({ blob }) => blob.sizeBytes),
-      intents.map(({ blob }) => blob.key),
-      intents.map(({ claim }) => claim.applicationId),
-      intents.map(({ claim }) => claim.kind),
-      intents.map(({ claim }) => claim.token),
+      announcements[0]?.claim.advertiserId,
+      announcements.map(({ blob }) => blob.sha256),
+      announcements.map(({ blob }) => blob.sizeBytes),
+      announcements.map(({ blob }) => blob.key),
+      announcements.map(({ claim }) => claim.applicationId),
+      announcements.map(({ claim }) => claim.kind),
+      announcements.map(({ claim }) => claim.token),
     ],
   );
   const found = new Map(rows.map((row) => [row.at, row]));
-  return intents.map((_, at) => ({ status: 'fulfilled', value: toIntent(found.get(at)) }));
+  return announcements.map((_, at) => ({ status: 'fulfilled', value: toAnnounceAnswer(found.get(at)) }));
 }
 
 /** Hashes of bytes that were announced, and that no download, file or earlier version refers to any more. They may have been put. */
@@ -90,7 +90,7 @@ export async function loadForgotten(db: Queryable, advertiserId: bigint): Promis
   return rows.map((row) => row.sha256);
 }
 
-function toIntent(row: { readonly state: string; readonly deleting: boolean } | undefined): Intent {
+function toAnnounceAnswer(row: { readonly state: string; readonly deleting: boolean } | undefined): AnnounceAnswer {
   if (row === undefined) return 'lost';
   if (row.state === 'infected') return 'infected';
   return row.deleting ? 'deleting' : 'put';

@@ -60,10 +60,10 @@ class Unlinkable extends Error {}
 /** In few round trips: completions of one advertiser are serialised, so that each round trip delays the next. */
 async function write(tx: Queryable, downloads: readonly CompletedClaim[]): Promise<CompletedState[]> {
   const advertiserId = downloads[0]?.claim.advertiserId ?? 0n;
-  const held = await takeOut(tx, advertiserId, downloads);
+  const held = await deleteClaimed(tx, advertiserId, downloads);
   const won = downloads.filter((_, at) => held.has(at));
   const [infected, confirmations] = await Promise.all([
-    takeBlobs(tx, advertiserId, won.map(({ completion }) => completion).filter(isStored)),
+    lockBlobs(tx, advertiserId, won.map(({ completion }) => completion).filter(isStored)),
     loadConfirmations(tx, advertiserId, won),
   ]);
   const toWrite = ({ claim, completion }: CompletedClaim): AttachmentWrite => {
@@ -198,8 +198,8 @@ function toReplacement({ claim: { applicationId }, completion: { blob, screens }
   return { applicationId, sha256: blob.sha256, parsed: screens ?? { screens: [], parserVersion: 0 } };
 }
 
-/** The fence: without our token on its row there is nothing for us to end. Applications are locked first and in order, as pages lock them. */
-async function takeOut(
+/** The fence: deletes the queue rows that still carry our token; the others were claimed by another worker. Applications are locked first and in order, as pages lock them. */
+async function deleteClaimed(
   tx: Queryable,
   advertiserId: bigint,
   downloads: readonly CompletedClaim[],
@@ -224,11 +224,11 @@ async function takeOut(
   return new Set(rows.map((row) => row.at));
 }
 
-/** The blobs' rows, locked until COMMIT. Returns what is infected among them: what was put of that meanwhile must go again. */
-async function takeBlobs(tx: Queryable, advertiserId: bigint, files: readonly StoredFile[]): Promise<Set<string>> {
+/** Locks the rows of the blobs until COMMIT. Returns the hashes that are infected: an object that was put for them must be deleted again. */
+async function lockBlobs(tx: Queryable, advertiserId: bigint, files: readonly StoredFile[]): Promise<Set<string>> {
   const put = files.filter(({ linkedBy }) => linkedBy === null).map((file) => file.blob);
   const linked = files.filter(({ linkedBy }) => linkedBy !== null);
-  const rows = await Promise.all([takePut(tx, advertiserId, put), takeLinked(tx, advertiserId, linked)]);
+  const rows = await Promise.all([upsertPut(tx, advertiserId, put), lockLinked(tx, advertiserId, linked)]);
   return new Set(
     rows
       .flat()
@@ -239,7 +239,7 @@ async function takeBlobs(tx: Queryable, advertiserId: bigint, files: readonly St
 
 type BlobStateRow = Columns<'blobs', 'sha256' | 'state'>;
 
-async function takePut(
+async function upsertPut(
   tx: Queryable,
   advertiserId: bigint,
   put: readonly StoredFile['blob'][],
@@ -258,7 +258,7 @@ async function takePut(
 }
 
 /** Locks the row of the trust in Hash, so that linking a file and recording a contradiction cannot run at the same time. */
-async function takeLinked(tx: Queryable, advertiserId: bigint, linked: readonly StoredFile[]): Promise<BlobStateRow[]> {
+async function lockLinked(tx: Queryable, advertiserId: bigint, linked: readonly StoredFile[]): Promise<BlobStateRow[]> {
   if (linked.length === 0) return [];
   const hashes = [...new Set(linked.map((file) => file.blob.sha256))];
   const [rows, [trust]] = await Promise.all([

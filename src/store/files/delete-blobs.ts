@@ -5,23 +5,23 @@
 //   2. delete   the caller deletes the object. No transaction is open, so no limit of the server can end a lock under it.
 //   3. confirm  one transaction: by the token, the `deleting` row goes, or the infected one is emptied.
 //
-// Why an object that an attachment refers to is never deleted, by who meets whom:
+// Why this never deletes an object that an attachment refers to. A download announces its bytes before it puts them (`announceBlobs`): one
+// statement writes the blob's row and the download's sha256.
 //
-// - A put before begin. Announcing bytes (intendBlobs) writes the blob's row and the download's sha256 in one statement. Begin locks the
-//   row and looks for references, that sha256 among them, in a later statement: it sees the announcement and leaves the blob alone.
-// - A put between begin and confirm. Announcing meets the token and answers `deleting`: nothing is put, the download waits and asks again.
-//   Where both run at the same moment the row's lock puts them in one of these two orders.
-// - A put after confirm. The answer to the delete was there before confirm, so the object that is put is a new one.
-// - An infected blob is flagged while its bytes are on their way. The process that completes that download finds it infected and takes the token
-//   back, so confirm does not call it emptied, and the next run deletes once more. Where that process dies after its put, nobody does:
-//   so an infected object is deleted every half minute until no put of it that was announced can be under way.
-// - A flag is lifted while an infected blob is being deleted. The row is announced anew only after confirm. Downloads that had announced
-//   the same bytes before lose their claims (free in infected.ts): their object may be gone.
-// - The process dies, or the delete fails without an answer and is carried out later. It is not asked for again under this token, which
-//   stays until it lapses, 10 s after the longest delete is given up. Then the next run deletes once more, or an announcement takes the
-//   row over.
-// - The process is stopped for longer than that and deletes after all. Its confirm finds another token, or none; the caller then looks
-//   whether the object is there, and where it is not the files that refer to it are fetched again.
+// - The announcement comes before begin. Begin locks the row and then looks for references in a later statement, the download's sha256
+//   among them. It finds the announcement and leaves the blob alone.
+// - It comes between begin and confirm. The announcement finds the token and answers `deleting`. Nothing is put; the download waits and
+//   asks again. The lock on the row allows no third order.
+// - It comes after confirm. The store had answered the delete before confirm, so the put creates a new object.
+// - A blob is flagged as infected while its bytes are being put. The process that completes the download finds the blob infected and
+//   clears the token. Confirm then does not mark the blob as emptied, and the next run deletes again. That process may die after its
+//   put; therefore infected objects are deleted every half minute, until no announced put can still be running.
+// - A flag is lifted while the infected blob is being deleted. A new announcement has to wait for confirm. Downloads that had announced
+//   the same bytes before lose their claims (infected.ts), since their object may be gone.
+// - The process dies, or the delete gets no answer and the store carries it out later. The token stays until it lapses, 10 s after the
+//   longest time that a delete may take. Then the next run deletes again, or an announcement takes the row over.
+// - The process stands still for longer than that and then deletes. Its confirm finds another token or none. The caller looks whether the
+//   object is there; where it is not, the files that refer to it are fetched again.
 import { randomUUID } from 'node:crypto';
 import { toBlobKey } from '../../domain/blob.ts';
 import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
@@ -72,7 +72,7 @@ export async function findInfected(db: Queryable): Promise<InfectedLeft> {
 
 /** Begins to delete infected bytes, and to finish deletes that were interrupted, of any advertiser. Empty when there is nothing to do. */
 export async function beginInfected(db: Queryable): Promise<Deletion> {
-  const own = randomUUID();
+  const newToken = randomUUID();
   const rows = await db.query<DeletableRow>(
     `WITH chosen AS MATERIALIZED (
        SELECT b.advertiser_id, b.sha256 FROM intake.blobs b WHERE ${isDeletable}
@@ -80,9 +80,9 @@ export async function beginInfected(db: Queryable): Promise<Deletion> {
      UPDATE intake.blobs b SET ${token('$1')} FROM chosen
      WHERE b.advertiser_id = chosen.advertiser_id AND b.sha256 = chosen.sha256
      RETURNING ${returned}`,
-    [own],
+    [newToken],
   );
-  return { token: own, blobs: rows.map(toDeletable) };
+  return { token: newToken, blobs: rows.map(toDeletable) };
 }
 
 /** True where a file refers to blob `b`, or an earlier version of one. $1 is the advertiser. */
@@ -98,7 +98,7 @@ export const isBefore = (time: string, ms: string) =>
 
 /** Begins to delete what has been an orphan for the grace and still is. */
 export async function beginOrphans(db: Queryable, advertiserId: bigint, graceMs: number): Promise<Deletion> {
-  const own = randomUUID();
+  const newToken = randomUUID();
   const rows = await db.query<DeletableRow>(
     `WITH chosen AS MATERIALIZED (
        SELECT b.sha256 FROM intake.blobs b
@@ -108,9 +108,9 @@ export async function beginOrphans(db: Queryable, advertiserId: bigint, graceMs:
      UPDATE intake.blobs b SET state = 'deleting', ${token('$3')} FROM chosen
      WHERE b.advertiser_id = $1 AND b.sha256 = chosen.sha256
      RETURNING ${returned}`,
-    [advertiserId, graceMs, own],
+    [advertiserId, graceMs, newToken],
   );
-  return { token: own, blobs: rows.map(toDeletable) };
+  return { token: newToken, blobs: rows.map(toDeletable) };
 }
 
 /** What begins to be deleted of some hashes, what others still need, and what another run is deleting at this moment. */
@@ -146,16 +146,16 @@ async function drop(tx: Queryable, advertiserId: bigint, hashes: readonly string
      FROM intake.blobs b WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])`,
     [advertiserId, hashes],
   );
-  const own = randomUUID();
+  const newToken = randomUUID();
   const pick = (wanted: (row: (typeof rows)[number]) => boolean) => rows.filter(wanted).map((row) => row.sha256);
   const deletable = await tx.query<DeletableRow>(
     `UPDATE intake.blobs b SET ${token('$3')}, deleted_at = NULL,
        state = CASE WHEN b.state = 'infected' THEN b.state ELSE 'deleting' END
      WHERE b.advertiser_id = $1 AND b.sha256 = ANY ($2::text[]) RETURNING ${returned}`,
-    [advertiserId, pick(({ infected, busy, needed }) => !busy && (infected || !needed)), own],
+    [advertiserId, pick(({ infected, busy, needed }) => !busy && (infected || !needed)), newToken],
   );
   return {
-    deletion: { token: own, blobs: deletable.map(toDeletable) },
+    deletion: { token: newToken, blobs: deletable.map(toDeletable) },
     needed: pick((row) => row.needed),
     busy: pick(({ infected, busy, needed }) => busy && (infected || !needed)),
   };

@@ -167,7 +167,7 @@ export async function postponeDownload(db: Queryable, claim: Claim, wait: Postpo
 }
 
 /** Gives claims back as they were: shutdown spends nothing. */
-export async function returnDownloads(db: Queryable, claims: readonly Claim[]): Promise<void> {
+export async function releaseDownloads(db: Queryable, claims: readonly Claim[]): Promise<void> {
   if (claims.length === 0) return;
   await db.query(
     `UPDATE intake.downloads d SET lease_token = NULL, leased_until = NULL, attempts = d.attempts - 1 FROM ${keyed}`,

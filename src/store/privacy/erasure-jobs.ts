@@ -137,10 +137,10 @@ export async function loadOpenErasures(
 }
 
 /**
- * The files are deleted, as far as nobody else holds them: `shared` are those that stay. Of the versions that the blob store
- * keeps the largest number counts, since each run deletes the same objects. What ran at the time is waited for.
+ * Records that the files are deleted; `shared` counts those that stay because another person has the same. Each run deletes the same
+ * objects, so the largest number of kept versions counts. The job then waits for the processes that ran at the time.
  */
-export async function awaitErasure(
+export async function recordDeletedFiles(
   db: Queryable,
   job: ErasureJob,
   { shared, keptVersions }: Pick<ErasureCounts, 'shared' | 'keptVersions'>,

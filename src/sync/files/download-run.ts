@@ -209,7 +209,7 @@ class DownloadRun {
     const fetched = account.line.then(async () => {
       const isPaused = account.pausedUntil > performance.now();
       account.isServed = !isPaused && (account.isServed || (await this.#askSource(account)) === 'served');
-      await (account.isServed ? this.#fetch(file, signs, true) : this.#return([file.claim]));
+      await (account.isServed ? this.#fetch(file, signs, true) : this.#release([file.claim]));
     });
     account.line = fetched.catch(() => {});
     await fetched;
@@ -231,7 +231,7 @@ class DownloadRun {
         await this.#noteThrottled({ ...ended, claim: file.claim }, account, isKnownServed);
       } else await this.#note({ ...ended, claim: file.claim }, account);
     } catch (error) {
-      if (signal.aborted) return await this.#return([file.claim]);
+      if (signal.aborted) return await this.#release([file.claim]);
       // An unexpected error counts against this file only.
       const name = error instanceof Error ? error.name : 'no error';
       const trouble = new Trouble('mismatch', `Unexpected while fetching (${name}).`, { cause: error });
@@ -359,12 +359,12 @@ class DownloadRun {
     const paused = this.#ready.filter(isPaused);
     if (paused.length === 0) return;
     this.#ready = this.#ready.filter((file) => !paused.includes(file));
-    await this.#return(paused.map((file) => file.claim));
+    await this.#release(paused.map((file) => file.claim));
   }
 
   /** Gives claims back unspent; those that cannot be given back lapse. */
-  async #return(claims: readonly Claim[]): Promise<void> {
-    await this.#deps.store.downloads.return(claims).catch(() => {});
+  async #release(claims: readonly Claim[]): Promise<void> {
+    await this.#deps.store.downloads.release(claims).catch(() => {});
   }
 
   /** Storage or database cannot take work: nothing is claimed for a while, longer each time until something succeeds. */
@@ -413,7 +413,7 @@ class DownloadRun {
   async #giveBack(): Promise<void> {
     this.#abort.abort();
     await this.#inFlight.untilIdle();
-    await this.#return([...this.#ready, ...this.#undecided()].map((one) => one.claim));
+    await this.#release([...this.#ready, ...this.#undecided()].map((one) => one.claim));
   }
 
   #undecided(): FailedDownload[] {

@@ -89,17 +89,17 @@ async function store(
   const { facts, description, screens, notes } = owned;
   const blob = { ...facts, key: toBlobKey(claim.advertiserId, facts.sha256) };
   try {
-    const intent = await deps.store.blobs.intend(claim, blob);
-    if (intent === 'lost') {
+    const answer = await deps.store.blobs.announce(claim, blob);
+    if (answer === 'lost') {
       await deps.store.blobs.recallFetched(file, blob.sha256);
-      return { kind: 'completed', state: intent, bytes: 0, fetched: true };
+      return { kind: 'completed', state: answer, bytes: 0, fetched: true };
     }
-    if (intent === 'deleting') {
+    if (answer === 'deleting') {
       // The object of equal bytes is on its way out; what is put now would go with it. Unspent, and asked for again.
       await deps.store.downloads.postpone(claim, { delayMs: deletingDelayMs, spend: false, trouble: null });
       return { kind: 'completed', state: 'lost', bytes: 0, fetched: true };
     }
-    if (intent === 'put') {
+    if (answer === 'put') {
       deps.crashPoint?.('intended');
       await deps.blobs.put(blob.key, owned.body, facts, signal);
       deps.crashPoint?.('put');

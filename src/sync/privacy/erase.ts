@@ -73,7 +73,7 @@ async function deleteFiles(deps: EraseDeps, job: ErasureJob, signal: AbortSignal
     // Whose resume is refused is not known, but whose is not: where the job has no prefill, it is somebody else's.
     const refused = job.counts.prefills > 0 && resumes.refused.find((resume) => resume.advertiserId === advertiserId);
     if (refused) throw refused.trouble;
-    return await store.erasures.await(job, {
+    return await store.erasures.recordDeletedFiles(job, {
       shared: needed.length,
       keptVersions: keptVersions + resumes.keptVersions,
     });

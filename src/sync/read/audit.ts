@@ -4,7 +4,7 @@ import { auditQuestions, auditSize, lackingQuestions } from '../../domain/covera
 import type { Question } from '../../domain/coverage/question.ts';
 import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 import { checkIdentity } from './account-identity.ts';
-import { commitOutside, loadOrBeginSweep } from './commit-answer.ts';
+import { commitWithoutProgress, loadOrBeginSweep } from './commit-answer.ts';
 import type { ReadContext } from './read-tasks.ts';
 import { type Heard, requestPage } from './request-page.ts';
 import type { SweepDeps } from './sweep.ts';
@@ -77,6 +77,6 @@ async function ask(deps: SweepDeps, task: ReadContext, question: Question): Prom
   const submitted = heard.page.applications.map(({ id, submittedAt }) => ({ id, submittedAt }));
   const hidden = await store.coverage.findUncovered(advertiser.advertiserId, submitted);
   if (advertiser.advertiserId !== null)
-    await commitOutside(store, request, advertiser.advertiserId, run, { question, ticket, heard });
+    await commitWithoutProgress(store, request, advertiser.advertiserId, run, { question, ticket, heard });
   return { isPage: true, shown: heard.page.ids, hidden };
 }

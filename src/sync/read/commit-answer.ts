@@ -91,8 +91,8 @@ export async function commitAnswer(
   throw toContended();
 }
 
-/** Commits the applications of an answer that the sweep's reasoning has not asked for: the sweep learns nothing from it. */
-export async function commitOutside(
+/** Commits the applications of an answer that the sweep did not ask for, such as a cross-check. The sweep learns nothing from it. */
+export async function commitWithoutProgress(
   store: Pick<Store, 'applications' | 'sweeps'>,
   request: SweepRequest,
   advertiserId: bigint,

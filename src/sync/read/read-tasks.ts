@@ -7,7 +7,7 @@ import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import { type RetryOptions, retry } from '../retry.ts';
 import { checkIdentity } from './account-identity.ts';
-import { commitOutside, loadOrBeginSweep } from './commit-answer.ts';
+import { commitWithoutProgress, loadOrBeginSweep } from './commit-answer.ts';
 import type { HeldLane } from './held-lease.ts';
 import { requestPage } from './request-page.ts';
 import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
@@ -175,6 +175,6 @@ export async function witnessByDate(deps: SweepDeps, context: ReadContext, now: 
     .map((one) => one.id);
   const unheld = await store.applications.loadUnheld(advertiser.advertiserId, due);
   if (advertiser.advertiserId !== null)
-    await commitOutside(store, request, advertiser.advertiserId, run, { question, ticket, heard });
+    await commitWithoutProgress(store, request, advertiser.advertiserId, run, { question, ticket, heard });
   return unheld.length;
 }

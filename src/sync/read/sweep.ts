@@ -9,7 +9,7 @@ import type { Store } from '../../store/store.ts';
 import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 import { isTemporary, type RetryOptions, retry } from '../retry.ts';
 import { checkIdentity } from './account-identity.ts';
-import { commitAnswer, commitOutside, loadOrBeginSweep, type ReceivedAnswer } from './commit-answer.ts';
+import { commitAnswer, commitWithoutProgress, loadOrBeginSweep, type ReceivedAnswer } from './commit-answer.ts';
 import { requestPage } from './request-page.ts';
 import type { SweepRequest } from './sweep-request.ts';
 
@@ -116,7 +116,9 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
     if (advertiserId === null) return;
     for (let tries = 0; tries < 5; tries++) {
       const answer = await send(aloneQuestion(id));
-      const { stale } = await retry(retryOptions, () => commitOutside(store, request, advertiserId, run, answer));
+      const { stale } = await retry(retryOptions, () =>
+        commitWithoutProgress(store, request, advertiserId, run, answer),
+      );
       if (stale.length === 0) return;
     }
   }
