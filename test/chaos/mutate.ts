@@ -20,6 +20,8 @@ const subjects: Readonly<Record<string, readonly string[]>> = {
     'test/unit/cursor.test.ts',
   ],
   'src/domain/coverage/range-answer.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
+  'src/domain/coverage/page-cuts.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
+  'src/domain/coverage/split-range.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
   'src/domain/download-verdict.ts': ['test/unit/download-verdict.test.ts'],
   'src/store/applications/commit-page.ts': [
     'test/integration/commit-page.test.ts',

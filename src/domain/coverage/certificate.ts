@@ -2,8 +2,8 @@
 // Looks only at the facts of the sweep; asks nothing and decides nothing about single ranges. Also how far a live sweep may move the cursor.
 
 import { type Direction, directionOf, fewestPairs, rowLimit, smallPage } from './capacity.ts';
+import { isShortPage } from './page-cuts.ts';
 import type { Range } from './range.ts';
-import { isShortPage } from './range-answer.ts';
 import { absentLimit } from './seen.ts';
 import { isSorted, type KnownCapacity, type Reservation, type State, type StateFacts } from './sweep-state.ts';
 import { isWalkInOrder } from './walk.ts';

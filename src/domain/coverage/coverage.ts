@@ -24,6 +24,7 @@
 import { isCutByBytes } from './capacity.ts';
 import { type Certificate, conclude, hasTooManyAbsent, isOverBudget } from './certificate.ts';
 import { aloneQuestion, believed, type Known, nextRangeQuestion } from './next-question.ts';
+import { lower, noteCut, reopen } from './page-cuts.ts';
 import {
   type Answer,
   type Axis,
@@ -34,17 +35,7 @@ import {
   shapeOf,
 } from './question.ts';
 import { isInside, openRange, type Range } from './range.ts';
-import {
-  addSuspects,
-  isShort,
-  isUnshownBehind,
-  learnConfirmation,
-  learnRange,
-  lower,
-  noteCut,
-  noteLate,
-  reopen,
-} from './range-answer.ts';
+import { addSuspects, isShort, isUnshownBehind, learnConfirmation, learnRange, noteLate } from './range-answer.ts';
 import {
   addFault,
   addReservation,

@@ -1,12 +1,12 @@
-// What an answer to a range question proves: the range is closed, or cut into smaller ones, or both filters are not honoured.
+// What an answer to a range question proves: the range is closed, or has to be asked again, or both filters are not honoured together.
 // Knows neither which question comes next nor what the whole sweep is worth.
 
-import { directionOf, isShortByBytes, isShortByRows, rowLimit, smallPage, withAnswer, withCut } from './capacity.ts';
-import { believed, rangeQuestion, sizeOfPieces, vouchOf } from './next-question.ts';
+import { directionOf, isShortByRows, rowLimit, smallPage, withAnswer } from './capacity.ts';
+import { believed, vouchOf } from './next-question.ts';
+import { findUnexplained, isShortPage, lower, noteCut, noteExcess } from './page-cuts.ts';
 import {
   type Answer,
   type FilterShape,
-  isSameQuestion,
   type ListedRow,
   lengthOf,
   type PageAnswer,
@@ -14,19 +14,8 @@ import {
   type Question,
   shapeOf,
 } from './question.ts';
-import {
-  contains,
-  cutRange,
-  isInside,
-  largestId,
-  type Origin,
-  openRange,
-  partOf,
-  type Range,
-  remainders,
-  type Shown,
-} from './range.ts';
-import { absentLimit } from './seen.ts';
+import { contains, isInside, largestId, openRange, partOf, type Range, remainders, type Shown } from './range.ts';
+import { cutAbandoned, cutAnswered } from './split-range.ts';
 import {
   addFault,
   addReservation,
@@ -102,14 +91,6 @@ function leavesRoom({ longest }: StateFacts, unreadable: number): boolean {
   return unreadable * 2 <= longest;
 }
 
-/** True when a page of so many rows and bytes cannot have been cut off, by what pages of its shape have shown. */
-export function isShortPage(facts: StateFacts, shape: FilterShape, page: { rows: number; bytes: number }): boolean {
-  const capacity = believed(facts, shape);
-  const vouch = vouchOf(facts, capacity);
-  if (vouch === 'none' || !isShortByRows(capacity, page.rows)) return false;
-  return isShortByBytes(capacity, page.bytes, facts.largestRow, vouch);
-}
-
 /** The page does not show known ids, all of them behind the last row of a sorted page, which its bytes may have ended there. */
 export function isUnshownBehind(facts: StateFacts, question: Question, page: PageAnswer): boolean {
   if (vouchOf(facts, believed(facts, shapeOf(question))) !== 'sorted') return false;
@@ -121,11 +102,6 @@ export function isUnshownBehind(facts: StateFacts, question: Question, page: Pag
     unshown.length > 0 &&
     unshown.every(({ id }) => rows.every((row) => (falls ? id < row.id : id > row.id)))
   );
-}
-
-/** Known ids that the answer lacks and that are not yet known to be gone. */
-function findUnexplained(facts: StateFacts, page: PageAnswer): PageAnswer['unshown'] {
-  return page.unshown.filter(({ id }) => !facts.absent.includes(id) && !facts.vanished.includes(id));
 }
 
 /**
@@ -320,198 +296,6 @@ function noteShift(facts: SweepDraft['facts'], { after, before }: Question, { ro
     return;
   }
   facts.shift = { least, most };
-}
-
-/** More ids than the wider answer showed: that one was cut off, and the bound that moved acts before the cap. */
-function noteExcess(draft: SweepDraft, range: Range, count: number): void {
-  const { facts } = draft;
-  const excess = count - range.expected;
-  // What an abandoned answer showed was not stored, so it counts as found only now.
-  facts.found += range.origin === null ? count : Math.max(0, excess);
-  if (range.origin !== null) noteChoice(draft, range, range.origin, excess > 0);
-  if (excess <= 0 || range.origin === null) return;
-  const { side, shape } = range.origin;
-  const direction = directionOf(facts);
-  // In a list without order even one more means that the wider page was not all there was.
-  if (direction === 'mixed' && range.to !== null) {
-    facts.cut = true;
-    noteReach(facts, side);
-  }
-  // Otherwise one or two more are late commits or arrivals, not a page that was cut off.
-  const limit = rowLimit(believed(facts, shape));
-  const few = facts.rigor === 'poll' ? Math.max(2, range.origin.rows / 8) : limit / 8;
-  if (limit >= smallPage && excess <= few) return;
-  facts.cut = true;
-  noteReach(facts, side);
-  lower(draft, range.origin);
-}
-
-/** Ids came to light because this bound was moved: it acts before the cap. */
-function noteReach(facts: SweepDraft['facts'], side: Origin['side']): void {
-  if (side === 'after') facts.reachAfter = true;
-  else if (side === 'before') facts.reachBefore = true;
-  else if (side === 'inner') facts.reachInner = true;
-}
-
-/**
- * What a part of an answer's range says of how its rows were chosen: by rising ids it left nothing out up to the highest id that it
- * showed, by falling ids nothing down to the lowest.
- */
-function noteChoice(draft: SweepDraft, range: Range, { low, high }: Origin, isMore: boolean): void {
-  const { facts } = draft;
-  const isBelow = high !== null && range.to !== null && range.to <= high;
-  const isAbove = low !== null && range.from >= low;
-  const { ascending, descending } = facts.chosen;
-  const count = (before: number | null, isNear: boolean) =>
-    !isNear || before === null ? before : isMore ? null : before + 1;
-  facts.chosen = { ascending: count(ascending, isBelow), descending: count(descending, isAbove) };
-  const isBroken =
-    (ascending !== null && facts.chosen.ascending === null) ||
-    (descending !== null && facts.chosen.descending === null);
-  if (isBroken) reopen(draft);
-}
-
-/** A wide answer that lacks many known ids was cut off. */
-export function noteCut(draft: SweepDraft, question: Question, page: PageAnswer): void {
-  const { facts } = draft;
-  const shape = shapeOf(question);
-  if (question.axis !== 'id' || shape === 'before' || page.rows.length === 0) return;
-  const unshown = findUnexplained(facts, page);
-  if (unshown.length > absentLimit(facts.heldBefore)) {
-    const ids = page.rows.map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1));
-    const [low, high] = [ids[0] as bigint, ids.at(-1) as bigint];
-    const isSkipped = (isNear: (id: bigint) => boolean) => unshown.some(({ id }) => isNear(id));
-    const { ascending, descending } = facts.chosen;
-    facts.chosen = {
-      ascending: isSkipped((id) => id < high) ? null : ascending,
-      descending: isSkipped((id) => id > low) ? null : descending,
-    };
-    if (facts.chosen.ascending !== ascending || facts.chosen.descending !== descending) reopen(draft);
-  }
-  // 8 times 63: the store reports as few as 64 unshown ids, so 64 are enough on any page.
-  if (unshown.length * 8 <= Math.min(rowLimit(facts[shape]), 504)) return;
-  lower(draft, { rows: lengthOf(page), bytes: page.bytes, shape });
-}
-
-/** An answer of this size had been cut off: whatever was closed on more than half of it is open again. */
-export function lower(
-  draft: SweepDraft,
-  cut: { rows: number; bytes: number; shape: 'after' | 'before' | 'both' },
-): void {
-  const { facts } = draft;
-  const shape = cut.shape === 'both' ? 'both' : 'after';
-  const capacity = facts[shape];
-  const before = rowLimit(capacity);
-  // Full by its bytes, its number of rows says nothing; half full by its bytes, neither.
-  const isFull = cut.rows > 0 && cut.bytes + facts.largestRow >= capacity.bytes * 0.95;
-  const isByRows = cut.rows * 2 >= capacity.rows;
-  const isByBytes = cut.rows > 0 && (cut.bytes + facts.largestRow) * 2 >= capacity.bytes;
-  if (!isByRows && !isByBytes) {
-    addReservation(facts, 'doubt', 'pages became shorter than half of what they were');
-  }
-  if (!isFull && (isByRows || !isByBytes)) facts[shape] = withCut(capacity, cut.rows);
-  const isUneven = facts.uneven || (facts.cutAt[shape] ?? cut.rows) !== cut.rows;
-  const isNews = isUneven !== facts.uneven || rowLimit(facts[shape]) < before;
-  facts.cutAt = { ...facts.cutAt, [shape]: cut.rows };
-  facts.uneven = isUneven;
-  if (isNews) reopen(draft);
-}
-
-/** Opens again what would not be closed by what is known now. */
-export function reopen(draft: SweepDraft): void {
-  const { facts } = draft;
-  draft.ranges = draft.ranges.map((range) => {
-    if (range.state !== 'closed' || range.answer === null || range.answer.rows === 0 || range.from === range.to)
-      return range;
-    const { rows, bytes } = range.answer;
-    const shape = range.to === null ? ('after' as const) : ('both' as const);
-    const isVouchedFor = range.sorted || vouchOf(facts, believed(facts, shape)) !== 'sorted';
-    if (isVouchedFor && isShortPage(facts, shape, { rows, bytes })) return range;
-    const origin = { rows, bytes, shape, side: 'whole' as const, low: null, high: null };
-    return { ...range, state: 'open' as const, expected: rows, origin, empty: null };
-  });
-}
-
-function cutAnswered(
-  facts: SweepDraft['facts'],
-  range: Range,
-  question: Question,
-  page: PageAnswer,
-  inside: Shown[],
-): Range[] {
-  const rows = lengthOf(page);
-  const direction = directionOf(facts);
-  const shape = question.before === null ? 'after' : 'both';
-  const one = sizeOfPieces(facts, 'after');
-  const known = facts.both.rows > 0 || rows >= smallPage ? sizeOfPieces(facts, 'both') : { rows: 0, bytes: 0 };
-  // Nothing new: the list does not go on here, and every piece must fit, the open end too.
-  const isRead = range.expected >= inside.length;
-  const size =
-    isRead && range.to === null
-      ? {
-          rows: Math.min(known.rows, facts.both.rows > 0 ? one.rows : known.rows),
-          bytes: Math.min(known.bytes, one.bytes),
-        }
-      : known;
-  // Narrower than what is not known of the zone, a smaller range on the date axis asks the same question.
-  const blur = facts.shift.most - facts.shift.least;
-  const isNarrow = facts.axis === 'date' && range.to !== null && range.to - range.from < blur / 4n;
-  const [low, high] = [inside[0]?.position ?? null, inside.at(-1)?.position ?? null];
-  const origin = { rows, bytes: page.bytes, shape, low, high } as const;
-  const far = isRead ? null : farEnd(facts, range, page);
-  const cutting = { direction, size, goesOn: !isRead, far, origin };
-  const betweenIds = { ...cutting, direction: 'mixed', size: { rows: 0, bytes: 0 } } as const;
-  const cut = isNarrow ? null : (cutRange(range, inside, cutting) ?? cutRange(range, inside, betweenIds));
-  if (cut !== null) return cut;
-  // Only the bounds came back and filled the page: the same range, asked by stepping over them.
-  const step = {
-    after: range.step.after || page.rows.some(({ id }) => id === question.after),
-    before: range.step.before || page.rows.some(({ id }) => id === question.before),
-  };
-  const next = { ...range, step: facts.axis === 'id' ? step : range.step };
-  if (inside.length === 0 && !isSameQuestion(rangeQuestion(facts, next), { ...question, purpose: 'range' })) {
-    // Whether the source includes that bound every time, no further question can tell: the pages to come say whether it matters.
-    const most = facts.boundsOnly[shape];
-    const pageSize = { rows: Math.max(rows, most?.rows ?? 0), bytes: Math.max(page.bytes, most?.bytes ?? 0) };
-    facts.boundsOnly = { ...facts.boundsOnly, [shape]: pageSize };
-    return [next];
-  }
-  return [{ ...range, state: 'stuck' }];
-}
-
-/** Where a list in order goes on: its last rows. A single straggler among them must not stand for the whole. */
-function farEnd(facts: StateFacts, range: Range, page: PageAnswer): bigint | null {
-  if (directionOf(facts) === 'mixed' || facts.rising === 0 || facts.falling === 0) return null;
-  const last: bigint[] = [];
-  for (let i = page.rows.length - 1; i >= 0 && last.length < 5; i--) {
-    const position = positionOf(facts.axis, page.rows[i] as ListedRow);
-    if (position !== null && isInside(range, position)) last.push(position);
-  }
-  return last.sort((a, b) => (a < b ? -1 : 1))[last.length >> 1] ?? null;
-}
-
-/** A cut point needs no trust, so the beginning of an abandoned answer may give it; none of it is stored, so all of it is read again. */
-function cutAbandoned(facts: StateFacts, range: Range, rows: readonly ListedRow[]): Range[] {
-  if (range.from === range.to) return [{ ...range, state: 'stuck' }];
-  const positions = rows.map((row) => positionOf(facts.axis, row)).filter((position) => position !== null);
-  const inside = [...new Set(positions.filter((position) => isInside(range, position)))].sort((a, b) =>
-    a < b ? -1 : 1,
-  );
-  const known = sizeOfPieces(facts, 'both').rows;
-  // Four fifths of what was seen should fit the budget, and show how much a page can hold.
-  const wanted = facts.both.rows > 0 ? known : Math.floor(inside.length * 0.8);
-  const every = Math.max(1, Math.min(wanted, inside.length - 1));
-  const cuts = inside.filter((_, index) => index % every === every - 1).slice(0, 15);
-  const usable = cuts.filter((cut) => range.to === null || cut < range.to);
-  const blind = range.to === null ? range.from * 2n + 1024n : (range.from + range.to) / 2n;
-  const pieces: Range[] = [];
-  let { from } = range;
-  for (const cut of usable.length > 0 ? usable : [blind]) {
-    if (cut < from) continue;
-    pieces.push(openRange(from, cut));
-    from = cut + 1n;
-  }
-  return [...pieces, openRange(from, range.to)];
 }
 
 /** Both filters together are not honoured: the list is walked by one. */

@@ -1,0 +1,132 @@
+// Which pages may have been cut off, and what shows that one was: known ids that it lacks, or more rows in a part than in the whole. Ranges
+// that were closed on such a page are opened again.
+
+import { directionOf, isShortByBytes, isShortByRows, rowLimit, smallPage, withCut } from './capacity.ts';
+import { believed, vouchOf } from './next-question.ts';
+import { type FilterShape, lengthOf, type PageAnswer, type Question, shapeOf } from './question.ts';
+import type { Origin, Range } from './range.ts';
+import { absentLimit } from './seen.ts';
+import { addReservation, type StateFacts, type SweepDraft } from './sweep-state.ts';
+
+/** True when a page of so many rows and bytes cannot have been cut off, by what pages of its shape have shown. */
+export function isShortPage(facts: StateFacts, shape: FilterShape, page: { rows: number; bytes: number }): boolean {
+  const capacity = believed(facts, shape);
+  const vouch = vouchOf(facts, capacity);
+  if (vouch === 'none' || !isShortByRows(capacity, page.rows)) return false;
+  return isShortByBytes(capacity, page.bytes, facts.largestRow, vouch);
+}
+
+/** Known ids that the answer lacks and that are not yet known to be gone. */
+export function findUnexplained(facts: StateFacts, page: PageAnswer): PageAnswer['unshown'] {
+  return page.unshown.filter(({ id }) => !facts.absent.includes(id) && !facts.vanished.includes(id));
+}
+
+/** More ids than the wider answer showed: that one was cut off, and the bound that moved acts before the cap. */
+export function noteExcess(draft: SweepDraft, range: Range, count: number): void {
+  const { facts } = draft;
+  const excess = count - range.expected;
+  // What an abandoned answer showed was not stored, so it counts as found only now.
+  facts.found += range.origin === null ? count : Math.max(0, excess);
+  if (range.origin !== null) noteChoice(draft, range, range.origin, excess > 0);
+  if (excess <= 0 || range.origin === null) return;
+  const { side, shape } = range.origin;
+  const direction = directionOf(facts);
+  // In a list without order even one more means that the wider page was not all there was.
+  if (direction === 'mixed' && range.to !== null) {
+    facts.cut = true;
+    noteReach(facts, side);
+  }
+  // Otherwise one or two more are late commits or arrivals, not a page that was cut off.
+  const limit = rowLimit(believed(facts, shape));
+  const few = facts.rigor === 'poll' ? Math.max(2, range.origin.rows / 8) : limit / 8;
+  if (limit >= smallPage && excess <= few) return;
+  facts.cut = true;
+  noteReach(facts, side);
+  lower(draft, range.origin);
+}
+
+/** Ids came to light because this bound was moved: it acts before the cap. */
+function noteReach(facts: SweepDraft['facts'], side: Origin['side']): void {
+  if (side === 'after') facts.reachAfter = true;
+  else if (side === 'before') facts.reachBefore = true;
+  else if (side === 'inner') facts.reachInner = true;
+}
+
+/**
+ * What a part of an answer's range says of how its rows were chosen: by rising ids it left nothing out up to the highest id that it
+ * showed, by falling ids nothing down to the lowest.
+ */
+function noteChoice(draft: SweepDraft, range: Range, { low, high }: Origin, isMore: boolean): void {
+  const { facts } = draft;
+  const isBelow = high !== null && range.to !== null && range.to <= high;
+  const isAbove = low !== null && range.from >= low;
+  const { ascending, descending } = facts.chosen;
+  const count = (before: number | null, isNear: boolean) =>
+    !isNear || before === null ? before : isMore ? null : before + 1;
+  facts.chosen = { ascending: count(ascending, isBelow), descending: count(descending, isAbove) };
+  const isBroken =
+    (ascending !== null && facts.chosen.ascending === null) ||
+    (descending !== null && facts.chosen.descending === null);
+  if (isBroken) reopen(draft);
+}
+
+/** A wide answer that lacks many known ids was cut off. */
+export function noteCut(draft: SweepDraft, question: Question, page: PageAnswer): void {
+  const { facts } = draft;
+  const shape = shapeOf(question);
+  if (question.axis !== 'id' || shape === 'before' || page.rows.length === 0) return;
+  const unshown = findUnexplained(facts, page);
+  if (unshown.length > absentLimit(facts.heldBefore)) {
+    const ids = page.rows.map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1));
+    const [low, high] = [ids[0] as bigint, ids.at(-1) as bigint];
+    const isSkipped = (isNear: (id: bigint) => boolean) => unshown.some(({ id }) => isNear(id));
+    const { ascending, descending } = facts.chosen;
+    facts.chosen = {
+      ascending: isSkipped((id) => id < high) ? null : ascending,
+      descending: isSkipped((id) => id > low) ? null : descending,
+    };
+    if (facts.chosen.ascending !== ascending || facts.chosen.descending !== descending) reopen(draft);
+  }
+  // 8 times 63: the store reports as few as 64 unshown ids, so 64 are enough on any page.
+  if (unshown.length * 8 <= Math.min(rowLimit(facts[shape]), 504)) return;
+  lower(draft, { rows: lengthOf(page), bytes: page.bytes, shape });
+}
+
+/** An answer of this size had been cut off: whatever was closed on more than half of it is open again. */
+export function lower(
+  draft: SweepDraft,
+  cut: { rows: number; bytes: number; shape: 'after' | 'before' | 'both' },
+): void {
+  const { facts } = draft;
+  const shape = cut.shape === 'both' ? 'both' : 'after';
+  const capacity = facts[shape];
+  const before = rowLimit(capacity);
+  // Full by its bytes, its number of rows says nothing; half full by its bytes, neither.
+  const isFull = cut.rows > 0 && cut.bytes + facts.largestRow >= capacity.bytes * 0.95;
+  const isByRows = cut.rows * 2 >= capacity.rows;
+  const isByBytes = cut.rows > 0 && (cut.bytes + facts.largestRow) * 2 >= capacity.bytes;
+  if (!isByRows && !isByBytes) {
+    addReservation(facts, 'doubt', 'pages became shorter than half of what they were');
+  }
+  if (!isFull && (isByRows || !isByBytes)) facts[shape] = withCut(capacity, cut.rows);
+  const isUneven = facts.uneven || (facts.cutAt[shape] ?? cut.rows) !== cut.rows;
+  const isNews = isUneven !== facts.uneven || rowLimit(facts[shape]) < before;
+  facts.cutAt = { ...facts.cutAt, [shape]: cut.rows };
+  facts.uneven = isUneven;
+  if (isNews) reopen(draft);
+}
+
+/** Opens again what would not be closed by what is known now. */
+export function reopen(draft: SweepDraft): void {
+  const { facts } = draft;
+  draft.ranges = draft.ranges.map((range) => {
+    if (range.state !== 'closed' || range.answer === null || range.answer.rows === 0 || range.from === range.to)
+      return range;
+    const { rows, bytes } = range.answer;
+    const shape = range.to === null ? ('after' as const) : ('both' as const);
+    const isVouchedFor = range.sorted || vouchOf(facts, believed(facts, shape)) !== 'sorted';
+    if (isVouchedFor && isShortPage(facts, shape, { rows, bytes })) return range;
+    const origin = { rows, bytes, shape, side: 'whole' as const, low: null, high: null };
+    return { ...range, state: 'open' as const, expected: rows, origin, empty: null };
+  });
+}
