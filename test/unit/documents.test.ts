@@ -81,6 +81,6 @@ describe('the README', () => {
   });
 
   test('is short enough to be read', () => {
-    expect(readme.split('\n').length).toBeLessThanOrEqual(180);
+    expect(readme.split('\n').length).toBeLessThanOrEqual(160);
   });
 });
