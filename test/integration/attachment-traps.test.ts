@@ -245,6 +245,25 @@ describe('A1 HasVirus', () => {
     },
   );
 
+  test('true before the only download of its bytes has announced them: they are refused when they come again', async () => {
+    const bytes = 'bad bytes that nobody else has yet';
+    await using intake = await openOne(bytes, { hasVirus: null, uploadedAt: 1_700_000_000_000 });
+    const { board, id } = intake;
+    const intend: typeof intake.store.blobs.intend = async (...args) => {
+      board.change(id, { attachments: [resume(bytes, { hasVirus: true, uploadedAt: 1_700_000_000_000 })] });
+      await intake.sweep(true);
+      return await intake.store.blobs.intend(...args);
+    };
+    await intake.runDownloads({
+      deps: { store: { ...intake.store, blobs: { ...intake.store.blobs, intend } } },
+    });
+    board.add([{ attachments: [resume(bytes, { hasVirus: false })] }]);
+    await intake.sweep();
+    await intake.runDownloads();
+    expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
+    expect(await intake.keys()).toEqual([]);
+  });
+
   test('true on a newer file while the earlier one is under way recalls nothing', async () => {
     const bytes = 'clean bytes of two';
     await using intake = await openOne(bytes, { hasVirus: false });

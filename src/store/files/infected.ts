@@ -1,7 +1,7 @@
 // Bytes that a flag at the source marks as infected (P8): never kept readable, for none of the advertiser's references, now or later.
 // The row of an infected blob stays, so that the same bytes are known when they come again; recall.ts deletes the bytes themselves.
 // A flag that is lifted everywhere sets its bytes free, to be fetched anew.
-
+import { toBlobKey } from '../../domain/blob.ts';
 import { type ApplicationEvent, appendEvents, type ChangedRow, toEvents } from '../events.ts';
 import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
@@ -58,10 +58,13 @@ async function markInfected(
   hashes: readonly string[],
 ): Promise<ApplicationEvent[]> {
   await lockHolders(tx, advertiserId, hashes);
+  // Bytes that were never announced, or collected since, have no row: with one they are known when they come again.
   await tx.query(
-    `UPDATE intake.blobs SET state = 'infected', infected_at = now(), deleted_at = NULL, orphaned_at = NULL
-     WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state <> 'infected'`,
-    [advertiserId, hashes],
+    `INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state, infected_at)
+     SELECT $1, f.sha256, 0, f.key, 'infected', now() FROM unnest($2::text[], $3::text[]) AS f (sha256, key) ORDER BY f.sha256
+     ON CONFLICT (advertiser_id, sha256) DO UPDATE SET state = 'infected', infected_at = now(), deleted_at = NULL, orphaned_at = NULL
+       WHERE b.state <> 'infected'`,
+    [advertiserId, hashes, hashes.map((sha256) => toBlobKey(advertiserId, sha256))],
   );
   // Files that were completed with these bytes since the first lock; with the blob locked no others can follow. Their applications are
   // locked after the blob, against the order, and a deadlock is tried again.
