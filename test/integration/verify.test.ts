@@ -222,6 +222,26 @@ describe('verify', () => {
     expect(await check(intake)).toMatchObject({ ...clean, blobs: 3 });
   });
 
+  test('finds nothing wrong with a file whose object was there before it, cut', async () => {
+    await using intake = await openSmallIntake({ database });
+    const bytes = 'whole bytes';
+    const key = toBlobKey(intake.board.advertiserId, createHash('sha256').update(bytes).digest('hex'));
+    intake.board.add([{ attachments: [{ kind: 'resume', content: 'another' }] }]);
+    await intake.sweep();
+    await intake.runDownloads();
+    const path = join(intake.folder, 'blobs', key);
+    mkdirSync(join(path, '..'), { recursive: true });
+    writeFileSync(path, 'whole');
+    expect(await check(intake)).toMatchObject({ extra: 1 });
+    intake.board.add([{ attachments: [{ kind: 'resume', content: bytes }] }]);
+    await intake.sweep();
+    await intake.runDownloads();
+    expect(await check(intake)).toMatchObject(clean);
+    expect(await database.query(`SELECT size_bytes::int AS size FROM intake.blobs WHERE key = $1`, [key])).toEqual([
+      { size: bytes.length },
+    ]);
+  });
+
   test('never collects what came into use again meanwhile', async () => {
     await using intake = await openThree();
     await database.query(

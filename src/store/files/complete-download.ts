@@ -239,6 +239,7 @@ async function lockBlobs(tx: Queryable, advertiserId: bigint, files: readonly St
 
 type BlobStateRow = Columns<'blobs', 'sha256' | 'state'>;
 
+/** The size is written anew: a row that was made without the bytes (a delete, a flag, an object that verify found) has 0 or a wrong one. */
 async function upsertPut(
   tx: Queryable,
   advertiserId: bigint,
@@ -250,7 +251,7 @@ async function upsertPut(
      SELECT DISTINCT ON (sha256) $1, sha256, size_bytes, key, 'stored', now()
      FROM unnest($2::text[], $3::bigint[], $4::text[]) AS f (sha256, size_bytes, key) ORDER BY sha256
      ON CONFLICT (advertiser_id, sha256) DO UPDATE SET
-       state = CASE WHEN b.state = 'infected' THEN b.state ELSE 'stored' END, verified_at = now(), orphaned_at = NULL,
+       state = CASE WHEN b.state = 'infected' THEN b.state ELSE 'stored' END, size_bytes = excluded.size_bytes, verified_at = now(), orphaned_at = NULL,
        deleted_at = CASE WHEN b.state <> 'infected' THEN b.deleted_at END, delete_token = NULL, delete_until = NULL
      RETURNING sha256, state`,
     [advertiserId, put.map((blob) => blob.sha256), put.map((blob) => blob.sizeBytes), put.map((blob) => blob.key)],
