@@ -50,16 +50,24 @@ const keptMs = 30 * 86_400_000;
 
 /**
  * Deletes old events, the lowest ids first, at most `limit` in one go; gives how many went. An advertiser's newest event always stays:
- * a reader whose last event is still there has missed nothing, however long ago that was.
+ * a reader whose last event is still there has missed nothing, however long ago that was. Ids rise in commit order: an event whose time
+ * lies ahead, by a clock that was wrong, is old once a later one is.
  */
 export async function pruneEvents(db: Queryable, { olderThanMs = keptMs, limit = 10_000 } = {}): Promise<number> {
+  const cutoff = `now() - $1 * interval '1 millisecond'`;
   const rows = await db.query(
-    `WITH horizon AS (
-       SELECT v.advertiser_id, coalesce(
-         (SELECT e.event_id FROM intake.events e
-          WHERE e.advertiser_id = v.advertiser_id AND e.at >= now() - $1 * interval '1 millisecond' ORDER BY e.event_id LIMIT 1),
-         (SELECT max(e.event_id) FROM intake.events e WHERE e.advertiser_id = v.advertiser_id)) AS kept_from
+    `WITH newest AS MATERIALIZED (
+       SELECT v.advertiser_id, (SELECT max(e.event_id) FROM intake.events e WHERE e.advertiser_id = v.advertiser_id) AS event_id
        FROM intake.advertisers v WHERE v.advertiser_id IS NOT NULL
+     ), horizon AS (
+       SELECT n.advertiser_id, least(n.event_id, coalesce(
+         (SELECT e.event_id + 1 FROM intake.events e
+          WHERE e.advertiser_id = n.advertiser_id AND e.at < ${cutoff} AND e.event_id < coalesce(
+            (SELECT f.event_id FROM intake.events f
+             WHERE f.advertiser_id = n.advertiser_id AND f.at >= ${cutoff} AND f.at <= now() + interval '1 minute'
+             ORDER BY f.event_id LIMIT 1), n.event_id + 1)
+          ORDER BY e.event_id DESC LIMIT 1), 0)) AS kept_from
+       FROM newest n
      )
      DELETE FROM intake.events WHERE ctid = ANY (ARRAY(
        SELECT e.ctid FROM horizon h

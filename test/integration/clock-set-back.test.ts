@@ -5,7 +5,10 @@ import { syncOnce } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { toBlobKey } from '../../src/domain/blob.ts';
+import { pruneEvents } from '../../src/store/events.ts';
+import { openDatabase } from '../../src/store/postgres/database.ts';
 import { openStore } from '../../src/store/store.ts';
+import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
 import { verify } from '../../src/sync/files/verify.ts';
 import { createRateLimiter } from '../../src/sync/rate-limiter.ts';
 import { openScratch } from '../support/blob-stores.ts';
@@ -188,5 +191,65 @@ describe('what was noted by a clock that was a year ahead', () => {
     await dayPasses(database);
     await intake.sweep(true);
     expect(await isMissing()).toBe(true);
+  });
+
+  test('infected bytes are deleted until no put of them can be under way, and not for a year', async () => {
+    await using database = await openTestDatabase();
+    await using intake = await openSmallIntake({ database });
+    const resume = { kind: 'resume' as const, content: 'bad', uploadedAt: 1_700_000_000_000 };
+    const [id = 0n] = intake.board.add([{ attachments: [resume] }]);
+    await intake.sweep();
+    await intake.runDownloads();
+    intake.board.change(id, { attachments: [{ ...resume, hasVirus: true }] });
+    await intake.sweep(true);
+    await setClockBack(database.query, 365 * dayMs);
+    const deleteOnce = async () => {
+      const deleted = await deleteInfected(intake, AbortSignal.timeout(600_000));
+      await database.query(
+        `UPDATE intake.blobs SET deleted_at = deleted_at - interval '11 minutes', intended_at = intended_at - interval '11 minutes'`,
+      );
+      return deleted;
+    };
+    expect(await deleteOnce()).toBe(1);
+    expect(await deleteOnce()).toBe(1);
+    expect(await deleteOnce()).toBe(0);
+  });
+
+  test('events are pruned a month after the clock was right again', async () => {
+    await using database = await openTestDatabase();
+    await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
+    await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('a', 1)`);
+    await database.query(
+      `INSERT INTO intake.events SELECT 1, n, n, 'application.received', now() + days * interval '1 day'
+       FROM (VALUES (1, 364), (2, 365), (3, -1), (4, 0)) AS e (n, days)`,
+    );
+    expect(await pruneEvents(db)).toBe(0);
+    await database.query(`UPDATE intake.events SET at = at - interval '31 days'`);
+    expect(await pruneEvents(db)).toBe(3);
+    expect(await database.query(`SELECT event_id::int AS id FROM intake.events`)).toEqual([{ id: 4 }]);
+  });
+
+  test('the list was not read in the future: the status tells when it was', async () => {
+    await using database = await openTestDatabase();
+    await using intake = await openSmallIntake({ database });
+    intake.board.add(3);
+    await intake.sweep();
+    await setClockBack(database.query, 365 * dayMs);
+    intake.board.add(3);
+    await intake.sweep();
+    const [status] = await intake.store.reports.loadStatus();
+    const [clock] = await database.query<{ now: Date }>(`SELECT now()`);
+    expect(Number(clock?.now) - Number(status?.readAt)).toBeGreaterThanOrEqual(0);
+  });
+
+  test('a killed worker waits for nothing', async () => {
+    await using database = await openTestDatabase();
+    await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
+    const wait = { dependency: 'source', reason: 'ECONNREFUSED', advertisers: [], waitedMs: 0 } as const;
+    await store.waits.record('killed', [wait]);
+    await setClockBack(database.query, 365 * dayMs);
+    expect(await store.waits.load()).toEqual([]);
+    await store.waits.record('alive', [wait]);
+    expect(await database.query(`SELECT worker FROM intake.waits`)).toEqual([{ worker: 'alive' }]);
   });
 });

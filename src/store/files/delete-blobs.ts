@@ -161,7 +161,10 @@ async function drop(tx: Queryable, advertiserId: bigint, hashes: readonly string
   };
 }
 
-/** Confirms that the objects are deleted. Returns the blobs whose token this run no longer holds. */
+/**
+ * Confirms that the objects are deleted. Returns the blobs whose token this run no longer holds. An announcement whose time lies ahead,
+ * by a clock that was wrong, counts as of now: otherwise its object would be deleted again until the clock has caught up.
+ */
 export async function confirmDeletion(db: Queryable, deletion: Deletion): Promise<DeletableBlob[]> {
   const rows = await db.query<Columns<'blobs', 'advertiser_id' | 'sha256'>>(
     `WITH mine AS MATERIALIZED (
@@ -171,7 +174,7 @@ export async function confirmDeletion(db: Queryable, deletion: Deletion): Promis
        DELETE FROM intake.blobs b USING mine
        WHERE b.advertiser_id = mine.advertiser_id AND b.sha256 = mine.sha256 AND mine.state = 'deleting'
      ), emptied AS (
-       UPDATE intake.blobs b SET delete_token = NULL, delete_until = NULL,
+       UPDATE intake.blobs b SET delete_token = NULL, delete_until = NULL, intended_at = least(b.intended_at, now()),
          deleted_at = CASE WHEN b.state = 'infected' THEN now() ELSE b.deleted_at END FROM mine
        WHERE b.advertiser_id = mine.advertiser_id AND b.sha256 = mine.sha256 AND mine.state <> 'deleting'
      )

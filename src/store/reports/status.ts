@@ -10,6 +10,9 @@ type AdvertiserColumns = Columns<
   'name' | 'advertiser_id' | 'halt_kind' | 'reason' | 'halted_at' | 'late_ms' | 'retention_due'
 >;
 
+/** Later than any clock that is right gives a time. */
+const soon = `now() + interval '1 minute'`;
+
 /** Every advertiser of this database as it stands now. */
 export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserStatus[]> {
   const advertisers = await db.query<
@@ -46,8 +49,10 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
          AND g.low = g.high ORDER BY g.low LIMIT 20) AS unreadable_ids,
        (SELECT count(*) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id AND a.erased_at IS NULL) AS applications,
        (SELECT max(submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS newest,
-       greatest(c.as_of, (SELECT s.ended_at FROM intake.sweeps s WHERE s.advertiser_id = v.advertiser_id
-         AND s.lane = 'live' AND s.ended_at IS NOT NULL ORDER BY s.started_at DESC LIMIT 1)) AS read_at,
+       -- A time ahead was given by a clock that has been set back since: it says nothing of when the list was read.
+       greatest(CASE WHEN c.as_of <= ${soon} THEN c.as_of END, (SELECT s.ended_at FROM intake.sweeps s
+         WHERE s.advertiser_id = v.advertiser_id AND s.lane = 'live' AND s.started_at <= ${soon} AND s.ended_at <= ${soon}
+         ORDER BY s.started_at DESC LIMIT 1)) AS read_at,
        q.waiting, q.due, q.oldest_due_at, q.not_there, q.suspects, b.blobs, b.blob_bytes, b.damaged,
        (SELECT count(*) FROM intake.attachments a WHERE a.advertiser_id = v.advertiser_id
           AND a.kind = 'screen' AND a.state = 'stored' AND a.parser_version IS NULL) AS unreadable,

@@ -10,11 +10,17 @@ export interface ToldWait extends Pick<Wait, 'dependency' | 'reason' | 'advertis
 
 /** Workers refresh their rows well within this; an older row is of a worker that was killed. */
 const freshFor = `interval '90 seconds'`;
+/** A row from further ahead was written by a clock that has been set back since: nobody knows how old it is. */
+const furthestAhead = `interval '1 minute'`;
 
 /** Replaces what this worker has told; rows that killed workers left are removed with it. */
 export async function recordWaits(db: Database, worker: string, waits: readonly ToldWait[]): Promise<void> {
   await db.transaction(async (tx) => {
-    await tx.query(`DELETE FROM intake.waits WHERE worker = $1 OR seen_at < now() - interval '1 hour'`, [worker]);
+    await tx.query(
+      `DELETE FROM intake.waits
+       WHERE worker = $1 OR seen_at < now() - interval '1 hour' OR seen_at > now() + ${furthestAhead}`,
+      [worker],
+    );
     if (waits.length === 0) return;
     await tx.query(
       `INSERT INTO intake.waits (worker, dependency, reason, advertisers, since, seen_at)
@@ -28,7 +34,8 @@ export async function recordWaits(db: Database, worker: string, waits: readonly 
 /** What workers wait for now. */
 export async function loadWaits(db: Queryable): Promise<Wait[]> {
   return await db.query<Columns<'waits', 'worker' | 'dependency' | 'reason' | 'advertisers' | 'since'>>(
-    `SELECT worker, dependency, reason, advertisers, since FROM intake.waits WHERE seen_at > now() - ${freshFor}
+    `SELECT worker, dependency, reason, advertisers, since FROM intake.waits
+     WHERE seen_at > now() - ${freshFor} AND seen_at <= now() + ${furthestAhead}
      ORDER BY since, worker, dependency, reason`,
   );
 }
