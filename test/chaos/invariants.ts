@@ -149,6 +149,9 @@ const lookSql = `
   SELECT format('P8: %s of %s is readable although its bytes are infected', f.kind, f.application_id) FROM intake.attachments f
   JOIN intake.blobs b USING (advertiser_id, sha256) WHERE f.state = 'stored' AND b.state = 'infected'
   UNION ALL
+  SELECT format('P8: %s of %s is stored with the bytes that the flag on %s is about', f.kind, f.application_id, g.application_id)
+  FROM intake.attachments f JOIN intake.attachments g USING (advertiser_id, sha256) WHERE f.state = 'stored' AND g.has_virus
+  UNION ALL
   SELECT format('P4: the cursor stands at %s, which is no application', c.after_id) FROM intake.cursors c
   WHERE NOT EXISTS (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = c.advertiser_id AND a.application_id = c.after_id)
   LIMIT 5`;
@@ -263,20 +266,21 @@ async function findEarlierUploads({ cluster, accounts }: Stage): Promise<string[
 
 const digests = new WeakMap<Buffer, string>();
 
-/** Stored files whose object is not there, or holds other bytes. What was just recalled is looked at again. */
+/** Stored files whose object is not there, holds other bytes, or is of another size than its row says. What was just recalled is looked at again. */
 async function findWithoutBytes({ cluster, s3, lostKeys }: Stage): Promise<string[]> {
-  const sql = `SELECT DISTINCT b.key, b.sha256 FROM intake.attachments f JOIN intake.blobs b USING (advertiser_id, sha256)
+  const sql = `SELECT DISTINCT b.key, b.sha256, b.size_bytes FROM intake.attachments f JOIN intake.blobs b USING (advertiser_id, sha256)
     WHERE f.state = 'stored' AND b.state = 'stored'`;
-  const isBare = ({ key, sha256 }: { key: string; sha256: string }) => {
+  type Row = { key: string; sha256: string; size_bytes: string };
+  const isBare = ({ key, sha256, size_bytes }: Row) => {
     const name = [...s3.objects.keys()].find((one) => one.endsWith(key));
     const object = name === undefined ? undefined : s3.objects.get(name);
     if (!object) return ![...lostKeys].some((lost) => lost.endsWith(key));
     const digest = digests.get(object.bytes) ?? createHash('sha256').update(object.bytes).digest('hex');
     digests.set(object.bytes, digest);
-    return digest !== sha256;
+    return digest !== sha256 || object.bytes.length !== Number(size_bytes);
   };
-  const bare = (await cluster.query<{ key: string; sha256: string }>(sql)).filter(isBare);
+  const bare = (await cluster.query<Row>(sql)).filter(isBare);
   if (bare.length === 0) return [];
-  const still = (await cluster.query<{ key: string; sha256: string }>(sql)).filter(isBare);
+  const still = (await cluster.query<Row>(sql)).filter(isBare);
   return still.slice(0, 3).map(({ key }) => `P6: ${key} is called stored, and its bytes are not there`);
 }
