@@ -9,7 +9,7 @@ import type { Store } from '../store/store.ts';
 import {
   type EraseDeps,
   erase,
-  finishErasure,
+  finishBegun,
   finishErasures,
   type RetentionSummary,
   retain,
@@ -104,14 +104,13 @@ export async function releaseRetention(
   const { before, signal, onStep } = request;
   const { store } = held;
   const advertisers = await loadHolders(config, store, request.advertiser);
-  await retain(held, { advertisers, before, released: true, by: toActor(), signal });
-  const receipts: ErasureJob[] = [];
-  for (const id of advertisers) {
-    for (const job of await store.erasures.loadOpen(id)) {
-      receipts.push(await finishErasure({ ...held, onStep }, job, signal));
-    }
-  }
-  return receipts;
+  const begun: ErasureJob[] = [];
+  await retain(
+    { store, onStep: (job) => begun.push(job) },
+    { advertisers, before, released: true, by: toActor(), signal },
+  );
+  const open = await Promise.all(advertisers.map((id) => store.erasures.loadOpen(id)));
+  return await finishBegun({ ...held, onStep }, begun, open.flat(), signal);
 }
 
 /** One run of retention with its brake: what a worker does every hour. Nothing when RETENTION is off. */

@@ -365,6 +365,24 @@ describe('an erasure that is interrupted', () => {
     expect(await traces(intake)).toEqual([]);
   });
 
+  test('tells its receipt also where a worker has finished it at the same moment', async () => {
+    const { intake, id } = await openWithZelda();
+    await using _intake = intake;
+    await intake.runDownloads();
+    const { advertiserId } = intake.board;
+    const loadOpen: typeof intake.store.erasures.loadOpen = async (...args) => {
+      await finishErasures(intake, { advertisers: [advertiserId], signal: signal() });
+      return await intake.store.erasures.loadOpen(...args);
+    };
+    const store = { ...intake.store, erasures: { ...intake.store.erasures, loadOpen } };
+    const sought = { by: 'application', applicationId: id } as const;
+    const eraseOnce = () => erase({ ...intake, store }, { advertiserId, sought, by: 'test', signal: signal() });
+    expect(await eraseOnce()).toMatchObject([{ step: 'closed', counts: { applications: 1 } }]);
+    // The same, asked for while the first request is not at its end.
+    await database.query(`UPDATE intake.erasure_jobs SET step = 'bytes', closed_at = NULL`);
+    expect(await eraseOnce()).toMatchObject([{ step: 'closed', counts: { applications: 0 } }]);
+  });
+
   test('refuses to begin with another PRIVACY_KEY', async () => {
     const { intake, id } = await openWithZelda();
     await using _intake = intake;

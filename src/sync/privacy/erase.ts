@@ -36,15 +36,29 @@ export async function erase(deps: EraseDeps, request: EraseRequest): Promise<Era
   await requireKey(store);
   const begun = await store.erasures.begin(request);
   deps.crashPoint?.('erasureBegun');
-  const receipts: ErasureJob[] = begun?.step === 'closed' ? [begun] : [];
-  for (const job of await store.erasures.loadOpen(advertiserId, sought)) {
+  const open = await store.erasures.loadOpen(advertiserId, sought);
+  // The earlier job of the same words, which was open a moment ago, has its receipt by now: this request has one of its own.
+  if (begun === null && open.length === 0 && sought.by !== 'retention') return await erase(deps, request);
+  return await finishBegun(deps, begun === null ? [] : [begun], open, signal);
+}
+
+/** Finishes what is open and what was begun here: a worker may have finished one of the latter since, and its receipt is told as well. */
+export async function finishBegun(
+  deps: EraseDeps,
+  begun: readonly ErasureJob[],
+  open: readonly ErasureJob[],
+  signal: AbortSignal,
+): Promise<ErasureJob[]> {
+  const known = new Set(open.map(({ jobId }) => jobId));
+  const receipts: ErasureJob[] = [];
+  for (const job of [...begun.filter(({ jobId }) => !known.has(jobId)), ...open]) {
     receipts.push(await finishErasure(deps, job, signal));
   }
   return receipts;
 }
 
 /** Goes on with a job to its receipt. Any number of processes may do it at once: every step can be repeated. */
-export async function finishErasure(deps: EraseDeps, job: ErasureJob, signal: AbortSignal): Promise<ErasureJob> {
+async function finishErasure(deps: EraseDeps, job: ErasureJob, signal: AbortSignal): Promise<ErasureJob> {
   let current = job;
   while (current.step !== 'closed') {
     deps.onStep?.(current);
