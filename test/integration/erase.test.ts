@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createPrivacyMaintenance, previewErasure, releaseRetention } from '../../src/app/privacy.ts';
 import { loadConfig } from '../../src/config.ts';
+import { toBlobKey } from '../../src/domain/blob.ts';
 import type { Sought } from '../../src/domain/erasure.ts';
 import { toResumeKey } from '../../src/domain/prefill.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
@@ -342,6 +343,25 @@ describe('an erasure that is interrupted', () => {
     const sought = { by: 'application', applicationId: id } as const;
     await intake.store.erasures.begin({ advertiserId, sought, by: 'test' });
     await database.query(`UPDATE intake.applications SET raw = '{"x":"quarlesworth"}' WHERE application_id = $1`, [id]);
+    expect(await eraseAt(intake, sought)).toMatchObject([{ step: 'closed', checks: 2 }]);
+    expect(await traces(intake)).toEqual([]);
+  });
+
+  test('whose file came back by another hand deletes its bytes before the receipt', async () => {
+    const { intake, id } = await openWithZelda();
+    await using _intake = intake;
+    const { advertiserId } = intake.board;
+    const sought = { by: 'application', applicationId: id } as const;
+    await intake.store.erasures.begin({ advertiserId, sought, by: 'test' });
+    const bytes = Buffer.from(resume.content);
+    const blob = { sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+    const key = toBlobKey(advertiserId, blob.sha256);
+    await intake.blobs.put(key, bytes, blob, signal());
+    await database.query(
+      `WITH blob AS (INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state) VALUES ($1, $3, $4, $5, 'stored'))
+       INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, sha256, stored_at) VALUES ($1, $2, 'resume', 'stored', $3, now())`,
+      [advertiserId, id, blob.sha256, blob.sizeBytes, key],
+    );
     expect(await eraseAt(intake, sought)).toMatchObject([{ step: 'closed', checks: 2 }]);
     expect(await traces(intake)).toEqual([]);
   });

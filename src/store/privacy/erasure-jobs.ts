@@ -10,7 +10,7 @@ import type { Columns } from '../schema/rows.ts';
 import { laneLock, longestLease } from '../sweeps/leases.ts';
 import { renewTombstones, renewTombstonesOf, toTombstone } from '../tombstones.ts';
 import { recordDeed } from './audit-log.ts';
-import { erasePerson, eraseRemains, findPerson, isAged } from './find-and-erase.ts';
+import { eraseApplications, erasePerson, findPerson, findRemains, isAged } from './find-and-erase.ts';
 
 export interface ErasureRequest {
   readonly advertiserId: bigint;
@@ -170,21 +170,27 @@ export async function checkAgain(
   const [job] = await retryOnConflict(() =>
     db.transaction(
       async (tx) => {
-        const remains = await eraseRemains(tx, advertiserId, applicationIds ?? []);
-        const next =
-          remains.length === 0
-            ? `step = 'closed', closed_at = now(), application_ids = NULL, hashes = NULL`
-            : `step = 'bytes', check_again_at = $3`;
-        const rows = await tx.query<JobRow>(
-          `UPDATE intake.erasure_jobs j SET checks = checks + 1, ${next}
-           WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed' RETURNING ${jobColumns}`,
-          [advertiserId, jobId, ...(remains.length === 0 ? [] : [await loadCheckAgainAt(tx, advertiserId)])],
-        );
+        const { applicationIds: found, hashes } = await findRemains(tx, advertiserId, applicationIds ?? []);
+        const rows =
+          found.length === 0
+            ? await tx.query<JobRow>(
+                `UPDATE intake.erasure_jobs j SET checks = checks + 1, step = 'closed', closed_at = now(), application_ids = NULL, hashes = NULL
+                 WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed' RETURNING ${jobColumns}`,
+                [advertiserId, jobId],
+              )
+            : // Before the claims on their files go: what is on its way under one of them is waited for.
+              await tx.query<JobRow>(
+                `UPDATE intake.erasure_jobs j SET checks = checks + 1, step = 'bytes', check_again_at = $3,
+                   hashes = ARRAY(SELECT unnest(j.hashes) UNION SELECT unnest($4::text[]))
+                 WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed' RETURNING ${jobColumns}`,
+                [advertiserId, jobId, await loadCheckAgainAt(tx, advertiserId), hashes],
+              );
+        await eraseApplications(tx, advertiserId, found);
         const current = rows.length > 0 ? rows : await loadRows(tx, advertiserId, jobId);
         await appendEvents(
           tx,
           advertiserId,
-          remains.map((id) => ({ applicationId: id, type: 'application.erased' })),
+          found.map((id) => ({ applicationId: id, type: 'application.erased' })),
         );
         return current;
       },

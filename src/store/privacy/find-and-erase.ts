@@ -246,7 +246,8 @@ const replaced: Readonly<Record<string, string>> = {
   changed_at: 'now()',
 };
 
-async function eraseApplications(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<void> {
+/** Everything that is held of these applications; they must be locked. */
+export async function eraseApplications(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<void> {
   if (ids.length === 0) return;
   for (const table of childTables) {
     await tx.query(`DELETE FROM intake.${table} WHERE ${ofThese}`, [advertiserId, ids]);
@@ -263,8 +264,14 @@ async function eraseApplications(tx: Queryable, advertiserId: bigint, ids: reado
   ]);
 }
 
-/** The second look: erases once more whatever came back of these applications, and says which had something. */
-export async function eraseRemains(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<bigint[]> {
+/** What came back of erased applications: which had something, and the sha256 of files that they name. */
+interface Remains {
+  readonly applicationIds: readonly bigint[];
+  readonly hashes: readonly string[];
+}
+
+/** The second look: finds whatever came back of these applications, and locks them. */
+export async function findRemains(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<Remains> {
   const rows = await tx.query<Columns<'applications', 'application_id'>>(
     `SELECT application_id FROM intake.applications a WHERE ${ofThese} ORDER BY application_id FOR UPDATE`,
     [advertiserId, ids],
@@ -280,7 +287,7 @@ export async function eraseRemains(tx: Queryable, advertiserId: bigint, ids: rea
            .join(' OR ')})`,
     [advertiserId, rows.map((row) => row.application_id)],
   );
-  const found = remains.map((row) => row.application_id);
-  await eraseApplications(tx, advertiserId, found);
-  return found;
+  const applicationIds = remains.map((row) => row.application_id);
+  if (applicationIds.length === 0) return { applicationIds, hashes: [] };
+  return { applicationIds, hashes: (await loadHeld(tx, advertiserId, applicationIds)).hashes };
 }
