@@ -237,7 +237,7 @@ describe('A1 HasVirus', () => {
           await flag();
           return await intake.store.blobs.announce(...args);
         };
-        Object.assign(parts, { store: { ...intake.store, blobs: { ...intake.store.blobs, intend: announceBlob } } });
+        Object.assign(parts, { store: { ...intake.store, blobs: { ...intake.store.blobs, announce: announceBlob } } });
       }
       await intake.runDownloads({ deps: parts });
       expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
@@ -249,13 +249,13 @@ describe('A1 HasVirus', () => {
     const bytes = 'bad bytes that nobody else has yet';
     await using intake = await openOne(bytes, { hasVirus: null, uploadedAt: 1_700_000_000_000 });
     const { board, id } = intake;
-    const intend: typeof intake.store.blobs.intend = async (...args) => {
+    const announce: typeof intake.store.blobs.announce = async (...args) => {
       board.change(id, { attachments: [resume(bytes, { hasVirus: true, uploadedAt: 1_700_000_000_000 })] });
       await intake.sweep(true);
-      return await intake.store.blobs.intend(...args);
+      return await intake.store.blobs.announce(...args);
     };
     await intake.runDownloads({
-      deps: { store: { ...intake.store, blobs: { ...intake.store.blobs, intend } } },
+      deps: { store: { ...intake.store, blobs: { ...intake.store.blobs, announce } } },
     });
     board.add([{ attachments: [resume(bytes, { hasVirus: false })] }]);
     await intake.sweep();
