@@ -214,7 +214,7 @@ describe('a put', () => {
     await using bench = await openBench();
     bench.s3.fail('PutObject', { kind: 'answerLost' });
     expect(await put(bench.store)).toBe('present');
-    expect(operations(bench.s3)).toEqual(['PutObject 0', 'PutObject 412', 'HeadObject 200']);
+    expect(operations(bench.s3)).toEqual(['PutObject 0', 'PutObject 412', 'GetObject 200']);
     expect((await readAll(bench.store)).equals(bytes)).toBe(true);
   });
 
