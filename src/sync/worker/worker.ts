@@ -160,11 +160,12 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     queues.demandOf(queue, 'poll');
   }
 
-  async function runByTheClock(task: MaintenanceTask): Promise<void> {
+  async function runByTheClock(task: MaintenanceTask, skipIfDoneWithinMs?: number): Promise<void> {
     using heartbeat = watchdog.begin();
     const tell = createTeller(deps, task.name);
     try {
-      if (await runMaintenance(store, task, { ...request, onStep: () => heartbeat.move() })) tell('done');
+      const onStep = () => heartbeat.move();
+      if (await runMaintenance(store, task, { ...request, onStep, skipIfDoneWithinMs })) tell('done');
     } catch (error) {
       if (signal.aborted) return;
       tell('failed', { kind: toKind(error) });
@@ -182,10 +183,12 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     });
   }
 
-  const maintenance = new Set<Promise<void>>();
-  async function startMaintenance(task: MaintenanceTask): Promise<void> {
-    const running = runByTheClock(task).finally(() => maintenance.delete(running));
-    maintenance.add(running);
+  /** By name. A second run of one task would pass the lease, which is this worker's own. */
+  const maintenance = new Map<PassName, Promise<void>>();
+  async function startMaintenance(task: MaintenanceTask, skipIfDoneWithinMs?: number): Promise<void> {
+    if (maintenance.has(task.name)) return;
+    const running = runByTheClock(task, skipIfDoneWithinMs).finally(() => maintenance.delete(task.name));
+    maintenance.set(task.name, running);
     await running;
   }
 
@@ -197,6 +200,9 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
       [request.recheckSchedule, () => queues.demand('everything')],
       [request.auditSchedule, () => queues.demand('audit')],
       ...deps.maintenance.map((task): Schedule => [task.schedule, () => startMaintenance(task)]),
+      ...deps.maintenance.map(
+        (task): Schedule => [task.missed?.schedule ?? null, () => startMaintenance(task, task.missed?.afterMs)],
+      ),
     ],
     log,
   );
@@ -214,7 +220,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
   async function end(): Promise<void> {
     clearInterval(confirming);
     await schedules.stop();
-    await Promise.allSettled([downloadLoop.ended, queues.untilIdle(), telling, ...maintenance]);
+    await Promise.allSettled([downloadLoop.ended, queues.untilIdle(), telling, ...maintenance.values()]);
     await confirm();
   }
   const ended = new Promise<void>((resolve) => {
