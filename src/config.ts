@@ -135,6 +135,8 @@ const load = {
       startAt: values.SYNC_START,
       leaseMs: values.LEASE,
       attachmentMaxBytes: values.ATTACHMENT_MAX_BYTES,
+      /** Every stored byte is read again within this time. */
+      verifyWithinMs: values.VERIFY_WITHIN,
       sourceHash: values.SOURCE_HASH,
     };
   },

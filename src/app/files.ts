@@ -120,6 +120,7 @@ export async function verifyOnce(
   config: FilesConfig,
   request: Chosen &
     Pick<FilesEvents, 'crashPoint'> & {
+      /** Of the stored bytes, those that were read longest ago. */
       readonly share: number;
       readonly released?: boolean;
       readonly onStep?: (summary: VerifySummary) => void;
@@ -130,7 +131,7 @@ export async function verifyOnce(
   const { store, blobs, advertisers } = held;
   return await verify(
     { store, blobs, onStep, crashPoint },
-    { advertisers, share, released, graceMs: orphanGraceMs, parallel: config.source.concurrency, signal },
+    { advertisers, amount: { share }, released, graceMs: orphanGraceMs, parallel: config.source.concurrency, signal },
   );
 }
 

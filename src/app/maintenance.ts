@@ -8,12 +8,9 @@ import { orphanGraceMs } from './files.ts';
 import { openBlobsOf } from './resources.ts';
 
 interface MaintenanceParts {
-  readonly config: Config<'source' | 'blobs'>;
+  readonly config: Config<'source' | 'sync' | 'blobs'>;
   readonly store: Store;
 }
-
-/** The share of stored files whose bytes are read and hashed every night; all of them are looked up. */
-const verifiedShare = 0.01;
 
 export function createMaintenance({ config, store }: MaintenanceParts): MaintenanceTask[] {
   return [
@@ -32,13 +29,16 @@ export function createMaintenance({ config, store }: MaintenanceParts): Maintena
     {
       name: 'verify',
       schedule: '37 4 * * *',
+      // A night that was cut short, or that no worker was up in.
+      missed: { schedule: '37 0-3,5-23 * * *', afterMs: 25 * 3_600_000 },
       async run(signal, onStep) {
         await using blobs = await openBlobsOf(config, store, signal);
         // Also of accounts that are no longer configured: their bytes have no other visitor.
         const advertisers = await store.advertisers.loadIds();
+        const amount = { withinMs: config.sync.verifyWithinMs };
         await verify(
           { store, blobs, onStep },
-          { advertisers, share: verifiedShare, graceMs: orphanGraceMs, parallel: config.source.concurrency, signal },
+          { advertisers, amount, graceMs: orphanGraceMs, parallel: config.source.concurrency, signal },
         );
       },
     },

@@ -1,7 +1,7 @@
 // What `intake status` needs, and nothing beside it.
 import type { Config } from '../config.ts';
 import { toSchemaTrouble } from '../domain/schema.ts';
-import { type ProofLimit, type Status, toStatus, toUnknownStatus } from '../domain/status.ts';
+import { type CommonFacts, type Status, toStatus, toUnknownStatus } from '../domain/status.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { isTemporary } from '../sync/retry.ts';
@@ -19,14 +19,14 @@ export async function openStatus(config: Config<'database' | 'privacy' | 'sync'>
   const place = stack.use(await openPlace(config));
   const store = stack.use(openStore(toStoreOptions(config, place, 'status')));
   const staleAfterMs = config.sync.staleAfterMs();
-  const proofLimit = config.sync.proofLimit();
+  const limits = { proofLimit: config.sync.proofLimit(), verifyWithinMs: config.sync.verifyWithinMs };
   const owned = stack.move();
   let awaySince: Date | null = null;
   return {
-    load: () => loadStatus(store, staleAfterMs, proofLimit),
+    load: () => loadStatus(store, staleAfterMs, limits),
     async watch() {
       try {
-        const status = await loadStatus(store, staleAfterMs, proofLimit);
+        const status = await loadStatus(store, staleAfterMs, limits);
         awaySince = null;
         return status;
       } catch (error) {
@@ -40,7 +40,11 @@ export async function openStatus(config: Config<'database' | 'privacy' | 'sync'>
 }
 
 /** The status as far as the schema has it. Throws SchemaTrouble where nothing can be shown of it. */
-async function loadStatus(store: Store, staleAfterMs: number | null, proofLimit: ProofLimit): Promise<Status> {
+async function loadStatus(
+  store: Store,
+  staleAfterMs: number | null,
+  limits: Pick<CommonFacts, 'proofLimit' | 'verifyWithinMs'>,
+): Promise<Status> {
   const schema = await store.schema.load();
   if (schema.state === 'absent') throw toSchemaTrouble(schema);
   const advertisers = await store.reports.loadStatus().catch((error: unknown) => {
@@ -48,5 +52,5 @@ async function loadStatus(store: Store, staleAfterMs: number | null, proofLimit:
   });
   // A schema that is behind may not have them yet.
   const waits = schema.state === 'current' ? await store.waits.load() : [];
-  return toStatus(new Date(), advertisers, staleAfterMs, { schema, waits, proofLimit });
+  return toStatus(new Date(), advertisers, staleAfterMs, { schema, waits, ...limits });
 }

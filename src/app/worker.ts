@@ -181,6 +181,7 @@ function toAdminOptions(
       return toStatus(new Date(), advertisers, staleAfterMs, {
         waits: [...loadOwnWaits(), ...others],
         proofLimit,
+        verifyWithinMs: sync.verifyWithinMs,
       });
     },
     loadOwnWaits,

@@ -18,7 +18,7 @@ export function renderStatus(status: Status): string {
   );
   const advertisers = status.advertisers.map((one) => {
     const table = new Table({ style: { head: [], border: [] } });
-    table.push(...toFacts(one, status.at).map(([name, fact]) => [name, toPrintable(fact)]));
+    table.push(...toFacts(one, status).map(([name, fact]) => [name, toPrintable(fact)]));
     return `\n${one.name}\n${table.toString()}`;
   });
   return [status.headline, ...problems, ...advertisers].join('\n');
@@ -29,7 +29,7 @@ const fileStates: Readonly<Record<string, string>> = {
   given_up: 'given up',
 };
 
-function toFacts(one: AdvertiserStatus, now: Date): [string, string][] {
+function toFacts(one: AdvertiserStatus, { at: now, verifyWithinMs }: Status): [string, string][] {
   const files = Object.entries(one.attachments).map(([state, count]) => `${count} ${fileStates[state] ?? state}`);
   const { coverage, cursor, lastSweep: sweep } = one;
   return [
@@ -50,6 +50,7 @@ function toFacts(one: AdvertiserStatus, now: Date): [string, string][] {
     ]),
     ['attachments', files.join(', ') || 'none'],
     ['files stored', `${formatCount(one.blobs.count, 'distinct file')}, ${formatBytes(one.blobs.bytes)}`],
+    ['oldest unread byte', toUnread(one, now, verifyWithinMs)],
     ['waiting downloads', toWaiting(one)],
   ];
 }
@@ -58,6 +59,12 @@ function toSwept(sweep: SweepFacts, now: Date): string {
   const { word } = toSweepResult(sweep);
   const requests = formatCount(sweep.requests, 'request');
   return `${toSweepName(sweep)} ${toAgo(sweep.startedAt, now)}: ${word}, ${sweep.added} new, ${sweep.changed} changed, ${requests}`;
+}
+
+function toUnread({ verifiedSince }: AdvertiserStatus, now: Date, verifyWithinMs: number | null): string {
+  if (verifiedSince === null) return 'none';
+  const limit = verifyWithinMs === null ? '' : `; every byte is read again within ${formatSpan(verifyWithinMs)}`;
+  return `read ${toAgo(verifiedSince, now)}${limit}`;
 }
 
 function toWaiting({ waiting, due, notThere }: AdvertiserStatus): string {

@@ -21,14 +21,14 @@ export const verify = command<VerifyOptions>({
   name: 'verify',
   summary: 'compare rows with objects and bytes, and objects with rows; queue again what is damaged',
   examples: [
-    ['intake verify', 'every row and object, and the bytes of one file in a hundred'],
-    ['intake verify --sample 10', 'the bytes of one file in ten'],
+    ['intake verify', 'every row and object, and the hundredth of the bytes that was read longest ago'],
+    ['intake verify --sample 10', 'the tenth of the bytes that was read longest ago'],
     ['intake verify --full', 'the bytes of every file'],
     ['intake verify --collect', 'and delete what nothing refers to, also where that is more than a fiftieth'],
   ],
   shape: (shaped) =>
     shaped
-      .option('--sample <percent>', 'of how many files in a hundred the bytes are read', '1')
+      .option('--sample <percent>', 'how much of the bytes is read, those first that were read longest ago', '1')
       .option('--full', 'read the bytes of every file', false)
       .option('--collect', 'delete what nothing has referred to for a day, however much that is', false)
       .option('--advertiser <name>', 'only this one of several configured accounts')

@@ -13,6 +13,12 @@ export const lease = value('must be a time of at most 10m', (text) => {
   return ms !== undefined && ms <= 600_000 ? ms : undefined;
 });
 
+/** A length of time in which at least two nights lie. */
+export const nights = value('must be a time of at least 2d', (text) => {
+  const ms = toDurationMs(text);
+  return ms !== undefined && ms >= 2 * 86_400_000 ? ms : undefined;
+});
+
 /** A length of time, or null for `off`. */
 export const durationOrOff = value('must be a time (a number and ms, s, m, h or d) or off', (text) =>
   text === 'off' ? null : toDurationMs(text),

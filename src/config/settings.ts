@@ -138,6 +138,12 @@ export const sections = {
       read: read.size,
       default: '50MB',
     },
+    VERIFY_WITHIN: {
+      meaning:
+        'every stored byte is read again and compared with its sha256 within this time, a part of them every night; at least `2d`',
+      read: read.nights,
+      default: '30d',
+    },
     SOURCE_HASH: {
       meaning: 'may an equal Hash spare a download: `learn`, `always` or `never`',
       read: read.word('learn', 'always', 'never'),

@@ -35,6 +35,8 @@ export interface AdvertiserStatus {
   readonly unreadableScreens: number;
   /** Blobs that verify found damaged and that were not fetched again yet. */
   readonly damagedBlobs: number;
+  /** Every stored byte was read, or stored and proven, since then; null while nothing is stored. */
+  readonly verifiedSince: Date | null;
   readonly quarantined: number;
   /** Records that RETENTION would erase at once and that its brake holds back; null when none. */
   readonly retentionDue: number | null;
@@ -131,6 +133,8 @@ export interface Status {
   readonly staleAfterMs: number | null;
   /** Every id must have been read again within this time; null where nobody gave a limit. */
   readonly proofLimitMs: number | null;
+  /** Every stored byte must have been read again within this time; null where nobody gave a limit. */
+  readonly verifyWithinMs: number | null;
   readonly problems: readonly Problem[];
   /** What workers wait for now. */
   readonly waits: readonly Wait[];
@@ -155,6 +159,7 @@ export interface CommonFacts {
   readonly schema: Schema;
   readonly waits: readonly Wait[];
   readonly proofLimit: ProofLimit;
+  readonly verifyWithinMs: number;
 }
 
 /** Puts facts and the problems that follow from them into one value, urgent problems first. */
@@ -162,7 +167,7 @@ export function toStatus(
   at: Date,
   advertisers: readonly AdvertiserStatus[],
   staleAfterMs: number | null,
-  { schema, waits = [], proofLimit }: Partial<CommonFacts> = {},
+  { schema, waits = [], proofLimit, verifyWithinMs }: Partial<CommonFacts> = {},
 ): Status {
   const problems = [
     ...(schema === undefined ? [] : toSchemaProblems(schema)),
@@ -170,10 +175,19 @@ export function toStatus(
     ...advertisers.flatMap((advertiser) => [
       ...toProblems(advertiser, at, staleAfterMs, isAwaited(advertiser, waits)),
       ...toCoverageProblems(advertiser, at, proofLimit ?? null),
+      ...toVerifyProblems(advertiser, at, verifyWithinMs ?? null),
     ]),
   ].sort((a, b) => Number(b.urgent) - Number(a.urgent));
-  const proofLimitMs = proofLimit?.ms ?? null;
-  return { at, headline: toHeadline(advertisers, problems), staleAfterMs, proofLimitMs, problems, waits, advertisers };
+  return {
+    at,
+    headline: toHeadline(advertisers, problems),
+    staleAfterMs,
+    proofLimitMs: proofLimit?.ms ?? null,
+    verifyWithinMs: verifyWithinMs ?? null,
+    problems,
+    waits,
+    advertisers,
+  };
 }
 
 function toSchemaProblems(schema: Schema): Problem[] {
@@ -228,7 +242,8 @@ export function toUnknownStatus(at: Date, since: Date, reason: string): Status {
   const what = `The database is unreachable since ${toMoment(since.getTime())}: ${reason}`;
   const problem = { advertiser: null, what, command: 'intake doctor', urgent: true };
   const headline = `The database is unreachable since ${toMoment(since.getTime())}.`;
-  return { at, headline, staleAfterMs: null, proofLimitMs: null, problems: [problem], waits: [], advertisers: [] };
+  const limits = { staleAfterMs: null, proofLimitMs: null, verifyWithinMs: null };
+  return { at, headline, ...limits, problems: [problem], waits: [], advertisers: [] };
 }
 
 /** True while something is read and nothing urgent stands against it. */
@@ -352,6 +367,18 @@ function toCoverageProblems(a: AdvertiserStatus, now: Date, limit: ProofLimit | 
     return problem(`The last sweep is in doubt: ${lastSweep.reason}.`, 'intake sync --recheck', false);
   }
   return [];
+}
+
+/** Stored bytes that nobody has read for too long: damage would be met by the person who opens the file. */
+function toVerifyProblems(
+  { name, verifiedSince }: AdvertiserStatus,
+  now: Date,
+  verifyWithinMs: number | null,
+): Problem[] {
+  const unreadMs = verifiedSince === null ? 0 : now.getTime() - verifiedSince.getTime();
+  if (verifyWithinMs === null || unreadMs <= verifyWithinMs) return [];
+  const what = `Stored bytes were not read again for ${formatSpan(unreadMs)}, the limit is ${formatSpan(verifyWithinMs)} (VERIFY_WITHIN).`;
+  return [{ advertiser: name, what, command: `intake verify --full --advertiser ${name}`, urgent: false }];
 }
 
 function toHeadline(advertisers: readonly AdvertiserStatus[], problems: readonly Problem[]): string {

@@ -21,6 +21,8 @@ import { pruneEvents } from './events.ts';
 import {
   adoptBlob,
   loadBlobs,
+  loadLongestUnread,
+  loadUnread,
   loadUnrepaired,
   markDamaged,
   markOrphans,
@@ -292,6 +294,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       announce: (claim: Claim, blob: BlobAnnouncement['blob']) => announce({ claim, blob }),
       recallFetched: (fetched: FetchedFor, sha256: string) => recallFetched(db, fetched, sha256),
       load: (advertiserId: bigint) => loadBlobs(db, advertiserId),
+      loadUnread: (advertiserId: bigint, withinMs: number) => loadUnread(db, advertiserId, withinMs),
+      loadLongestUnread: (advertiserId: bigint) => loadLongestUnread(db, advertiserId),
       markVerified: (advertiserId: bigint, hashes: readonly string[]) => markVerified(db, advertiserId, hashes),
       markDamaged: (advertiserId: bigint, sha256: string) =>
         retryOnConflict(() => markDamaged(db, advertiserId, sha256)),

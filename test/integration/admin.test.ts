@@ -67,6 +67,7 @@ describe('an operator with the password', () => {
         headline: '<b>headline</b>',
         staleAfterMs: null,
         proofLimitMs: null,
+        verifyWithinMs: null,
         problems: [{ advertiser: '<i>', what: '<script>alert(1)</script>', command: '"><u>', urgent: true }],
         waits: [],
         advertisers: [],
@@ -192,7 +193,15 @@ test('a page that cannot be drawn is our mistake, told to the log, and not a sil
   const failed: string[] = [];
   await using admin = await openTestAdmin(month, {
     loadStatus: async () => ({
-      ...{ at: new Date(), staleAfterMs: null, proofLimitMs: null, problems: [], waits: [], advertisers: [] },
+      ...{
+        at: new Date(),
+        staleAfterMs: null,
+        proofLimitMs: null,
+        verifyWithinMs: null,
+        problems: [],
+        waits: [],
+        advertisers: [],
+      },
       get headline(): string {
         throw new TypeError('There is no headline.');
       },
@@ -212,6 +221,7 @@ test('a crowd costs the database one question', async ({ month }) => {
         headline: '',
         staleAfterMs: null,
         proofLimitMs: null,
+        verifyWithinMs: null,
         problems: [],
         waits: [],
         advertisers: [],

@@ -166,7 +166,7 @@ describe('what was noted by a clock that was a year ahead', () => {
     const facts = { sizeBytes: 6, sha256: createHash('sha256').update('orphan').digest('hex') };
     const signal = AbortSignal.timeout(600_000);
     await intake.blobs.put(toBlobKey(advertiserId, facts.sha256), Buffer.from('orphan'), facts, signal);
-    const run = () => verify(intake, { advertisers: [advertiserId], share: 0, graceMs: dayMs, signal });
+    const run = () => verify(intake, { advertisers: [advertiserId], amount: { share: 0 }, graceMs: dayMs, signal });
     await run();
     await setClockBack(database.query, 365 * dayMs);
     await run();

@@ -59,7 +59,12 @@ const deleters = {
     await database.query(
       `UPDATE intake.blobs SET orphaned_at = now() - interval '2 days', intended_at = now() - interval '2 days'`,
     );
-    const request = { advertisers: [intake.board.advertiserId], share: 0, graceMs: 86_400_000, signal: signal() };
+    const request = {
+      advertisers: [intake.board.advertiserId],
+      amount: { share: 0 },
+      graceMs: 86_400_000,
+      signal: signal(),
+    };
     await verify({ store: intake.store, blobs }, request);
   },
   async recall(intake: SmallIntake & { id: bigint }, blobs: BlobStore) {

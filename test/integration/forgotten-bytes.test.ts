@@ -89,7 +89,7 @@ test('verify collects bytes that nobody names also at an account that is no long
   await intake.blobs.put(toBlobKey(advertiserId, orphan.sha256), Buffer.from('orphan'), orphan, signal());
   await database.query(`UPDATE intake.advertisers SET name = 'given up'`);
   const env = toEnvironment(database, intake.board, join(intake.folder, 'blobs'));
-  const config = loadConfig(env, { needs: ['source', 'blobs'] });
+  const config = loadConfig(env, { needs: ['source', 'sync', 'blobs'] });
   const task = createMaintenance({ config, store: intake.store }).find(({ name }) => name === 'verify');
   for (let night = 0; night < 2; night++) {
     await task?.run(signal(), () => {});

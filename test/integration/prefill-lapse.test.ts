@@ -403,7 +403,7 @@ describe('verify', () => {
     for (const key of [...strays, young]) await intake.blobs.put(key, bytes, resume, signal());
     const yesterday = new Date(Date.now() - 25 * 3_600_000);
     for (const key of [...strays, claimed ?? '']) utimesSync(join(intake.folder, 'blobs', key), yesterday, yesterday);
-    const request = { advertisers: [advertiserId], share: 0, graceMs: 24 * 3_600_000, signal: signal() };
+    const request = { advertisers: [advertiserId], amount: { share: 0 }, graceMs: 24 * 3_600_000, signal: signal() };
     expect(await verify(intake, request)).toMatchObject({ orphans: 2, collected: 2, foreign: 0, braked: false });
     expect(await intake.keys()).toEqual([claimed, young].sort());
   });
@@ -416,7 +416,7 @@ describe('verify', () => {
       await intake.blobs.put(key, bytes, resume, signal());
       utimesSync(join(intake.folder, 'blobs', key), yesterday, yesterday);
     }
-    const request = { advertisers: [], share: 0, graceMs: 24 * 3_600_000, signal: signal() };
+    const request = { advertisers: [], amount: { share: 0 }, graceMs: 24 * 3_600_000, signal: signal() };
     expect(await verify(intake, request)).toMatchObject({ orphans: 21, collected: 0, braked: true });
     expect(await intake.keys()).toHaveLength(21);
   });

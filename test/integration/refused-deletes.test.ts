@@ -126,7 +126,7 @@ test('verify collects orphans also where one object cannot be looked at', async 
       return await intake.blobs.verify(key, ...rest);
     },
   };
-  const request = { advertisers: [advertiserId], share: 1, graceMs: 86_400_000, signal: signal() };
+  const request = { advertisers: [advertiserId], amount: { share: 1 }, graceMs: 86_400_000, signal: signal() };
   for (let night = 0; night < 2; night++) {
     await expect(verify({ store: intake.store, blobs }, request)).rejects.toMatchObject({ message: 'AccessDenied' });
     await database.query(
@@ -152,7 +152,13 @@ test('verify stops where the store answers nothing at all', async ({ database })
       throw new Trouble('local', 'no answer', { at: 'storage' });
     },
   };
-  const request = { advertisers: [advertiserId], share: 1, graceMs: 86_400_000, parallel: 2, signal: signal() };
+  const request = {
+    advertisers: [advertiserId],
+    amount: { share: 1 },
+    graceMs: 86_400_000,
+    parallel: 2,
+    signal: signal(),
+  };
   await expect(verify({ store: intake.store, blobs }, request)).rejects.toMatchObject({ message: 'no answer' });
   expect(asked).toBeLessThan(12);
 });

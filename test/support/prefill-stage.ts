@@ -93,7 +93,7 @@ export async function openPrefillStage(database: TestDatabase, options: StageOpt
     const server = await openPrefillServer(config, { store, log, signal, now });
     if (server === null) throw new Error('Prefill is off.');
     stack.use(server);
-    const other = loadConfig(toEnvironment(database, sandbox, blobs.path), { needs: ['source', 'blobs'] });
+    const other = loadConfig(toEnvironment(database, sandbox, blobs.path), { needs: ['source', 'sync', 'blobs'] });
     const task = createMaintenance({ config: other, store }).find(({ name }) => name === 'prefills');
     lapse = async () => await task?.run(AbortSignal.timeout(600_000), () => {});
   }

@@ -62,6 +62,7 @@ describe('defaults', () => {
         schedule: '*/5 * * * *',
         recheckSchedule: '17 3 * * *',
         auditSchedule: '*/10 * * * *',
+        verifyWithinMs: 30 * 86_400_000,
         lagMs: 900_000,
         startAt: null,
         leaseMs: 30_000,
@@ -173,6 +174,7 @@ const values: [name: string, text: string, value: unknown][] = [
   ['LEASE', '10m', 600_000],
   ['RETENTION', '365d', 31_536_000_000],
   ['RETENTION', 'off', null],
+  ['VERIFY_WITHIN', '2d', 172_800_000],
   ['ATTACHMENT_MAX_BYTES', '50MB', 50_000_000],
   ['ATTACHMENT_MAX_BYTES', '8MiB', 8_388_608],
   ['ATTACHMENT_MAX_BYTES', '1.5 GiB', 1_610_612_736],
@@ -210,6 +212,7 @@ it.each(values)('%s reads %s', (name, text, value) => {
 });
 
 const refusals: [name: string, ...texts: string[]][] = [
+  ['VERIFY_WITHIN', '47h', '1d', 'off', '30'],
   ['SYNC_LAG', '15', '15 minutes', '-5m', '0s', 'off', '1e3s', '15M'],
   ['LEASE', '30', '0s', '11m', '1d'],
   ['ATTACHMENT_MAX_BYTES', '0', '-1', '50 potatoes', '1e9', '99999999999GB'],

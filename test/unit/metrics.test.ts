@@ -26,6 +26,7 @@ const advertiser = {
   blobs: { count: 0, bytes: 0 },
   unreadableScreens: 0,
   damagedBlobs: 0,
+  verifiedSince: new Date(at.getTime() - 86_400_000),
   attachments: { stored: 5, infected: 1 },
   quarantined: 0,
   retentionDue: null,
@@ -57,7 +58,10 @@ function createFilled() {
   metrics.observePass({ pass: 'live', outcome: 'failed', durationMs: 5, kind: 'refused' });
   metrics.observeWaits([50, 2_000]);
   const proofLimit = { ms: 173_400_000, isScheduled: true };
-  const status = toStatus(at, [{ ...advertiser, name: 'north' }], 1_200_000, { proofLimit });
+  const status = toStatus(at, [{ ...advertiser, name: 'north' }], 1_200_000, {
+    proofLimit,
+    verifyWithinMs: 30 * 86_400_000,
+  });
   return { metrics, status };
 }
 
@@ -85,6 +89,8 @@ describe('a scrape', () => {
       'intake_coverage_doubt{advertiser="north"} 0',
       'intake_proof_age_seconds{advertiser="north"} 90',
       'intake_proof_limit_seconds 173400',
+      'intake_unread_bytes_age_seconds{advertiser="north"} 86400',
+      'intake_verify_limit_seconds 2592000',
       'intake_attachments{advertiser="north",state="infected"} 1',
       'intake_lateness_seconds{advertiser="north"} 1.5',
       'intake_unusual_silence_seconds{advertiser="north"} 0',
@@ -104,10 +110,10 @@ describe('a scrape', () => {
   it('forgets what is no more: an advertiser that was removed, a database that is gone', async () => {
     const { metrics, status } = createFilled();
     await metrics.render(status);
-    const other = toStatus(at, [{ ...advertiser, name: 'south', latenessMs: null }], null);
+    const other = toStatus(at, [{ ...advertiser, name: 'south', latenessMs: null, verifiedSince: null }], null);
     const text = await metrics.render(other);
     expect(text).not.toContain('north');
-    expect(text).not.toMatch(/^intake_(?:stale_after|proof_limit|lateness)_seconds[ {]/m);
+    expect(text).not.toMatch(/^intake_(?:stale_after|proof_limit|verify_limit|unread_bytes_age|lateness)_seconds[ {]/m);
     const gone = await metrics.render(null);
     expect(gone).toContain('intake_database_up 0\n');
     expect(gone).not.toMatch(/^intake_(?!build_info|database_up|pass|download_wait|\w+_total)\w+[ {]/m);

@@ -44,6 +44,7 @@ const well: AdvertiserStatus = {
   blobs: { count: 0, bytes: 0 },
   unreadableScreens: 0,
   damagedBlobs: 0,
+  verifiedSince: ago(29 * 24 * 60),
   attachments: { stored: 2 },
   quarantined: 0,
   retentionDue: null,
@@ -75,7 +76,7 @@ const statusOf = (...some: Partial<AdvertiserStatus>[]) =>
     now,
     some.map((facts) => ({ ...well, ...facts })),
     staleAfterMs,
-    { proofLimit },
+    { proofLimit, verifyWithinMs: 30 * day },
   );
 
 describe('the headline', () => {
@@ -174,6 +175,24 @@ describe('urgent is', () => {
       { what: expect.stringMatching(/^One stored file was .+ intake retry/), command: 'intake sync', urgent: false },
     ]);
     expect(statusOf({ damagedBlobs: 1_200 }).problems[0]?.what).toMatch('1,200 stored files were');
+  });
+
+  it('not: stored bytes that were not read again in time', () => {
+    expect(statusOf({ verifiedSince: ago(30 * 24 * 60) }).problems).toEqual([]);
+    const late = { verifiedSince: ago(30 * 24 * 60 + 61) };
+    expect(statusOf(late).problems).toEqual([
+      {
+        advertiser: 'north',
+        what: 'Stored bytes were not read again for 30d 1h, the limit is 30d (VERIFY_WITHIN).',
+        command: 'intake verify --full --advertiser north',
+        urgent: false,
+      },
+    ]);
+    expect(toStatus(now, [{ ...well, ...late }], null).problems).toEqual([]);
+    expect(renderStatus(statusOf({}))).toMatch(
+      /oldest unread byte +│ read 29d ago; every byte is read again within 30d/,
+    );
+    expect(renderStatus(statusOf({ verifiedSince: null }))).toMatch(/oldest unread byte +│ none/);
   });
 
   it('not: an old poll where nothing reads by schedule', () => {

@@ -1,6 +1,7 @@
-// The statements of verify: the rows of an advertiser's blobs in the order of their keys, what is done about damage, and the marking
-// of bytes that nothing refers to. After a grace they are deleted (deletions.ts).
+// The statements of verify: the rows of an advertiser's blobs in the order of their keys or of when they were last read, what is done about
+// damage, and the marking of bytes that nothing refers to. After a grace they are deleted (deletions.ts).
 import { type BlobFacts, toBlobKey } from '../../domain/blob.ts';
+import { nightMs, type UnreadBytes } from '../../domain/reread.ts';
 import { appendEvents, type ChangedRow, toEvents } from '../events.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
@@ -28,6 +29,45 @@ export async function* loadBlobs(db: Queryable, advertiserId: bigint): AsyncGene
     for (const row of rows) {
       yield { sha256: row.sha256, sizeBytes: Number(row.size_bytes), key: row.key, state: row.state };
       after = row.sha256;
+    }
+    if (rows.length < pageSize) return;
+  }
+}
+
+/**
+ * The bytes of an advertiser's stored blobs by the nights until they must have been read: one night before they are unread for so long, so
+ * that a night may fail. An empty blob counts as one byte, since it is read as well.
+ */
+export async function loadUnread(db: Queryable, advertiserId: bigint, withinMs: number): Promise<UnreadBytes[]> {
+  // A time ahead was given by a clock that was wrong; it counts as now, or its bytes would stay unread until that time has passed.
+  await db.query(
+    `UPDATE intake.blobs SET verified_at = now() WHERE advertiser_id = $1 AND state = 'stored' AND verified_at > now()`,
+    [advertiserId],
+  );
+  const rows = await db.query<{ nights: number; bytes: bigint }>(
+    `SELECT greatest(1, floor((date_part('epoch', verified_at - now()) * 1000 + $2::float8) / $3::float8))::int AS nights,
+       sum(greatest(size_bytes, 1))::bigint AS bytes
+     FROM intake.blobs WHERE advertiser_id = $1 AND state = 'stored' GROUP BY 1`,
+    [advertiserId, withinMs, nightMs],
+  );
+  return rows.map(({ nights, bytes }) => ({ nights, bytes: Number(bytes) }));
+}
+
+/** An advertiser's stored blobs, those first that were read longest ago. The order is that of the rows when each page is loaded. */
+export async function* loadLongestUnread(db: Queryable, advertiserId: bigint): AsyncGenerator<BlobRow> {
+  for (let after = { verified_at: '-infinity', sha256: '' }; ; ) {
+    // As text: a Date has no microseconds, and rows would be met twice.
+    const rows = await db.query<
+      Columns<'blobs', 'sha256' | 'size_bytes' | 'key' | 'state'> & { readonly verified_at: string }
+    >(
+      `SELECT sha256, size_bytes, key, state, verified_at::text AS verified_at FROM intake.blobs
+       WHERE advertiser_id = $1 AND state = 'stored' AND (verified_at, sha256) > ($2::timestamptz, $3)
+       ORDER BY blobs.verified_at, sha256 LIMIT ${pageSize}`,
+      [advertiserId, after.verified_at, after.sha256],
+    );
+    for (const row of rows) {
+      yield { sha256: row.sha256, sizeBytes: Number(row.size_bytes), key: row.key, state: row.state };
+      after = row;
     }
     if (rows.length < pageSize) return;
   }

@@ -29,6 +29,7 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
         blobs: bigint;
         blob_bytes: bigint;
         damaged: bigint;
+        verified_since: Date | null;
         unreadable: bigint;
         quarantined: bigint;
         erasing_since: Date | null;
@@ -54,6 +55,7 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
          WHERE s.advertiser_id = v.advertiser_id AND s.lane = 'live' AND s.started_at <= ${soon} AND s.ended_at <= ${soon}
          ORDER BY s.started_at DESC LIMIT 1)) AS read_at,
        q.waiting, q.due, q.oldest_due_at, q.not_there, q.suspects, b.blobs, b.blob_bytes, b.damaged,
+       (SELECT min(u.verified_at) FROM intake.blobs u WHERE u.advertiser_id = v.advertiser_id AND u.state = 'stored') AS verified_since,
        (SELECT count(*) FROM intake.attachments a WHERE a.advertiser_id = v.advertiser_id
           AND a.kind = 'screen' AND a.state = 'stored' AND a.parser_version IS NULL) AS unreadable,
        (SELECT count(*) FROM intake.quarantine q WHERE q.advertiser_id = v.advertiser_id AND resolved_at IS NULL) AS quarantined,
@@ -109,6 +111,7 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
     blobs: { count: Number(row.blobs), bytes: Number(row.blob_bytes) },
     unreadableScreens: Number(row.unreadable),
     damagedBlobs: Number(row.damaged),
+    verifiedSince: row.verified_since,
     attachments: Object.fromEntries(
       attachments.filter((a) => a.advertiser_id === row.advertiser_id).map((a) => [a.state, Number(a.n)]),
     ),

@@ -62,9 +62,12 @@ export const blobs = intake.table(
       .where(
         sql`${t.state} = 'infected' AND (${t.deletedAt} IS NULL OR ${t.deletedAt} - ${t.intendedAt} < interval '10 minutes') OR ${t.state} = 'deleting'`,
       ),
+    // Those first that were read longest ago.
+    index('blobs_unread').on(t.advertiserId, t.verifiedAt).where(sql`${t.state} = 'stored'`),
     index('blobs_orphaned').on(t.advertiserId, t.orphanedAt).where(sql`${t.orphanedAt} IS NOT NULL`),
     check('blobs_state', isOneOf(t.state, blobStates)),
     check('blobs_deleting', sql`${t.state} <> 'deleting' OR ${t.deleteToken} IS NOT NULL`),
+    check('blobs_verified', sql`${t.state} <> 'stored' OR ${t.verifiedAt} IS NOT NULL`),
     check('blobs_infected', sql`(${t.state} = 'infected') = (${t.infectedAt} IS NOT NULL)`),
   ],
 );

@@ -1,9 +1,10 @@
-// Verify: the rows against the objects, in both directions, and as many bytes as asked for against their sha256. What is lost is queued
-// again; what nobody refers to is marked, and deleted after a grace. A finding counts only when a second look confirms it, since both
-// sides move while they are compared.
-import { type BlobCondition, type BlobStore, type ListedBlob, toBlobFolder, toSha256 } from '../../domain/blob.ts';
+// Verify: the rows against the objects, in both directions, and as many bytes as asked for against their sha256, those first that were
+// read longest ago. What is lost is queued again; what nobody refers to is marked, and deleted after a grace. A finding counts only when
+// a second look confirms it, since both sides move while they are compared.
+import { type BlobStore, type ListedBlob, toBlobFolder, toSha256 } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { parseResumeKey, resumeFolder, toResumeKey } from '../../domain/prefill.ts';
+import { nightMs, toNightBudget } from '../../domain/reread.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { BlobRow } from '../../store/files/blob-audit.ts';
 import type { Store } from '../../store/store.ts';
@@ -17,10 +18,15 @@ export interface VerifyDeps {
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
+/**
+ * How many bytes are read and hashed, those first that were read longest ago: a share of them, 0 to 1; or as many as one night has to
+ * read so that none stays unread for longer than that.
+ */
+export type ReadAmount = { readonly share: number } | { readonly withinMs: number };
+
 export interface VerifyRequest {
   readonly advertisers: readonly bigint[];
-  /** The share of blobs whose bytes are read and hashed, 0 to 1. */
-  readonly share: number;
+  readonly amount: ReadAmount;
   /** How long bytes that nothing refers to are kept. */
   readonly graceMs: number;
   /** A person said so: however many orphans there are, they are deleted. */
@@ -57,7 +63,7 @@ type VerifyCounts = { -readonly [Name in keyof VerifySummary]: VerifySummary[Nam
 /** Announced so recently that the bytes may be under way. */
 const quietMs = 3_600_000;
 
-/** One object that cannot be looked at costs only itself; so many in a row are a store that is away. */
+/** So many failures in a row are a store that is away. */
 const mostFailures = 8;
 
 /** Compares everything, repairs what can be, and says what was found. */
@@ -88,6 +94,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
   for (const advertiserId of request.advertisers) {
     counts.unrepaired += await deps.store.blobs.loadUnrepaired(advertiserId);
     await onward(compare(deps, request, advertiserId, counts));
+    await onward(readAgain(deps, request, advertiserId, counts));
     await onward(collect(deps, request, advertiserId, counts));
   }
   await onward(collectResumes(deps, request, counts));
@@ -105,27 +112,11 @@ async function compare(
 ): Promise<void> {
   const { store, blobs } = deps;
   const onStep = () => deps.onStep?.(counts);
-  const rows = store.blobs.load(advertiserId);
   const objects = blobs.list(toBlobFolder(advertiserId), request.signal)[Symbol.asyncIterator]();
-  const verified: string[] = [];
-  const asking = new Set<Promise<void>>();
-  let trouble: Trouble | undefined;
-  let failures = 0;
-  /** What ends the walk. Several are asked at once, so it is met by the next row. */
-  let fatal: unknown;
-  const ask = async (row: BlobRow, found: ListedBlob | null) => {
-    try {
-      if (await judge(deps, request, advertiserId, row, found, counts)) verified.push(row.sha256);
-      failures = 0;
-    } catch (error) {
-      if (error instanceof Trouble && error.at !== 'database' && ++failures < mostFailures) trouble ??= error;
-      else fatal ??= error;
-    }
-    onStep();
-  };
+  const questions = createQuestions(request, onStep);
   let object = await objects.next();
   try {
-    for await (const row of rows) {
+    for await (const row of store.blobs.load(advertiserId)) {
       request.signal.throwIfAborted();
       while (!object.done && object.value.key < row.key) {
         await meetStranger(store, advertiserId, object.value, counts);
@@ -134,55 +125,140 @@ async function compare(
       }
       const found = !object.done && object.value.key === row.key ? object.value : null;
       if (found) object = await objects.next();
-      const asked = ask(row, found).finally(() => asking.delete(asked));
-      asking.add(asked);
-      if (asking.size >= (request.parallel ?? 8)) await Promise.race(asking);
-      if (fatal !== undefined) break;
-      if (verified.length >= 500) await store.blobs.markVerified(advertiserId, verified.splice(0));
+      await questions.ask(() => compareOne(deps, request.signal, advertiserId, row, found, counts));
     }
   } finally {
-    // Questions in flight use what the caller closes.
-    await Promise.all(asking);
+    await questions.untilAnswered();
   }
-  if (fatal !== undefined) throw fatal;
-  await store.blobs.markVerified(advertiserId, verified);
   for (; !object.done; object = await objects.next()) {
     await meetStranger(store, advertiserId, object.value, counts);
     onStep();
   }
-  if (trouble) throw trouble;
+  questions.throwTrouble();
 }
 
-/** True when the bytes were read and are right. */
-async function judge(
+async function compareOne(
   { store, blobs }: VerifyDeps,
-  { share, signal }: VerifyRequest,
+  signal: AbortSignal,
   advertiserId: bigint,
   row: BlobRow,
   found: ListedBlob | null,
   counts: VerifyCounts,
-): Promise<boolean> {
+): Promise<void> {
   counts.blobs += 1;
-  if (row.state === 'infected') {
-    if (found) await store.blobs.markUndeleted(advertiserId, row.sha256);
-    return false;
+  if (row.state === 'infected' && found) await store.blobs.markUndeleted(advertiserId, row.sha256);
+  if (row.state !== 'stored' || found?.sizeBytes === row.sizeBytes) return;
+  const condition = await blobs.verify(row.key, row, 'record', signal);
+  if (condition !== 'intact') await recordDamage(store, advertiserId, row, condition, counts);
+}
+
+/** Reads stored bytes again, those first that were read longest ago, and stops when the budget is spent. What was read stays recorded, however it ends. */
+async function readAgain(
+  deps: VerifyDeps,
+  request: VerifyRequest,
+  advertiserId: bigint,
+  counts: VerifyCounts,
+): Promise<void> {
+  const { store, blobs } = deps;
+  const { amount, signal } = request;
+  let left = await loadBudget(store, amount, advertiserId);
+  let verified: BlobRow[] = [];
+  const record = async () => {
+    const some = verified;
+    verified = [];
+    if (some.length === 0) return;
+    await store.blobs.markVerified(
+      advertiserId,
+      some.map((row) => row.sha256),
+    );
+  };
+  const questions = createQuestions(request, () => deps.onStep?.(counts));
+  try {
+    for await (const row of left > 0 ? store.blobs.loadLongestUnread(advertiserId) : []) {
+      signal.throwIfAborted();
+      await questions.ask(async () => {
+        const condition = await blobs.verify(row.key, row, 'bytes', signal);
+        if (condition !== 'missing') {
+          counts.read += 1;
+          counts.readBytes += row.sizeBytes;
+        }
+        if (condition === 'intact') verified.push(row);
+        else await recordDamage(store, advertiserId, row, condition, counts);
+      });
+      left -= Math.max(1, row.sizeBytes);
+      if (left <= 0) break;
+      if (verified.length >= recordedRows || sumBytes(verified) >= recordedBytes) await record();
+    }
+  } finally {
+    await questions.untilAnswered();
+    await record();
   }
-  if (row.state !== 'stored') return false;
-  const isRead = Math.random() < share;
-  let condition: BlobCondition = 'intact';
-  if (isRead) condition = await blobs.verify(row.key, row, 'bytes', signal);
-  else if (found?.sizeBytes !== row.sizeBytes) condition = await blobs.verify(row.key, row, 'record', signal);
-  if (isRead && condition !== 'missing') {
-    counts.read += 1;
-    counts.readBytes += row.sizeBytes;
+  questions.throwTrouble();
+}
+
+/** What was read is recorded after so many files or bytes: a process that is killed reads as much again at most. */
+const recordedRows = 100;
+const recordedBytes = 64_000_000;
+
+function sumBytes(rows: readonly BlobRow[]): number {
+  return rows.reduce((sum, row) => sum + row.sizeBytes, 0);
+}
+
+async function loadBudget(store: Pick<Store, 'blobs'>, amount: ReadAmount, advertiserId: bigint): Promise<number> {
+  if ('withinMs' in amount) {
+    return toNightBudget(await store.blobs.loadUnread(advertiserId, amount.withinMs), amount.withinMs);
   }
-  if (condition === 'intact') return isRead;
-  const damage = await store.blobs.markDamaged(advertiserId, row.sha256);
-  if (damage === null) return false;
+  const unread = await store.blobs.loadUnread(advertiserId, nightMs);
+  return amount.share * unread.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+async function recordDamage(
+  store: Pick<Store, 'blobs'>,
+  advertiserId: bigint,
+  { sha256 }: BlobRow,
+  condition: 'missing' | 'damaged',
+  counts: VerifyCounts,
+): Promise<void> {
+  const damage = await store.blobs.markDamaged(advertiserId, sha256);
+  if (damage === null) return;
   counts[condition] += 1;
   counts.requeued += damage.requeued;
   counts.lost += damage.lost;
-  return false;
+}
+
+/** Asks for several objects at once. One that cannot be looked at costs only itself; so many in a row are a store that is away. */
+function createQuestions({ parallel = 8 }: VerifyRequest, onStep: () => void) {
+  const asking = new Set<Promise<void>>();
+  let trouble: Trouble | undefined;
+  let failures = 0;
+  /** What ends the walk. Several are asked at once, so it is met by the next one. */
+  let fatal: { readonly error: unknown } | undefined;
+  const run = async (question: () => Promise<void>) => {
+    try {
+      await question();
+      failures = 0;
+    } catch (error) {
+      if (error instanceof Trouble && error.at !== 'database' && ++failures < mostFailures) trouble ??= error;
+      else fatal ??= { error };
+    }
+    onStep();
+  };
+  return {
+    /** Waits for a free place. Throws what ends the walk. */
+    async ask(question: () => Promise<void>): Promise<void> {
+      const asked = run(question).finally(() => asking.delete(asked));
+      asking.add(asked);
+      if (asking.size >= parallel) await Promise.race(asking);
+      if (fatal) throw fatal.error;
+    },
+    /** Waits for all of them: they use what the caller closes. */
+    untilAnswered: () => Promise.all(asking),
+    /** Throws the first trouble, if there was any. */
+    throwTrouble(): void {
+      if (fatal) throw fatal.error;
+      if (trouble) throw trouble;
+    },
+  };
 }
 
 async function meetStranger(

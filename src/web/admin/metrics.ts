@@ -180,6 +180,10 @@ const wholeGauges: Record<string, { help: string; value: (status: Status) => num
     help: 'A proof may be this old: twice the longest pause of RECHECK_SCHEDULE, two weeks where that is off.',
     value: ({ proofLimitMs }) => proofLimitMs && proofLimitMs / 1_000,
   },
+  intake_verify_limit_seconds: {
+    help: 'Every stored byte must have been read again within this time: VERIFY_WITHIN.',
+    value: ({ verifyWithinMs }) => verifyWithinMs && verifyWithinMs / 1_000,
+  },
 };
 
 const advertiserGauges: Record<string, { help: string; value: (one: AdvertiserStatus, at: Date) => number | null }> = {
@@ -223,6 +227,10 @@ const advertiserGauges: Record<string, { help: string; value: (one: AdvertiserSt
   intake_quarantined: {
     help: 'Elements of the list without a usable id that wait in quarantine.',
     value: ({ quarantined }) => quarantined,
+  },
+  intake_unread_bytes_age_seconds: {
+    help: 'Age of the oldest unread byte: time since the stored bytes that were read longest ago were read, or stored; absent while none is.',
+    value: ({ verifiedSince }, at) => verifiedSince && Math.max(0, at.getTime() - verifiedSince.getTime()) / 1_000,
   },
   intake_downloads_waiting: { help: 'Downloads in the queue.', value: ({ waiting }) => waiting },
   intake_downloads_due: { help: 'Downloads that could be fetched now.', value: ({ due }) => due },

@@ -14,7 +14,7 @@ import {
   toSweepName,
   toSweepResult,
 } from '../../domain/status.ts';
-import { renderAgo, toCount, toSpan, toUtc } from './format.ts';
+import { renderAgo, toCount, toRoundedSpan, toSpan, toUtc } from './format.ts';
 import { renderCharts } from './status-charts.ts';
 import type { Html } from './svg-chart.ts';
 
@@ -140,7 +140,7 @@ function renderKeyFigures(status: Status, { period, steps }: History): Html {
     [
       'Files stored',
       toCount(sum(toStored)),
-      waiting === 0 ? 'none waiting' : `${toCount(waiting)} waiting, ${toCount(sum((one) => one.due))} of them due`,
+      `${waiting === 0 ? 'none waiting' : `${toCount(waiting)} waiting, ${toCount(sum((one) => one.due))} of them due`}${toUnread(status)}`,
     ],
   ];
   return html`<section aria-label="Key figures"><dl class="key-figures">${figures.map(
@@ -153,6 +153,12 @@ function toChecked(status: Status): string {
   const behind = status.advertisers.filter((one) => !isUpToDate(one, status)).length;
   if (behind > 0) return status.advertisers.length === 1 ? 'not up to date' : `${toCount(behind)} not up to date`;
   return status.advertisers.length > 1 ? 'all up to date' : 'up to date';
+}
+
+/** The age of the oldest unread byte. */
+function toUnread({ advertisers, at }: Status): string {
+  const read = advertisers.flatMap((one) => (one.verifiedSince === null ? [] : [one.verifiedSince.getTime()]));
+  return read.length === 0 ? '' : `; every byte read within ${toRoundedSpan(at.getTime() - Math.min(...read))}`;
 }
 
 function toStored({ attachments: { stored = 0 } }: AdvertiserStatus): number {

@@ -288,8 +288,8 @@ export function createDeleters(stage: Stage): Scenario {
       const { advertiserId } = await stage.openAdvertiser();
       const add = (hash: string, state: string, more: string) =>
         stage.query(
-          `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, intended_at, infected_at, orphaned_at)
-           VALUES ($1, $2, 1, $2, $3, now() - interval '2 days', ${more})`,
+          `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, intended_at, verified_at, infected_at, orphaned_at)
+           VALUES ($1, $2, 1, $2, $3, now() - interval '2 days', now() - interval '2 days', ${more})`,
           [advertiserId, hash, state],
         );
       await add('infected', 'infected', 'now(), NULL');

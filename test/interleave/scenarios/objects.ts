@@ -166,7 +166,7 @@ export async function addBlob({ stage, advertiserId, objects }: FilesOf, set: st
   const key = toBlobKey(advertiserId, sha256);
   objects.add(key);
   await stage.query(
-    `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state) VALUES ($1, $2, $3, $4, 'stored')`,
+    `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, verified_at) VALUES ($1, $2, $3, $4, 'stored', now())`,
     [advertiserId, sha256, content.length, key],
   );
   await stage.query(`UPDATE intake.blobs SET ${set} WHERE advertiser_id = $1`, [advertiserId]);

@@ -1,0 +1,268 @@
+// Stored bytes are read again within VERIFY_WITHIN, on a turned clock: damage is found in time wherever it is, a night reads its share and
+// no more, and a night that is cut short is gone on with.
+import { createHash } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { createMaintenance } from '../../src/app/maintenance.ts';
+import { openS3Blobs } from '../../src/blobs/s3.ts';
+import { loadConfig } from '../../src/config.ts';
+import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
+import { toStatus } from '../../src/domain/status.ts';
+import { Trouble } from '../../src/domain/trouble.ts';
+import { verify } from '../../src/sync/files/verify.ts';
+import { runMaintenance } from '../../src/sync/worker/maintenance.ts';
+import { toSettings } from '../support/blob-stores.ts';
+import { findFileDifferences } from '../support/file-equality.ts';
+import { setClockBack } from '../support/moved-clock.ts';
+import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
+import { openStrictS3 } from '../support/strict-s3.ts';
+import { toEnvironment } from '../support/syncing.ts';
+import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await openTestDatabase();
+});
+afterAll(() => database[Symbol.asyncDispose]());
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+const dayMs = 86_400_000;
+const signal = () => AbortSignal.timeout(600_000);
+const days = 8;
+
+/** Files of 100 to 2,000 bytes, stored. */
+async function openStored(count: number, options: { readonly blobs?: BlobStore } = {}): Promise<SmallIntake> {
+  const intake = await openSmallIntake({ database, ...options });
+  intake.board.add(
+    Array.from({ length: count }, (_, at) => ({
+      attachments: [{ kind: 'resume' as const, content: `file ${at} ${'.'.repeat(100 + ((at * 613) % 1_900))}` }],
+    })),
+  );
+  await intake.sweep();
+  await intake.runDownloads();
+  expect(await intake.keys()).toHaveLength(count);
+  return intake;
+}
+
+const nightOf = (intake: SmallIntake, blobs = intake.blobs, until = signal()) =>
+  verify(
+    { ...intake, blobs },
+    {
+      advertisers: [intake.board.advertiserId],
+      amount: { withinMs: days * dayMs },
+      graceMs: dayMs,
+      parallel: 3,
+      signal: until,
+    },
+  );
+
+const dayPasses = () => setClockBack(database.query, -dayMs);
+
+/** Changes one byte and neither length nor time of anything else. */
+function flip(bytes: Buffer): Buffer {
+  const flipped = Buffer.from(bytes);
+  flipped[50] = (bytes[50] ?? 0) ^ 1;
+  return flipped;
+}
+
+const loadDamaged = async () =>
+  (await database.query<{ key: string }>(`SELECT key FROM intake.blobs WHERE state = 'damaged'`)).map(({ key }) => key);
+
+describe('damage of a stored file', () => {
+  test('is found by the nightly task within the time that is set, whenever and wherever it happens', async () => {
+    await using intake = await openStored(24);
+    const env = {
+      ...toEnvironment(database, intake.board, join(intake.folder, 'blobs')),
+      VERIFY_WITHIN: `${days}d`,
+    };
+    const config = loadConfig(env, { needs: ['source', 'sync', 'blobs'] });
+    const task = createMaintenance({ config, store: intake.store }).find(({ name }) => name === 'verify');
+    const keys = await intake.keys();
+    const planted = new Map<string, number>();
+    const found = new Map<string, number>();
+    for (let night = 0; night < 3 * days; night++) {
+      // One file a night, after the first eight: of some the bytes were just read, of others long ago.
+      const key = keys[night - days];
+      if (key !== undefined && night < 2 * days) {
+        const path = join(intake.folder, 'blobs', key);
+        writeFileSync(path, flip(readFileSync(path)));
+        planted.set(key, night);
+      }
+      await dayPasses();
+      await task?.run(signal(), () => {});
+      for (const damaged of await loadDamaged()) found.set(damaged, night);
+      await intake.runDownloads();
+    }
+    expect(planted.size).toBe(days);
+    expect([...found.keys()].toSorted()).toEqual([...planted.keys()].toSorted());
+    for (const [key, night] of found) expect(night - (planted.get(key) ?? 0)).toBeLessThan(days);
+    expect(await findFileDifferences(intake, 'json')).toEqual([]);
+  });
+
+  test('is found and repaired in an S3 bucket that still vouches for the bytes', async () => {
+    await using s3 = await openStrictS3();
+    await using blobs = openS3Blobs(toSettings(s3));
+    await using intake = await openStored(10, { blobs });
+    const [key = ''] = await intake.keys();
+    const [path, object] = [...s3.objects].find(([one]) => one.endsWith(key)) ?? [];
+    if (path === undefined || object === undefined) throw new Error('The object is not there.');
+    s3.objects.set(path, { ...object, bytes: flip(object.bytes) });
+    for (let night = 1; night < days && (await loadDamaged()).length === 0; night++) {
+      await dayPasses();
+      await nightOf(intake);
+    }
+    expect(await loadDamaged()).toEqual([key]);
+    await intake.runDownloads();
+    expect(await loadDamaged()).toEqual([]);
+    expect(s3.objects.get(path)?.bytes.equals(object.bytes)).toBe(true);
+  });
+});
+
+describe('a night', () => {
+  test('reads its share of an account that was just stored, those files first that were read longest ago', async () => {
+    await using intake = await openStored(40);
+    const [{ total, largest }] = (await database.query(
+      `SELECT sum(size_bytes)::int AS total, max(size_bytes)::int AS largest FROM intake.blobs`,
+    )) as [{ total: number; largest: number }];
+    const read: string[] = [];
+    const blobs: BlobStore = {
+      ...intake.blobs,
+      async verify(key, facts, proof, until) {
+        if (proof === 'bytes') read.push(key);
+        return await intake.blobs.verify(key, facts, proof, until);
+      },
+    };
+    // The first night is a day after all was stored, and one night is spare.
+    for (let night = 0; night < days - 2; night++) {
+      await dayPasses();
+      const { readBytes, ...found } = await nightOf(intake, blobs);
+      expect(found).toMatchObject({ blobs: 40, missing: 0, damaged: 0 });
+      expect(readBytes).toBeLessThan(total / (days - 2) + largest);
+    }
+    // None is read twice before all were read once.
+    expect(new Set(read.slice(0, 40)).size).toBe(40);
+  });
+
+  test('reads an empty file as well', async () => {
+    await using intake = await openSmallIntake({ database });
+    intake.board.add([{ attachments: [] }]);
+    await intake.sweep();
+    const empty = { sizeBytes: 0, sha256: createHash('sha256').digest('hex') };
+    const key = toBlobKey(intake.board.advertiserId, empty.sha256);
+    await intake.blobs.put(key, Buffer.alloc(0), empty, signal());
+    await database.query(
+      `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, verified_at)
+       VALUES ($1, $2, 0, $3, 'stored', now())`,
+      [intake.board.advertiserId, empty.sha256, key],
+    );
+    expect(await nightOf(intake)).toMatchObject({ blobs: 1, read: 1, readBytes: 0 });
+  });
+
+  test('that is stopped keeps what it has read, and the next run goes on behind it', async () => {
+    await using intake = await openStored(30);
+    await setClockBack(database.query, -days * dayMs);
+    const stop = new AbortController();
+    const asked: string[] = [];
+    const blobs: BlobStore = {
+      ...intake.blobs,
+      async verify(key, facts, proof, until) {
+        const condition = await intake.blobs.verify(key, facts, proof, until);
+        asked.push(key);
+        if (asked.length === 4) stop.abort(new Error('SIGTERM'));
+        return condition;
+      },
+    };
+    await expect(nightOf(intake, blobs, stop.signal)).rejects.toThrow('SIGTERM');
+    const first = asked.splice(0);
+    const [{ recorded }] = (await database.query(
+      `SELECT count(*)::int AS recorded FROM intake.blobs WHERE verified_at > now() - interval '1 day'`,
+    )) as [{ recorded: number }];
+    // At most three are asked for at once: those that had an answer are recorded.
+    expect(recorded).toBe(first.length);
+    expect(recorded).toBeLessThan(8);
+    await nightOf(intake, blobs);
+    expect(asked.length).toBeGreaterThan(0);
+    expect(asked.filter((key) => first.includes(key))).toEqual([]);
+  });
+
+  test('goes past a file that cannot be read, which keeps its age', async () => {
+    await using intake = await openStored(12);
+    await dayPasses();
+    const [refused = ''] = await intake.keys();
+    await database.query(`UPDATE intake.blobs SET verified_at = verified_at - interval '20 days' WHERE key = $1`, [
+      refused,
+    ]);
+    const blobs: BlobStore = {
+      ...intake.blobs,
+      async verify(key, ...args) {
+        if (key === refused) throw new Trouble('local', 'AccessDenied', { at: 'storage' });
+        return await intake.blobs.verify(key, ...args);
+      },
+    };
+    for (let night = 1; night < days; night++) {
+      await expect(nightOf(intake, blobs)).rejects.toThrow('AccessDenied');
+      await dayPasses();
+    }
+    const old = await database.query(
+      `SELECT key FROM intake.blobs WHERE verified_at < now() - ${days} * interval '1 day'`,
+    );
+    expect(old).toEqual([{ key: refused }]);
+  });
+
+  test('takes a time ahead for now: the clock was wrong when those bytes were read', async () => {
+    await using intake = await openStored(6);
+    const [ahead = ''] = await intake.keys();
+    await database.query(`UPDATE intake.blobs SET verified_at = now() + interval '1 year' WHERE key = $1`, [ahead]);
+    const path = join(intake.folder, 'blobs', ahead);
+    writeFileSync(path, flip(readFileSync(path)));
+    for (let night = 0; night < days; night++) {
+      await nightOf(intake);
+      await dayPasses();
+    }
+    expect(await loadDamaged()).toEqual([ahead]);
+  });
+
+  test('that was missed is made up for, and one that came to its end is not repeated', async () => {
+    await using intake = await openSmallIntake({ database });
+    let runs = 0;
+    const task = { name: 'verify', schedule: '37 4 * * *', run: async () => void runs++ } as const;
+    const run = (skipIfDoneWithinMs?: number) =>
+      runMaintenance(intake.store, task, {
+        owner: 'a worker',
+        leaseMs: 30_000,
+        signal: signal(),
+        onStep: () => {},
+        skipIfDoneWithinMs,
+      });
+    const config = loadConfig(toEnvironment(database, intake.board, intake.folder), {
+      needs: ['source', 'sync', 'blobs'],
+    });
+    const { missed } = createMaintenance({ config, store: intake.store }).find(({ name }) => name === 'verify') ?? {};
+    expect(await run(missed?.afterMs)).toBe(true);
+    await dayPasses();
+    expect(await run(missed?.afterMs)).toBe(false);
+    expect(await run()).toBe(true);
+    await setClockBack(database.query, -(missed?.afterMs ?? 0));
+    expect(await run(missed?.afterMs)).toBe(true);
+    expect(runs).toBe(3);
+  });
+});
+
+test('the status tells the age of the oldest unread byte, and it is a problem beyond the limit', async () => {
+  await using intake = await openStored(3);
+  const [old = ''] = await intake.keys();
+  await database.query(`UPDATE intake.blobs SET verified_at = now() - interval '31 days' WHERE key = $1`, [old]);
+  const load = async () =>
+    toStatus(new Date(), await intake.store.reports.loadStatus(), null, { verifyWithinMs: 30 * dayMs });
+  const { problems } = await load();
+  expect(problems.map(({ what }) => what)).toContainEqual(
+    expect.stringContaining('not read again for 31d, the limit is 30d (VERIFY_WITHIN).'),
+  );
+  await nightOf(intake);
+  const { advertisers, problems: left } = await load();
+  expect(left.map(({ what }) => what)).not.toContainEqual(expect.stringContaining('VERIFY_WITHIN'));
+  expect(advertisers[0]?.verifiedSince?.getTime()).toBeGreaterThan(Date.now() - dayMs);
+});
