@@ -2,12 +2,9 @@
 // and a screen reader, and on a phone.
 
 import { html, raw } from 'hono/html';
-import type { Applicant, FieldName, Resume, Visit } from './visits.ts';
+import type { FieldName, Visit } from './visits.ts';
 
 type Page = ReturnType<typeof html>;
-
-/** What is wrong with a field, in words for the candidate. */
-export type Problems = { readonly [Name in FieldName | 'resumeFile']?: string };
 
 interface Field {
   readonly name: FieldName;
@@ -28,6 +25,7 @@ export const fields: readonly Field[] = [
 ];
 
 const failed = 'Your profile could not be fetched right now. You can try again, or fill in the form by hand.';
+const filledIn = 'Filled in from your profile. Please check it before you send it.';
 const notices = new Map([
   ['denied', 'You did not share your profile. That is fine: please fill in the form by hand.'],
   ['expired', 'That took too long, or was done before. You can start again, or fill in the form by hand.'],
@@ -49,23 +47,22 @@ export function renderJob(employer: string, job: Job, nonce: string): Page {
 export interface FormContent {
   readonly employer: string;
   readonly job: Job;
-  readonly applicant: Applicant;
-  readonly resume: Resume | null;
+  readonly visit: Visit;
   /** How the way to the profile ended, where it did not bring one. */
   readonly error?: string | undefined;
-  readonly problems?: Problems;
   readonly nonce: string;
 }
 
 /** The form, filled in as far as anything is known. */
-export function renderForm({ employer, job, applicant, resume, error, problems = {}, nonce }: FormContent): Page {
-  const notice = error === undefined ? undefined : (notices.get(error) ?? failed);
+export function renderForm({ employer, job, visit, error, nonce }: FormContent): Page {
+  const { applicant, resume, problems, isFilledIn } = visit;
+  const notice = error === undefined ? (isFilledIn ? filledIn : undefined) : (notices.get(error) ?? failed);
   const count = Object.keys(problems).length;
   return toPage(
     { employer, title: `Apply: ${job.title}`, nonce },
     html`${notice === undefined ? '' : html`<p role="status" id="notice">${notice}</p>`}
 ${count === 0 ? '' : html`<p role="alert" id="problems">Not sent yet: ${count === 1 ? 'one field needs' : `${count} fields need`} your attention.</p>`}
-<p class="actions"><a class="button" id="prefill" href="/start">Fill in with your profile</a></p>
+<p class="actions"><a class="button${isFilledIn ? ' quiet' : ''}" id="prefill" href="/start">Fill in with your profile</a></p>
 <form id="application" method="post" action="/apply" enctype="multipart/form-data">
 ${fields.map((field) => renderField(field, applicant[field.name] ?? '', problems[field.name]))}
 <div class="field">
@@ -104,7 +101,7 @@ export function renderThanks(employer: string, sent: NonNullable<Visit['sent']>,
   return toPage(
     { employer, title: 'Thank you', nonce },
     html`<p id="thanks">Thank you, ${sent.firstName}: your application is here, ${attached}.</p>
-<p><a href="/">Back to the job</a></p>`,
+<p><a class="button quiet" href="/">Back to the job</a></p>`,
   );
 }
 

@@ -9,8 +9,8 @@ import { bodyLimit } from 'hono/body-limit';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import { csrf } from 'hono/csrf';
 import { NONCE, type SecureHeadersVariables, secureHeaders } from 'hono/secure-headers';
-import { fields, type Problems, renderForm, renderJob, renderThanks } from './pages.ts';
-import { type Applicant, createVisits, type FieldName, type Resume, type Visit } from './visits.ts';
+import { fields, renderForm, renderJob, renderThanks } from './pages.ts';
+import { type Applicant, createVisits, type FieldName, type Problems, type Resume, type Visit } from './visits.ts';
 
 export interface CareersSiteOptions {
   /** Where candidates' browsers reach this site. */
@@ -108,14 +108,14 @@ export function createCareersSite(options: CareersSiteOptions): Hono<Env> {
       const pending = findVisit(context)?.pending ?? 0;
       // 2. The browser is back with a handle, which is exchanged on the server: the profile never stands in an address.
       const known = pending > 0 ? await redeem(handle) : 'expired';
-      if (typeof known !== 'string') beginVisit(context, { ...known, pending: pending - 1 });
+      if (typeof known !== 'string') beginVisit(context, { ...known, isFilledIn: true, pending: pending - 1 });
       // 3. On to a clean address, so that a reload does not redeem twice.
       return context.redirect(typeof known === 'string' ? `/apply?prefill_error=${known}` : '/apply', 303);
     }
     const visit = findVisit(context);
     const isOver = visit === null || error === 'denied';
-    const { applicant, resume } = isOver ? beginVisit(context, { pending: visit?.pending ?? 0 }) : visit;
-    return context.html(renderForm({ employer, job, applicant, resume, error, nonce: nonceOf(context) }));
+    const known = isOver ? beginVisit(context, { pending: visit?.pending ?? 0 }) : visit;
+    return context.html(renderForm({ employer, job, visit: known, error, nonce: nonceOf(context) }));
   });
 
   app.post('/clear', (context) => {
@@ -127,7 +127,7 @@ export function createCareersSite(options: CareersSiteOptions): Hono<Env> {
     '/apply',
     bodyLimit({
       maxSize: largestResumeBytes + 100_000,
-      onError: (context) => refuse(context as Context<Env>, tooLarge),
+      onError: (context) => refuse(context as Context<Env>, { problems: tooLarge }),
     }),
     async (context) => {
       const form = await context.req.parseBody();
@@ -135,11 +135,8 @@ export function createCareersSite(options: CareersSiteOptions): Hono<Env> {
       const attached = await readResume(form.resumeFile);
       const resume = attached ?? findVisit(context)?.resume ?? null;
       const problems = check(applicant, attached);
-      const pending = findVisit(context)?.pending ?? 0;
       if (Object.keys(problems).length > 0) {
-        // What was typed and attached stays, so that only what is wrong has to be mended.
-        beginVisit(context, { applicant, resume: problems.resumeFile ? null : resume, pending });
-        return refuse(context, problems, applicant, problems.resumeFile ? null : resume);
+        return refuse(context, { applicant, resume: problems.resumeFile ? null : resume, problems });
       }
       // Here a real site stores the application.
       const sent = { firstName: applicant.firstName ?? '', resumeBytes: resume?.bytes.length ?? 0 };
@@ -154,9 +151,13 @@ export function createCareersSite(options: CareersSiteOptions): Hono<Env> {
     return sent ? context.html(renderThanks(employer, sent, nonceOf(context))) : context.redirect('/', 303);
   });
 
-  function refuse(context: Context<Env>, problems: Problems, applicant: Applicant = {}, resume: Resume | null = null) {
-    const nonce = nonceOf(context);
-    return context.html(renderForm({ employer, job, applicant, resume, problems, nonce }), 422);
+  /**
+   * What was typed and attached stays, so that only what is wrong has to be mended. The form is shown at its own address: a reload or the
+   * back button sends nothing again.
+   */
+  function refuse(context: Context<Env>, found: Pick<Visit, 'problems'> & Partial<Visit>) {
+    beginVisit(context, { ...findVisit(context), isFilledIn: false, ...found });
+    return context.redirect('/apply', 303);
   }
 
   async function redeem(handle: string): Promise<Pick<Visit, 'applicant' | 'resume'> | 'expired' | 'failed'> {

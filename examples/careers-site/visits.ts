@@ -12,8 +12,15 @@ export interface Resume {
   readonly bytes: Uint8Array;
 }
 
+/** What is wrong with a field, in words for the candidate. */
+export type Problems = { readonly [Name in FieldName | 'resumeFile']?: string };
+
 export interface Visit {
   readonly applicant: Applicant;
+  /** The form was filled in from a profile. */
+  readonly isFilledIn: boolean;
+  /** Why what was sent last could not be taken. */
+  readonly problems: Problems;
   readonly resume: Resume | null;
   /** How many tabs of this browser are on their way to the job board. */
   readonly pending: number;
@@ -23,6 +30,7 @@ export interface Visit {
 
 const lifetimeMs = 30 * 60_000;
 const most = 1_000;
+const emptyVisit: Visit = { applicant: {}, isFilledIn: false, problems: {}, resume: null, pending: 0, sent: null };
 
 /** Keeps visits by unguessable names. */
 export function createVisits() {
@@ -35,7 +43,7 @@ export function createVisits() {
     begin(known: Partial<Visit>): { readonly name: string; readonly visit: Visit } {
       if (visits.size >= most) prune();
       const name = randomBytes(32).toString('base64url');
-      const visit: Visit = { applicant: {}, resume: null, pending: 0, sent: null, ...known };
+      const visit: Visit = { ...emptyVisit, ...known };
       visits.set(name, { visit, endsAt: Date.now() + lifetimeMs });
       return { name, visit };
     },

@@ -92,6 +92,7 @@ describe('a candidate who applies with a profile', () => {
     expect(await readField(page, 'email')).toBe(person?.email);
     expect(await readField(page, 'phone')).toBe(person?.phone);
     expect(await page.textContent('#resume')).toContain(resume?.fileName);
+    expect(await page.textContent('#notice')).toContain('Filled in from your profile');
     await page.reload();
     expect(await readField(page, 'firstName')).toBe(person?.firstName);
     await page.click('form button');
@@ -118,6 +119,7 @@ describe('a candidate who applies with a profile', () => {
     const { person } = stage.sandbox.grants()[0]?.candidate ?? {};
     await page.goBack();
     await page.waitForSelector('button[value=allow]');
+    expect(await page.textContent('strong')).toBe(`${person?.firstName} ${person?.lastName}`);
     await page.click('button[value=allow]');
     await page.waitForURL(`${siteUrl}/apply?prefill_error=expired`);
     expect(await page.textContent('#notice')).toContain('start again');
@@ -255,13 +257,17 @@ describe('a candidate who applies by hand', () => {
 
     const sendUnchecked = async () => {
       await page.evaluate(unchecked);
-      const [answer] = await Promise.all([page.waitForResponse(`${siteUrl}/apply`), page.click('#application button')]);
+      const [answer] = await Promise.all([
+        page.waitForResponse(`${siteUrl}/apply`),
+        page.waitForEvent('load'),
+        page.click('#application button'),
+      ]);
       return answer.status();
     };
     await page.fill('#email', 'ada at example');
     await page.fill('#phone', '0491 570 006');
     await page.setInputFiles('#resumeFile', { name: 'ada.txt', mimeType: 'text/plain', buffer: Buffer.from('nurse') });
-    expect(await sendUnchecked()).toBe(422);
+    expect(await sendUnchecked()).toBe(303);
     expect(await page.textContent('#problems')).toContain('3 fields need');
     expect(await readMessage(page, 'firstName')).toBe('Please enter your first name.');
     expect(await readMessage(page, 'lastName')).toBe('Please enter your last name.');
@@ -278,15 +284,24 @@ describe('a candidate who applies by hand', () => {
       mimeType: 'application/octet-stream',
       buffer: Buffer.from('MZ'),
     });
-    expect(await sendUnchecked()).toBe(422);
+    expect(await sendUnchecked()).toBe(303);
     expect(await readMessage(page, 'resumeFile')).toContain('PDF, Word');
     await page.setInputFiles('#resumeFile', {
       name: 'ada.pdf',
       mimeType: 'application/pdf',
       buffer: Buffer.alloc(5_000_001),
     });
-    expect(await sendUnchecked()).toBe(422);
+    expect(await sendUnchecked()).toBe(303);
     expect(await readMessage(page, 'resumeFile')).toContain('larger than 5 MB');
+    await page.reload();
+    expect(await readField(page, 'firstName')).toBe('Ada');
+
+    await page.click('#application button');
+    await page.waitForURL(`${siteUrl}/thanks`);
+    await page.goBack();
+    expect(page.url()).toBe(`${siteUrl}/apply`);
+    expect(await readField(page, 'firstName')).toBe('');
+    expect(await page.locator('#problems').count()).toBe(0);
   });
 
   test('sends nothing from a form of another site, and no page of theirs is cached or framed', async ({ database }) => {

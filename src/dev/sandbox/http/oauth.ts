@@ -76,7 +76,10 @@ export function createOAuth(options: OAuthOptions): Hono<{ Bindings: HttpBinding
         if (options.first.choices.authorizeRefused === 'page') return toPage(400, renderRefusal());
         return toRedirect(redirectUri, [['error', error ?? 'invalid_request'], ...toState(state)]);
       }
-      const consent = { account, candidate: options.nextCandidate(), redirectUri, state };
+      // A reload or the back button finds the same person signed in.
+      const before = [...asked.values()].find((one) => one.state === state);
+      const candidate = before?.candidate ?? options.nextCandidate();
+      const consent = { account, candidate, redirectUri, state };
       if (account.choices.consent !== 'ask') return toDecided(consent, account.choices.consent, grants);
       const number = randomUUID();
       asked.set(number, consent);
