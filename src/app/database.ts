@@ -66,7 +66,7 @@ export async function openMigratedStoreOf(
   { upgrade = true, ...request }: StoreRequest & { readonly upgrade?: boolean } = {},
 ): Promise<OpenedStore> {
   return await openReady(config, role, signal, request, (store, { directUrl }) =>
-    store.schema.ensure({ directUrl, signal, upgrade }),
+    store.schema.ensure({ directUrl, signal, upgrade, onWait: request.onWait }),
   );
 }
 

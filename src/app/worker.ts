@@ -15,7 +15,7 @@ import { createPuts, type Puts } from '../sync/files/puts.ts';
 import { startRecall } from '../sync/files/recall.ts';
 import { requireKey } from '../sync/privacy/privacy-key.ts';
 import { createRateLimiter, type TakeSlot } from '../sync/rate-limiter.ts';
-import { retry, toTrouble } from '../sync/retry.ts';
+import { type RetryOptions, retry, toTrouble } from '../sync/retry.ts';
 import type { WorkerAccount } from '../sync/worker/account-queue.ts';
 import type { DownloadWatch } from '../sync/worker/download-loop.ts';
 import { checkDatabase, checkWork } from '../sync/worker/health-checks.ts';
@@ -102,18 +102,12 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   }, stuckMs / 40);
   stack.defer(() => clearInterval(watching));
 
-  await retry(
-    {
-      retryForMs: Number.POSITIVE_INFINITY,
-      signal,
-      onWait: (err, waitMs, attempt) =>
-        log.warn({ attempt, waitMs: Math.round(waitMs), err }, 'the database is waited for'),
-    },
-    async () => {
-      await store.schema.ensure({ directUrl: place.directUrl, signal });
-      await requireKey(store);
-    },
-  );
+  const onWait: RetryOptions['onWait'] = (err, waitMs, attempt) =>
+    log.warn({ attempt, waitMs: Math.round(waitMs), err }, 'the database is waited for');
+  await retry({ retryForMs: Number.POSITIVE_INFINITY, signal, onWait }, async () => {
+    await store.schema.ensure({ directUrl: place.directUrl, signal, onWait });
+    await requireKey(store);
+  });
   const accounts = openAccounts(config, store, stack);
   stack.use(
     startRecall(

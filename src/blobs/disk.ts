@@ -289,7 +289,8 @@ async function guard<T>(verb: string, work: () => Promise<T>): Promise<T> {
 function toTrouble(verb: string, error: unknown): unknown {
   if (!isSystemError(error)) return error;
   const full = isCode(error, 'ENOSPC', 'EDQUOT') ? ' The disk is full.' : '';
-  return new Trouble('local', `The folder of BLOBS_URL could not be ${verb} (${error.code}).${full}`, {
+  const where = error.path === undefined ? '' : ` at ${error.path}`;
+  return new Trouble('local', `The folder of BLOBS_URL could not be ${verb}${where} (${error.code}).${full}`, {
     at: 'storage',
     cause: error,
   });

@@ -1,6 +1,7 @@
 // What a store's refusal means for us. Only the store's error code and status are told, never its message or the request: those may hold
 // names, keys and signed addresses.
 
+import { toConnectionReason } from '../domain/connection-reason.ts';
 import { toCertificateProblem } from '../domain/server-certificate.ts';
 import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
 
@@ -16,7 +17,10 @@ export function toTrouble(error: unknown, bucket: string, address = 'AWS'): Trou
   const said = status ? `${name || 'no code'}, ${status}` : code || name || 'no answer';
 
   if (name === 'NoSuchBucket') {
-    return new Trouble('local', `There is no bucket ${bucket} at this store (${said}).`, { ...facts, status: 404 });
+    return new Trouble('local', `There is no bucket ${bucket} at the store at ${address} (${said}).`, {
+      ...facts,
+      status: 404,
+    });
   }
   if (name === 'NoSuchKey' || status === 404) return new Trouble('missing', 'This blob is not in the store.', facts);
   if (throttles.has(name) || status === 429 || status === 503) {
@@ -38,13 +42,14 @@ export function toTrouble(error: unknown, bucket: string, address = 'AWS'): Trou
   if (status === 401 || status === 403 || name === 'AccessDenied') {
     return new Trouble(
       'local',
-      `The store refuses us bucket ${bucket}: check the AWS_* credentials and the bucket's policy (${said}).`,
+      `The store at ${address} refuses us bucket ${bucket}: check the AWS_* credentials and the bucket's policy (${said}).`,
       facts,
     );
   }
   const problem = toCertificateProblem(code, address, 'file in NODE_EXTRA_CA_CERTS');
   if (problem !== null) return new CertificateTrouble('storage', `S3_ENDPOINT: ${problem} (${code}).`);
-  if (status === undefined) return new Trouble('local', `The store at ${address} cannot be reached (${said}).`, facts);
+  if (status === undefined)
+    return new Trouble('local', `The store at ${address} cannot be reached (${toConnectionReason(said)}).`, facts);
   return new Trouble('local', `The store at ${address} failed (${said}).`, facts);
 }
 

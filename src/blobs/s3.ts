@@ -150,7 +150,8 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       // An answer to HEAD has no body to say which of the two is missing. A bucket that is gone must not read as a million lost files.
       await ask(signal, (options) => client.send(new HeadBucketCommand({ Bucket: bucket }), options)).catch(
         (reason) => {
-          if (reason instanceof Trouble && reason.status === 404) throw toTrouble({ name: 'NoSuchBucket' }, bucket);
+          if (reason instanceof Trouble && reason.status === 404)
+            throw toTrouble({ name: 'NoSuchBucket' }, bucket, address);
           // A policy may refuse this question; without the bucket, the answer would not have been a missing blob.
           if (!(reason instanceof Trouble && reason.status === 403)) throw reason;
         },

@@ -29,6 +29,6 @@ export function requireAdvertiser(advertisers: readonly { readonly name: string 
   if (name === undefined || advertisers.some((advertiser) => advertiser.name === name)) return;
   throw new Misuse(
     `There is no advertiser "${name.slice(0, 100)}" in the configuration.`,
-    `Configured: ${advertisers.map((advertiser) => advertiser.name).join(', ')}.`,
+    `Use a name that is configured: ${advertisers.map((advertiser) => advertiser.name).join(', ')}.`,
   );
 }

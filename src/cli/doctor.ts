@@ -29,12 +29,21 @@ export const doctor = command<DoctorOptions>({
     ];
     const { toPrintable } = await import('./terminal.ts');
     const { colors } = terminal;
+    const advice = new Map<object, string>();
+    for (const finding of findings) {
+      const cause = 'trouble' in finding ? finding.trouble : undefined;
+      // The others say themselves what to do.
+      if (cause instanceof Error && cause.name === 'Trouble')
+        advice.set(finding, (await toFailure(cause, signal)).next);
+    }
     terminal.result({ findings: findings.map(({ check, ok, detail }) => ({ check, ok, detail })) }, () =>
       findings
-        .map(
-          ({ check, ok, detail }) =>
-            `${ok ? colors.green('ok  ') : colors.red('bad ')} ${check}: ${toPrintable(detail)}`,
-        )
+        .flatMap((finding) => {
+          const { check, ok, detail } = finding;
+          const next = advice.get(finding);
+          const line = `${ok ? colors.green('ok  ') : colors.red('bad ')} ${check}: ${toPrintable(detail)}`;
+          return next === undefined ? [line] : [line, `     Next: ${next}`];
+        })
         .join('\n'),
     );
     const bad = findings.filter((finding) => !finding.ok);

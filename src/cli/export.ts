@@ -34,7 +34,7 @@ export const exportCommand = command<ExportOptions>({
     const { exportOnce } = await import('../app/privacy.ts');
     const written = await exportOnce(config, { applicationId, folder, advertiser, signal });
     if (written === null) {
-      throw new Failure(exitCodes.usage, 'There is no such application, or it was erased.', {
+      throw new Failure(exitCodes.usage, `Application ${applicationId} is not held here, or it was erased.`, {
         kept: 'Everything, untouched.',
         next: 'Check the id; intake status shows which advertisers are held.',
       });

@@ -3,6 +3,7 @@
 
 import {
   CertificateTrouble,
+  type Dependency,
   LaneHeld,
   LeaseLost,
   SchemaTrouble,
@@ -113,8 +114,10 @@ export async function toFailure(error: unknown, signal: AbortSignal): Promise<Fa
       cause: error,
     });
   }
-  if (error instanceof Trouble)
-    return new Failure(troubleCodes[error.kind], error.message, { ...troubleAdvice[error.kind], cause: error });
+  if (error instanceof Trouble) {
+    const next = (error.kind === 'local' && error.at && localAdvice[error.at]) || troubleAdvice[error.kind];
+    return new Failure(troubleCodes[error.kind], error.message, { kept: committed, next, cause: error });
+  }
   // By name: importing its class would load the whole configuration before every --help.
   if (error instanceof Error && error.name === 'ConfigProblems' && 'problems' in error) {
     return new Failure(exitCodes.usage, error.message, {
@@ -143,17 +146,21 @@ const troubleCodes: Record<TroubleKind, ExitCode> = {
   local: exitCodes.temporary,
 };
 
-const troubleAdvice: Record<TroubleKind, FailureFacts> = {
-  unreachable: { kept: committed, next: 'Run the same command again when it can be reached.' },
-  throttled: { kept: committed, next: 'Run the same command again later, or lower SOURCE_RATE.' },
-  refused: { kept: committed, next: 'Check SOURCE_CREDENTIAL, and that it belongs to SOURCE_URL.' },
-  missing: { kept: committed, next: 'Check SOURCE_URL: the address without /v1.' },
-  malformed: {
-    kept: committed,
-    next: 'Check SOURCE_URL; if it is right, run again later: the source answered something else than its API.',
-  },
-  mismatch: { kept: committed, next: 'Check that SOURCE_CREDENTIAL belongs to the configured advertiser.' },
-  local: { kept: committed, next: 'Check the database, the disk and the storage, then run the same command again.' },
+const troubleAdvice: Record<TroubleKind, string> = {
+  unreachable: 'Check SOURCE_URL and the network, then run the same command again.',
+  throttled: 'Run the same command again later, or lower SOURCE_RATE.',
+  refused: 'Check SOURCE_CREDENTIAL, and that it belongs to SOURCE_URL.',
+  missing: 'Check SOURCE_URL: the address without /v1.',
+  malformed: 'Check SOURCE_URL; if it is right, run again later: the source answered something else than its API.',
+  mismatch: 'Check that SOURCE_CREDENTIAL belongs to the configured advertiser.',
+  local: 'Check the database, the disk and the storage, then run the same command again.',
+};
+
+/** What of our own is to be looked at. */
+const localAdvice: Record<Dependency, string> = {
+  source: troubleAdvice.unreachable,
+  database: 'Check the database and DATABASE_URL, then run the same command again.',
+  storage: 'Check the storage and BLOBS_URL, then run the same command again.',
 };
 
 function isAbort(error: unknown, signal: AbortSignal): boolean {

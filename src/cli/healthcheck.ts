@@ -25,7 +25,12 @@ async function ask(url: string, signal: AbortSignal): Promise<{ readonly ok: boo
     return { ok, detail: ok ? 'alive' : `answers ${status}` };
   } catch (error) {
     const isLate = error instanceof Error && error.name === 'TimeoutError';
-    return { ok: false, detail: isLate ? `no answer within ${retryForMs / 1_000} s` : 'nobody answers' };
+    return {
+      ok: false,
+      detail: isLate
+        ? `no answer within ${retryForMs / 1_000} s`
+        : 'nobody answers: no worker runs here, or its ADMIN_HOST and ADMIN_PORT are others',
+    };
   }
 }
 

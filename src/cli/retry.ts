@@ -51,5 +51,5 @@ export const retry = command<RetryFlags>({
 function toState(text: string) {
   const state = states.find((known) => known === text);
   if (state) return state;
-  throw new Misuse(`The state must be ${states.join(', ')}.`);
+  throw new Misuse(`The state must be one of ${states.join(', ')}.`);
 }

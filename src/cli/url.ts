@@ -24,7 +24,11 @@ export const url = command<{ readonly advertiser?: string }>({
     const found = await loadFileUrls(config, request);
     const [only] = found;
     if (found.length > 1 || !only) {
-      throw new Failure(exitCodes.usage, only ? 'Several accounts have such a file.' : 'No such file is stored.', {
+      const { kind, applicationId } = request;
+      const happened = only
+        ? 'Several accounts have such a file.'
+        : `No ${kind} of application ${applicationId} is stored.`;
+      throw new Failure(exitCodes.usage, happened, {
         kept: 'Everything, untouched.',
         next: only ? 'Name one with --advertiser.' : 'intake status shows what is stored and what waits.',
       });

@@ -82,7 +82,7 @@ function loadJson(file: string, report: (text: string) => void): unknown {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    report(`the file ${file} ${explainUnreadable(error)}`);
+    report(`names ${file}, which ${explainUnreadable(error)}`);
     return undefined;
   }
   try {
@@ -90,7 +90,7 @@ function loadJson(file: string, report: (text: string) => void): unknown {
   } catch (error) {
     // The parser's own message quotes the text around the mistake, which may be a credential: only the place is taken from it.
     const place = error instanceof Error ? /line \d+ column \d+/.exec(error.message)?.[0] : undefined;
-    report(`the file ${file} is no JSON${place === undefined ? '' : `, see ${place}`}`);
+    report(`names ${file}, which is no JSON${place === undefined ? '' : `, see ${place}`}`);
     return undefined;
   }
 }

@@ -74,7 +74,7 @@ export function createSource(options: SourceOptions): Source {
       // Spec silent: a filter that matches nothing. Some servers say 404, but not before they have said anything else.
       hasAnswered ||= (await options.memory?.hasAnswered()) ?? false;
       if (hasAnswered) return toEmptyAnswer(null);
-      throw new Trouble('missing', 'The list is not there (404): the base URL is probably wrong.', {
+      throw new Trouble('missing', `There is no list at ${options.url}/v1 (404): the base URL is probably wrong.`, {
         status: 404,
       });
     }

@@ -4,6 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pRetry from 'p-retry';
 import { type Dispatcher, Pool } from 'undici';
+import { toConnectionReason } from '../domain/connection-reason.ts';
 import { toCertificateProblem } from '../domain/server-certificate.ts';
 import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
 import { isRedirect, isWorthAnother, toStatusTrouble } from './status.ts';
@@ -124,7 +125,7 @@ export function createHttp(options: HttpOptions): Http {
       response = await requestOnce(toRedirectTarget(response, first), request);
     }
     const answer = toAnswer(response, request.signal, address);
-    const trouble = toStatusTrouble(answer, Date.now());
+    const trouble = toStatusTrouble(answer, Date.now(), address);
     if (trouble === null) return answer;
     discard(response);
     if (trouble.kind === 'throttled' && trouble.retryAfterMs !== undefined && request.isKnownServed !== true) {
@@ -228,5 +229,6 @@ function toTrouble(error: unknown, signal: AbortSignal, address: string): unknow
   const reason = typeof code === 'string' && /^\w+$/.test(code) ? code : 'no reason given';
   const problem = toCertificateProblem(reason, address, 'file in NODE_EXTRA_CA_CERTS');
   if (problem !== null) return new CertificateTrouble(at, `SOURCE_URL: ${problem} (${reason}).`);
-  return new Trouble('unreachable', `The connection to the source at ${address} failed (${reason}).`, { at });
+  const why = toConnectionReason(reason);
+  return new Trouble('unreachable', `The connection to the source at ${address} failed (${why}).`, { at });
 }

@@ -12,19 +12,20 @@ interface Answered {
 const longestWaitMs = 10_000;
 
 /** The trouble that a status is; null for an answer to be read. */
-export function toStatusTrouble({ status, headers }: Answered, nowMs: number): Trouble | null {
+export function toStatusTrouble({ status, headers }: Answered, nowMs: number, address?: string): Trouble | null {
+  const source = address === undefined ? 'The source' : `The source at ${address}`;
   const retryAfterMs = toRetryAfterMs(headers['retry-after'], headers.date, nowMs);
   const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
   if (status === 200 || status === 203 || status === 204) return null;
   if (status === 401 || status === 403)
-    return new Trouble('refused', `The source refuses the credential (${status}).`, { status });
+    return new Trouble('refused', `${source} refuses the credential (${status}).`, { status });
   if (status === 404) return new Trouble('missing', 'The source does not have it (404).', { status });
   if (status === 410) return new Trouble('missing', 'The source has taken it away for good (410).', { status });
-  if (status === 429) return new Trouble('throttled', 'The source asks for fewer requests (429).', { status, ...wait });
+  if (status === 429) return new Trouble('throttled', `${source} asks for fewer requests (429).`, { status, ...wait });
   if (status === 503 && retryAfterMs !== undefined) {
     return new Trouble('throttled', 'The source is away and says for how long (503).', { status, retryAfterMs });
   }
-  if (status >= 500) return new Trouble('unreachable', `The source failed (${status}).`, { status });
+  if (status >= 500) return new Trouble('unreachable', `${source} failed (${status}).`, { status });
   if (isRedirect(status))
     return new Trouble('unreachable', `The source redirects where we do not follow (${status}).`, { status });
   return new Trouble('unreachable', `The source gave an answer that cannot be used (${status}).`, { status });

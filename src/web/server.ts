@@ -34,7 +34,8 @@ export async function openServer(options: {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(port, host.replace(/^\[|\]$/g, ''), resolve);
   }).catch((cause: NodeJS.ErrnoException) => {
-    throw new SettingTrouble(`${setting}: port ${port} cannot be opened on ${host} (${cause.code}).`, cause);
+    const problem = toListenProblem(cause.code, setting, options);
+    throw new SettingTrouble(`${problem} (${cause.code}).`, cause);
   });
   const { port: taken } = server.address() as AddressInfo;
   return {
@@ -52,6 +53,16 @@ export async function openServer(options: {
       clearTimeout(late);
     },
   };
+}
+
+function toListenProblem(
+  code: string | undefined,
+  setting: string,
+  { host, port }: { readonly host: string; readonly port: number },
+): string {
+  if (code === 'EADDRINUSE') return `${setting}: port ${port} of ${host} is taken by another process`;
+  if (code === 'EADDRNOTAVAIL') return `${setting.replace('PORT', 'HOST')}: ${host} is no address of this machine`;
+  return `${setting}: port ${port} cannot be opened on ${host}`;
 }
 
 /** A host as it stands in an address: IPv6 in brackets. */

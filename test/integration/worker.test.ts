@@ -420,7 +420,7 @@ describe('a worker with the settings of prefill', () => {
     const config = loadConfig({ ...settings.env, ...prefill(taken) }, { needs });
     const log = await createLog({ level: 'silent', format: 'json' });
     await expect(runWorker(config, { log, signal: AbortSignal.timeout(600_000) })).rejects.toThrow(
-      `PORT: port ${taken} cannot be opened on 127.0.0.1 (EADDRINUSE).`,
+      `PORT: port ${taken} of 127.0.0.1 is taken by another process (EADDRINUSE).`,
     );
   });
 });

@@ -121,7 +121,7 @@ describe('intake sync', () => {
     nowhere.pathname = '/no_such_database';
     const { code, stderr } = await callIntake(['sync'], { ...env, DATABASE_URL: nowhere.href });
     expect(code).toBe(2);
-    expect(stderr).toContain('DATABASE_URL: there is no such database');
+    expect(stderr).toContain('DATABASE_URL: there is no database "no_such_database" at ');
     expect(stderr).not.toMatch(/ {4}at /);
   });
 

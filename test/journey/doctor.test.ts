@@ -190,7 +190,7 @@ describe('doctor', () => {
     clearTimeout(killing);
     expect({ code, stdout }).toEqual({
       code: 5,
-      stdout: expect.stringContaining('The folder of BLOBS_URL could not be opened (ENOENT)'),
+      stdout: expect.stringContaining('The folder of BLOBS_URL could not be opened at /proc/intake'),
     });
   });
 });

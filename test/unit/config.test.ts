@@ -570,7 +570,7 @@ describe('several accounts', () => {
   });
 
   it('are refused when their file is not there', () => {
-    expect(refuse({ ADVERTISERS_FILE: '/nowhere' }, 'source')[0]?.text).toBe('the file /nowhere does not exist');
+    expect(refuse({ ADVERTISERS_FILE: '/nowhere' }, 'source')[0]?.text).toBe('names /nowhere, which does not exist');
   });
 });
 

@@ -152,6 +152,11 @@ export function toAddress(url: DatabaseUrl): string {
   return `${toHost(text) || 'localhost'}:${port ?? '5432'}`;
 }
 
+/** The database that a URL names, for messages; the server takes the user's name where there is none. */
+export function toDatabaseName(url: DatabaseUrl): string {
+  return decodeURIComponent(/^[^/]*\/\/[^/]*\/([^?]*)/.exec(currentUrl(url))?.[1] ?? '');
+}
+
 /** A name, an address, or the folder of a Unix socket; empty where the URL names none. */
 function toHost(text: string): string {
   const named = new URLSearchParams(text.split(/\?(.*)/s)[1]).get('host');

@@ -1,9 +1,10 @@
 // The one way to Postgres: a pool, plain SQL and transactions that carry their own limits. It knows no table.
 // No session state is kept outside a transaction, so a pooler in transaction mode may stand between.
 import pg from 'pg';
+import { toConnectionReason } from '../../domain/connection-reason.ts';
 import { toCertificateProblem } from '../../domain/server-certificate.ts';
 import { SettingTrouble, Trouble } from '../../domain/trouble.ts';
-import { clientOf, type DatabaseUrl, toAddress } from './connection.ts';
+import { clientOf, type DatabaseUrl, toAddress, toDatabaseName } from './connection.ts';
 import { type Copy, copyInto } from './copy.ts';
 
 export interface DatabaseOptions {
@@ -173,10 +174,19 @@ const networkCodes = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|E
 
 /** What the server says to a URL that is wrong: waiting helps nobody. */
 const wrongPassword = '28P01';
-const settingCodes: Readonly<Record<string, string>> = {
-  [wrongPassword]: 'the server does not accept the user or the password',
-  '28000': 'the server does not let this user in from here',
-  '3D000': 'there is no such database on the server',
+const settingProblems: Readonly<Record<string, (server: string, name: string) => string>> = {
+  [wrongPassword]: (server) => `${server} does not accept the user or the password`,
+  '28000': (server) => `${server} does not let this user in from here`,
+  '3D000': (server, name) => `there is no database "${name}" at ${server}`,
+};
+
+/** What the server's state is called where waiting helps. */
+const stateWords: Readonly<Record<string, string>> = {
+  '25006': 'is read-only',
+  '53100': 'has no disk space left',
+  '53300': 'has no connection left for us',
+  '57P01': 'is shutting down',
+  '57P03': 'is starting or shutting down',
 };
 
 /** The code of the Postgres (or network) error inside, however often it was wrapped. */
@@ -194,14 +204,15 @@ export function toTrouble(error: unknown, url: DatabaseUrl): unknown {
   if (error instanceof Trouble || !(error instanceof Error)) return error;
   const code = sqlState(error) ?? '';
   const address = toAddress(url);
-  const wrong = toTlsProblem(error, code, address) ?? settingCodes[code];
+  const wrong = toTlsProblem(error, code, address) ?? settingProblems[code]?.(address, toDatabaseName(url));
   if (wrong) return new SettingTrouble(`DATABASE_URL: ${wrong}${code && ` (${code})`}.`, error, 'database');
   const lost = /Connection terminated|timeout exceeded|Query read timeout|not queryable/i.test(error.message);
   const isAway = lost || networkCodes.test(code);
   if (!isAway && !temporaryCodes.test(code)) return error;
   const which = `The database at ${address}`;
-  const what = isAway ? 'cannot be reached' : 'cannot take work now';
-  return new Trouble('local', `${which} ${what} (${code || 'connection lost'}).`, { at: 'database', cause: error });
+  const what = isAway ? 'cannot be reached' : (stateWords[code] ?? 'cannot take work now');
+  const reason = code ? toConnectionReason(code) : 'connection lost';
+  return new Trouble('local', `${which} ${what} (${reason}).`, { at: 'database', cause: error });
 }
 
 /** Codes of Node for a handshake that failed. */

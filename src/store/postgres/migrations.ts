@@ -46,15 +46,18 @@ export interface ServerFacts {
   readonly schema: Schema;
   /** Whether the server compiles plans, outside of Intake's transactions. */
   readonly jit: boolean;
+  /** A standby, or set so. */
+  readonly readOnly: boolean;
   /** Whether this role could create the schema. */
   readonly mayCreate: boolean;
 }
 
 /** What the server says of itself, and whether its schema is ours. */
 export async function loadServer(db: Queryable): Promise<ServerFacts> {
-  const [row] = await db.query<{ version: string; now: Date; jit: boolean; may_create: boolean }>(
+  const [row] = await db.query<{ version: string; now: Date; jit: boolean; read_only: boolean; may_create: boolean }>(
     `SELECT current_setting('server_version') AS version, clock_timestamp() AS now,
        current_setting('jit')::boolean AS jit,
+       current_setting('transaction_read_only')::boolean AS read_only,
        has_database_privilege(current_database(), 'CREATE') AS may_create`,
   );
   if (row === undefined) throw new Error('The server answers a SELECT with no row.');
@@ -62,6 +65,7 @@ export async function loadServer(db: Queryable): Promise<ServerFacts> {
     version: row.version,
     now: row.now,
     jit: row.jit,
+    readOnly: row.read_only,
     schema: await loadSchema(db),
     mayCreate: row.may_create,
   };
@@ -99,13 +103,18 @@ export interface SchemaRequest {
   readonly upgrade?: boolean;
   /** How long to wait for somebody else to migrate when this role may not. */
   readonly retryForMs?: number;
+  /** Told once, before the first wait. */
+  readonly onWait?: ((trouble: Trouble, waitMs: number, attempt: number) => void) | undefined;
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
+const schemaLookMs = 1_000;
+
 /** Makes sure that the schema is the one this version needs: migrates if the role may, else waits for it. Throws SchemaTrouble. */
 export async function ensureSchema(db: Queryable, request: SchemaRequest): Promise<void> {
-  const until = Date.now() + (request.retryForMs ?? 120_000);
-  for (;;) {
+  const retryForMs = request.retryForMs ?? 120_000;
+  const until = Date.now() + retryForMs;
+  for (let isTold = false; ; ) {
     const schema = await loadSchema(db);
     if (schema.state === 'current') return;
     if (schema.state === 'ahead' || (schema.state === 'behind' && request.upgrade === false)) {
@@ -116,15 +125,19 @@ export async function ensureSchema(db: Queryable, request: SchemaRequest): Promi
       continue;
     } catch (error) {
       if (sqlState(error) !== '42501') throw toMigrationTrouble(error, schema, request.directUrl);
-      if (Date.now() > until) {
-        throw new SchemaTrouble(
-          'The schema is missing or too old, and this role may not change it.',
-          'Run `intake migrate` as the owner of the schema.',
-          error,
-        );
+      const trouble = new SchemaTrouble(
+        'The schema is missing or too old, and this role may not change it.',
+        'Run `intake migrate` as the owner of the schema.',
+        error,
+      );
+      if (Date.now() > until) throw trouble;
+      if (!isTold) {
+        const happened = `${trouble.message} ${trouble.next} It is waited for ${retryForMs / 1_000} s.`;
+        request.onWait?.(new Trouble('local', happened, { at: 'database' }), schemaLookMs, 1);
+        isTold = true;
       }
     }
-    await sleep(1_000, undefined, { signal: request.signal });
+    await sleep(schemaLookMs, undefined, { signal: request.signal });
   }
 }
 

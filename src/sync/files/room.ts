@@ -7,8 +7,13 @@ export async function requireRoom(
   { blobs, loadSpoolBytes }: { readonly blobs: BlobStore; readonly loadSpoolBytes: () => Promise<number | null> },
   aheadBytes: number,
 ): Promise<void> {
-  for (const free of [await blobs.freeBytes(), await loadSpoolBytes()]) {
-    if (hasRoom(free, aheadBytes)) continue;
-    throw new Trouble('local', 'The disk is nearly full: no file is fetched until there is room.', { at: 'storage' });
+  const disks: readonly (readonly [name: string, freeBytes: number | null])[] = [
+    [blobs.location, await blobs.freeBytes()],
+    ['the spool (TMPDIR)', await loadSpoolBytes()],
+  ];
+  for (const [name, freeBytes] of disks) {
+    if (hasRoom(freeBytes, aheadBytes)) continue;
+    const happened = `The disk of ${name} is nearly full: no file is fetched until there is room.`;
+    throw new Trouble('local', happened, { at: 'storage' });
   }
 }

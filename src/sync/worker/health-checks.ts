@@ -26,11 +26,14 @@ export async function checkDatabase(store: Pick<Store, 'schema'>, now: () => num
     const server = await store.schema.loadServer();
     const jit = server.jit ? '; jit is on here; Intake turns it off in its own transactions' : '';
     const skewMs = Math.abs(server.now.getTime() - (askedAt + now()) / 2);
+    const readOnly = '; it is read-only (a standby, or default_transaction_read_only), so nothing can be stored';
+    const isWritable = !server.readOnly;
     return [
       {
         check: 'database',
-        ok: true,
-        detail: `Postgres ${server.version}, answers in ${Math.round(now() - askedAt)} ms${jit}`,
+        ok: isWritable,
+        detail: `Postgres ${server.version}, answers in ${Math.round(now() - askedAt)} ms${isWritable ? jit : readOnly}`,
+        ...(!isWritable && { trouble: new Trouble('local', 'The database is read-only.', { at: 'database' }) }),
       },
       toSchemaFinding(server),
       {
@@ -90,12 +93,22 @@ export async function checkBlobs(
     const freeBytes = await blobs.freeBytes();
     const isRoomy = hasRoom(freeBytes, 0);
     const took = `${blobs.location}: put, get and delete in ${Math.round(performance.now() - startedAt)} ms`;
-    const detail = isRoomy ? took : `${took}; the disk is nearly full, so no file is fetched`;
+    const detail = isRoomy ? took : `${took}; the disk is nearly full, so no file is fetched: make room on it`;
     return [{ check, ok: isRoomy, detail }, ...toKeepingFindings(await blobs.loadKeeping(signal), keptVersions)];
   } catch (trouble) {
     signal.throwIfAborted();
-    return [{ check, ok: false, detail: toWords(trouble), trouble }];
+    const detail = toWords(trouble);
+    return [{ check, ok: false, detail, trouble: isRefusal(trouble) ? toSettingTrouble(trouble) : trouble }];
   }
+}
+
+/** The store answers, and has no such bucket or does not let us in. Work waits for a policy to be mended; a check calls it what it is. */
+function isRefusal(trouble: unknown): trouble is Trouble {
+  return trouble instanceof Trouble && trouble.status !== undefined && [301, 401, 403, 404].includes(trouble.status);
+}
+
+function toSettingTrouble(trouble: Trouble): SettingTrouble {
+  return new SettingTrouble(trouble.message, trouble, 'storage');
 }
 
 /** What stands against erasure in a storage that takes, gives back and deletes. Nothing is said of one that keeps nothing. */
