@@ -58,6 +58,7 @@ export const sandbox = command<SandboxFlags>({
         .map(([name, value]) => `export ${name}=${value}`)
         .join('\n'),
     );
+    terminal.note('Paste these lines into another terminal; `npm run intake -- sync` there reads this board.');
     terminal.note(`The sandbox runs until Ctrl-C. What it assumes: ${board.url}/`);
     if (!signal.aborted) await once(signal, 'abort');
     return exitCodes.done;
