@@ -97,14 +97,14 @@ const wrongUses: Readonly<Record<string, WrongUse>> = {
     env: { S3_ENDPOINT: 'http://127.0.0.1:1' },
     code: 5,
     says: 'The store at 127.0.0.1:1 cannot be reached (ECONNREFUSED)',
-    next: 'Check the storage and BLOBS_URL',
+    next: 'Check the storage, BLOBS_URL and S3_ENDPOINT',
   },
   'a folder that is a file': {
     line: 'doctor',
     env: { BLOBS_URL: 'file:FOLDER/a-file' },
     code: 5,
     says: 'The folder of BLOBS_URL could not be opened at FOLDER/a-file',
-    next: 'Check the storage and BLOBS_URL',
+    next: 'Check the storage, BLOBS_URL and S3_ENDPOINT',
   },
   'a port that is taken': {
     line: 'worker',
@@ -177,7 +177,8 @@ describe('a database that cannot be written', () => {
     await database.query(`ALTER DATABASE "${name}" SET default_transaction_read_only = on`);
     const env = { ...toEnvironment(database, places.board), ...places.storage };
     const doctor = await runIntake(['doctor'], env);
-    expect(doctor).toMatchObject({ code: 5, stdout: expect.stringMatching(/bad {2}database: .*it is read-only/) });
+    expect(doctor).toMatchObject({ code: 5, stdout: expect.stringMatching(/bad {2}writing: the database is read-only/) });
+    expect(doctor.stdout).not.toContain('cannot be asked');
     const sync = startIntake(['sync'], env);
     sync.child.stderr?.once('data', () => sync.child.kill('SIGINT'));
     expect((await sync.ended).stderr).toMatch(/^default: The database at \S+ is read-only \(25006\)\./);

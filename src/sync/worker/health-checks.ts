@@ -26,15 +26,13 @@ export async function checkDatabase(store: Pick<Store, 'schema'>, now: () => num
     const server = await store.schema.loadServer();
     const jit = server.jit ? '; jit is on here; Intake turns it off in its own transactions' : '';
     const skewMs = Math.abs(server.now.getTime() - (askedAt + now()) / 2);
-    const readOnly = '; it is read-only (a standby, or default_transaction_read_only), so nothing can be stored';
-    const isWritable = !server.readOnly;
     return [
       {
         check: 'database',
-        ok: isWritable,
-        detail: `Postgres ${server.version}, answers in ${Math.round(now() - askedAt)} ms${isWritable ? jit : readOnly}`,
-        ...(!isWritable && { trouble: new Trouble('local', 'The database is read-only.', { at: 'database' }) }),
+        ok: true,
+        detail: `Postgres ${server.version}, answers in ${Math.round(now() - askedAt)} ms${jit}`,
       },
+      ...(server.readOnly ? [readOnly] : []),
       toSchemaFinding(server),
       {
         check: 'clock',
@@ -46,6 +44,13 @@ export async function checkDatabase(store: Pick<Store, 'schema'>, now: () => num
     return [{ check: 'database', ok: false, detail: toWords(trouble), trouble }];
   }
 }
+
+const readOnly: Finding = {
+  check: 'writing',
+  ok: false,
+  detail: 'the database is read-only (a standby, or default_transaction_read_only): nothing can be stored',
+  trouble: new Trouble('local', 'The database is read-only.', { at: 'database' }),
+};
 
 function toSchemaFinding({ schema, mayCreate }: Awaited<ReturnType<Store['schema']['loadServer']>>): Finding {
   const check = 'schema';
