@@ -32,9 +32,9 @@ export default defineConfig({
     // Files wait for the database and for timers more than for a core; the bound keeps their pools within the server's connections.
     maxWorkers: Math.min(8, availableParallelism() + 3),
     sequence: shuffleSeed ? { shuffle: { files: true }, seed: Number(shuffleSeed) } : { sequencer: LongestFirst },
-    // Only against hanging: on a machine that is busy with other work, a test may take ten times as long.
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
-    expect: { poll: { timeout: 150_000, interval: 10 } },
+    // Only against hanging: on a machine that is busy with other work, a test may take twenty times as long.
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
+    expect: { poll: { timeout: 480_000, interval: 10 } },
   },
 });

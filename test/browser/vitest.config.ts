@@ -8,8 +8,8 @@ export default defineConfig({
     setupFiles: ['test/support/leak-guard.ts'],
     pool: 'forks',
     maxWorkers: 1,
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
-    expect: { poll: { timeout: 150_000, interval: 10 } },
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
+    expect: { poll: { timeout: 480_000, interval: 10 } },
   },
 });

@@ -185,7 +185,7 @@ describe('doctor', () => {
     const env = { ...toEnvironment(database, board), BLOBS_URL: 'file:/proc/intake/blobs' };
     // A process of its own: one that spins in the file system could not be ended from within.
     const { child, ended } = startIntake(['doctor', '--json'], env);
-    const killing = setTimeout(() => child.kill('SIGKILL'), 150_000);
+    const killing = setTimeout(() => child.kill('SIGKILL'), 480_000);
     const { code, stdout } = await ended;
     clearTimeout(killing);
     expect({ code, stdout }).toEqual({

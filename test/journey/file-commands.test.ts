@@ -22,7 +22,7 @@ const answer = (text: string) => JSON.parse(text.trim().split('\n').at(-1) ?? ''
 const kills = Number(process.env.KILLS ?? 1);
 const crashPoints = process.env.KILLS ? ['claimed', 'fetched', 'intended', 'put', 'completed'] : ['fetched', 'put'];
 
-describe('files at the command line', { timeout: 180_000 + 30_000 * kills }, () => {
+describe('files at the command line', { timeout: 600_000 + 30_000 * kills }, () => {
   test('are fetched, verified, shown, lost, found to be lost and fetched again', async ({ database }) => {
     await using board = await openSandbox({ applications: 0 });
     board.add([

@@ -8,7 +8,7 @@ import { openUnreliableS3, trouble } from '../support/mishaps.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
 
 const applications = Number(process.env.JOURNEY_APPLICATIONS ?? 100);
-const timeout = 180_000 + applications * 300;
+const timeout = 600_000 + applications * 300;
 const signal = () => AbortSignal.timeout(timeout);
 
 describe('a board with its files', { timeout }, () => {

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Shorter than the limit of a test, so that the failure names the condition. */
-const limitMs = 150_000;
+const limitMs = 480_000;
 
 /** Waits until it holds; throws with the condition when it never does. */
 export async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
