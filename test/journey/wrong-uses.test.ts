@@ -177,7 +177,10 @@ describe('a database that cannot be written', () => {
     await database.query(`ALTER DATABASE "${name}" SET default_transaction_read_only = on`);
     const env = { ...toEnvironment(database, places.board), ...places.storage };
     const doctor = await runIntake(['doctor'], env);
-    expect(doctor).toMatchObject({ code: 5, stdout: expect.stringMatching(/bad {2}writing: the database is read-only/) });
+    expect(doctor).toMatchObject({
+      code: 5,
+      stdout: expect.stringMatching(/bad {2}writing: the database is read-only/),
+    });
     expect(doctor.stdout).not.toContain('cannot be asked');
     const sync = startIntake(['sync'], env);
     sync.child.stderr?.once('data', () => sync.child.kill('SIGINT'));
