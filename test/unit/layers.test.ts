@@ -52,8 +52,9 @@ const inSandbox = (...imports: string[]): Module => ({
 
 /** By folder or file below src. What is not named belongs to the folder above it. */
 const modules: Record<string, Module> = {
-  domain: { imports: ['domain/coverage'], packages: [], node: false },
+  domain: { imports: ['domain/coverage', 'domain/evidence'], packages: [], node: false },
   'domain/coverage': { imports: [], packages: [], node: false },
+  'domain/evidence': { imports: ['domain/coverage'], packages: [], node: false },
   source: { imports: ['domain', 'source/parse'], packages: drivers.source, node: true },
   'source/parse': { imports: ['domain'], packages: drivers.source, node: true },
   'store/postgres': inStore(),

@@ -103,7 +103,7 @@ export function begin(plan: Plan): State {
 export function renew({ facts, ranges }: State): State {
   const { inclusive, after, both, largestRow, chosen, cutAt, uneven, shift } = createFacts(facts, null);
   return {
-    facts: { ...facts, inclusive, after, both, largestRow, chosen, cutAt, uneven, shift },
+    facts: { ...facts, part: facts.part + 1, inclusive, after, both, largestRow, chosen, cutAt, uneven, shift },
     // Counts of then say nothing of the pages of now.
     ranges: ranges.map((range) => ({ ...range, answer: null, origin: null, empty: null })),
   };

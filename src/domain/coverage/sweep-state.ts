@@ -37,6 +37,8 @@ export interface StateFacts {
   readonly to: bigint | null;
   /** A proof asks witnesses and confirms empty answers; a poll does neither. */
   readonly rigor: 'proof' | 'poll';
+  /** Rises when the sweep goes on after so long that page sizes are learned anew. */
+  readonly part: number;
   readonly requests: number;
   /** Most requests; null leaves the bound to the applications found. */
   readonly requestLimit: number | null;
@@ -130,6 +132,7 @@ export function createFacts(given: SweepBounds, known: KnownCapacity | null): St
   const neither = { after: false, before: false };
   return {
     ...given,
+    part: 1,
     requests: 0,
     found: 0,
     recent: 0,

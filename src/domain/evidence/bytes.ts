@@ -1,0 +1,96 @@
+// Whole numbers of any size in as few bytes as they need: seven bits a byte, the lowest first, and the eighth says that more follow.
+
+/** Collects bytes. */
+export interface Writer {
+  /** A whole number from 0. */
+  number(value: number | bigint): void;
+  /** A whole number of either sign. */
+  signed(value: bigint): void;
+  /** A number or null. */
+  optional(value: bigint | null): void;
+  bytes(value: Uint8Array): void;
+  text(value: string): void;
+  toBytes(): Uint8Array;
+}
+
+export function createWriter(): Writer {
+  const out: number[] = [];
+  function number(value: number | bigint): void {
+    let rest = value;
+    if (typeof rest === 'bigint' && rest <= Number.MAX_SAFE_INTEGER) rest = Number(rest);
+    if (typeof rest === 'bigint') {
+      for (; rest >= 128n; rest >>= 7n) out.push(Number(rest & 127n) | 128);
+    } else {
+      for (; rest >= 128; rest = Math.floor(rest / 128)) out.push((rest % 128) | 128);
+    }
+    out.push(Number(rest));
+  }
+  const signed = (value: bigint) => number(value < 0n ? -value * 2n - 1n : value * 2n);
+  const bytes = (value: Uint8Array) => {
+    for (const byte of value) out.push(byte);
+  };
+  return {
+    number,
+    signed,
+    optional(value) {
+      number(value === null ? 0 : value < 0n ? -value * 2n : value * 2n + 1n);
+    },
+    bytes,
+    text(value) {
+      const encoded = new TextEncoder().encode(value);
+      number(encoded.length);
+      bytes(encoded);
+    },
+    toBytes: () => Uint8Array.from(out),
+  };
+}
+
+/** Reads what a writer wrote, in the same order. */
+export interface Reader {
+  number(): number;
+  big(): bigint;
+  signed(): bigint;
+  optional(): bigint | null;
+  bytes(length: number): Uint8Array;
+  text(): string;
+  isAtEnd(): boolean;
+}
+
+export function createReader(from: Uint8Array): Reader {
+  let at = 0;
+  function next(): number {
+    const byte = from[at++];
+    if (byte === undefined) throw new Error('The bytes of a record end too early.');
+    return byte;
+  }
+  function big(): bigint {
+    let value = 0n;
+    for (let shift = 0n; ; shift += 7n) {
+      const byte = next();
+      value |= BigInt(byte & 127) << shift;
+      if (byte < 128) return value;
+    }
+  }
+  function bytes(length: number): Uint8Array {
+    if (at + length > from.length) throw new Error('The bytes of a record end too early.');
+    at += length;
+    return from.slice(at - length, at);
+  }
+  const number = () => Number(big());
+  return {
+    number,
+    big,
+    signed() {
+      const value = big();
+      return value & 1n ? -((value + 1n) >> 1n) : value >> 1n;
+    },
+    optional() {
+      const value = big();
+      if (value === 0n) return null;
+      return value & 1n ? value >> 1n : -(value >> 1n);
+    },
+    bytes,
+    text: () => new TextDecoder().decode(bytes(number())),
+    isAtEnd: () => at === from.length,
+  };
+}

@@ -1,0 +1,128 @@
+// The applications of a record as salted leaves of a tree of hashes. A leaf can be erased: its hash stays, so the root stays, and its
+// salt can be made no more. The salts of a record come from one seed through a tree of their own: erasing one leaf leaves the seeds
+// beside its way from the root, a few bytes instead of a salt for every row.
+
+import type { Leaf } from './record.ts';
+
+/** SHA-256, handed in: the domain has no packages. */
+export type Hash = (bytes: Uint8Array) => Uint8Array;
+
+/** A seed of the salts of all leaves below a node of a binary tree: level 0 is the root, `index` counts from the left. */
+export interface Seed {
+  readonly level: number;
+  readonly index: number;
+  readonly bytes: Uint8Array;
+}
+
+/** The leaves of a record: a leaf, or the hash of one that was erased. */
+export interface Leaves {
+  readonly entries: readonly (Leaf | Uint8Array)[];
+  readonly seeds: readonly Seed[];
+}
+
+/** Bytes of a salt and of a seed. */
+export const saltBytes = 16;
+
+/** Leaves whose salts come from one random seed. */
+export function createLeaves(entries: readonly Leaf[], seed: Uint8Array): Leaves {
+  return { entries, seeds: entries.length === 0 ? [] : [{ level: 0, index: 0, bytes: seed }] };
+}
+
+export function isErased(entry: Leaf | Uint8Array): entry is Uint8Array {
+  return entry instanceof Uint8Array;
+}
+
+/** The root of the tree; null without leaves. Neighbours are joined from the left, an odd last node moves up unchanged. */
+export function rootOf(hash: Hash, leaves: Leaves): Uint8Array | null {
+  const salts = saltsOf(hash, leaves);
+  let level = leaves.entries.map((entry, index) => (isErased(entry) ? entry : hashLeaf(hash, entry, salts[index])));
+  while (level.length > 1) {
+    const above: Uint8Array[] = [];
+    for (let at = 0; at < level.length; at += 2) {
+      const [left, right] = [level[at] as Uint8Array, level[at + 1]];
+      above.push(right === undefined ? left : hash(join([inner, left, right])));
+    }
+    level = above;
+  }
+  return level[0] ?? null;
+}
+
+const outer = Uint8Array.of(0);
+const inner = Uint8Array.of(1);
+const spread = Uint8Array.of(2);
+const utf8 = new TextEncoder();
+
+function hashLeaf(hash: Hash, { id, at, mark }: Leaf, salt: Uint8Array | undefined): Uint8Array {
+  if (salt === undefined) throw new Error('A leaf that was not erased has no salt.');
+  return hash(join([outer, salt, utf8.encode(`${id} ${at ?? '-'} ${mark}`)]));
+}
+
+/** The salt of each leaf, by its place; undefined where it was erased. */
+export function saltsOf(hash: Hash, { entries, seeds }: Leaves): (Uint8Array | undefined)[] {
+  const salts: (Uint8Array | undefined)[] = new Array(entries.length).fill(undefined);
+  const depth = depthOf(entries.length);
+  const descend = (level: number, index: number, bytes: Uint8Array) => {
+    if (index * 2 ** (depth - level) >= entries.length) return;
+    if (level === depth) {
+      salts[index] = bytes;
+      return;
+    }
+    const [left, right] = children(hash, bytes);
+    descend(level + 1, index * 2, left);
+    descend(level + 1, index * 2 + 1, right);
+  };
+  for (const { level, index, bytes } of seeds) descend(level, index, bytes);
+  return salts;
+}
+
+function depthOf(count: number): number {
+  return count <= 1 ? 0 : Math.ceil(Math.log2(count));
+}
+
+function children(hash: Hash, seed: Uint8Array): [left: Uint8Array, right: Uint8Array] {
+  const both = hash(join([spread, seed]));
+  return [both.slice(0, saltBytes), both.slice(saltBytes, 2 * saltBytes)];
+}
+
+/** The leaves without these applications; null when none of them is there. */
+export function eraseLeaves(hash: Hash, leaves: Leaves, ids: ReadonlySet<bigint>): Leaves | null {
+  const places = leaves.entries.flatMap((entry, at) => (!isErased(entry) && ids.has(entry.id) ? [at] : []));
+  if (places.length === 0) return null;
+  const salts = saltsOf(hash, leaves);
+  const entries = [...leaves.entries];
+  let { seeds } = leaves;
+  for (const at of places) {
+    entries[at] = hashLeaf(hash, leaves.entries[at] as Leaf, salts[at]);
+    seeds = withoutSalt(hash, seeds, entries.length, at);
+  }
+  return { entries, seeds };
+}
+
+/** Seeds of every salt but one: the seed above it gives way to the seeds beside the way down to it. */
+function withoutSalt(hash: Hash, seeds: readonly Seed[], count: number, place: number): Seed[] {
+  const depth = depthOf(count);
+  return seeds.flatMap((seed) => {
+    if (place >> (depth - seed.level) !== seed.index) return [seed];
+    const beside: Seed[] = [];
+    let { bytes } = seed;
+    for (let level = seed.level + 1; level <= depth; level++) {
+      const index = place >> (depth - level);
+      const [left, right] = children(hash, bytes);
+      const isLeft = index % 2 === 0;
+      const other = isLeft ? index + 1 : index - 1;
+      if (other * 2 ** (depth - level) < count) beside.push({ level, index: other, bytes: isLeft ? right : left });
+      bytes = isLeft ? left : right;
+    }
+    return beside;
+  });
+}
+
+export function join(parts: readonly Uint8Array[]): Uint8Array {
+  const joined = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    joined.set(part, at);
+    at += part.length;
+  }
+  return joined;
+}
