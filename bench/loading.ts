@@ -33,6 +33,7 @@ export async function loadPages(url: string, source: Source, applications: numbe
       bytes,
       cursor: through,
       ended: null,
+      evidence: null,
     };
   };
   let next = Promise.resolve(first);

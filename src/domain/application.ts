@@ -93,6 +93,8 @@ export interface Page {
   readonly weakEmpty: boolean;
   /** Size of the body, inflated. */
   readonly bytes: number;
+  /** SHA-256 of the body; null where there is none. */
+  readonly bodyHash: Uint8Array | null;
   /** The answer says that it comes from a cache. */
   readonly cached: boolean;
   /** When the source says that this version of its API ends; null where it says nothing. */

@@ -1,6 +1,7 @@
 // The advertiser side of the source API (version 1): ask the list, open an attachment.
 // Paths and parameters are built here and from nothing the source says. Decides nothing about what to ask next.
 
+import { hash } from 'node:crypto';
 import type { AttachmentKind, Page } from '../domain/application.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { readBody } from './body.ts';
@@ -120,11 +121,12 @@ async function readList(
   if (bytes.length === 0) return toEmptyAnswer(sunsetAt, cached);
   const { text, bytesAsText } = decodeText(bytes, headers['content-type']);
   const page = parsePage(text, bytesAsText);
-  return { kind: 'page', page: { ...page, bytes: bytes.length, cached, sunsetAt } };
+  return { kind: 'page', page: { ...page, bytes: bytes.length, bodyHash: hash('sha256', bytes, 'buffer'), cached, sunsetAt },
+  };
 }
 
 function toEmptyAnswer(sunsetAt: number | null, cached = false): ListAnswer {
-  return { kind: 'page', page: { ...toEmptyPage(), bytes: 0, cached, sunsetAt } };
+  return { kind: 'page', page: { ...toEmptyPage(), bytes: 0, bodyHash: null, cached, sunsetAt } };
 }
 
 /** An answer whose Date lags this far behind what the answers before it said was not made now. */

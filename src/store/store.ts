@@ -8,7 +8,7 @@ import type { ErasureJob, Sought } from '../domain/erasure.ts';
 import type { HashSetting } from '../domain/hash-trust.ts';
 import type { Period } from '../domain/history.ts';
 import type { ParsedScreens } from '../domain/screen.ts';
-import { commitPage } from './applications/commit-page.ts';
+import { commitPage, type PageProgress } from './applications/commit-page.ts';
 import { diffPage, loadSurroundings, type PageDiff, type ReadPage } from './applications/diff-page.ts';
 import {
   loadQuarantine,
@@ -125,6 +125,7 @@ import {
   type SweepKey,
 } from './sweeps/continue-sweep.ts';
 import { confirmCursors } from './sweeps/cursors.ts';
+import { loadAuditedProof, loadLastHash } from './sweeps/evidence.ts';
 import {
   claimLeases,
   type Lane,
@@ -141,7 +142,6 @@ import {
   noteStop,
   pruneSweeps,
   type Sweep,
-  type SweepProgress,
   takeTickets,
 } from './sweeps/sweeps.ts';
 import { loadKeyState } from './tombstones.ts';
@@ -241,9 +241,14 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       confirmCursors: (advertiserIds: readonly bigint[]) => confirmCursors(db, advertiserIds),
     },
 
+    evidence: {
+      loadLastHash: (advertiserId: bigint) => loadLastHash(db, advertiserId),
+      loadAudited: (advertiserId: bigint, id: bigint | null) => loadAuditedProof(db, advertiserId, id),
+    },
+
     applications: {
       diffPage: (page: ReadPage) => diffPage(db, page, loadAround),
-      async commitPage(page: ReadPage, diff: PageDiff, progress: SweepProgress | null) {
+      async commitPage(page: ReadPage, diff: PageDiff, progress: PageProgress | null) {
         await statistics.ensure();
         const summary = await commitPage(db, privacyKey, page, diff, progress, crashPoint);
         if (summary !== 'outdated') statistics.note(summary.added);

@@ -78,6 +78,7 @@ export function aPage(lease: Lease, applications: readonly Application[], facts:
     bytes: 100,
     cursor: null,
     ended: null,
+    evidence: null,
     ...facts.progress,
   };
   return {

@@ -28,6 +28,7 @@ export interface OpeningRecord {
 /** A question of a sweep, or of an audit after its end, with its answer. */
 export interface AnswerRecord {
   readonly type: 'answer';
+  /** 0 in audits. */
   readonly part: number;
   /** The last record that was committed when the question was sent. */
   readonly knew: number;
@@ -114,20 +115,19 @@ export function recordAnswer(
   };
 }
 
-/** The record of an audit: it moves nothing, and can only contradict. `last` is the record that it follows. */
+/** The record of an audit: it moves nothing, and can only contradict. */
 export function recordAudit(
   sent: Sent,
   question: Question,
   answer: Answer,
   body: Uint8Array | null,
-  part: number,
 ): { readonly record: AnswerRecord; readonly leaves: readonly Leaf[] } {
   return {
     leaves: toLeaves(answer),
     record: {
       type: 'answer',
       ...sent,
-      part,
+      part: 0,
       question: { ...question, purpose: 'audit' },
       answer: toRecorded(answer, body),
       closed: [],

@@ -11,7 +11,7 @@ import { envelopeNames, type Members, readMembers } from './members.ts';
 import { isObject, parseId, readText, toBigInt, toScalarText } from './values.ts';
 
 /** What of a page its text alone can tell. */
-export type PageFacts = Omit<Page, 'bytes' | 'cached' | 'sunsetAt'>;
+export type PageFacts = Omit<Page, 'bytes' | 'bodyHash' | 'cached' | 'sunsetAt'>;
 
 /**
  * Reads a list answer, JSON or XML by its first character: some servers answer in the form that was not asked for.

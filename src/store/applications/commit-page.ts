@@ -3,9 +3,12 @@
 import type { KeyObject } from 'node:crypto';
 import type { Application } from '../../domain/application.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
+import type { ChainedRecord } from '../../domain/evidence/chain.ts';
+import { isErased } from '../../domain/evidence/tree.ts';
 import { type ApplicationEvent, appendEvents, type ChangedRow } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
 import { type Database, isConflict, type Queryable, type Transaction } from '../postgres/database.ts';
+import { findErasedRows, noteLastHash, saveEvidence } from '../sweeps/evidence.ts';
 import { fence, laneLock } from '../sweeps/leases.ts';
 import { type SweepProgress, saveProgress } from '../sweeps/sweeps.ts';
 import { findErasedIds } from '../tombstones.ts';
@@ -23,6 +26,13 @@ export interface PageSummary {
   readonly stale: readonly bigint[];
 }
 
+/** What a page moves: a sweep, or the evidence of one that has ended (an audit). */
+export type PageProgress = SweepProgress | AuditProgress;
+
+export interface AuditProgress {
+  readonly audited: { readonly sweepId: bigint; readonly records: readonly ChainedRecord[] };
+}
+
 /** The stored rows have changed since the diff was taken. Nothing was written; the caller takes the diff again. */
 export type OutdatedDiff = 'outdated';
 
@@ -35,7 +45,7 @@ export async function commitPage(
   key: KeyObject,
   page: ReadPage,
   diff: PageDiff,
-  progress: SweepProgress | null,
+  progress: PageProgress | null,
   crashPoint?: PassCrashPoint,
 ): Promise<PageSummary | OutdatedDiff> {
   crashPoint?.('pageCompared');
@@ -65,7 +75,7 @@ async function writeCurrent(
   key: KeyObject,
   page: ReadPage,
   diff: PageDiff,
-  progress: SweepProgress | null,
+  progress: PageProgress | null,
 ): Promise<PageSummary | OutdatedDiff> {
   if (diff.otherLane && !isSameDiff(diff, await diffPage(tx, page))) return 'outdated';
   return await write(tx, key, page, diff, progress);
@@ -76,11 +86,11 @@ async function write(
   key: KeyObject,
   page: ReadPage,
   diff: PageDiff,
-  progress: SweepProgress | null,
+  progress: PageProgress | null,
 ): Promise<PageSummary> {
   const events: ApplicationEvent[] = [];
   const isHere = await resolveElements(tx, page);
-  const fresh = await splitOffErased(tx, key, page, diff.fresh.filter(isHere), events);
+  const { fresh, erased } = await splitOffErased(tx, key, page, diff.fresh.filter(isHere), events);
   if (fresh.length > 0) {
     if (page.sweep.purpose === 'live') await noteLateness(tx, page, fresh);
     await insertNew(tx, key, page, fresh, events);
@@ -91,9 +101,47 @@ async function write(
   if (diff.otherLane && page.applications.length > 0) await recordRecentPage(tx, page);
   const counts = { added: fresh.length, changed, quarantined };
   const received = page.applications.length;
-  const ended = progress === null ? [] : await saveProgress(tx, page, progress, { ...counts, received });
-  await appendEvents(tx, page.advertiserId, [...events, ...ended]);
+  const gone = new Set([...erased, ...(await findErasedLeaves(tx, page, progress, fresh))]);
+  if (progress === null) await appendEvents(tx, page.advertiserId, events);
+  else if ('audited' in progress) {
+    await saveAudit(tx, page, progress, gone);
+    await appendEvents(tx, page.advertiserId, events);
+  } else {
+    const ended = await saveProgress(tx, page, progress, { ...counts, received }, gone);
+    await appendEvents(tx, page.advertiserId, [...events, ...ended]);
+  }
   return { ...counts, stale };
+}
+
+/** Applications of the evidence that are erased. What was stored just now is not, so a first load asks nothing. */
+async function findErasedLeaves(
+  tx: Queryable,
+  { advertiserId }: ReadPage,
+  progress: PageProgress | null,
+  fresh: readonly Application[],
+): Promise<bigint[]> {
+  const evidence = progress === null ? null : 'audited' in progress ? progress.audited : progress.evidence;
+  const isNew = new Set(fresh.map(({ id }) => id));
+  const ids = (evidence?.records ?? []).flatMap(({ leaves }) =>
+    leaves.entries.flatMap((entry) => (isErased(entry) || isNew.has(entry.id) ? [] : [entry.id])),
+  );
+  return ids.length === 0 ? [] : await findErasedRows(tx, advertiserId, ids);
+}
+
+/** Appends an audit to the proof that it was asked of. */
+async function saveAudit(
+  tx: Queryable,
+  { advertiserId }: ReadPage,
+  { audited }: AuditProgress,
+  erased: ReadonlySet<bigint>,
+): Promise<void> {
+  const { sweepId, records } = audited;
+  const last = records.at(-1);
+  if (last === undefined) return;
+  await Promise.all([
+    saveEvidence(tx, advertiserId, sweepId, records, erased),
+    noteLastHash(tx, advertiserId, sweepId, last),
+  ]);
 }
 
 /**
@@ -155,29 +203,29 @@ async function unmarkAbsent(
   }
 }
 
-/** Inserts erased applications (whose tombstone is left and whose row is not) as an id and a date; returns the others. */
+/** Inserts erased applications (whose tombstone is left and whose row is not) as an id and a date; tells them from the others. */
 async function splitOffErased(
   tx: Queryable,
   key: KeyObject,
   { advertiserId }: ReadPage,
   fresh: readonly Application[],
   events: ApplicationEvent[],
-): Promise<readonly Application[]> {
-  if (fresh.length === 0) return fresh;
+): Promise<{ readonly fresh: readonly Application[]; readonly erased: ReadonlySet<bigint> }> {
+  if (fresh.length === 0) return { fresh, erased: new Set() };
   const erased = await findErasedIds(
     tx,
     key,
     advertiserId,
     fresh.map((a) => a.id),
   );
-  if (erased.size === 0) return fresh;
+  if (erased.size === 0) return { fresh, erased };
   await tx.query(
     `INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq, erased_at)
      SELECT $1, id, '', 0, now() FROM unnest($2::bigint[]) AS id`,
     [advertiserId, [...erased]],
   );
   for (const id of erased) events.push({ applicationId: id, type: 'application.erased' });
-  return fresh.filter((a) => !erased.has(a.id));
+  return { fresh: fresh.filter((a) => !erased.has(a.id)), erased };
 }
 
 /** Resolves the quarantined elements that this page was parsed from. An application whose element was erased meanwhile is not stored. */

@@ -15,6 +15,7 @@ import {
 import type { Queryable } from '../postgres/database.ts';
 import { erasePrefills } from '../prefill/lapse.ts';
 import type { Columns } from '../schema/rows.ts';
+import { eraseEvidence } from '../sweeps/evidence.ts';
 import { renewTombstones, setTombstones, toTombstone } from '../tombstones.ts';
 
 /** Everything that was found of a person at one advertiser. */
@@ -249,6 +250,7 @@ const replaced: Readonly<Record<string, string>> = {
 /** Everything that is held of these applications; they must be locked. */
 export async function eraseApplications(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<void> {
   if (ids.length === 0) return;
+  await eraseEvidence(tx, advertiserId, ids);
   for (const table of childTables) {
     await tx.query(`DELETE FROM intake.${table} WHERE ${ofThese}`, [advertiserId, ids]);
   }

@@ -156,6 +156,7 @@ export const sweeps = intake.table(
     added: id64('added').notNull().default(sql`0`),
     changed: id64('changed').notNull().default(sql`0`),
     bytes: id64('bytes').notNull().default(sql`0`),
+    bodyKey: bytea('body_key'),
   },
   (t) => [
     primaryKey({ name: 'sweeps_pkey', columns: [t.advertiserId, t.sweepId] }),
@@ -204,12 +205,35 @@ export const coverage = intake.table(
     asOf: at('as_of').notNull(),
     completeThrough: at('complete_through').notNull(),
     sweepId: id64('sweep_id').notNull(),
+    evidenceHash: bytea('evidence_hash'),
   },
   (t) => [
     primaryKey({ name: 'coverage_pkey', columns: [t.advertiserId, t.axis, t.low] }),
     check('coverage_axis', isOneOf(t.axis, axes)),
     check('coverage_certificate', isOneOf(t.certificate, certificates)),
     check('coverage_risk', isOneOf(t.risk, risks)),
+  ],
+);
+
+export const evidence = intake.table(
+  'evidence',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    sweepId: id64('sweep_id').notNull(),
+    n: integer().notNull(),
+    record: bytea().notNull(),
+    leaves: bytea(),
+    lowestId: id64('lowest_id'),
+    highestId: id64('highest_id'),
+    hash: bytea().notNull(),
+  },
+  (t) => [
+    primaryKey({ name: 'evidence_pkey', columns: [t.advertiserId, t.sweepId, t.n] }),
+    foreignKey({
+      name: 'evidence_sweep',
+      columns: [t.advertiserId, t.sweepId],
+      foreignColumns: [sweeps.advertiserId, sweeps.sweepId],
+    }),
   ],
 );
 

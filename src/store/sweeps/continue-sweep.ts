@@ -4,6 +4,7 @@ import type { AuditPlace } from '../../domain/coverage/audit.ts';
 import type { KnownCapacity } from '../../domain/coverage/sweep-state.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
+import { loadProof, type StoredProof } from './evidence.ts';
 import type { Lane } from './leases.ts';
 import type { Sweep, SweepPurpose } from './sweeps.ts';
 
@@ -13,6 +14,8 @@ export interface UnfinishedSweep extends Sweep {
   readonly ranges: readonly string[];
   /** How long ago it last moved. */
   readonly idleMs: number;
+  /** Null where it is no proof. */
+  readonly proof: StoredProof | null;
 }
 
 /** Which sweep is meant: the same range is continued, another one is another sweep. */
@@ -52,14 +55,17 @@ export async function loadUnfinished(db: Queryable, key: SweepKey): Promise<Unfi
     facts: row.facts,
     ranges: row.ranges ?? [],
     idleMs: row.idle_ms,
+    proof: await loadProof(db, key.advertiserId, row.sweep_id),
   };
 }
 
-/** Gives up an unfinished sweep: its ranges go, its row stays as history. What it stored stays. */
+/** Gives up an unfinished sweep: its ranges and its evidence go, its row stays as history. What it stored stays. */
 export async function dropUnfinished(db: Queryable, key: SweepKey): Promise<void> {
   await db.query(
     `WITH dropped AS (
        UPDATE intake.sweeps SET state = 'dropped', ended_at = now() WHERE ${isMeant} RETURNING advertiser_id, sweep_id
+     ), unproven AS (
+       DELETE FROM intake.evidence e USING dropped d WHERE e.advertiser_id = d.advertiser_id AND e.sweep_id = d.sweep_id
      )
      DELETE FROM intake.ranges r USING dropped d WHERE r.advertiser_id = d.advertiser_id AND r.sweep_id = d.sweep_id`,
     toValues(key),

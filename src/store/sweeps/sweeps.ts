@@ -1,10 +1,12 @@
 // The tables of sweeps: what was asked of which range, what is still open, what was closed with which certificate (coverage). The
 // transaction of a page also writes the progress of its sweep and the cursor (cursors.ts).
 import { withRange } from '../../domain/coverage/range.ts';
+import type { ChainedRecord } from '../../domain/evidence/chain.ts';
 import type { ApplicationEvent, ChangedRow } from '../events.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { raiseCursor } from './cursors.ts';
+import { noteLastHash, pruneEvidence, saveEvidence } from './evidence.ts';
 import { laneLock, type WriteContext } from './leases.ts';
 
 export type SweepPurpose = 'live' | 'recheck' | 'backfill' | 'witness';
@@ -43,6 +45,14 @@ export interface SweepProgress {
   /** The live cursor may rise to this id: everything up to it was read. */
   readonly cursor: bigint | null;
   readonly ended: SweepEnd | null;
+  /** What is recorded of this answer; null where the sweep is no proof. */
+  readonly evidence: NewEvidence | null;
+}
+
+/** Records that follow each other, and the key of the body digests. */
+export interface NewEvidence {
+  readonly records: readonly ChainedRecord[];
+  readonly bodyKey: Uint8Array | null;
 }
 
 export interface SweepEnd {
@@ -70,16 +80,25 @@ export async function saveProgress(
   context: SweepContext,
   progress: SweepProgress,
   counts: PageCounts,
+  erased: ReadonlySet<bigint>,
 ): Promise<ApplicationEvent[]> {
   const { advertiserId, sweep } = context;
-  const { cursor, ended } = progress;
-  // In this order: ranges belong to a sweep that has its row.
+  const { cursor, ended, evidence } = progress;
+  // In this order: ranges and evidence belong to a sweep that has its row.
   await Promise.all([
     saveSweep(tx, context, progress, counts),
     moveRanges(tx, advertiserId, sweep, progress),
+    ...(evidence === null ? [] : [saveEvidence(tx, advertiserId, sweep.sweepId, evidence.records, erased)]),
     ...(cursor === null ? [] : [raiseCursor(tx, advertiserId, cursor)]),
   ]);
-  return ended ? await endSweep(tx, advertiserId, sweep, ended) : [];
+  if (ended === null) return [];
+  const events = await endSweep(tx, advertiserId, sweep, ended);
+  const last = evidence?.records.at(-1);
+  if (last !== undefined) {
+    await noteLastHash(tx, advertiserId, sweep.sweepId, last);
+    await pruneEvidence(tx, advertiserId);
+  }
+  return events;
 }
 
 type SweepContext = WriteContext & { readonly sweep: Sweep };
@@ -87,13 +106,13 @@ type SweepContext = WriteContext & { readonly sweep: Sweep };
 async function saveSweep(
   tx: Queryable,
   { advertiserId, lease, sweep }: SweepContext,
-  { facts, bytes, ended }: SweepProgress,
+  { facts, bytes, ended, evidence }: SweepProgress,
   counts: PageCounts,
 ): Promise<void> {
   await tx.query(
     `INSERT INTO intake.sweeps AS s (advertiser_id, sweep_id, lane, purpose, axis, low, high, started_at, state, certificate, risk, reason,
-       facts, last_progress_at, ended_at, requests, received, added, changed, bytes)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $17, $11, $12, now(), CASE WHEN $10::text IS NOT NULL THEN now() END, 1, $13, $14, $15, $16)
+       facts, last_progress_at, ended_at, requests, received, added, changed, bytes, body_key)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $17, $11, $12, now(), CASE WHEN $10::text IS NOT NULL THEN now() END, 1, $13, $14, $15, $16, $18)
      ON CONFLICT (advertiser_id, sweep_id) DO UPDATE SET
        state = excluded.state, certificate = excluded.certificate, risk = excluded.risk, reason = excluded.reason, facts = excluded.facts,
        last_progress_at = excluded.last_progress_at, ended_at = excluded.ended_at, requests = s.requests + excluded.requests, received = s.received + excluded.received,
@@ -116,6 +135,7 @@ async function saveSweep(
       counts.changed,
       bytes,
       ended?.risk ?? null,
+      evidence?.bodyKey ? Buffer.from(evidence.bodyKey) : null,
     ],
   );
 }
@@ -205,14 +225,20 @@ async function healGaps(tx: Queryable, advertiserId: bigint, sweep: Sweep): Prom
  */
 async function recordCoverage(tx: Queryable, advertiserId: bigint, sweep: Sweep, ended: SweepEnd): Promise<void> {
   const before = await tx.query<CoverageRow>(
-    `SELECT low, high, certificate, risk, reason, as_of, complete_through, sweep_id FROM intake.coverage
+    `SELECT low, high, certificate, risk, reason, as_of, complete_through, sweep_id, evidence_hash FROM intake.coverage
      WHERE advertiser_id = $1 AND axis = 'id' ORDER BY low`,
     [advertiserId],
   );
   const { certificate, risk, reason, lagMs } = ended;
   const complete_through = new Date(sweep.startedAt.getTime() - lagMs);
-  const read = { certificate, risk, reason, as_of: sweep.startedAt, complete_through, sweep_id: sweep.sweepId };
-  const after = withRange(before, { low: sweep.low, high: sweep.high, ...read });
+  const read = { certificate, risk, reason, as_of: sweep.startedAt, complete_through };
+  const after = withRange(before, {
+    ...read,
+    low: sweep.low,
+    high: sweep.high,
+    sweep_id: sweep.sweepId,
+    evidence_hash: null,
+  });
   const kept = new Set(after);
   const left = before.filter((row) => !kept.has(row)).map((row) => row.low);
   const known = new Set(before);
@@ -222,9 +248,9 @@ async function recordCoverage(tx: Queryable, advertiserId: bigint, sweep: Sweep,
     left,
   ]);
   await tx.query(
-    `INSERT INTO intake.coverage (advertiser_id, axis, low, high, certificate, risk, reason, as_of, complete_through, sweep_id)
+    `INSERT INTO intake.coverage (advertiser_id, axis, low, high, certificate, risk, reason, as_of, complete_through, sweep_id, evidence_hash)
      SELECT $1, 'id', r.* FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::timestamptz[], $8::timestamptz[],
-       $9::bigint[]) AS r`,
+       $9::bigint[], $10::bytea[]) AS r`,
     [
       advertiserId,
       added.map((row) => row.low),
@@ -235,12 +261,13 @@ async function recordCoverage(tx: Queryable, advertiserId: bigint, sweep: Sweep,
       added.map((row) => row.as_of),
       added.map((row) => row.complete_through),
       added.map((row) => row.sweep_id),
+      added.map((row) => row.evidence_hash),
     ],
   );
 }
 
 type CoverageRow = Readonly<
-  Columns<'coverage', 'low' | 'high' | 'certificate' | 'risk' | 'reason' | 'as_of' | 'complete_through' | 'sweep_id'>
+  Columns<'coverage', 'low' | 'high' | 'certificate' | 'risk' | 'reason' | 'as_of' | 'complete_through' | 'sweep_id' | 'evidence_hash'>
 >;
 
 /**
@@ -324,8 +351,8 @@ export async function takeTickets(db: Queryable, count: number): Promise<Ticket[
 const keptMs = 90 * 86_400_000;
 
 /**
- * Deletes sweeps that ended longer ago; returns how many. Sweeps with open ranges, sweeps that coverage refers to, and the newest of each
- * advertiser stay.
+ * Deletes sweeps that ended longer ago; returns how many. Sweeps with open ranges or evidence, sweeps that coverage refers to, and the
+ * newest of each advertiser stay.
  */
 export async function pruneSweeps(db: Queryable, { olderThanMs = keptMs, limit = 10_000 } = {}): Promise<number> {
   const rows = await db.query(
@@ -334,6 +361,7 @@ export async function pruneSweeps(db: Queryable, { olderThanMs = keptMs, limit =
        WHERE s.state IN ('closed', 'dropped') AND s.started_at < now() - $1 * interval '1 millisecond'
          AND NOT EXISTS (SELECT 1 FROM intake.ranges r WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id)
          AND NOT EXISTS (SELECT 1 FROM intake.coverage c WHERE c.advertiser_id = s.advertiser_id AND c.sweep_id = s.sweep_id)
+         AND NOT EXISTS (SELECT 1 FROM intake.evidence e WHERE e.advertiser_id = s.advertiser_id AND e.sweep_id = s.sweep_id)
          AND s.sweep_id < (SELECT max(n.sweep_id) FROM intake.sweeps n WHERE n.advertiser_id = s.advertiser_id)
        LIMIT $2)) RETURNING 1`,
     [olderThanMs, limit],

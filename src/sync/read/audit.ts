@@ -4,7 +4,7 @@ import { auditQuestions, auditSize, lackingQuestions } from '../../domain/covera
 import type { Question } from '../../domain/coverage/question.ts';
 import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 import { checkIdentity } from './account-identity.ts';
-import { commitWithoutProgress, loadOrBeginSweep } from './commit-answer.ts';
+import { commitAudit, loadOrBeginSweep } from './commit-answer.ts';
 import type { ReadContext } from './read-tasks.ts';
 import { type Heard, requestPage } from './request-page.ts';
 import type { SweepDeps } from './sweep.ts';
@@ -71,12 +71,14 @@ async function ask(deps: SweepDeps, task: ReadContext, question: Question): Prom
   } as const;
   const run = await loadOrBeginSweep(store, request, task.advertiser);
   const ticket = await store.sweeps.takeTicket();
+  const sentAt = performance.now();
   const heard: Heard = await requestPage(deps.source, question, task.lane.signal);
+  const tookMs = performance.now() - sentAt;
   if (heard.kind !== 'page') return { isPage: false, shown: [], hidden: [] };
   const advertiser: KnownAdvertiser = await checkIdentity(store, task.advertiser, heard.page);
   const submitted = heard.page.applications.map(({ id, submittedAt }) => ({ id, submittedAt }));
   const hidden = await store.coverage.findUncovered(advertiser.advertiserId, submitted);
   if (advertiser.advertiserId !== null)
-    await commitWithoutProgress(store, request, advertiser.advertiserId, run, { question, ticket, heard });
+    await commitAudit(store, request, advertiser.advertiserId, run, { question, ticket, heard, tookMs, knew: 0 });
   return { isPage: true, shown: heard.page.ids, hidden };
 }

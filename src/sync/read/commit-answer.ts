@@ -5,13 +5,15 @@ import type { Known } from '../../domain/coverage/next-question.ts';
 import type { Question } from '../../domain/coverage/question.ts';
 import { type ExpectedIds, toExpectedIds } from '../../domain/coverage/seen.ts';
 import { decodeFacts, decodeRange, encode, findChanges, type State } from '../../domain/coverage/sweep-state.ts';
+import { type EndRecord, toBounds } from '../../domain/evidence/record.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { PageSummary } from '../../store/applications/commit-page.ts';
 import type { PageDiff, ReadPage, Seen } from '../../store/applications/diff-page.ts';
 import type { Store } from '../../store/store.ts';
 import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 import type { Learned } from '../../store/sweeps/continue-sweep.ts';
-import type { Sweep, SweepProgress, Ticket } from '../../store/sweeps/sweeps.ts';
+import type { Sweep, SweepEnd, SweepProgress, Ticket } from '../../store/sweeps/sweeps.ts';
+import { beginProof, type Proof, recordAudited, recordStep, type Step, toOpening } from './proof.ts';
 import type { Heard } from './request-page.ts';
 import type { SweepRequest } from './sweep-request.ts';
 
@@ -20,6 +22,9 @@ export interface ReceivedAnswer {
   readonly question: Question;
   readonly ticket: Ticket;
   readonly heard: Heard;
+  readonly tookMs: number;
+  /** The last record of the proof that was committed when the question was sent. */
+  readonly knew: number;
 }
 
 /** A sweep with its reasoning; `recorded` once it has a row. */
@@ -27,6 +32,8 @@ export interface SweepRun {
   readonly sweep: Sweep;
   readonly state: State;
   readonly recorded: boolean;
+  /** Null where the sweep proves nothing: polls, readings by date, and sweeps of a version that kept no evidence. */
+  readonly proof: Proof | null;
 }
 
 /** After a day the source may have changed: its limits are measured again. */
@@ -49,14 +56,20 @@ export async function loadOrBeginSweep(
     const found = await store.sweeps.loadUnfinished({ advertiserId, lane: lane.lease.lane, purpose, axis, low, high });
     if (found) {
       const state = { facts: decodeFacts(found.facts), ranges: found.ranges.map(decodeRange) };
-      return { sweep: found, state: found.idleMs > forgetAfterMs ? renew(state) : state, recorded: true };
+      return {
+        sweep: found,
+        state: found.idleMs > forgetAfterMs ? renew(state) : state,
+        recorded: true,
+        proof: found.proof,
+      };
     }
   }
   if (fallback) return fallback;
   const { sweepId, startedAt } = await store.sweeps.begin();
   const startedSeconds = BigInt(Math.floor((startedAt.getTime() - request.lagMs) / 1_000));
   const state = begin({ ...plan, recentFrom: startedSeconds, seed: Number(sweepId % 4_294_967_296n) });
-  return { sweep: { sweepId, purpose, axis, low, high, startedAt }, state, recorded: false };
+  const proof = state.facts.rigor === 'proof' && axis === 'id' ? beginProof() : null;
+  return { sweep: { sweepId, purpose, axis, low, high, startedAt }, state, recorded: false, proof };
 }
 
 /**
@@ -64,7 +77,7 @@ export async function loadOrBeginSweep(
  * stored has changed since the page was compared, it is compared and learned from again.
  */
 export async function commitAnswer(
-  store: Pick<Store, 'applications' | 'sweeps'>,
+  store: Pick<Store, 'applications' | 'evidence' | 'sweeps'>,
   request: SweepRequest,
   advertiser: KnownAdvertiser,
   run: SweepRun,
@@ -76,19 +89,33 @@ export async function commitAnswer(
     const { state } = learnFrom(request, run, answer, others, { unheld: [], unshown: [] });
     return { run: { ...run, state }, summary: nothingWritten };
   }
+  const { advertiserId } = advertiser;
+  const previous = run.proof?.end === null ? await store.evidence.loadLastHash(advertiserId) : null;
   const asked = answer.heard.kind === 'page' ? toExpectedIds(answer.question, run.state.facts.heldBefore) : null;
   const page = toReadPage(request, advertiser.advertiserId, run, answer, asked);
   for (let tries = 0; tries < mostTries; tries++) {
     const diff = await store.applications.diffPage(page);
-    const { state, progress } = learnFrom(request, run, answer, others, diff.seen);
+    const { state, progress, step } = learnFrom(request, run, answer, others, diff.seen);
     // A poll that brought nothing writes no row; any other sweep does, also when one empty answer ends it.
     const isQuiet =
       run.sweep.purpose === 'live' && !run.recorded && progress.ended !== null && progress.ended.risk !== 'doubt';
     if (isQuiet && needsNoCommit(diff)) return { run: { ...run, state }, summary: nothingWritten };
-    const summary = await store.applications.commitPage(page, diff, progress);
-    if (summary !== 'outdated') return { run: { ...run, state, recorded: true }, summary };
+    const opening =
+      run.proof?.end === null ? toOpening(advertiserId, run.sweep, run.state, run.proof, previous) : null;
+    const records = run.proof && recordStep(run.proof, opening, step, progress.ended && toEnd(state, progress.ended));
+    const evidence = run.proof && records && { records, bodyKey: run.proof.bodyKey };
+    const summary = await store.applications.commitPage(page, diff, { ...progress, evidence });
+    if (summary === 'outdated') continue;
+    const end = records?.at(-1) ?? null;
+    const proof = run.proof && { ...run.proof, end: end && { n: end.n, hash: end.hash } };
+    return { run: { ...run, state, recorded: true, proof }, summary };
   }
   throw toContended();
+}
+
+function toEnd({ ranges }: State, { certificate, risk, reason, absent }: SweepEnd): EndRecord {
+  const open = ranges.filter((range) => range.state !== 'closed').map(toBounds);
+  return { type: 'end', certificate, risk, reason, open, absent: absent.length };
 }
 
 /** Commits the applications of an answer that the sweep did not ask for, such as a cross-check. The sweep learns nothing from it. */
@@ -100,6 +127,33 @@ export async function commitWithoutProgress(
   answer: ReceivedAnswer,
 ): Promise<PageSummary> {
   return await commitApplications(store, toReadPage(request, advertiserId, run, answer, null));
+}
+
+/**
+ * Commits the applications of an audit, and its record at the end of the proof that covers what was asked. An audit teaches no sweep
+ * anything: it can only contradict.
+ */
+export async function commitAudit(
+  store: Pick<Store, 'applications' | 'evidence' | 'sweeps'>,
+  request: SweepRequest,
+  advertiserId: bigint,
+  run: SweepRun,
+  answer: ReceivedAnswer,
+): Promise<PageSummary> {
+  const page = toReadPage(request, advertiserId, run, answer, null);
+  const { question, heard, ...exchange } = answer;
+  const place = question.axis === 'id' ? question.from : null;
+  for (let tries = 0; tries < mostTries; tries++) {
+    const proof = await store.evidence.loadAudited(advertiserId, place);
+    if (proof === null || heard.kind !== 'page') return await commitApplications(store, page);
+    const diff = await store.applications.diffPage(page);
+    const shown = { ...heard.answer, ...diff.seen };
+    const record = recordAudited(proof, question, shown, heard, { ...exchange, knew: proof.end.n });
+    const audited = { sweepId: proof.sweepId, records: [record] };
+    const summary = await store.applications.commitPage(page, diff, { audited });
+    if (summary !== 'outdated') return summary;
+  }
+  throw toContended();
 }
 
 /** Commits the applications of a page, and no progress. */
@@ -145,15 +199,16 @@ function toReadPage(
 function learnFrom(
   { lane, lagMs, known }: SweepRequest,
   { sweep, state: before, recorded }: SweepRun,
-  { question, heard }: ReceivedAnswer,
+  { question, heard, ...exchange }: ReceivedAnswer,
   others: readonly Question[],
   seen: Seen,
-): { readonly state: State; readonly progress: SweepProgress } {
-  const state = learn(before, question, heard.kind === 'page' ? { ...heard.answer, ...seen } : heard.answer);
+): { readonly state: State; readonly progress: Omit<SweepProgress, 'evidence'>; readonly step: Step } {
+  const answer = heard.kind === 'page' ? { ...heard.answer, ...seen } : heard.answer;
+  const state = learn(before, question, answer);
   const next = ask(state, others, known);
   const done = next !== null && 'kind' in next ? next : null;
   const { dropped, added } = findChanges(recorded ? before : { ...before, ranges: [] }, state);
-  const progress: SweepProgress = {
+  const progress = {
     facts: encode(state.facts),
     dropped: dropped.map((range) => range.from),
     added: added.map((range) => ({ low: range.from, high: range.to, state: range.state, evidence: encode(range) })),
@@ -168,7 +223,7 @@ function learnFrom(
       learned: state.facts.rigor === 'proof' ? JSON.stringify(toLearned(state, done, known)) : null,
     },
   };
-  return { state, progress };
+  return { state, progress, step: { question, answer, heard, exchange, before, after: state } };
 }
 
 /** Up to where everything was read: below the lowest range that is still open, or all of it at the end. */

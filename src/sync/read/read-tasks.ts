@@ -7,7 +7,7 @@ import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import { type RetryOptions, retry } from '../retry.ts';
 import { checkIdentity } from './account-identity.ts';
-import { commitWithoutProgress, loadOrBeginSweep } from './commit-answer.ts';
+import { commitAudit, loadOrBeginSweep } from './commit-answer.ts';
 import type { HeldLane } from './held-lease.ts';
 import { requestPage } from './request-page.ts';
 import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
@@ -166,7 +166,9 @@ export async function witnessByDate(deps: SweepDeps, context: ReadContext, now: 
   } as const;
   const run = await loadOrBeginSweep(store, request, context.advertiser);
   const ticket = await store.sweeps.takeTicket();
+  const sentAt = performance.now();
   const heard = await requestPage(deps.source, question, context.lane.signal);
+  const tookMs = performance.now() - sentAt;
   if (heard.kind !== 'page') return 0;
   const advertiser = await checkIdentity(store, context.advertiser, heard.page);
   const cursor = await store.sweeps.loadSyncState({ advertiserId: advertiser.advertiserId, lagMs: context.lagMs });
@@ -175,6 +177,6 @@ export async function witnessByDate(deps: SweepDeps, context: ReadContext, now: 
     .map((one) => one.id);
   const unheld = await store.applications.loadUnheld(advertiser.advertiserId, due);
   if (advertiser.advertiserId !== null)
-    await commitWithoutProgress(store, request, advertiser.advertiserId, run, { question, ticket, heard });
+    await commitAudit(store, request, advertiser.advertiserId, run, { question, ticket, heard, tookMs, knew: 0 });
   return unheld.length;
 }

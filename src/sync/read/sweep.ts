@@ -14,7 +14,7 @@ import { requestPage } from './request-page.ts';
 import type { SweepRequest } from './sweep-request.ts';
 
 export interface SweepDeps {
-  readonly store: Pick<Store, 'advertisers' | 'applications' | 'coverage' | 'leases' | 'sweeps'>;
+  readonly store: Pick<Store, 'advertisers' | 'applications' | 'coverage' | 'evidence' | 'leases' | 'sweeps'>;
   readonly source: Source;
   /** Told after every answer. */
   readonly onStep?: ((totals: SweepTotals) => void) | undefined;
@@ -74,8 +74,11 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
 
   async function send(question: Question): Promise<ReceivedAnswer> {
     return await retry(retryOptions, async () => {
+      const knew = run.proof?.end?.n ?? 0;
       const ticket = await store.sweeps.takeTicket();
-      return { question, ticket, heard: await requestPage(deps.source, question, signal) };
+      const sentAt = performance.now();
+      const heard = await requestPage(deps.source, question, signal);
+      return { question, ticket, heard, tookMs: performance.now() - sentAt, knew };
     });
   }
 

@@ -1,0 +1,168 @@
+// The table of evidence: the records of a proof, committed in the transaction of the page they belong to. Erasing a person takes their leaves
+// out of it. What a record says is decided in domain/evidence; this file stores, loads and prunes.
+import { hash } from 'node:crypto';
+import type { ChainEnd, ChainedRecord } from '../../domain/evidence/chain.ts';
+import { decodeLeaves, encodeLeaves, encodeRecord } from '../../domain/evidence/codec.ts';
+import { findKept } from '../../domain/evidence/kept.ts';
+import { eraseLeaves, type Hash, isErased, type Leaves } from '../../domain/evidence/tree.ts';
+import type { Queryable } from '../postgres/database.ts';
+import type { Columns } from '../schema/rows.ts';
+
+const sha256: Hash = (bytes) => hash('sha256', bytes, 'buffer');
+
+/** The proof of a sweep so far: its chain, and the key of its body digests unless that was deleted. */
+export interface StoredProof {
+  readonly end: ChainEnd;
+  readonly bodyKey: Uint8Array | null;
+}
+
+/** Appends records to the chain of a sweep. Applications that are erased are written as erased from the start. */
+export async function saveEvidence(
+  tx: Queryable,
+  advertiserId: bigint,
+  sweepId: bigint,
+  records: readonly ChainedRecord[],
+  erased: ReadonlySet<bigint>,
+): Promise<void> {
+  const stored = records.map(({ leaves }) => toStored(eraseLeaves(sha256, leaves, erased) ?? leaves));
+  await tx.query(
+    `INSERT INTO intake.evidence (advertiser_id, sweep_id, n, record, leaves, lowest_id, highest_id, hash)
+     SELECT $1, $2, r.* FROM unnest($3::int[], $4::bytea[], $5::bytea[], $6::bigint[], $7::bigint[], $8::bytea[]) AS r`,
+    [
+      advertiserId,
+      sweepId,
+      records.map(({ n }) => n),
+      records.map(({ record }) => Buffer.from(encodeRecord(record))),
+      stored.map((one) => one.leaves),
+      stored.map((one) => one.lowest),
+      stored.map((one) => one.highest),
+      records.map((one) => Buffer.from(one.hash)),
+    ],
+  );
+}
+
+/** Leaves as a row holds them. */
+function toStored(leaves: Leaves) {
+  const encoded = encodeLeaves(leaves);
+  const ids = leaves.entries.flatMap((entry) => (isErased(entry) ? [] : [entry.id]));
+  return {
+    leaves: encoded && Buffer.from(encoded),
+    lowest: ids.length === 0 ? null : ids.reduce((low, id) => (id < low ? id : low)),
+    highest: ids.length === 0 ? null : ids.reduce((high, id) => (id > high ? id : high)),
+  };
+}
+
+/** Which of these applications are erased. The caller holds the lane's lock, so an erasure is before or after, never beside. */
+export async function findErasedRows(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<bigint[]> {
+  const rows = await tx.query<Columns<'applications', 'application_id'>>(
+    `SELECT application_id FROM intake.applications
+     WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND erased_at IS NOT NULL`,
+    [advertiserId, ids],
+  );
+  return rows.map((row) => row.application_id);
+}
+
+/**
+ * Takes applications out of the evidence, and with them the keys of the body digests of these sweeps: whoever knew the rest of a page could
+ * otherwise test a guess. The roots and the chain stay as they are.
+ */
+export async function eraseEvidence(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<void> {
+  if (ids.length === 0) return;
+  const erased = new Set(ids);
+  const rows = await tx.query<Columns<'evidence', 'sweep_id' | 'n' | 'leaves'>>(
+    `SELECT sweep_id, n, leaves FROM intake.evidence e WHERE advertiser_id = $1
+       AND EXISTS (SELECT 1 FROM unnest($2::bigint[]) AS id WHERE id BETWEEN e.lowest_id AND e.highest_id)
+     ORDER BY sweep_id, n FOR UPDATE`,
+    [advertiserId, ids],
+  );
+  const changed = rows.flatMap(({ sweep_id, n, leaves }) => {
+    const left = eraseLeaves(sha256, decodeLeaves(leaves), erased);
+    return left === null ? [] : [{ sweepId: sweep_id, n, ...toStored(left) }];
+  });
+  if (changed.length === 0) return;
+  await tx.query(
+    `UPDATE intake.evidence e SET leaves = c.leaves, lowest_id = c.lowest, highest_id = c.highest
+     FROM unnest($2::bigint[], $3::int[], $4::bytea[], $5::bigint[], $6::bigint[]) AS c (sweep_id, n, leaves, lowest, highest)
+     WHERE e.advertiser_id = $1 AND e.sweep_id = c.sweep_id AND e.n = c.n`,
+    [
+      advertiserId,
+      changed.map((one) => one.sweepId),
+      changed.map((one) => one.n),
+      changed.map((one) => one.leaves),
+      changed.map((one) => one.lowest),
+      changed.map((one) => one.highest),
+    ],
+  );
+  await tx.query(
+    `UPDATE intake.sweeps SET body_key = NULL
+     WHERE advertiser_id = $1 AND sweep_id = ANY ($2::bigint[]) AND body_key IS NOT NULL`,
+    [advertiserId, [...new Set(changed.map((one) => one.sweepId))]],
+  );
+}
+
+/** The last hash of the newest proof that ended; null where there is none. */
+export async function loadLastHash(db: Queryable, advertiserId: bigint): Promise<Uint8Array | null> {
+  const [row] = await db.query<Columns<'coverage', 'evidence_hash'>>(
+    `SELECT evidence_hash FROM intake.coverage WHERE advertiser_id = $1 AND axis = 'id' AND evidence_hash IS NOT NULL
+     ORDER BY as_of DESC, sweep_id DESC LIMIT 1`,
+    [advertiserId],
+  );
+  return row?.evidence_hash ?? null;
+}
+
+/** The proof of a sweep that goes on; null where none was begun. */
+export async function loadProof(db: Queryable, advertiserId: bigint, sweepId: bigint): Promise<StoredProof | null> {
+  const [row] = await db.query<Columns<'evidence', 'n' | 'hash'> & Columns<'sweeps', 'body_key'>>(
+    `SELECT e.n, e.hash, s.body_key FROM intake.evidence e JOIN intake.sweeps s USING (advertiser_id, sweep_id)
+     WHERE e.advertiser_id = $1 AND e.sweep_id = $2 ORDER BY e.n DESC LIMIT 1`,
+    [advertiserId, sweepId],
+  );
+  return row ? { end: { n: row.n, hash: row.hash }, bodyKey: row.body_key } : null;
+}
+
+/** The proof that an audit at this id belongs to; null where the id is not covered, or its evidence was not kept. */
+export async function loadAuditedProof(
+  db: Queryable,
+  advertiserId: bigint,
+  id: bigint | null,
+): Promise<(StoredProof & { readonly sweepId: bigint }) | null> {
+  const [row] = await db.query<Columns<'coverage', 'sweep_id'>>(
+    `SELECT sweep_id FROM intake.coverage
+     WHERE advertiser_id = $1 AND axis = 'id' AND evidence_hash IS NOT NULL
+       AND ($2::bigint IS NULL OR low <= $2) AND (high IS NULL OR high >= $2) ORDER BY low DESC LIMIT 1`,
+    [advertiserId, id],
+  );
+  const proof = row && (await loadProof(db, advertiserId, row.sweep_id));
+  return proof ? { ...proof, sweepId: row.sweep_id } : null;
+}
+
+/** Notes the last hash of a sweep where its certificates stand. */
+export async function noteLastHash(
+  tx: Queryable,
+  advertiserId: bigint,
+  sweepId: bigint,
+  { hash: last }: Pick<ChainEnd, 'hash'>,
+): Promise<void> {
+  await tx.query(`UPDATE intake.coverage SET evidence_hash = $3 WHERE advertiser_id = $1 AND sweep_id = $2`, [
+    advertiserId,
+    sweepId,
+    Buffer.from(last),
+  ]);
+}
+
+/** Deletes the evidence of sweeps that ended and that no id needs any more; findKept (domain/evidence) says which those are. */
+export async function pruneEvidence(tx: Queryable, advertiserId: bigint): Promise<void> {
+  const sweeps = await tx.query<Columns<'sweeps', 'sweep_id' | 'low' | 'high'>>(
+    `SELECT sweep_id, low, high FROM intake.sweeps s WHERE advertiser_id = $1 AND axis = 'id' AND ended_at IS NOT NULL
+       AND EXISTS (SELECT 1 FROM intake.evidence e WHERE e.advertiser_id = $1 AND e.sweep_id = s.sweep_id AND e.n = 0)
+     ORDER BY ended_at, sweep_id`,
+    [advertiserId],
+  );
+  const kept = findKept(sweeps);
+  const rest = sweeps.filter((sweep) => !kept.has(sweep)).map((sweep) => sweep.sweep_id);
+  if (rest.length === 0) return;
+  await tx.query(`DELETE FROM intake.evidence WHERE advertiser_id = $1 AND sweep_id = ANY ($2::bigint[])`, [
+    advertiserId,
+    rest,
+  ]);
+}
