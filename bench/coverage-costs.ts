@@ -47,7 +47,7 @@ function printCosts(pages: number): void {
     let [cut, shown] = [0, 0];
     const first = runSweep(server, memory, {
       seed: 7,
-      onStep: (_, question, answer) => {
+      onStep: ({ question, answer }) => {
         if (answer.kind !== 'page' || question.purpose !== 'range' || question.before !== null) return;
         cut++;
         shown += answer.rows.length;

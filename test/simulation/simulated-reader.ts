@@ -41,7 +41,18 @@ export interface SweepOptions {
   readonly pauseMs?: number;
   /** Bodies over this many bytes are abandoned; the first rows are seen. */
   readonly byteBudget?: number;
-  readonly onStep?: (before: State, question: Question, answer: Answer, after: State) => void;
+  readonly onStep?: (step: SimulatedStep) => void;
+}
+
+/** An answer that was committed, and the sweep before and after it. */
+export interface SimulatedStep {
+  readonly before: State;
+  readonly question: Question;
+  readonly answer: Answer;
+  readonly after: State;
+  /** When the question was sent, and how many answers were committed by then. */
+  readonly sentAt: number;
+  readonly knew: number;
 }
 
 export interface SweepResult {
@@ -57,6 +68,7 @@ interface InFlight {
   readonly question: Question;
   readonly answer: Answer;
   readonly sentAt: number;
+  readonly knew: number;
 }
 
 /** Sweeps until the reasoning says that it is done. */
@@ -71,6 +83,7 @@ export function runSweep(server: HiddenServer, memory: Memory, options: SweepOpt
     ...options.plan,
   };
   let requests = 0;
+  let steps = 0;
   let state = begin(plan);
   let inFlight: InFlight[] = [];
   for (;;) {
@@ -88,7 +101,7 @@ export function runSweep(server: HiddenServer, memory: Memory, options: SweepOpt
       memory.now += options.pauseMs ?? 100;
       requests++;
       const reply = server.list(toRequest(next), memory.now);
-      inFlight.push({ question: next, answer: toAnswer(reply, options.byteBudget), sentAt: memory.now });
+      inFlight.push({ question: next, answer: toAnswer(reply, options.byteBudget), sentAt: memory.now, knew: steps });
       continue;
     }
     if (random.chance(options.crashes ?? 0)) {
@@ -101,7 +114,8 @@ export function runSweep(server: HiddenServer, memory: Memory, options: SweepOpt
     const before = state;
     const answer = commit(memory, came, startedAt, plan.heldBefore ?? 0);
     state = learn(state, came.question, answer);
-    options.onStep?.(before, came.question, answer, state);
+    steps++;
+    options.onStep?.({ before, question: came.question, answer, after: state, sentAt: came.sentAt, knew: came.knew });
   }
 }
 
@@ -203,7 +217,7 @@ function toAnswer(reply: ListReply, byteBudget = Number.POSITIVE_INFINITY): Answ
 /** Stores the page, and tells what was known before it. */
 function commit(
   memory: Memory,
-  { question, answer, sentAt }: InFlight,
+  { question, answer, sentAt }: Pick<InFlight, 'question' | 'answer' | 'sentAt'>,
   sweepStartedAt: number,
   heldBefore: number,
 ): Answer {

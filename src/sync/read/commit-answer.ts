@@ -12,7 +12,7 @@ import type { PageDiff, ReadPage, Seen } from '../../store/applications/diff-pag
 import type { Store } from '../../store/store.ts';
 import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 import type { Learned } from '../../store/sweeps/continue-sweep.ts';
-import type { Sweep, SweepEnd, SweepProgress, Ticket } from '../../store/sweeps/sweeps.ts';
+import type { Sweep, SweepProgress, Ticket } from '../../store/sweeps/sweeps.ts';
 import { beginProof, type Proof, recordAudited, recordStep, type Step, toOpening } from './proof.ts';
 import type { Heard } from './request-page.ts';
 import type { SweepRequest } from './sweep-request.ts';
@@ -102,7 +102,7 @@ export async function commitAnswer(
     if (isQuiet && needsNoCommit(diff)) return { run: { ...run, state }, summary: nothingWritten };
     const opening =
       run.proof?.end === null ? toOpening(advertiserId, run.sweep, run.state, run.proof, previous) : null;
-    const records = run.proof && recordStep(run.proof, opening, step, progress.ended && toEnd(state, progress.ended));
+    const records = run.proof && recordStep(run.proof, opening, step);
     const evidence = run.proof && records && { records, bodyKey: run.proof.bodyKey };
     const summary = await store.applications.commitPage(page, diff, { ...progress, evidence });
     if (summary === 'outdated') continue;
@@ -113,9 +113,8 @@ export async function commitAnswer(
   throw toContended();
 }
 
-function toEnd({ ranges }: State, { certificate, risk, reason, absent }: SweepEnd): EndRecord {
-  const open = ranges.filter((range) => range.state !== 'closed').map(toBounds);
-  return { type: 'end', certificate, risk, reason, open, absent: absent.length };
+function toEnd({ certificate, risk, reason, open, absent }: Done): EndRecord {
+  return { type: 'end', certificate, risk, reason, open: open.map(toBounds), absent: absent.length };
 }
 
 /** Commits the applications of an answer that the sweep did not ask for, such as a cross-check. The sweep learns nothing from it. */
@@ -223,7 +222,7 @@ function learnFrom(
       learned: state.facts.rigor === 'proof' ? JSON.stringify(toLearned(state, done, known)) : null,
     },
   };
-  return { state, progress, step: { question, answer, heard, exchange, before, after: state } };
+  return { state, progress, step: { question, answer, heard, exchange, before, after: state, end: done && toEnd(done) } };
 }
 
 /** Up to where everything was read: below the lowest range that is still open, or all of it at the end. */

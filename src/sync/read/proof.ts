@@ -64,14 +64,14 @@ export interface Step {
   readonly exchange: Exchange;
   readonly before: State;
   readonly after: State;
+  readonly end: EndRecord | null;
 }
 
 /** The records of a step, chained to the proof. */
 export function recordStep(
   proof: Proof,
   opening: OpeningRecord | null,
-  { question, answer, heard, exchange, before, after }: Step,
-  end: EndRecord | null,
+  { question, answer, heard, exchange, before, after, end }: Step,
 ): ChainedRecord[] {
   const opened = opening === null ? proof.end : chain(sha256, null, opening);
   const made = recordAnswer(toSent(exchange), question, answer, toDigest(proof, heard), before, after);

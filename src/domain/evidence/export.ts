@@ -1,0 +1,89 @@
+// A proof as the lines of a file that others can check: docs/proof-format.md.
+
+import type { ChainedRecord } from './chain.ts';
+import { seal, toHex } from './record.ts';
+import { type Hash, isErased, rootOf, saltsOf } from './tree.ts';
+
+/** A certificate as it stands, and the last hash of the evidence behind it. */
+export interface ExportedCertificate {
+  readonly low: bigint;
+  readonly high: bigint | null;
+  readonly certificate: 'proven' | 'assumed' | 'unproven';
+  readonly risk: 'none' | 'harmless' | 'doubt';
+  readonly reason: string;
+  readonly sweepId: bigint;
+  readonly startedAt: Date;
+  readonly completeThrough: Date;
+  readonly last: Uint8Array | null;
+}
+
+/** An application that is stored, in seconds since 1970. */
+export interface ExportedRow {
+  readonly id: bigint;
+  readonly firstSeen: bigint;
+  readonly missingSince: bigint | null;
+}
+
+/** The first line. */
+export function toProofLine(
+  advertiserId: bigint,
+  exportedAt: Date,
+  certificates: readonly ExportedCertificate[],
+): string {
+  return JSON.stringify({
+    type: 'proof',
+    format: 1,
+    advertiser: String(advertiserId),
+    exportedAt: exportedAt.getTime(),
+    certificates: certificates.map((one) => ({
+      low: String(one.low),
+      high: one.high === null ? null : String(one.high),
+      certificate: one.certificate,
+      risk: one.risk,
+      reason: one.reason,
+      sweep: String(one.sweepId),
+      startedAt: one.startedAt.getTime(),
+      completeThrough: one.completeThrough.getTime(),
+      last: toHex(one.last),
+    })),
+  });
+}
+
+/** The line of a record; `bodyKey` stands in the first of a sweep. */
+export function toRecordLine(hash: Hash, chained: ChainedRecord, bodyKey: Uint8Array | null): string {
+  const { n, record, leaves } = chained;
+  const { type } = record;
+  return JSON.stringify({
+    type,
+    n,
+    sealed: seal(record, n, rootOf(hash, leaves)),
+    ...(type === 'sweep' && { bodyKey: toHex(bodyKey) }),
+    ...(type === 'answer' && { leaves: toLeafEntries(hash, leaves) }),
+    hash: toHex(chained.hash),
+  });
+}
+
+function toLeafEntries(hash: Hash, leaves: ChainedRecord['leaves']) {
+  const salts = saltsOf(hash, leaves);
+  return leaves.entries.map((entry, at) => {
+    if (isErased(entry)) return [toHex(entry)];
+    return [String(entry.id), entry.at === null ? null : String(entry.at), entry.mark, toHex(salts[at] ?? null)];
+  });
+}
+
+/** A line of stored applications. */
+export function toRowsLine(rows: readonly ExportedRow[]): string {
+  return JSON.stringify({
+    type: 'rows',
+    rows: rows.map(({ id, firstSeen, missingSince }) => [
+      String(id),
+      String(firstSeen),
+      missingSince === null ? null : String(missingSince),
+    ]),
+  });
+}
+
+/** The line that counts the erased applications. */
+export function toErasedLine(erased: number): string {
+  return JSON.stringify({ type: 'rows', erased });
+}

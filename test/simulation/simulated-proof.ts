@@ -1,0 +1,111 @@
+// A proof of a simulated sweep, in the product's own records: what the store would hold, and what it would export.
+import { createHash } from 'node:crypto';
+import type { Done, Plan } from '../../src/domain/coverage/coverage.ts';
+import { type ChainedRecord, chain, chainAnswer } from '../../src/domain/evidence/chain.ts';
+import { decodeLeaves, decodeRecord, encodeLeaves, encodeRecord } from '../../src/domain/evidence/codec.ts';
+import { toErasedLine, toProofLine, toRecordLine, toRowsLine } from '../../src/domain/evidence/export.ts';
+import { recordAnswer, toBounds } from '../../src/domain/evidence/record.ts';
+import { eraseLeaves, type Hash } from '../../src/domain/evidence/tree.ts';
+import type { HiddenServer } from './hidden-server.ts';
+import { type Memory, runSweep, type SweepOptions, type SweepResult } from './simulated-reader.ts';
+
+const hash: Hash = (bytes) => createHash('sha256').update(bytes).digest();
+const bodyKey = hash(Buffer.from('key'));
+const advertiserId = 7n;
+
+/** A sweep with its evidence. */
+export interface SimulatedProof {
+  readonly sweepId: bigint;
+  readonly startedAt: number;
+  readonly result: SweepResult;
+  readonly records: readonly ChainedRecord[];
+  readonly low: bigint;
+  readonly high: bigint | null;
+  readonly recentFrom: bigint;
+}
+
+/** Sweeps, and records every answer as the product does. */
+export function proveSweep(
+  server: HiddenServer,
+  memory: Memory,
+  sweepId: bigint,
+  options: SweepOptions = {},
+  previous: Uint8Array | null = null,
+): SimulatedProof {
+  const startedAt = memory.now;
+  const plan: Plan = options.plan ?? {};
+  const recentFrom = BigInt(Math.floor(startedAt / 1_000)) - 900n;
+  const [low, high] = [plan.from ?? 1n, plan.to ?? null];
+  const heldBefore = plan.heldBefore ?? memory.held.size;
+  const longestBefore = plan.longestBefore ?? memory.longest;
+  const records: ChainedRecord[] = [
+    chain(hash, null, {
+      type: 'sweep',
+      advertiserId,
+      sweepId,
+      purpose: 'recheck',
+      axis: 'id',
+      low,
+      high,
+      startedAt,
+      recentFrom,
+      heldBefore,
+      longestBefore,
+      previous,
+      bodyKeyHash: hash(bodyKey),
+    }),
+  ];
+  const add = (record: ChainedRecord) => {
+    // Through the form in which the database holds it.
+    const leaves = decodeLeaves(encodeLeaves(record.leaves));
+    records.push({ ...record, record: decodeRecord(encodeRecord(record.record)), leaves });
+  };
+  let seq = 0n;
+  const result = runSweep(server, memory, {
+    ...options,
+    onStep({ before, question, answer, after, sentAt, knew }) {
+      const sent = { knew, seq: ++seq, sentAt, tookMs: 10 };
+      const made = recordAnswer(sent, question, answer, null, before, after);
+      add(chainAnswer(hash, records.at(-1) ?? null, made, hash(Buffer.from(`${sweepId} ${seq}`)).subarray(0, 16)));
+    },
+  });
+  const { certificate, risk, reason, absent, open } = result.done;
+  add(chain(hash, records.at(-1) ?? null, { type: 'end', certificate, risk, reason, open: open.map(toBounds), absent: absent.length }));
+  return { sweepId, startedAt, result, records, low, high, recentFrom };
+}
+
+/** The proof without these applications. */
+export function eraseFromProof(proof: SimulatedProof, ids: ReadonlySet<bigint>): SimulatedProof {
+  const records = proof.records.map((one) => ({ ...one, leaves: eraseLeaves(hash, one.leaves, ids) ?? one.leaves }));
+  return { ...proof, records };
+}
+
+/** The file that the product would export, line by line. */
+export function toProofLines(proof: SimulatedProof, memory: Memory, erased: ReadonlySet<bigint> = new Set()): string[] {
+  const { sweepId, startedAt, result, records, low, high, recentFrom } = proof;
+  const { certificate, risk, reason }: Done = result.done;
+  const rows = [...memory.held.values()]
+    .filter(({ id }) => !erased.has(id))
+    .sort((a, b) => (a.id < b.id ? -1 : 1))
+    .map(({ id, firstSeenAt }) => {
+      return { id, firstSeen: BigInt(Math.floor(firstSeenAt / 1_000)), missingSince: memory.gone.has(id) ? 1n : null };
+    });
+  return [
+    toProofLine(advertiserId, new Date(memory.now), [
+      {
+        low,
+        high,
+        certificate,
+        risk,
+        reason,
+        sweepId,
+        startedAt: new Date(startedAt),
+        completeThrough: new Date(Number(recentFrom) * 1_000),
+        last: records.at(-1)?.hash ?? null,
+      },
+    ]),
+    ...records.map((record) => toRecordLine(hash, record, erased.size > 0 ? null : bodyKey)),
+    toRowsLine(rows),
+    toErasedLine(erased.size),
+  ];
+}
