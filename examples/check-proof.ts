@@ -1,0 +1,1872 @@
+// Checks a proof of Intake without Intake: node examples/check-proof.ts FILE [--noted SWEEP:HASH] [--rows DUMP] [--json] (Node 24)
+// FILE is what `intake prove --export FILE` wrote. The rules are those of docs/proof-format.md, and this file follows that page section by
+// section. It needs nothing but Node and shares no code with Intake. It ends with 0 if the records support what the certificates say,
+// with 1 if they do not, and with 2 if it was called wrongly. It prints ids and numbers of records, nothing else about people.
+
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+
+/** From the lowest to the highest. */
+const words = ['forged', 'unproven', 'assumed', 'proven'] as const;
+export type Word = (typeof words)[number];
+
+/** One reason why a proof is worth less than `proven`. `n` is the place in the chain of the sweep. */
+export interface Finding {
+  readonly verdict: Word;
+  readonly sweep: string | null;
+  readonly n: number | null;
+  readonly reason: string;
+}
+
+export interface CheckedCertificate {
+  readonly low: string;
+  readonly high: string | null;
+  readonly sweep: string;
+  readonly says: Word;
+  readonly supports: Word;
+  readonly verdict: Word;
+  /** It says more than its records support. */
+  readonly refused: boolean;
+  /** The first record that does not support what it says. */
+  readonly first: Finding | null;
+  /** Why the records support no more, the first record first. */
+  readonly findings: readonly Finding[];
+}
+
+export interface CheckedSweep {
+  readonly sweep: string;
+  readonly axis: 'id' | 'date';
+  readonly low: string;
+  readonly high: string | null;
+  readonly questions: number;
+  readonly audits: number;
+  readonly supports: Word;
+  /** How many of the standing ranges were closed by each rule. */
+  readonly closedBy: Readonly<Record<string, number>>;
+  readonly erased: readonly ErasedRows[];
+}
+
+/** Neighbouring erased rows of one page, with the ids on either side. */
+export interface ErasedRows {
+  readonly n: number;
+  readonly rows: number;
+  readonly between: readonly [string | null, string | null];
+}
+
+export interface Report {
+  readonly verdict: Word;
+  /** The file is not forged, and no certificate says more than its records support. */
+  readonly supported: boolean;
+  readonly advertiser: string | null;
+  readonly certificates: readonly CheckedCertificate[];
+  readonly sweeps: readonly CheckedSweep[];
+  /** What concerns the whole file: forgeries, and ids that no certificate speaks of. */
+  readonly findings: readonly Finding[];
+  readonly notes: readonly string[];
+}
+
+export interface Options {
+  /** Hashes that were noted elsewhere, as `SWEEP:HASH`. */
+  readonly noted?: readonly string[];
+  /** Lines of a dump that take the place of the rows in the file: id, first stored, no longer shown since. */
+  readonly rows?: Iterable<string>;
+}
+
+/** The caller made a mistake; this says nothing about the proof. */
+export class WrongUse extends Error {}
+
+// ---------------------------------------------------------------------------------------------------------------------------------------
+// The file
+// ---------------------------------------------------------------------------------------------------------------------------------------
+
+const lastId = 9223372036854775807n;
+/** The upper end of a range without end: above every id. */
+const noEnd = lastId + 1n;
+
+interface Range {
+  readonly from: bigint;
+  readonly to: bigint;
+}
+
+interface Certificate {
+  readonly range: Range;
+  readonly certificate: Word;
+  readonly sweep: string;
+  readonly startedAt: number;
+  readonly completeThrough: number;
+  readonly last: string | null;
+}
+
+interface Row {
+  readonly id: bigint;
+  readonly seconds: bigint | null;
+  readonly mark: 'new' | 'held' | 'lacking';
+}
+type Leaf = Row | 'erased';
+
+type Axis = 'id' | 'date';
+type Purpose = 'range' | 'confirm' | 'alone' | 'witness' | 'walk' | 'audit';
+type Order = 'rising' | 'falling';
+
+interface Question {
+  readonly purpose: Purpose;
+  readonly axis: Axis;
+  readonly after: bigint | null;
+  readonly before: bigint | null;
+  readonly since: bigint | null;
+  /** `from` to `to`. */
+  readonly range: Range | null;
+}
+
+type Filters = Pick<Question, 'axis' | 'after' | 'before' | 'since'>;
+
+/** One number for each shape of a question; the shape `before` counts as `after`. */
+interface ByShape {
+  readonly after: number;
+  readonly both: number;
+}
+
+interface Answer {
+  readonly n: number;
+  readonly part: number;
+  readonly knew: number;
+  readonly seq: bigint;
+  readonly question: Question;
+  readonly kind: 'page' | 'overflow' | 'refused';
+  readonly rows: number;
+  readonly unreadable: number;
+  /** `rows + unreadable`: the places of the page that were taken. */
+  readonly length: number;
+  readonly bytes: number;
+  readonly largest: number;
+  readonly sizes: readonly [rising: number, falling: number];
+  readonly echo: 'matches' | 'absent' | 'differs';
+  readonly weakEmpty: boolean;
+  readonly cached: boolean;
+  /** The rows in the order of the page, without ids that no proof speaks of. */
+  readonly shown: readonly Leaf[];
+  readonly lacking: readonly Leaf[];
+  /** The ids in `shown`. */
+  readonly ids: ReadonlySet<bigint>;
+  readonly closed: readonly Range[];
+  readonly opened: readonly Range[];
+  readonly limit: ByShape;
+  readonly uneven: boolean;
+  readonly sorted: Order | null;
+  readonly planned: readonly Filters[] | null;
+}
+
+interface End {
+  readonly n: number;
+  readonly certificate: Word;
+  readonly open: readonly Range[];
+}
+
+interface Sweep {
+  readonly number: string;
+  readonly axis: Axis;
+  readonly range: Range;
+  readonly startedAt: number;
+  readonly recentFrom: bigint;
+  readonly heldBefore: number;
+  readonly longestBefore: number;
+  readonly answers: Answer[];
+  end: End | null;
+  readonly hashes: string[];
+}
+
+/** A row of the database: its id, and the second in which it was first stored. */
+type StoredRows = Map<bigint, bigint>;
+
+interface ProofFile {
+  advertiser: string | null;
+  certificates: readonly Certificate[];
+  readonly sweeps: Map<string, Sweep>;
+  stored: StoredRows;
+  erased: number;
+  /** Each of these makes the file forged. */
+  readonly forged: Finding[];
+}
+
+/** A line that is not what the page defines. */
+class Malformed extends Error {}
+
+type Members = Readonly<Record<string, unknown>>;
+
+function membersOf(value: unknown, what: string): Members {
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) throw new Malformed(`${what} is no object`);
+  return value as Members;
+}
+
+function listOf(value: unknown, what: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw new Malformed(`${what} is no list`);
+  return value;
+}
+
+function integer(value: unknown, what: string): number {
+  if (!Number.isSafeInteger(value)) throw new Malformed(`${what} is no integer`);
+  return value as number;
+}
+
+function count(value: unknown, what: string): number {
+  if (integer(value, what) < 0) throw new Malformed(`${what} is negative`);
+  return value as number;
+}
+
+/** A number that may exceed 2^53: a string of decimal digits. */
+function digits(value: unknown, what: string): bigint {
+  if (typeof value !== 'string' || !/^(?:0|-?[1-9]\d{0,29})$/.test(value)) throw new Malformed(`${what} is no number`);
+  return BigInt(value);
+}
+
+function digitsOrNull(value: unknown, what: string): bigint | null {
+  return value === null ? null : digits(value, what);
+}
+
+function hex(value: unknown, bytes: number, what: string): string {
+  if (typeof value !== 'string' || value.length !== bytes * 2 || !/^[0-9a-f]*$/.test(value)) {
+    throw new Malformed(`${what} is not ${bytes} bytes of lower-case hex`);
+  }
+  return value;
+}
+
+function boolean(value: unknown, what: string): boolean {
+  if (typeof value !== 'boolean') throw new Malformed(`${what} is neither true nor false`);
+  return value;
+}
+
+function oneOf<Name extends string>(value: unknown, names: readonly Name[], what: string): Name {
+  const name = names.find((known) => known === value);
+  if (name === undefined) throw new Malformed(`${what} is none of ${names.join(', ')}`);
+  return name;
+}
+
+function rangeOf(from: unknown, to: unknown, what: string): Range {
+  const range = { from: digits(from, what), to: digitsOrNull(to, what) ?? noEnd };
+  if (range.from > range.to) throw new Malformed(`${what} ends before it begins`);
+  return range;
+}
+
+function rangesOf(value: unknown, what: string): Range[] {
+  return listOf(value, what).map((pair) => {
+    const [from, to] = listOf(pair, what);
+    return rangeOf(from, to, what);
+  });
+}
+
+/** Reads all lines in their order. What cannot be read is a forgery, and reading goes on after it. */
+function readProof(lines: Iterable<string>): ProofFile {
+  const file: ProofFile = {
+    advertiser: null,
+    certificates: [],
+    sweeps: new Map(),
+    stored: new Map(),
+    erased: 0,
+    forged: [],
+  };
+  const place: Place = { line: 0, sweep: null, n: null, inRows: false, lastRow: 0n };
+  for (const text of lines) {
+    place.line += 1;
+    try {
+      readLine(file, place, membersOf(JSON.parse(text), 'the line'));
+    } catch (error) {
+      if (!(error instanceof Malformed || error instanceof SyntaxError)) throw error;
+      const reason = error instanceof Malformed ? error.message : 'the line is no JSON';
+      file.forged.push(forgery(place.sweep, place.n, `line ${place.line}: ${reason}`));
+    }
+  }
+  if (place.line === 0) file.forged.push(forgery(null, null, 'the file is empty'));
+  return file;
+}
+
+/** Where the reader is. */
+interface Place {
+  line: number;
+  sweep: Sweep | null;
+  n: number | null;
+  inRows: boolean;
+  lastRow: bigint;
+}
+
+function forgery(sweep: Sweep | null, n: number | null, reason: string): Finding {
+  return { verdict: 'forged', sweep: sweep?.number ?? null, n, reason };
+}
+
+function readLine(file: ProofFile, place: Place, line: Members): void {
+  const type = oneOf(line.type, ['proof', 'sweep', 'answer', 'end', 'rows'], 'type');
+  if ((type === 'proof') !== (place.line === 1)) throw new Malformed('the first line, and no other, is the proof line');
+  if (type === 'sweep' || type === 'rows') {
+    place.sweep = null;
+    place.n = null;
+  }
+  if (place.inRows && type !== 'rows') throw new Malformed('only rows follow rows');
+  if (type === 'proof') readProofLine(file, line);
+  else if (type === 'rows') readRows(file, place, line);
+  else if (type === 'sweep') place.sweep = readSweep(file, line);
+  else readRecord(file, place, type, line);
+}
+
+function readRecord(file: ProofFile, place: Place, type: 'answer' | 'end', line: Members): void {
+  const { sweep } = place;
+  if (sweep === null) throw new Malformed('it belongs to no sweep');
+  place.n = sweep.hashes.length;
+  // The seal comes first: what was edited without a new hash is named so, and not by what the edit has broken.
+  file.forged.push(...brokenSeals(sweep, line));
+  const sealed = membersOf(line.sealed, 'sealed');
+  if (type === 'end') {
+    if (sweep.end !== null) throw new Malformed('the sweep has ended before');
+    sweep.end = readEnd(sealed);
+    return;
+  }
+  const leaves = readLeaves(line.leaves);
+  const answer = readAnswer(sealed, leaves);
+  sweep.answers.push(answer);
+  const broken = brokenLeaves(membersOf(sealed.answer, 'answer'), answer.kind, leaves);
+  if (broken !== null) file.forged.push(forgery(sweep, place.n, broken));
+}
+
+// --- Sealed lines and the chain ---
+
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  if (value === null || typeof value !== 'object') return JSON.stringify(value);
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join(',')}}`;
+}
+
+function sha256(...parts: readonly (string | Buffer)[]): Buffer {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(part);
+  return hash.digest();
+}
+
+/** Takes the next line of the sweep's chain, and says what is wrong with its place or its hash. */
+function brokenSeals(sweep: Sweep, line: Members): Finding[] {
+  const n = sweep.hashes.length;
+  const before = sweep.hashes.at(-1);
+  const hash = hex(line.hash, 32, 'hash');
+  sweep.hashes.push(hash);
+  const sealed = membersOf(line.sealed, 'sealed');
+  const broken: Finding[] = [];
+  if (line.n !== n || sealed.n !== n) broken.push(forgery(sweep, n, 'the numbers of the records have a gap'));
+  const previous = before === undefined ? Buffer.alloc(32) : Buffer.from(before, 'hex');
+  if (sha256(previous, canonical(sealed)).toString('hex') !== hash) {
+    broken.push(forgery(sweep, n, 'the hash is not that of the record and the hash before it'));
+  }
+  return broken;
+}
+
+// --- proof ---
+
+function readProofLine(file: ProofFile, line: Members): void {
+  if (line.format !== 1) throw new Malformed('the format is not 1');
+  file.advertiser = String(digits(line.advertiser, 'advertiser'));
+  file.certificates = listOf(line.certificates, 'certificates').map((certificate) =>
+    readCertificate(membersOf(certificate, 'a certificate')),
+  );
+}
+
+const certificateWords = ['proven', 'assumed', 'unproven'] as const;
+
+function readCertificate(members: Members): Certificate {
+  return {
+    range: rangeOf(members.low, members.high, 'low to high'),
+    certificate: oneOf(members.certificate, certificateWords, 'certificate'),
+    sweep: String(digits(members.sweep, 'sweep')),
+    startedAt: integer(members.startedAt, 'startedAt'),
+    completeThrough: integer(members.completeThrough, 'completeThrough'),
+    last: members.last === null ? null : hex(members.last, 32, 'last'),
+  };
+}
+
+// --- sweep ---
+
+function readSweep(file: ProofFile, line: Members): Sweep {
+  const sealed = membersOf(line.sealed, 'sealed');
+  const number = digits(sealed.sweep, 'sweep');
+  const newest = [...file.sweeps.keys()].at(-1);
+  if (newest !== undefined && number <= BigInt(newest)) throw new Malformed('the sweeps are not in their order');
+  const sweep: Sweep = {
+    number: String(number),
+    axis: oneOf(sealed.axis, ['id', 'date'], 'axis'),
+    range: rangeOf(sealed.low, sealed.high, 'low to high'),
+    startedAt: integer(sealed.startedAt, 'startedAt'),
+    recentFrom: digits(sealed.recentFrom, 'recentFrom'),
+    heldBefore: count(sealed.heldBefore, 'heldBefore'),
+    longestBefore: count(sealed.longestBefore, 'longestBefore'),
+    answers: [],
+    end: null,
+    hashes: [],
+  };
+  file.sweeps.set(sweep.number, sweep);
+  file.forged.push(...brokenSeals(sweep, line));
+  if (sealed.format !== 1) file.forged.push(forgery(sweep, 0, 'the format is not 1'));
+  if (sealed.advertiser !== file.advertiser) {
+    file.forged.push(forgery(sweep, 0, 'the sweep is not of the advertiser of the proof'));
+  }
+  const bodyKeyHash = hex(sealed.bodyKeyHash, 32, 'bodyKeyHash');
+  const bodyKey = line.bodyKey === null ? null : Buffer.from(hex(line.bodyKey, 32, 'bodyKey'), 'hex');
+  if (bodyKey !== null && sha256(bodyKey).toString('hex') !== bodyKeyHash) {
+    file.forged.push(forgery(sweep, 0, 'the key of the body digests is not the one that was sealed'));
+  }
+  return sweep;
+}
+
+// --- answer ---
+
+function readAnswer(sealed: Members, leaves: readonly ReadLeaf[]): Answer {
+  const answer = membersOf(sealed.answer, 'answer');
+  const rows = count(answer.rows, 'rows');
+  const unreadable = count(answer.unreadable, 'unreadable');
+  const [rising, falling] = listOf(answer.sizes ?? [0, 0], 'sizes');
+  const [after, both] = listOf(sealed.limit, 'limit');
+  const shown = spokenOf(leaves.slice(0, rows));
+  return {
+    n: count(sealed.n, 'n'),
+    part: count(sealed.part, 'part'),
+    knew: count(sealed.knew, 'knew'),
+    seq: digits(sealed.seq, 'seq'),
+    question: readQuestion(membersOf(sealed.question, 'question')),
+    kind: oneOf(answer.kind, ['page', 'overflow', 'refused'], 'kind'),
+    rows,
+    unreadable,
+    length: rows + unreadable,
+    bytes: count(answer.bytes, 'bytes'),
+    largest: count(answer.largest, 'largest'),
+    sizes: [count(rising, 'sizes'), count(falling, 'sizes')],
+    echo: oneOf(answer.echo, ['matches', 'absent', 'differs'], 'echo'),
+    weakEmpty: boolean(answer.weakEmpty, 'weakEmpty'),
+    cached: boolean(answer.cached, 'cached'),
+    shown,
+    lacking: spokenOf(leaves.slice(rows)),
+    ids: new Set(wholeRows(shown).map((row) => row.id)),
+    closed: rangesOf(sealed.closed, 'closed'),
+    opened: rangesOf(sealed.opened, 'opened'),
+    limit: { after: count(after, 'limit'), both: count(both, 'limit') },
+    uneven: boolean(sealed.uneven, 'uneven'),
+    sorted: sealed.sorted === null ? null : oneOf<Order>(sealed.sorted, ['rising', 'falling'], 'sorted'),
+    planned: sealed.planned === null ? null : listOf(sealed.planned, 'planned').map(readPlanned),
+  };
+}
+
+function readQuestion(members: Members): Question {
+  return {
+    purpose: oneOf(members.purpose, ['range', 'confirm', 'alone', 'witness', 'walk', 'audit'], 'purpose'),
+    axis: oneOf(members.axis, ['id', 'date'], 'axis'),
+    after: digitsOrNull(members.after, 'after'),
+    before: digitsOrNull(members.before, 'before'),
+    since: digitsOrNull(members.since, 'since'),
+    range: members.from === null ? null : rangeOf(members.from, members.to, 'from to to'),
+  };
+}
+
+function readPlanned(value: unknown): Filters {
+  const [axis, after, before, since] = listOf(value, 'planned');
+  return {
+    axis: oneOf(axis, ['id', 'date'], 'axis'),
+    after: digitsOrNull(after, 'after'),
+    before: digitsOrNull(before, 'before'),
+    since: digitsOrNull(since, 'since'),
+  };
+}
+
+// --- Leaves ---
+
+interface ReadLeaf {
+  readonly leaf: Leaf;
+  readonly hash: Buffer;
+}
+
+function readLeaves(value: unknown): ReadLeaf[] {
+  return listOf(value, 'leaves').map((entry) => {
+    const [id, seconds, mark, salt, ...more] = listOf(entry, 'a leaf');
+    if (seconds === undefined) return { leaf: 'erased', hash: Buffer.from(hex(id, 32, 'a leaf'), 'hex') };
+    if (more.length > 0) throw new Malformed('a leaf has too many members');
+    const row: Row = {
+      id: digits(id, 'the id of a leaf'),
+      seconds: digitsOrNull(seconds, 'the date of a leaf'),
+      mark: oneOf(mark, ['new', 'held', 'lacking'], 'the mark of a leaf'),
+    };
+    const text = `${row.id} ${row.seconds ?? '-'} ${row.mark}`;
+    return { leaf: row, hash: sha256('\0', Buffer.from(hex(salt, 16, 'a salt'), 'hex'), text) };
+  });
+}
+
+/** The tree over the leaves: neighbours are joined from the left, and an odd last node moves up unchanged. */
+function rootOf(leaves: readonly Buffer[]): string | null {
+  let level = leaves;
+  while (level.length > 1) {
+    level = level.flatMap((left, at) => {
+      const right = level[at + 1];
+      if (at % 2 === 1) return [];
+      return [right === undefined ? left : sha256('\u0001', left, right)];
+    });
+  }
+  return level[0]?.toString('hex') ?? null;
+}
+
+/** Ids below 1 or above the last id may be shown; no proof speaks of them. */
+function spokenOf(leaves: readonly ReadLeaf[]): Leaf[] {
+  return leaves.map(({ leaf }) => leaf).filter((leaf) => leaf === 'erased' || (leaf.id >= 1n && leaf.id <= lastId));
+}
+
+function wholeRows(leaves: readonly Leaf[]): Row[] {
+  return leaves.filter((leaf) => leaf !== 'erased');
+}
+
+function erasedAmong(leaves: readonly Leaf[]): number {
+  return leaves.length - wholeRows(leaves).length;
+}
+
+// --- end ---
+
+function readEnd(sealed: Members): End {
+  return {
+    n: count(sealed.n, 'n'),
+    certificate: oneOf(sealed.certificate, certificateWords, 'certificate'),
+    open: rangesOf(sealed.open, 'open'),
+  };
+}
+
+// --- rows ---
+
+function readRows(file: ProofFile, place: Place, line: Members): void {
+  place.inRows = true;
+  if (line.rows === undefined) {
+    file.erased += count(line.erased, 'erased');
+    return;
+  }
+  for (const entry of listOf(line.rows, 'rows')) {
+    const [id, firstStored] = listOf(entry, 'a row');
+    const row = digits(id, 'the id of a row');
+    if (row <= place.lastRow) throw new Malformed('the rows are not in the order of ids, each once');
+    place.lastRow = row;
+    file.stored.set(row, digits(firstStored, 'the first second of a row'));
+  }
+}
+
+/** A dump of three columns, separated by commas, tabs or bars, with or without a line of names. */
+function readDump(lines: Iterable<string>): StoredRows {
+  const stored: StoredRows = new Map();
+  let line = 0;
+  for (const text of lines) {
+    line += 1;
+    const [id = '', firstStored = ''] = text.split(/[,\t|]/).map((column) => column.trim());
+    if (text.trim() === '' || (line === 1 && !/^\d/.test(id))) continue;
+    if (!/^\d{1,30}$/.test(id) || !/^\d{1,30}$/.test(firstStored))
+      throw new WrongUse(`line ${line} of the dump is no row`);
+    stored.set(BigInt(id), BigInt(firstStored));
+  }
+  return stored;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------------------------
+// What a checker does
+// ---------------------------------------------------------------------------------------------------------------------------------------
+
+export function checkProof(lines: Iterable<string>, options: Options = {}): Report {
+  const noted = (options.noted ?? []).map(readNoted);
+  const file = readProof(lines);
+  if (options.rows !== undefined) file.stored = readDump(options.rows);
+  const sweeps = [...file.sweeps.values()];
+  file.forged.push(...sweeps.flatMap(brokenRecords), ...brokenCertificates(file), ...missingRows(file));
+  file.forged.push(...noted.flatMap((note) => missingNoted(file, note)));
+
+  const judged = new Map(sweeps.map((sweep) => [sweep.number, judge(file, sweep)]));
+  const certificates = file.certificates.map((certificate) => checkCertificate(certificate, judged));
+  const findings = [...file.forged, ...certificateGaps(file)];
+  const verdict = lowest([...certificates, ...findings].map((each) => each.verdict));
+  return {
+    verdict,
+    supported: verdict !== 'forged' && !certificates.some((certificate) => certificate.refused),
+    advertiser: file.advertiser,
+    certificates,
+    sweeps: sweeps.map((sweep) => describeSweep(sweep, judged.get(sweep.number))),
+    findings,
+    notes: noted
+      .filter((note) => !file.sweeps.has(note.sweep))
+      .map(
+        (note) =>
+          `sweep ${note.sweep} is not in the file: its records were pruned, and nothing follows from its noted hash`,
+      ),
+  };
+}
+
+function lowest(verdicts: readonly Word[]): Word {
+  return words.find((word) => verdicts.includes(word)) ?? 'proven';
+}
+
+/** Why the records of a sweep support less than `proven`, in the order of the records. */
+interface Judgement {
+  readonly findings: readonly Finding[];
+  readonly closings: readonly CheckedClosing[];
+  readonly contradictions: readonly Contradiction[];
+}
+
+function judge(file: ProofFile, sweep: Sweep): Judgement {
+  const forged = file.forged.filter((finding) => finding.sweep === sweep.number);
+  // The rules for pages say nothing about records that are not what was written.
+  if (forged.length > 0) return { findings: forged, closings: [], contradictions: [] };
+  const evidence = gather(sweep);
+  checkUnproven(evidence);
+  const closings = isProofById(evidence) ? checkReading(evidence) : [];
+  const findings = evidence.findings.toSorted((a, b) => (a.n ?? 0) - (b.n ?? 0));
+  return { findings, closings, contradictions: contradictions(sweep) };
+}
+
+function checkReading(evidence: Evidence): CheckedClosing[] {
+  checkStatements(evidence);
+  const closings = checkClosings(evidence);
+  checkTiling(evidence);
+  checkWitnesses(evidence);
+  checkAssumed(evidence, closings);
+  return closings;
+}
+
+function checkCertificate(certificate: Certificate, judged: ReadonlyMap<string, Judgement>): CheckedCertificate {
+  const { range, sweep, certificate: says, last } = certificate;
+  const judgement = last === null ? undefined : judged.get(sweep);
+  const findings = judgement === undefined ? [noEvidence(sweep)] : findingsFor(range, judgement);
+  const supports = lowest(findings.map((finding) => finding.verdict));
+  const verdict = lowest([says, supports]);
+  const refused = verdict !== says && verdict !== 'forged';
+  const first = findings.find((finding) => lowest([says, finding.verdict]) !== says) ?? null;
+  return { ...shownRange(range), sweep, says, supports, verdict, refused, first, findings };
+}
+
+function noEvidence(sweep: string): Finding {
+  return { verdict: 'unproven', sweep, n: null, reason: 'no evidence of this sweep is kept' };
+}
+
+function findingsFor(range: Range, { findings, contradictions: audits }: Judgement): Finding[] {
+  return [...findings, ...audits.filter(({ at }) => contains(range, at)).map(({ finding }) => finding)];
+}
+
+/** The certificates on ids follow each other from 1 to infinity. */
+function certificateGaps(file: ProofFile): Finding[] {
+  const ranges = file.certificates
+    .filter((certificate) => file.sweeps.get(certificate.sweep)?.axis !== 'date')
+    .map((certificate) => certificate.range)
+    .sort((a, b) => (a.from < b.from ? -1 : 1));
+  const gaps: Finding[] = [];
+  const gap = (reason: string) => gaps.push({ verdict: 'unproven', sweep: null, n: null, reason });
+  let next = 1n;
+  for (const { from, to } of ranges) {
+    if (from > next) gap(`no certificate speaks of the ids ${spell({ from: next, to: from - 1n })}`);
+    if (from < next) gap(`more than one certificate speaks of the id ${from}`);
+    next = to + 1n;
+  }
+  if (next <= noEnd) gap(`no certificate speaks of the ids ${spell({ from: next, to: noEnd })}`);
+  return gaps;
+}
+
+interface Noted {
+  readonly sweep: string;
+  readonly hash: string;
+}
+
+function readNoted(text: string): Noted {
+  const [, sweep, hash] = /^(\d+):([0-9a-f]{64})$/.exec(text) ?? [];
+  if (sweep === undefined || hash === undefined) throw new WrongUse('a noted hash is written as SWEEP:HASH');
+  return { sweep: String(BigInt(sweep)), hash };
+}
+
+function missingNoted(file: ProofFile, { sweep: number, hash }: Noted): Finding[] {
+  const sweep = file.sweeps.get(number);
+  if (sweep === undefined || sweep.hashes.includes(hash)) return [];
+  return [forgery(sweep, null, 'no record has the hash that was noted')];
+}
+
+// ---------------------------------------------------------------------------------------------------------------------------------------
+// Integrity (the reader has checked the places of lines and the chain)
+// ---------------------------------------------------------------------------------------------------------------------------------------
+
+function brokenLeaves(sealed: Members, kind: Answer['kind'], leaves: readonly ReadLeaf[]): string | null {
+  const { rows, lacks, root } = sealed;
+  if (leaves.length !== Number(rows) + count(lacks, 'lacks')) return 'the number of leaves is not rows + lacks';
+  if (kind !== 'page' && leaves.length > 0) return `an answer of the kind ${kind} has leaves`;
+  const misplaced = leaves.some(
+    ({ leaf }, at) => leaf !== 'erased' && (leaf.mark === 'lacking') !== at >= Number(rows),
+  );
+  if (misplaced) return 'the leaves are not in the order of their marks';
+  const dated = leaves.some(({ leaf }) => leaf !== 'erased' && leaf.mark === 'lacking' && leaf.seconds !== null);
+  if (dated) return 'a lacking application has a date';
+  if (rootOf(leaves.map(({ hash }) => hash)) !== root) return 'the leaves do not lead to the root that was sealed';
+  return null;
+}
+
+/** What does not fit together in the records of one sweep. */
+function brokenRecords(sweep: Sweep): Finding[] {
+  const broken: Finding[] = [];
+  const requests = new Set<bigint>();
+  const closed = new ClosedRanges();
+  let before: Answer | null = null;
+  for (const answer of sweep.answers) {
+    const isAfterEnd = sweep.end !== null && answer.n > sweep.end.n;
+    const reasons = [...brokenOrder(answer, requests), ...(isAfterEnd ? [] : brokenParts(answer, before))];
+    if ((answer.question.purpose === 'audit') !== isAfterEnd) reasons.push('audits, and only audits, follow the end');
+    if (!isAskedInRange(answer.question, sweep)) reasons.push('it asks for a range outside the sweep');
+    if (!isAfterEnd) reasons.push(...closed.apply(answer));
+    broken.push(...reasons.map((reason) => forgery(sweep, answer.n, reason)));
+    before = answer;
+  }
+  return broken;
+}
+
+function brokenOrder({ n, knew, seq }: Answer, requests: Set<bigint>): string[] {
+  const isUsed = requests.has(seq);
+  requests.add(seq);
+  return [
+    ...(knew >= n ? ['it knew records that come after it'] : []),
+    ...(isUsed ? ['its request number was used before'] : []),
+  ];
+}
+
+function brokenParts({ part }: Answer, before: Answer | null): string[] {
+  const isNext = before === null ? part === 1 : part === before.part || part === before.part + 1;
+  return isNext ? [] : ['the parts are not in their order'];
+}
+
+function isAskedInRange({ purpose, axis, range }: Question, sweep: Sweep): boolean {
+  if (sweep.axis !== 'id' || axis !== 'id' || purpose === 'witness' || purpose === 'audit') return true;
+  return range === null || within(range, sweep.range);
+}
+
+interface Closing {
+  readonly range: Range;
+  readonly answer: Answer;
+}
+
+/** The ranges that are closed at one moment, in their order. */
+class ClosedRanges {
+  readonly standing: Closing[] = [];
+
+  /** Takes over what a record opened and closed, and says what of it is impossible. */
+  apply(answer: Answer): string[] {
+    const { question, opened, closed } = answer;
+    const closes = question.purpose === 'range' || question.purpose === 'confirm';
+    const broken: string[] = [];
+    for (const range of opened) {
+      if (!this.#open(range)) broken.push(`it opens ${spell(range)}, which is not closed`);
+    }
+    for (const range of closed) {
+      const own = closes && question.range !== null && within(range, question.range);
+      if (!own) broken.push(`it closes ${spell(range)}, for which it did not ask`);
+      if (!this.#close({ range, answer })) broken.push(`it closes ${spell(range)}, of which a part is closed already`);
+    }
+    return broken;
+  }
+
+  has(id: bigint): boolean {
+    const closing = this.standing[this.#firstFrom(id + 1n) - 1];
+    return closing !== undefined && contains(closing.range, id);
+  }
+
+  #close(closing: Closing): boolean {
+    const at = this.#firstFrom(closing.range.from);
+    const [left, right] = [this.standing[at - 1], this.standing[at]];
+    if (left !== undefined && left.range.to >= closing.range.from) return false;
+    if (right !== undefined && right.range.from <= closing.range.to) return false;
+    this.standing.splice(at, 0, closing);
+    return true;
+  }
+
+  #open(range: Range): boolean {
+    const at = this.#firstFrom(range.from);
+    const closing = this.standing[at];
+    if (closing === undefined || !isSame(closing.range, range)) return false;
+    this.standing.splice(at, 1);
+    return true;
+  }
+
+  #firstFrom(from: bigint): number {
+    return firstIndex(this.standing, (closing) => closing.range.from >= from);
+  }
+}
+
+/** The certificates against the sweeps that they name. */
+function brokenCertificates(file: ProofFile): Finding[] {
+  return file.certificates.flatMap((certificate) => {
+    if (certificate.last === null) return [];
+    const sweep = file.sweeps.get(certificate.sweep);
+    if (sweep === undefined) {
+      const reason = `the certificate names sweep ${certificate.sweep}, which is not in the file`;
+      return [forgery(null, null, reason)];
+    }
+    const reason = brokenCertificate(certificate, sweep);
+    return reason === null ? [] : [forgery(sweep, null, reason)];
+  });
+}
+
+function brokenCertificate(certificate: Certificate, sweep: Sweep): string | null {
+  if (sweep.hashes.at(-1) !== certificate.last) return 'the last hash is not the one of the certificate';
+  if (!within(certificate.range, sweep.range)) return 'the certificate speaks of ids that were not swept';
+  if (certificate.startedAt !== sweep.startedAt) return 'the certificate has another beginning than the sweep';
+  if (secondOf(certificate.completeThrough) !== sweep.recentFrom) {
+    return 'the certificate is complete through another moment than the sweep';
+  }
+  const { end } = sweep;
+  if (end !== null && lowest([end.certificate, certificate.certificate]) !== certificate.certificate) {
+    return `the certificate says ${certificate.certificate}, the end of the sweep ${end.certificate}`;
+  }
+  return null;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------------------------
+// Rows
+// ---------------------------------------------------------------------------------------------------------------------------------------
+
+/** The ids in the evidence against the rows of the database, in both directions. */
+function missingRows(file: ProofFile): Finding[] {
+  const missing: Finding[] = [];
+  for (const sweep of file.sweeps.values()) {
+    const seen = new Set<bigint>();
+    for (const { n, shown, lacking } of sweep.answers) {
+      for (const { id } of wholeRows([...shown, ...lacking])) {
+        if (!file.stored.has(id) && !seen.has(id)) missing.push(forgery(sweep, n, `the database does not hold ${id}`));
+        seen.add(id);
+      }
+    }
+    const held = heldIn(file.stored, sweep, seen) + file.erased;
+    if (speaksOfHeld(sweep) && held < sweep.heldBefore) {
+      missing.push(
+        forgery(sweep, 0, `${sweep.heldBefore} were stored before the sweep, its records know only ${held}`),
+      );
+    }
+  }
+  return missing;
+}
+
+function speaksOfHeld({ axis, end, answers }: Sweep): boolean {
+  if (axis !== 'id' || end === null || end.certificate === 'unproven') return false;
+  return !answers.some((answer) => answer.question.purpose === 'walk');
+}
+
+function secondOf(milliseconds: number): bigint {
+  return BigInt(Math.floor(milliseconds / 1000));
+}
+
+/** Stored before the sweep began, and in its records. */
+function heldIn(stored: StoredRows, sweep: Sweep, seen: ReadonlySet<bigint>): number {
+  const began = secondOf(sweep.startedAt);
+  let held = 0;
+  for (const [id, firstStored] of stored) {
+    if (firstStored <= began && contains(sweep.range, id) && seen.has(id)) held += 1;
+  }
+  return held;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------------------------
+// Page sizes
+// ---------------------------------------------------------------------------------------------------------------------------------------
+
+/** The records of one sweep before its end, and what follows from them. */
+interface Evidence {
+  readonly sweep: Sweep;
+  readonly asked: readonly Answer[];
+  readonly pages: readonly Answer[];
+  readonly rangePages: readonly Answer[];
+  readonly steps: ReadonlyMap<Answer, Step>;
+  readonly parts: ReadonlyMap<number, Part>;
+  readonly standing: readonly Closing[];
+  /** Every id that was shown, in the order of ids. */
+  readonly seen: readonly Seen[];
+  /** Every id that some page marked `new`. */
+  readonly newIds: ReadonlySet<bigint>;
+  /** Every gone id, with the `n` of the first `alone` question that says so. */
+  readonly gone: ReadonlyMap<bigint, number>;
+  readonly included: IncludedBounds;
+  readonly findings: Finding[];
+}
+
+/** Shapes in which some page showed its own bound: the source includes it there. */
+interface IncludedBounds {
+  readonly after: ReadonlySet<Shape>;
+  readonly before: ReadonlySet<Shape>;
+}
+
+/** R, B and m of the page, learned from the records of one part. */
+interface Sizes {
+  readonly R: ByShape;
+  readonly B: ByShape;
+  readonly m: number;
+}
+
+/** Counts over all pages of the sweep up to a record. */
+interface Totals {
+  /** Adjacent rows by their ids. */
+  readonly rising: number;
+  readonly falling: number;
+  readonly erased: number;
+  /** Adjacent rows by their bytes. */
+  readonly larger: number;
+  readonly smaller: number;
+  /** The most `rows + unreadable` of a page. */
+  readonly longest: number;
+}
+
+/** What was known before and after one record. */
+interface Step {
+  readonly before: Sizes;
+  readonly after: Sizes;
+  readonly totals: Totals;
+}
+
+/** The page sizes at the end of a part. */
+interface Part extends Sizes {
+  readonly limit: ByShape;
+  readonly uneven: boolean;
+  readonly sorted: Order | null;
+}
+
+interface Seen {
+  readonly id: bigint;
+  /** The first page that showed it, and the first `range` page. */
+  readonly first: number;
+  readonly firstInRange: number;
+  /** Some page showed it with a date before `recentFrom`. */
+  readonly isOld: boolean;
+  /** The same, or without a date. */
+  readonly isOldOrUndated: boolean;
+}
+
+type Shape = 'after' | 'before' | 'both';
+
+function shapeOf({ after, before }: Question): Shape {
+  if (before === null) return 'after';
+  return after === null ? 'before' : 'both';
+}
+
+/** For page sizes, the shape `before` counts as `after`. */
+function sizeShape(question: Question): keyof ByShape {
+  return shapeOf(question) === 'both' ? 'both' : 'after';
+}
+
+function gather(sweep: Sweep): Evidence {
+  const endAt = sweep.end?.n ?? Number.POSITIVE_INFINITY;
+  const asked = sweep.answers.filter((answer) => answer.n < endAt);
+  const pages = asked.filter((answer) => answer.kind === 'page');
+  const included = { after: shapesShowing(pages, 'after'), before: shapesShowing(pages, 'before') };
+  return {
+    sweep,
+    asked,
+    pages,
+    rangePages: pages.filter((page) => page.question.purpose === 'range'),
+    ...measure(asked),
+    standing: closedBefore(asked, endAt).standing,
+    seen: seenIn(pages, sweep.recentFrom),
+    newIds: new Set(
+      pages.flatMap(({ shown }) => wholeRows(shown)).flatMap((row) => (row.mark === 'new' ? row.id : [])),
+    ),
+    gone: goneIn(pages, included),
+    included,
+    findings: [],
+  };
+}
+
+function say({ sweep, findings }: Evidence, verdict: Word, n: number, reason: string): void {
+  findings.push({ verdict, sweep: sweep.number, n, reason });
+}
+
+function closedBefore(answers: readonly Answer[], n: number): ClosedRanges {
+  const closed = new ClosedRanges();
+  for (const answer of answers) if (answer.n < n) closed.apply(answer);
+  return closed;
+}
+
+function seenIn(pages: readonly Answer[], recentFrom: bigint): Seen[] {
+  const seen = new Map<bigint, Seen>();
+  for (const { n, question, shown } of pages) {
+    const inRange = question.purpose === 'range' ? n : Number.POSITIVE_INFINITY;
+    for (const { id, seconds } of wholeRows(shown)) {
+      const known = seen.get(id);
+      const isOld = seconds !== null && seconds < recentFrom;
+      seen.set(id, {
+        id,
+        first: known?.first ?? n,
+        firstInRange: Math.min(known?.firstInRange ?? inRange, inRange),
+        isOld: isOld || known?.isOld === true,
+        isOldOrUndated: isOld || seconds === null || known?.isOldOrUndated === true,
+      });
+    }
+  }
+  return [...seen.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+function goneIn(pages: readonly Answer[], included: IncludedBounds): Map<bigint, number> {
+  const gone = new Map<bigint, number>();
+  for (const { n, question, unreadable, ids } of pages) {
+    const id = onlyId(question);
+    if (question.purpose !== 'alone' || id === null || !covers({ included }, question, { from: id, to: id })) continue;
+    if (unreadable === 0 && !ids.has(id) && !gone.has(id)) gone.set(id, n);
+  }
+  return gone;
+}
+
+/** The id of a question that asks for one id. */
+function onlyId({ range }: Question): bigint | null {
+  return range !== null && range.from === range.to ? range.from : null;
+}
+
+function shapesShowing(pages: readonly Answer[], bound: 'after' | 'before'): Set<Shape> {
+  // An erased row may have been the bound.
+  const showing = pages.filter(({ question, ids, shown }) => {
+    const at = question[bound];
+    return question.axis === 'id' && at !== null && (ids.has(at) || erasedAmong(shown) > 0);
+  });
+  return new Set(showing.map((page) => shapeOf(page.question)));
+}
+
+const noTotals: Totals = { rising: 0, falling: 0, erased: 0, larger: 0, smaller: 0, longest: 0 };
+const noSizes: Sizes = { R: { after: 0, both: 0 }, B: { after: 0, both: 0 }, m: 0 };
+
+/** Goes through the records in their order and learns the page sizes, in each part anew. */
+function measure(asked: readonly Answer[]): Pick<Evidence, 'steps' | 'parts'> {
+  const steps = new Map<Answer, Step>();
+  const parts = new Map<number, Part>();
+  let totals = noTotals;
+  let gaveAway = false;
+  for (const answer of asked) {
+    const known = parts.get(answer.part);
+    const before = known ?? noSizes;
+    const after = answer.kind === 'page' ? grown(before, answer) : before;
+    if (answer.kind === 'page') totals = added(totals, answer);
+    gaveAway = (known !== undefined && gaveAway) || givesAway(answer, before);
+    const { limit, sorted } = answer;
+    parts.set(answer.part, { ...after, limit, sorted, uneven: answer.uneven || gaveAway });
+    steps.set(answer, { before, after, totals });
+  }
+  return { steps, parts };
+}
+
+function grown({ R, B, m }: Sizes, page: Answer): Sizes {
+  const largest = Math.max(m, page.largest);
+  if (page.question.purpose !== 'range') return { R, B, m: largest };
+  const shape = sizeShape(page.question);
+  return {
+    R: { ...R, [shape]: Math.max(R[shape], page.length) },
+    B: { ...B, [shape]: Math.max(B[shape], page.bytes) },
+    m: largest,
+  };
+}
+
+function added(totals: Totals, page: Answer): Totals {
+  const rows = wholeRows(page.shown);
+  let { rising, falling } = totals;
+  for (const [at, { id }] of rows.entries()) {
+    const next = rows[at + 1]?.id ?? id;
+    if (next > id) rising += 1;
+    if (next < id) falling += 1;
+  }
+  return {
+    rising,
+    falling,
+    erased: totals.erased + erasedAmong(page.shown),
+    larger: totals.larger + page.sizes[0],
+    smaller: totals.smaller + page.sizes[1],
+    longest: Math.max(totals.longest, page.length),
+  };
+}
+
+/** As many bytes as the fullest page, but a different number of rows: bytes end pages, not only rows. */
+function givesAway({ kind, question, length, bytes }: Answer, { R, B }: Sizes): boolean {
+  if (kind !== 'page' || question.axis !== 'id' || question.purpose === 'walk') return false;
+  const shape = sizeShape(question);
+  const more = Math.max(length, R[shape]);
+  const fewer = Math.min(length, R[shape]);
+  return more >= 16 && fewer * 5 <= more * 4 && Math.min(bytes, B[shape]) * 20 >= Math.max(bytes, B[shape]) * 19;
+}
+
+/** What records state about pages must follow from the pages. */
+function checkStatements(evidence: Evidence): void {
+  for (const answer of evidence.asked) {
+    const { after, totals } = stepOf(evidence, answer);
+    const { limit, sorted, n } = answer;
+    if (limit.after > after.R.after || limit.both > after.R.both) {
+      say(evidence, 'unproven', n, 'it states a row limit above the longest page');
+    }
+    if (sorted === null) continue;
+    const [along, against] = sorted === 'rising' ? [totals.rising, totals.falling] : [totals.falling, totals.rising];
+    if (against > 0 || along + totals.erased < 10) {
+      say(evidence, 'unproven', n, `it states that pages are ${sorted}, which they are not`);
+    }
+  }
+}
+
+function stepOf(evidence: Evidence, answer: Answer): Step {
+  return evidence.steps.get(answer) ?? { before: noSizes, after: noSizes, totals: noTotals };
+}
+
+/** The line of the table by which a page is short in a shape, or null where it is not. */
+function shortBy(evidence: Evidence, page: Answer, shape: keyof ByShape): 1 | 2 | 3 | null {
+  const part = evidence.parts.get(page.part);
+  if (part === undefined || part.limit[shape] < 16 || page.length * 2 >= part.limit[shape]) return null;
+  const { m, uneven, sorted } = part;
+  const B = part.B[shape];
+  const { bytes } = page;
+  const { larger, smaller } = stepOf(evidence, page).totals;
+  if (m * 8 < B && !uneven) return bytes * 5 < B * 3 ? 1 : null;
+  if (sorted !== null) return (bytes + m) * 2 < B || bytes * 4 < B ? 2 : null;
+  if (m * 8 < B && larger * 4 <= (larger + smaller) * 3) return bytes * 4 < B ? 3 : null;
+  return null;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------------------------
+// Closings
+// ---------------------------------------------------------------------------------------------------------------------------------------
+
+type Rule = 'empty' | 'confirmed' | 'single' | 'margin';
+
+interface CheckedClosing extends Closing {
+  readonly rule: Rule;
+  /** The page that shows that nothing can be missing: for `confirmed` the empty page, else the page of the record itself. */
+  readonly page: Answer;
+}
+
+/** Each standing range must follow from the record that closed it. */
+function checkClosings(evidence: Evidence): CheckedClosing[] {
+  checkFilters(evidence);
+  const checked: CheckedClosing[] = [];
+  for (const closing of evidence.standing) {
+    const { n } = closing.answer;
+    const followed = ruleOf(evidence, closing);
+    if (followed === null) {
+      say(evidence, 'unproven', n, `nothing in the answer closes ${spell(closing.range)}`);
+      continue;
+    }
+    checked.push(followed);
+    if (!covers(evidence, followed.page.question, closing.range)) {
+      say(evidence, 'unproven', n, `the question does not cover ${spell(closing.range)}`);
+    }
+    const lacking = knownButLacking(evidence, followed);
+    if (lacking !== null) say(evidence, 'unproven', n, `it closes ${spell(closing.range)}, which lacks ${lacking}`);
+    if (followed.rule === 'empty' && needsConfirmation(evidence, followed)) {
+      say(evidence, 'assumed', n, `${spell(closing.range)} was closed by an empty answer that nothing confirms`);
+    }
+  }
+  return checked;
+}
+
+/** No row lies elsewhere. */
+function checkFilters(evidence: Evidence): void {
+  for (const { n, question, ids } of evidence.rangePages) {
+    const { range, after, before } = question;
+    const elsewhere = [...ids].find((id) => !isWithin(range, id) && id !== after && id !== before);
+    if (elsewhere !== undefined) say(evidence, 'unproven', n, `it shows ${elsewhere}, for which it did not ask`);
+  }
+}
+
+function covers({ included }: Pick<Evidence, 'included'>, question: Question, range: Range): boolean {
+  const { purpose, axis, after, before, since } = question;
+  if (axis !== 'id' || since !== null) return false;
+  const isOneSided = after === null || before === null;
+  if (purpose === 'range' && isOneSided && (question.range?.to ?? 0n) < lastId) return false;
+  const shape = shapeOf(question);
+  const isAfter = after === null || after < range.from || (after === range.from && included.after.has(shape));
+  if (!isAfter || before === null) return isAfter;
+  if (range.to === noEnd) return false;
+  return before > range.to || (before === range.to && included.before.has(shape));
+}
+
+function ruleOf(evidence: Evidence, closing: Closing): CheckedClosing | null {
+  const { range, answer } = closing;
+  if (answer.question.purpose === 'confirm') {
+    const page = emptyPageOf(evidence, closing);
+    return page === null ? null : { ...closing, rule: 'confirmed', page };
+  }
+  if (answer.kind !== 'page') return null;
+  if (answer.rows === 0) return leavesRoom(evidence, answer) ? { ...closing, rule: 'empty', page: answer } : null;
+  const isSingle = range.from === range.to && (answer.ids.has(range.from) || erasedAmong(answer.shown) > 0);
+  if (isSingle) return { ...closing, rule: 'single', page: answer };
+  return hasMargin(evidence, closing) ? { ...closing, rule: 'margin', page: answer } : null;
+}
+
+/** Unreadable elements may stand in the place of rows, unless the page had room for more. */
+function leavesRoom(evidence: Evidence, page: Answer): boolean {
+  if (page.unreadable === 0) return true;
+  const shape = sizeShape(page.question);
+  if (page.limit[shape] >= 16) return shortBy(evidence, page, shape) !== null;
+  return page.unreadable * 2 <= stepOf(evidence, page).totals.longest;
+}
+
+/** The empty page that this confirmation confirms. */
+function emptyPageOf(evidence: Evidence, { range, answer }: Closing): Answer | null {
+  const { kind, question } = answer;
+  if (kind === 'overflow' || !isSame(question.range, range) || rowsIn(answer, range).length > 0) return null;
+  if (!confirms(evidence, question, range)) return null;
+  const earlier = evidence.asked.findLast(
+    (other) => other.n < answer.n && other.question.purpose === 'range' && isSame(other.question.range, range),
+  );
+  if (earlier?.kind !== 'page' || earlier.rows > 0 || !leavesRoom(evidence, earlier)) return null;
+  const isAskedAgain = earlier.question.after === question.after && earlier.question.before === question.before;
+  return isAskedAgain ? null : earlier;
+}
+
+/** A confirmation covers the range, too; of a range without end it may leave out the far end. */
+function confirms(evidence: Evidence, question: Question, range: Range): boolean {
+  const { before } = question;
+  const isCutOff = range.to === noEnd && before !== null && before > range.from;
+  return covers(evidence, isCutOff ? { ...question, before: null } : question, range);
+}
+
+/** The page shows rows, and far fewer than fit into it. */
+function hasMargin(evidence: Evidence, { range, answer }: Closing): boolean {
+  if (answer.rows === 0) return false;
+  const shapes = [sizeShape(answer.question), range.to === noEnd ? 'after' : 'both'] as const;
+  return shapes.some((shape) => {
+    const line = shortBy(evidence, answer, shape);
+    return line === 2 ? endsInRow(evidence, { range, answer }) : line !== null;
+  });
+}
+
+/** In a sorted list a page ends where it was cut off: nothing is known beyond its last row. */
+function endsInRow(evidence: Evidence, { range, answer }: Closing): boolean {
+  const end = evidence.parts.get(answer.part)?.sorted === 'falling' ? range.from : range.to;
+  return answer.ids.has(end) || answer.shown.at(-1) === 'erased';
+}
+
+function needsConfirmation(evidence: Evidence, { range, answer }: Closing): boolean {
+  const { sweep, pages } = evidence;
+  if (range.from === range.to) return false;
+  const isInside = range.from > sweep.range.from && range.to !== noEnd && range.to !== sweep.range.to;
+  if (answer.limit.both < 16 && isInside) return false;
+  if (answer.sorted === null) return true;
+  return !pages.some(
+    (page) => page.n < answer.n && covers(evidence, page.question, range) && showsRowsAround(page, range),
+  );
+}
+
+/** Rows on both sides of a range, and none inside. An erased row may be the one on a side. */
+function showsRowsAround(page: Answer, range: Range): boolean {
+  if (rowsIn(page, range).length > 0) return false;
+  const rows = wholeRows(page.shown);
+  const sides = [rows.some((row) => row.id < range.from), rows.some((row) => row.id > range.to)];
+  return sides.filter((isShown) => !isShown).length <= erasedAmong(page.shown);
+}
+
+/** An id of the range that was known, that the page does not show, and that is not gone. */
+function knownButLacking(evidence: Evidence, { range, answer, page }: CheckedClosing): bigint | null {
+  const lacking = wholeRows(page.lacking).filter((row) => contains(range, row.id));
+  const shownBefore = seenWithin(evidence, range).filter((seen) => seen.first <= page.knew);
+  const known = [...lacking, ...shownBefore].map(({ id }) => id);
+  return known.find((id) => !page.ids.has(id) && (evidence.gone.get(id) ?? answer.n) >= answer.n) ?? null;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------------------------
+// Tiling
+// ---------------------------------------------------------------------------------------------------------------------------------------
+
+function checkTiling(evidence: Evidence): void {
+  const { sweep, standing } = evidence;
+  const gap = firstGap(evidence, standing, Number.POSITIVE_INFINITY);
+  if (gap !== null) say(evidence, 'unproven', sweep.end?.n ?? 0, `${spell(gap)} is neither closed nor shown`);
+}
+
+/** What neither the closed ranges nor the rows of `range` pages up to record `n` cover. */
+function firstGap(evidence: Evidence, standing: readonly Closing[], n: number): Range | null {
+  const pages = evidence.rangePages.filter((page) => page.n <= n && erasedAmong(page.shown) > 0);
+  const places = pages.flatMap((page) => (page.question.range === null ? [] : [placesOf(page, page.question.range)]));
+  for (const open of openRanges(evidence.sweep.range, standing)) {
+    const shown = seenWithin(evidence, open).filter((seen) => seen.firstInRange <= n);
+    for (const gap of openRanges(
+      open,
+      shown.map(({ id }) => ({ range: { from: id, to: id } })),
+    )) {
+      for (let id = gap.from; id <= gap.to; id += 1n) {
+        if (!takePlace(places, id)) return { from: id, to: gap.to };
+      }
+    }
+  }
+  return null;
+}
+
+/** The parts of a range between others, which are in their order. */
+function openRanges(whole: Range, covered: readonly { readonly range: Range }[]): Range[] {
+  const open: Range[] = [];
+  let next = whole.from;
+  for (const { range } of covered) {
+    if (range.from > next) open.push({ from: next, to: range.from - 1n });
+    next = range.to + 1n;
+  }
+  const end = whole.to === noEnd ? lastId : whole.to;
+  if (next <= end) open.push({ from: next, to: end });
+  return open;
+}
+
+/** The erased rows of a page: each may have been one id of its range. */
+interface ErasedPlaces {
+  readonly range: Range;
+  left: number;
+}
+
+function placesOf(page: Answer, range: Range): ErasedPlaces {
+  return { range, left: erasedAmong(page.shown) };
+}
+
+/** Ids come in rising order: the page that ends first is of no use to later ones. */
+function takePlace(places: readonly ErasedPlaces[], id: bigint): boolean {
+  const free = places.filter((place) => place.left > 0 && contains(place.range, id));
+  const place = free.sort((a, b) => (a.range.to < b.range.to ? -1 : 1))[0];
+  if (place === undefined) return false;
+  place.left -= 1;
+  return true;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------------------------
+// Witnesses
+// ---------------------------------------------------------------------------------------------------------------------------------------
+
+function checkWitnesses(evidence: Evidence): void {
+  const { sweep, asked } = evidence;
+  const [plan, ...others] = asked.filter((answer) => answer.planned !== null);
+  if (plan === undefined) {
+    say(evidence, 'unproven', sweep.end?.n ?? 0, 'no witness was planned');
+    return;
+  }
+  for (const { n } of others) say(evidence, 'unproven', n, 'witnesses were planned a second time');
+  const open = firstGap(evidence, closedBefore(asked, plan.n + 1).standing, plan.n);
+  if (open !== null) say(evidence, 'unproven', plan.n, `witnesses were planned while ${spell(open)} was open`);
+  checkPlan(evidence, plan, plan.planned ?? []);
+  for (const planned of plan.planned ?? []) {
+    const isAnswered = asked.some(
+      ({ n, question }) => n > plan.n && question.purpose === 'witness' && isSameQuestion(question, planned),
+    );
+    if (!isAnswered)
+      say(evidence, 'unproven', plan.n, `the witness ${spellQuestion(planned)} was planned and never asked`);
+  }
+  for (const answer of evidence.pages) checkLate(evidence, answer);
+}
+
+/** The outermost ids and dates of the rows that closed the ranges. */
+interface Outermost {
+  readonly isAnyShown: boolean;
+  /** An erased row may lie further out. */
+  readonly isAnyErased: boolean;
+  readonly lowest: bigint | null;
+  readonly highest: bigint | null;
+  readonly earliest: bigint | null;
+  readonly latest: bigint | null;
+}
+
+function outermost(evidence: Evidence, n: number): Outermost {
+  const leaves = evidence.pages.filter((page) => page.n <= n).flatMap(leavesThatCount);
+  const rows = wholeRows(leaves);
+  const ids = rows.map((row) => row.id);
+  const dates = rows.flatMap((row) => row.seconds ?? []);
+  return {
+    isAnyShown: leaves.length > 0,
+    isAnyErased: erasedAmong(leaves) > 0,
+    lowest: least(ids),
+    highest: greatest(ids),
+    earliest: least(dates),
+    latest: greatest(dates),
+  };
+}
+
+function leavesThatCount({ question, shown }: Answer): readonly Leaf[] {
+  if (question.purpose === 'range') return shown;
+  if (question.purpose !== 'confirm') return [];
+  return shown.filter((leaf) => leaf === 'erased' || isWithin(question.range, leaf.id));
+}
+
+/** Says which of the questions that can contradict the sweep are not in its plan. */
+function checkPlan(evidence: Evidence, plan: Answer, planned: readonly Filters[]): void {
+  const { low, high, isEndless } = ends(evidence.sweep);
+  const { isAnyShown, isAnyErased, ...seen } = outermost(evidence, plan.n);
+  const need = (isPlanned: boolean, what: string) => {
+    if (!isPlanned) say(evidence, 'unproven', plan.n, `the plan lacks the witness ${what}`);
+  };
+  const befores = planned.filter(isShape('id', null, 'any', null)).map((question) => question.before);
+  const afters = planned.filter(isShape('id', 'any', null, null)).map((question) => question.after);
+  const lowestId = greatest(furtherOut(befores, seen.lowest, isAnyErased, 'below'));
+  const highestId = least(furtherOut(afters, seen.highest, isAnyErased, 'above'));
+
+  if (isAnyShown) need(lowestId !== null, 'below the lowest id');
+  if (isAnyShown && isEndless && seen.highest !== lastId) need(highestId !== null, 'above the highest id');
+  if (closedBefore(evidence.asked, plan.n + 1).standing.length > 1) {
+    need(planned.some(isShape('id', low - 1n, isEndless ? null : high + 1n, null)), 'over the whole range');
+  }
+  if (lowestId !== null && lowestId > low) {
+    need(planned.some(isShape('id', low - 1n, lowestId, 0n)), 'below the lowest id, with a date');
+  }
+  if (seen.earliest !== null) {
+    const dates = planned.filter(isShape('date', null, 'any', null)).map((question) => question.before);
+    need(furtherOut(dates, seen.earliest - day, isAnyErased, 'below').length > 0, 'before the earliest date');
+  }
+  if (seen.latest !== null) {
+    const dates = planned.filter(isShape('date', 'any', null, null)).map((question) => question.after);
+    need(furtherOut(dates, seen.latest + day, isAnyErased, 'above').length > 0, 'after the latest date');
+  }
+  const top = isAnyShown ? highestId : low;
+  if (isEndless && top !== null && (!isAnyShown || top < 2n ** 62n)) {
+    need(
+      afters.some((after) => after !== null && after > top),
+      'far above the highest id',
+    );
+  }
+}
+
+/** 26 hours: a day, and what time zones may differ by. */
+const day = 93_600n;
+
+function ends({ range }: Sweep): { low: bigint; high: bigint; isEndless: boolean } {
+  return { low: range.from, high: range.to, isEndless: range.to === noEnd };
+}
+
+/** Whether a question has these filters; `any` stands for a bound that is not null. */
+function isShape(axis: Axis, after: bigint | 'any' | null, before: bigint | 'any' | null, since: bigint | null) {
+  const fits = (bound: bigint | null, wanted: bigint | 'any' | null) =>
+    wanted === 'any' ? bound !== null : bound === wanted;
+  return (question: Filters): boolean =>
+    question.axis === axis && fits(question.after, after) && fits(question.before, before) && question.since === since;
+}
+
+/** The bounds that stand at an outermost value, or further out where an erased row may have been. */
+function furtherOut(
+  bounds: readonly (bigint | null)[],
+  value: bigint | null,
+  isAnyErased: boolean,
+  side: 'below' | 'above',
+): bigint[] {
+  return bounds
+    .filter((bound) => bound !== null)
+    .filter((bound) => {
+      if (bound === value) return true;
+      if (!isAnyErased) return false;
+      return value === null || (side === 'below' ? bound < value : bound > value);
+    });
+}
+
+function isSameQuestion(a: Filters, b: Filters): boolean {
+  return isShape(b.axis, b.after, b.before, b.since)(a);
+}
+
+/** Rows that should have been seen earlier. */
+function checkLate(evidence: Evidence, { n, question, shown }: Answer): void {
+  const { recentFrom } = evidence.sweep;
+  const old = wholeRows(shown).filter((row) => row.seconds === null || row.seconds < recentFrom);
+  if (question.purpose === 'confirm') {
+    const row = old.find(({ id }) => isWithin(question.range, id));
+    if (row !== undefined) say(evidence, 'assumed', n, `it shows ${row.id} in a range that was answered empty`);
+  }
+  const isNew = old.filter((row) => row.mark === 'new');
+  if (question.purpose !== 'witness' || isNew.length === 0) return;
+  const closed = closedBefore(evidence.asked, n);
+  const late = isNew.find((row) => closed.has(row.id));
+  if (late !== undefined) say(evidence, 'assumed', n, `a witness shows ${late.id}, which the sweep had not seen`);
+}
+
+// ---------------------------------------------------------------------------------------------------------------------------------------
+// Audits
+// ---------------------------------------------------------------------------------------------------------------------------------------
+
+/** What an audit contradicts: the certificates of its sweep whose range holds this id (or this second, of a sweep by date). */
+interface Contradiction {
+  readonly at: bigint;
+  readonly finding: Finding;
+}
+
+function contradictions(sweep: Sweep): Contradiction[] {
+  const found: Contradiction[] = [];
+  const audits = sweep.answers.filter(({ n, kind }) => sweep.end !== null && n > sweep.end.n && kind === 'page');
+  for (const { n, question, shown } of audits) {
+    const only = onlyId(question);
+    for (const { id, seconds, mark } of wholeRows(shown)) {
+      const at = sweep.axis === 'id' ? id : seconds;
+      if (at === null || !contains(sweep.range, at)) continue;
+      const say = (reason: string) =>
+        found.push({
+          at,
+          finding: { verdict: 'unproven', sweep: sweep.number, n, reason: `an audit shows ${id}, ${reason}` },
+        });
+      if (mark === 'new' && seconds !== null && seconds < sweep.recentFrom) say('which the sweep had not seen');
+      if (id === only) say('which an answer had left out');
+    }
+  }
+  return found;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------------------------
+// What makes it unproven
+// ---------------------------------------------------------------------------------------------------------------------------------------
+
+function checkUnproven(evidence: Evidence): void {
+  const { sweep, asked, pages, gone, newIds } = evidence;
+  const { end } = sweep;
+  if (end === null) say(evidence, 'unproven', asked.at(-1)?.n ?? 0, 'the sweep has no end');
+  if (end?.certificate === 'unproven') say(evidence, 'unproven', end.n, 'the sweep ended unproven');
+  const [open] = end?.open ?? [];
+  if (end !== null && open !== undefined) say(evidence, 'unproven', end.n, `the sweep left ${spell(open)} open`);
+  const differs = pages.find((page) => page.echo === 'differs');
+  if (differs !== undefined) say(evidence, 'unproven', differs.n, 'the answer repeats other filters than were sent');
+  const goneAt = [...gone].flatMap(([id, n]) => (newIds.has(id) ? [] : [n]));
+  if (goneAt.length > Math.max(20, Math.floor(sweep.heldBefore / 50))) {
+    say(evidence, 'unproven', Math.max(...goneAt), `${goneAt.length} applications that were stored before are gone`);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------------------------
+// What makes it assumed
+// ---------------------------------------------------------------------------------------------------------------------------------------
+
+/** Whether closings, tiling and witnesses are to be checked: the sweep read by id and claims to be more than unproven. */
+function isProofById(evidence: Evidence): boolean {
+  const { sweep, asked } = evidence;
+  const walk = asked.find((answer) => answer.question.purpose === 'walk');
+  if (sweep.axis === 'date') say(evidence, 'assumed', 0, 'the sweep is by date, and dates are not unique');
+  if (walk !== undefined) say(evidence, 'assumed', walk.n, 'the sweep read page by page, by one filter');
+  const claims = sweep.end !== null && sweep.end.certificate !== 'unproven';
+  return claims && sweep.axis === 'id' && walk === undefined;
+}
+
+function checkAssumed(evidence: Evidence, closings: readonly CheckedClosing[]): void {
+  checkAnswers(evidence, closings);
+  checkAmount(evidence);
+  checkConfirmations(evidence);
+  checkReappeared(evidence);
+  checkShrunk(evidence);
+  checkReach(evidence);
+  const goneId = [...evidence.gone].find(([id]) => evidence.newIds.has(id));
+  if (goneId !== undefined) say(evidence, 'assumed', goneId[1], `${goneId[0]} appeared and went during the sweep`);
+}
+
+function checkAnswers(evidence: Evidence, closings: readonly CheckedClosing[]): void {
+  const { pages } = evidence;
+  const absent = pages.find((page) => page.echo === 'absent');
+  if (absent !== undefined) say(evidence, 'assumed', absent.n, 'the answer does not repeat its filters');
+  const cached = pages.find((page) => page.cached);
+  if (cached !== undefined) say(evidence, 'assumed', cached.n, 'the answer came from a cache');
+  const weak = closings.find(({ page }) => page.question.purpose === 'range' && page.weakEmpty);
+  if (weak !== undefined) say(evidence, 'assumed', weak.page.n, 'the answer is empty without an empty list');
+}
+
+/** Too few applications tell nothing about pages. */
+function checkAmount(evidence: Evidence): void {
+  const { sweep, pages } = evidence;
+  const endAt = sweep.end?.n ?? 0;
+  const isAnyShown = pages.some((page) => page.rows > 0);
+  if (!isAnyShown && sweep.range.from === 1n && sweep.range.to === noEnd) {
+    say(evidence, 'assumed', endAt, 'the source showed nothing at all');
+  }
+  if (isAnyShown && longestPage(evidence) < 16) {
+    say(evidence, 'assumed', endAt, 'no page is long enough to tell whether pages are cut off');
+  }
+}
+
+function longestPage({ pages }: Evidence): number {
+  return pages.reduce((longest, page) => Math.max(longest, page.length), 0);
+}
+
+function checkConfirmations(evidence: Evidence): void {
+  for (const answer of evidence.asked) {
+    const { kind, question, unreadable } = answer;
+    if (question.purpose !== 'confirm') continue;
+    if (kind === 'refused') say(evidence, 'assumed', answer.n, 'the source refused to confirm an empty answer');
+    if (kind !== 'page' || question.range === null || rowsIn(answer, question.range).length > 0) continue;
+    if (unreadable * 2 > stepOf(evidence, answer).totals.longest) {
+      say(evidence, 'assumed', answer.n, 'the confirmation is full of elements that cannot be read');
+    }
+  }
+}
+
+/** An id that is there although pages with room for it left it out. */
+function checkReappeared(evidence: Evidence): void {
+  const askedAt = new Map<bigint, number>();
+  for (const alone of evidence.asked) {
+    const id = onlyId(alone.question);
+    if (alone.question.purpose !== 'alone' || id === null) continue;
+    const since = askedAt.get(id) ?? 0;
+    askedAt.set(id, alone.n);
+    if (!alone.ids.has(id)) continue;
+    const lacking = evidence.pages.filter(
+      (page) => page.n > since && page.n < alone.n && wholeRows(page.lacking).some((row) => row.id === id),
+    );
+    const hadRoom = lacking.every((page) => page.bytes + alone.bytes <= fullestPage(evidence, page, alone.n));
+    if (lacking.length > 0 && hadRoom) say(evidence, 'assumed', alone.n, `pages with room for ${id} left it out`);
+  }
+}
+
+/** B of the shape of a page, in its part, up to record `n`. */
+function fullestPage({ rangePages }: Evidence, { part, question }: Answer, n: number): number {
+  const shape = sizeShape(question);
+  const alike = rangePages.filter((page) => page.n <= n && page.part === part && sizeShape(page.question) === shape);
+  return alike.reduce((most, page) => Math.max(most, page.bytes), 0);
+}
+
+/** A page far smaller than those before it that lacks what others show. */
+function checkShrunk(evidence: Evidence): void {
+  for (const page of evidence.rangePages) {
+    const { before } = stepOf(evidence, page);
+    const shape = sizeShape(page.question);
+    const R = before.R[shape];
+    if (page.length * 2 >= R || (page.bytes + before.m) * 2 >= before.B[shape] || page.question.range === null)
+      continue;
+    const lacking = seenWithin(evidence, page.question.range).filter(
+      ({ id, isOld }) => isOld && !page.ids.has(id) && !evidence.gone.has(id),
+    );
+    if (lacking.length > Math.max(2, R / 8)) {
+      say(evidence, 'assumed', page.n, `pages shrank: it lacks ${lacking.length} applications that others show`);
+    }
+  }
+}
+
+/** Whether the filters were seen to act before the page is cut off, where this matters. */
+function checkReach(evidence: Evidence): void {
+  const { sweep } = evidence;
+  const endAt = sweep.end?.n ?? 0;
+  const old = seenWithin(evidence, sweep.range).filter((seen) => seen.isOldOrUndated).length;
+  const isMoreThanPage = old * 2 > longestPage(evidence) * 3;
+  if ((!isMoreThanPage && evidence.gone.size === 0) || hasReach(evidence)) return;
+  if (isMoreThanPage) say(evidence, 'assumed', endAt, 'no question shows that filters act before the page is cut off');
+  const edge = goneAtEdge(evidence);
+  if (edge !== null)
+    say(evidence, 'assumed', evidence.gone.get(edge) ?? endAt, `${edge} is gone at the edge of the list`);
+}
+
+type Reach = 'upwards' | 'downwards' | 'inner';
+
+function hasReach(evidence: Evidence): boolean {
+  const { asked, rangePages } = evidence;
+  const sorted = asked.at(-1)?.sorted ?? null;
+  return rangePages.some((later) =>
+    rangePages.some((earlier) => {
+      if (earlier.n >= later.n) return false;
+      const reach = movedInwards(earlier.question.range, later.question.range);
+      const counts = reach === 'inner' || sorted === null || (reach === 'upwards') === (sorted === 'rising');
+      return reach !== null && counts && showsMore(evidence, earlier, later);
+    }),
+  );
+}
+
+function movedInwards(outer: Range | null, inner: Range | null): Reach | null {
+  if (outer === null || inner === null || isSame(outer, inner) || !within(inner, outer)) return null;
+  if (inner.to === outer.to) return 'upwards';
+  return inner.from === outer.from ? 'downwards' : 'inner';
+}
+
+/** The later page shows an id that the earlier one lacks although it asked for it. */
+function showsMore(evidence: Evidence, earlier: Answer, later: Answer): boolean {
+  return [...later.ids].some(
+    (id) =>
+      !earlier.ids.has(id) &&
+      isWithin(later.question.range, id) &&
+      covers(evidence, earlier.question, { from: id, to: id }),
+  );
+}
+
+/** A gone id where a page that is cut off would leave it out. */
+function goneAtEdge(evidence: Evidence): bigint | null {
+  const { sweep, asked, pages, gone } = evidence;
+  const goneIds = [...gone.keys()];
+  if (!pages.some((page) => page.rows > 0)) return goneIds[0] ?? null;
+  if (longestPage(evidence) !== sweep.longestBefore) return null;
+  const plan = asked.find((answer) => answer.planned !== null);
+  const { lowest: low, highest: high } = outermost(evidence, plan?.n ?? 0);
+  const last = asked.at(-1);
+  const { rising, falling } = last === undefined ? noTotals : stepOf(evidence, last).totals;
+  const threeQuarters = (rising + falling) * 3;
+  if (rising * 4 > threeQuarters) return goneIds.find((id) => high === null || id > high) ?? null;
+  if (falling * 4 > threeQuarters) return goneIds.find((id) => low === null || id < low) ?? null;
+  return goneIds[0] ?? null;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------------------------
+// Ranges and ids
+// ---------------------------------------------------------------------------------------------------------------------------------------
+
+function contains({ from, to }: Range, id: bigint): boolean {
+  return from <= id && id <= to;
+}
+
+function isWithin(range: Range | null, id: bigint | null): boolean {
+  return range !== null && id !== null && contains(range, id);
+}
+
+function within(inner: Range, outer: Range): boolean {
+  return outer.from <= inner.from && inner.to <= outer.to;
+}
+
+function isSame(a: Range | null, b: Range | null): boolean {
+  return a !== null && b !== null && a.from === b.from && a.to === b.to;
+}
+
+function rowsIn(page: Answer, range: Range): Row[] {
+  return wholeRows(page.shown).filter((row) => contains(range, row.id));
+}
+
+function seenWithin({ seen }: Evidence, range: Range): readonly Seen[] {
+  const begin = firstIndex(seen, ({ id }) => id >= range.from);
+  const end = firstIndex(seen, ({ id }) => id > range.to);
+  return seen.slice(begin, end);
+}
+
+/** The first element that passes a test which all later ones pass, too. */
+function firstIndex<Item>(items: readonly Item[], passes: (item: Item) => boolean): number {
+  let [low, high] = [0, items.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (passes(items[middle] as Item)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+function least(values: readonly bigint[]): bigint | null {
+  return values.reduce<bigint | null>((a, b) => (a === null || b < a ? b : a), null);
+}
+
+function greatest(values: readonly bigint[]): bigint | null {
+  return values.reduce<bigint | null>((a, b) => (a === null || b > a ? b : a), null);
+}
+
+// ---------------------------------------------------------------------------------------------------------------------------------------
+// The report
+// ---------------------------------------------------------------------------------------------------------------------------------------
+
+function spell({ from, to }: Range): string {
+  return from === to ? `${from}` : `${from} to ${to === noEnd ? 'infinity' : to}`;
+}
+
+function spellQuestion({ axis, after, before, since }: Filters): string {
+  return `by ${axis} after ${after ?? 'nothing'}, before ${before ?? 'nothing'}${since === null ? '' : `, since ${since}`}`;
+}
+
+function shownRange({ from, to }: Range): { low: string; high: string | null } {
+  return { low: String(from), high: to === noEnd ? null : String(to) };
+}
+
+function describeSweep(sweep: Sweep, judgement: Judgement | undefined): CheckedSweep {
+  const closedBy: Record<string, number> = {};
+  for (const { rule } of judgement?.closings ?? []) closedBy[rule] = (closedBy[rule] ?? 0) + 1;
+  const audits = sweep.answers.filter((answer) => answer.question.purpose === 'audit').length;
+  return {
+    sweep: sweep.number,
+    axis: sweep.axis,
+    ...shownRange(sweep.range),
+    questions: sweep.answers.length - audits,
+    audits,
+    supports: lowest(judgement?.findings.map((finding) => finding.verdict) ?? ['unproven']),
+    closedBy,
+    erased: sweep.answers.flatMap(erasedRows),
+  };
+}
+
+/** Where erased rows stood, from the rows on either side. */
+function erasedRows({ n, shown }: Answer): ErasedRows[] {
+  const found: ErasedRows[] = [];
+  let left: string | null = null;
+  let rows = 0;
+  const close = (right: string | null) => {
+    if (rows > 0) found.push({ n, rows, between: [left, right] });
+    left = right;
+    rows = 0;
+  };
+  for (const leaf of shown) {
+    if (leaf === 'erased') rows += 1;
+    else close(String(leaf.id));
+  }
+  close(null);
+  return found;
+}
+
+const reasonsShown = 10;
+
+/** The report for a person. */
+export function renderReport(report: Report): string {
+  const lines = [`advertiser ${report.advertiser ?? 'unknown'}`];
+  for (const sweep of report.sweeps) lines.push(...renderSweep(sweep));
+  for (const certificate of report.certificates) lines.push(...renderCertificate(certificate));
+  if (report.findings.length > 0) lines.push('the file as a whole', ...renderFindings(report.findings));
+  lines.push(...report.notes.map((note) => `note: ${note}`), '', renderVerdict(report));
+  return `${lines.join('\n')}\n`;
+}
+
+function renderSweep(sweep: CheckedSweep): string[] {
+  const closed = Object.entries(sweep.closedBy).map(([rule, ranges]) => `${ranges} ${rule}`);
+  const axis = sweep.axis === 'id' ? 'ids' : 'dates';
+  const lines = [
+    `sweep ${sweep.sweep}: ${axis} ${sweep.low} to ${sweep.high ?? 'infinity'}, ${sweep.questions} questions, ${sweep.audits} audits`,
+    `  its records support: ${sweep.supports}${closed.length > 0 ? ` (ranges closed: ${closed.join(', ')})` : ''}`,
+  ];
+  const erased = sweep.erased.map(
+    ({ n, rows, between: [left, right] }) =>
+      `  n ${n}: ${rows === 1 ? 'one erased row' : `${rows} erased rows`} between ${left ?? 'the beginning'} and ${right ?? 'the end'}`,
+  );
+  return [...lines, ...firstOf(erased)];
+}
+
+function renderCertificate({ low, high, sweep, says, supports, refused, findings }: CheckedCertificate): string[] {
+  const verdict = refused ? `refused, its records support ${supports}` : supports === 'forged' ? 'forged' : 'supported';
+  return [
+    `certificate for ids ${low} to ${high ?? 'infinity'} (sweep ${sweep}): ${says}: ${verdict}`,
+    ...renderFindings(findings.filter((finding) => finding.verdict !== 'forged')),
+  ];
+}
+
+function renderFindings(findings: readonly Finding[]): string[] {
+  return firstOf(findings.map((finding) => `  ${finding.verdict}: ${renderFinding(finding)}`));
+}
+
+function renderFinding({ sweep, n, reason }: Finding): string {
+  const place = [...(sweep === null ? [] : [`sweep ${sweep}`]), ...(n === null ? [] : [`n ${n}`])].join(', ');
+  return place === '' ? reason : `${place}: ${reason}`;
+}
+
+function firstOf(lines: readonly string[]): string[] {
+  const more = lines.length - reasonsShown;
+  return more > 0 ? [...lines.slice(0, reasonsShown), `  and ${more} more`] : [...lines];
+}
+
+/** One line: the word, and the first record that says so. */
+function renderVerdict({ verdict, certificates, findings }: Report): string {
+  const refused = certificates.find((certificate) => certificate.refused);
+  if (verdict !== 'forged' && refused !== undefined) {
+    const { says, first } = refused;
+    return `verdict: ${verdict}, refused: a certificate says ${says} (${first === null ? '' : renderFinding(first)})`;
+  }
+  const all = [...findings, ...certificates.flatMap((certificate) => certificate.findings)];
+  const first = all.find((finding) => finding.verdict === verdict);
+  return first === undefined ? `verdict: ${verdict}` : `verdict: ${verdict} (${renderFinding(first)})`;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------------------------
+// The command
+// ---------------------------------------------------------------------------------------------------------------------------------------
+
+const usage = 'node examples/check-proof.ts FILE [--noted SWEEP:HASH] [--rows DUMP] [--json]';
+
+function readLines(file: string): string[] {
+  const lines = readFileSync(file, 'utf8').split('\n');
+  if (lines.at(-1) === '') lines.pop();
+  return lines;
+}
+
+function main(args: string[]): number {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      noted: { type: 'string', multiple: true },
+      rows: { type: 'string' },
+      json: { type: 'boolean' },
+    },
+  });
+  const [file, ...others] = positionals;
+  if (file === undefined || others.length > 0) throw new WrongUse('name one file');
+  const report = checkProof(readLines(file), {
+    ...(values.noted && { noted: values.noted }),
+    ...(values.rows !== undefined && { rows: readLines(values.rows) }),
+  });
+  process.stdout.write(values.json ? `${JSON.stringify(report, null, 2)}\n` : renderReport(report));
+  return report.supported ? 0 : 1;
+}
+
+if (import.meta.main) {
+  try {
+    process.exitCode = main(process.argv.slice(2));
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\nusage: ${usage}\n`);
+    process.exitCode = 2;
+  }
+}
