@@ -24,6 +24,8 @@ LABEL org.opencontainers.image.title="Intake" \
 WORKDIR /app
 COPY package.json ./
 COPY migrations ./migrations
+# The checker of proofs, which `intake prove --check` runs as a process of its own.
+COPY examples/check-proof.ts ./examples/check-proof.ts
 COPY --from=sources /app/src ./src
 # A user by number, so that `runAsNonRoot` can see that it is not root. Nothing in /app is theirs: the file system may be read-only.
 USER 1000:1000

@@ -61,7 +61,10 @@ export function createLocalSource(board: Board, format: 'json' | 'xml' = 'json')
       const bytes = answers.get(asked) ?? Buffer.from(board.list(question, format));
       answers.set(asked, bytes);
       const page = parsePage(bytes.toString());
-      return { kind: 'page', page: { ...page, weakEmpty: false, bytes: bytes.length, bodyHash: null, cached: false, sunsetAt: null } };
+      return {
+        kind: 'page',
+        page: { ...page, weakEmpty: false, bytes: bytes.length, bodyHash: null, cached: false, sunsetAt: null },
+      };
     },
     openAttachment: () => Promise.reject(new Error('This board has no files.')),
     async [Symbol.asyncDispose]() {},

@@ -14,7 +14,7 @@ import {
 } from './app/resources.ts';
 import type { Config } from './config.ts';
 import type { Plan } from './domain/coverage/coverage.ts';
-import type { AccountVerdict } from './domain/status.ts';
+import type { ProvenVerdict } from './domain/status.ts';
 import { currentUrl } from './store/postgres/connection.ts';
 import { openDatabase } from './store/postgres/database.ts';
 import { loadGrantsSql } from './store/postgres/grants.ts';
@@ -128,7 +128,7 @@ export type Outcome = { readonly name: string } & (
       readonly advertiserId: bigint | null;
       readonly sweeps: readonly SweepSummary[];
       /** What is known of the account after these sweeps and all earlier ones. */
-      readonly account: AccountVerdict;
+      readonly account: ProvenVerdict;
       readonly trouble: null;
     }
   | { readonly advertiserId: null; readonly sweeps: null; readonly account: null; readonly trouble: unknown }

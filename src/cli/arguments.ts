@@ -32,3 +32,17 @@ export function requireAdvertiser(advertisers: readonly { readonly name: string 
     `Use a name that is configured: ${advertisers.map((advertiser) => advertiser.name).join(', ')}.`,
   );
 }
+
+/** A day is read from its first to its last second at +10:00, the source's standard time. */
+export function toSeconds(option: string, text: string, edge: 'start' | 'end'): bigint {
+  const isDay = /^\d{4}-\d\d-\d\d$/.test(text);
+  const hasZone = /^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(text);
+  const at = Date.parse(isDay ? `${text}T${edge === 'start' ? '00:00:00' : '23:59:59'}+10:00` : text);
+  // JavaScript counts 30 February on into March.
+  const day = text.slice(0, 10);
+  const isOnCalendar = new Date(Date.parse(day) || 0).toISOString().startsWith(day);
+  if (Number.isNaN(at) || !isOnCalendar || !(isDay || hasZone)) {
+    throw new Misuse(`${option} must be a day (2026-07-01) or a time with its zone (2026-07-01T09:00:00+10:00).`);
+  }
+  return BigInt(Math.floor(at / 1_000));
+}

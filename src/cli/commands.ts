@@ -9,6 +9,7 @@ import { exportCommand } from './export.ts';
 import { grants } from './grants.ts';
 import { healthcheck } from './healthcheck.ts';
 import { migrate } from './migrate.ts';
+import { prove } from './prove.ts';
 import { quarantine } from './quarantine.ts';
 import { reparse } from './reparse.ts';
 import { retry } from './retry.ts';
@@ -26,6 +27,7 @@ export const commands: readonly Definition<never>[] = [
   backfill,
   status,
   doctor,
+  prove,
   verify,
   retry,
   unhalt,

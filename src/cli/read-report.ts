@@ -138,12 +138,12 @@ function toWeakestSweep({ sweeps }: Outcome) {
 
 function toJsonOutcome(outcome: Outcome) {
   const trouble = outcome.trouble instanceof Error ? outcome.trouble.message : null;
-  const { certificate = null, risk = null, reason = null } = outcome.account ?? {};
+  const { certificate = null, risk = null, reason = null, evidence = [] } = outcome.account ?? {};
   return {
     name: outcome.name,
     advertiserId: outcome.advertiserId,
     ...toTotals(outcome),
-    ...{ certificate, risk, reason },
+    ...{ certificate, risk, reason, evidence },
     sweep: toWeakestSweep(outcome),
     trouble,
   };

@@ -107,6 +107,11 @@ export interface AccountVerdict {
   readonly reason: string;
 }
 
+/** The same with the last hash of each sweep behind it, as SWEEP:HASH. */
+export interface ProvenVerdict extends AccountVerdict {
+  readonly evidence: readonly string[];
+}
+
 /** The weakest certificate over all ids. */
 export interface CoverageStatus extends AccountVerdict {
   /** When the oldest part of it was proven: the age of the proof counts from here. */

@@ -121,7 +121,9 @@ async function readList(
   if (bytes.length === 0) return toEmptyAnswer(sunsetAt, cached);
   const { text, bytesAsText } = decodeText(bytes, headers['content-type']);
   const page = parsePage(text, bytesAsText);
-  return { kind: 'page', page: { ...page, bytes: bytes.length, bodyHash: hash('sha256', bytes, 'buffer'), cached, sunsetAt },
+  return {
+    kind: 'page',
+    page: { ...page, bytes: bytes.length, bodyHash: hash('sha256', bytes, 'buffer'), cached, sunsetAt },
   };
 }
 

@@ -126,6 +126,7 @@ import {
 } from './sweeps/continue-sweep.ts';
 import { confirmCursors } from './sweeps/cursors.ts';
 import { loadAuditedProof, loadLastHash } from './sweeps/evidence.ts';
+import { loadCertificates, loadProofs, loadRecords } from './sweeps/export-evidence.ts';
 import {
   claimLeases,
   type Lane,
@@ -136,14 +137,7 @@ import {
   renewLease,
 } from './sweeps/leases.ts';
 import { takeSlots } from './sweeps/rate-limit.ts';
-import {
-  beginSweeps,
-  endCertificates,
-  noteStop,
-  pruneSweeps,
-  type Sweep,
-  takeTickets,
-} from './sweeps/sweeps.ts';
+import { beginSweeps, endCertificates, noteStop, pruneSweeps, type Sweep, takeTickets } from './sweeps/sweeps.ts';
 import { loadKeyState } from './tombstones.ts';
 
 export interface StoreOptions extends DatabaseOptions {
@@ -244,6 +238,9 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     evidence: {
       loadLastHash: (advertiserId: bigint) => loadLastHash(db, advertiserId),
       loadAudited: (advertiserId: bigint, id: bigint | null) => loadAuditedProof(db, advertiserId, id),
+      loadProofs: (advertiserId: bigint) => loadProofs(db, advertiserId),
+      loadCertificates: (advertiserId: bigint) => loadCertificates(db, advertiserId),
+      loadRecords: (advertiserId: bigint, sweepId: bigint) => loadRecords(db, advertiserId, sweepId),
     },
 
     applications: {

@@ -44,7 +44,10 @@ describe('with --json', () => {
     const env = toEnvironment(database, board, join(scratch.path, 'blobs'));
     const id = [...board.truth()].find((one) => one.attachments.some(({ kind }) => kind === 'resume'))?.id;
     for (const { line, example } of examples) {
-      const words = line.replaceAll('APPLICATION', String(id)).replace('FOLDER', join(scratch.path, 'export'));
+      const words = line
+        .replaceAll('APPLICATION', String(id))
+        .replace('FOLDER', join(scratch.path, 'export'))
+        .replace('PROOF', join(scratch.path, 'proof.ndjson'));
       const lines: string[] = [];
       const stdout = { write: (text: string) => lines.push(text), isTTY: false, columns: 80 };
       const stderr = { write: () => true, isTTY: false, columns: 80 };

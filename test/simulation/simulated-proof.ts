@@ -70,7 +70,16 @@ export function proveSweep(
     },
   });
   const { certificate, risk, reason, absent, open } = result.done;
-  add(chain(hash, records.at(-1) ?? null, { type: 'end', certificate, risk, reason, open: open.map(toBounds), absent: absent.length }));
+  add(
+    chain(hash, records.at(-1) ?? null, {
+      type: 'end',
+      certificate,
+      risk,
+      reason,
+      open: open.map(toBounds),
+      absent: absent.length,
+    }),
+  );
   return { sweepId, startedAt, result, records, low, high, recentFrom };
 }
 

@@ -76,7 +76,8 @@ function openTree(): Product {
   const app = join(root, 'app');
   mkdirSync(dirname(node));
   cpSync(process.execPath, node, { dereference: true });
-  for (const path of ['package.json', 'migrations', 'src']) cpSync(path, join(app, path), { recursive: true });
+  for (const path of ['package.json', 'migrations', 'src', 'examples/check-proof.ts'])
+    cpSync(path, join(app, path), { recursive: true });
   rmSync(join(app, 'src/dev'), { recursive: true });
   for (const path of loadProductPackages()) {
     // What lies deeper has its own line in the lock.

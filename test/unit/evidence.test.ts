@@ -202,24 +202,23 @@ describe('the record of an answer', () => {
     weakEmpty: false,
     cached: false,
     unheld: [9n],
-    missing: [{ id: 8n, old: true }],
+    unshown: [{ id: 8n, old: true }],
   };
   const sent = { knew: 0, seq: 5n, sentAt: 1_000, tookMs: 12 };
 
-  test('says what was asked, what came, what was held and what was lacking', () => {
+  test('says what was asked, what came and what was held', () => {
     const before = begin({});
     const after = learn(before, question, page);
     const made = recordAnswer(sent, question, page, null, before, after);
     expect(made.leaves).toEqual([
       { id: 7n, at: 70n, mark: 'held' },
       { id: 9n, at: null, mark: 'new' },
-      { id: 8n, at: null, mark: 'lacking' },
     ]);
     expect(made.record).toMatchObject({
       ...sent,
       part: 1,
       question,
-      answer: { kind: 'page', rows: 2, lacks: 1, unreadable: 1, bytes: 260, largest: 100, sizes: [0, 1] },
+      answer: { kind: 'page', rows: 2, lacks: 0, unreadable: 1, bytes: 260, largest: 100, sizes: [0, 1] },
       closed: [],
       opened: [],
       limit: [3, 0],
@@ -227,8 +226,16 @@ describe('the record of an answer', () => {
     });
   });
 
+  test('names known ids that are lacking where the page cannot have been cut off', () => {
+    const empty = { ...page, rows: [], unreadable: 0, unheld: [] };
+    const before = begin({});
+    const made = recordAnswer(sent, question, empty, null, before, learn(before, question, empty));
+    expect(made.leaves).toEqual([{ id: 8n, at: null, mark: 'lacking' }]);
+    expect(made.record.answer).toMatchObject({ rows: 0, lacks: 1 });
+  });
+
   test('names the ranges that it closes and the witnesses that follow', () => {
-    const empty: PageAnswer = { ...page, rows: [], unreadable: 0, unheld: [], missing: [] };
+    const empty: PageAnswer = { ...page, rows: [], unreadable: 0, unheld: [], unshown: [] };
     const asked = learn(begin({}), question, empty);
     const confirm: Question = { ...question, purpose: 'confirm', before: 1_000_002n };
     const after = learn(asked, confirm, empty);

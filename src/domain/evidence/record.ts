@@ -5,6 +5,7 @@ import { rowLimit } from '../coverage/capacity.ts';
 import { believed } from '../coverage/next-question.ts';
 import type { Answer, ListedRow, Question } from '../coverage/question.ts';
 import type { Range } from '../coverage/range.ts';
+import { isShort } from '../coverage/range-answer.ts';
 import { findChanges, isSorted, type State } from '../coverage/sweep-state.ts';
 
 /** How a sweep began. */
@@ -89,13 +90,14 @@ export type Sent = Pick<AnswerRecord, 'knew' | 'seq' | 'sentAt' | 'tookMs'>;
 export function recordAnswer(
   sent: Sent,
   question: Question,
-  answer: Answer,
+  heard: Answer,
   body: Uint8Array | null,
   before: State,
   after: State,
 ): { readonly record: AnswerRecord; readonly leaves: readonly Leaf[] } {
   const { dropped, added } = findChanges(before, after);
   const { facts } = after;
+  const answer = withoutCutOff(heard, question, before, after);
   const isPlanned = before.facts.witnesses === null && facts.witnesses !== null;
   return {
     leaves: toLeaves(answer),
@@ -140,6 +142,13 @@ export function recordAudit(
   };
 }
 
+/** What a page lacks matters where it cannot have been cut off. A long one lacks whatever had no room on it. */
+function withoutCutOff(answer: Answer, question: Question, before: State, after: State): Answer {
+  if (answer.kind !== 'page' || answer.unshown.length === 0) return answer;
+  const isWhole = [before, after].some(({ facts }) => isShort(facts, question, answer));
+  return isWhole ? answer : { ...answer, unshown: [] };
+}
+
 function isClosed({ state }: Range): boolean {
   return state === 'closed';
 }
@@ -156,7 +165,7 @@ function toLeaves(answer: Answer): Leaf[] {
   if (answer.kind !== 'page') return [];
   const unheld = new Set(answer.unheld);
   const shown = answer.rows.map(({ id, at }): Leaf => ({ id, at, mark: unheld.has(id) ? 'new' : 'held' }));
-  return [...shown, ...answer.missing.map(({ id }): Leaf => ({ id, at: null, mark: 'lacking' }))];
+  return [...shown, ...answer.unshown.map(({ id }): Leaf => ({ id, at: null, mark: 'lacking' }))];
 }
 
 const nothing = { rows: 0, lacks: 0, unreadable: 0, bytes: 0, largest: 0, sizes: [0, 0], echo: 'absent' } as const;
@@ -168,7 +177,7 @@ function toRecorded(answer: Answer, body: Uint8Array | null): RecordedAnswer {
   return {
     kind,
     rows: rows.length,
-    lacks: answer.missing.length,
+    lacks: answer.unshown.length,
     unreadable,
     bytes,
     largest: rows.reduce((most, row) => Math.max(most, row.bytes), 0),

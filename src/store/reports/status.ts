@@ -1,6 +1,13 @@
 // The facts behind the status, one statement per kind of fact, whatever the number of advertisers.
 import { arrivalSample } from '../../domain/silence.ts';
-import type { AccountVerdict, AdvertiserStatus, CoverageStatus, SweepFacts, SweepStatus } from '../../domain/status.ts';
+import type {
+  AccountVerdict,
+  AdvertiserStatus,
+  CoverageStatus,
+  ProvenVerdict,
+  SweepFacts,
+  SweepStatus,
+} from '../../domain/status.ts';
 import { isUnrepaired } from '../files/blob-audit.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull, OrNull } from '../schema/rows.ts';
@@ -138,13 +145,17 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
 }
 
 /** What all sweeps together say of one account. */
-export async function loadVerdict(db: Queryable, name: string): Promise<AccountVerdict> {
+export async function loadVerdict(db: Queryable, name: string): Promise<ProvenVerdict> {
   const [verdict] = await db.query<{
     certificate: AccountVerdict['certificate'];
     risk: AccountVerdict['risk'];
     reason: string;
-  }>(`SELECT certificate, risk, reason FROM intake_analytics.completeness WHERE advertiser = $1`, [name]);
-  return verdict ?? { certificate: 'unproven', risk: 'doubt', reason: 'nothing was read to its end yet' };
+    evidence: string[];
+  }>(
+    `SELECT certificate, risk, reason, coalesce(evidence, '{}') AS evidence FROM intake_analytics.completeness WHERE advertiser = $1`,
+    [name],
+  );
+  return verdict ?? { certificate: 'unproven', risk: 'doubt', reason: 'nothing was read to its end yet', evidence: [] };
 }
 
 async function loadLastSweeps(db: Queryable): Promise<Map<bigint, SweepStatus>> {

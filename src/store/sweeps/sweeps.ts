@@ -267,7 +267,10 @@ async function recordCoverage(tx: Queryable, advertiserId: bigint, sweep: Sweep,
 }
 
 type CoverageRow = Readonly<
-  Columns<'coverage', 'low' | 'high' | 'certificate' | 'risk' | 'reason' | 'as_of' | 'complete_through' | 'sweep_id' | 'evidence_hash'>
+  Columns<
+    'coverage',
+    'low' | 'high' | 'certificate' | 'risk' | 'reason' | 'as_of' | 'complete_through' | 'sweep_id' | 'evidence_hash'
+  >
 >;
 
 /**

@@ -100,8 +100,7 @@ export async function commitAnswer(
     const isQuiet =
       run.sweep.purpose === 'live' && !run.recorded && progress.ended !== null && progress.ended.risk !== 'doubt';
     if (isQuiet && needsNoCommit(diff)) return { run: { ...run, state }, summary: nothingWritten };
-    const opening =
-      run.proof?.end === null ? toOpening(advertiserId, run.sweep, run.state, run.proof, previous) : null;
+    const opening = run.proof?.end === null ? toOpening(advertiserId, run.sweep, run.state, run.proof, previous) : null;
     const records = run.proof && recordStep(run.proof, opening, step);
     const evidence = run.proof && records && { records, bodyKey: run.proof.bodyKey };
     const summary = await store.applications.commitPage(page, diff, { ...progress, evidence });
@@ -222,7 +221,11 @@ function learnFrom(
       learned: state.facts.rigor === 'proof' ? JSON.stringify(toLearned(state, done, known)) : null,
     },
   };
-  return { state, progress, step: { question, answer, heard, exchange, before, after: state, end: done && toEnd(done) } };
+  return {
+    state,
+    progress,
+    step: { question, answer, heard, exchange, before, after: state, end: done && toEnd(done) },
+  };
 }
 
 /** Up to where everything was read: below the lowest range that is still open, or all of it at the end. */

@@ -1,0 +1,122 @@
+// `intake prove`: the evidence behind a certificate, explained to a person, exported for others, or checked by a program of its own.
+import { resolve } from 'node:path';
+import type { Explanation } from '../domain/evidence/explain.ts';
+import { formatCount } from '../domain/format.ts';
+import { requireAdvertiser, toSeconds } from './arguments.ts';
+import { type Context, command } from './command.ts';
+import { type ExitCode, exitCodes } from './exit-codes.ts';
+import { Failure, Misuse } from './failure.ts';
+import { loadCommandConfig } from './load-config.ts';
+
+interface ProveOptions {
+  readonly export?: string;
+  /** True without a file: what is held now is checked. */
+  readonly check?: string | true;
+  readonly noted?: readonly string[];
+  readonly at?: string;
+  readonly advertiser?: string;
+}
+
+export const prove = command<ProveOptions>({
+  name: 'prove',
+  summary: 'show, export or check the evidence that nobody is missing',
+  examples: [
+    ['intake prove', 'what is proven now, what it rests on, what would have falsified it'],
+    ['intake prove --at 2026-07-31', 'the same of everything that was submitted until the end of that day'],
+    ['intake prove --export proof.ndjson', 'every question and answer behind it, as docs/proof-format.md describes'],
+    ['intake prove --check', 'has it checked by examples/check-proof.ts, which shares no code with Intake'],
+    ['intake prove --check proof.ndjson --noted 42:9f86..', 'a file, against a hash that was noted elsewhere'],
+  ],
+  shape: (shaped) =>
+    shaped
+      .option('--export <file>', 'write the evidence of one account; readable by you only')
+      .option('--check [file]', 'check a file, or what is held now')
+      .option('--noted <sweep:hash...>', 'with --check: hashes that were noted earlier')
+      .option('--at <date>', 'a day (2026-07-31) or a time with its zone')
+      .option('--advertiser <name>', 'only this one of several configured accounts')
+      .addHelpText(
+        'after',
+        '\nEnds with 3 where completeness is unproven or in doubt, and where the checker refuses the proof.',
+      ),
+  async run(context, options) {
+    const { check, advertiser } = options;
+    if ([options.export, check, options.at].filter((one) => one !== undefined).length > 1) {
+      throw new Misuse('Choose one: --export, --check or --at.');
+    }
+    if (options.noted !== undefined && check === undefined) throw new Misuse('--noted belongs to --check.');
+    for (const noted of options.noted ?? []) {
+      if (!/^\d{1,19}:[0-9a-f]{64}$/.test(noted))
+        throw new Misuse('--noted must be a sweep and its hash, as 42:9f86..');
+    }
+    if (typeof check === 'string') return await showCheck(context, resolve(check), options.noted ?? []);
+    const config = await loadCommandConfig(context.env, { needs: ['database', 'source', 'privacy'] });
+    requireAdvertiser(config.source.advertisers, advertiser);
+    const isOne = advertiser !== undefined || config.source.advertisers.length === 1;
+    const { signal, terminal } = context;
+    const app = await import('../app/prove.ts');
+    if (options.export === undefined && check === undefined) {
+      const at = options.at === undefined ? null : toSeconds('--at', options.at, 'end');
+      const moment = at === null ? new Date(0) : new Date(Number(at) * 1_000);
+      return showExplanations(context, await app.explainProofs(config, { at: moment, advertiser, signal }));
+    }
+    if (!isOne) throw new Misuse('Several accounts are configured: name one by --advertiser.');
+    if (options.export !== undefined) {
+      const written = requireKnown(
+        await app.exportProof(config, { file: resolve(options.export), advertiser, signal }),
+      );
+      terminal.result(written, () =>
+        [
+          `${written.file}: ${formatCount(written.sweeps, 'sweep')} and ${formatCount(written.applications, 'application')} of ${written.name}, ${formatCount(written.lines, 'line')}.`,
+          'To be noted elsewhere:',
+          ...written.evidence.map((one) => `  ${one}`),
+        ].join('\n'),
+      );
+      return exitCodes.done;
+    }
+    await using folder = await app.openProofFolder();
+    requireKnown(await app.exportProof(config, { file: folder.file, advertiser, signal }));
+    return await showCheck(context, folder.file, options.noted ?? []);
+  },
+});
+
+function requireKnown<T>(written: T | null): T {
+  if (written !== null) return written;
+  throw new Failure(exitCodes.incomplete, 'Nothing was read of this account yet, so there is no evidence.', {
+    kept: 'Everything, untouched.',
+    next: 'intake sync',
+  });
+}
+
+async function showCheck({ signal, terminal }: Context, file: string, noted: readonly string[]): Promise<ExitCode> {
+  const { checkProofFile } = await import('../app/prove.ts');
+  const { report, text } = await checkProofFile(file, noted, signal);
+  terminal.result(report, () => text);
+  return report.supported && report.verdict !== 'unproven' ? exitCodes.done : exitCodes.incomplete;
+}
+
+type Explained = Explanation & { readonly name: string; readonly advertiserId: bigint | null };
+
+function showExplanations({ terminal }: Context, explained: readonly Explained[]): ExitCode {
+  terminal.result({ advertisers: explained }, () => explained.map(render).join('\n'));
+  const isWell = explained.every(({ complete, risk }) => complete && risk !== 'doubt');
+  return isWell ? exitCodes.done : exitCodes.incomplete;
+}
+
+function render({ name, at, complete, certificate, certificates, assumptions, falsifiedBy }: Explained): string {
+  const moment = at.getTime() === 0 ? '' : ` through ${at.toISOString()}`;
+  return [
+    `${name}: ${complete ? `complete${moment}, ${certificate}` : `not known to be complete${moment}`}`,
+    ...certificates.flatMap((one) => [
+      `  ids ${one.low} to ${one.high ?? 'infinity'}: ${one.certificate}: ${one.reason}`,
+      `    speaks of what was submitted until ${one.completeThrough.toISOString()}${one.reaches ? '' : ', which is not far enough'}`,
+      `    sweep ${one.sweepId} of ${one.startedAt.toISOString()}: ${formatCount(one.questions, 'question')} (${formatCount(one.witnesses, 'witness', 'witnesses')} among them), ${formatCount(one.audits, 'audit')} since`,
+      `    evidence ${one.evidence ?? 'was not kept by the version that read it; intake sync --recheck brings it'}`,
+    ]),
+    ...(certificates.length === 0 ? ['  nothing was read to its end yet'] : []),
+    '  It rests on:',
+    ...assumptions.map((text) => `    ${text}`),
+    '  It would have been falsified by:',
+    ...falsifiedBy.map((text) => `    ${text}`),
+    '  Others can check it: intake prove --export FILE, then node examples/check-proof.ts FILE',
+  ].join('\n');
+}

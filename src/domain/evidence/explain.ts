@@ -1,0 +1,85 @@
+// What a certificate rests on, for a person who asks: was everything here by that day, what was asked to know it, and what would have shown
+// that it is not so?
+
+import { assumptions } from '../coverage/certificate.ts';
+import type { ExportedCertificate } from './export.ts';
+import { type EvidenceRecord, toHex } from './record.ts';
+
+/** A certificate with what was asked for it. */
+export interface ExplainedCertificate extends Omit<ExportedCertificate, 'last'> {
+  /** It speaks of everything that was submitted until the moment in question. */
+  readonly reaches: boolean;
+  readonly questions: number;
+  /** Applications that the answers showed, with repetitions. */
+  readonly shown: number;
+  readonly witnesses: number;
+  readonly audits: number;
+  /** The last hash as SWEEP:HASH, to be noted elsewhere; null where no evidence is kept. */
+  readonly evidence: string | null;
+}
+
+/** The answer to "was everything here by then?". */
+export interface Explanation {
+  readonly at: Date;
+  /** Every id from 1 is covered by a certificate that reaches so far, and none of them is unproven. */
+  readonly complete: boolean;
+  /** The weakest of the certificates. */
+  readonly certificate: 'proven' | 'assumed' | 'unproven';
+  readonly risk: 'none' | 'harmless' | 'doubt';
+  readonly certificates: readonly ExplainedCertificate[];
+  readonly assumptions: readonly string[];
+  readonly falsifiedBy: readonly string[];
+}
+
+/** What the sweep or an audit would have met, had somebody been left out. */
+const falsifiedBy: readonly string[] = [
+  'an answer that lacks an application which another answer, or an earlier sweep, has shown',
+  'a second question over the same ids that shows more than the first',
+  'a witness or an audit, in another shape or at another place, that shows somebody in a range that was closed',
+  'filters that the source repeats otherwise than they were sent, or an application outside of what was asked for',
+  'an application with an earlier date that comes to light later',
+];
+
+/** Explains certificates, which are in the order of their ids. */
+export function explain(
+  at: Date,
+  certificates: readonly ExportedCertificate[],
+  recordsOf: (sweepId: bigint) => readonly EvidenceRecord[],
+): Explanation {
+  const explained = certificates.map(({ last, ...one }) => ({
+    ...one,
+    ...countRecords(recordsOf(one.sweepId)),
+    reaches: one.completeThrough.getTime() >= at.getTime(),
+    evidence: last === null ? null : `${one.sweepId}:${toHex(last)}`,
+  }));
+  const isTiled = certificates.every(({ low }, index) => {
+    const before = certificates[index - 1];
+    return before === undefined ? low <= 1n : before.high !== null && low === before.high + 1n;
+  });
+  const isWhole = isTiled && certificates.at(-1)?.high === null;
+  const weakest = <T>(order: readonly T[], pick: (one: ExportedCertificate) => T) =>
+    order.find((value) => certificates.some((one) => pick(one) === value));
+  const certificate = weakest(['unproven', 'assumed', 'proven'] as const, (one) => one.certificate);
+  const risk = weakest(['doubt', 'harmless', 'none'] as const, (one) => one.risk);
+  return {
+    at,
+    complete: isWhole && certificate !== 'unproven' && explained.every(({ reaches }) => reaches),
+    certificate: isWhole ? (certificate ?? 'unproven') : 'unproven',
+    risk: isWhole ? (risk ?? 'doubt') : 'doubt',
+    certificates: explained,
+    assumptions,
+    falsifiedBy,
+  };
+}
+
+function countRecords(records: readonly EvidenceRecord[]) {
+  const answers = records.filter((record) => record.type === 'answer');
+  const count = (purpose: string) => answers.filter(({ question }) => question.purpose === purpose).length;
+  const audits = count('audit');
+  return {
+    questions: answers.length - audits,
+    shown: answers.reduce((sum, { answer }) => sum + answer.rows, 0),
+    witnesses: count('witness'),
+    audits,
+  };
+}

@@ -1,0 +1,106 @@
+// The evidence of an advertiser as it stands at one moment: certificates, the records behind them, and the ids that are stored.
+import type { ChainedRecord } from '../../domain/evidence/chain.ts';
+import { decodeLeaves, decodeRecord } from '../../domain/evidence/codec.ts';
+import type { ExportedCertificate, ExportedRow } from '../../domain/evidence/export.ts';
+import type { EvidenceRecord } from '../../domain/evidence/record.ts';
+import type { Database, Queryable } from '../postgres/database.ts';
+import type { Columns } from '../schema/rows.ts';
+
+/** The records of one sweep. */
+export interface StoredEvidence {
+  readonly sweepId: bigint;
+  readonly bodyKey: Uint8Array | null;
+  readonly records: readonly ChainedRecord[];
+}
+
+/** Everything that a proof is made of. */
+export interface StoredProofs {
+  readonly at: Date;
+  readonly certificates: readonly ExportedCertificate[];
+  readonly sweeps: readonly StoredEvidence[];
+  readonly rows: readonly ExportedRow[];
+  readonly erased: number;
+}
+
+/** Loads it in one snapshot: a sweep that ends meanwhile is in all of it or in nothing. */
+export async function loadProofs(db: Database, advertiserId: bigint): Promise<StoredProofs> {
+  return await db.transaction(async (tx) => {
+    await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    const [now] = await tx.query<{ at: Date }>('SELECT now() AS at');
+    return {
+      at: now?.at ?? new Date(),
+      certificates: await loadCertificates(tx, advertiserId),
+      sweeps: await loadSweeps(tx, advertiserId),
+      ...(await loadRows(tx, advertiserId)),
+    };
+  });
+}
+
+/** The certificates of an advertiser, in the order of their ids. */
+export async function loadCertificates(db: Queryable, advertiserId: bigint): Promise<ExportedCertificate[]> {
+  const rows = await db.query<
+    Columns<
+      'coverage',
+      'low' | 'high' | 'certificate' | 'risk' | 'reason' | 'sweep_id' | 'as_of' | 'complete_through' | 'evidence_hash'
+    >
+  >(
+    `SELECT low, high, certificate, risk, reason, sweep_id, as_of, complete_through, evidence_hash
+     FROM intake.coverage WHERE advertiser_id = $1 AND axis = 'id' ORDER BY low`,
+    [advertiserId],
+  );
+  return rows.map((row) => ({
+    low: row.low,
+    high: row.high,
+    certificate: row.certificate,
+    risk: row.risk,
+    reason: row.reason,
+    sweepId: row.sweep_id,
+    startedAt: row.as_of,
+    completeThrough: row.complete_through,
+    last: row.evidence_hash,
+  }));
+}
+
+async function loadSweeps(tx: Queryable, advertiserId: bigint): Promise<StoredEvidence[]> {
+  const rows = await tx.query<
+    Columns<'evidence', 'sweep_id' | 'n' | 'record' | 'leaves' | 'hash'> & Columns<'sweeps', 'body_key'>
+  >(
+    `SELECT e.sweep_id, e.n, e.record, e.leaves, e.hash, s.body_key
+     FROM intake.evidence e JOIN intake.sweeps s USING (advertiser_id, sweep_id)
+     WHERE e.advertiser_id = $1 ORDER BY e.sweep_id, e.n`,
+    [advertiserId],
+  );
+  return [...Map.groupBy(rows, (row) => row.sweep_id)].map(([sweepId, own]) => ({
+    sweepId,
+    bodyKey: own[0]?.body_key ?? null,
+    records: own.map(({ n, record, leaves, hash }) => ({
+      n,
+      record: decodeRecord(record),
+      leaves: decodeLeaves(leaves),
+      hash,
+    })),
+  }));
+}
+
+async function loadRows(tx: Queryable, advertiserId: bigint): Promise<Pick<StoredProofs, 'rows' | 'erased'>> {
+  const rows = await tx.query<{ id: bigint; firstSeen: bigint; missingSince: bigint | null }>(
+    `SELECT application_id AS id, floor(extract(epoch FROM first_seen_at))::bigint AS "firstSeen",
+       floor(extract(epoch FROM missing_since))::bigint AS "missingSince"
+     FROM intake.applications WHERE advertiser_id = $1 AND erased_at IS NULL ORDER BY application_id`,
+    [advertiserId],
+  );
+  const [counted] = await tx.query<{ erased: number }>(
+    `SELECT count(*)::int AS erased FROM intake.applications WHERE advertiser_id = $1 AND erased_at IS NOT NULL`,
+    [advertiserId],
+  );
+  return { rows, erased: counted?.erased ?? 0 };
+}
+
+/** The records of one sweep without the applications. */
+export async function loadRecords(db: Queryable, advertiserId: bigint, sweepId: bigint): Promise<EvidenceRecord[]> {
+  const rows = await db.query<Columns<'evidence', 'record'>>(
+    `SELECT record FROM intake.evidence WHERE advertiser_id = $1 AND sweep_id = $2 ORDER BY n`,
+    [advertiserId, sweepId],
+  );
+  return rows.map(({ record }) => decodeRecord(record));
+}

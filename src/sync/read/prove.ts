@@ -1,0 +1,38 @@
+// The evidence behind certificates: as the lines of a file that others can check, and explained to a person.
+import { hash } from 'node:crypto';
+import { type Explanation, explain } from '../../domain/evidence/explain.ts';
+import { toErasedLine, toProofLine, toRecordLine, toRowsLine } from '../../domain/evidence/export.ts';
+import type { Hash } from '../../domain/evidence/tree.ts';
+import type { Store } from '../../store/store.ts';
+import type { StoredProofs } from '../../store/sweeps/export-evidence.ts';
+
+const sha256: Hash = (bytes) => hash('sha256', bytes, 'buffer');
+
+/** Stored applications in one line. */
+const rowsPerLine = 1_000;
+
+/** The lines of a proof (docs/proof-format.md). */
+export function* toProofLines(advertiserId: bigint, proofs: StoredProofs): Generator<string> {
+  yield toProofLine(advertiserId, proofs.at, proofs.certificates);
+  for (const { records, bodyKey } of proofs.sweeps) {
+    for (const record of records) yield toRecordLine(sha256, record, bodyKey);
+  }
+  for (let from = 0; from < proofs.rows.length; from += rowsPerLine) {
+    yield toRowsLine(proofs.rows.slice(from, from + rowsPerLine));
+  }
+  yield toErasedLine(proofs.erased);
+}
+
+/** What the certificates of an advertiser say of a moment, and what they rest on. */
+export async function explainProof(
+  store: Pick<Store, 'evidence'>,
+  advertiserId: bigint,
+  at: Date,
+): Promise<Explanation> {
+  const certificates = await store.evidence.loadCertificates(advertiserId);
+  const records = new Map<bigint, Awaited<ReturnType<typeof store.evidence.loadRecords>>>();
+  for (const { sweepId } of certificates) {
+    if (!records.has(sweepId)) records.set(sweepId, await store.evidence.loadRecords(advertiserId, sweepId));
+  }
+  return explain(at, certificates, (sweepId) => records.get(sweepId) ?? []);
+}

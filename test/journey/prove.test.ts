@@ -1,0 +1,215 @@
+// Evidence in a real database: one record for every question of a proof, whole after a stop, without the people who were erased, pruned, and
+// accepted by the checker that shares no code with it.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { checkProof } from '../../examples/check-proof.ts';
+import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
+import { openStore } from '../../src/store/store.ts';
+import { toProofLines } from '../../src/sync/read/prove.ts';
+import { openScratch } from '../support/blob-stores.ts';
+import { callIntake } from '../support/intake.ts';
+import { syncBoard, testPrivacyKey, toEnvironment } from '../support/syncing.ts';
+import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
+
+async function loadLines(database: TestDatabase): Promise<string[]> {
+  await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
+  const [id] = await store.advertisers.loadIds();
+  if (id === undefined) throw new Error('Nothing was read yet.');
+  return [...toProofLines(id, await store.evidence.loadProofs(id))];
+}
+
+const check = async (database: TestDatabase) => checkProof(await loadLines(database));
+
+const loadEvidence = (database: TestDatabase) =>
+  database.query<{ sweep: number; records: number; bytes: number }>(
+    `SELECT sweep_id::int AS sweep, count(*)::int AS records, sum(pg_column_size(e.*))::int AS bytes
+     FROM intake.evidence e GROUP BY 1 ORDER BY 1`,
+  );
+
+/** Ids of the leaves that were not erased. */
+const leafIdsOf = (lines: readonly string[]) =>
+  lines
+    .flatMap((line) => (JSON.parse(line) as { leaves?: string[][] }).leaves ?? [])
+    .flatMap((leaf) => (leaf.length === 1 ? [] : [leaf[0] ?? '']));
+
+const idsOf = (board: Sandbox) => [...board.truth()].map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1));
+
+describe('the evidence of a sweep', () => {
+  test('has one record for every question, and the checker calls it proven', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 120, choices: { pageCap: 40 } });
+    const [sweep] = await syncBoard(database, board);
+    expect(sweep?.certificate).toBe('proven');
+    // An opening and an end beside the questions.
+    expect(await loadEvidence(database)).toMatchObject([{ records: (sweep?.requests ?? 0) + 2 }]);
+    expect(sweep?.requests).toBe(board.requests().length);
+    expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true });
+  });
+
+  test('stands with its last hash in coverage, in the view and in the JSON of the command', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
+    const synced = await callIntake(['sync', '--no-files', '--json'], toEnvironment(database, board));
+    const [last] = await database.query<{ note: string }>(
+      `SELECT sweep_id || ':' || encode(hash, 'hex') AS note FROM intake.evidence ORDER BY sweep_id, n DESC LIMIT 1`,
+    );
+    expect(JSON.parse(synced.stdout.trim().split('\n').at(-1) ?? '').advertisers[0].evidence).toEqual([last?.note]);
+    expect(await database.query(`SELECT evidence FROM intake_analytics.completeness`)).toEqual([
+      { evidence: [last?.note] },
+    ]);
+  });
+
+  test('is one whole chain after the sweep was stopped and went on', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 160, choices: { pageCap: 20 } });
+    for (const stopAfter of [3, 4, 9]) {
+      const stop = new AbortController();
+      let steps = 0;
+      const onStep = () => {
+        if (++steps === stopAfter) stop.abort(new Error('stopped by the test'));
+      };
+      await expect(syncBoard(database, board, { onStep, signal: stop.signal })).rejects.toThrow('stopped by the test');
+    }
+    await syncBoard(database, board);
+    expect(await loadEvidence(database)).toHaveLength(1);
+    expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true });
+  });
+
+  test('is refused when an application is deleted from the database', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
+    await syncBoard(database, board);
+    const [id] = idsOf(board);
+    for (const table of ['downloads', 'attachments', 'primary_job_seeking_info', 'applications'])
+      await database.query(`DELETE FROM intake.${table} WHERE application_id = $1`, [id]);
+    const { verdict, findings } = await check(database);
+    expect(verdict).toBe('forged');
+    expect(JSON.stringify(findings)).toContain(String(id));
+  });
+});
+
+describe('erasing people', () => {
+  test('takes them out of the evidence, and every proof still checks', async () => {
+    await using database = await openTestDatabase();
+    await using scratch = await openScratch();
+    await using board = await openSandbox({ applications: 120, choices: { pageCap: 40 } });
+    const env = toEnvironment(database, board, join(scratch.path, 'blobs'));
+    await syncBoard(database, board);
+    await syncBoard(database, board, { recheck: true });
+    const before = await loadLines(database);
+    // The first and the last of the list among them: questions end at their ids.
+    const ids = idsOf(board);
+    const erased = [ids[0], ids[40], ids.at(-1)] as bigint[];
+    for (const id of erased) {
+      expect(await callIntake(['erase', '--application', String(id), '--yes'], env)).toMatchObject({ code: 0 });
+    }
+    const after = await loadLines(database);
+    const hashes = (lines: readonly string[]) => lines.map((line) => (JSON.parse(line) as { hash?: string }).hash);
+    expect(hashes(after).filter(Boolean)).toEqual(hashes(before).filter(Boolean));
+    expect(leafIdsOf(before).filter((id) => erased.includes(BigInt(id))).length).toBeGreaterThan(3);
+    expect(leafIdsOf(after).filter((id) => erased.includes(BigInt(id)))).toEqual([]);
+    expect(await database.query(`SELECT count(*)::int AS n FROM intake.sweeps WHERE body_key IS NOT NULL`)).toEqual([
+      { n: 0 },
+    ]);
+    expect(checkProof(after)).toMatchObject({ verdict: 'proven', supported: true });
+    // The source still shows them: later records have them as erased from the start.
+    await syncBoard(database, board, { recheck: true });
+    const again = await loadLines(database);
+    expect(leafIdsOf(again).filter((id) => erased.includes(BigInt(id)))).toEqual([]);
+    expect(checkProof(again)).toMatchObject({ verdict: 'proven', supported: true });
+  });
+});
+
+describe('what is kept', () => {
+  test('the first proof, the newest and the one before it', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
+    await syncBoard(database, board);
+    for (let night = 0; night < 4; night++) await syncBoard(database, board, { recheck: true });
+    const kept = (await loadEvidence(database)).map(({ sweep }) => sweep);
+    const all = await database.query<{ id: number }>(
+      `SELECT sweep_id::int AS id FROM intake.sweeps WHERE purpose = 'recheck' ORDER BY 1`,
+    );
+    expect(all).toHaveLength(5);
+    expect(kept).toEqual([all[0], all[3], all[4]].map((row) => row?.id));
+    expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true });
+  });
+
+  test('nothing of a poll, and no record of a sweep by date', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
+    await syncBoard(database, board);
+    const before = await loadEvidence(database);
+    board.add(Array.from({ length: 3 }, () => ({})));
+    await syncBoard(database, board);
+    expect(await loadEvidence(database)).toEqual(before);
+  });
+
+  test('few bytes: at most 5 for a row and 200 for a question', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 1_000, choices: { pageCap: 100 } });
+    const [first] = await syncBoard(database, board);
+    const [again] = await syncBoard(database, board, { recheck: true });
+    const sizes = await loadEvidence(database);
+    for (const [index, sweep] of [first, again].entries()) {
+      const { requests = 0, received = 0 } = sweep ?? {};
+      expect(sizes[index]?.bytes).toBeLessThan(requests * 200 + received * 5);
+    }
+  });
+});
+
+describe('intake prove', () => {
+  test('exports a file that the checker accepts, and refuses it after a change', async () => {
+    await using database = await openTestDatabase();
+    await using scratch = await openScratch();
+    await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
+    const env = toEnvironment(database, board);
+    expect(await callIntake(['prove'], env)).toMatchObject({ code: 3 });
+    expect(await callIntake(['prove', '--check'], env)).toMatchObject({ code: 3 });
+    await syncBoard(database, board);
+    const file = join(scratch.path, 'proof.ndjson');
+    const exported = await callIntake(['prove', '--export', file, '--json'], env);
+    expect(exported.code).toBe(0);
+    const [note] = JSON.parse(exported.stdout).evidence as string[];
+    expect(checkProof(readFileSync(file, 'utf8').trimEnd().split('\n'))).toMatchObject({ verdict: 'proven' });
+    const checked = await callIntake(['prove', '--check', file, '--noted', note ?? '', '--json'], env);
+    expect({ ...checked, report: JSON.parse(checked.stdout) }).toMatchObject({
+      code: 0,
+      report: { verdict: 'proven' },
+    });
+    const other = `${note?.slice(0, -1)}${note?.endsWith('0') ? '1' : '0'}`;
+    expect(await callIntake(['prove', '--check', file, '--noted', other], env)).toMatchObject({ code: 3 });
+    expect(await callIntake(['prove', '--check'], env)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('verdict: proven'),
+    });
+  });
+
+  test('says what a day rests on, and what would have falsified it', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
+    const env = toEnvironment(database, board);
+    await syncBoard(database, board);
+    const past = await callIntake(['prove', '--at', '2020-01-31'], env);
+    expect(past).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('complete through 2020-01-31T13:59:59.000Z, proven'),
+    });
+    expect(past.stdout).toContain('falsified by');
+    const future = await callIntake(['prove', '--at', '2199-01-31', '--json'], env);
+    expect(future.code).toBe(3);
+    expect(JSON.parse(future.stdout).advertisers[0]).toMatchObject({ complete: false, certificate: 'proven' });
+  });
+
+  test.for([
+    [['--export', 'a', '--check'], 'Choose one'],
+    [['--noted', '1:ab'], '--noted belongs to --check'],
+    [['--check', 'a', '--noted', 'x'], '--noted must be'],
+    [['--at', 'July'], '--at must be a day'],
+  ] as const)('refuses %j', async ([args, says], { database }) => {
+    const env = { DATABASE_URL: database.url, SOURCE_URL: 'http://127.0.0.1:9', SOURCE_CREDENTIAL: 'x' };
+    const ended = await callIntake(['prove', ...args], env);
+    expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining(says) });
+  });
+});
