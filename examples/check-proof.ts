@@ -610,12 +610,12 @@ function judge(file: ProofFile, sweep: Sweep): Judgement {
   if (forged.length > 0) return { findings: forged, closings: [], contradictions: [] };
   const evidence = gather(sweep);
   checkUnproven(evidence);
-  const closings = isProofById(evidence) ? checkReading(evidence) : [];
+  const closings = isProofById(evidence) ? checkById(evidence) : [];
   const findings = evidence.findings.toSorted((a, b) => (a.n ?? 0) - (b.n ?? 0));
   return { findings, closings, contradictions: contradictions(sweep) };
 }
 
-function checkReading(evidence: Evidence): CheckedClosing[] {
+function checkById(evidence: Evidence): CheckedClosing[] {
   checkStatements(evidence);
   const closings = checkClosings(evidence);
   checkTiling(evidence);

@@ -39,7 +39,7 @@ const samples: readonly { file: string; written: RegExp; reason: string; texts: 
 ];
 
 /** Statements that Postgres does not prepare. */
-const utility = /^(?:BEGIN|COMMIT|ROLLBACK|LISTEN|ANALYZE)\b/;
+const utility = /^(?:BEGIN|COMMIT|ROLLBACK|LISTEN|ANALYZE|SET TRANSACTION)\b/;
 
 const calls = loadQueryCalls('src/store/**/*.ts');
 
@@ -99,6 +99,7 @@ const returnedTypes: Readonly<Record<number, string>> = {
   [builtins.TIMESTAMPTZ]: 'Date',
   [builtins.JSON]: 'any',
   [builtins.JSONB]: 'any',
+  [builtins.BYTEA]: 'Buffer<ArrayBufferLike>',
   // name, text[], bigint[], float8[]
   19: 'string',
   1009: 'string[]',

@@ -63,8 +63,8 @@ export async function findErasedRows(tx: Queryable, advertiserId: bigint, ids: r
 }
 
 /**
- * Takes applications out of the evidence, and with them the keys of the body digests of these sweeps: whoever knew the rest of a page could
- * otherwise test a guess. The roots and the chain stay as they are.
+ * Takes applications out of the evidence, and with them the keys of the body digests of these sweeps: a guess at the rest
+ * of a page could otherwise be tested. The roots and the chain stay as they are.
  */
 export async function eraseEvidence(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<void> {
   if (ids.length === 0) return;

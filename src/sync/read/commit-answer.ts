@@ -32,7 +32,7 @@ export interface SweepRun {
   readonly sweep: Sweep;
   readonly state: State;
   readonly recorded: boolean;
-  /** Null where the sweep proves nothing: polls, readings by date, and sweeps of a version that kept no evidence. */
+  /** Null where the sweep proves nothing: polls, sweeps by date, and sweeps of a version that kept no evidence. */
   readonly proof: Proof | null;
 }
 
