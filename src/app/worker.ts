@@ -180,6 +180,7 @@ function toAdminOptions(
     },
     loadOwnWaits,
     loadHistory: (period) => store.reports.loadHistory(period, new Date()),
+    loadProof: (advertiser) => store.reports.loadProof(advertiser),
   } satisfies Partial<AdminOptions>;
 }
 

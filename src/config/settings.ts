@@ -194,7 +194,7 @@ export const sections = {
   },
   admin: {
     ADMIN_HOST: {
-      meaning: 'where the status page, /metrics, /livez, /readyz and /api/status listen',
+      meaning: 'where the status page, /proof, /metrics, /livez, /readyz and /api/status listen',
       read: read.line,
       default: '127.0.0.1',
     },

@@ -93,6 +93,7 @@ import {
 import { loadExport } from './privacy/export.ts';
 import { findPerson } from './privacy/find-and-erase.ts';
 import { loadHistory } from './reports/history.ts';
+import { loadProofReport } from './reports/proof.ts';
 import { loadAdvertiserStatus, loadVerdict } from './reports/status.ts';
 import { loadWaits, recordWaits, type ToldWait } from './reports/waits.ts';
 import {
@@ -372,6 +373,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       loadStatus: () => loadAdvertiserStatus(db),
       loadVerdict: (name: string) => loadVerdict(db, name),
       loadHistory: (period: Period, now: Date) => loadHistory(db, period, now),
+      loadProof: (name: string) => loadProofReport(db, name),
     },
 
     async [Symbol.asyncDispose]() {

@@ -3,6 +3,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { fillMonth, openTestAdmin } from '../support/admin.ts';
 import { openBrowser, openPage } from '../support/browser.ts';
+import { findClipped } from '../support/clipped.ts';
 import { test as base, openTestDatabase } from '../support/test-database.ts';
 
 let browser: Browser & AsyncDisposable;
@@ -16,24 +17,6 @@ const test = base.extend('month', { scope: 'file' }, async ({ database }) => {
   await fillMonth(database);
   return database;
 });
-
-/** Texts that are not to be read whole at this width: they leave the page, or the image of their chart. */
-const findClipped = `(() => {
-  const clipped = [];
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
-    const isShown = node.textContent.trim() !== '' && !node.parentElement.closest('title, desc');
-    const page = { left: 0, right: innerWidth, top: -scrollY, bottom: Infinity };
-    const frame = node.parentElement.closest('svg')?.getBoundingClientRect() ?? page;
-    const range = document.createRange();
-    range.selectNodeContents(node);
-    for (const box of isShown ? range.getClientRects() : []) {
-      const isInside = box.left >= frame.left && box.right <= frame.right && box.top >= frame.top - 1 && box.bottom <= frame.bottom + 1;
-      if (!isInside) clipped.push(node.textContent + ' from ' + box.left + ' to ' + box.right);
-    }
-  }
-  return clipped;
-})()`;
 
 const wide = { width: 1280, height: 900 };
 

@@ -27,6 +27,7 @@ export async function openTestAdmin(
       loadStatus: async () => toStatus(new Date(), await store.reports.loadStatus(), staleAfterMs),
       loadOwnWaits: () => [],
       loadHistory: (period) => store.reports.loadHistory(period, new Date()),
+      loadProof: (advertiser) => store.reports.loadProof(advertiser),
       loadLiveness: () => [{ check: 'work', ok: true, detail: 'a pass ended 3 s ago' }],
       loadReadiness: () => checkDatabase(store, Date.now),
       onError: () => {},

@@ -13,9 +13,11 @@ import type { History, Period } from '../../domain/history.ts';
 import { type Status, toReport } from '../../domain/status.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Wait } from '../../domain/wait.ts';
+import type { ProofReport } from '../../store/reports/proof.ts';
 import type { Finding } from '../../sync/worker/health-checks.ts';
 import { createMemory } from './cache.ts';
 import type { Metrics } from './metrics.ts';
+import { renderNoProofPage, renderProofPage } from './proof-page.ts';
 import { renderStatusPage, renderUnknownPage } from './status-page.ts';
 
 /** What the routes show, as plain functions. */
@@ -23,6 +25,8 @@ export interface AdminDeps {
   readonly version: string;
   readonly loadStatus: () => Promise<Status>;
   readonly loadHistory: (period: Period) => Promise<History>;
+  /** What an advertiser's certificates rest on; null where its account is not known yet. */
+  readonly loadProof: (advertiser: string) => Promise<ProofReport | null>;
   /** What this process itself waits for: known also while the database is away. */
   readonly loadOwnWaits: () => readonly Wait[];
   /** Of the process alone: does anything still run in it? Never asks a database. */
@@ -53,6 +57,15 @@ export function createAdmin(deps: AdminDeps): Hono {
   };
   const isUser = async (user: string, password: string) =>
     login !== null && (await timingSafeEqual(user, login.user)) && (await timingSafeEqual(password, login.password()));
+  const toUnknownPage = ({ reason }: NoAnswer) => {
+    const since = deps.loadOwnWaits().find(({ dependency }) => dependency === 'database')?.since ?? null;
+    return renderUnknownPage({ version, at: new Date(), reason, since });
+  };
+  const loadProofOf = async (asked: string | undefined) => {
+    const names = (await loadStatus()).advertisers.map(({ name }) => name);
+    const name = asked ?? names[0];
+    return { names, report: name === undefined ? null : await deps.loadProof(name) };
+  };
   const app = new Hono();
   app.use(headers, noStore);
   if (deps.hosts !== null) app.use(onlyHosts(deps.hosts));
@@ -90,16 +103,25 @@ export function createAdmin(deps: AdminDeps): Hono {
     const period: Period = context.req.query('period') === '30d' ? '30d' : '24h';
     const refreshSeconds = context.req.query('refresh') === undefined ? null : 30;
     const loaded = await Promise.all([loadStatus(), histories[period]()]).catch((error: unknown) => toNoAnswer(error));
-    if (loaded instanceof NoAnswer) {
-      const since = deps.loadOwnWaits().find(({ dependency }) => dependency === 'database')?.since ?? null;
-      return context.html(renderUnknownPage({ version, at: new Date(), reason: loaded.reason, since }), 503);
-    }
+    if (loaded instanceof NoAnswer) return context.html(toUnknownPage(loaded), 503);
     const [status, history] = loaded;
     return context.html(renderStatusPage({ status, history, version, refreshSeconds }));
+  });
+  app.get('/proof', async (context) => {
+    const loaded = await loadProofOf(context.req.query('advertiser')).catch((error: unknown) => toNoAnswer(error));
+    if (loaded instanceof NoAnswer) return context.html(toUnknownPage(loaded), 503);
+    const { names, report } = loaded;
+    if (report === null) return context.html(renderNoProofPage(names, version), 404);
+    return context.html(renderProofPage({ report, names, id: toId(context.req.query('id')), version }));
   });
   app.get('/status.css', (context) => context.body(style, 200, { 'Content-Type': 'text/css; charset=utf-8' }));
   app.get('/icon.svg', (context) => context.body(icon, 200, { 'Content-Type': 'image/svg+xml' }));
   return app;
+}
+
+/** An id of a link; anything else asks for none. */
+function toId(text: string | undefined): bigint | null {
+  return text !== undefined && /^\d{1,19}$/.test(text) ? BigInt(text) : null;
 }
 
 const style = readFileSync(new URL('./status.css', import.meta.url), 'utf8');

@@ -15,6 +15,7 @@ import {
   toSweepResult,
 } from '../../domain/status.ts';
 import { renderAgo, toCount, toRoundedSpan, toSpan, toUtc } from './format.ts';
+import { mostRows, renderDocument, renderRest, renderTable } from './page.ts';
 import { renderCharts } from './status-charts.ts';
 import type { Html } from './svg-chart.ts';
 
@@ -26,9 +27,6 @@ export interface StatusPage {
   /** Loads itself again after this long. */
   readonly refreshSeconds: number | null;
 }
-
-/** Rows that a table shows at most; the rest is counted. */
-const mostRows = 100;
 
 /** Advertisers that one cell names at most, those with the most files first. */
 const mostNames = 20;
@@ -71,35 +69,6 @@ export interface UnknownPage {
   /** What was met, and since when, as far as it is known. */
   readonly reason: string | null;
   readonly since: Date | null;
-}
-
-interface Frame {
-  readonly title: string;
-  readonly body: Html;
-  readonly version: string;
-  readonly at: Date;
-  readonly refreshSeconds: number | null;
-}
-
-function renderDocument({ title, body, version, at, refreshSeconds }: Frame): Html {
-  return html`<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-${refreshSeconds === null ? '' : html`<meta http-equiv="refresh" content="${refreshSeconds}">`}
-<title>${title}</title>
-<link rel="stylesheet" href="/status.css">
-<link rel="icon" href="/icon.svg" type="image/svg+xml">
-</head>
-<body>
-<header><p class="brand">Intake</p><p class="aside">as of <time datetime="${at.toISOString()}">${toUtc(at)}</time></p></header>
-${body}
-<footer><p>Version ${version}. All times are UTC.</p>
-<nav aria-label="For programs"><a href="/api/status">status as JSON</a> <a href="/metrics">metrics</a> <a href="/readyz">readiness</a> <a href="/livez">liveness</a></nav></footer>
-</body>
-</html>`;
 }
 
 function toMood(status: Status) {
@@ -220,14 +189,14 @@ function renderLostFiles({ advertisers }: Status): Html {
   });
 }
 
-function renderCoverage({ coverage }: AdvertiserStatus, now: Date): Html {
+function renderCoverage({ name, coverage }: AdvertiserStatus, now: Date): Html {
   const certificate = coverage?.certificate ?? 'unproven';
   const through = coverage?.completeThrough;
   return html`<span class="badge ${toBadge(certificate, coverage?.risk ?? 'doubt')}">${certificate}</span> <span class="aside">${
     coverage && through
       ? html`through ${renderAgo(through, now)}, proof from ${renderAgo(coverage.asOf, now)}${coverage.risk === 'doubt' ? `; in doubt: ${coverage.reason}` : ''}`
       : (coverage?.reason ?? 'nothing was read to its end yet')
-  }</span>`;
+  }</span> <a href="/proof?advertiser=${encodeURIComponent(name)}">why<span class="unseen"> ${name} is ${certificate}</span></a>`;
 }
 
 /** A harmless assumption is the normal outcome of a poll and of a small account. */
@@ -294,35 +263,4 @@ function renderPolls({ fruitful, doubtful }: History['polls'], status: Status): 
 
 function renderResult({ word, mood, note }: SweepResult): Html {
   return html`<span class="badge ${mood}">${word}</span> <span class="aside">${note ?? ''}</span>`;
-}
-
-interface PageTable {
-  readonly id: string;
-  readonly title: string;
-  /** A `#` before a name stands for numbers, which are aligned to the right. */
-  readonly columns: readonly string[];
-  /** The first cell names its row. */
-  readonly rows: readonly (readonly (Html | string)[])[];
-}
-
-/** A table that becomes a list of cards on a phone, where the stylesheet repeats each column's name; hence the explicit roles. */
-function renderTable({ id, title, columns, rows }: PageTable): Html {
-  const toClass = (column = '') => (column.startsWith('#') ? html` class="number"` : '');
-  const heads = columns.map(
-    (column) => html`<th role="columnheader" scope="col"${toClass(column)}>${column.replace('#', '')}</th>`,
-  );
-  const toCell = (cell: Html | string, index: number) =>
-    index === 0
-      ? html`<th role="rowheader" scope="row">${cell}</th>`
-      : html`<td role="cell" data-label="${columns[index]?.replace('#', '')}"${toClass(columns[index])}>${cell}</td>`;
-  return html`<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2>
-<div class="scroll" role="region" aria-labelledby="${id}" tabindex="0"><table role="table">
-<thead role="rowgroup"><tr role="row">${heads}</tr></thead>
-<tbody role="rowgroup">${rows.slice(0, mostRows).map((row) => html`<tr role="row">${row.map(toCell)}</tr>\n`)}</tbody></table></div>
-${renderRest(rows.length, title.toLowerCase())}</section>`;
-}
-
-function renderRest(count: number, what: string): Html {
-  if (count <= mostRows) return html``;
-  return html`<p class="aside">And ${toCount(count - mostRows)} more ${what}: <code>intake status</code> lists them all.</p>`;
 }

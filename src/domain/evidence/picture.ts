@@ -1,0 +1,162 @@
+// A proof as a picture for people: the axis of ids cut into columns, each with how and when it was closed, how many applications lie in it
+// and where audits asked again. And, for one place on the axis, the questions that were asked about it.
+
+import type { ExportedCertificate } from './export.ts';
+import type { AnswerRecord, Bounds, EvidenceRecord } from './record.ts';
+
+/**
+ * Why nothing can be missing from a range. empty: the source shows nothing there. confirmed: nothing, asked in two shapes. short: its page
+ * was less than half full. single: a range of one id, which was shown.
+ */
+export type Closing = 'empty' | 'confirmed' | 'short' | 'single';
+
+/** A range that an answer closed and no later one opened again. */
+export interface ClosedRange extends Bounds {
+  readonly how: Closing;
+  readonly at: number;
+}
+
+/** A record of a sweep, with the applications among its rows that were not stored before. */
+export interface ShownRecord {
+  readonly n: number;
+  readonly record: EvidenceRecord;
+  readonly added: number;
+}
+
+/** The stored applications of an advertiser by equal parts of their axis. */
+export interface Density {
+  readonly lowest: bigint;
+  readonly highest: bigint;
+  /** From the lowest id to the highest. */
+  readonly counts: readonly number[];
+}
+
+/** One column of the picture. */
+export interface PictureColumn extends Bounds {
+  /** Before the lowest application or after the highest. */
+  readonly isEdge: boolean;
+  /** open: ids that no sweep has read to their end. shown: ids of answers alone. unrecorded: read before evidence was kept. */
+  readonly state: Closing | 'open' | 'shown' | 'unrecorded';
+  readonly certificate: ExportedCertificate['certificate'] | null;
+  /** When the first of its closed ranges was closed; null where there is none. */
+  readonly closedAt: number | null;
+  readonly applications: number;
+  readonly audits: number;
+}
+
+/** What stands closed at the end of a sweep. */
+export function findClosed(records: readonly ShownRecord[]): ClosedRange[] {
+  const closed = new Map<string, ClosedRange>();
+  for (const { record } of records) {
+    if (record.type !== 'answer') continue;
+    for (const range of record.opened) closed.delete(toKey(range));
+    for (const range of record.closed) {
+      closed.set(toKey(range), { ...range, how: toClosing(record, range), at: record.sentAt });
+    }
+  }
+  return [...closed.values()];
+}
+
+export function toClosing({ question, answer }: AnswerRecord, { from, to }: Bounds): Closing {
+  if (question.purpose === 'confirm') return 'confirmed';
+  if (answer.rows === 0) return 'empty';
+  return from === to ? 'single' : 'short';
+}
+
+/** Columns of the parts of the axis that hold applications, with one before them and one after them. */
+export function toColumns(
+  certificates: readonly ExportedCertificate[],
+  recordsOf: (sweepId: bigint) => readonly ShownRecord[],
+  density: Density | null,
+): PictureColumn[] {
+  const parts = toParts(density);
+  const closed = certificates.map((one) => ({ ...one, ranges: findClosed(recordsOf(one.sweepId)) }));
+  const audits = [...new Set(certificates.map(({ sweepId }) => sweepId))].flatMap((id) => findAudits(recordsOf(id)));
+  return parts.map(({ applications, isEdge, ...part }) => {
+    const touching = closed.filter((one) => overlapOf({ from: one.low, to: one.high }, part) > 0n);
+    const ranges = touching.flatMap((one) => one.ranges).filter((range) => overlapOf(range, part) > 0n);
+    const covered = touching.reduce((sum, one) => sum + overlapOf({ from: one.low, to: one.high }, part), 0n);
+    return {
+      ...part,
+      isEdge,
+      applications,
+      state: covered < lengthOf(part) ? 'open' : toState(touching, ranges, part),
+      certificate: weakest.find((word) => touching.some((one) => one.certificate === word)) ?? null,
+      closedAt: ranges.length === 0 ? null : Math.min(...ranges.map(({ at }) => at)),
+      audits: audits.filter(({ from, to }) => from !== null && overlapOf({ from, to }, part) > 0n).length,
+    };
+  });
+}
+
+const weakest = ['unproven', 'assumed', 'proven'] as const;
+
+/** The axis begins at 1 and has no end: the columns before and after the applications may be very long. */
+function toParts(density: Density | null): (Bounds & Pick<PictureColumn, 'isEdge' | 'applications'>)[] {
+  const outside = { isEdge: true, applications: 0 };
+  if (density === null) return [{ from: 1n, to: null, ...outside }];
+  const { lowest, highest, counts } = density;
+  const length = highest - lowest + 1n;
+  const columns = BigInt(counts.length);
+  // The first id of a column, rounded up: a part of an id belongs to the column before.
+  const firstOf = (index: number) => lowest + (length * BigInt(index) + columns - 1n) / columns;
+  return [
+    ...(lowest > 1n ? [{ from: 1n, to: lowest - 1n, ...outside }] : []),
+    ...counts.map((applications, index) => ({
+      ...{ from: firstOf(index), to: firstOf(index + 1) - 1n },
+      ...{ isEdge: false, applications },
+    })),
+    { from: highest + 1n, to: null, ...outside },
+  ];
+}
+
+/** By what most of a column was closed. */
+function toState(
+  certificates: readonly { readonly last: Uint8Array | null }[],
+  ranges: readonly ClosedRange[],
+  part: Bounds,
+): PictureColumn['state'] {
+  if (ranges.length === 0) return certificates.some(({ last }) => last === null) ? 'unrecorded' : 'shown';
+  const lengths = new Map<Closing, bigint>();
+  for (const range of ranges) lengths.set(range.how, (lengths.get(range.how) ?? 0n) + overlapOf(range, part));
+  return [...lengths].reduce((most, one) => (one[1] > most[1] ? one : most))[0];
+}
+
+/** Beyond any id: stands for the end of a range without one. */
+const endless = 1n << 63n;
+
+function lengthOf({ from, to }: Bounds): bigint {
+  return (to ?? endless) - from + 1n;
+}
+
+function overlapOf(a: Bounds, b: Bounds): bigint {
+  const from = a.from > b.from ? a.from : b.from;
+  const to = (a.to ?? endless) < (b.to ?? endless) ? (a.to ?? endless) : (b.to ?? endless);
+  return to < from ? 0n : to - from + 1n;
+}
+
+function toKey({ from, to }: Bounds): string {
+  return `${from} ${to}`;
+}
+
+function findAudits(records: readonly ShownRecord[]): AnswerRecord['question'][] {
+  return answersOf(records)
+    .map(({ record }) => record.question)
+    .filter(({ purpose }) => purpose === 'audit');
+}
+
+/** An answer among the records. */
+export type ShownAnswer = ShownRecord & { readonly record: AnswerRecord };
+
+/** The answers of a sweep, in their order. */
+export function answersOf(records: readonly ShownRecord[]): ShownAnswer[] {
+  return records.filter((one): one is ShownAnswer => one.record.type === 'answer');
+}
+
+/** The questions of a sweep that speak of one id: those over a range that holds it. */
+export function findQuestionsAbout(records: readonly ShownRecord[], id: bigint): ShownAnswer[] {
+  return answersOf(records).filter(({ record: { question } }) => {
+    const { purpose, axis, from, to } = question;
+    if (purpose === 'witness' || purpose === 'audit' || axis !== 'id' || from === null) return false;
+    return from <= id && (to === null || id <= to);
+  });
+}

@@ -1,0 +1,99 @@
+// What the page about one advertiser's proof shows: its certificates, the records behind them, where its applications lie, and how
+// earlier proofs ended. Ids and counts, nothing of a person.
+import { decodeLeaves, decodeRecord } from '../../domain/evidence/codec.ts';
+import type { ExportedCertificate } from '../../domain/evidence/export.ts';
+import type { Density, ShownRecord } from '../../domain/evidence/picture.ts';
+import { isErased } from '../../domain/evidence/tree.ts';
+import type { SweepFacts } from '../../domain/status.ts';
+import type { Database, Queryable } from '../postgres/database.ts';
+import type { Columns } from '../schema/rows.ts';
+import { loadCertificates } from '../sweeps/export-evidence.ts';
+import { type SweepColumns, toSweepFacts } from './status.ts';
+
+/** An advertiser's proof as it stands. */
+export interface ProofReport {
+  readonly at: Date;
+  readonly advertiser: string;
+  readonly advertiserId: bigint;
+  readonly certificates: readonly ExportedCertificate[];
+  /** By sweep. */
+  readonly records: ReadonlyMap<bigint, readonly ShownRecord[]>;
+  /** Null where nothing is stored. */
+  readonly density: Density | null;
+  /** Rechecks and backfills that ended, the newest first. */
+  readonly history: readonly SweepFacts[];
+}
+
+/** Columns of the picture between the lowest id and the highest. */
+const mostColumns = 96n;
+
+/** Loads it in one snapshot; null where no answer has told yet which account it is, or the name is not known. */
+export async function loadProofReport(db: Database, name: string): Promise<ProofReport | null> {
+  return await db.transaction(async (tx) => {
+    await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    const [advertiser] = await tx.query<Columns<'advertisers', 'advertiser_id'> & { at: Date }>(
+      `SELECT advertiser_id, now() AS at FROM intake.advertisers WHERE name = $1`,
+      [name],
+    );
+    if (advertiser === undefined || advertiser.advertiser_id === null) return null;
+    const { advertiser_id: advertiserId, at } = advertiser;
+    const certificates = await loadCertificates(tx, advertiserId);
+    return {
+      ...{ at, advertiser: name, advertiserId, certificates },
+      records: await loadShownRecords(tx, advertiserId, [...new Set(certificates.map(({ sweepId }) => sweepId))]),
+      density: await loadDensity(tx, advertiserId),
+      history: await loadEndedProofs(tx, advertiserId),
+    };
+  });
+}
+
+async function loadShownRecords(
+  tx: Queryable,
+  advertiserId: bigint,
+  sweepIds: readonly bigint[],
+): Promise<Map<bigint, ShownRecord[]>> {
+  const rows = await tx.query<Columns<'evidence', 'sweep_id' | 'n' | 'record' | 'leaves'>>(
+    `SELECT sweep_id, n, record, leaves FROM intake.evidence
+     WHERE advertiser_id = $1 AND sweep_id = ANY ($2::bigint[]) ORDER BY sweep_id, n`,
+    [advertiserId, sweepIds],
+  );
+  const shown = new Map<bigint, ShownRecord[]>();
+  for (const { sweep_id, n, record, leaves } of rows) {
+    const { entries } = decodeLeaves(leaves);
+    const added = entries.filter((entry) => !isErased(entry) && entry.mark === 'new').length;
+    const own = shown.get(sweep_id) ?? [];
+    own.push({ n, record: decodeRecord(record), added });
+    shown.set(sweep_id, own);
+  }
+  return shown;
+}
+
+async function loadDensity(tx: Queryable, advertiserId: bigint): Promise<Density | null> {
+  const [ends] = await tx.query<{ lowest: bigint | null; highest: bigint | null }>(
+    `SELECT min(application_id) AS lowest, max(application_id) AS highest FROM intake.applications
+     WHERE advertiser_id = $1 AND application_id > 0`,
+    [advertiserId],
+  );
+  if (!ends || ends.lowest === null || ends.highest === null) return null;
+  const { lowest, highest } = ends;
+  const length = highest - lowest + 1n;
+  const columns = Number(length < mostColumns ? length : mostColumns);
+  const rows = await tx.query<{ column: number; n: number }>(
+    `SELECT width_bucket(application_id::numeric, $2::numeric, $3::numeric + 1, $4) AS "column", count(*)::int AS n
+     FROM intake.applications WHERE advertiser_id = $1 AND application_id > 0 GROUP BY 1`,
+    [advertiserId, lowest, highest, columns],
+  );
+  const counts = Array.from({ length: columns }, () => 0);
+  for (const { column, n } of rows) counts[column - 1] = n;
+  return { lowest, highest, counts };
+}
+
+async function loadEndedProofs(tx: Queryable, advertiserId: bigint): Promise<SweepFacts[]> {
+  const rows = await tx.query<SweepColumns>(
+    `SELECT purpose, state, certificate, risk, reason, started_at, ended_at, requests, added, changed FROM intake.sweeps
+     WHERE advertiser_id = $1 AND purpose <> 'live' AND axis = 'id' AND certificate IS NOT NULL
+     ORDER BY started_at DESC LIMIT 30`,
+    [advertiserId],
+  );
+  return rows.map(toSweepFacts);
+}

@@ -1,0 +1,75 @@
+// What all pages of the admin port are made of: the document around them and their tables. Plain HTML that needs no script; hono's html
+// escapes what it is given.
+
+import { html } from 'hono/html';
+import { toCount, toUtc } from './format.ts';
+import type { Html } from './svg-chart.ts';
+
+/** Rows that a table shows at most; the rest is counted. */
+export const mostRows = 100;
+
+/** A page and what surrounds it. */
+export interface Frame {
+  readonly title: string;
+  readonly body: Html;
+  readonly version: string;
+  readonly at: Date;
+  readonly refreshSeconds: number | null;
+}
+
+export function renderDocument({ title, body, version, at, refreshSeconds }: Frame): Html {
+  return html`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+${refreshSeconds === null ? '' : html`<meta http-equiv="refresh" content="${refreshSeconds}">`}
+<title>${title}</title>
+<link rel="stylesheet" href="/status.css">
+<link rel="icon" href="/icon.svg" type="image/svg+xml">
+</head>
+<body>
+<header><p class="brand"><a href="/">Intake</a></p><p class="aside">as of <time datetime="${at.toISOString()}">${toUtc(at)}</time></p></header>
+${body}
+<footer><p>Version ${version}. All times are UTC.</p>
+<nav aria-label="For programs"><a href="/api/status">status as JSON</a> <a href="/metrics">metrics</a> <a href="/readyz">readiness</a> <a href="/livez">liveness</a></nav></footer>
+</body>
+</html>`;
+}
+
+/** A table with its heading. */
+export interface PageTable {
+  readonly id: string;
+  readonly title: string;
+  /** A `#` before a name stands for numbers, which are aligned to the right. */
+  readonly columns: readonly string[];
+  /** The first cell names its row. */
+  readonly rows: readonly (readonly (Html | string)[])[];
+  /** A sentence before the table. */
+  readonly about?: string;
+  /** What lists those that are not shown. */
+  readonly all?: string;
+}
+
+/** A table that becomes a list of cards on a phone, where the stylesheet repeats each column's name; hence the explicit roles. */
+export function renderTable({ id, title, columns, rows, about, all }: PageTable): Html {
+  const toClass = (column = '') => (column.startsWith('#') ? html` class="number"` : '');
+  const heads = columns.map(
+    (column) => html`<th role="columnheader" scope="col"${toClass(column)}>${column.replace('#', '')}</th>`,
+  );
+  const toCell = (cell: Html | string, index: number) =>
+    index === 0
+      ? html`<th role="rowheader" scope="row">${cell}</th>`
+      : html`<td role="cell" data-label="${columns[index]?.replace('#', '')}"${toClass(columns[index])}>${cell}</td>`;
+  return html`<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2>
+${about === undefined ? '' : html`<p class="about">${about}</p>`}<div class="scroll" role="region" aria-labelledby="${id}" tabindex="0"><table role="table">
+<thead role="rowgroup"><tr role="row">${heads}</tr></thead>
+<tbody role="rowgroup">${rows.slice(0, mostRows).map((row) => html`<tr role="row">${row.map(toCell)}</tr>\n`)}</tbody></table></div>
+${renderRest(rows.length, title.toLowerCase(), all)}</section>`;
+}
+
+export function renderRest(count: number, what: string, all = 'intake status'): Html {
+  if (count <= mostRows) return html``;
+  return html`<p class="aside">And ${toCount(count - mostRows)} more ${what}: <code>${all}</code> lists them all.</p>`;
+}

@@ -1,0 +1,316 @@
+// The page that explains a proof: which ids were closed when and by which rule, the questions behind them, what could have contradicted,
+// and what the proof assumes. Ids, counts and times, never a person.
+
+import { html } from 'hono/html';
+import { type Explanation, explain } from '../../domain/evidence/explain.ts';
+import {
+  answersOf,
+  findQuestionsAbout,
+  type PictureColumn,
+  type ShownAnswer,
+  toClosing,
+  toColumns,
+} from '../../domain/evidence/picture.ts';
+import type { Bounds } from '../../domain/evidence/record.ts';
+import { formatBytes } from '../../domain/format.ts';
+import { toSweepName, toSweepResult } from '../../domain/status.ts';
+import type { ProofReport } from '../../store/reports/proof.ts';
+import { renderAgo, toCount, toSpan, toUtc } from './format.ts';
+import { renderDocument, renderTable } from './page.ts';
+import type { Html } from './svg-chart.ts';
+
+/** What the page shows, and how it was asked for. */
+export interface ProofPage {
+  readonly report: ProofReport;
+  /** All advertisers, by name. */
+  readonly names: readonly string[];
+  /** An id whose questions are shown. */
+  readonly id: bigint | null;
+  readonly version: string;
+}
+
+export function renderProofPage({ report, names, id, version }: ProofPage): Html {
+  const { advertiser, at, certificates, records, density } = report;
+  const recordsOf = (sweepId: bigint) => records.get(sweepId) ?? [];
+  const explanation = explain(at, certificates, (sweepId) => recordsOf(sweepId).map((one) => one.record));
+  const answers = certificates.length === 0 ? [] : [...records.values()].flatMap(answersOf);
+  const body = html`<main>
+${renderHeadline(advertiser, explanation)}
+${renderNames(names, advertiser)}
+${renderPicture(advertiser, toColumns(certificates, recordsOf, density))}
+${id === null ? '' : renderQuestions(report, id)}
+${renderCertificates(explanation)}
+${renderList('assumptions', 'What it assumes', 'Three things of the source that no request can test for certain:', explanation.assumptions)}
+${renderList('falsified', 'What would have shown that somebody is missing', 'Any of these ends the proof:', explanation.falsifiedBy)}
+${renderChecks('witnesses', 'Witnesses', 'Asked when everything was closed. They close nothing and can only contradict.', pick(answers, 'witness'), at)}
+${renderChecks('audits', 'Audits', 'Asked by the worker since, at random places and in both shapes.', pick(answers, 'audit'), at)}
+${renderHistory(report)}
+<section aria-labelledby="check"><h2 id="check">Check it yourself</h2>
+<p>The evidence can be written to a file and checked by a program that shares no code with Intake. Note a hash from the table of certificates elsewhere: it shows later whether the evidence is the same.</p>
+<p class="command"><code>intake prove --advertiser ${advertiser} --export proof.ndjson --check</code></p></section>
+</main>`;
+  return renderDocument({ title: `Proof of ${advertiser} · Intake`, body, version, at, refreshSeconds: null });
+}
+
+/** Shown where there is no proof to explain. */
+export function renderNoProofPage(names: readonly string[], version: string): Html {
+  const body = html`<main><section class="headline plain" aria-labelledby="headline">
+<p class="mood"><span class="sign" aria-hidden="true">i</span>Nothing to show</p>
+<h1 id="headline">No answer of the source has told yet whose applications these are.</h1></section>
+${renderNames(names, null)}</main>`;
+  return renderDocument({ title: 'Proof · Intake', body, version, at: new Date(), refreshSeconds: null });
+}
+
+const moods = {
+  proven: { name: 'good', sign: '✓' },
+  assumed: { name: 'fair', sign: 'i' },
+  unproven: { name: 'bad', sign: '!' },
+} as const;
+
+function renderHeadline(advertiser: string, { certificate, certificates }: Explanation): Html {
+  const through = certificates.map((one) => one.completeThrough.getTime());
+  const until = through.length === 0 ? '' : `, of those submitted before ${toUtc(new Date(Math.min(...through)))}`;
+  const sentence = {
+    proven: `Every application of ${advertiser} is here${until}.`,
+    assumed: `Every application of ${advertiser} is here${until}, under one more assumption.`,
+    unproven: `It is not proven that every application of ${advertiser} is here.`,
+  }[certificate];
+  const { name, sign } = moods[certificate];
+  return html`<section class="headline ${name}" aria-labelledby="headline">
+<p class="mood"><span class="sign" aria-hidden="true">${sign}</span>${certificate}</p>
+<h1 id="headline">${sentence}</h1></section>`;
+}
+
+function renderNames(names: readonly string[], current: string | null): Html {
+  if (names.length < 2 && current !== null) return html``;
+  return html`<nav class="names" aria-label="Advertisers">${names.map(
+    (name) => html`<a href="${toHref(name)}"${name === current ? html` aria-current="true"` : ''}>${name}</a> `,
+  )}</nav>`;
+}
+
+function toHref(advertiser: string, id?: bigint): string {
+  const query = new URLSearchParams({ advertiser, ...(id !== undefined && { id: String(id) }) });
+  return `/proof?${query}${id === undefined ? '' : '#questions'}`;
+}
+
+/** What a colour of the picture stands for. */
+const states: Record<PictureColumn['state'], string> = {
+  short: 'closed: the page was less than half full',
+  confirmed: 'closed: empty, asked in two ways',
+  empty: 'closed: empty',
+  single: 'closed: a single id, which was shown',
+  shown: 'every id was shown',
+  unrecorded: 'read before evidence was kept',
+  open: 'open: not read to its end',
+};
+
+/** In units of the image. The parts before the lowest id and after the highest are of one width, however long they are. */
+const size = { width: 960, height: 136, edge: 28, applications: 64, gap: 6, closed: 22, audits: 14 };
+
+function renderPicture(advertiser: string, columns: readonly PictureColumn[]): Html {
+  const edges = columns.filter(({ isEdge }) => isEdge).length;
+  const inner = columns.length - edges;
+  // Without an application the whole axis is one part.
+  const edgeWidth = inner === 0 ? size.width / edges : size.edge;
+  const width = (size.width - edges * edgeWidth) / Math.max(1, inner);
+  const most = Math.max(1, ...columns.map(({ applications }) => applications));
+  const used = [...new Set(columns.map(({ state }) => state))];
+  let x = 0;
+  const drawn = columns.map((column) => {
+    const left = x;
+    const wide = column.isEdge ? edgeWidth : width;
+    x += wide;
+    return renderColumn(advertiser, column, { left, wide, height: (column.applications / most) * size.applications });
+  });
+  const applications = columns.reduce((sum, column) => sum + column.applications, 0);
+  const open = columns.filter(({ state }) => state === 'open').length;
+  const summary = `${toCount(applications)} applications along the axis of ids. ${open === 0 ? 'Every part of it is closed' : `${toCount(open)} of ${toCount(columns.length)} parts are open`}.`;
+  return html`<section aria-labelledby="axis"><h2 id="axis">The axis of ids</h2>
+<figure class="panel axis-of-ids"><figcaption><p class="figure">From id 1, at the left, to ids that do not exist yet. Above: how many applications lie there. The band: how their ids were closed. Dots: audits. Each part leads to the questions behind it.</p>
+<ul class="legend blocks">${used.map((state) => html`<li class="state-${state}">${states[state]}</li>`)}</ul></figcaption>
+<svg class="chart" viewBox="0 0 ${size.width} ${size.height}" role="group" aria-labelledby="axis-title axis-desc">
+<title id="axis-title">The axis of ids</title><desc id="axis-desc">${summary}</desc>
+${drawn}
+${renderEnds(columns)}
+</svg></figure></section>`;
+}
+
+function renderColumn(
+  advertiser: string,
+  column: PictureColumn,
+  { left, wide, height }: { readonly left: number; readonly wide: number; readonly height: number },
+): Html {
+  const { state, applications, audits, closedAt, from } = column;
+  const told = [
+    `${toRange(column)}: ${toCount(applications)} ${applications === 1 ? 'application' : 'applications'}`,
+    states[state],
+    ...(closedAt === null ? [] : [toUtc(new Date(closedAt))]),
+    ...(audits === 0 ? [] : [`audited ${audits === 1 ? 'once' : `${toCount(audits)} times`}`]),
+  ].join('; ');
+  const bandY = size.applications + size.gap;
+  const auditY = bandY + size.closed + size.gap + size.audits / 2;
+  return html`<a href="${toHref(advertiser, from)}" aria-label="${told}"><title>${told}</title>
+<rect class="hit" x="${px(left)}" y="0" width="${px(wide)}" height="${size.height}"/>
+${height === 0 ? '' : html`<rect class="bar series-1" x="${px(left + wide * 0.1)}" y="${px(size.applications - height)}" width="${px(wide * 0.8)}" height="${px(height)}"/>`}
+<rect class="band state-${state}" x="${px(left)}" y="${bandY}" width="${px(wide)}" height="${size.closed}"/>
+${audits === 0 ? '' : html`<circle class="dot series-2" cx="${px(left + wide / 2)}" cy="${auditY}" r="${px(Math.min(4, 2 + audits / 4))}"/>`}</a>
+`;
+}
+
+/** The lowest and the highest id that are stored. */
+function renderEnds(columns: readonly PictureColumn[]): Html {
+  const inner = columns.filter(({ isEdge }) => !isEdge);
+  const [first, last] = [inner[0], inner.at(-1)];
+  if (first === undefined || last === undefined) return html``;
+  const y = size.height - 6;
+  return html`<text class="tick start" x="${columns[0]?.isEdge ? size.edge : 0}" y="${y}">id ${first.from}</text>
+<text class="tick value" x="${size.width - size.edge}" y="${y}">id ${last.to}</text>`;
+}
+
+function px(value: number): string {
+  return String(Math.round(value * 100) / 100);
+}
+
+function toRange({ from, to }: Bounds): string {
+  if (from === to) return `id ${from}`;
+  return to === null ? `ids from ${from}` : `ids ${from} to ${to}`;
+}
+
+function renderQuestions({ advertiser, certificates, records, at }: ProofReport, id: bigint): Html {
+  const covering = certificates.find(({ low, high }) => low <= id && (high === null || id <= high));
+  const about = covering === undefined ? [] : findQuestionsAbout(records.get(covering.sweepId) ?? [], id);
+  if (about.length === 0) {
+    const why = covering === undefined ? 'No sweep has read it to its end.' : 'It was read before evidence was kept.';
+    return html`<section aria-labelledby="questions"><h2 id="questions">Questions about id ${id}</h2><p>${why}</p></section>`;
+  }
+  return renderTable({
+    id: 'questions',
+    title: `Questions about id ${id}`,
+    columns: ['Record', 'Sent', 'Question', 'Answer', 'What followed'],
+    rows: about.map(({ n, record }) => [
+      `${n}`,
+      renderAgo(new Date(record.sentAt), at),
+      toSent(record.question),
+      toAnswer(record),
+      toConsequence(record),
+    ]),
+    all: `intake prove --advertiser ${advertiser} --export proof.ndjson`,
+  });
+}
+
+function toSent({ axis, after, before, since, purpose }: ShownAnswer['record']['question']): string {
+  const filters = [
+    ...(after === null ? [] : [`after${axis}=${toBound(axis, after)}`]),
+    ...(before === null ? [] : [`before${axis}=${toBound(axis, before)}`]),
+    ...(since === null ? [] : [`afterdate=${toBound('date', since)}`]),
+  ];
+  const sent = filters.length === 0 ? 'no filter' : filters.join(' ');
+  if (purpose === 'confirm') return `${sent} (once more, in another shape)`;
+  return purpose === 'alone' ? `${sent} (one id alone)` : sent;
+}
+
+function toBound(axis: 'id' | 'date', position: bigint): string {
+  return axis === 'id' ? String(position) : toUtc(new Date(Number(position) * 1_000));
+}
+
+function toAnswer({ answer }: ShownAnswer['record']): string {
+  if (answer.kind === 'overflow') return 'too large, abandoned';
+  if (answer.kind === 'refused') return 'refused';
+  const rows = answer.rows === 0 ? 'empty' : `${toCount(answer.rows)} ${answer.rows === 1 ? 'row' : 'rows'}`;
+  const lacks = answer.lacks === 0 ? '' : `, ${toCount(answer.lacks)} known ids not shown`;
+  return `${rows}, ${formatBytes(answer.bytes)}${lacks}`;
+}
+
+const rules = {
+  empty: 'empty',
+  confirmed: 'empty in both shapes',
+  short: 'the page was less than half full',
+  single: 'the one id was shown',
+} as const;
+
+function toConsequence(record: ShownAnswer['record']): string {
+  const { closed, opened } = record;
+  const told = [
+    ...closed.map((range) => `closed ${toRange(range)}: ${rules[toClosing(record, range)]}`),
+    ...opened.map((range) => `opened ${toRange(range)} again`),
+  ];
+  return told.length === 0 ? 'closed nothing: smaller questions followed' : told.join('; ');
+}
+
+function renderCertificates({ certificates }: Explanation): Html {
+  return renderTable({
+    id: 'certificates',
+    title: 'Certificates',
+    columns: [
+      'Ids',
+      'Certificate',
+      'Sweep began',
+      'Complete through',
+      '#Questions',
+      '#Witnesses',
+      '#Audits',
+      'Evidence',
+    ],
+    rows: certificates.map((one) => [
+      toRange({ from: one.low, to: one.high }),
+      html`<span class="badge ${moods[one.certificate].name}">${one.certificate}</span> <span class="aside">${one.reason}</span>`,
+      toUtc(one.startedAt),
+      toUtc(one.completeThrough),
+      toCount(one.questions),
+      toCount(one.witnesses),
+      toCount(one.audits),
+      one.evidence === null ? 'none was kept' : html`<code class="hash">${one.evidence}</code>`,
+    ]),
+  });
+}
+
+function pick(answers: readonly ShownAnswer[], purpose: 'witness' | 'audit'): ShownAnswer[] {
+  return answers.filter(({ record }) => record.question.purpose === purpose);
+}
+
+function renderChecks(id: string, title: string, about: string, answers: readonly ShownAnswer[], at: Date): Html {
+  if (answers.length === 0) {
+    return html`<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2><p>${about} None yet.</p></section>`;
+  }
+  const newest = answers.toSorted((a, b) => b.record.sentAt - a.record.sentAt);
+  return renderTable({
+    id,
+    title,
+    about,
+    columns: ['Sent', 'Question', 'Answer', 'Result'],
+    rows: newest.map(({ record, added }) => [
+      renderAgo(new Date(record.sentAt), at),
+      toSent(record.question),
+      toAnswer(record),
+      added === 0
+        ? html`<span class="badge good">nothing new</span>`
+        : html`<span class="badge fair">${toCount(added)} not stored before</span>`,
+    ]),
+    all: 'intake prove --export proof.ndjson',
+  });
+}
+
+function renderList(id: string, title: string, lead: string, lines: readonly string[]): Html {
+  return html`<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2><p>${lead}</p>
+<ol class="lines">${lines.map((line) => html`<li>${line}</li>`)}</ol></section>`;
+}
+
+function renderHistory({ history, at }: ProofReport): Html {
+  return renderTable({
+    id: 'history',
+    title: 'Earlier certificates',
+    columns: ['Begun', 'Sweep', 'Result', '#Requests', '#New', '#Changed', '#Took'],
+    rows: history.map((sweep) => {
+      const { word, mood, note } = toSweepResult(sweep);
+      return [
+        renderAgo(sweep.startedAt, at),
+        toSweepName(sweep),
+        html`<span class="badge ${mood}">${word}</span> <span class="aside">${note ?? ''}</span>`,
+        toCount(sweep.requests),
+        toCount(sweep.added),
+        toCount(sweep.changed),
+        sweep.endedAt === null ? '' : toSpan(sweep.endedAt.getTime() - sweep.startedAt.getTime()),
+      ];
+    }),
+  });
+}
