@@ -1,6 +1,10 @@
 // The independent checker against proofs that are written here by hand, from docs/proof-format.md: neither side shares code with Intake.
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { describe, expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
 import { checkProof, type Options, type Report, renderReport, WrongUse } from '../../examples/check-proof.ts';
 
 // ---- A writer of proofs ----
@@ -1120,5 +1124,43 @@ describe('certificates', () => {
 
   test('no certificate at all is unproven and refuses nothing', () => {
     expect(checkProof(write(honest, []))).toMatchObject({ verdict: 'unproven', supported: true });
+  });
+});
+
+describe('the command', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'proof-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const proof = join(folder, 'proof.ndjson');
+  const dump = join(folder, 'rows.csv');
+  writeFileSync(proof, `${write(halves).join('\n')}\n`);
+  writeFileSync(dump, '100,1,\n');
+  const run = (...args: string[]) =>
+    spawnSync(process.execPath, ['examples/check-proof.ts', ...args], { encoding: 'utf8' });
+
+  test('says for a person what the proof is worth', () => {
+    const { status, stdout } = run(proof);
+    expect(stdout).toContain('certificate for ids 1 to 9999 (sweep 1): proven: supported');
+    expect(stdout).toMatch(/\nverdict: proven\n$/);
+    expect(status).toBe(0);
+  });
+
+  test('says for a machine why it is worth nothing', () => {
+    const { status, stdout } = run(proof, '--json', '--rows', dump, '--noted', `1:${'0'.repeat(64)}`);
+    const report: Report = JSON.parse(stdout);
+    expect(report).toMatchObject({ verdict: 'forged', supported: false });
+    expect(report.findings.map(({ reason }) => reason)).toContain('no record has the hash that was noted');
+    expect(status).toBe(1);
+  });
+
+  test.each<[string, string[]]>([
+    ['no file', []],
+    ['a file that is not there', ['no-such-file']],
+    ['two files', [proof, proof]],
+    ['half a noted hash', [proof, '--noted', '5']],
+    ['an unknown option', [proof, '--what']],
+  ])('ends with 2 where it is called wrongly: %s', (_, args) => {
+    const { status, stderr } = run(...args);
+    expect(stderr).toContain('usage: node examples/check-proof.ts FILE');
+    expect(status).toBe(2);
   });
 });
