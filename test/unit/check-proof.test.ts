@@ -1,7 +1,7 @@
 // The independent checker against proofs that are written here by hand, from docs/proof-format.md: neither side shares code with Intake.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -1125,6 +1125,29 @@ describe('certificates', () => {
   test('no certificate at all is unproven and refuses nothing', () => {
     expect(checkProof(write(honest, []))).toMatchObject({ verdict: 'unproven', supported: true });
   });
+});
+
+test('the example of the page is what the page says of it', () => {
+  const example = readFileSync('docs/proof-format.md', 'utf8')
+    .split('\n')
+    .filter((line) => /^\{"type":"(?:sweep|answer)","n":\d,"sealed":\{"n"/.test(line));
+  expect(example).toHaveLength(2);
+  const [proof = '', ...others] = write(
+    {
+      sweeps: [],
+      rows: [
+        ['101', '1', null],
+        ['105', '1', null],
+      ],
+      erased: 1,
+    },
+    [],
+  );
+  const report = checkProof([proof, ...example, ...others]);
+  expect(report).toMatchObject({ verdict: 'unproven', supported: true });
+  expect(report.findings.map(({ reason }) => reason)).toEqual(['no certificate speaks of the ids 1 to infinity']);
+  expect(report.sweeps).toMatchObject([{ closedBy: {}, erased: [{ n: 1, rows: 1, between: ['101', '105'] }] }]);
+  expect(renderReport(report)).toContain('n 1: one erased row between 101 and 105');
 });
 
 describe('the command', () => {
