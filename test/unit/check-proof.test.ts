@@ -959,6 +959,16 @@ describe('what supports less than the certificate says', () => {
       },
     ],
     [
+      'the question does not cover',
+      honest,
+      (proof) => {
+        answer(
+          proof,
+          (sealed) => closes('range', false)(sealed) && sealed.closed[0][1] !== null,
+        ).sealed.question.before = null;
+      },
+    ],
+    [
       'is neither closed nor shown',
       honest,
       (proof) => {
@@ -1097,6 +1107,18 @@ describe('audits', () => {
     const proof = audited(['101', '1721000000', 'new', salt], null);
     const certificates = certificatesOf(proof.sweeps).map((each) => ({ ...each, certificate: 'unproven' }));
     expect(checkProof(write(proof, certificates))).toMatchObject({ verdict: 'unproven', supported: true });
+  });
+
+  test('contradict the certificates whose range holds the id, and no other', () => {
+    const proof = audited(['101', '1721000000', 'new', salt], null);
+    const [whole] = certificatesOf(proof.sweeps);
+    const report = checkProof(
+      write(proof, [
+        { ...whole, high: '200' },
+        { ...whole, low: '201' },
+      ]),
+    );
+    expect(report.certificates.map(({ verdict }) => verdict)).toEqual(['unproven', 'proven']);
   });
 });
 
