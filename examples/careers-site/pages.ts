@@ -56,7 +56,10 @@ export interface FormContent {
 /** The form, filled in as far as anything is known. */
 export function renderForm({ employer, job, visit, error, nonce }: FormContent): Page {
   const { applicant, resume, problems, isFilledIn } = visit;
-  const notice = error === undefined ? (isFilledIn ? filledIn : undefined) : (notices.get(error) ?? failed);
+  // The way was gone twice (the back button, a second tab), and brought the profile the first time.
+  const isRepeated = error === 'expired' && isFilledIn;
+  const told = error === undefined || isRepeated ? undefined : (notices.get(error) ?? failed);
+  const notice = told ?? (isFilledIn ? filledIn : undefined);
   const count = Object.keys(problems).length;
   return toPage(
     { employer, title: `Apply: ${job.title}`, nonce },

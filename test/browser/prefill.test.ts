@@ -122,7 +122,7 @@ describe('a candidate who applies with a profile', () => {
     expect(await page.textContent('strong')).toBe(`${person?.firstName} ${person?.lastName}`);
     await page.click('button[value=allow]');
     await page.waitForURL(`${siteUrl}/apply?prefill_error=expired`);
-    expect(await page.textContent('#notice')).toContain('start again');
+    expect(await page.textContent('#notice')).toContain('Filled in from your profile');
     expect(await readField(page, 'firstName')).toBe(person?.firstName);
     expect(stage.sandbox.requests().filter(({ path }) => path.endsWith('/token'))).toHaveLength(1);
   });
@@ -217,6 +217,7 @@ describe('a computer that several people use', () => {
     await victim.goto(siteUrl);
     await victim.goto(link.href);
     expect(victim.url()).toBe(`${siteUrl}/apply?prefill_error=expired`);
+    expect(await victim.textContent('#notice')).toContain('start again');
     expect(await readField(victim, 'firstName')).toBe('');
   });
 });

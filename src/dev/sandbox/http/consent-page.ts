@@ -35,6 +35,7 @@ function toPage(title: string, body: ConsentPage): ConsentPage {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
+<link rel="icon" href="data:,">
 <title>${title}</title>
 <style>${raw(style)}</style>
 </head>
