@@ -142,7 +142,9 @@ describe('on this machine only', () => {
   test('a port that is taken is named, with what to set', async ({ month }) => {
     await using admin = await openTestAdmin(month);
     const port = Number(new URL(admin.url).port);
-    await expect(openTestAdmin(month, { port })).rejects.toThrow(`port ${port} cannot be opened`);
+    await expect(openTestAdmin(month, { port })).rejects.toThrow(
+      `port ${port} of 127.0.0.1 is taken by another process`,
+    );
   });
 });
 
