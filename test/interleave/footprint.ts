@@ -4,12 +4,13 @@
 // - a plain read depends on what another client commits in the tables that it names, and on nothing that is not committed;
 // - a write, or a read that locks, depends on writes and locks of others in the same tables (they may wait for each other), and on
 //   what is committed in the tables that it names;
-// - COMMIT and ROLLBACK free what the transaction wrote and locked.
+// - COMMIT and ROLLBACK free what the transaction wrote and locked;
+// - BEGIN reads the clock: now() is the time at which the transaction began, whatever its statements touch.
 //
 // Tables are told apart by their names in the text, rows are not. Tables that a foreign key joins count as one another's. What is not
 // understood depends on everything.
 
-/** What a step reads and writes (or locks): names of tables, 'advisory', 'objects'. '*' is everything. */
+/** What a step reads and writes (or locks): names of tables, 'advisory', 'objects', 'clock'. '*' is everything. */
 export interface Footprint {
   readonly reads: ReadonlySet<string>;
   readonly writes: ReadonlySet<string>;
@@ -37,7 +38,7 @@ export function toFootprint(sql: string, isAlone: boolean, open: Set<string>, ne
     return { reads: nothing, writes, isVisible: true };
   }
   const writes = new Set<string>();
-  const reads = new Set<string>();
+  const reads = new Set<string>(/^\s*BEGIN\b/.test(sql) ? ['clock'] : []);
   for (const [, name = ''] of sql.matchAll(/\bintake\.(\w+)/g)) reads.add(neighbours.has(name) ? name : '*');
   if (/pg_advisory/.test(sql)) writes.add('advisory');
   if (/\bnextval\(/.test(sql)) writes.add('sequences');
@@ -46,7 +47,7 @@ export function toFootprint(sql: string, isAlone: boolean, open: Set<string>, ne
     if (isWritten) for (const one of [name, ...(neighbours.get(name) ?? ['*'])]) writes.add(one);
   }
   if (isLocking.test(sql)) for (const name of reads) writes.add(name);
-  if (reads.size + writes.size === 0 && !/^\s*BEGIN\b|^\s*SELECT pg_notify\(/.test(sql)) return onEverything;
+  if (reads.size + writes.size === 0 && !/^\s*SELECT pg_notify\(/.test(sql)) return onEverything;
   if (!isAlone) for (const name of writes) open.add(name);
   return { reads, writes, isVisible: isAlone };
 }

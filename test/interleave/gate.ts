@@ -49,8 +49,10 @@ export interface Gate extends AsyncDisposable {
   cut(name: string): Promise<void>;
   /** The next answer of this session with SQLSTATE 57014 says 40P01: the explorer ends deadlocks itself. */
   nameDeadlock(pid: number): void;
-  /** How every statement is changed on its way. */
-  rewrite: (sql: string) => string;
+  /** How every statement is changed on its way. `before` is the statement before it on the same connection. */
+  rewrite: (sql: string, before: string) => string;
+  /** The client of this name hears of a conflict (a deadlock, the same new key twice) as of any other error. */
+  hidesConflictsOf: string | null;
   /** How far the time of the database has been moved, in milliseconds. */
   clockMs: number;
   /** A write outside a transaction is carried out in one step and committed in the next. */
@@ -96,6 +98,7 @@ export async function openGate(url: string, terminate: (pid: number) => Promise<
     },
     nameDeadlock: (pid) => void deadlocked.add(pid),
     rewrite: (sql) => sql,
+    hidesConflictsOf: null,
     clockMs: 0,
     commitsApart: false,
     async [Symbol.asyncDispose]() {
@@ -158,6 +161,7 @@ class Link implements Connection {
   #apart: { phase: 'begin' | 'work' | 'end'; readonly work: Buffer; readonly held: Buffer[] } | null = null;
   /** How far the time was moved when the open transaction began. */
   #begunAt = 0;
+  #before = '';
 
   constructor(front: Socket, back: Socket, gate: Gate, deadlocked: Set<number>) {
     this.#back = back;
@@ -167,10 +171,16 @@ class Link implements Connection {
     back.on('data', (chunk) => {
       for (const message of split(chunk)) {
         if (message.type === 'K') this.pid = message.bytes.readInt32BE(5);
-        const isNamed = message.type === 'E' && deadlocked.delete(this.pid);
-        this.#pass(isNamed ? withCode(message, '57014', '40P01') : message, front);
+        this.#pass(message.type === 'E' ? this.#toTold(message, deadlocked.delete(this.pid)) : message, front);
       }
     });
+  }
+
+  /** An error as the client hears of it. */
+  #toTold(error: Message, isDeadlock: boolean): Message {
+    const told = isDeadlock ? withCode(error, '57014', '40P01') : error;
+    if (this.#gate.hidesConflictsOf !== this.name) return told;
+    return ['40P01', '40001', '23505'].reduce((one, code) => withCode(one, code, 'XX000'), told);
   }
 
   /** A message of the server. */
@@ -252,7 +262,8 @@ class Link implements Connection {
         this.#running = step;
         step.isAlone = this.status === 'I' && !text.startsWith('BEGIN');
         if (this.status === 'I') this.#begunAt = this.#gate.clockMs;
-        step.sent = this.#gate.rewrite(text);
+        step.sent = this.#gate.rewrite(text, this.#before);
+        this.#before = text;
         const moved = this.#withTime(step.sent);
         const work = Buffer.concat(
           parts.map((part) => (moved !== text && readSql(part) === text ? withSql(part, moved) : part).bytes),

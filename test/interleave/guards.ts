@@ -10,17 +10,55 @@ export interface Guard {
   /** The module of src/store that has it. */
   readonly from: string;
   readonly scenario: ScenarioName;
-  /** What is replaced in the statements, and by what. */
-  readonly out: RegExp;
-  readonly by: string;
+  /** Takes it out until the stage is whole again. */
+  readonly takeOut: (stage: Stage) => Taken;
   /** Its absence shows among the first schedules, so it is part of `npm test`. */
   readonly isQuick: boolean;
   /** The beginning of a schedule that shows its absence, where a search for one takes minutes. It is searched for when this one shows nothing. */
   readonly at?: string;
 }
 
-const guard = (name: string, from: string, scenario: ScenarioName, out: RegExp, by = ''): Guard => ({
-  ...{ name, from, scenario, out, by, isQuick: false },
+/** How often a guard was taken out of something. */
+export interface Taken {
+  count: number;
+}
+
+/** A guard in a statement: what is replaced, and by what; with `after` only where the statement before it on the connection is like this. */
+const guard = (
+  name: string,
+  from: string,
+  scenario: ScenarioName,
+  out: RegExp,
+  by = '',
+  after: RegExp = /^/,
+): Guard => ({
+  ...{ name, from, scenario, isQuick: false },
+  takeOut(stage) {
+    const taken = { count: 0 };
+    stage.gate.rewrite = (sql, before) => {
+      const without = after.test(before) ? sql.replace(out, by) : sql;
+      if (without !== sql) taken.count++;
+      return without;
+    };
+    return taken;
+  },
+});
+/** What a client does again after a conflict: here it is told of another error. */
+const repetition = (name: string, from: string, scenario: ScenarioName, client: string): Guard => ({
+  ...{ name, from, scenario, isQuick: false },
+  takeOut(stage) {
+    stage.gate.hidesConflictsOf = client;
+    return { count: 1 };
+  },
+});
+/** What a transaction asks once more, under its locks. */
+const secondLook = (name: string, from: string, scenario: ScenarioName, statement: RegExp): Guard => ({
+  ...{ name, from, scenario, isQuick: false },
+  takeOut(stage) {
+    const taken = { count: 0 };
+    stage.answersAsBefore = { statement, onAnswer: () => void taken.count++ };
+    return taken;
+  },
 });
 const known = (at: string, one: Guard): Guard => ({ ...one, at });
 const quick = (...of: Parameters<typeof guard>): Guard => ({ ...guard(...of), isQuick: true });
@@ -36,14 +74,14 @@ export const guards: readonly Guard[] = [
   ),
   guard('owner in the fence', 'leases', 'epoch-twice', /AND owner = \$4(?= FOR SHARE)/, "AND $4::text <> ''"),
   known(
-    'beat1.a12.time1.b1',
+    'a12.time1.b1',
     guard('SKIP LOCKED of a claim of a lane', 'leases', 'heartbeat', /(?<=FOR UPDATE OF l) SKIP LOCKED/),
   ),
   guard('SKIP LOCKED of a heartbeat', 'leases', 'heartbeat', /(?<=owner = \$5 FOR UPDATE) SKIP LOCKED/),
   guard('ON CONFLICT of a new lease', 'leases', 'maintenance', /ON CONFLICT \(name, lane\) DO NOTHING/),
   guard('the rest after a task', 'leases', 'maintenance', /\(l\.done_at IS NULL OR.*'1 minute'\)/, 'true'),
   known(
-    'source1.a25.source1.b10.a1.b21',
+    'source1.a13.source1.b11.a14',
     guard(
       'the lock of the lanes',
       'leases',
@@ -298,6 +336,190 @@ export const guards: readonly Guard[] = [
     'b100.a1',
     guard('the lock of migrations', 'migrations', 'migrations', /SELECT pg_advisory_lock\(\$1\)/, 'SELECT $1::bigint'),
   ),
+  // What changed hands.
+  guard(
+    'epoch of a renewed lease',
+    'leases',
+    'hand-over',
+    /(?<=lane = \$2 )AND epoch = \$3(?= AND owner = \$5)/g,
+    'AND $3::bigint > 0',
+  ),
+  guard(
+    'owner of a renewed lease',
+    'leases',
+    'hand-over-twice',
+    /AND owner = \$5(?= FOR UPDATE SKIP LOCKED|\) AS held)/g,
+    "AND $5::text <> ''",
+  ),
+  guard('epoch of a lease that is given back', 'leases', 'hand-over', /AND l\.epoch = g\.epoch/),
+  guard('owner of a lease that is given back', 'leases', 'hand-over-twice', /AND l\.owner = g\.owner/),
+  guard(
+    'the token of a renewed claim',
+    'download-queue',
+    'claims',
+    /AND d\.lease_token = c\.token(?= FOR UPDATE OF d SKIP LOCKED)/,
+    'AND c.token IS NOT NULL',
+  ),
+  guard(
+    'the token of a postponed claim',
+    'download-queue',
+    'claims',
+    /AND d\.lease_token = c\.token(?= RETURNING 1)/,
+    'AND c.token IS NOT NULL',
+  ),
+  guard(
+    'the token of a returned claim',
+    'download-queue',
+    'claims',
+    /(?<=attempts = d\.attempts - 1 FROM .*)AND d\.lease_token = c\.token$/s,
+    'AND c.token IS NOT NULL',
+  ),
+  // What was read before the lock, and is looked at again.
+  known(
+    'source1.b21.source1.a5.b4.a4',
+    secondLook(
+      'the repeated diff of a page',
+      'commit-page',
+      'two-lanes',
+      /AS other_lane,\s+string_agg|^SELECT application_id AS id, /,
+    ),
+  ),
+  guard(
+    'the state of a file that is opened again',
+    'ready',
+    'retried',
+    /AND a\.state = ANY \(\$4::text\[\]\)/,
+    'AND $4::text[] IS NOT NULL',
+  ),
+  guard(
+    'the upload that was fetched',
+    'infected',
+    'replaced-flagged',
+    /AND uploaded_at IS NOT DISTINCT FROM \$5/,
+    'AND ($5::timestamptz IS NULL OR true)',
+  ),
+  guard('the state of bytes that are linked', 'complete-download', 'linked', /AND state IN \('stored', 'infected'\)/),
+  guard(
+    'the time of announcement of an orphan to delete',
+    'delete-blobs',
+    'deleters',
+    /AND \(b\.intended_at < now\(\) - \$2 \* interval '1 millisecond' OR b\.intended_at > now\(\)\)(?= AND \(b\.delete_until)/,
+  ),
+  guard(
+    'the time of announcement of bytes that are marked as orphans',
+    'blob-audit',
+    'orphan-marked',
+    /AND \(b\.intended_at < now\(\) - \$2 \* interval '1 millisecond' OR b\.intended_at > now\(\)\)/,
+    'AND $2::float8 > 0',
+    /./,
+  ),
+  guard(
+    'the state of lost bytes',
+    'blob-audit',
+    'lost-announced-flag',
+    /(?<=SET state = 'damaged' WHERE .*) AND state = 'stored'/,
+  ),
+  guard(
+    'claims that announced lost bytes are taken back',
+    'blob-audit',
+    'lost-announced',
+    /(?<=AND sha256 = ANY \(\$2::text\[\]\) AND lease_token IS NOT NULL)/,
+    ' AND false',
+  ),
+  guard(
+    'applications are locked before their bytes are lost',
+    'blob-audit',
+    'lost-flag',
+    /(?<=ORDER BY application_id) FOR NO KEY UPDATE/,
+    '',
+    /^BEGIN(?!.*pg_advisory)/s,
+  ),
+  known(
+    'run6.verify5.replace7.run2.verify4.replace18',
+    guard(
+      'applications are locked again after their bytes are lost',
+      'blob-audit',
+      'lost-version',
+      /(?<=ORDER BY application_id) FOR NO KEY UPDATE/,
+      '',
+      /SET state = 'damaged'/,
+    ),
+  ),
+  known(
+    'run6.flag21.replace7.run2.flag1.replace6.flag7',
+    guard(
+      'applications are locked again after their bytes are infected',
+      'infected',
+      'version',
+      /(?<=ORDER BY application_id) FOR NO KEY UPDATE/,
+      '',
+      /SET state = 'infected'/,
+    ),
+  ),
+  guard(
+    'the bytes of a screen that is read again',
+    'stored-files',
+    'reparse',
+    /AND a\.sha256 = \$3/,
+    'AND $3::text IS NOT NULL',
+  ),
+  guard(
+    'the lock of applications that are back',
+    'commit-page',
+    'order-back',
+    /(?<=ORDER BY application_id) FOR NO KEY UPDATE(?=\s+\)\s+UPDATE intake\.applications a SET absent_since)/,
+  ),
+  // The same key twice.
+  guard(
+    'ON CONFLICT of bytes that are dropped',
+    'delete-blobs',
+    'drop',
+    /(?<=AS b \(sha256, key\)) ON CONFLICT DO NOTHING/,
+  ),
+  guard(
+    'ON CONFLICT of a rate limit',
+    'rate-limit',
+    'slots',
+    /ON CONFLICT \(source\) DO UPDATE.*?RETURNING/s,
+    'RETURNING $3::float8 AS ahead,',
+  ),
+  guard(
+    'ON CONFLICT of the trust in Hash',
+    'complete-download',
+    'compared',
+    /ON CONFLICT \(advertiser_id\) DO UPDATE SET agreed.*?(?=RETURNING unchanged)/s,
+  ),
+  guard(
+    'ON CONFLICT of a file that is opened again',
+    'ready',
+    'retried',
+    /ON CONFLICT \(advertiser_id, application_id, kind\) DO UPDATE SET due_at = now\(\) WHERE d\.lease_token IS NULL/,
+  ),
+  guard(
+    'ON CONFLICT of counted prefills',
+    'lapse',
+    'prefill-days',
+    /ON CONFLICT \(advertiser_id, day\) DO UPDATE SET.*?(?=\s+\)\s+SELECT count)/s,
+  ),
+  guard('SKIP LOCKED of counted prefills', 'lapse', 'prefill-days', /(?<=FOR UPDATE) SKIP LOCKED(?=\)\)\s+RETURNING)/),
+  guard(
+    'SKIP LOCKED of confirmations that are dropped',
+    'complete-download',
+    'confirmations-dropped',
+    /(?<=a\.state <> 'pending' FOR UPDATE OF d) SKIP LOCKED/,
+  ),
+  // What is done again after a conflict.
+  repetition('a page is compared again after the same new key', 'commit-page', 'new-parallel', 'b'),
+  repetition('a page is compared again after a deadlock', 'commit-page', 'infected', 'page'),
+  known(
+    'letter5.flag21.letter2.resume3.flag8',
+    repetition('a completion is repeated after a deadlock', 'complete-download', 'flagged-twice', 'resume'),
+  ),
+  known(
+    'delete6.fetch5.page19.fetch3',
+    repetition('an announcement is repeated after a deadlock', 'store', 'infected', 'fetch'),
+  ),
+  repetition('a loss is recorded again after a deadlock', 'store', 'lost-twice', 'verify'),
 ];
 
 /** Looks for a schedule that breaks without the guard: the one that is known, then all. */
@@ -307,14 +529,16 @@ export async function exploreWithout(
   bounds: Bounds,
 ): Promise<Explored & { readonly taken: number }> {
   const scenario = scenarios[guard.scenario](stage);
-  const without = takeOut(guard);
-  stage.gate.rewrite = without.rewrite;
+  const taken = guard.takeOut(stage);
   try {
     const found = guard.at === undefined ? null : await replay(stage, scenario, guard.at);
-    if (found) return { ...found, taken: without.count };
-    return { ...(await explore(stage, scenario, bounds)), taken: without.count };
+    if (found) return { ...found, taken: taken.count };
+    const explored = await explore(stage, scenario, bounds);
+    return { ...explored, taken: taken.count };
   } finally {
     stage.gate.rewrite = (sql) => sql;
+    stage.gate.hidesConflictsOf = null;
+    stage.answersAsBefore = null;
   }
 }
 
@@ -329,17 +553,4 @@ async function replay(stage: Stage, scenario: Scenario, at: string): Promise<Exp
   const choices = played.outcome.decisions.map(({ chosen }) => chosen);
   const found = { number: 1, choices, outcome: played.outcome, error: played.error };
   return { found, schedules: [1], isComplete: false, deadlocks: 0, diverged: 0, ms: performance.now() - startedAt };
-}
-
-/** A rewriting that takes the guard out, and how often it did. */
-export function takeOut({ out, by }: Guard): { readonly rewrite: (sql: string) => string; count: number } {
-  const taken = {
-    count: 0,
-    rewrite(sql: string): string {
-      const without = sql.replace(out, by);
-      if (without !== sql) taken.count++;
-      return without;
-    },
-  };
-  return taken;
 }

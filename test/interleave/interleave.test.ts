@@ -3,8 +3,10 @@
 import { describe, expect } from 'vitest';
 import { test as base } from '../support/test-database.ts';
 import { describe as describeFound, explore, fromText, toText } from './explorer.ts';
+import { areDependent, onEverything, toFootprint } from './footprint.ts';
 import { exploreWithout, guards } from './guards.ts';
 import { scenarioNames, scenarios } from './scenarios/all.ts';
+import { type Actor, runSchedule } from './schedule.ts';
 import { openStage } from './stage.ts';
 
 const test = base.extend('stage', { scope: 'file' }, async ({ database }, { onCleanup }) => {
@@ -31,6 +33,28 @@ describe('a guard that is taken out', () => {
     const { found, taken } = await exploreWithout(stage, guard, { preemptions: 2, most: 200 });
     expect(taken).toBeGreaterThan(0);
     expect(found?.error.message).toMatch(/./);
+  });
+});
+
+describe('a transaction begins at a time', () => {
+  test('so BEGIN may not change places with the clock', () => {
+    const begin = toFootprint('BEGIN ISOLATION LEVEL READ COMMITTED', false, new Set(), new Map());
+    expect(areDependent(begin, onEverything)).toBe(true);
+    const other = toFootprint('SELECT 1 FROM intake.leases FOR SHARE', true, new Set(), new Map([['leases', []]]));
+    expect(areDependent(begin, other)).toBe(false);
+  });
+
+  test('so time may pass before a BEGIN', async ({ stage }) => {
+    const work = (actor: Actor) =>
+      stage.database(actor.name).transaction((tx) => tx.query('SELECT 1 FROM intake.leases FOR SHARE'));
+    const twice = async (actor: Actor) => {
+      await work(actor);
+      await work(actor);
+    };
+    const cast = { programs: new Map([['a', twice]]), mortal: [], lapses: [1_000] };
+    const { decisions, lines } = await runSchedule(stage, cast, []);
+    const begins = [...lines.entries()].filter(([, { text }]) => text.startsWith('BEGIN'));
+    expect(begins.map(([at]) => decisions[at]?.others.map(({ choice }) => choice))).toEqual([['time'], ['time']]);
   });
 });
 

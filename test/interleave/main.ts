@@ -8,7 +8,7 @@ import { migrate } from '../../src/store/postgres/migrations.ts';
 import { openTestRun, toDatabaseUrl } from '../support/test-run.ts';
 import { openTestServer } from '../support/test-server.ts';
 import { describe, type Explored, explore, fromText, play, toText } from './explorer.ts';
-import { exploreWithout, guards, takeOut } from './guards.ts';
+import { exploreWithout, guards } from './guards.ts';
 import { type ScenarioName, scenarioNames, scenarios } from './scenarios/all.ts';
 import { openStage } from './stage.ts';
 
@@ -54,7 +54,7 @@ if (values.replay !== undefined) {
   if (chosen.length !== 1 || !name) throw new Error('--replay needs one --scenario.');
   const scenario = scenarios[name](stage);
   const [without] = values.guard === undefined ? [] : guards.filter((one) => one.name.includes(values.guard ?? ''));
-  if (without) stage.gate.rewrite = takeOut(without).rewrite;
+  without?.takeOut(stage);
   const choices = fromText(values.replay);
   const { outcome, error } = await play(stage, scenario, choices);
   const made = outcome.decisions.map((decision) => decision.chosen);

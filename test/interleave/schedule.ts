@@ -258,8 +258,8 @@ class Run {
     const usual = isOn ? current : (enabled[0] as string);
     const isBegin = this.#isBegin(usual);
     const options: { choice: Choice; cost: 0 | 1 }[] = [];
-    // BEGIN alone touches nothing: to stop before it and to stop behind it is the same.
-    if (!(isOn && isBegin)) {
+    // BEGIN alone touches nothing but the clock: once no time passes any more, to stop before it and to stop behind it is the same.
+    if (!(isOn && isBegin && this.#lapses.length === 0)) {
       for (const name of enabled) {
         if (name === clock) options.push({ choice: name, cost: 1 });
         else options.push({ choice: name, cost: isOn && name !== current ? 1 : 0 });
@@ -326,10 +326,14 @@ class Run {
     this.#note(client.name, onEverything);
   }
 
-  /** Postgres would end one of those that wait for each other after a second. Here it is the one that waits last, at once. */
+  /**
+   * Postgres would end one of those that wait for each other after a second, the first or the last. Here it is the last, at once, unless
+   * the guard that is taken out is what another one does then.
+   */
   async #endDeadlock(): Promise<void> {
     const { gate, query } = this.#stage;
-    const [client, line] = [...this.#open].filter(([{ name }]) => gate.traffic(name).pending !== null).at(-1) ?? [];
+    const held = [...this.#open].filter(([{ name }]) => gate.traffic(name).pending !== null);
+    const [client, line] = held.find(([{ name }]) => name === gate.hidesConflictsOf) ?? held.at(-1) ?? [];
     const pid = client && gate.traffic(client.name).pending?.connection?.pid;
     if (!client || !line || pid === undefined) throw new Error('Nobody can go on, and nobody waits for a lock.');
     const waiting = this.#clients.flatMap(({ name }) => gate.traffic(name).pending?.connection?.pid ?? []);

@@ -1,7 +1,7 @@
 // Where scenarios are played: a database of its own, the proxy in front of it, and the product's store opened once per client. Every
 // schedule uses an advertiser of its own, so nothing has to be reset between two of them.
 import pg from 'pg';
-import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
+import { type Database, openDatabase, type Row } from '../../src/store/postgres/database.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { testPrivacyKey } from '../support/syncing.ts';
 import { openGate } from './gate.ts';
@@ -15,6 +15,8 @@ export interface Stage extends ScheduleStage, AsyncDisposable {
   /** The same without the proxy, to make situations. */
   readonly direct: Database;
   readonly directStore: Store;
+  /** A statement like this that a transaction repeats is answered as it was before the transaction. */
+  answersAsBefore: { readonly statement: RegExp; readonly onAnswer: () => void } | null;
   /** An advertiser that no other schedule knows. */
   openAdvertiser(): Promise<{ readonly advertiserId: bigint; readonly name: string }>;
 }
@@ -53,14 +55,18 @@ export async function openStage(url: string): Promise<Stage> {
   const neighbours = await loadNeighbours(query);
   let count = 0;
   const owned = stack.move();
-  return {
+  const stage: Stage = {
     url,
     gate,
     query,
     neighbours,
     direct,
     directStore,
-    database: (client) => open(client).database,
+    answersAsBefore: null,
+    database(client) {
+      const { database } = open(client);
+      return stage.answersAsBefore ? answerAsBefore(database, stage.answersAsBefore) : database;
+    },
     store: (client) => open(client).store,
     async openAdvertiser() {
       const advertiserId = BigInt(1_000 + ++count);
@@ -69,6 +75,34 @@ export async function openStage(url: string): Promise<Stage> {
       return { advertiserId, name };
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+  return stage;
+}
+
+function answerAsBefore(db: Database, { statement, onAnswer }: NonNullable<Stage['answersAsBefore']>): Database {
+  const answers = new Map<string, unknown>();
+  const toKey = (of: unknown) => JSON.stringify(of, (_, value) => (typeof value === 'bigint' ? String(value) : value));
+  return {
+    ...db,
+    async query<T extends Row>(sql: string, values?: readonly unknown[]) {
+      const rows = await db.query<T>(sql, values);
+      if (statement.test(sql)) answers.set(toKey([sql, values]), rows);
+      return rows;
+    },
+    transaction: (work, ...locks) =>
+      db.transaction(
+        (tx) =>
+          work({
+            ...tx,
+            async query<T extends Row>(sql: string, values?: readonly unknown[]) {
+              const before = answers.get(toKey([sql, values]));
+              if (before === undefined) return await tx.query<T>(sql, values);
+              onAnswer();
+              return before as T[];
+            },
+          }),
+        ...locks,
+      ),
   };
 }
 

@@ -123,7 +123,7 @@ interface Confirmation {
 
 const toName = ({ applicationId, kind }: Claim) => `${applicationId} ${kind}`;
 
-/** The attachments among these that are not pending, locked: a flag on the same bytes elsewhere may change them. */
+/** The attachments among these that are not pending. Their applications are locked, and every writer of an attachment locks its application first. */
 async function loadConfirmations(
   tx: Queryable,
   advertiserId: bigint,
@@ -133,7 +133,7 @@ async function loadConfirmations(
     `SELECT a.application_id, a.kind, a.state, a.sha256
      FROM unnest($2::bigint[], $3::text[]) AS c (application_id, kind) JOIN intake.attachments a
        ON a.advertiser_id = $1 AND a.application_id = c.application_id AND a.kind = c.kind
-     WHERE a.application_id = ANY ($2::bigint[]) AND a.state <> 'pending' FOR NO KEY UPDATE OF a`,
+     WHERE a.application_id = ANY ($2::bigint[]) AND a.state <> 'pending'`,
     toKeys(advertiserId, won),
   );
   return new Map(rows.map((row) => [`${row.application_id} ${row.kind}`, row]));

@@ -107,6 +107,7 @@ async function free(tx: Queryable, advertiserId: bigint, hashes: readonly string
     advertiserId,
     freed.map((row) => row.sha256),
   );
+  // None of these can be flagged before it is opened: its page would have to lock all applications with these bytes, ours among them.
   const references = await tx.query<Columns<'attachments', 'application_id' | 'kind'>>(
     `SELECT application_id, kind FROM intake.attachments
      WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'infected' AND has_virus IS NOT TRUE`,

@@ -31,8 +31,8 @@ export async function updateReady(
 
 /**
  * Opens attachments of one advertiser again: pending, queued, no longer ready. What waits already becomes due now. They were chosen
- * without a lock: one that is not in a state of `from` any more, or flagged since, stays as it is. One whose bytes were lost goes on naming
- * them until it has bytes again, so that the loss stays known. The caller appends the events.
+ * without a lock: one that is not in a state of `from` any more stays as it is. One whose bytes were lost goes on naming them until it has
+ * bytes again, so that the loss stays known. The caller appends the events.
  */
 export async function reopenAttachments(
   tx: Queryable,
@@ -53,7 +53,7 @@ export async function reopenAttachments(
        UPDATE intake.attachments a SET state = 'pending', reason = NULL, linked = false, stored_at = NULL, sha256 = (
          SELECT b.sha256 FROM intake.blobs b WHERE b.advertiser_id = $1 AND b.sha256 = a.sha256 AND b.state = 'damaged')
        FROM chosen k WHERE a.advertiser_id = $1 AND a.application_id = k.application_id AND a.kind = k.kind
-         AND a.state = ANY ($4::text[]) AND a.has_virus IS NOT TRUE RETURNING a.application_id, a.kind
+         AND a.state = ANY ($4::text[]) RETURNING a.application_id, a.kind
      )
      INSERT INTO intake.downloads AS d (advertiser_id, application_id, kind, priority)
      SELECT $1, application_id, kind, 0 FROM opened

@@ -2,6 +2,14 @@
 import type { Scenario } from '../explorer.ts';
 import type { Stage } from '../stage.ts';
 import {
+  createClaims,
+  createCompared,
+  createConfirmedOther,
+  createDroppedConfirmations,
+  createLinked,
+  createRetried,
+} from './claims.ts';
+import {
   createAdopted,
   createDeleters,
   createDrop,
@@ -26,11 +34,26 @@ import {
   createTrust,
 } from './files.ts';
 import {
+  createFlaggedTwice,
+  createLiftedElsewhere,
+  createLostAnnounced,
+  createLostAnnouncedFlag,
+  createLostFlag,
+  createLostTwice,
+  createLostVersion,
+  createReplacedFlagged,
+  createVersion,
+} from './flags.ts';
+import {
+  createCertificates,
   createCoverage,
   createEpochTwice,
+  createHandOver,
+  createHandOverTwice,
   createHeartbeat,
   createMaintenance,
   createNewAccount,
+  createNewParallel,
   createNewTwice,
   createOneLane,
   createSameOwner,
@@ -45,6 +68,7 @@ import {
   createErasePrefill,
   createEraseQuarantine,
 } from './privacy.ts';
+import { createMarkedOrphan, createPrefillDays, createPruning } from './pruning.ts';
 import { createEvents, createMigrations, createMigrationWorker, createSlots } from './shared.ts';
 
 export const scenarios = {
@@ -55,12 +79,19 @@ export const scenarios = {
   'two-lanes': createTwoLanes,
   'one-lane': createOneLane,
   'new-twice': createNewTwice,
+  'new-parallel': createNewParallel,
+  'hand-over': createHandOver,
+  'hand-over-twice': createHandOverTwice,
   maintenance: createMaintenance,
   ready: createReady,
   'ready-equal': createReadyEqual,
   flag: createFlag,
   replaced: createReplaced,
   batch: createBatch,
+  claims: createClaims,
+  retried: createRetried,
+  linked: createLinked,
+  compared: createCompared,
   orphan: createOrphan,
   'orphan-late': createLateOrphan,
   infected: createInfected,
@@ -76,12 +107,27 @@ export const scenarios = {
   reparse: createReparse,
   'reparse-missing': createReparseMissing,
   confirmed: createConfirmed,
+  'confirmed-other': createConfirmedOther,
+  'confirmations-dropped': createDroppedConfirmations,
+  version: createVersion,
+  'flagged-twice': createFlaggedTwice,
+  'replaced-flagged': createReplacedFlagged,
+  'lifted-elsewhere': createLiftedElsewhere,
   drop: createDrop,
   lost: createLost,
+  'lost-flag': createLostFlag,
+  'lost-announced': createLostAnnounced,
+  'lost-announced-flag': createLostAnnouncedFlag,
+  'lost-version': createLostVersion,
+  'lost-twice': createLostTwice,
   adopted: createAdopted,
   pin: createPin,
   deleters: createDeleters,
+  'orphan-marked': createMarkedOrphan,
   coverage: createCoverage,
+  certificates: createCertificates,
+  pruning: createPruning,
+  'prefill-days': createPrefillDays,
   'new-account': createNewAccount,
   'order-page': createOrderPage,
   'order-back': createOrderBack,

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { toBlobKey } from '../../../src/domain/blob.ts';
 import { Trouble } from '../../../src/domain/trouble.ts';
-import { adoptBlob, markDamaged } from '../../../src/store/files/blob-audit.ts';
+import { adoptBlob } from '../../../src/store/files/blob-audit.ts';
 import { pinBlobStore } from '../../../src/store/files/blobs.ts';
 import { beginInfected, beginOrphans, type Deletion } from '../../../src/store/files/delete-blobs.ts';
-import type { Database } from '../../../src/store/postgres/database.ts';
+import { type Database, isConflict } from '../../../src/store/postgres/database.ts';
 import type { Store } from '../../../src/store/store.ts';
 import {
   type DeletingDeps,
@@ -17,7 +17,7 @@ import { anApplication, anAttachment, aPage, commitPage } from '../../support/ap
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';
 import type { Stage } from '../stage.ts';
-import { failOnWaiting } from './files.ts';
+import { checkEvents, checkQueue, failOnWaiting } from './files.ts';
 import { leaseMs, openLane, privacyKey } from './lanes.ts';
 import {
   addBlob,
@@ -201,6 +201,13 @@ export function createLifted(stage: Stage): Scenario {
             [advertiserId],
           );
           if (rows.length > 0) throw new Error('P6: bytes are held to be infected, and no flag names them.');
+          const [file] = await stage.query<{ state: string }>(
+            `SELECT state FROM intake.attachments WHERE advertiser_id = $1`,
+            [advertiserId],
+          );
+          if (file?.state !== 'pending') throw new Error(`P6: a file whose flag was lifted is ${file?.state}.`);
+          await checkQueue(stage, advertiserId);
+          await checkEvents(stage, advertiserId);
           await dropBlobs(files);
         },
       };
@@ -209,7 +216,7 @@ export function createLifted(stage: Stage): Scenario {
 }
 
 /** What a deleting client works with. */
-function toDeleting(files: FilesOf, actor: Actor, isLate: boolean): DeletingDeps & { readonly store: Store } {
+export function toDeleting(files: FilesOf, actor: Actor, isLate: boolean): DeletingDeps & { readonly store: Store } {
   const { stage, objects } = files;
   const now = () => performance.now() + (isLate ? 0 : stage.gate.clockMs);
   return {
@@ -237,10 +244,10 @@ function toPausing(store: Store, actor: Actor): Store {
   };
 }
 
-/** A run that was too slow ends with trouble; the next one deletes. */
-async function giveUp(work: Promise<unknown>): Promise<void> {
+/** A run that was too slow ends with trouble; the next one deletes. A conflict that nobody tried again is no such trouble. */
+export async function giveUp(work: Promise<unknown>): Promise<void> {
   await work.catch((error: unknown) => {
-    if (!(error instanceof Trouble)) throw error;
+    if (!(error instanceof Trouble) || isConflict(error)) throw error;
   });
 }
 
@@ -286,14 +293,16 @@ export function createDeleters(stage: Stage): Scenario {
     promise: 'no run waits for another, and no object is deleted by two',
     async open() {
       const { advertiserId } = await stage.openAdvertiser();
-      const add = (hash: string, state: string, more: string) =>
+      const add = (hash: string, state: string, more: string, days = 2) =>
         stage.query(
           `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, intended_at, verified_at, infected_at, orphaned_at)
-           VALUES ($1, $2, 1, $2, $3, now() - interval '2 days', now() - interval '2 days', ${more})`,
-          [advertiserId, hash, state],
+           VALUES ($1, $2, 1, $2, $3, now() - $4 * interval '1 day', now() - interval '2 days', ${more})`,
+          [advertiserId, hash, state, days],
         );
       await add('infected', 'infected', 'now(), NULL');
       await add('orphan', 'stored', `NULL, now() - interval '2 days'`);
+      // Marked by a clock that was behind, and announced since by one that was right.
+      await add('announced', 'writing', `NULL, now() - interval '2 days'`, 0);
       const begun: string[] = [];
       const begin = (work: (db: Database) => Promise<Deletion>) => async (actor: Actor) => {
         const { blobs } = await work(stage.database(actor.name));
@@ -346,7 +355,7 @@ export function createLost(stage: Stage): Scenario {
               const key = toBlobKey(advertiserId, sha256);
               const facts = { sha256, sizeBytes: content.length };
               const condition = await toBlobs(actor, files.objects).verify(key, facts, 'record', never);
-              if (condition !== 'intact') await markDamaged(stage.database(actor.name), advertiserId, sha256);
+              if (condition !== 'intact') await stage.store(actor.name).blobs.markDamaged(advertiserId, sha256);
             },
           ],
           ['fetch', async (actor) => void (await fetchClaimed(files, actor, await claim(files, actor, leaseMs)))],

@@ -12,7 +12,7 @@ import { anApplication, anAttachment, aPage, commitPage } from '../../support/ap
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Outcome, Program } from '../schedule.ts';
 import type { Stage } from '../stage.ts';
-import { leaseMs, openLane, privacyKey } from './lanes.ts';
+import { holdsAt, leaseMs, longMs, openLane, privacyKey } from './lanes.ts';
 import {
   addBlob,
   addFiles,
@@ -56,7 +56,7 @@ export async function checkEvents(stage: Stage, advertiserId: bigint): Promise<v
 }
 
 /** Ready says what the attachments say; a pending file is in the queue, and no other one is (P4). */
-async function checkQueue(stage: Stage, advertiserId: bigint): Promise<void> {
+export async function checkQueue(stage: Stage, advertiserId: bigint): Promise<void> {
   const rows = await stage.query<{ wrong: string }>(
     `SELECT format('application %s is %s', a.application_id, CASE WHEN ready_at IS NULL THEN 'not ready' ELSE 'ready' END) AS wrong
      FROM intake.applications a WHERE a.advertiser_id = $1 AND a.erased_at IS NULL AND (a.ready_at IS NULL) <> EXISTS (
@@ -250,7 +250,7 @@ export function createBatch(stage: Stage): Scenario {
               );
             },
           ],
-          ['beat', async (actor) => await stage.store(actor.name).downloads.renew(claims.toReversed(), leaseMs)],
+          ['beat', async (actor) => await stage.store(actor.name).downloads.renew(claims.toReversed(), longMs)],
           ['other', async (actor) => void (await claim(files, actor, leaseMs))],
         ]),
         mortal: ['run'],
@@ -258,6 +258,17 @@ export function createBatch(stage: Stage): Scenario {
         async check(outcome) {
           failOnWaiting(outcome, /^WITH active AS/, 'a claim of downloads');
           failOnWaiting(outcome, /^UPDATE intake\.downloads SET leased_until/, 'a heartbeat');
+          // Claims that a transaction holds are passed over; any other is prolonged, and does not lapse.
+          const { lines } = outcome;
+          const renewedAt = lines.findIndex(({ client }) => client === 'beat');
+          if (!holdsAt(lines, renewedAt, /^WITH ended AS/)) {
+            const rows = await stage.query<{ left: number }>(
+              `SELECT extract(epoch FROM leased_until - now())::float8 * 1000 AS left FROM intake.downloads
+               WHERE advertiser_id = $1 AND lease_token = $2`,
+              [advertiserId, claims[0]?.token],
+            );
+            if (rows.some(({ left }) => left < longMs / 2)) throw new Error('P11: a claim was not prolonged.');
+          }
           await checkQueue(stage, advertiserId);
           await checkEvents(stage, advertiserId);
         },

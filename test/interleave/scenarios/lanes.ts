@@ -13,15 +13,27 @@ import {
   releaseLeases,
   renewLease,
 } from '../../../src/store/sweeps/leases.ts';
-import { type SweepEnd, takeTickets } from '../../../src/store/sweeps/sweeps.ts';
+import { endCertificates, type SweepEnd, takeTickets } from '../../../src/store/sweeps/sweeps.ts';
 import { anApplication, aPage, commitPage } from '../../support/applications.ts';
 import { testPrivacyKey } from '../../support/syncing.ts';
 import type { Scenario } from '../explorer.ts';
-import type { Actor, Program } from '../schedule.ts';
+import type { Actor, Line, Program } from '../schedule.ts';
 import type { Stage } from '../stage.ts';
 
 export const privacyKey = createSecretKey(Buffer.from(testPrivacyKey));
 export const leaseMs = 30_000;
+/** A heartbeat asks for longer than a claim, so that it can be told who prolonged. */
+export const longMs = 4 * leaseMs;
+
+/** True where a client's transaction that has taken this step is open at a line. */
+export function holdsAt(lines: readonly Line[], at: number, step: RegExp): boolean {
+  const before = lines.slice(0, at);
+  return before.some(
+    ({ client, text }, taken) =>
+      step.test(text) &&
+      !before.slice(taken).some((line) => line.client === client && /^(COMMIT|ROLLBACK|dies)/.test(line.text)),
+  );
+}
 
 /** An advertiser whose live lane is held for as long as a schedule takes. */
 export async function openLane(stage: Stage): Promise<{ readonly advertiserId: bigint; readonly lease: Lease }> {
@@ -130,7 +142,10 @@ export function createHeartbeat(stage: Stage): Scenario {
         const held = own === 'a' ? lease : await claimLease(db, { name, lane: 'live', owner: own, leaseMs });
         if (held) await ignoreLost(writeNext(db, held, advertiserId));
       };
-      const renew = async (actor: Actor) => void (await renewLease(stage.database(actor.name), lease, leaseMs));
+      let isHeld = false;
+      const renew = async (actor: Actor) => {
+        isHeld = await renewLease(stage.database(actor.name), lease, longMs);
+      };
       return {
         programs: new Map<string, Program>([
           ['a', write],
@@ -145,6 +160,19 @@ export function createHeartbeat(stage: Stage): Scenario {
           );
           if (waiting && waiting.client !== 'a') throw new Error(`${waiting.client} waits: ${waiting.text}`);
           await checkPages(stage, advertiserId);
+          // A lane that a transaction holds is passed over; any other that is called held was prolonged.
+          const isFenced = holdsAt(
+            lines,
+            lines.findIndex(({ client }) => client === 'beat'),
+            /FROM intake\.leases .* FOR SHARE/,
+          );
+          if (!isHeld || isFenced) return;
+          const [row] = await stage.query<{ owner: string; left: number }>(
+            `SELECT owner, extract(epoch FROM expires_at - now())::float8 * 1000 AS left FROM intake.leases WHERE name = $1`,
+            [name],
+          );
+          assert.equal(row?.owner, 'a', 'P11: a lane changed hands that was prolonged');
+          assert.ok(row.left > longMs / 2, 'P11: a lease that is called held was not prolonged');
         },
       };
     },
@@ -268,29 +296,27 @@ export const createTwoLanes = (stage: Stage) =>
 export const createOneLane = (stage: Stage) =>
   createReaders(stage, 'two readers of one backfill over one application', ['backfill', 'backfill'], ['second']);
 
-/** Live and backfill meet the same new application. */
-export function createNewTwice(stage: Stage): Scenario {
+/** Two readers meet the same new application. */
+function createNew(stage: Stage, name: string, lanes: readonly [Lane, Lane]): Scenario {
   return {
-    name: 'live and backfill meet one new application',
+    name,
     promise: 'one row, one event, and both pages are committed (P2, P4)',
     async open() {
-      const { advertiserId, name } = await stage.openAdvertiser();
-      const leases = await claimLeases(
-        stage.direct,
-        (['live', 'backfill'] as const).map((lane) => ({ name, lane, owner: lane, leaseMs })),
-      );
-      const programs = new Map<string, Program>();
-      for (const [at, lease] of leases.entries()) {
-        if (!lease) throw new Error('The lane is free.');
-        programs.set(lease.lane, async (actor) => {
+      const { advertiserId, name: account } = await stage.openAdvertiser();
+      const leases = await openLanes(stage, account);
+      const toReader =
+        (lane: Lane, nth: bigint): Program =>
+        async (actor) => {
           const application = anApplication(1, { attachments: [] });
-          const page = aPage(lease, [application], { advertiserId, seq: BigInt(at + 1), sweepId: BigInt(at + 1) });
+          const page = aPage(leases[lane], [application], { advertiserId, seq: nth, sweepId: nth });
           await commitPage(stage.database(actor.name), privacyKey, page);
-        });
-      }
+        };
       return {
-        programs,
-        mortal: ['live'],
+        programs: new Map<string, Program>([
+          ['a', toReader(lanes[0], 1n)],
+          ['b', toReader(lanes[1], 2n)],
+        ]),
+        mortal: ['a'],
         lapses: [],
         async check({ lines }) {
           const [row] = await stage.query<{ stored: number; received: number; sweeps: number }>(
@@ -305,6 +331,21 @@ export function createNewTwice(stage: Stage): Scenario {
       };
     },
   };
+}
+
+export const createNewTwice = (stage: Stage) =>
+  createNew(stage, 'live and backfill meet one new application', ['live', 'backfill']);
+export const createNewParallel = (stage: Stage) =>
+  createNew(stage, 'two readers of one backfill meet one new application', ['backfill', 'backfill']);
+
+/** Both lanes of an account, held for as long as a schedule takes. */
+export async function openLanes(stage: Stage, name: string): Promise<Readonly<Record<Lane, Lease>>> {
+  const [live, backfill] = await claimLeases(
+    stage.direct,
+    (['live', 'backfill'] as const).map((lane) => ({ name, lane, owner: lane, leaseMs: 600_000 })),
+  );
+  if (!live || !backfill) throw new Error('The lanes are free.');
+  return { live, backfill };
 }
 
 /** As many pages as were committed, each with its application, and nothing written twice. */
@@ -330,7 +371,7 @@ async function checkPages(stage: Stage, advertiserId: bigint): Promise<void> {
     { pages: requests, stored: requests, received: requests },
     `${requests} pages were committed`,
   );
-  assert.ok(cursor <= stored, 'the cursor is beyond what is stored');
+  assert.equal(cursor, stored, 'P4: the cursor names the last application that is stored');
 }
 
 /** Live and backfill end their sweeps over ranges that overlap. */
@@ -370,13 +411,21 @@ export function createCoverage(stage: Stage): Scenario {
         mortal: ['live'],
         lapses: [],
         async check({ lines }) {
-          const [row] = await stage.query<{ sizes: string; union: string }>(
-            `SELECT sum(high - low + 1)::text AS sizes, range_agg(int8range(low, high + 1))::text AS union
-             FROM intake.coverage WHERE advertiser_id = $1`,
+          if (lines.some(({ text }) => text === 'dies')) return;
+          const rows = await stage.query<{ low: string; high: string; sweep_id: string }>(
+            `SELECT low, high, sweep_id FROM intake.coverage WHERE advertiser_id = $1 ORDER BY low`,
             [advertiserId],
           );
-          const isWhole = !lines.some(({ text }) => text === 'dies');
-          if (isWhole) assert.deepEqual(row, { sizes: '30', union: '{[1,31)}' }, 'P10: ranges overlap or are lost');
+          const last = lines.findLast(({ text }) => text === 'COMMIT')?.client;
+          const [live, backfill] = last === 'live' ? [20, 21] : [10, 11];
+          assert.deepEqual(
+            rows.map((row) => [Number(row.low), Number(row.high), Number(row.sweep_id)]),
+            [
+              [1, live, 1],
+              [backfill, 30, 2],
+            ],
+            'P10: ranges overlap, are lost, or are not of the sweep that ended last',
+          );
         },
       };
     },
@@ -408,3 +457,110 @@ export function createNewAccount(stage: Stage): Scenario {
     },
   };
 }
+
+/** An audit finds that an application was hidden while a sweep over other ids ends. */
+export function createCertificates(stage: Stage): Scenario {
+  return {
+    name: 'an audit ends certificates while a sweep ends',
+    promise: 'an id that an audit found hidden is not called proven by a sweep that did not read it (P10)',
+    async open() {
+      const { advertiserId, name } = await stage.openAdvertiser();
+      const { live, backfill } = await openLanes(stage, name);
+      const ended: SweepEnd = {
+        ...{ certificate: 'proven', risk: 'none', reason: 'test', absent: [], learned: null, lagMs: 0 },
+      };
+      const sweepOver = async (db: Database, lease: Lease, sweepId: bigint, low: bigint, high: bigint) => {
+        const page = aPage(lease, [], { advertiserId, seq: sweepId, sweepId, progress: { ended } });
+        await commitPage(db, privacyKey, { ...page, sweep: { ...page.sweep, purpose: 'recheck', low, high } });
+      };
+      await sweepOver(stage.direct, live, 1n, 1n, 20n);
+      return {
+        programs: new Map<string, Program>([
+          ['sweep', (actor) => sweepOver(stage.database(actor.name), backfill, 2n, 11n, 30n)],
+          ['audit', (actor) => endCertificates(stage.database(actor.name), advertiserId, [5n], 'hidden')],
+        ]),
+        mortal: ['sweep'],
+        lapses: [],
+        async check() {
+          const rows = await stage.query<{ certificate: string }>(
+            `SELECT certificate FROM intake.coverage WHERE advertiser_id = $1 AND 5 BETWEEN low AND high`,
+            [advertiserId],
+          );
+          assert.deepEqual(rows, [{ certificate: 'unproven' }], 'P10: a hidden application is called proven');
+        },
+      };
+    },
+  };
+}
+
+/**
+ * A lane changes hands, and the holder before goes on to renew it and to give it back. `isTwice`: a failover lost the last commits, so two
+ * owners believe in the same epoch; else two tasks of one owner follow each other, by their epochs.
+ */
+function createHandOverOf(stage: Stage, isTwice: boolean): Scenario {
+  return {
+    name: isTwice ? 'an epoch that was given twice is renewed and given back' : 'a lane changes hands within one owner',
+    promise: 'who does not hold a lane neither prolongs it nor gives it back (P11)',
+    async open() {
+      const { name } = await stage.openAdvertiser();
+      const claimAs = (db: Database, owner: string) => claimLease(db, { name, lane: 'live', owner, leaseMs });
+      const first = await claimAs(stage.direct, 'b');
+      if (!first) throw new Error('The lane is free.');
+      const old: Lease = isTwice ? { ...first, owner: 'a' } : first;
+      const faults: string[] = [];
+      let holder = first;
+      /** The holder works, and took the lane when the clock said so. */
+      let worksSince: number | null = isTwice ? 0 : null;
+      const isHeldBy = ({ owner, epoch }: Lease) => holder.owner === owner && holder.epoch === epoch;
+      return {
+        programs: new Map<string, Program>([
+          [
+            'a',
+            async (actor) => {
+              const db = stage.database(actor.name);
+              const isRenewed = await renewLease(db, old, longMs);
+              if (isRenewed && !isHeldBy(old)) faults.push('a lane that another one holds is called renewed');
+              await releaseLeases(db, [{ lease: old, done: false }]);
+            },
+          ],
+          [
+            'b',
+            async (actor) => {
+              const db = stage.database(actor.name);
+              const lease = isTwice ? first : await claimAs(db, 'b');
+              if (!lease) return;
+              if (!isTwice) [holder, worksSince] = [lease, stage.gate.clockMs];
+              await actor.act('works under the lane', () => {});
+              if (isHeldBy(lease)) worksSince = null;
+              await releaseLeases(db, [{ lease, done: false }]);
+            },
+          ],
+          [
+            'c',
+            async (actor) => {
+              const lease = await claimAs(stage.database(actor.name), 'c');
+              if (!lease) return;
+              if (worksSince === stage.gate.clockMs) faults.push('a lane was taken from a worker whose lease holds');
+              [holder, worksSince] = [lease, null];
+            },
+          ],
+        ]),
+        mortal: [],
+        lapses: [leaseMs + 1_000],
+        async check() {
+          const [row] = await stage.query<{ left: number }>(
+            `SELECT extract(epoch FROM expires_at - now())::float8 * 1000 AS left FROM intake.leases
+             WHERE name = $1 AND expires_at > '-infinity'`,
+            [name],
+          );
+          if (row && row.left > longMs * 0.6 && !isHeldBy(old))
+            faults.push('a lane that another one holds was prolonged');
+          if (faults[0]) throw new Error(`P11: ${faults[0]}.`);
+        },
+      };
+    },
+  };
+}
+
+export const createHandOver = (stage: Stage) => createHandOverOf(stage, false);
+export const createHandOverTwice = (stage: Stage) => createHandOverOf(stage, true);

@@ -191,3 +191,16 @@ export async function checkObjects({ stage, advertiserId, objects }: FilesOf): P
 export async function dropBlobs({ stage, advertiserId }: FilesOf): Promise<void> {
   await stage.query(`DELETE FROM intake.blobs WHERE advertiser_id = $1`, [advertiserId]);
 }
+
+/** Applications of which nothing waits are ready, as the transaction that completed them would have said. */
+export async function makeReady({ stage, advertiserId }: FilesOf): Promise<void> {
+  await stage.query(
+    `WITH ready AS (
+       UPDATE intake.applications a SET ready_at = now() WHERE advertiser_id = $1 AND ready_at IS NULL AND NOT EXISTS (
+         SELECT 1 FROM intake.attachments f WHERE f.advertiser_id = $1 AND f.application_id = a.application_id AND f.state = 'pending')
+       RETURNING application_id)
+     INSERT INTO intake.events (advertiser_id, event_id, application_id, type, at)
+     SELECT $1, nextval('intake.event_seq'), application_id, 'application.ready', now() FROM ready`,
+    [advertiserId],
+  );
+}

@@ -11,7 +11,7 @@ import { anApplication, anAttachment, aPage, commitPage } from '../../support/ap
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';
 import type { Stage } from '../stage.ts';
-import { checkEvents } from './files.ts';
+import { checkEvents, checkQueue } from './files.ts';
 import { leaseMs, openLane, privacyKey } from './lanes.ts';
 import { content, sha256 } from './objects.ts';
 
@@ -136,7 +136,10 @@ function createOrder(stage: Stage, name: string, a: Writer, b: Writer): Scenario
         ]),
         mortal: [],
         lapses: [],
-        check: () => checkEvents(stage, advertiserId),
+        async check() {
+          await checkEvents(stage, advertiserId);
+          await checkQueue(stage, advertiserId);
+        },
       };
     },
   };

@@ -1,0 +1,338 @@
+// Claims of downloads that changed hands, files that are asked for again, and what is learned of Hash at the same moment.
+import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
+import { toBlobKey } from '../../../src/domain/blob.ts';
+import { mostUnchanged } from '../../../src/domain/hash-trust.ts';
+import {
+  type CompletedState,
+  type Completion,
+  completeDownloads,
+  type StoredFile,
+} from '../../../src/store/files/complete-download.ts';
+import { type Claim, claimDownloads } from '../../../src/store/files/download-queue.ts';
+import { deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
+import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
+import type { Scenario } from '../explorer.ts';
+import type { Actor, Program } from '../schedule.ts';
+import type { Stage } from '../stage.ts';
+import { giveUp, toDeleting } from './deletions.ts';
+import { checkEvents, checkQueue, failOnWaiting } from './files.ts';
+import { leaseMs, longMs, openLane, privacyKey } from './lanes.ts';
+import {
+  addBlob,
+  addFiles,
+  checkObjects,
+  claim,
+  content,
+  dropBlobs,
+  type FilesOf,
+  makeReady,
+  never,
+  sha256,
+  stopWhenBusy,
+} from './objects.ts';
+
+/** Claims all that is due, apart from the schedule. */
+export async function claimAll(stage: Stage, advertiserId: bigint): Promise<(id: number) => Claim> {
+  const { claims } = await claimDownloads(stage.direct, {
+    ...{ advertisers: [advertiserId], lane: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
+  });
+  return (id) => {
+    const found = claims.find(({ applicationId }) => applicationId === BigInt(id));
+    if (!found) throw new Error('Nothing was claimed.');
+    return found;
+  };
+}
+
+/** A completion with these bytes, and with what else is said of them. */
+export function toStored(advertiserId: bigint, bytes: string, more: Partial<StoredFile> = {}): StoredFile {
+  return {
+    ...{ kind: 'stored', blob: { sha256: bytes, sizeBytes: content.length, key: toBlobKey(advertiserId, bytes) } },
+    ...{ contentType: null, detectedType: null, fileName: null },
+    ...{ notes: [], linkedBy: null, compared: null, screens: null },
+    ...more,
+  };
+}
+
+/** Completes one download; what became of it. */
+export async function completeOne(
+  stage: Stage,
+  actor: Actor,
+  claimed: Claim,
+  completion: Completion,
+): Promise<CompletedState> {
+  const [ended] = await completeDownloads(stage.database(actor.name), [{ claim: claimed, completion }]);
+  if (ended?.status !== 'fulfilled') throw ended?.reason;
+  return ended.value;
+}
+
+/** A run stands still until its claims lapse and another one has them, and then renews, postpones and returns them. */
+export function createClaims(stage: Stage): Scenario {
+  return {
+    name: 'claims that changed hands are renewed, postponed and returned',
+    promise: 'a run changes nothing about a claim that another run has (P6)',
+    async open() {
+      const { advertiserId } = await stage.openAdvertiser();
+      const files: FilesOf = { stage, advertiserId, objects: new Set() };
+      await addFiles(files, [1, 2, 3]);
+      const old = await claimAll(stage, advertiserId);
+      const taken: Claim[] = [];
+      return {
+        programs: new Map<string, Program>([
+          [
+            'old',
+            async (actor) => {
+              const { downloads } = stage.store(actor.name);
+              await downloads.renew([old(1)], longMs);
+              await downloads.postpone(old(2), { delayMs: 0, spend: false, trouble: null });
+              await downloads.return([old(3)]);
+            },
+          ],
+          [
+            'new',
+            async (actor) => {
+              for (const lane of ['usual', 'suspects'] as const)
+                taken.push(...(await claim(files, actor, leaseMs, lane)));
+            },
+          ],
+        ]),
+        mortal: [],
+        lapses: [leaseMs + 1_000],
+        async check() {
+          const rows = await stage.query<{ application_id: string; lease_token: string | null; left: number }>(
+            `SELECT application_id, lease_token, extract(epoch FROM leased_until - now())::float8 * 1000 AS left
+             FROM intake.downloads WHERE advertiser_id = $1`,
+            [advertiserId],
+          );
+          for (const { applicationId, token } of taken) {
+            const row = rows.find((one) => BigInt(one.application_id) === applicationId);
+            if (row?.lease_token !== token)
+              throw new Error(`P6: the claim of ${applicationId} was given back by another run.`);
+            if (row.left > longMs * 0.6)
+              throw new Error(`P6: the claim of ${applicationId} was prolonged by another run.`);
+          }
+        },
+      };
+    },
+  };
+}
+
+/** An operator asks for waiting files again while a run completes one of them. */
+export function createRetried(stage: Stage): Scenario {
+  return {
+    name: 'waiting files are asked for again while a run completes one',
+    promise: 'a file that a run stored stays stored, and each that waits is queued (P4, P6)',
+    allowsDeadlocks: true,
+    async open() {
+      const { advertiserId } = await stage.openAdvertiser();
+      const files: FilesOf = { stage, advertiserId, objects: new Set([toBlobKey(advertiserId, sha256)]) };
+      await addFiles(files, [1]);
+      const claimed = await claimAll(stage, advertiserId);
+      let ended: CompletedState | null = null;
+      return {
+        programs: new Map<string, Program>([
+          [
+            'retry',
+            async (actor) =>
+              void (await stage
+                .store(actor.name)
+                .downloads.retry(advertiserId, { applicationId: null, kind: null, state: 'waiting' })),
+          ],
+          [
+            'run',
+            async (actor) => {
+              ended = await completeOne(stage, actor, claimed(1), toStored(advertiserId, sha256));
+            },
+          ],
+        ]),
+        mortal: ['retry'],
+        lapses: [leaseMs + 1_000],
+        async check() {
+          await checkObjects(files);
+          await checkQueue(stage, advertiserId);
+          await checkEvents(stage, advertiserId);
+          const [row] = await stage.query<{ state: string }>(
+            `SELECT state FROM intake.attachments WHERE advertiser_id = $1`,
+            [advertiserId],
+          );
+          if (ended === 'stored' && row?.state !== 'stored')
+            throw new Error(`P6: a file that was stored is ${row?.state}.`);
+          await dropBlobs(files);
+        },
+      };
+    },
+  };
+}
+
+/** A file is linked to bytes that an erasure drops, since the file that had them is gone. */
+export function createLinked(stage: Stage): Scenario {
+  return {
+    name: 'a file is linked to bytes that are dropped',
+    promise: 'a file that is called stored has its object (P6)',
+    allowsDeadlocks: true,
+    async open() {
+      const { advertiserId } = await stage.openAdvertiser();
+      const files: FilesOf = { stage, advertiserId, objects: new Set() };
+      await addBlob(files, `verified_at = now()`);
+      await addFiles(files, [1]);
+      const claimed = await claimAll(stage, advertiserId);
+      return {
+        programs: new Map<string, Program>([
+          [
+            'drop',
+            (actor) => {
+              const deps = toDeleting(files, actor, false);
+              return giveUp(
+                deleteUnneeded({ ...deps, store: stopWhenBusy(deps.store) }, advertiserId, [sha256], never),
+              );
+            },
+          ],
+          [
+            'link',
+            async (actor) =>
+              void (await completeOne(stage, actor, claimed(1), toStored(advertiserId, sha256, { linkedBy: 'given' }))),
+          ],
+        ]),
+        mortal: ['drop'],
+        lapses: [leaseMs + 1_000],
+        async check() {
+          await checkObjects(files);
+          await checkQueue(stage, advertiserId);
+          await dropBlobs(files);
+        },
+      };
+    },
+  };
+}
+
+/** The first comparisons of an account agree at once. */
+export function createCompared(stage: Stage): Scenario {
+  return {
+    name: 'two files compare their Hash for the first time',
+    promise: 'each comparison counts, and no file is lost for it (P7)',
+    async open() {
+      const { advertiserId } = await stage.openAdvertiser();
+      const files: FilesOf = { stage, advertiserId, objects: new Set() };
+      await addFiles(files, [1, 2]);
+      const claimed = await claimAll(stage, advertiserId);
+      const end = (id: number) => async (actor: Actor) => {
+        const completion = toStored(advertiserId, hash('sha256', `bytes of ${id}`), { compared: 'agreed' });
+        await completeOne(stage, actor, claimed(id), completion);
+      };
+      return {
+        programs: new Map<string, Program>([
+          ['a', end(1)],
+          ['b', end(2)],
+        ]),
+        mortal: [],
+        lapses: [],
+        async check() {
+          const rows = await stage.query(`SELECT agreed FROM intake.hash_trust WHERE advertiser_id = $1`, [
+            advertiserId,
+          ]);
+          assert.deepEqual(rows, [{ agreed: 2 }], 'P7: both comparisons count');
+          await checkQueue(stage, advertiserId);
+          await dropBlobs(files);
+        },
+      };
+    },
+  };
+}
+
+/** Files that are stored, and fetched once more because nothing but their Hash changed. */
+async function openConfirmations(stage: Stage, bytes: string) {
+  const { advertiserId, lease } = await openLane(stage);
+  const files: FilesOf = { stage, advertiserId, objects: new Set() };
+  const shown = (id: number, hasVirus: boolean) =>
+    anApplication(id, { attachments: [anAttachment('resume', { hasVirus, sizeBytes: content.length })] });
+  await commitPage(stage.direct, privacyKey, aPage(lease, [shown(1, false), shown(2, false)], { advertiserId }));
+  await addBlob(files, `verified_at = now()`);
+  await stage.query(
+    `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state) VALUES ($1, $2, 1, $3, 'stored') ON CONFLICT DO NOTHING`,
+    [advertiserId, bytes, toBlobKey(advertiserId, bytes)],
+  );
+  await stage.query(
+    `UPDATE intake.attachments SET state = 'stored', stored_at = now(), sha256 = CASE WHEN application_id = 1 THEN $2 ELSE $3 END
+     WHERE advertiser_id = $1`,
+    [advertiserId, bytes, sha256],
+  );
+  await makeReady(files);
+  return { advertiserId, lease, files, shown };
+}
+
+/** A file has other bytes when it is fetched once more, and a page flags these bytes at another application. */
+export function createConfirmedOther(stage: Stage): Scenario {
+  return {
+    name: 'a file is found to have other bytes while these are flagged elsewhere',
+    promise: 'no file, and no earlier version of one, with flagged bytes is called stored (P8)',
+    allowsDeadlocks: true,
+    async open() {
+      const { advertiserId, lease, files, shown } = await openConfirmations(stage, hash('sha256', 'before'));
+      await stage.query(`DELETE FROM intake.downloads WHERE advertiser_id = $1 AND application_id = 2`, [advertiserId]);
+      const claimed = await claimAll(stage, advertiserId);
+      const page = aPage(lease, [shown(2, true)], { advertiserId });
+      return {
+        programs: new Map<string, Program>([
+          ['run', async (actor) => void (await completeOne(stage, actor, claimed(1), toStored(advertiserId, sha256)))],
+          ['page', async (actor) => void (await commitPage(stage.database(actor.name), privacyKey, page))],
+        ]),
+        mortal: ['run'],
+        lapses: [],
+        async check() {
+          const rows = await stage.query(
+            `SELECT 1 FROM intake.attachments WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored'
+             UNION ALL SELECT 1 FROM intake.attachment_versions WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored'`,
+            [advertiserId, sha256],
+          );
+          if (rows.length > 0) throw new Error('P8: flagged bytes are called stored.');
+          await checkEvents(stage, advertiserId);
+          await dropBlobs(files);
+        },
+      };
+    },
+  };
+}
+
+/** Hash has changed too often without the bytes: what waits because of it is dropped, while another run claims a part of it. */
+export function createDroppedConfirmations(stage: Stage): Scenario {
+  return {
+    name: 'confirmations are dropped while another run claims one',
+    promise: 'a run does not wait for a claim, and a claim that was given is not taken away (P6, P11)',
+    async open() {
+      const { advertiserId, files } = await openConfirmations(stage, sha256);
+      await stage.query(
+        `UPDATE intake.downloads SET due_at = now() + interval '1 hour' WHERE advertiser_id = $1 AND application_id = 2`,
+        [advertiserId],
+      );
+      await stage.query(`INSERT INTO intake.hash_trust (advertiser_id, unchanged) VALUES ($1, $2)`, [
+        advertiserId,
+        mostUnchanged - 1,
+      ]);
+      const claimed = await claimAll(stage, advertiserId);
+      await stage.query(`UPDATE intake.downloads SET due_at = now() WHERE advertiser_id = $1`, [advertiserId]);
+      return {
+        programs: new Map<string, Program>([
+          ['run', async (actor) => void (await completeOne(stage, actor, claimed(1), toStored(advertiserId, sha256)))],
+          [
+            'other',
+            async (actor) => {
+              for (const one of await claim(files, actor, leaseMs)) {
+                const ended = await completeOne(stage, actor, one, toStored(advertiserId, sha256));
+                if (ended === 'lost') throw new Error('P6: a claim that was given is taken away.');
+              }
+            },
+          ],
+        ]),
+        mortal: ['other'],
+        lapses: [],
+        commitsApart: true,
+        async check(outcome) {
+          failOnWaiting(outcome, /^DELETE FROM intake\.downloads WHERE ctid/, 'the confirmations that it drops');
+          await checkObjects(files);
+          await checkEvents(stage, advertiserId);
+          await dropBlobs(files);
+        },
+      };
+    },
+  };
+}
