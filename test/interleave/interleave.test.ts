@@ -15,7 +15,7 @@ const test = base.extend('stage', { scope: 'file' }, async ({ database }, { onCl
   return stage;
 });
 
-const most = 4;
+const most = 3;
 
 // A schedule of migrations takes as long as all the others together.
 test.for(scenarioNames.filter((name) => !name.startsWith('migration')))(
