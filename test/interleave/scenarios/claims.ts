@@ -35,7 +35,7 @@ import {
 /** Claims all that is due, apart from the schedule. */
 export async function claimAll(stage: Stage, advertiserId: bigint): Promise<(id: number) => Claim> {
   const { claims } = await claimDownloads(stage.direct, {
-    ...{ advertisers: [advertiserId], lane: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
+    ...{ advertisers: [advertiserId], tier: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
   });
   return (id) => {
     const found = claims.find(({ applicationId }) => applicationId === BigInt(id));
@@ -91,8 +91,8 @@ export function createClaims(stage: Stage): Scenario {
           [
             'new',
             async (actor) => {
-              for (const lane of ['usual', 'suspects'] as const)
-                taken.push(...(await claim(files, actor, leaseMs, lane)));
+              for (const tier of ['usual', 'suspects'] as const)
+                taken.push(...(await claim(files, actor, leaseMs, tier)));
             },
           ],
         ]),

@@ -163,7 +163,7 @@ function createTwiceOf(stage: Stage, isFlagged: boolean): Scenario {
       const { advertiserId, live, files, read } = await openHeld(stage);
       await addLetter(files, 1);
       const { claims } = await claimDownloads(stage.direct, {
-        ...{ advertisers: [advertiserId], lane: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
+        ...{ advertisers: [advertiserId], tier: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
       });
       const complete = (kind: string) => async (actor: Actor) => {
         for (const one of claims.filter((claimed) => claimed.kind === kind))
