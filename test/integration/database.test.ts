@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect } from 'vitest';
 import { toCopy } from '../../src/store/postgres/copy.ts';
-import { openDatabase, type Transaction } from '../../src/store/postgres/database.ts';
+import { openDatabase, retryOnConflict, type Transaction } from '../../src/store/postgres/database.ts';
 import { test as base, openTestDatabase } from '../support/test-database.ts';
 
 // biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern what a fixture needs; this one needs nothing.
@@ -50,6 +50,31 @@ describe('statements asked together', () => {
       );
       await expect(work).rejects.toThrow(reason);
       expect(await db.query(counted)).toEqual([{ count: 0 }]);
+    },
+  );
+
+  test.for([
+    ['a statement', (tx) => tx.query(...insert(1))],
+    ['a row of COPY', (tx) => tx.copy([rows(1)])],
+  ] satisfies [string, (tx: Transaction) => Promise<unknown>][])(
+    'say why they failed also where one behind %s is heard of first, so that a conflict is tried again',
+    async ([, conflicting], { db }) => {
+      await db.query(...insert(1));
+      let tries = 0;
+      const work = retryOnConflict(() =>
+        db.transaction(async (tx) => {
+          tries++;
+          const first = conflicting(tx);
+          const behind = tx.query(counted);
+          const heardLast = first.catch(async (error: unknown) => {
+            await behind.catch(() => {});
+            throw error;
+          });
+          await Promise.all([heardLast, behind]);
+        }),
+      );
+      await expect(work).rejects.toThrow(/duplicate key/);
+      expect(tries).toBe(5);
     },
   );
 

@@ -105,12 +105,18 @@ export function openDatabase(options: DatabaseOptions): Database {
       if (isOver) throw new Error('The transaction is over.');
       return client;
     };
+    /** Why the server refuses every further statement, where one has failed. */
+    let reason: unknown;
+    const fail = (error: unknown): never => {
+      if (sqlState(error) !== refused) reason ??= error;
+      return rethrow(error);
+    };
     try {
       // Waited for: behind a BEGIN that was refused, each statement would be a transaction of its own.
       await client.query([begin, ...locks.map(toLockSql)].join(';'));
       const result = await work({
-        query: async (sql, values) => await run(own(), sql, values, rethrow),
-        copy: async (copies) => await copyInto(own(), copies).catch(rethrow),
+        query: async (sql, values) => await run(own(), sql, values, fail),
+        copy: async (copies) => await copyInto(own(), copies).catch(fail),
       });
       isOver = true;
       await client.query('COMMIT');
@@ -121,7 +127,8 @@ export function openDatabase(options: DatabaseOptions): Database {
       await client.query('ROLLBACK').catch((failed: Error) => {
         broken = failed;
       });
-      return rethrow(error);
+      // Statements behind the one that failed may be heard of first; they say nothing of a conflict, and it would not be tried again.
+      return rethrow(sqlState(error) === refused ? (reason ?? error) : error);
     } finally {
       client.release(broken);
     }
@@ -167,6 +174,9 @@ async function run<T extends Row>(
 
 /** What Postgres asks a client to simply do again. 23505 is one of them: two lanes met the same new application, and the second look sees it. */
 const conflictCodes = new Set(['40001', '40P01', '23505']);
+
+/** What the server says to each statement of a transaction after one that failed. */
+const refused = '25P02';
 
 /** States of the server in which waiting helps: connection lost, a conflict that outlasted its repeats, shutting down, too many clients, out of disk, read-only, timeouts. */
 const temporaryCodes = /^(08...|40001|40P01|57P0[1-5]|57014|55P03|53...|25006|25P03|58030)$/;
