@@ -411,7 +411,13 @@ export const guards: readonly Guard[] = [
     'orphan-marked',
     /AND \(b\.intended_at < now\(\) - \$2 \* interval '1 millisecond' OR b\.intended_at > now\(\)\)/,
     'AND $2::float8 > 0',
-    /./,
+  ),
+  guard(
+    'the mark of bytes that are in use is taken back',
+    'blob-audit',
+    'orphan-linked',
+    /(?<=b\.orphaned_at IS NOT NULL AND )/,
+    'false AND ',
   ),
   guard(
     'the state of lost bytes',

@@ -68,7 +68,7 @@ import {
   createErasePrefill,
   createEraseQuarantine,
 } from './privacy.ts';
-import { createMarkedOrphan, createPrefillDays, createPruning } from './pruning.ts';
+import { createLinkedOrphan, createMarkedOrphan, createPrefillDays, createPruning } from './pruning.ts';
 import { createEvents, createMigrations, createMigrationWorker, createSlots } from './shared.ts';
 
 export const scenarios = {
@@ -124,6 +124,7 @@ export const scenarios = {
   pin: createPin,
   deleters: createDeleters,
   'orphan-marked': createMarkedOrphan,
+  'orphan-linked': createLinkedOrphan,
   coverage: createCoverage,
   certificates: createCertificates,
   pruning: createPruning,

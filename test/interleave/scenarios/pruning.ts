@@ -4,15 +4,17 @@ import { randomUUID } from 'node:crypto';
 import { pruneQuarantine } from '../../../src/store/applications/quarantine.ts';
 import { pruneEvents } from '../../../src/store/events.ts';
 import { markOrphans } from '../../../src/store/files/blob-audit.ts';
+import type { Row } from '../../../src/store/postgres/database.ts';
 import { lapsePrefills } from '../../../src/store/prefill/lapse.ts';
 import { pruneSweeps, type SweepEnd } from '../../../src/store/sweeps/sweeps.ts';
 import { anApplication, aPage, commitPage } from '../../support/applications.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';
 import type { Stage } from '../stage.ts';
+import { claimAll, completeOne, toStored } from './claims.ts';
 import { failOnWaiting } from './files.ts';
 import { leaseMs, openLane, privacyKey } from './lanes.ts';
-import { addBlob, addFiles, claim, dropBlobs, type FilesOf, fetchClaimed } from './objects.ts';
+import { addBlob, addFiles, claim, dropBlobs, type FilesOf, fetchClaimed, sha256 } from './objects.ts';
 
 /** Two prunings of old sweeps, events and quarantined elements beside a page that brings the element again and ends a sweep. */
 export function createPruning(stage: Stage): Scenario {
@@ -154,6 +156,47 @@ export function createMarkedOrphan(stage: Stage): Scenario {
             [advertiserId],
           );
           if (rows.length > 0) throw new Error('P6: bytes that were just announced are marked to be deleted.');
+          await dropBlobs(files);
+        },
+      };
+    },
+  };
+}
+
+/** Verify marks bytes that nothing refers to while a file is linked to them by its Hash, without announcing them. */
+export function createLinkedOrphan(stage: Stage): Scenario {
+  return {
+    name: 'bytes are marked as orphans while a file is linked to them',
+    promise: 'bytes of a file are not marked to be deleted, or the next verification takes the mark back (P6)',
+    async open() {
+      const { advertiserId } = await stage.openAdvertiser();
+      const files: FilesOf = { stage, advertiserId, objects: new Set() };
+      await addBlob(files, `verified_at = now(), intended_at = now() - interval '2 days'`);
+      await addFiles(files, [1]);
+      const claimed = await claimAll(stage, advertiserId);
+      const linked = toStored(advertiserId, sha256, { linkedBy: 'given' });
+      const restMs = 3_600_000;
+      return {
+        programs: new Map<string, Program>([
+          ['verify', async (actor) => void (await markOrphans(stage.database(actor.name), advertiserId, restMs))],
+          ['link', async (actor) => void (await completeOne(stage, actor, claimed(1), linked))],
+        ]),
+        mortal: ['link'],
+        lapses: [],
+        commitsApart: true,
+        async check() {
+          // The next verification, without the guard that is taken out.
+          const next = {
+            query: <T extends Row>(sql: string, values?: readonly unknown[]) =>
+              stage.direct.query<T>(stage.gate.rewrite(sql, ''), values),
+          };
+          await markOrphans(next, advertiserId, restMs);
+          const rows = await stage.query(
+            `SELECT 1 FROM intake.blobs JOIN intake.attachments USING (advertiser_id, sha256)
+             WHERE advertiser_id = $1 AND orphaned_at IS NOT NULL`,
+            [advertiserId],
+          );
+          if (rows.length > 0) throw new Error('P6: bytes of a file are marked to be deleted.');
           await dropBlobs(files);
         },
       };
