@@ -368,7 +368,7 @@ export const guards: readonly Guard[] = [
     'AND c.token IS NOT NULL',
   ),
   guard(
-    'the token of a returned claim',
+    'the token of a released claim',
     'download-queue',
     'claims',
     /(?<=attempts = d\.attempts - 1 FROM .*)AND d\.lease_token = c\.token$/s,

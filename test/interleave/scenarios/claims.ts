@@ -66,10 +66,10 @@ export async function completeOne(
   return ended.value;
 }
 
-/** A run stands still until its claims lapse and another one has them, and then renews, postpones and returns them. */
+/** A run stands still until its claims lapse and another one has them, and then renews, postpones and releases them. */
 export function createClaims(stage: Stage): Scenario {
   return {
-    name: 'claims that changed hands are renewed, postponed and returned',
+    name: 'claims that changed hands are renewed, postponed and released',
     promise: 'a run changes nothing about a claim that another run has (P6)',
     async open() {
       const { advertiserId } = await stage.openAdvertiser();
@@ -85,7 +85,7 @@ export function createClaims(stage: Stage): Scenario {
               const { downloads } = stage.store(actor.name);
               await downloads.renew([old(1)], longMs);
               await downloads.postpone(old(2), { delayMs: 0, spend: false, trouble: null });
-              await downloads.return([old(3)]);
+              await downloads.release([old(3)]);
             },
           ],
           [
