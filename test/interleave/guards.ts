@@ -525,6 +525,7 @@ export const guards: readonly Guard[] = [
     'delete6.fetch5.page19.fetch3',
     repetition('an announcement is repeated after a deadlock', 'store', 'infected', 'fetch'),
   ),
+  repetition('a recall is repeated after a deadlock', 'infected', 'recalled-twice', 'recall'),
   repetition('a loss is recorded again after a deadlock', 'store', 'lost-twice', 'verify'),
 ];
 

@@ -41,6 +41,7 @@ import {
   createLostFlag,
   createLostTwice,
   createLostVersion,
+  createRecalledTwice,
   createReplacedFlagged,
   createVersion,
 } from './flags.ts';
@@ -111,6 +112,7 @@ export const scenarios = {
   'confirmations-dropped': createDroppedConfirmations,
   version: createVersion,
   'flagged-twice': createFlaggedTwice,
+  'recalled-twice': createRecalledTwice,
   'replaced-flagged': createReplacedFlagged,
   'lifted-elsewhere': createLiftedElsewhere,
   drop: createDrop,

@@ -152,9 +152,11 @@ export function createLostVersion(stage: Stage): Scenario {
   };
 }
 
-/** Two files of one application complete with bytes that are flagged, or found lost, elsewhere. */
-function createTwiceOf(stage: Stage, isFlagged: boolean): Scenario {
-  const what = isFlagged ? 'flagged' : 'found lost';
+/** What becomes known of bytes elsewhere: a page flags them, a run that lost its claim to a flag names them, or verify misses them. */
+type Known = 'flagged' | 'named by a lost claim' | 'found lost';
+
+/** Two files of one application complete with bytes of which something becomes known elsewhere. */
+function createTwiceOf(stage: Stage, what: Known): Scenario {
   return {
     name: `two files of one application complete with bytes that are ${what} elsewhere`,
     promise: 'no file with flagged or lost bytes is called stored, and who gives up a deadlock tries again (P6, P8)',
@@ -165,16 +167,34 @@ function createTwiceOf(stage: Stage, isFlagged: boolean): Scenario {
       const { claims } = await claimDownloads(stage.direct, {
         ...{ advertisers: [advertiserId], tier: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
       });
+      const [first] = claims;
+      if (!first) throw new Error('Nothing was claimed.');
       const complete = (kind: string) => async (actor: Actor) => {
         for (const one of claims.filter((claimed) => claimed.kind === kind))
           await completeOne(stage, actor, one, toStored(advertiserId, sha256));
       };
-      if (!isFlagged) files.objects.clear();
+      if (what === 'found lost') files.objects.clear();
+      if (what === 'named by a lost claim') {
+        await stage.query(
+          `UPDATE intake.attachments SET state = 'infected', has_virus = true, sha256 = NULL, stored_at = NULL
+           WHERE advertiser_id = $1 AND application_id = 2`,
+          [advertiserId],
+        );
+      }
+      const lost = {
+        claim: { ...first, applicationId: 2n, token: crypto.randomUUID() },
+        uploadedAt: new Date(Date.UTC(2026, 0, 1)),
+      };
+      const others: Record<Known, [string, Program]> = {
+        flagged: ['flag', read(live, shown(2, { hasVirus: true }), 2n)],
+        'named by a lost claim': ['recall', (actor) => stage.store(actor.name).blobs.recallFetched(lost, sha256)],
+        'found lost': ['verify', verify(files)],
+      };
       return {
         programs: new Map<string, Program>([
           ['letter', complete('coverLetter')],
           ['resume', complete('resume')],
-          isFlagged ? ['flag', read(live, shown(2, { hasVirus: true }), 2n)] : ['verify', verify(files)],
+          others[what],
         ]),
         mortal: [],
         lapses: [],
@@ -182,7 +202,7 @@ function createTwiceOf(stage: Stage, isFlagged: boolean): Scenario {
           const markedAt = lines.findLastIndex(({ text }) => text.includes(`SET state = 'damaged'`));
           const isLast = lines.findLastIndex(({ text }) => text.startsWith('INSERT INTO intake.blobs')) < markedAt;
           // Where a file is completed after the loss, its bytes are there again.
-          if (isFlagged || isLast) await checkStored(files);
+          if (what !== 'found lost' || isLast) await checkStored(files);
           await checkFlags(files);
           await checkQueue(stage, advertiserId);
           await checkEvents(stage, advertiserId);
@@ -193,8 +213,9 @@ function createTwiceOf(stage: Stage, isFlagged: boolean): Scenario {
   };
 }
 
-export const createFlaggedTwice = (stage: Stage) => createTwiceOf(stage, true);
-export const createLostTwice = (stage: Stage) => createTwiceOf(stage, false);
+export const createFlaggedTwice = (stage: Stage) => createTwiceOf(stage, 'flagged');
+export const createRecalledTwice = (stage: Stage) => createTwiceOf(stage, 'named by a lost claim');
+export const createLostTwice = (stage: Stage) => createTwiceOf(stage, 'found lost');
 
 async function addLetter({ stage, advertiserId }: FilesOf, id: number): Promise<void> {
   await stage.query(
