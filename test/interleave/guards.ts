@@ -477,6 +477,12 @@ export const guards: readonly Guard[] = [
   ),
   // The same key twice.
   guard(
+    'ON CONFLICT of flagged bytes',
+    'infected',
+    'flagged',
+    /ON CONFLICT \(advertiser_id, sha256\) DO UPDATE SET state = 'infected'.*$/s,
+  ),
+  guard(
     'ON CONFLICT of bytes that are dropped',
     'delete-blobs',
     'drop',

@@ -248,7 +248,7 @@ async function openConfirmations(stage: Stage, bytes: string) {
   await commitPage(stage.direct, privacyKey, aPage(lease, [shown(1, false), shown(2, false)], { advertiserId }));
   await addBlob(files, `verified_at = now()`);
   await stage.query(
-    `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state) VALUES ($1, $2, 1, $3, 'stored') ON CONFLICT DO NOTHING`,
+    `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, verified_at) VALUES ($1, $2, 1, $3, 'stored', now()) ON CONFLICT DO NOTHING`,
     [advertiserId, bytes, toBlobKey(advertiserId, bytes)],
   );
   await stage.query(
