@@ -479,7 +479,7 @@ export const guards: readonly Guard[] = [
   guard(
     'ON CONFLICT of flagged bytes',
     'infected',
-    'flagged',
+    'lifted',
     /ON CONFLICT \(advertiser_id, sha256\) DO UPDATE SET state = 'infected'.*$/s,
   ),
   guard(
