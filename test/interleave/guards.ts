@@ -475,6 +475,13 @@ export const guards: readonly Guard[] = [
     'order-back',
     /(?<=ORDER BY application_id) FOR NO KEY UPDATE(?=\s+\)\s+UPDATE intake\.applications a SET absent_since)/,
   ),
+  guard(
+    'the lock of the lanes, for an audit',
+    'sweeps',
+    'certificates',
+    /SELECT pg_advisory_xact_lock(_shared)?\(1, [^;]+/,
+    'SELECT 1',
+  ),
   // The same key twice.
   guard(
     'ON CONFLICT of flagged bytes',
