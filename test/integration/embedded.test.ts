@@ -50,6 +50,20 @@ describe('one server per folder', () => {
     squatter.close();
   });
 
+  test('a keeper’s port that another program has taken meanwhile is not believed, whatever it answers', async () => {
+    const first = await openEmbedded({ root: root.path });
+    const folder = realpathSync(join(root.path, '.intake/postgres'));
+    const { keeperPort } = loadNotice(folder) ?? { keeperPort: 0 };
+    await first[Symbol.asyncDispose]();
+    await until(async () => !(await answers(first.url)));
+    const squatter = createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+    await once(squatter.listen(keeperPort, '127.0.0.1'), 'listening');
+
+    await using second = await openEmbedded({ root: root.path });
+    expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    squatter.close();
+  });
+
   test('a scratch server begins empty every time and leaves no data', async () => {
     using root = openRoot({ folder: 'scratch' });
     const first = await openEmbedded({ root: root.path, scratch: true });

@@ -155,11 +155,14 @@ function knock(folder: string): Promise<Seat | undefined> {
     let said = '';
     socket.setEncoding('utf8').on('error', () => undefined);
     socket.once('close', () => resolve(undefined));
-    // The port may be another program's by now, and silent. A keeper gives a sign at once, however long the server takes.
+    // The port may be another program's by now, which is silent or says something else. A keeper gives a sign at once, however long the
+    // server takes.
     socket.setTimeout(signMs, () => socket.destroy());
     socket.on('data', (text) => {
-      socket.setTimeout(0);
       said += text;
+      // A keeper says a blank, and then one line of JSON.
+      if (!/^\s*(\{|$)/.test(said)) return socket.destroy();
+      socket.setTimeout(0);
       if (!said.endsWith('\n')) return;
       const answer = JSON.parse(said) as KeeperAnswer;
       if ('trouble' in answer) {
