@@ -5,10 +5,15 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { checkProof } from '../../examples/check-proof.ts';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
+import { createSource } from '../../src/source/client.ts';
 import { openStore } from '../../src/store/store.ts';
+import { audit } from '../../src/sync/read/audit.ts';
+import { holdLane } from '../../src/sync/read/held-lease.ts';
 import { toProofLines } from '../../src/sync/read/prove.ts';
+import { witnessByDate } from '../../src/sync/read/read-tasks.ts';
 import { openScratch } from '../support/blob-stores.ts';
 import { callIntake } from '../support/intake.ts';
+import { createRandom } from '../support/random.ts';
 import { syncBoard, testPrivacyKey, toEnvironment } from '../support/syncing.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 
@@ -86,6 +91,62 @@ describe('the evidence of a sweep', () => {
     const { verdict, findings } = await check(database);
     expect(verdict).toBe('forged');
     expect(JSON.stringify(findings)).toContain(String(id));
+  });
+});
+
+describe('audits and the witness by date', () => {
+  /** Asks as a worker does between two sweeps. */
+  async function auditBoard(database: TestDatabase, board: Sandbox, times: number): Promise<number> {
+    await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
+    await using source = createSource({
+      url: board.url,
+      credential: board.credential,
+      format: 'json',
+      idleTimeoutMs: 60_000,
+      totalTimeoutMs: 60_000,
+      connections: 2,
+      listMaxBytes: 3_000_000,
+      applicationMaxBytes: 64_000_000,
+      userAgent: 'test',
+    });
+    const { signal } = new AbortController();
+    const name = 'default';
+    const advertiser = await store.advertisers.ensure(name, null);
+    await using lane = await holdLane(store, { name, lane: 'live', owner: 'test', leaseMs: 120_000, signal });
+    const task = { lane, advertiser, lagMs: 900_000, startAt: null, retryForMs: 0 };
+    const random = createRandom(7);
+    let contradictions = 0;
+    for (let nth = 0; nth < times; nth++) {
+      contradictions += (await audit({ store, source }, task, () => random.between(0, 1_000) / 1_001)).contradictions;
+    }
+    await witnessByDate({ store, source }, task, Date.now());
+    return contradictions;
+  }
+
+  test('are appended to the proof that they were asked of, and its last hash follows', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
+    await syncBoard(database, board);
+    const before = await loadEvidence(database);
+    const asked = board.requests().length;
+    expect(await auditBoard(database, board, 3)).toBe(0);
+    const [after] = await loadEvidence(database);
+    expect(after?.records).toBe((before[0]?.records ?? 0) + board.requests().length - asked);
+    const report = await check(database);
+    expect(report).toMatchObject({ verdict: 'proven', supported: true, sweeps: [{ audits: 7 }] });
+  });
+
+  test('end a certificate that they contradict, and the checker says the same', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
+    await syncBoard(database, board);
+    // As if the sweep had been shown everybody but one.
+    const hidden = idsOf(board)[30];
+    for (const table of ['downloads', 'attachments', 'primary_job_seeking_info', 'applications'])
+      await database.query(`DELETE FROM intake.${table} WHERE application_id = $1`, [hidden]);
+    expect(await auditBoard(database, board, 12)).toBeGreaterThan(0);
+    expect(await database.query(`SELECT certificate FROM intake.coverage`)).toEqual([{ certificate: 'unproven' }]);
+    expect(await check(database)).toMatchObject({ verdict: 'unproven', supported: true });
   });
 });
 

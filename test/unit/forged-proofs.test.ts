@@ -189,12 +189,6 @@ const forgeries: Record<string, (lines: Line[]) => Line[] | null> = {
   },
   'a witness dropped': (lines) =>
     withoutLine(lines, middleOf(answersOf(lines).filter((line) => line.sealed.question.purpose === 'witness'))),
-  'a certificate raised': (lines) => {
-    const [head] = lines;
-    if (head === undefined || head.certificates[0].certificate === 'proven') return null;
-    head.certificates[0].certificate = 'proven';
-    return lines;
-  },
   'an application deleted from the database': (lines) => {
     lines.find((line) => line.type === 'rows' && line.rows?.length > 0)?.rows.splice(0, 1);
     return lines;
@@ -232,11 +226,11 @@ describe('a forged proof is refused', () => {
   const parse = (lines: readonly string[]) => lines.map((line) => JSON.parse(line) as Line);
   const print = (lines: readonly Line[]) => lines.map((line) => JSON.stringify(line));
 
-  test.each(Object.keys(forgeries).filter((kind) => kind !== 'a certificate raised'))('%s', { timeout }, (kind) => {
+  test.each(Object.entries(forgeries))('%s', { timeout }, (kind, forge) => {
     const accepted: string[] = [];
     let forged = 0;
     for (const { name, lines } of honest) {
-      const made = forgeries[kind]?.(parse(lines)) ?? null;
+      const made = forge(parse(lines));
       if (made === null) continue;
       forged++;
       const report = checkProof(print(made));
@@ -250,7 +244,8 @@ describe('a forged proof is refused', () => {
   test('a certificate raised', { timeout }, () => {
     const weak = [...proofsOf(kinds.slice(0, 30))].filter(({ proof }) => proof.result.done.certificate !== 'proven');
     const accepted = weak.filter(({ proof, memory }) => {
-      const made = forgeries['a certificate raised']?.(parse(toProofLines(proof, memory))) ?? [];
+      const made = parse(toProofLines(proof, memory));
+      if (made[0] !== undefined) made[0].certificates[0].certificate = 'proven';
       return checkProof(print(made)).supported;
     });
     expect(accepted.map(({ name }) => name)).toEqual([]);
