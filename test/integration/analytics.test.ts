@@ -3,6 +3,7 @@
 import { resolve } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { Screen } from '../../src/domain/screen.ts';
+import { appendEvents } from '../../src/store/events.ts';
 import { replaceScreens } from '../../src/store/files/screens.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { dbtFile, renderDbtSources } from '../support/dbt-sources.ts';
@@ -92,6 +93,80 @@ describe('the views', () => {
     ).toEqual([
       { person_key: 'one', applications: 2, jobs: 1, screens: 3, passed: 1 },
       { person_key: 'two', applications: 1, jobs: 1, screens: 1, passed: 1 },
+    ]);
+  });
+
+  test('count a week from its Monday, and a person once in it', async ({ db }) => {
+    expect(
+      await db.query(
+        `SELECT week::text, job_reference AS job, applications::int, people::int, screens::int, screens_passed::int AS passed, screens_failed::int AS failed
+         FROM intake_analytics.applications_weekly WHERE advertiser_id = 7`,
+      ),
+    ).toEqual([{ week: '2026-01-26', job: 'A', applications: 3, people: 2, screens: 4, passed: 2, failed: 1 }]);
+  });
+
+  test('name the account beside its id, every one of them', async ({ db }) => {
+    const nameless = await db.query(
+      `SELECT c.relname AS view FROM pg_class c
+       WHERE c.relnamespace = 'intake_analytics'::regnamespace AND c.relkind = 'v' AND (
+         SELECT count(*) FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname IN ('advertiser', 'advertiser_id')) < 2`,
+    );
+    expect(nameless).toEqual([]);
+    for (const view of ['applications', 'applications_daily', 'jobs', 'screening_answers', 'data_quality']) {
+      expect(
+        await db.query(`SELECT DISTINCT advertiser FROM intake_analytics.${view} WHERE advertiser_id = 7`),
+        view,
+      ).toEqual([{ advertiser: 'seven' }]);
+    }
+  });
+
+  test('show events by job and person, and of an erased application that it was erased, not which it was', async ({
+    db,
+  }) => {
+    await db.transaction((tx) =>
+      appendEvents(tx, 7n, [
+        { applicationId: 1n, type: 'application.received' },
+        { applicationId: 4n, type: 'application.received' },
+        { applicationId: 4n, type: 'application.erased' },
+      ]),
+    );
+    expect(
+      await db.query(
+        `SELECT type, application_id::int AS id, person_key AS person, job_reference AS job, advertiser
+         FROM intake_analytics.events WHERE advertiser_id = 7 ORDER BY event_id`,
+      ),
+    ).toEqual([
+      { type: 'application.received', id: 1, person: 'one', job: 'A', advertiser: 'seven' },
+      { type: 'application.erased', id: null, person: null, job: null, advertiser: 'seven' },
+    ]);
+    expect(
+      await db.query(`SELECT 1 FROM intake_analytics.events WHERE at_local <> at AT TIME ZONE interval '10 hours'`),
+    ).toEqual([]);
+  });
+
+  test('link a prefill to applications by the account that both name, or by the address', async ({ db }) => {
+    const prefill = (no: number, email: string | null, keys: readonly string[], outcome = 'redeemed') =>
+      db.query(
+        `INSERT INTO intake.prefills (advertiser_id, prefill_id, outcome, form_url, return_url, profile, email, person_keys, created_at)
+         VALUES (7, $1, $2, '', '', CASE WHEN $2 = 'redeemed' THEN '{}'::jsonb END, $3, $4, '2026-01-31T13:00:00Z')`,
+        [`00000000-0000-4000-8000-00000000000${no}`, outcome, email, keys],
+      );
+    await prefill(1, ' A@Example.com ', ['one']);
+    await prefill(2, 'B@example.com', ['not known here']);
+    await prefill(3, null, []);
+    await prefill(4, '', []);
+    await prefill(5, null, [], 'lapsed');
+    expect(
+      await db.query(
+        `SELECT right(prefill_id::text, 1)::int AS prefill, application_id::int AS id, matched_by, person_key AS person,
+           seconds_after_click::int AS after, advertiser
+         FROM intake_analytics.prefill_applications ORDER BY 1, 2`,
+      ),
+    ).toEqual([
+      // The account made two applications, one of them without an address.
+      { prefill: 1, id: 1, matched_by: 'person_key', person: 'one', after: 1_800, advertiser: 'seven' },
+      { prefill: 1, id: 2, matched_by: 'person_key', person: 'one', after: 5_400, advertiser: 'seven' },
+      { prefill: 2, id: 3, matched_by: 'address', person: 'two', after: 47_700, advertiser: 'seven' },
     ]);
   });
 

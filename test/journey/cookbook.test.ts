@@ -71,17 +71,18 @@ function offersOf(rows: readonly TruthRow[]) {
   );
 }
 
-/** The answers to the twenty questions, by number. */
+/** The Monday of the week in which it was submitted. */
+function toMonday(row: TruthRow): string {
+  const at = Date.parse(toDay(row.submittedAt));
+  return new Date(at - ((new Date(at).getUTCDay() + 6) % 7) * day).toISOString().slice(0, 10);
+}
+
+/** The answers to the questions, by number. */
 const expected: Record<number, (demo: DemoTruth) => Rows> = {
-  1: ({ truth }) => {
-    const monday = (row: TruthRow) => {
-      const at = Date.parse(toDay(row.submittedAt));
-      return new Date(at - ((new Date(at).getUTCDay() + 6) % 7) * day).toISOString().slice(0, 10);
-    };
-    return groupsOf(truth.filter(within('2026-10-05', '2026-11-01')), monday)
+  1: ({ truth }) =>
+    groupsOf(truth.filter(within('2026-10-05', '2026-11-01')), toMonday)
       .map(([week, rows]) => [week, rows.length, passed(rows), screensOf(rows).length - passed(rows)])
-      .sort(([a], [b]) => byName(a as string, b as string));
-  },
+      .sort(([a], [b]) => byName(a as string, b as string)),
   2: ({ truth }) =>
     groupsOf(
       truth.filter((row) => row.jobReference !== null),
@@ -258,7 +259,14 @@ const expected: Record<number, (demo: DemoTruth) => Rows> = {
         return [date, rows.length, percentile(seconds, 0.5), percentile(seconds, 0.95), percentile(seconds, 1)];
       })
       .sort(([a], [b]) => byName(a as string, b as string)),
-  17: () => [['default', 'proven', 't', 0]],
+  17: ({ truth }) => {
+    const july = truth.filter(within('2026-07-01', '2026-07-31'));
+    const reason = 'every id range was read; cross-checks agree';
+    const assumptions =
+      'The source applies both id filters before it cuts a page off; what fits into a page, by count or by bytes, does not shrink below half within one sweep; every answer comes from one current list (no cache, no stale replica, no default window, no grouping by person).';
+    const waiting = july.filter(isWaiting).length;
+    return [['default', 't', july.length, waiting, 'proven', 'none', reason, 0, toDay(readAt), assumptions]];
+  },
   18: ({ truth }) => {
     const without = truth.filter((row) => row.jobReference === null).length;
     return [['no_job_reference', without, truth.length, share(without, truth.length, 3)]];
@@ -271,14 +279,26 @@ const expected: Record<number, (demo: DemoTruth) => Rows> = {
       .filter((row) => row.screens.length > 0 && row.screens.every(({ outcome }) => outcome === 'pass'))
       .sort((a, b) => a.submittedAt - b.submittedAt)
       .map((row) => [row.firstName, row.lastName, row.email, row.phone, toDay(row.submittedAt)]),
+  21: ({ truth }) =>
+    groupsOf(truth.filter(of('002015')).filter(within('2026-09-28', '2026-11-01')), toMonday)
+      .map(([week, rows]) => [week, rows.length, new Set(rows.map((row) => row.jobSeekerId)).size, passed(rows)])
+      .sort(([a], [b]) => byName(a as string, b as string)),
+  22: ({ truth }) =>
+    groupsOf(truth, (row) => row.jobReference)
+      .sort(([a, some], [b, others]) => others.length - some.length || byName(a, b))
+      .slice(0, 5)
+      .map(([job, rows]) => ['default', 'application.received', job, rows.length]),
 };
 
 const recipes = loadRecipes();
 
 describe('the cookbook', () => {
-  test('asks twenty questions, and each has an answer of its own here', () => {
-    expect(recipes.map(({ number }) => number)).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
-    expect(Object.keys(expected)).toHaveLength(20);
+  test('numbers its questions, and each has an answer of its own here', () => {
+    const numbers = recipes.map(({ number }) => number);
+    expect(numbers).toEqual(Array.from({ length: numbers.length }, (_, index) => index + 1));
+    expect(Object.keys(expected).map(Number), 'test/journey/cookbook.test.ts computes each answer itself').toEqual(
+      numbers,
+    );
   });
 
   for (const { number, question, sql } of recipes) {
@@ -312,7 +332,7 @@ describe('the six questions of the README', () => {
     expect(questions).toHaveLength(6);
   });
 
-  test('have an answer before anything was read, as the twenty have', async () => {
+  test('have an answer before anything was read, as those of the cookbook have', async () => {
     await using database = await openTestDatabase();
     await database.query(`INSERT INTO intake.advertisers (name) VALUES ('not read yet')`);
     for (const sql of [...recipes.map((recipe) => recipe.sql), ...questions.map(([, sql]) => sql)]) {
@@ -326,6 +346,25 @@ describe('the six questions of the README', () => {
     expect(await database.query(`SELECT certificate, complete_through FROM intake_analytics.completeness`)).toEqual([
       { certificate: 'unproven', complete_through: null },
     ]);
+  });
+});
+
+describe('the queries that docs/analyse.md writes into CSV files', () => {
+  const [, section = ''] = readFileSync(cookbookFile, 'utf8').split('## Into a spreadsheet');
+  const queries = [
+    ...Array.from(section.matchAll(/--csv -c "(.+?)" >/g), ([, sql = '']) => sql),
+    ...Array.from(
+      section.matchAll(/^\\copy \((.+)\) TO '[\w.]+' WITH \(FORMAT csv, HEADER\)$/gm),
+      ([, sql = '']) => sql,
+    ),
+  ];
+
+  test('are three', () => {
+    expect(queries).toHaveLength(3);
+  });
+
+  test.for(queries)('%s', async (sql, { database, demo: _ }) => {
+    expect((await database.query(sql)).length).toBeGreaterThan(0);
   });
 });
 

@@ -14,7 +14,7 @@ const readme = read('README.md');
 const names = commands.map(({ name }) => name);
 const { scripts } = JSON.parse(read('package.json')) as { readonly scripts: Record<string, string> };
 const words =
-  'none one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen'.split(
+  'none one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty twenty-one twenty-two twenty-three twenty-four twenty-five'.split(
     ' ',
   );
 
@@ -70,14 +70,20 @@ describe('docs/source-api.md', () => {
 
 describe('the README', () => {
   test.each(names)('names intake %s', (name) => {
-    expect(readme).toMatch(new RegExp(`intake ${name}\\b|intake -- ${name}\\b|run ${name}\\b`));
+    expect(readme, `README.md, the table under "Operate": add a row for intake ${name}`).toMatch(
+      new RegExp(`intake ${name}\\b|intake -- ${name}\\b|run ${name}\\b`),
+    );
   });
 
   test('counts the views, those that name nobody, and the alerts as they are', () => {
-    expect(readme).toContain(`${words[anonymousViews.length + personalViews.length]} views for analysts`);
-    expect(readme).toContain(`${words[anonymousViews.length]} of them name nobody`);
     const alerts = read('deploy/prometheus-rules.yaml').match(/- alert: /g) ?? [];
-    expect(readme).toContain(`\`deploy/prometheus-rules.yaml\` has ${words[alerts.length]}`);
+    for (const [section, count] of [
+      ['What you get', `${words[anonymousViews.length + personalViews.length]} views for analysts`],
+      ['What you get', `${words[anonymousViews.length]} of them name nobody`],
+      ['Operate', `\`deploy/prometheus-rules.yaml\` has ${words[alerts.length]}`],
+    ]) {
+      expect(readme, `README.md, "${section}", counts: write "${count}"`).toContain(count);
+    }
   });
 
   test('is short enough to be read', () => {

@@ -6,6 +6,8 @@ import type { Queryable } from './database.ts';
 export const anonymousViews: readonly string[] = [
   'applications_anonymous',
   'applications_daily',
+  'applications_weekly',
+  'events',
   'jobs',
   'job_seekers',
   'screening_outcomes',
@@ -18,6 +20,7 @@ export const anonymousViews: readonly string[] = [
   'sweeps',
   'data_quality',
   'prefill_funnel_daily',
+  'prefill_applications',
 ];
 
 /** Views that say who applied and what they typed. */
