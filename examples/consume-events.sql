@@ -1,7 +1,8 @@
 -- A complete consumer of Intake's events in SQL alone, for an ATS that lives in the same database.
 -- Run this file once; then call, from pg_cron or any scheduler, and from several at once if you like:
 --   SELECT ats.read_intake_events();
--- Every event reaches ats.inbox once and in order: the rows and the position are one transaction.
+-- It returns how many rows it took; 0 means that there is nothing new. Every event reaches ats.inbox once and in order: the rows and the
+-- position are one transaction.
 
 -- Where the schema is there already, IF NOT EXISTS would still ask for the right to make one.
 DO $$ BEGIN IF to_regnamespace('ats') IS NULL THEN CREATE SCHEMA ats; END IF; END $$;
@@ -13,7 +14,7 @@ CREATE TABLE IF NOT EXISTS ats.inbox (
 );
 
 CREATE TABLE IF NOT EXISTS ats.intake_positions (
-  consumer text, advertiser_id bigint, event_id bigint NOT NULL DEFAULT 0, PRIMARY KEY (consumer, advertiser_id)
+  consumer text, advertiser_id bigint, event_id bigint NOT NULL DEFAULT 0, at timestamptz, PRIMARY KEY (consumer, advertiser_id)
 );
 
 CREATE OR REPLACE FUNCTION ats.read_intake_events(reader text DEFAULT 'ats', batch_size int DEFAULT 500) RETURNS bigint
@@ -30,17 +31,21 @@ BEGIN
 
   -- A place that another call works on is left to it.
   FOR place IN
-    SELECT p.advertiser_id, p.event_id FROM ats.intake_positions p WHERE p.consumer = reader ORDER BY 1 FOR UPDATE SKIP LOCKED
+    SELECT p.advertiser_id, p.event_id, p.at FROM ats.intake_positions p WHERE p.consumer = reader ORDER BY 1 FOR UPDATE SKIP LOCKED
   LOOP
-    -- At the start, or when the event we stand at was pruned: everything as it stands now. What you hold of an application that is not
-    -- among it was erased or is gone at the source, and you were not there to hear of it: erase it. Events are given in commit order, so what
-    -- lies at or below `newest` is visible to the next statement, and what comes later has a higher number.
-    IF NOT EXISTS (SELECT 1 FROM intake.events e WHERE e.advertiser_id = place.advertiser_id AND e.event_id = place.event_id) THEN
+    -- At the start, or when the event we stand at was pruned, or has another time since the database was restored from a backup: everything
+    -- as it stands now. What you hold of an application that is not among it was erased or is gone at the source, and you were not there to
+    -- hear of it: erase it. Events are given in commit order, so what lies at or below `newest` is visible to the next statement, and what
+    -- comes later has a higher number.
+    IF NOT EXISTS (SELECT 1 FROM intake.events e
+                   WHERE e.advertiser_id = place.advertiser_id AND e.event_id = place.event_id AND e.at = place.at) THEN
       SELECT max(e.event_id) INTO newest FROM intake.events e WHERE e.advertiser_id = place.advertiser_id;
       CONTINUE WHEN newest IS NULL;
       INSERT INTO ats.inbox (advertiser_id, application_id, type)
       SELECT a.advertiser_id, a.application_id, 'snapshot' FROM intake.applications a
       WHERE a.advertiser_id = place.advertiser_id AND a.erased_at IS NULL AND a.missing_since IS NULL;
+      GET DIAGNOSTICS taken = ROW_COUNT;
+      RAISE NOTICE 'advertiser %: took % applications as they stand, now at event %', place.advertiser_id, taken, newest;
     ELSE
       -- Your own work goes here, in place of the INSERT. That our event is still there is asked once more, by the statement that reads:
       -- if pruning came between, nothing is taken, and the next call starts over.
@@ -54,10 +59,11 @@ BEGIN
         SELECT b.advertiser_id, b.event_id, b.application_id, b.type FROM batch b ORDER BY b.event_id
       )
       SELECT max(event_id), count(*) INTO newest, taken FROM batch;
-      total := total + taken;
     END IF;
-    UPDATE ats.intake_positions p SET event_id = coalesce(newest, p.event_id)
-    WHERE p.consumer = reader AND p.advertiser_id = place.advertiser_id;
+    total := total + taken;
+    UPDATE ats.intake_positions p SET event_id = e.event_id, at = e.at FROM intake.events e
+    WHERE p.consumer = reader AND p.advertiser_id = place.advertiser_id
+      AND e.advertiser_id = place.advertiser_id AND e.event_id = newest;
   END LOOP;
   RETURN total;
 END $$;

@@ -1,6 +1,7 @@
 // A complete consumer of Intake's events: DATABASE_URL=postgres://... npx node examples/consume-events.ts (Node 24)
 // Every event reaches `apply` once and in order, however often this process is killed: what `apply` writes and the position
-// are one transaction. Copy it, and put your own work into `apply` and `applySnapshot`.
+// are one transaction. It prints what it takes and where it stands, ids and counts only; end it with Ctrl-C at any moment.
+// Copy it, and put your own work into `apply` and `applySnapshot`.
 
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -31,13 +32,14 @@ async function apply(tx: pg.Client, events: readonly IntakeEvent[]): Promise<voi
  * Your work at the start, or after so long an absence that events were pruned: take everything as it stands now. What you hold of an
  * application that is not among it was erased or is gone at the source, and you were not there to hear of it: erase it.
  */
-async function applySnapshot(tx: pg.Client, advertiserId: string): Promise<void> {
-  await tx.query(
+async function applySnapshot(tx: pg.Client, advertiserId: string): Promise<number> {
+  const { rowCount } = await tx.query(
     `INSERT INTO ats.inbox (advertiser_id, event_id, application_id, type)
      SELECT advertiser_id, NULL, application_id, 'snapshot' FROM intake.applications
      WHERE advertiser_id = $1 AND erased_at IS NULL AND missing_since IS NULL`,
     [advertiserId],
   );
+  return rowCount ?? 0;
 }
 
 const consumer = 'ats';
@@ -51,12 +53,15 @@ const tables = `
     no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, advertiser_id bigint, event_id bigint, application_id bigint, type text,
     UNIQUE (advertiser_id, event_id));
   CREATE TABLE IF NOT EXISTS ats.intake_positions (
-    consumer text, advertiser_id bigint, event_id bigint NOT NULL DEFAULT 0, PRIMARY KEY (consumer, advertiser_id))`;
+    consumer text, advertiser_id bigint, event_id bigint NOT NULL DEFAULT 0, at timestamptz, PRIMARY KEY (consumer, advertiser_id))`;
 
 /** Reads until it is stopped. */
 async function consume(db: pg.Client): Promise<never> {
   await db.query(tables);
   await db.query('LISTEN intake_events');
+  console.log(
+    `connected to ${db.database} at ${db.host}: events go into ats.inbox, positions into ats.intake_positions`,
+  );
   for (;;) {
     // A notification is a hint: whatever comes from here on wakes us, and the poll covers poolers that swallow it.
     const woken = new AbortController();
@@ -77,9 +82,10 @@ async function takeBatch(db: pg.Client, advertiserId: string): Promise<boolean> 
   // Repeatable read, for the snapshot's sake: its applications and its newest event are of one moment.
   await db.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
   try {
-    const more = await advance(db, advertiserId);
+    const step = await advance(db, advertiserId);
     await db.query('COMMIT');
-    return more;
+    if (step) console.log(`advertiser ${advertiserId}: ${step.told}`);
+    return step?.more ?? false;
   } catch (error) {
     await db.query('ROLLBACK');
     // Another copy of this consumer was quicker: look again.
@@ -88,7 +94,8 @@ async function takeBatch(db: pg.Client, advertiserId: string): Promise<boolean> 
   }
 }
 
-async function advance(db: pg.Client, advertiserId: string): Promise<boolean> {
+/** What was done, in words, and whether there may be more; null where there was nothing to do. */
+async function advance(db: pg.Client, advertiserId: string): Promise<{ told: string; more: boolean } | null> {
   const key = [consumer, advertiserId];
   await db.query(
     `INSERT INTO ats.intake_positions (consumer, advertiser_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
@@ -96,25 +103,32 @@ async function advance(db: pg.Client, advertiserId: string): Promise<boolean> {
   );
   const { rows: places } = await db.query<{ event_id: string; known: boolean }>(
     `SELECT event_id, EXISTS (
-       SELECT 1 FROM intake.events e WHERE e.advertiser_id = p.advertiser_id AND e.event_id = p.event_id) AS known
+       SELECT 1 FROM intake.events e
+       WHERE e.advertiser_id = p.advertiser_id AND e.event_id = p.event_id AND e.at = p.at) AS known
      FROM ats.intake_positions p WHERE consumer = $1 AND advertiser_id = $2 FOR UPDATE`,
     key,
   );
   const place = places[0] ?? { event_id: '0', known: false };
   const move = (to: string) =>
-    db.query(`UPDATE ats.intake_positions SET event_id = $3 WHERE consumer = $1 AND advertiser_id = $2`, [...key, to]);
+    db.query(
+      `UPDATE ats.intake_positions p SET event_id = e.event_id, at = e.at FROM intake.events e
+       WHERE p.consumer = $1 AND p.advertiser_id = $2 AND e.advertiser_id = $2 AND e.event_id = $3`,
+      [...key, to],
+    );
 
-  // Pruning keeps the newest event: when the one we stand at is gone, later ones may be gone too.
+  // Pruning keeps the newest event: when the one we stand at is gone, later ones may be gone too. Where its number has another time,
+  // the database was restored from a backup and has given the numbers since then once more.
   if (!place.known) {
     const { rows } = await db.query<{ newest: string | null }>(
       `SELECT max(event_id) AS newest FROM intake.events WHERE advertiser_id = $1`,
       [advertiserId],
     );
     const newest = rows[0]?.newest;
-    if (!newest) return false;
-    await applySnapshot(db, advertiserId);
+    if (!newest) return null;
+    const taken = await applySnapshot(db, advertiserId);
     await move(newest);
-    return true;
+    const why = place.event_id === '0' ? 'first start' : `event ${place.event_id} is no longer there`;
+    return { told: `${why}; took ${taken} applications as they stand, now at event ${newest}`, more: true };
   }
 
   const { rows: events } = await db.query<IntakeEvent>(
@@ -123,10 +137,19 @@ async function advance(db: pg.Client, advertiserId: string): Promise<boolean> {
     [advertiserId, place.event_id],
   );
   const last = events.at(-1);
-  if (!last) return false;
+  if (!last) return null;
   await apply(db, events);
   await move(last.event_id);
-  return events.length === batchSize;
+  const types = Object.entries(Object.groupBy(events, ({ type }) => type));
+  const counts = types.map(([type, some]) => `${some?.length} ${type}`).join(', ');
+  return { told: `took ${counts}, now at event ${last.event_id}`, more: events.length === batchSize };
+}
+
+if (!process.env.DATABASE_URL && !process.env.PGHOST) {
+  console.error(
+    'Set DATABASE_URL, as in DATABASE_URL=postgres://ats:...@host/database npx node examples/consume-events.ts',
+  );
+  process.exit(2);
 }
 
 for (;;) {

@@ -1,7 +1,7 @@
 // The commands about files, wired: fetch what is queued, verify what is held, fetch again, show where one lies, read screens anew.
 // Opens what they need through resources.ts; decides nothing.
 import type { Config } from '../config.ts';
-import type { BlobStore } from '../domain/blob.ts';
+import type { BlobStore, BlobUrlOptions } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { describeFile } from '../source/parse/file-description.ts';
@@ -158,15 +158,65 @@ export async function loadFileUrls(
     await held.store.privacy.recordDeed({ advertiserId, action: 'url', applicationId, by: toActor(), facts: { kind } });
   }
   return await Promise.all(
-    files.map(async ({ advertiserId, key, fileName, contentType }) => ({
-      advertiserId,
-      url: await held.blobs.url(key, {
-        fileName: fileName ?? `${request.kind}-${request.applicationId}`,
-        contentType: contentType ?? 'application/octet-stream',
-        expiresInMs: request.expiresInMs,
-      }),
+    files.map(async (file) => ({
+      advertiserId: file.advertiserId,
+      url: await held.blobs.url(file.key, toUrlOptions(file, request.expiresInMs)),
     })),
   );
+}
+
+/** A file of an application as a program takes it over; what is not held has neither address, size nor sha256. */
+export interface FileUrl {
+  readonly kind: string;
+  readonly state: string;
+  readonly reason: string | null;
+  readonly url: string | null;
+  readonly fileName: string | null;
+  readonly contentType: string | null;
+  readonly detectedType: string | null;
+  readonly sizeBytes: number | null;
+  readonly sha256: string | null;
+}
+
+/** Every file of an application: one answer per advertiser that has an application with this id. */
+export async function loadAllFileUrls(
+  config: FilesConfig,
+  request: Chosen & { readonly applicationId: bigint; readonly expiresInMs: number },
+): Promise<{ readonly advertiserId: bigint; readonly applicationId: bigint; readonly files: readonly FileUrl[] }[]> {
+  await using held = await openHeld(config, 'url', request);
+  const { applicationId, expiresInMs } = request;
+  const found = await held.store.files.loadAll(held.advertisers, applicationId);
+  // Which account is meant is asked before an address is made of anybody's file.
+  if (found.size > 1) return [...found.keys()].map((advertiserId) => ({ advertiserId, applicationId, files: [] }));
+  return await Promise.all(
+    [...found].map(async ([advertiserId, files]) => {
+      const facts = { kind: 'all', files: files.filter((file) => file.held).length };
+      await held.store.privacy.recordDeed({ advertiserId, action: 'url', applicationId, by: toActor(), facts });
+      const toUrl = async ({ held: bytes, ...file }: (typeof files)[number]): Promise<FileUrl> => ({
+        ...file,
+        url: bytes && (await held.blobs.url(bytes.key, toUrlOptions({ ...file, applicationId }, expiresInMs))),
+        sizeBytes: bytes && Number(bytes.sizeBytes),
+        sha256: bytes?.sha256 ?? null,
+      });
+      return { advertiserId, applicationId, files: await Promise.all(files.map(toUrl)) };
+    }),
+  );
+}
+
+function toUrlOptions(
+  file: {
+    readonly applicationId: bigint;
+    readonly kind: string;
+    readonly fileName: string | null;
+    readonly contentType: string | null;
+  },
+  expiresInMs: number,
+): BlobUrlOptions {
+  return {
+    fileName: file.fileName ?? `${file.kind}-${file.applicationId}`,
+    contentType: file.contentType ?? 'application/octet-stream',
+    expiresInMs,
+  };
 }
 
 /** Makes downloads due now. */

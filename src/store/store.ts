@@ -67,6 +67,7 @@ import {
 import { type FetchedFor, recallFetched } from './files/infected.ts';
 import {
   type HeldFile,
+  loadApplicationFiles,
   loadHeldFile,
   loadStoredScreens,
   type RetryChoice,
@@ -320,6 +321,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     files: {
       load: (advertisers: readonly bigint[], applicationId: bigint, kind: string) =>
         loadHeldFile(db, advertisers, applicationId, kind),
+      loadAll: (advertisers: readonly bigint[], applicationId: bigint) =>
+        loadApplicationFiles(db, advertisers, applicationId),
       loadScreens: (advertiserId: bigint, parserVersion: number | null) =>
         loadStoredScreens(db, advertiserId, parserVersion),
       replaceParsedScreens: (file: HeldFile, parsed: ParsedScreens | null, note: Note | null) =>

@@ -164,6 +164,112 @@ describe('a consumer under eight writers and kill -9', () => {
   });
 });
 
+describe('the example process', () => {
+  test('prints where it starts, what it takes and where it stands', async () => {
+    await using database = await openTestDatabase();
+    await prepare(database);
+    await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
+    const { PATH = '', NODE_COMPILE_CACHE = '' } = process.env;
+    const env = { PATH, NODE_COMPILE_CACHE, DATABASE_URL: database.url };
+    const consumer = spawn(process.execPath, ['examples/consume-events.ts'], {
+      env,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    let printed = '';
+    consumer.stdout.setEncoding('utf8').on('data', (text: string) => {
+      printed += text;
+    });
+    try {
+      await expect
+        .poll(() => printed)
+        .toMatch(/advertiser 8: first start; took 0 applications as they stand, now at event \d+\n/);
+      expect(printed).toMatch(
+        /^connected to \w+ at [\w.]+: events go into ats\.inbox, positions into ats\.intake_positions\n/,
+      );
+      await db.transaction((tx) =>
+        appendEvents(tx, 7n, [
+          { applicationId: 1n, type: 'application.received' },
+          { applicationId: 2n, type: 'application.received' },
+          { applicationId: 1n, type: 'application.ready' },
+        ]),
+      );
+      await expect
+        .poll(() => printed)
+        .toMatch(/advertiser 7: took 2 application\.received, 1 application\.ready, now at event \d+\n/);
+    } finally {
+      await kill(consumer);
+    }
+  });
+
+  test('asks for DATABASE_URL and ends, where it has none', async () => {
+    const consumer = start('examples/consume-events.ts', []);
+    expect(await once(consumer, 'exit')).toEqual([2, null]);
+  });
+});
+
+describe('after a restore that gives the same numbers to other events', () => {
+  /** The database as of a backup; then as many events as before, and more, which have the numbers that the consumer knows. */
+  const restore = async (database: TestDatabase, event: bigint) => {
+    await database.query(`DELETE FROM intake.events WHERE event_id > $1`, [event]);
+    await database.query(`SELECT setval('intake.event_seq', $1)`, [event]);
+    await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
+    for (const applicationId of [11n, 12n, 13n]) {
+      await db.transaction((tx) => appendEvents(tx, 7n, [{ applicationId, type: 'application.received' }]));
+    }
+  };
+  const loadNewest = async (database: TestDatabase) =>
+    BigInt((await database.query<{ n: string }>(`SELECT max(event_id) AS n FROM intake.events`))[0]?.n ?? 0);
+  const append = async (database: TestDatabase) => {
+    await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
+    await db.transaction((tx) => appendEvents(tx, 7n, [{ applicationId: 1n, type: 'application.received' }]));
+    await db.query(
+      `INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq) VALUES (7, 11, '', 1)`,
+    );
+  };
+  const loadTaken = (database: TestDatabase) =>
+    database.query(`SELECT application_id::int AS id, type FROM ats.inbox WHERE advertiser_id = 7 ORDER BY no`);
+  const takenAnew = [
+    { id: 1, type: 'application.received' },
+    { id: 11, type: 'snapshot' },
+  ];
+
+  test('the consumer in SQL starts over from the applications', async () => {
+    await using database = await openTestDatabase();
+    await prepare(database);
+    await database.query(readFileSync('examples/consume-events.sql', 'utf8'));
+    await database.query(`SELECT ats.read_intake_events()`);
+    const backup = await loadNewest(database);
+    await append(database);
+    await database.query(`SELECT ats.read_intake_events()`);
+    await restore(database, backup);
+    await database.query(`SELECT ats.read_intake_events()`);
+    expect(await loadTaken(database)).toEqual(takenAnew);
+  });
+
+  test('and so does the one in TypeScript', async () => {
+    await using database = await openTestDatabase();
+    await prepare(database);
+    const backup = await loadNewest(database);
+    const untilTaken = async (count: number) => {
+      const consumer = start('examples/consume-events.ts', [], { DATABASE_URL: database.url });
+      try {
+        await expect
+          .poll(() => database.query(`SELECT 1 FROM ats.intake_positions WHERE event_id > 0`).catch(() => []))
+          .toHaveLength(2);
+        await expect.poll(() => loadTaken(database)).toHaveLength(count);
+      } finally {
+        await kill(consumer);
+      }
+    };
+    await untilTaken(0);
+    await append(database);
+    await untilTaken(1);
+    await restore(database, backup);
+    await untilTaken(2);
+    expect(await loadTaken(database)).toEqual(takenAnew);
+  });
+});
+
 describe('the rights that docs/integrate.md gives', () => {
   test('are all that a consumer needs', async () => {
     await using database = await openTestDatabase();

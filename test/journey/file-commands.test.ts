@@ -1,4 +1,5 @@
 // The commands about files as an operator meets them: exit codes, what they say, and a process that dies in the middle.
+import { hash } from 'node:crypto';
 import { mkdirSync, mkdtempDisposableSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -48,6 +49,16 @@ describe('files at the command line', { timeout: 600_000 + 30_000 * kills }, () 
     const path = fileURLToPath(shown.stdout.trim());
     expect(readFileSync(path, 'utf8')).toBe('the first');
     expect(await callIntake(['url', String(first?.id), 'coverletter'], env)).toMatchObject({ code: 2 });
+    for (const misuse of [[String(first?.id)], ['--all', String(first?.id), 'resume']]) {
+      expect(await callIntake(['url', ...misuse], env)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('kind'),
+      });
+    }
+    expect(await callIntake(['url', '--all', '999999'], env)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('No application 999999 is stored.'),
+    });
 
     expect(await callIntake(['verify', '--full'], env)).toMatchObject({
       code: 0,
@@ -89,6 +100,70 @@ describe('files at the command line', { timeout: 600_000 + 30_000 * kills }, () 
       expect(refused.stdout + refused.stderr).toMatch(/another store|not where the files of this database lie/);
     }
     expect(readdirSync(elsewhere.path)).not.toContain('.intake-store');
+  });
+
+  test('of one application are listed with address, name, type, size and sha256, and those that are not held with why', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 0 });
+    const [id = 0n, bare = 0n] = board.add([
+      {
+        attachments: [
+          { kind: 'resume', content: 'the resume', fileName: 'Ada.txt' },
+          { kind: 'coverLetter', content: 'bad', hasVirus: true },
+        ],
+      },
+      { attachments: [] },
+    ]);
+    using blobs = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
+    const env = toEnvironment(database, board, blobs.path);
+    expect((await callIntake(['sync'], env)).code).toBe(0);
+
+    const all = answer((await callIntake(['url', '--all', String(id), '--json'], env)).stdout);
+    const [letter, resume] = all.files;
+    expect(all).toMatchObject({ advertiserId: String(board.advertiserId), applicationId: String(id) });
+    expect(letter).toMatchObject({ kind: 'coverLetter', state: 'infected', url: null, sizeBytes: null, sha256: null });
+    expect(resume).toMatchObject({
+      kind: 'resume',
+      state: 'stored',
+      fileName: 'Ada.txt',
+      sizeBytes: 10,
+      sha256: hash('sha256', 'the resume'),
+    });
+    expect(readFileSync(fileURLToPath(resume.url), 'utf8')).toBe('the resume');
+    const { stdout } = await callIntake(['url', '--all', String(id)], env);
+    expect(stdout).toContain('coverLetter: infected\n');
+    expect(stdout).toContain(`resume: 10 B, text/plain, sha256 ${resume.sha256}\n  ${resume.url}\n`);
+    expect(answer((await callIntake(['url', '--all', String(bare), '--json'], env)).stdout).files).toEqual([]);
+    expect(
+      await database.query(
+        `SELECT application_id, facts FROM intake.audit_log WHERE action = 'url' ORDER BY audit_id LIMIT 1`,
+      ),
+    ).toEqual([{ application_id: String(id), facts: { kind: 'all', files: 1 } }]);
+
+    // Another account has an application with this id: whose is meant is not guessed.
+    await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('other', 7)`);
+    await database.query(
+      `INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq) VALUES (7, $1, '', 1)`,
+      [String(id)],
+    );
+    const { SOURCE_CREDENTIAL: credential, ...shared } = env;
+    const file = join(blobs.path, 'accounts.json');
+    writeFileSync(
+      file,
+      JSON.stringify([
+        { name: 'default', credential, advertiserId: String(board.advertiserId) },
+        { name: 'other', credential: 'another', advertiserId: '7' },
+      ]),
+    );
+    const several = { ...shared, ADVERTISERS_FILE: file };
+    expect(await callIntake(['url', '--all', String(id)], several)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('Name one with --advertiser.'),
+    });
+    expect(await callIntake(['url', '--all', String(id), '--advertiser', 'other'], several)).toMatchObject({
+      code: 0,
+      stdout: 'The application has no files.\n',
+    });
   });
 
   test.for(['sync', 'backfill'])('are counted with their bytes while %s goes on', async (name) => {

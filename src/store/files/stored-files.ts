@@ -4,7 +4,7 @@ import { attachmentKinds } from '../../domain/application.ts';
 import type { ParsedScreens } from '../../domain/screen.ts';
 import { appendEvents, type ChangedRow, toEvents } from '../events.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
-import type { Columns } from '../schema/rows.ts';
+import type { Columns, OrNull } from '../schema/rows.ts';
 import { isFree } from './download-queue.ts';
 import { reopenAttachments } from './ready.ts';
 import { replaceScreens } from './screens.ts';
@@ -39,6 +39,57 @@ export async function loadHeldFile(
     [advertisers, applicationId, kind],
   );
   return rows.map(toHeldFile);
+}
+
+/** An attachment of an application and, where they are held, its bytes. */
+export interface ApplicationFile {
+  readonly kind: string;
+  readonly state: string;
+  readonly reason: string | null;
+  readonly fileName: string | null;
+  readonly contentType: string | null;
+  readonly detectedType: string | null;
+  readonly held: { readonly key: string; readonly sha256: string; readonly sizeBytes: bigint } | null;
+}
+
+/** All attachments of an application, of each advertiser that has one with this id. */
+export async function loadApplicationFiles(
+  db: Queryable,
+  advertisers: readonly bigint[],
+  applicationId: bigint,
+): Promise<Map<bigint, ApplicationFile[]>> {
+  const rows = await db.query<FileRow>(
+    `SELECT p.advertiser_id, a.kind, a.state, a.reason, a.file_name, a.content_type, a.detected_type, b.key, b.sha256, b.size_bytes
+     FROM intake.applications p
+     LEFT JOIN intake.attachments a USING (advertiser_id, application_id)
+     LEFT JOIN intake.blobs b ON b.advertiser_id = a.advertiser_id AND b.sha256 = a.sha256 AND a.state = 'stored' AND b.state = 'stored'
+     WHERE p.advertiser_id = ANY ($1::bigint[]) AND p.application_id = $2 AND p.erased_at IS NULL
+     ORDER BY p.advertiser_id, a.kind`,
+    [advertisers, applicationId],
+  );
+  const byAdvertiser = Map.groupBy(rows, (row) => row.advertiser_id);
+  return new Map([...byAdvertiser].map(([advertiserId, some]) => [advertiserId, some.flatMap(toApplicationFile)]));
+}
+
+/** Of an application without attachments there is one row that names none. */
+type FileRow = Columns<'applications', 'advertiser_id'> &
+  OrNull<Columns<'attachments', 'kind' | 'state' | 'reason' | 'file_name' | 'content_type' | 'detected_type'>> &
+  OrNull<Columns<'blobs', 'key' | 'sha256' | 'size_bytes'>>;
+
+function toApplicationFile(row: FileRow): ApplicationFile[] {
+  const { kind, state, key, sha256, size_bytes: sizeBytes } = row;
+  if (kind === null || state === null) return [];
+  return [
+    {
+      kind,
+      state,
+      reason: row.reason,
+      fileName: row.file_name,
+      contentType: row.content_type,
+      detectedType: row.detected_type,
+      held: key === null || sha256 === null || sizeBytes === null ? null : { key, sha256, sizeBytes },
+    },
+  ];
 }
 
 /** Which files to fetch again. */
