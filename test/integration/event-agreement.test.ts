@@ -1,8 +1,10 @@
 // P26: whatever happens to an application, in whatever order, its events tell it. Drawn sequences of all transitions on the real store,
 // followed by a consumer that knows nothing but the events.
 import { hash, randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { toBlobKey } from '../../src/domain/blob.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { anApplication, anAttachment, aPage, commitPageOf } from '../support/applications.ts';
@@ -287,6 +289,51 @@ describe('an event is told', () => {
     await world.vanish(1n);
     await world.fetch(100);
     expect(await loadTypes(1n)).toEqual(['received', 'missing', 'ready', 'missing']);
+  });
+});
+
+describe('examples/events.schema.json', () => {
+  const schema = z.fromJSONSchema(
+    JSON.parse(readFileSync('examples/events.schema.json', 'utf8')) as Parameters<typeof z.fromJSONSchema>[0],
+  );
+  const types = ['received', 'changed', 'ready', 'missing', 'erased'].map((type) => `application.${type}`);
+
+  test('describes every event that the store writes', async () => {
+    const world = await openWorld();
+    await world.again(1n);
+    await world.fetch(100);
+    await world.change(1n);
+    await world.vanish(1n);
+    await world.erase(1n);
+    const rows = await database.query<{ event: { type: string } }>(`SELECT to_jsonb(e) AS event FROM intake.events e`);
+    for (const { event } of rows)
+      expect(schema.safeParse(event), JSON.stringify(event)).toMatchObject({ success: true });
+    expect(new Set(rows.map(({ event }) => event.type))).toEqual(new Set(types));
+  });
+
+  test('describes the rows that docs/integrate.md shows, one of each type', () => {
+    const [, block = ''] = /```json\n([\s\S]+?)```/.exec(readFileSync('docs/integrate.md', 'utf8')) ?? [];
+    const shown = block
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { type: string });
+    for (const event of shown) expect(schema.safeParse(event)).toMatchObject({ success: true });
+    expect(shown.map(({ type }) => type)).toEqual(types);
+  });
+
+  test('takes ids as text too, and no other type, id or time', () => {
+    const event = {
+      advertiser_id: 7,
+      event_id: 1,
+      application_id: 2,
+      type: types[0],
+      at: '2026-11-16T04:23:41.519181+00:00',
+    };
+    expect(schema.safeParse({ ...event, event_id: '9223372036854775807' }).success).toBe(true);
+    for (const wrong of [{ type: 'application.gone' }, { event_id: 0 }, { application_id: 'x' }, { at: 'today' }]) {
+      expect(schema.safeParse({ ...event, ...wrong }).success, JSON.stringify(wrong)).toBe(false);
+    }
+    expect(schema.safeParse({ ...event, at: undefined }).success).toBe(false);
   });
 });
 
