@@ -111,7 +111,7 @@ describe('the views', () => {
        WHERE c.relnamespace = 'intake_analytics'::regnamespace AND c.relkind = 'v' AND (
          SELECT count(*) FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname IN ('advertiser', 'advertiser_id')) < 2`,
     );
-    expect(nameless).toEqual([]);
+    expect(nameless, 'give it advertiser_id and advertiser, the name').toEqual([]);
     for (const view of ['applications', 'applications_daily', 'jobs', 'screening_answers', 'data_quality']) {
       expect(
         await db.query(`SELECT DISTINCT advertiser FROM intake_analytics.${view} WHERE advertiser_id = 7`),
@@ -348,7 +348,7 @@ describe('the views', () => {
     ]);
   });
 
-  test('are described for dbt in their own words', async ({ database }) => {
+  test('are described for dbt in their own words (npm run dbt:sources writes them)', async ({ database }) => {
     await expect(await renderDbtSources(database)).toMatchFileSnapshot(resolve(dbtFile));
   });
 });

@@ -51,6 +51,29 @@ describe('a page', () => {
     },
   );
 
+  test('brings every fact into the column of its name, of a new application and of a changed one', async ({
+    db,
+    live,
+  }) => {
+    // Dates, offsets, lists and objects have tests of their own.
+    const elsewhere = [
+      ...['id', 'submittedAt', 'sourceOffset', 'jobSeekingInfo', 'attachments'],
+      ...['notes', 'raw', 'contentHash', 'factsHash'],
+    ];
+    const names = Object.keys(anApplication(1)).filter((name) => !elsewhere.includes(name));
+    const toFacts = (text: string) => Object.fromEntries(names.map((name) => [name, `${text} ${name}`]));
+    const toColumn = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    for (const [text, files] of [
+      ['new', 'src/store/applications/insert.ts'],
+      ['changed', 'src/store/applications/rows.ts and both lists of update.ts'],
+    ] as const) {
+      await commitPage(db, key, aPage(live, [anApplication(1, toFacts(text))]));
+      const [row = {}] = await db.query(`SELECT * FROM intake.applications`);
+      const held = Object.fromEntries(names.map((name) => [name, row[toColumn(name)]]));
+      expect(held, `${files} write the columns of ${text} applications`).toEqual(toFacts(text));
+    }
+  });
+
   test('whose rows cannot be made is not there at all, and the connection goes on', async ({ db }) => {
     const copy = toCopy('intake.leases', ['a', null], {
       name(row) {

@@ -110,6 +110,22 @@ describe('an erased person', () => {
     ]);
   });
 
+  test('is gone from columns that later migrations bring, which no list here names', async () => {
+    const { intake, id } = await openWithZelda();
+    await using _intake = intake;
+    await database.query(`ALTER TABLE intake.applications ADD COLUMN "Preferred name" text`);
+    try {
+      await database.query(`UPDATE intake.applications SET "Preferred name" = 'Zeldabeth' WHERE application_id = $1`, [
+        id,
+      ]);
+      await eraseAt(intake, { by: 'application', applicationId: id });
+      expect(await traces(intake)).toEqual([]);
+      expect(await database.query(`SELECT 1 FROM intake.applications WHERE "Preferred name" IS NOT NULL`)).toEqual([]);
+    } finally {
+      await database.query(`ALTER TABLE intake.applications DROP COLUMN "Preferred name"`);
+    }
+  });
+
   test('does not come back by sweeps, also when the source changes them, and no sweep is spoiled by it', async () => {
     const { intake, id } = await openWithZelda();
     await using _intake = intake;

@@ -15,7 +15,10 @@ describe('the tables of drizzle', () => {
   test('need no other migration than those that are there', async () => {
     const snapshots = globSync('migrations/meta/*_snapshot.json', { cwd: root }).toSorted();
     const newest = JSON.parse(readFileSync(join(root, snapshots.at(-1) ?? ''), 'utf8')) as DrizzleSnapshotJSON;
-    expect(await generateMigration(newest, await loadTables())).toEqual([]);
+    expect(
+      await generateMigration(newest, await loadTables()),
+      'src/store/schema is ahead of migrations/: npx drizzle-kit generate --name what_it_is',
+    ).toEqual([]);
   });
 
   test('are those of a migrated database: columns, keys, checks, indexes and sequences', async ({ database }) => {

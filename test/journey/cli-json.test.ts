@@ -62,6 +62,9 @@ describe('with --json', () => {
   });
 
   test('every command is described', () => {
-    for (const { name } of commands) expect(page).toMatch(new RegExp(`intake ${name}\\b|\`${name}\``));
+    for (const { name } of commands) {
+      const hint = `docs/cli-json.md: describe the JSON of intake ${name}, with an example that this file runs`;
+      expect(page, hint).toMatch(new RegExp(`intake ${name}\\b|\`${name}\``));
+    }
   });
 });

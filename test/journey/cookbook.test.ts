@@ -310,7 +310,7 @@ describe('the cookbook', () => {
     });
   }
 
-  test('shows the results of this data', async ({ database, demo: _ }) => {
+  test('shows the results of this data (npm run cookbook:results writes them)', async ({ database, demo: _ }) => {
     const results = new Map<number, Result>();
     for (const { number, sql } of recipes) results.set(number, await runRecipe(database.url, sql));
     await expect(renderCookbook(results)).toMatchFileSnapshot(resolve(cookbookFile));

@@ -19,6 +19,12 @@ describe('the documents of the settings', () => {
     for (const name of settings.keys()) expect(page).toContain(`| \`${name}\``);
   });
 
+  it('every variable of the table is used by src/config.ts', () => {
+    const source = readFileSync('src/config.ts', 'utf8');
+    const unused = [...settings.keys()].filter((name) => !source.includes(name));
+    expect(unused, 'src/config.ts gives it to the parts that need it').toEqual([]);
+  });
+
   it('.env.example sets every variable once its # are taken away, to a text that is accepted', () => {
     const env = parseEnv(readFileSync('.env.example', 'utf8').replace(/^# (?=[A-Z0-9_]+=)/gm, ''));
     expect(new Set(Object.keys(env))).toEqual(new Set(settings.keys()));

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { Page } from '../../src/domain/application.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { parsePage, scanIds } from '../../src/source/parse/list.ts';
+import { applicationNames } from '../../src/source/parse/members.ts';
 
 type Facts = ReturnType<typeof parsePage>;
 
@@ -91,6 +92,32 @@ describe('L9: the envelope', () => {
 
   test('a bare list is accepted, without an advertiser', () => {
     expect(parsePage('[{"ID":1},{"ID":2}]')).toMatchObject({ advertiserId: null, ids: [1n, 2n] });
+  });
+
+  test('every fact has its member, and another value of any member another hash', () => {
+    const texts = {
+      DateSubmitted: '/Date(5000000000000+1000)/',
+      Attachments: [{ Type: 'Resume' }],
+      PrimaryJobSeekingInfo: { JobTitle: 'a' },
+    };
+    const others = {
+      DateSubmitted: '/Date(6000000000000+1000)/',
+      Attachments: [],
+      PrimaryJobSeekingInfo: { JobTitle: 'b' },
+    };
+    const names = [...new Set(applicationNames.values())];
+    const element = { ...Object.fromEntries(names.map((name) => [name, 'a'])), ...texts, ID: 1 };
+    const parse = (members: object) => list(JSON.stringify(members)).applications[0];
+    const { rawText: _, ...facts } = parse(element) ?? {};
+    const unread = Object.entries(facts).flatMap(([name, value]) => (value === null ? [name] : []));
+    expect(unread, 'applicationNames of src/source/parse/members.ts lists the member of each fact').toEqual([]);
+    const unhashed = names.filter((name) => {
+      const changed = { ...element, [name]: name in others ? others[name as keyof typeof others] : 'b' };
+      return name !== 'ID' && parse(changed)?.contentHash === parse(element)?.contentHash;
+    });
+    expect(unhashed, 'toHashes of src/source/parse/application.ts has each fact: without, no change is seen').toEqual(
+      [],
+    );
   });
 
   test('__type is not content, extra members are', () => {
