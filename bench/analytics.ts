@@ -81,8 +81,10 @@ async function query(to: string, sql: string): Promise<void> {
 /** Rows as the worker would have left them; the three busiest jobs carry the references that the cookbook asks for. */
 const steps = {
   advertiser: `INSERT INTO intake.advertisers (name, advertiser_id, created_at) VALUES ('default', 7, '2026-10-19')`,
-  cursor: `INSERT INTO intake.cursors VALUES (7, :n, '2026-11-02', '2026-11-02')`,
-  coverage: `INSERT INTO intake.coverage VALUES (7, 'id', 1, NULL, 'proven', 'bench', '2026-11-02', '2026-11-02', 1)`,
+  cursor: `INSERT INTO intake.cursors (advertiser_id, after_id, after_date, as_of) VALUES (7, :n, '2026-11-02', '2026-11-02')`,
+  coverage: `
+    INSERT INTO intake.coverage (advertiser_id, axis, low, high, certificate, risk, reason, as_of, complete_through, sweep_id)
+    VALUES (7, 'id', 1, NULL, 'proven', 'none', 'bench', '2026-11-02', '2026-11-02', 1)`,
   applications: `
     INSERT INTO intake.applications (advertiser_id, application_id, submitted_at, source_offset, email, first_name, last_name, phone,
       job_seeker_id, job_reference, raw, person_key, content_hash, observed_seq, first_seen_at, changed_at, ready_at)
@@ -97,6 +99,10 @@ const steps = {
         CASE WHEN random() < 0.3 THEN floor(random() * g)::int ELSE g END AS person
       FROM generate_series(1, :n) AS g
     ) AS drawn, LATERAL (SELECT 'person' || person || '@example.com' AS email) AS mail`,
+  events: `
+    INSERT INTO intake.events (advertiser_id, event_id, application_id, type, at)
+    SELECT 7, 2 * g - t.no, g, t.type, now() - (:n - g) * (interval '364 days' / :n)
+    FROM generate_series(:n - :n / 12, :n) AS g, (VALUES (1, 'application.received'), (0, 'application.ready')) AS t (no, type)`,
   info: `
     INSERT INTO intake.primary_job_seeking_info (advertiser_id, application_id, job_title, company_name, time_in_role_months, is_new_to_workforce)
     SELECT 7, g, 'Title ' || g % 300, 'Company ' || g % 400, g % 120, g % 9 = 0 FROM generate_series(1, :n) AS g WHERE g % 10 < 7`,
