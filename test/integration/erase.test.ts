@@ -497,6 +497,23 @@ describe('what a candidate lent to a careers site', () => {
   });
 });
 
+test('every column of prefills is judged: it is emptied with the person, or says nothing of one', async () => {
+  const harmless = [
+    ...['advertiser_id', 'prefill_id', 'outcome', 'reason', 'country_code', 'resume_reason'],
+    ...['created_at', 'authorized_at', 'prefilled_at', 'expires_at', 'redeemed_at', 'ended_at'],
+    // The bytes are deleted by these, which go then.
+    ...['resume_sha256', 'resume_size_bytes', 'resume_put_until', 'resume_stored_at'],
+  ];
+  const source = readFileSync('src/store/prefill/lapse.ts', 'utf8');
+  const columns = await database.query<{ name: string }>(
+    `SELECT attname AS name FROM pg_attribute WHERE attrelid = 'intake.prefills'::regclass AND attnum > 0 AND NOT attisdropped`,
+  );
+  const unjudged = columns.filter(
+    ({ name }) => !harmless.includes(name) && !new RegExp(`\\b${name} = NULL|'${name}'`).test(source),
+  );
+  expect(unjudged, 'add it to `emptied` in src/store/prefill/lapse.ts, or to `harmless` here').toEqual([]);
+});
+
 describe('a prefill that came to nothing', () => {
   test('does not keep what the careers site wrote into its addresses: nobody could find it there', async () => {
     await using intake = await openSmallIntake({ database });
