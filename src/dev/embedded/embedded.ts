@@ -161,7 +161,7 @@ function knock(folder: string): Promise<Seat | undefined> {
     socket.on('data', (text) => {
       said += text;
       // A keeper says a blank, and then one line of JSON.
-      if (!/^\s*(\{|$)/.test(said)) return socket.destroy();
+      if (!/^\s*(\{|$)/.test(said)) return void socket.destroy();
       socket.setTimeout(0);
       if (!said.endsWith('\n')) return;
       const answer = JSON.parse(said) as KeeperAnswer;
