@@ -374,7 +374,8 @@ describe('an erasure that is interrupted', () => {
     const key = toBlobKey(advertiserId, blob.sha256);
     await intake.blobs.put(key, bytes, blob, signal());
     await database.query(
-      `WITH blob AS (INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state) VALUES ($1, $3, $4, $5, 'stored'))
+      `WITH blob AS (INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, verified_at)
+         VALUES ($1, $3, $4, $5, 'stored', now()))
        INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, sha256, stored_at) VALUES ($1, $2, 'resume', 'stored', $3, now())`,
       [advertiserId, id, blob.sha256, blob.sizeBytes, key],
     );

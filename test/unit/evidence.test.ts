@@ -259,7 +259,8 @@ describe('the record of an answer', () => {
 
 describe('which sweeps keep their evidence', () => {
   const whole = (name: string) => ({ name, low: 1n, high: null });
-  const names = (kept: Set<{ name: string }>) => [...kept].map(({ name }) => name).sort();
+  const names = (kept: Set<{ name: string }>) =>
+    [...kept].map(({ name }) => name).toSorted((a, b) => a.localeCompare(b));
 
   test('the first, the newest and the one before it', () => {
     expect(names(findKept(['a', 'b', 'c', 'd', 'e'].map(whole)))).toEqual(['a', 'd', 'e']);
