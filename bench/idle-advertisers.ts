@@ -193,8 +193,8 @@ async function fill(db: Database, advertisers: number): Promise<void> {
     [advertisers],
   );
   await db.query(
-    `INSERT INTO intake.coverage (advertiser_id, axis, low, certificate, reason, as_of, complete_through, sweep_id)
-     SELECT ${firstAdvertiser} + n, 'id', 1, 'proven', 'bench', now(), now(), 1 FROM ${each}`,
+    `INSERT INTO intake.coverage (advertiser_id, axis, low, certificate, risk, reason, as_of, complete_through, sweep_id)
+     SELECT ${firstAdvertiser} + n, 'id', 1, 'proven', 'none', 'bench', now(), now(), 1 FROM ${each}`,
     [advertisers],
   );
   await db.query(`VACUUM ANALYZE`);
