@@ -112,6 +112,14 @@ export async function commitAnswer(
   throw toContended();
 }
 
+/** The lag that the sweep began with, by which its records tell recent applications from others: the setting may have changed since. */
+function lagOf({ startedAt }: Sweep, { facts: { recentFrom } }: State, lagMs: number): number {
+  if (recentFrom === null) return lagMs;
+  const begunMs = startedAt.getTime() - Number(recentFrom) * 1_000;
+  // The records know whole seconds.
+  return begunMs >= lagMs && begunMs < lagMs + 1_000 ? lagMs : begunMs;
+}
+
 function toEnd({ certificate, risk, reason, open, absent }: Done): EndRecord {
   return { type: 'end', certificate, risk, reason, open: open.map(toBounds), absent: absent.length };
 }
@@ -217,7 +225,7 @@ function learnFrom(
       risk: done.risk,
       reason: done.reason,
       absent: done.absent,
-      lagMs,
+      lagMs: lagOf(sweep, state, lagMs),
       learned: state.facts.rigor === 'proof' ? JSON.stringify(toLearned(state, done, known)) : null,
     },
   };
