@@ -1,9 +1,11 @@
 // Hidden servers read by the product itself: HTTP, Postgres and the product's own sweeps, held against the truth and against the
 // simulated reader. COVERAGE_E2E_SEEDS sets how many seeds, COVERAGE_E2E_FROM where they begin; of two seeds one stands still.
 import { describe, expect } from 'vitest';
+import { checkProof } from '../../examples/check-proof.ts';
 import { createSource } from '../../src/source/client.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { type HeldLane, holdLane } from '../../src/sync/read/held-lease.ts';
+import { toProofLines } from '../../src/sync/read/prove.ts';
 import { loadKnown, type ReadContext, readAgain, readNew } from '../../src/sync/read/read-tasks.ts';
 import { type SweepDeps, type SweepSummary, sweep } from '../../src/sync/read/sweep.ts';
 import type { HiddenServer, Kind, ListReply, ListRequest, ServerOptions } from '../simulation/hidden-server.ts';
@@ -173,7 +175,15 @@ async function findSilentLosses(database: TestDatabase, store: Store, one: Case,
   server.passNight(server.now);
   await judge('recheck', 1n, () => readAgain(deps, task, { from: 1n }));
   await poll();
-  return losses;
+  return [...losses, ...(await findUnsupported(store, one, advertiserId))];
+}
+
+/** What the checker of proofs, which shares no code with the product, finds in the evidence of both sweeps. */
+async function findUnsupported(store: Store, { kind, seed }: Case, advertiserId: bigint): Promise<string[]> {
+  const report = checkProof(toProofLines(advertiserId, await store.evidence.loadProofs(advertiserId)));
+  if (report.supported) return [];
+  const findings = [...report.findings, ...report.certificates.flatMap((one) => one.findings)];
+  return [`${kind.name} seed ${seed}: the proof is refused: ${JSON.stringify(findings[0])}`];
 }
 
 interface Compared {
@@ -245,9 +255,12 @@ const seedsOf = (parity: 0 | 1) =>
 
 // Some at a time, since most of a sweep is waiting; each a test of its own, so that no number of them is too many for a slow machine.
 describe.concurrent('on servers that keep the assumptions', () => {
-  test.for(seedsOf(0))('the product loses nobody whom it calls read: seed %i', async (seed, { database, store }) => {
-    expect(await findSilentLosses(database, store, toSmallCase(seed), 1_000_000 + seed)).toEqual([]);
-  });
+  test.for(seedsOf(0))(
+    'the product loses nobody whom it calls read, and its proof checks: seed %i',
+    async (seed, { database, store }) => {
+      expect(await findSilentLosses(database, store, toSmallCase(seed), 1_000_000 + seed)).toEqual([]);
+    },
+  );
 });
 
 const certificates = new Map<string, number>();
