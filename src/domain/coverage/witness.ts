@@ -44,7 +44,9 @@ export function planWitnesses(facts: StateFacts, ranges: readonly Range[]): Ques
 function witness(facts: StateFacts, after: bigint | null, before: bigint | null, since: bigint | null): Question {
   const from = after === null ? facts.from : after + 1n;
   const to = before === null ? facts.to : before - 1n;
-  return { axis: 'id', purpose: 'witness', from, to, after, before, since };
+  // Below the first id of the sweep it speaks of no id, and says so as docs/proof-format.md does.
+  const speaks = to === null || from <= to;
+  return { axis: 'id', purpose: 'witness', from: speaks ? from : null, to: speaks ? to : null, after, before, since };
 }
 
 /** A page of deleted rows, or one row that never fits, hides what follows it from the last id on: ask further on, up to ten pages. */
