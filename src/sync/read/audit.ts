@@ -35,20 +35,10 @@ export async function audit(deps: SweepDeps, task: ReadContext, random: () => nu
   const leftOut: bigint[] = [];
   for (const question of lacking) {
     const id = question.from as bigint;
-    if ((await ask(deps, task, question)).shown.includes(id)) leftOut.push(id);
-  }
-  if (hidden.length > 0) {
-    await store.coverage.endCertificates(
-      advertiserId,
-      hidden,
-      `a random audit found application ${hidden[0]}, which the proof did not show`,
-    );
-  } else if (leftOut.length > 0) {
-    await store.coverage.endCertificates(
-      advertiserId,
-      leftOut,
-      `a random audit was answered without application ${leftOut[0]}, which is there`,
-    );
+    if (!(await ask(deps, task, question)).shown.includes(id)) continue;
+    leftOut.push(id);
+    const reason = `a random audit was answered without application ${id}, which is there`;
+    await store.coverage.endCertificates(advertiserId, [id], reason);
   }
   return { requests: 2 + lacking.length, contradictions: hidden.length + leftOut.length };
 }
@@ -78,6 +68,11 @@ async function ask(deps: SweepDeps, task: ReadContext, question: Question): Prom
   const advertiser: KnownAdvertiser = await checkIdentity(store, task.advertiser, heard.page);
   const submitted = heard.page.applications.map(({ id, submittedAt }) => ({ id, submittedAt }));
   const hidden = await store.coverage.findUncovered(advertiser.advertiserId, submitted);
+  // Before they are stored: once they are, no later audit would tell that they were hidden.
+  if (advertiser.advertiserId !== null && hidden.length > 0) {
+    const reason = `a random audit found application ${hidden[0]}, which the proof did not show`;
+    await store.coverage.endCertificates(advertiser.advertiserId, hidden, reason);
+  }
   if (advertiser.advertiserId !== null)
     await commitAudit(store, request, advertiser.advertiserId, run, { question, ticket, heard, tookMs, knew: 0 });
   return { isPage: true, shown: heard.page.ids, hidden };
