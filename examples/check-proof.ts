@@ -265,7 +265,7 @@ function readProof(lines: Iterable<string>): ProofFile {
     erased: 0,
     forged: [],
   };
-  const place: Place = { line: 0, sweep: null, n: null, inRows: false, lastRow: 0n };
+  const place: Place = { line: 0, sweep: null, n: null, inRows: false, lastRow: null };
   for (const text of lines) {
     place.line += 1;
     try {
@@ -286,7 +286,7 @@ interface Place {
   sweep: Sweep | null;
   n: number | null;
   inRows: boolean;
-  lastRow: bigint;
+  lastRow: bigint | null;
 }
 
 function forgery(sweep: Sweep | null, n: number | null, reason: string): Finding {
@@ -548,7 +548,8 @@ function readRows(file: ProofFile, place: Place, line: Members): void {
   for (const entry of listOf(line.rows, 'rows')) {
     const [id, firstStored] = listOf(entry, 'a row');
     const row = digits(id, 'the id of a row');
-    if (row <= place.lastRow) throw new Malformed('the rows are not in the order of ids, each once');
+    if (place.lastRow !== null && row <= place.lastRow)
+      throw new Malformed('the rows are not in the order of ids, each once');
     place.lastRow = row;
     file.stored.set(row, digits(firstStored, 'the first second of a row'));
   }
@@ -561,8 +562,8 @@ function readDump(lines: Iterable<string>): StoredRows {
   for (const text of lines) {
     line += 1;
     const [id = '', firstStored = ''] = text.split(/[,\t|]/).map((column) => column.trim());
-    if (text.trim() === '' || (line === 1 && !/^\d/.test(id))) continue;
-    if (!/^\d{1,30}$/.test(id) || !/^\d{1,30}$/.test(firstStored))
+    if (text.trim() === '' || (line === 1 && !/^-?\d/.test(id))) continue;
+    if (!/^-?\d{1,30}$/.test(id) || !/^\d{1,30}$/.test(firstStored))
       throw new WrongUse(`line ${line} of the dump is no row`);
     stored.set(BigInt(id), BigInt(firstStored));
   }
