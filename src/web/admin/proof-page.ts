@@ -47,7 +47,8 @@ ${renderChecks('audits', 'Audits', 'Asked by the worker since, at random places 
 ${renderHistory(report)}
 <section aria-labelledby="check"><h2 id="check">Check it yourself</h2>
 <p>The evidence can be written to a file and checked by a program that shares no code with Intake. Note a hash from the table of certificates elsewhere: it shows later whether the evidence is the same.</p>
-<p class="command"><code>intake prove --advertiser ${advertiser} --export proof.ndjson --check</code></p></section>
+<p class="command"><code>intake prove --advertiser ${advertiser} --export proof.ndjson</code></p>
+<p class="command"><code>intake prove --check proof.ndjson</code></p></section>
 </main>`;
   return renderDocument({ title: `Proof of ${advertiser} · Intake`, body, version, at, refreshSeconds: null });
 }
