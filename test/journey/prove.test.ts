@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { checkProof } from '../../examples/check-proof.ts';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
-import { createSource } from '../../src/source/client.ts';
+import { Trouble } from '../../src/domain/trouble.ts';
+import { createSource, type Source } from '../../src/source/client.ts';
 import { openStore } from '../../src/store/store.ts';
 import { audit } from '../../src/sync/read/audit.ts';
 import { holdLane } from '../../src/sync/read/held-lease.ts';
@@ -82,6 +83,24 @@ describe('the evidence of a sweep', () => {
     expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true });
   });
 
+  test('is accepted where the range begins at an application, below which no id is left to ask for', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 120, choices: { pageCap: 40 } });
+    await syncBoard(database, board);
+    const afterId = String((idsOf(board)[60] ?? 0n) - 1n);
+    const env = toEnvironment(database, board);
+    expect(await callIntake(['backfill', '--after-id', afterId, '--no-files'], env)).toMatchObject({ code: 0 });
+    expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true, findings: [] });
+  });
+
+  test('is accepted where the database holds ids below 1, of which no proof speaks', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 120, firstId: -2n, choices: { pageCap: 40 } });
+    await syncBoard(database, board);
+    expect(idsOf(board)[0]).toBeLessThan(1n);
+    expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true });
+  });
+
   test('is refused when an application is deleted from the database', async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
@@ -96,8 +115,21 @@ describe('the evidence of a sweep', () => {
 });
 
 describe('audits and the witness by date', () => {
+  const toShares = () => {
+    const random = createRandom(7);
+    return () => random.between(0, 1_000) / 1_001;
+  };
+
   /** Asks as a worker does between two sweeps. */
-  async function auditBoard(database: TestDatabase, board: Sandbox, times: number): Promise<number> {
+  async function auditBoard(
+    database: TestDatabase,
+    board: Sandbox,
+    times: number,
+    {
+      random = toShares(),
+      wrap = (source: Source) => source,
+    }: { random?: () => number; wrap?: (source: Source) => Source } = {},
+  ): Promise<number> {
     await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
     await using source = createSource({
       url: board.url,
@@ -115,10 +147,9 @@ describe('audits and the witness by date', () => {
     const advertiser = await store.advertisers.ensure(name, null);
     await using lane = await holdLane(store, { name, lane: 'live', owner: 'test', leaseMs: 120_000, signal });
     const task = { lane, advertiser, lagMs: 900_000, startAt: null, retryForMs: 0 };
-    const random = createRandom(7);
     let contradictions = 0;
     for (let nth = 0; nth < times; nth++) {
-      contradictions += (await audit({ store, source }, task, () => random.between(0, 1_000) / 1_001)).contradictions;
+      contradictions += (await audit({ store, source: wrap(source) }, task, random)).contradictions;
     }
     await witnessByDate({ store, source }, task, Date.now());
     return contradictions;
@@ -148,6 +179,35 @@ describe('audits and the witness by date', () => {
     expect(await auditBoard(database, board, 12)).toBeGreaterThan(0);
     expect(await database.query(`SELECT certificate FROM intake.coverage`)).toEqual([{ certificate: 'unproven' }]);
     expect(await check(database)).toMatchObject({ verdict: 'unproven', supported: true });
+  });
+
+  test('end it also where the next question of the audit fails', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
+    await syncBoard(database, board);
+    const hidden = idsOf(board)[30];
+    for (const table of ['downloads', 'attachments', 'primary_job_seeking_info', 'applications'])
+      await database.query(`DELETE FROM intake.${table} WHERE application_id = $1`, [hidden]);
+    const wrap = (source: Source): Source => {
+      let asked = 0;
+      const list: Source['list'] = async (...args) => {
+        if (++asked === 2) throw new Trouble('unreachable', 'the source is away');
+        return await source.list(...args);
+      };
+      return { ...source, list };
+    };
+    await expect(auditBoard(database, board, 1, { random: () => 0.45, wrap })).rejects.toThrow('the source is away');
+    expect(await database.query(`SELECT certificate FROM intake.coverage`)).toEqual([{ certificate: 'unproven' }]);
+    expect(await check(database)).toMatchObject({ verdict: 'unproven', supported: true });
+  });
+
+  test('at a place of one application contradict nothing', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
+    await syncBoard(database, board);
+    // Above the last application but one.
+    expect(await auditBoard(database, board, 1, { random: () => 0.99999 })).toBe(0);
+    expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true });
   });
 });
 
