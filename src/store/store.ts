@@ -119,6 +119,7 @@ import {
   loadHeld,
   loadNewest,
   loadOpenRanges,
+  loadOutcome,
   loadRecentFrom,
   loadSubmittedAt,
   loadSyncStates,
@@ -220,6 +221,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       noteStop: (advertiserId: bigint | null, sweep: Sweep, reason: string) =>
         noteStop(db, advertiserId, sweep, reason),
       loadUnfinished: (key: SweepKey) => loadUnfinished(db, key),
+      loadOutcome: (advertiserId: bigint, sweepId: bigint) => loadOutcome(db, advertiserId, sweepId),
       dropUnfinished: (key: SweepKey) => dropUnfinished(db, key),
       loadSyncState: coalesce((asked: Parameters<typeof loadSyncStates>[1]) => loadSyncStates(db, asked)),
       takeTicket: () => takeTicket({}),

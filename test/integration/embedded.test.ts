@@ -47,7 +47,7 @@ describe('one server per folder', () => {
     await using second = await openEmbedded({ root: root.path });
     expect(new URL(second.url).port).not.toBe(new URL(first.url).port);
     expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
-    squatter.close();
+    await new Promise((closed) => squatter.close(closed));
   });
 
   test('a keeper’s port that another program has taken meanwhile is not believed, whatever it answers', async () => {
@@ -61,7 +61,7 @@ describe('one server per folder', () => {
 
     await using second = await openEmbedded({ root: root.path });
     expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
-    squatter.close();
+    await new Promise((closed) => squatter.close(closed));
   });
 
   test('a scratch server begins empty every time and leaves no data', async () => {

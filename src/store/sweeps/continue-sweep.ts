@@ -59,6 +59,27 @@ export async function loadUnfinished(db: Queryable, key: SweepKey): Promise<Unfi
   };
 }
 
+/** How a sweep ended. */
+export interface SweepOutcome {
+  readonly certificate: 'proven' | 'assumed' | 'unproven';
+  readonly risk: 'none' | 'harmless' | 'doubt';
+  readonly reason: string;
+  readonly openRanges: number;
+}
+
+/** How a sweep ended; null where it has not, or was never begun. Tells a process whose last commit was left without an answer. */
+export async function loadOutcome(db: Queryable, advertiserId: bigint, sweepId: bigint): Promise<SweepOutcome | null> {
+  const [row] = await db.query<Columns<'sweeps', 'certificate' | 'risk' | 'reason'> & { open: number }>(
+    `SELECT certificate, risk, reason, (SELECT count(*)::int FROM intake.ranges r
+       WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id) AS open
+     FROM intake.sweeps s WHERE advertiser_id = $1 AND sweep_id = $2 AND certificate IS NOT NULL`,
+    [advertiserId, sweepId],
+  );
+  if (!row || row.certificate === null) return null;
+  const { certificate, risk, reason, open } = row;
+  return { certificate, risk: risk ?? 'doubt', reason: reason ?? '', openRanges: open };
+}
+
 /** Gives up an unfinished sweep: its ranges and its evidence go, its row stays as history. What it stored stays. */
 export async function dropUnfinished(db: Queryable, key: SweepKey): Promise<void> {
   await db.query(

@@ -7,6 +7,7 @@ import { shareRead } from '../../domain/coverage/sweep-state.ts';
 import type { Source } from '../../source/client.ts';
 import type { Store } from '../../store/store.ts';
 import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
+import type { SweepOutcome } from '../../store/sweeps/continue-sweep.ts';
 import { isTemporary, type RetryOptions, retry } from '../retry.ts';
 import { checkIdentity } from './account-identity.ts';
 import { commitAnswer, commitWithoutProgress, loadOrBeginSweep, type ReceivedAnswer } from './commit-answer.ts';
@@ -60,6 +61,8 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
 
   let { advertiser } = request;
   let run = await retry(retryOptions, () => loadOrBeginSweep(store, request, advertiser));
+  /** Set where the last commit was left without an answer, and the rows say that it was carried out. */
+  let outcome: SweepOutcome | null = null;
   let totals: SweepTotals = {
     found: 0,
     share: null,
@@ -88,14 +91,13 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
     if (page) advertiser = await retry(retryOptions, () => checkIdentity(store, advertiser, page));
     const stepsBefore = run.state.facts.requests;
     const summary = await retry(retryOptions, async () => {
-      if (run.state.facts.requests > stepsBefore) return null;
+      if (run.state.facts.requests > stepsBefore || outcome !== null) return null;
       try {
         const committed = await commitAnswer(store, request, advertiser, run, answer, [...inFlight.keys()]);
         run = committed.run;
         return committed.summary;
       } catch (error) {
-        if (isTemporary(error))
-          run = await retry(retryOptions, () => loadOrBeginSweep(store, request, advertiser, run));
+        if (isTemporary(error)) await reload();
         throw error;
       }
     });
@@ -111,6 +113,14 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
     };
     deps.onStep?.(totals);
     for (const id of summary?.stale ?? []) await askAgain(id);
+  }
+
+  async function reload(): Promise<void> {
+    const { advertiserId } = advertiser;
+    const { sweepId } = run.sweep;
+    if (advertiserId !== null)
+      outcome = await retry(retryOptions, () => store.sweeps.loadOutcome(advertiserId, sweepId));
+    if (outcome === null) run = await retry(retryOptions, () => loadOrBeginSweep(store, request, advertiser, run));
   }
 
   /** A change that came too late to be believed is asked for alone, with a request number of its own; after five tries a recheck finds it. */
@@ -152,6 +162,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
       const answer = await Promise.race(inFlight.values());
       inFlight.delete(answer.question);
       await commit(answer);
+      if (outcome) return { ...totals, advertiser, stopped: null, ...inBetween, ...(outcome as SweepOutcome) };
     }
   } finally {
     abort.abort();
@@ -168,5 +179,5 @@ const reasons = {
   outOfTime: 'its time was used up, and it goes on where it stopped next time',
 } as const;
 
-/** What a sweep is worth that has not ended. */
+/** What a sweep is worth that has not ended, as far as this process knows. */
 const inBetween = { certificate: 'unproven', risk: 'doubt', tryDates: false, openRanges: 1, absent: 0 } as const;
