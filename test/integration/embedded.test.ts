@@ -47,7 +47,7 @@ describe('one server per folder', () => {
     await using second = await openEmbedded({ root: root.path });
     expect(new URL(second.url).port).not.toBe(new URL(first.url).port);
     expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
-    await new Promise((closed) => squatter.close(closed));
+    squatter.close();
   });
 
   test('a keeper’s port that another program has taken meanwhile is not believed, whatever it answers', async () => {
@@ -56,7 +56,7 @@ describe('one server per folder', () => {
     const { keeperPort } = loadNotice(folder) ?? { keeperPort: 0 };
     await first[Symbol.asyncDispose]();
     await until(async () => !(await answers(first.url)));
-    const squatter = createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+    const squatter = createServer((socket) => socket.resume().end('HTTP/1.1 400 Bad Request\r\n\r\n'));
     await once(squatter.listen(keeperPort, '127.0.0.1'), 'listening');
 
     await using second = await openEmbedded({ root: root.path });
