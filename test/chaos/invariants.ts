@@ -70,6 +70,14 @@ const watchSql = `
   -- A lane that changes hands while somebody is writing under an earlier epoch. It breaks a promise if that transaction commits: one that
   -- came to the fence too late goes on writing for a moment, and is rolled back.
   CREATE TABLE chaos.overtaken (promise text NOT NULL, xact xid8 NOT NULL);
+  -- An erasure writes the sweep too, under the same lock and without a lane.
+  CREATE TABLE chaos.erasures (xact xid8 NOT NULL);
+  CREATE FUNCTION chaos.watch_erasure() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+    INSERT INTO chaos.erasures VALUES (pg_current_xact_id());
+    RETURN NEW;
+  END $$;
+  CREATE TRIGGER watch_erasure AFTER UPDATE ON intake.applications FOR EACH ROW
+    WHEN (NEW.erased_at IS NOT NULL) EXECUTE FUNCTION chaos.watch_erasure();
   CREATE FUNCTION chaos.watch_lane() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
     INSERT INTO chaos.overtaken
     SELECT format('P5: the %s lane of %s was taken over while %s wrote a page under it', NEW.lane, NEW.name, s.application_name),
@@ -78,7 +86,7 @@ const watchSql = `
     JOIN pg_locks a ON a.locktype = 'advisory' AND a.granted AND a.classid = 1 AND a.database = (SELECT oid FROM pg_database WHERE datname = current_database())
       AND a.objid = (hashint8(v.advertiser_id)::bigint & 4294967295)::oid
       AND a.mode = CASE NEW.lane WHEN 'live' THEN 'ExclusiveLock' ELSE 'ShareLock' END
-    -- Erasing writes applications under the same lock, without a lane; the sweep is written by pages alone.
+    -- The sweep is written by pages and by erasures; the look below leaves these out.
     JOIN pg_locks w ON w.pid = a.pid AND w.locktype = 'relation' AND w.mode = 'RowExclusiveLock' AND w.granted
       AND w.relation = 'intake.sweeps'::regclass
     JOIN pg_stat_activity s ON s.pid = a.pid AND s.backend_xid IS NOT NULL
@@ -105,7 +113,7 @@ const lookSql = `
   SELECT promise FROM chaos.broken b WHERE NOT EXISTS (
     SELECT 1 FROM intake.applications a WHERE a.application_id = b.application_id AND a.erased_at IS NOT NULL)
   UNION ALL
-  SELECT promise FROM chaos.overtaken WHERE pg_xact_status(xact) = 'committed'
+  SELECT promise FROM chaos.overtaken WHERE pg_xact_status(xact) = 'committed' AND xact NOT IN (SELECT xact FROM chaos.erasures)
   UNION ALL
   SELECT format('P2, P4: application %s has %s application.received events', a.application_id, count(e.event_id))
   FROM intake.applications a LEFT JOIN intake.events e ON e.advertiser_id = a.advertiser_id

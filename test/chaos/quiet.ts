@@ -57,7 +57,9 @@ async function playDeadFile(stage: Stage, account: BoardAdvertiser): Promise<str
     const after = await loadStates(stage, account, [dead, neighbour]);
     return after[0]?.state === 'given_up' && after[1]?.state === 'stored' && after[1].sha256 !== before[1]?.sha256;
   };
-  const over = (await within(60_000, isOver)) && !isEndless();
+  // Endless is what is asked too often. A source of small pages is read for half a minute before the change is seen, and each of the 32
+  // requests may be told to wait for a second: the time guards against hanging alone.
+  const over = (await within(300_000, isOver)) && !isEndless();
   account.clearFaults(number);
   const [halted] = await cluster.query(`SELECT 1 FROM intake.advertisers WHERE state = 'halted'`);
   return [
