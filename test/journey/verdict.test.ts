@@ -27,6 +27,28 @@ describe('of an account whose filters hide applications', () => {
   });
 });
 
+describe('of an account whose newest page is all that its filters show', () => {
+  test('a backfill doubts as a recheck does that what left the page was deleted', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({
+      applications: 50,
+      choices: { pageCap: 50, order: 'descending', filtersAfterCap: ['afterid', 'beforeid'] },
+    });
+    const env = toEnvironment(database, board);
+    await callIntake(noFiles, env);
+    board.add(Array.from({ length: 5 }, () => ({ attachments: [] })));
+    for (const command of [
+      ['backfill', '--no-files'],
+      [...noFiles, '--recheck'],
+    ]) {
+      expect(await callIntake(command, env), command.join(' ')).toMatchObject({
+        code: 3,
+        stdout: expect.stringContaining('coverage assumed: applications beyond the outermost page are gone'),
+      });
+    }
+  });
+});
+
 describe('of an account that is proven', () => {
   test('a poll ends with 0, and says what is proven and on what that rests', async () => {
     await using database = await openTestDatabase();

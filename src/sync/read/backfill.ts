@@ -48,7 +48,7 @@ export async function backfill(deps: SweepDeps, request: BackfillRequest): Promi
       lane,
       advertiser,
       purpose: 'backfill',
-      plan: { ...range, rigor: 'proof', heldBefore: known?.held ?? 0 },
+      plan: { ...range, rigor: 'proof', heldBefore: known?.held ?? 0, longestBefore: known?.longest ?? 0 },
       known,
       parallel: request.parallel,
       lagMs: request.lagMs,
