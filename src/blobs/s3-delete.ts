@@ -26,6 +26,8 @@ export interface S3DeleteOptions {
   /** Asks once: a delete that was not answered may still be carried out after a second one was. */
   readonly deleter: S3Client;
   readonly bucket: string;
+  /** Host and port of the store, for messages. */
+  readonly address: string;
   /** The name of a key's object in the bucket. */
   readonly toName: (key: string) => string;
   readonly ask: Ask;
@@ -52,6 +54,7 @@ export function createDelete({
   client,
   deleter,
   bucket,
+  address,
   toName,
   ask,
   parallel,
@@ -134,7 +137,7 @@ export function createDelete({
     const refused = objects.flatMap(({ key, Key }) => {
       const code = codes.get(Key);
       if (code === undefined) return [];
-      return [{ key, trouble: toTrouble({ name: code, $metadata: { httpStatusCode: 200 } }, bucket) }];
+      return [{ key, trouble: toTrouble({ name: code, $metadata: { httpStatusCode: 200 } }, bucket, address) }];
     });
     if (!keepsVersions) return { keptVersions: 0, refused };
     const versions: ObjectIdentifier[] = [];

@@ -6,7 +6,7 @@ import { toCertificateProblem } from '../domain/server-certificate.ts';
 import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
 
 /** Any error of the SDK as Trouble. A storage that cannot take bytes is `local`: it spends no download's attempt. */
-export function toTrouble(error: unknown, bucket: string, address = 'AWS'): Trouble {
+export function toTrouble(error: unknown, bucket: string, address: string): Trouble {
   if (error instanceof Trouble) return error;
   const { name, code, status, retryAfterMs } = toFacts(error);
   const facts = {

@@ -60,17 +60,18 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
   const client = createClient(settings, 3);
   /** A delete is asked for once: one that was not answered may still be carried out after a second one was. */
   const deleter = createClient(settings, 1);
+  const prefix = settings.prefix.replace(/^\/+|\/+$/g, '');
   const toName = (path: string) => (prefix ? `${prefix}/${path}` : path);
   const deleteObjects = createDelete({
     client,
     deleter,
     bucket,
+    address,
     toName,
     ask,
     inBulk: checksums !== 'OFF',
     parallel: settings.connections,
   });
-  const prefix = settings.prefix.replace(/^\/+|\/+$/g, '');
   const toTarget = (path: string) => ({ Bucket: bucket, Key: toName(path) });
   /** False once the store has said that it knows no If-None-Match. Then a put writes over equal bytes, which harms nothing. */
   let conditional = true;
