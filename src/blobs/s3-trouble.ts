@@ -1,8 +1,7 @@
 // What a store's refusal means for us. Only the store's error code and status are told, never its message or the request: those may hold
 // names, keys and signed addresses.
 
-import { toConnectionReason } from '../domain/connection-reason.ts';
-import { toCertificateProblem } from '../domain/server-certificate.ts';
+import { toCertificateProblem, toConnectionReason } from '../domain/connection-error.ts';
 import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
 
 /** Any error of the SDK as Trouble. A storage that cannot take bytes is `local`: it spends no download's attempt. */

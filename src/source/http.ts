@@ -4,8 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pRetry from 'p-retry';
 import { type Dispatcher, Pool } from 'undici';
-import { toConnectionReason } from '../domain/connection-reason.ts';
-import { toCertificateProblem } from '../domain/server-certificate.ts';
+import { toCertificateProblem, toConnectionReason } from '../domain/connection-error.ts';
 import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
 import { isRedirect, isWorthAnother, toStatusTrouble } from './status.ts';
 

@@ -1,8 +1,7 @@
 // The one way to Postgres: a pool, plain SQL and transactions that carry their own limits. It knows no table.
 // No session state is kept outside a transaction, so a pooler in transaction mode may stand between.
 import pg from 'pg';
-import { toConnectionReason } from '../../domain/connection-reason.ts';
-import { toCertificateProblem } from '../../domain/server-certificate.ts';
+import { toCertificateProblem, toConnectionReason } from '../../domain/connection-error.ts';
 import { SettingTrouble, Trouble } from '../../domain/trouble.ts';
 import { clientOf, type DatabaseUrl, toAddress, toDatabaseName } from './connection.ts';
 import { type Copy, copyInto } from './copy.ts';
