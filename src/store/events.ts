@@ -53,7 +53,7 @@ const keptMs = 30 * 86_400_000;
  * a reader whose last event is still there has missed nothing, however long ago that was. Ids rise in commit order: an event whose time
  * lies ahead, by a clock that was wrong, is old once a later one is.
  */
-export async function pruneEvents(db: Queryable, { olderThanMs = keptMs, limit = 10_000 } = {}): Promise<number> {
+export async function pruneEvents(db: Queryable, limit = 10_000): Promise<number> {
   const cutoff = `now() - $1 * interval '1 millisecond'`;
   const rows = await db.query(
     `WITH newest AS MATERIALIZED (
@@ -73,7 +73,7 @@ export async function pruneEvents(db: Queryable, { olderThanMs = keptMs, limit =
        SELECT e.ctid FROM horizon h
        JOIN intake.events e ON e.advertiser_id = h.advertiser_id AND e.event_id < h.kept_from
        ORDER BY e.advertiser_id, e.event_id LIMIT $2)) RETURNING 1`,
-    [olderThanMs, limit],
+    [keptMs, limit],
   );
   return rows.length;
 }

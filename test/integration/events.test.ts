@@ -302,7 +302,7 @@ describe('pruning', () => {
        FROM (VALUES (1, 1, 50), (1, 2, 40), (1, 3, 10), (2, 1, 90), (2, 2, 80)) AS e (a, n, days)`,
     );
     await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
-    expect(await pruneEvents(db, { limit: 1 })).toBe(1);
+    expect(await pruneEvents(db, 1)).toBe(1);
     expect(
       await database.query(`SELECT min(event_id)::int AS first FROM intake.events WHERE advertiser_id = 1`),
     ).toEqual([{ first: 12 }]);

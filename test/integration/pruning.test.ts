@@ -26,7 +26,7 @@ describe('pruning', () => {
     );
     await database.query(`INSERT INTO intake.coverage (advertiser_id, axis, low, certificate, risk, reason, as_of, complete_through, sweep_id)
        VALUES (1, 'id', 1, 'proven', 'none', 'all', now(), now(), 5)`);
-    expect(await pruneSweeps(db, { limit: 1 })).toBe(1);
+    expect(await pruneSweeps(db, 1)).toBe(1);
     expect(await pruneSweeps(db)).toBe(1);
     expect(await pruneSweeps(db)).toBe(0);
     expect(await database.query(`SELECT sweep_id::int AS id FROM intake.sweeps ORDER BY 1`)).toEqual(

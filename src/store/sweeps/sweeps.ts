@@ -354,10 +354,10 @@ export async function takeTickets(db: Queryable, count: number): Promise<Ticket[
 const keptMs = 90 * 86_400_000;
 
 /**
- * Deletes sweeps that ended longer ago; returns how many. Sweeps with open ranges or evidence, sweeps that coverage refers to, and the
+ * Deletes ended sweeps that began longer ago, at most `limit` in one go; returns how many. Sweeps with open ranges or evidence, sweeps that coverage refers to, and the
  * newest of each advertiser stay.
  */
-export async function pruneSweeps(db: Queryable, { olderThanMs = keptMs, limit = 10_000 } = {}): Promise<number> {
+export async function pruneSweeps(db: Queryable, limit = 10_000): Promise<number> {
   const rows = await db.query(
     `DELETE FROM intake.sweeps WHERE ctid = ANY (ARRAY(
        SELECT s.ctid FROM intake.sweeps s
@@ -367,7 +367,7 @@ export async function pruneSweeps(db: Queryable, { olderThanMs = keptMs, limit =
          AND NOT EXISTS (SELECT 1 FROM intake.evidence e WHERE e.advertiser_id = s.advertiser_id AND e.sweep_id = s.sweep_id)
          AND s.sweep_id < (SELECT max(n.sweep_id) FROM intake.sweeps n WHERE n.advertiser_id = s.advertiser_id)
        LIMIT $2)) RETURNING 1`,
-    [olderThanMs, limit],
+    [keptMs, limit],
   );
   return rows.length;
 }
