@@ -138,13 +138,14 @@ const staleMs = 60_000;
  * Tells whether an answer comes from a cache, although none was asked for: by its Age, or by a Date that lies behind that of earlier
  * answers. The source's clock is compared with itself only, so it may be wrong.
  */
-function createCacheTest(now: () => number = () => performance.now()): (headers: HttpAnswer['headers']) => boolean {
+function createCacheTest(): (headers: HttpAnswer['headers']) => boolean {
   let newest: { readonly dateMs: number; readonly atMs: number } | null = null;
   return (headers) => {
+    const nowMs = performance.now();
     const dateMs = Date.parse(headers.date ?? '');
-    const expectedMs = newest === null ? dateMs : newest.dateMs + now() - newest.atMs;
+    const expectedMs = newest === null ? dateMs : newest.dateMs + nowMs - newest.atMs;
     const isOld = Number.isFinite(dateMs) && dateMs < expectedMs - staleMs;
-    if (Number.isFinite(dateMs) && !isOld) newest = { dateMs, atMs: now() };
+    if (Number.isFinite(dateMs) && !isOld) newest = { dateMs, atMs: nowMs };
     return isOld || Number(headers.age ?? 0) > 0;
   };
 }

@@ -207,7 +207,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     leases: {
       claim: coalesce((claims: readonly LeaseClaim[]) => claimLeases(leaseDb, claims)),
       renew: (lease: Lease, leaseMs: number) => renewLease(leaseDb, lease, leaseMs),
-      release: (lease: Lease, done = false) => release({ lease, done }),
+      release: (lease: Lease, done: boolean) => release({ lease, done }),
       loadHolder: (name: string, lane: Lane) => loadHolder(leaseDb, name, lane),
     },
 

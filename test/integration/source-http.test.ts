@@ -135,6 +135,14 @@ describe('a question', () => {
     const { source } = await open(send(200, page, { sunset: 'Fri, 01 Jan 2027 00:00:00 GMT' }));
     expect(await source.list({}, never)).toMatchObject({ page: { sunsetAt: Date.UTC(2027, 0, 1) } });
   });
+
+  test('comes from a cache by its Age, or by a Date that lies a minute behind an earlier one', async () => {
+    const dated = (date: string, age = '0') => send(200, page, { date: `Fri, 01 Jan 2027 ${date} GMT`, age });
+    const { source } = await open([dated('12:00:00'), dated('12:00:00', '1'), dated('11:59:40'), dated('11:58:00')]);
+    const answers = [];
+    for (let nth = 0; nth < 4; nth++) answers.push(await source.list({}, never));
+    expect(answers).toMatchObject([false, true, false, true].map((cached) => ({ page: { cached } })));
+  });
 });
 
 describe('L8: an empty answer without an envelope is weak', () => {

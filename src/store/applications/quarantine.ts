@@ -148,12 +148,15 @@ export async function resolveQuarantine(
 /** How long a resolved element is kept: long enough to compare it with the application that it became. */
 const keptMs = 30 * 86_400_000;
 
-/** Deletes what was resolved long ago, at most `limit` in one go; gives how many went. What waits is never deleted. */
-export async function pruneQuarantine(db: Queryable, limit = 10_000): Promise<number> {
+/** Rows in one statement. */
+const prunedAtOnce = 10_000;
+
+/** Deletes what was resolved long ago; gives how many went. What waits is never deleted. */
+export async function pruneQuarantine(db: Queryable): Promise<number> {
   const rows = await db.query(
     `DELETE FROM intake.quarantine WHERE ctid = ANY (ARRAY(
        SELECT ctid FROM intake.quarantine WHERE resolved_at < now() - $1 * interval '1 millisecond' LIMIT $2)) RETURNING 1`,
-    [keptMs, limit],
+    [keptMs, prunedAtOnce],
   );
   return rows.length;
 }

@@ -94,15 +94,12 @@ export async function unhaltAdvertiser(db: Queryable, name: string, kind?: HaltK
   return rows.length > 0;
 }
 
-/** Keeps the source's AgentID, whose meaning nobody describes; true when it differs from the one kept before. */
-export async function noteAgent(db: Queryable, name: string, agentId: string | null): Promise<boolean> {
-  const rows = await db.query<{ changed: boolean }>(
-    `UPDATE intake.advertisers a SET agent_id = $2 FROM intake.advertisers old
-     WHERE a.name = $1 AND old.name = $1 AND a.agent_id IS DISTINCT FROM $2
-     RETURNING old.agent_id IS NOT NULL AS changed`,
-    [name, agentId],
-  );
-  return rows[0]?.changed ?? false;
+/** Keeps the source's AgentID, whose meaning nobody describes. */
+export async function noteAgent(db: Queryable, name: string, agentId: string | null): Promise<void> {
+  await db.query(`UPDATE intake.advertisers SET agent_id = $2 WHERE name = $1 AND agent_id IS DISTINCT FROM $2`, [
+    name,
+    agentId,
+  ]);
 }
 
 /** No Retry-After is honoured for longer: whatever a source asks for, it is asked again the next day. */
