@@ -223,7 +223,7 @@ async function openFile(path: string): Promise<FileHandle | undefined> {
 
 async function* readBody(path: string): AsyncGenerator<Uint8Array> {
   await using file = await openFile(path);
-  if (!file) throw new Trouble('local', 'The file to store is gone.');
+  if (!file) throw new Trouble('local', `The file to store is gone from the spool (${path}).`, { at: 'storage' });
   yield* readInPlace(file);
 }
 

@@ -36,13 +36,13 @@ export function buildPut(
     command.middlewareStack.add(
       (next) => async (args) => {
         await using file = await open(body.path, 'r').catch(() => {
-          throw new Trouble('local', 'The file to store cannot be opened.');
+          throw toUnreadable(body.path);
         });
         // A shorter file would leave the store waiting for the rest.
         if ((await file.stat()).size !== facts.sizeBytes) throw toMismatch();
         const stream = file.createReadStream({ highWaterMark: chunkBytes });
         const broken = new Promise<never>((_, reject) => {
-          stream.on('error', () => reject(new Trouble('local', 'The file to store cannot be read.')));
+          stream.on('error', () => reject(toUnreadable(body.path)));
         });
         try {
           return await Promise.race([next({ ...args, request: { ...toHttp(args.request), body: stream } }), broken]);
@@ -54,6 +54,10 @@ export function buildPut(
     );
   }
   return command;
+}
+
+function toUnreadable(path: string): Trouble {
+  return new Trouble('local', `The file to store cannot be read from the spool (${path}).`, { at: 'storage' });
 }
 
 function toMismatch(): Trouble {

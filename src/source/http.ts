@@ -121,7 +121,7 @@ export function createHttp(options: HttpOptions): Http {
     const first = new URL(request.path, base);
     let response = await requestOnce(first, request);
     if (isRedirect(response.statusCode) && request.authorization === undefined) {
-      response = await requestOnce(toRedirectTarget(response, first), request);
+      response = await requestOnce(toRedirectTarget(response, first, address), request);
     }
     const answer = toAnswer(response, request.signal, address);
     const trouble = toStatusTrouble(answer, Date.now(), address);
@@ -208,13 +208,14 @@ function discard(response: Dispatcher.ResponseData): void {
   response.body.dump({ limit: discardedBytes }).catch(() => undefined);
 }
 
-function toRedirectTarget(response: Dispatcher.ResponseData, from: URL): URL {
+function toRedirectTarget(response: Dispatcher.ResponseData, from: URL, address: string): URL {
   discard(response);
   const location = [response.headers.location].flat()[0] ?? '';
   const target = URL.parse(location, from.href);
   if (target?.origin === from.origin) return target;
   const where = target === null ? 'nowhere' : 'to another origin, where neither we nor the credential go';
-  throw new Trouble('unreachable', `The source redirects ${where}.`, { status: response.statusCode });
+  const { statusCode: status } = response;
+  throw new Trouble('unreachable', `The source at ${address} redirects ${where} (${status}).`, { status });
 }
 
 // Never the client's own error: it may hold what was sent (the credential) or received (people).

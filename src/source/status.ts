@@ -23,12 +23,12 @@ export function toStatusTrouble({ status, headers }: Answered, nowMs: number, ad
   if (status === 410) return new Trouble('missing', 'The source has taken it away for good (410).', { status });
   if (status === 429) return new Trouble('throttled', `${source} asks for fewer requests (429).`, { status, ...wait });
   if (status === 503 && retryAfterMs !== undefined) {
-    return new Trouble('throttled', 'The source is away and says for how long (503).', { status, retryAfterMs });
+    return new Trouble('throttled', `${source} is away and says for how long (503).`, { status, retryAfterMs });
   }
   if (status >= 500) return new Trouble('unreachable', `${source} failed (${status}).`, { status });
   if (isRedirect(status))
-    return new Trouble('unreachable', `The source redirects where we do not follow (${status}).`, { status });
-  return new Trouble('unreachable', `The source gave an answer that cannot be used (${status}).`, { status });
+    return new Trouble('unreachable', `${source} redirects where we do not follow (${status}).`, { status });
+  return new Trouble('unreachable', `${source} gave an answer that cannot be used (${status}).`, { status });
 }
 
 /** True for a redirect that names another place. */

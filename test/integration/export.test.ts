@@ -1,6 +1,6 @@
 // What an access request is answered with: all of the person and nobody else, whatever their files are called.
 import { createHmac } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exportPerson } from '../../src/sync/privacy/export.ts';
@@ -144,4 +144,25 @@ describe('a file with a long name', () => {
     const { paths, read } = await exportAt(intake, id);
     expect(new Set(paths.map(read))).toEqual(new Set(['first', 'letter', 'second']));
   });
+});
+
+test('a folder that cannot be written is named, and none of it stays', async () => {
+  await using intake = await openSmallIntake({ database });
+  const [applicationId = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'resume' }] }]);
+  await intake.sweep();
+  await intake.runDownloads();
+  const folder = join(intake.folder, 'export');
+  const get: typeof intake.blobs.get = (...asked) => {
+    rmSync(folder, { recursive: true });
+    return intake.blobs.get(...asked);
+  };
+  const { advertiserId } = intake.board;
+  const request = { advertiserId, applicationId, folder, by: 'test', signal: AbortSignal.timeout(600_000) };
+  const { store, blobs } = intake;
+  await expect(exportPerson({ store, blobs: { ...blobs, get } }, request)).rejects.toMatchObject({
+    name: 'Trouble',
+    kind: 'local',
+    message: `${folder} could not be written (ENOENT), and is removed again.`,
+  });
+  expect(existsSync(folder)).toBe(false);
 });

@@ -74,6 +74,14 @@ describe('a spool folder', () => {
     expect(existsSync(join(elsewhere, 'payroll.txt'))).toBe(true);
   });
 
+  test('that cannot be made is named, with the setting that moves it', async () => {
+    await using scratch = await openScratch();
+    const folder = join(scratch.path, 'absent', 'spool');
+    await expect(openSpool(folder, MiB)).rejects.toThrow(
+      `The spool folder ${folder} cannot be used (ENOENT): check its disk, or set TMPDIR to another folder.`,
+    );
+  });
+
   test('that others may write to is refused', async () => {
     await using scratch = await openScratch();
     const folder = join(scratch.path, 'spool');

@@ -132,7 +132,7 @@ export async function ensureSchema(db: Queryable, request: SchemaRequest): Promi
       );
       if (Date.now() > until) throw trouble;
       if (!isTold) {
-        const happened = `${trouble.message} ${trouble.next} It is waited for ${retryForMs / 1_000} s.`;
+        const happened = `${trouble.message} ${trouble.next} Waiting for it for ${retryForMs / 1_000} s.`;
         request.onWait?.(new Trouble('local', happened, { at: 'database' }), schemaLookMs, 1);
         isTold = true;
       }

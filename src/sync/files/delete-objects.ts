@@ -145,5 +145,5 @@ async function deleteInTime(
 function toTooSlow({ location }: BlobStore, keys: readonly string[], cause?: unknown): Trouble {
   const took = `within ${longestDeleteMs / 1_000} s`;
   const message = `${location} did not delete ${keys.length} objects ${took}. The next run deletes them.`;
-  return new Trouble('local', message, { cause });
+  return new Trouble('local', message, { at: 'storage', cause });
 }

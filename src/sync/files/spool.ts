@@ -29,8 +29,8 @@ const leftoverAgeMs = 3_600_000;
 
 /** Prepares the folder. `budgetBytes` bounds what all downloads together hold in memory; what exceeds it goes to files. */
 export async function openSpool(folder: string, budgetBytes: number): Promise<Spool> {
-  await guard(() => openFolder(folder));
-  await guard(() => removeLeftovers(folder));
+  await guard(folder, () => openFolder(folder));
+  await guard(folder, () => removeLeftovers(folder));
   let usedBytes = 0;
 
   function openOne(expectedBytes: number | null): Spooled {
@@ -60,7 +60,7 @@ export async function openSpool(folder: string, budgetBytes: number): Promise<Sp
           return;
         }
         if (!file) {
-          file = await guard(() => openSpoolFile(folder));
+          file = await guard(folder, () => openSpoolFile(folder));
           for (const held of chunks) await file.write(held);
           // The first piece stays: the type is detected from it.
           chunks.length = Math.min(chunks.length, 1);
@@ -107,7 +107,7 @@ async function openSpoolFile(folder: string): Promise<SpoolFile> {
   let filled = 0;
 
   const flush = () =>
-    guard(async () => {
+    guard(folder, async () => {
       for (let at = 0; at < filled; ) at += (await handle.write(buffer, at, filled - at)).bytesWritten;
       filled = 0;
     });
@@ -163,11 +163,12 @@ async function removeLeftovers(folder: string): Promise<void> {
   }
 }
 
-async function guard<T>(work: () => Promise<T>): Promise<T> {
+async function guard<T>(folder: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error;
-    throw new Trouble('local', `The spool folder cannot be used (${error.code}).`, { at: 'storage', cause: error });
+    const happened = `The spool folder ${folder} cannot be used (${error.code}): check its disk, or set TMPDIR to another folder.`;
+    throw new Trouble('local', happened, { at: 'storage', cause: error });
   }
 }

@@ -45,7 +45,10 @@ export async function exportPerson(
   } catch (error) {
     // Ours alone, since it was just made: half of it would help nobody, and stand in the way of the next try.
     await rm(folder, { recursive: true, force: true });
-    throw error;
+    if (!(error instanceof Error && 'syscall' in error && 'code' in error)) throw error;
+    throw new Trouble('local', `${folder} could not be written (${error.code}), and is removed again.`, {
+      cause: error,
+    });
   }
 }
 
