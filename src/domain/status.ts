@@ -207,9 +207,9 @@ function toSchemaProblems(schema: Schema): Problem[] {
 const urgentWaitMs = 60_000;
 
 const waitWords: Record<Dependency, string> = {
-  source: 'Reading waits for the source',
-  database: 'Work waits for the database',
-  storage: 'Downloads wait for the storage',
+  source: 'Reading has been waiting for the source',
+  database: 'Work has been waiting for the database',
+  storage: 'Downloads have been waiting for the storage',
 };
 
 /** Workers that met the same are one problem, an account's own where it alone waits. */
@@ -223,7 +223,7 @@ function toWaitProblems(waits: readonly Wait[], now: Date): Problem[] {
     const [only] = named;
     return {
       advertiser: !isAll && named.size === 1 && only !== undefined ? only : null,
-      what: `${reason.startsWith(undeleted) ? 'Deletion waits for the storage' : waitWords[dependency]} since ${toMoment(since)}${!isAll && named.size > 1 ? ` (${named.size} advertisers)` : ''}: ${reason}`,
+      what: `${reason.startsWith(undeleted) ? 'Deletion has been waiting for the storage' : waitWords[dependency]} since ${toMoment(since)}${!isAll && named.size > 1 ? ` (${named.size} advertisers)` : ''}: ${reason}`,
       command: 'intake doctor',
       urgent: now.getTime() - since >= urgentWaitMs,
     };
@@ -244,9 +244,9 @@ function toMoment(at: number): string {
 
 /** The status while the database is unavailable. */
 export function toUnknownStatus(at: Date, since: Date, reason: string): Status {
-  const what = `The database is unreachable since ${toMoment(since.getTime())}: ${reason}`;
+  const what = `The database has been unreachable since ${toMoment(since.getTime())}: ${reason}`;
   const problem = { advertiser: null, what, command: 'intake doctor', urgent: true };
-  const headline = `The database is unreachable since ${toMoment(since.getTime())}.`;
+  const headline = `The database has been unreachable since ${toMoment(since.getTime())}.`;
   const limits = { staleAfterMs: null, proofLimitMs: null, verifyWithinMs: null };
   return { at, headline, ...limits, problems: [problem], waits: [], advertisers: [] };
 }
@@ -281,13 +281,13 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null,
   if (a.halt?.kind === 'refused') {
     add(`Halted: ${a.halt.reason} It is tried again every few minutes.`, 'intake doctor', true);
   }
-  if (a.readAt === null && a.halt === null && !isWaiting) add('Nothing was read yet.', 'intake sync', true);
+  if (a.readAt === null && a.halt === null && !isWaiting) add('Nothing has been read yet.', 'intake sync', true);
   if (a.readAt !== null && a.halt === null && !isWaiting && staleAfterMs !== null && since(a.readAt) > staleAfterMs) {
-    add(`Nothing was read for ${formatSpan(since(a.readAt))}: is a worker running?`, 'intake doctor', true);
+    add(`Nothing has been read for ${formatSpan(since(a.readAt))}: is a worker running?`, 'intake doctor', true);
   }
   if (a.oldestDueAt !== null && a.halt === null && since(a.oldestDueAt) > overdueMs) {
     add(
-      `${formatCount(a.due, 'file')} could be fetched; the oldest for ${formatSpan(since(a.oldestDueAt))}.`,
+      `${formatCount(a.due, 'file')} could be fetched, the oldest for ${formatSpan(since(a.oldestDueAt))}.`,
       'intake sync',
       true,
     );
@@ -316,16 +316,22 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null,
     const when = toMoment(a.erasingSince.getTime());
     add(`An erasure of ${when} is not complete, its files are not deleted: ${a.erasingTrouble}`, 'intake doctor');
   } else if (a.erasingSince !== null && since(a.erasingSince) > erasingMs) {
-    add(`An erasure waits for its end for ${formatSpan(since(a.erasingSince))}: is a worker running?`, 'intake doctor');
+    add(
+      `An erasure has been unfinished for ${formatSpan(since(a.erasingSince))}: is a worker running?`,
+      'intake doctor',
+    );
   }
   if (a.unreadableScreens > 0) {
     const stand = a.unreadableScreens === 1 ? 'is' : 'are';
     add(`${formatCount(a.unreadableScreens, 'screen')} ${stand} stored and cannot be read.`, 'intake reparse');
   }
   if (a.damagedBlobs > 0) {
-    const which = a.damagedBlobs === 1 ? 'One stored file was' : `${formatCount(a.damagedBlobs, 'stored file')} were`;
+    const [which, have] =
+      a.damagedBlobs === 1
+        ? ['One stored file was', 'has']
+        : [`${formatCount(a.damagedBlobs, 'stored file')} were`, 'have'];
     add(
-      `${which} found damaged or gone and not fetched again yet; what was given up needs intake retry before it.`,
+      `${which} found damaged or gone and ${have} not been fetched again yet; files that were given up need intake retry first.`,
       'intake sync',
     );
   }
@@ -382,7 +388,7 @@ function toVerifyProblems(
 ): Problem[] {
   const unreadMs = verifiedSince === null ? 0 : now.getTime() - verifiedSince.getTime();
   if (verifyWithinMs === null || unreadMs <= verifyWithinMs) return [];
-  const what = `Stored bytes were not read again for ${formatSpan(unreadMs)}, the limit is ${formatSpan(verifyWithinMs)} (VERIFY_WITHIN).`;
+  const what = `Stored bytes have not been read again for ${formatSpan(unreadMs)}, the limit is ${formatSpan(verifyWithinMs)} (VERIFY_WITHIN).`;
   return [{ advertiser: name, what, command: `intake verify --full --advertiser ${name}`, urgent: false }];
 }
 

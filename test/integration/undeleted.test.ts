@@ -89,7 +89,9 @@ describe('infected files', () => {
     const told = async () => {
       const { stdout } = await callIntake(['status', '--json'], settings.env);
       const { problems } = JSON.parse(stdout) as { problems: { what: string }[] };
-      return problems.map(({ what }) => what).filter((what) => what.startsWith('Deletion waits for the storage since'));
+      return problems
+        .map(({ what }) => what)
+        .filter((what) => what.startsWith('Deletion has been waiting for the storage since'));
     };
     await until(async () => (await told()).length > 0);
     expect((await told())[0]).toMatch(/Infected files are not deleted\. .*AccessDenied/);

@@ -60,7 +60,7 @@ describe('a source that is away', () => {
     expect(Date.parse(status.waits[0]?.since ?? '')).toBeGreaterThan(before - 1_000);
     expect(status.problems.map(({ advertiser, what }) => [advertiser, what])).toContainEqual([
       'account-1',
-      expect.stringMatching(/^Reading waits for the source since \d{4}-.+ UTC: The connection/),
+      expect.stringMatching(/^Reading has been waiting for the source since \d{4}-.+ UTC: The connection/),
     ]);
     expect(JSON.stringify(status)).not.toContain('is a worker running');
     // The page and the metrics of the worker say the same.
@@ -137,7 +137,7 @@ describe('a storage that is away while files wait', () => {
       { dependency: 'storage', reason: expect.stringContaining(`The store at ${host} cannot be reached`) },
     ]);
     expect(problems.map(({ what }) => what)).toContainEqual(
-      expect.stringMatching(/^Downloads wait for the storage since/),
+      expect.stringMatching(/^Downloads have been waiting for the storage since/),
     );
     expect(headline).not.toContain('All is well');
     await gate.open();

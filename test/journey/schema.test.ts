@@ -47,7 +47,7 @@ describe('a schema that is behind', () => {
     const { code, stdout } = await callIntake(['status'], toEnvironment(older, board));
     expect({ code, after: await countMigrations(older) }).toEqual({ code: 0, after: before });
     expect(stdout).toContain('The schema is behind: run intake migrate.');
-    expect(stdout).toContain('Nothing was read yet.');
+    expect(stdout).toContain('Nothing has been read yet.');
   });
 
   test('stays as it is when any other command is run, which ends with 7 and names intake migrate', async () => {

@@ -25,7 +25,7 @@ describe('intake status --check', () => {
     );
     expect(await callIntake(['status', '--check'], env)).toMatchObject({
       code: 8,
-      stdout: expect.stringContaining('Nothing was read for 21m'),
+      stdout: expect.stringContaining('Nothing has been read for 21m'),
     });
 
     // Nothing new at the source: the poll leaves no row, and yet it was one.
@@ -63,7 +63,8 @@ describe('intake status --watch', () => {
         if (words.test(value)) return JSON.parse(value) as { headline: string; healthy: boolean };
       }
     };
-    const away = /^\{.*The database is unreachable since \d{4}-.+: The database at 127\.0\.0\.1:\d+ cannot be reached/;
+    const away =
+      /^\{.*The database has been unreachable since \d{4}-.+: The database at 127\.0\.0\.1:\d+ cannot be reached/;
     expect(await untilSaid(away)).toMatchObject({ healthy: false });
     await gate.open();
     expect((await untilSaid(/"staleAfterMs":\d/)).headline).not.toContain('unreachable');

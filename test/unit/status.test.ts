@@ -183,7 +183,7 @@ describe('urgent is', () => {
     expect(statusOf(late).problems).toEqual([
       {
         advertiser: 'north',
-        what: 'Stored bytes were not read again for 30d 1h, the limit is 30d (VERIFY_WITHIN).',
+        what: 'Stored bytes have not been read again for 30d 1h, the limit is 30d (VERIFY_WITHIN).',
         command: 'intake verify --full --advertiser north',
         urgent: false,
       },
@@ -332,7 +332,7 @@ describe('what a worker waits for', () => {
 
   it('is named at once, in place of the question whether a worker runs, and is urgent after a minute', () => {
     const fresh = waiting({ waits: [wait] });
-    const what = 'Reading waits for the source since 2026-11-15 09:59:30 UTC: No route.';
+    const what = 'Reading has been waiting for the source since 2026-11-15 09:59:30 UTC: No route.';
     expect(fresh.problems).toEqual([{ advertiser: 'north', what, command: 'intake doctor', urgent: false }]);
     expect(isHealthy(fresh)).toBe(true);
     const lasting = waiting({ waits: [{ ...wait, since: ago(1) }] });
@@ -345,7 +345,7 @@ describe('what a worker waits for', () => {
     const storage = waiting({ waits: [{ ...wait, dependency: 'storage', advertisers: [] }] });
     expect(storage.problems.map(({ advertiser, what }) => [advertiser, what])).toEqual([
       ['north', expect.stringContaining('is a worker running?')],
-      [null, expect.stringContaining('Downloads wait for the storage')],
+      [null, expect.stringContaining('Downloads have been waiting for the storage')],
     ]);
   });
 
@@ -355,7 +355,7 @@ describe('what a worker waits for', () => {
     expect(problems).toEqual([
       {
         advertiser: null,
-        what: 'Reading waits for the source since 2026-11-15 09:58:00 UTC (3 advertisers): No route.',
+        what: 'Reading has been waiting for the source since 2026-11-15 09:58:00 UTC (3 advertisers): No route.',
         command: 'intake doctor',
         urgent: true,
       },
