@@ -52,15 +52,15 @@ export function dependsOnOthers({ trouble, at }: Pick<FailedAttempt, 'trouble' |
 export function toVerdict(failed: FailedAttempt): Verdict {
   const { trouble, at, attempts, others, random } = failed;
   if (at === 'storage' && trouble.kind !== 'mismatch') {
-    return others === 'served' ? toRetry(failed, true) : toRest('all', trouble, random);
+    return others === 'served' ? toRetry(failed, true) : toPause('all', trouble, random);
   }
   switch (trouble.kind) {
     case 'local':
-      return toRest('all', trouble, random);
+      return toPause('all', trouble, random);
     case 'throttled':
-      return others === 'served' ? toPutOff(failed) : toRest('account', trouble, random);
+      return others === 'served' ? toPostponed(failed) : toPause('account', trouble, random);
     case 'missing':
-      return toUnshown(trouble, attempts, random);
+      return toMissing(trouble, attempts, random);
     case 'mismatch':
       return toRetry(failed, true);
     case 'refused':
@@ -87,14 +87,14 @@ function toRetry({ trouble, attempts, random }: FailedAttempt, spend: boolean): 
   return { kind: 'retry', delayMs: Math.round(backoff(attempts, delays, random)), spend };
 }
 
-/** A file that waits as long as it was told, on its own account. */
-function toPutOff(failed: FailedAttempt): Verdict {
+/** The source asked for fewer requests because of this file alone: only the file waits, for at least as long as it asked. */
+function toPostponed(failed: FailedAttempt): Verdict {
   const verdict = toRetry(failed, true);
   if (verdict.kind !== 'retry') return verdict;
   return { ...verdict, delayMs: Math.max(verdict.delayMs, toPauseMs(failed.trouble, failed.random)) };
 }
 
-function toUnshown(trouble: Trouble, attempts: number, random: number): Verdict {
+function toMissing(trouble: Trouble, attempts: number, random: number): Verdict {
   const delayMs = missingDelaysMs[attempts - 1];
   if (trouble.status === 410 || delayMs === undefined)
     return { kind: 'complete', state: 'missing', reason: trouble.message };
@@ -102,7 +102,7 @@ function toUnshown(trouble: Trouble, attempts: number, random: number): Verdict 
   return { kind: 'retry', delayMs: Math.round(delayMs * (0.9 + 0.2 * random)), spend: true };
 }
 
-function toRest(scope: 'account' | 'all', trouble: Trouble, random: number): Verdict {
+function toPause(scope: 'account' | 'all', trouble: Trouble, random: number): Verdict {
   return { kind: 'pause', scope, delayMs: toPauseMs(trouble, random) };
 }
 

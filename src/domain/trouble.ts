@@ -2,7 +2,7 @@
 // and never holds a payload, a credential or a fact about a person.
 
 /**
- * unreachable: no usable answer, try again. throttled: the source names a time. refused: the credential does not open the door.
+ * unreachable: no usable answer, try again. throttled: the source names a time. refused: the credential is not accepted.
  * missing: it is not there (yet). malformed: an answer that cannot be read. mismatch: an answer that contradicts what we know.
  * local: our own disk, database or storage cannot take it.
  */

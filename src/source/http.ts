@@ -1,4 +1,4 @@
-// The only door to the network of the source: timeouts, retries of seconds, Retry-After, redirects, byte limits, status to
+// The only code that sends requests to the source: timeouts, retries of seconds, Retry-After, redirects, byte limits, status to
 // Trouble. The credential goes to the configured origin and nowhere else, and into no error. Knows nothing of applications.
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -55,9 +55,9 @@ export interface HttpAnswer extends AsyncDisposable {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-/** The door to one origin; closing it ends its connections. */
+/** The HTTP client of one origin; closing it ends its connections. */
 export interface Http extends AsyncDisposable {
-  /** Asks and reads in one breath: what `read` throws as unreachable or malformed is asked again, a few times. */
+  /** Asks and reads the whole answer: what `read` throws as unreachable or malformed is asked again, a few times. */
   get<T>(request: HttpRequest, read: (answer: HttpAnswer) => Promise<T>): Promise<T>;
   /** Opens an answer to be read by the caller; tries again only until the headers are there. */
   open(request: HttpRequest): Promise<HttpAnswer>;
@@ -87,7 +87,7 @@ export function openConnections(
 const retries = 3;
 const discardedBytes = 65_536;
 
-/** Creates the door to one origin; nothing is opened before the first request. */
+/** Creates the client of one origin; nothing is opened before the first request. */
 export function createHttp(options: HttpOptions): Http {
   const base = new URL(options.url.endsWith('/') ? options.url : `${options.url}/`);
   const { connections } = options;

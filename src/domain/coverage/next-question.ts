@@ -36,7 +36,7 @@ export function nextRangeQuestion(
   return untried ?? first((range) => !isUnread(range)) ?? first(isUnread);
 }
 
-/** A range that waits for a unshown id to be asked alone is not asked meanwhile. */
+/** A range that waits for an unshown id to be asked alone is not asked meanwhile. */
 function hasSuspect({ suspects }: StateFacts, range: Range): boolean {
   return suspects.some(({ id }) => isInside(range, id));
 }

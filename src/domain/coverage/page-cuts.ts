@@ -93,10 +93,7 @@ export function noteCut(draft: SweepDraft, question: Question, page: PageAnswer)
 }
 
 /** An answer of this size had been cut off: whatever was closed on more than half of it is open again. */
-export function lower(
-  draft: SweepDraft,
-  cut: { rows: number; bytes: number; shape: 'after' | 'before' | 'both' },
-): void {
+export function lower(draft: SweepDraft, cut: { rows: number; bytes: number; shape: FilterShape }): void {
   const { facts } = draft;
   const shape = cut.shape === 'both' ? 'both' : 'after';
   const capacity = facts[shape];

@@ -1,4 +1,4 @@
-// A list answer's text to a Page: the envelope in any of its dresses, then element by element.
+// A list answer's text to a Page: the envelope in any of its forms, then element by element.
 // A page is believed whole or refused whole (Trouble malformed); an element costs only itself. Knows no HTTP.
 
 import type { Application, Echo, Page, Reject } from '../../domain/application.ts';
@@ -115,7 +115,7 @@ function toEnvelope(top: unknown): Members {
   if (Array.isArray(value)) return { known: { JobApplicationsList: value }, unknown: [] };
   if (!isObject(value)) throw new Trouble('malformed', 'The answer is neither an object nor a list.');
   const members = readMembers(value, envelopeNames);
-  // An object of strangers is some other message, an error most likely. Reading it as an empty list would hide that.
+  // An object of unknown members is some other message, an error most likely. Reading it as an empty list would hide that.
   if (Object.keys(members.known).length === 0 && members.unknown.length > 0) {
     throw new Trouble('malformed', strange);
   }

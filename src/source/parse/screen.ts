@@ -56,17 +56,17 @@ function toScreenList(value: unknown): readonly unknown[] {
   if ('screens' in known) return toScreenList(known.screens);
   const bare = readMembers(value, screenNames).known;
   if ('@id' in bare || '@name' in bare || '@successful' in bare) return [value];
-  // An object of strangers is some other message, an error most likely. Reading it as no screen would hide that.
-  return hasStrangers(Object.entries(value)) ? refuse('is not a screen') : [];
+  // An object of unknown members is some other message, an error most likely. Reading it as no screen would hide that.
+  return hasUnknown(Object.entries(value)) ? refuse('is not a screen') : [];
 }
 
 function toScreen(value: unknown): Screen[] {
   if (isNothing(value)) return [];
   if (!isObject(value)) return refuse('holds a screen that is not an object');
   const { known, unknown } = readMembers(value, screenNames);
-  if (Object.keys(known).length === 0) return hasStrangers(unknown) ? refuse('holds a screen of unknown members') : [];
+  if (Object.keys(known).length === 0) return hasUnknown(unknown) ? refuse('holds a screen of unknown members') : [];
   const notes: Note[] = [];
-  noteStrangers(unknown, 'screen', notes);
+  noteUnknown(unknown, 'screen', notes);
   return [
     {
       id: readText(known['@id'], '@id', notes),
@@ -85,8 +85,8 @@ function toQuestion(value: unknown, field: string, notes: Note[]): ScreenQuestio
     return [];
   }
   const { known, unknown } = readMembers(value, questionNames);
-  if (Object.keys(known).length === 0 && !hasStrangers(unknown)) return [];
-  noteStrangers(unknown, field, notes);
+  if (Object.keys(known).length === 0 && !hasUnknown(unknown)) return [];
+  noteUnknown(unknown, field, notes);
   return [
     {
       id: readText(known['@id'], `${field}.@id`, notes),
@@ -102,8 +102,8 @@ function toAnswer(value: unknown, field: string, notes: Note[]): ScreenAnswer[] 
   // An element without attributes is its text.
   if (!isObject(value)) return [{ id: null, text: readText(value, field, notes) ?? '', selected: false }];
   const { known, unknown } = readMembers(value, answerNames);
-  if (Object.keys(known).length === 0 && !hasStrangers(unknown)) return [];
-  noteStrangers(unknown, field, notes);
+  if (Object.keys(known).length === 0 && !hasUnknown(unknown)) return [];
+  noteUnknown(unknown, field, notes);
   return [
     {
       id: readText(known['@id'], `${field}.@id`, notes),
@@ -133,13 +133,12 @@ function isNothing(value: unknown): boolean {
   return value === null || value === undefined || (typeof value === 'string' && value.trim() === '');
 }
 
-function hasStrangers(members: readonly (readonly [string, unknown])[]): boolean {
+function hasUnknown(members: readonly (readonly [string, unknown])[]): boolean {
   return members.some(([name, value]) => !leftover.test(name) && !(name.startsWith('#') && isNothing(value)));
 }
 
-function noteStrangers(unknown: readonly (readonly [string, unknown])[], field: string, notes: Note[]): void {
-  if (hasStrangers(unknown))
-    notes.push({ field, reason: 'holds members we do not know, kept in the stored bytes only' });
+function noteUnknown(unknown: readonly (readonly [string, unknown])[], field: string, notes: Note[]): void {
+  if (hasUnknown(unknown)) notes.push({ field, reason: 'holds members we do not know, kept in the stored bytes only' });
 }
 
 function noteReplacedBytes(screen: Screen): Screen {

@@ -1,4 +1,4 @@
-// Single values of the wire: ids, texts, numbers and booleans, in whatever dress they come.
+// Single values of the wire: ids, texts, numbers and booleans, in whatever form they come.
 // A value that cannot be kept becomes null or visibly altered, with a note that names its member and never its content.
 
 import type { Note } from '../../domain/application.ts';

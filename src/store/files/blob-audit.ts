@@ -1,5 +1,5 @@
 // The statements of verify: the rows of an advertiser's blobs in the order of their keys or of when they were last read, what is done about
-// damage, and the marking of bytes that nothing refers to. After a grace they are deleted (deletions.ts).
+// damage, and the marking of bytes that nothing refers to. After a grace they are deleted (delete-blobs.ts).
 import { type BlobFacts, toBlobKey } from '../../domain/blob.ts';
 import { nightMs, type UnreadBytes } from '../../domain/reread.ts';
 import { appendEvents, type ChangedRow, toEvents } from '../events.ts';

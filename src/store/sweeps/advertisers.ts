@@ -4,7 +4,7 @@ import { Trouble } from '../../domain/trouble.ts';
 import { type Queryable, sqlState } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 
-/** refused: the credential does not open the door, recovers by itself. mismatch: somebody else's data came, a person must look. */
+/** refused: the credential is not accepted; the halt ends by itself once it is. mismatch: another advertiser's data came; a person must look. */
 export type HaltKind = 'refused' | 'mismatch';
 
 export interface KnownAdvertiser {

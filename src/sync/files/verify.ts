@@ -119,7 +119,7 @@ async function compare(
     for await (const row of store.blobs.load(advertiserId)) {
       request.signal.throwIfAborted();
       while (!object.done && object.value.key < row.key) {
-        await meetStranger(store, advertiserId, object.value, counts);
+        await countExtra(store, advertiserId, object.value, counts);
         onStep();
         object = await objects.next();
       }
@@ -131,7 +131,7 @@ async function compare(
     await questions.untilAnswered();
   }
   for (; !object.done; object = await objects.next()) {
-    await meetStranger(store, advertiserId, object.value, counts);
+    await countExtra(store, advertiserId, object.value, counts);
     onStep();
   }
   questions.throwTrouble();
@@ -261,7 +261,8 @@ function createQuestions({ parallel = 8 }: VerifyRequest, onStep: () => void) {
   };
 }
 
-async function meetStranger(
+/** An object without a row: adopted as an orphan, or left alone where its name is not ours. */
+async function countExtra(
   store: Pick<Store, 'blobs'>,
   advertiserId: bigint,
   { key, sizeBytes }: ListedBlob,

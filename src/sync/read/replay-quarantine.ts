@@ -1,5 +1,5 @@
-// Quarantine, read once more: what the parser of this version can read becomes an application, as if a page had just brought it. It goes
-// through the same door as every page (lane, fence, tombstones), as the oldest answer of all: it never overwrites what is held.
+// Quarantine, read once more: what the parser of this version can read becomes an application, as if a page had just brought it. It is
+// committed like every page (lane, fence, tombstones), as the oldest answer of all: it never overwrites what is held.
 import type { Application, Reject } from '../../domain/application.ts';
 import type { ReadPage } from '../../store/applications/diff-page.ts';
 import type { Store } from '../../store/store.ts';

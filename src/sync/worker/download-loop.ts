@@ -46,7 +46,7 @@ export interface DownloadLoop {
 
 const backoffRange = { minMs: 1_000, baseMs: 2_000, maxMs: 60_000 };
 /** Where no notification comes through. */
-const drainEveryMs = 2_000;
+const checkEveryMs = 2_000;
 /** Files that failed are postponed. While none of them is due again, nothing is known of what they failed at. */
 const knownForMs = 60_000;
 
@@ -63,7 +63,7 @@ export function startDownloadLoop(
     metAt = performance.now();
   };
 
-  async function drainOn(): Promise<void> {
+  async function runOn(): Promise<void> {
     using heartbeat = watchdog.begin();
     const onWait = (met: Trouble) => {
       heartbeat.move();
@@ -102,11 +102,11 @@ export function startDownloadLoop(
         await heartbeat.whileWaiting(sleep(waitMs, undefined, { signal }).catch(() => {}));
       }
       heartbeat.move();
-      await deps.untilQueued(drainEveryMs, signal).catch(() => {});
+      await deps.untilQueued(checkEveryMs, signal).catch(() => {});
     }
   }
 
-  return { trouble: () => trouble, ended: drainOn() };
+  return { trouble: () => trouble, ended: runOn() };
 }
 
 function toFileCounts(summary: DownloadSummary): Partial<Pass> {

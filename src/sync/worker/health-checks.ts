@@ -194,7 +194,7 @@ export async function checkKey(store: Pick<Recorded, 'privacy'>): Promise<Findin
   }
 }
 
-export interface SourceExamination {
+export interface CheckSourceRequest {
   readonly name: string;
   readonly advertiserId: bigint | null;
   readonly signal: AbortSignal;
@@ -204,7 +204,7 @@ export interface SourceExamination {
 export async function checkSource(
   store: Pick<Recorded, 'advertisers' | 'sweeps'>,
   source: Pick<Source, 'list'>,
-  request: SourceExamination,
+  request: CheckSourceRequest,
 ): Promise<Finding[]> {
   const { name, signal } = request;
   const findings: Finding[] = [];
