@@ -8,7 +8,7 @@ import type { CrashPoint } from '../../src/domain/crash-point.ts';
 import type { Random } from '../support/random.ts';
 import type { Cluster } from './cluster.ts';
 import type { Ended } from './fleet.ts';
-import { toPatience } from './settings.ts';
+import { withSlack } from './settings.ts';
 
 /** What erasing needs of the stage. */
 interface Around {
@@ -46,7 +46,7 @@ export function createErasing(stage: Around): Erasing {
 
   /** Erasures without a receipt. A worker looks every two minutes for those that failed and were not asked for again. */
   const untilReceipts = async () => {
-    const deadlineAt = performance.now() + toPatience(150_000);
+    const deadlineAt = performance.now() + withSlack(150_000);
     for (;;) {
       const open = await cluster.query(`SELECT 1 FROM intake.erasure_jobs WHERE closed_at IS NULL`);
       if (open.length === 0 || performance.now() > deadlineAt) return open;

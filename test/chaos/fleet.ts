@@ -7,7 +7,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CrashPoint } from '../../src/domain/crash-point.ts';
-import { toPatience } from './settings.ts';
+import { withSlack } from './settings.ts';
 
 export interface FleetOptions {
   /** Where logs go, and from where the commands run. */
@@ -197,7 +197,7 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
       const isStopped = stopped.has(child);
       stopped.add(child);
       const startedAt = performance.now();
-      const isYoung = startedAt - member.startedAt < toPatience(youngMs);
+      const isYoung = startedAt - member.startedAt < withSlack(youngMs);
       if (child.exitCode === null && child.signalCode === null) {
         const ended = once(child, 'exit');
         // A second signal means: at once.
@@ -222,8 +222,8 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
       const name = `command-${args[0]}-${fleet.starts}`;
       const child = start(name, args, point === null ? {} : { INTAKE_CRASH_AT: point });
       // It waits for minutes where something is away; nobody here has so long.
-      const interrupt = setTimeout(() => child.kill('SIGTERM'), toPatience(60_000));
-      const end = setTimeout(() => child.kill('SIGKILL'), toPatience(240_000));
+      const interrupt = setTimeout(() => child.kill('SIGTERM'), withSlack(60_000));
+      const end = setTimeout(() => child.kill('SIGKILL'), withSlack(240_000));
       const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
       clearTimeout(interrupt);
       clearTimeout(end);

@@ -3,7 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { End } from './database-faults.ts';
-import { toPatience } from './settings.ts';
+import { withSlack } from './settings.ts';
 import type { Stage } from './stage.ts';
 
 /** Polls come every nine seconds, and other faults stop workers and the database meanwhile. */
@@ -35,7 +35,7 @@ export async function beginOutage(stage: Stage, side: 'source' | 'storage'): Pro
 
 async function untilNamed(stage: Stage, side: 'source' | 'storage'): Promise<void> {
   let dueSince: number | null = null;
-  const retryForMs = toPatience(namedWithinMs);
+  const retryForMs = withSlack(namedWithinMs);
   const giveUpAt = performance.now() + 2 * retryForMs;
   while (performance.now() < giveUpAt) {
     const told = toTold((await stage.runCommand(['status', '--json'])).output);

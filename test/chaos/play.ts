@@ -23,7 +23,7 @@ import { openProxy } from './proxy.ts';
 import { playQuietly } from './quiet.ts';
 import { untilMigrated, untilWorking } from './readiness.ts';
 import { endFaults, recover } from './recovery.ts';
-import { leaseMs, toPatience, toSettings } from './settings.ts';
+import { leaseMs, toSettings, withSlack } from './settings.ts';
 import { openSmallDisk } from './small-disk.ts';
 import type { Plan, Stage } from './stage.ts';
 import { createStrangerWatch } from './strangers.ts';
@@ -224,7 +224,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
     async stopWell(nth) {
       const { code, tookMs } = await fleet.stop(nth);
       count('stopped by SIGTERM');
-      if (code !== 0 || tookMs > toPatience(stopMs))
+      if (code !== 0 || tookMs > withSlack(stopMs))
         broken.push(`P16: SIGTERM ended in ${Math.round(tookMs)} ms with code ${code}`);
     },
   };
@@ -276,7 +276,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
     await endFaults(stage);
     let recoveredMs = 0;
     if (broken.length === 0) {
-      const recovered = await recover(stage, isHalted, toPatience(recoveryMs));
+      const recovered = await recover(stage, isHalted, withSlack(recoveryMs));
       recoveredMs = recovered.tookMs;
       broken.push(...recovered.broken, ...(await findBroken(stage).then(countLook)));
       if (broken.length === 0) broken.push(...(await playQuietly(stage)));
@@ -284,7 +284,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
     }
     const stops = Array.from({ length: fleet.size }, (_, nth) => fleet.stop(nth, true));
     for (const { code, tookMs } of await Promise.all(stops)) {
-      if (code !== 0 || tookMs > toPatience(stopMs))
+      if (code !== 0 || tookMs > withSlack(stopMs))
         broken.push(`P16: SIGTERM ended in ${Math.round(tookMs)} ms with code ${code}`);
     }
     if (broken.length === 0) broken.push(...(await findFalseVerdicts(stage)));

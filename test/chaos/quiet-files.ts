@@ -3,11 +3,11 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
-import { toPatience } from './settings.ts';
+import { withSlack } from './settings.ts';
 import type { Stage } from './stage.ts';
 
 /** P8 promises a minute; on a machine that is busy the same work takes longer. */
-const toRecallMs = () => Math.max(60_000, toPatience(20_000));
+const toRecallMs = () => Math.max(60_000, withSlack(20_000));
 
 /** Plays what the plan has of it; answers what is broken. */
 export async function playFlags(stage: Stage, account: BoardAdvertiser): Promise<string[]> {
@@ -156,7 +156,7 @@ async function findHeld({ cluster, workload }: Stage, { advertiserId }: BoardAdv
 }
 
 async function within(ms: number, holds: () => Promise<boolean>): Promise<boolean> {
-  const untilAt = performance.now() + toPatience(ms);
+  const untilAt = performance.now() + withSlack(ms);
   while (performance.now() < untilAt) {
     if (await holds().catch(() => false)) return true;
     await sleep(50);

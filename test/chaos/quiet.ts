@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
 import { deadFiles } from './faults.ts';
 import { playFlags } from './quiet-files.ts';
-import { toPatience } from './settings.ts';
+import { withSlack } from './settings.ts';
 import type { Stage } from './stage.ts';
 
 /** Plays what the plan has of it; answers what is broken. */
@@ -80,7 +80,7 @@ async function loadStates({ cluster }: Stage, { advertiserId }: BoardAdvertiser,
 /** While several workers fetch files, one hears a Retry-After: at the source, nobody asks before it is over. */
 async function playRetryAfter({ cluster, requests, count }: Stage, account: BoardAdvertiser): Promise<string[]> {
   // What was on its way before the time could be written down.
-  const slackMs = toPatience(1_500);
+  const slackMs = withSlack(1_500);
   const seconds = Math.ceil(3 + slackMs / 1_000);
   const slow = account.fault({ kind: 'slow', on: 'attachments', delayMs: 400, times: null });
   account.add(80);
@@ -106,7 +106,7 @@ async function playRetryAfter({ cluster, requests, count }: Stage, account: Boar
 }
 
 async function within(ms: number, holds: () => Promise<boolean>): Promise<boolean> {
-  const untilAt = performance.now() + toPatience(ms);
+  const untilAt = performance.now() + withSlack(ms);
   while (performance.now() < untilAt) {
     if (await holds().catch(() => false)) return true;
     await sleep(200);

@@ -3,11 +3,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from './cluster.ts';
 import type { Fleet } from './fleet.ts';
-import { toPatience } from './settings.ts';
+import { withSlack } from './settings.ts';
 
 /** Waits for the schema; one that no worker brings up is a finding. */
 export async function untilMigrated({ query }: Cluster, { odd }: Pick<Fleet, 'odd'>): Promise<void> {
-  const untilAt = performance.now() + toPatience(60_000);
+  const untilAt = performance.now() + withSlack(60_000);
   for (;;) {
     const [row] = await query<{ there: boolean }>(
       `SELECT to_regclass('intake.prefills') IS NOT NULL AND to_regclass('intake_analytics.completeness') IS NOT NULL AS there`,
@@ -21,7 +21,7 @@ export async function untilMigrated({ query }: Cluster, { odd }: Pick<Fleet, 'od
 
 /** Waits for the first stored file: on a busy machine a plan would be over before its faults could meet anything. */
 export async function untilWorking({ query }: Cluster): Promise<void> {
-  const untilAt = performance.now() + toPatience(20_000);
+  const untilAt = performance.now() + withSlack(20_000);
   while (performance.now() < untilAt) {
     if ((await query(`SELECT 1 FROM intake.attachments WHERE state = 'stored' LIMIT 1`)).length > 0) return;
     await sleep(100);

@@ -6,7 +6,7 @@ import type { StrictS3 } from '../support/strict-s3.ts';
 export const leaseMs = 2_000;
 
 /** The promised times hold on a machine that has a core for every process; elsewhere everything takes as much longer. */
-export function toPatience(ms: number): number {
+export function withSlack(ms: number): number {
   return ms * Math.max(1, (loadavg()[0] ?? 1) / availableParallelism());
 }
 

@@ -86,11 +86,11 @@ describe('a retry of everything that waits', () => {
     const attached = (content: string) => ({ attachments: [{ kind: 'resume' as const, content }] });
     intake.board.add(Array.from({ length: 300 }, (_, nth) => attached(`file ${nth}`)));
     await intake.sweep();
-    let isDraining = true;
+    let isRunning = true;
     const downloaded = intake.runDownloads().finally(() => {
-      isDraining = false;
+      isRunning = false;
     });
-    while (isDraining) await intake.store.downloads.retry(advertiserId, everything);
+    while (isRunning) await intake.store.downloads.retry(advertiserId, everything);
     await downloaded;
     expect(await database.query(`SELECT 1 FROM intake.events WHERE type = 'application.changed'`)).toEqual([]);
   });

@@ -7,7 +7,7 @@ import { type Choices, defaultChoices as usual } from '../../src/dev/sandbox/beh
 import type { SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
 import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
 import { loadScreens } from '../support/file-equality.ts';
-import { type DrainOptions, openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
+import { openSmallIntake, type RunOptions, type SmallIntake } from '../support/small-intake.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
 let database: TestDatabase;
@@ -231,7 +231,7 @@ describe('A1 HasVirus', () => {
         if (moment === 'after they are put') await flag();
         return stored;
       };
-      const parts: DrainOptions['deps'] = { blobs: { ...intake.blobs, put } };
+      const parts: RunOptions['deps'] = { blobs: { ...intake.blobs, put } };
       if (moment === 'before they are announced') {
         const announceBlob: typeof intake.store.blobs.announce = async (...args) => {
           await flag();

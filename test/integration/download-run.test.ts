@@ -191,7 +191,7 @@ const forEver = [
 
 describe.for(forEver)('a file %s for ever', ([, fault, reason]) => {
   /** Runs so often, each time with everything due. */
-  async function drainOften(intake: SmallIntake, times: number) {
+  async function runOften(intake: SmallIntake, times: number) {
     const halted: unknown[] = [];
     for (let tries = 0; tries < times; tries++) {
       await intake.hasten();
@@ -205,7 +205,7 @@ describe.for(forEver)('a file %s for ever', ([, fault, reason]) => {
     await using intake = await openWith(3);
     const [id] = [...intake.board.truth()].map((one) => one.id);
     intake.board.fault({ ...fault, on: 'resume', times: null, applicationId: id });
-    expect(await drainOften(intake, 8)).toEqual([]);
+    expect(await runOften(intake, 8)).toEqual([]);
     expect(await states(intake)).toEqual(['given_up', 'stored', 'stored']);
     expect((await intake.files())[0]?.reason).toMatch(reason);
     expect(await database.query(`SELECT state FROM intake.advertisers`)).toEqual([{ state: 'active' }]);
@@ -214,7 +214,7 @@ describe.for(forEver)('a file %s for ever', ([, fault, reason]) => {
   test('that is the only one of its account spends its attempts while the list is served', async () => {
     await using intake = await openWith(1);
     intake.board.fault({ ...fault, on: 'resume', times: null });
-    expect(await drainOften(intake, 8)).toEqual([]);
+    expect(await runOften(intake, 8)).toEqual([]);
     expect((await intake.file()).reason).toMatch(reason);
   });
 
@@ -225,7 +225,7 @@ describe.for(forEver)('a file %s for ever', ([, fault, reason]) => {
       intake.board.fault({ ...fault, on: 'resume', times: null, applicationId });
     }
     // The first run may see eight failures before anything is stored.
-    expect(await drainOften(intake, 10)).toEqual([]);
+    expect(await runOften(intake, 10)).toEqual([]);
     expect(await states(intake)).toEqual([...Array(4).fill('stored'), ...Array(10).fill('given_up')]);
   });
 
@@ -235,7 +235,7 @@ describe.for(forEver)('a file %s for ever', ([, fault, reason]) => {
     intake.board.add([{ attachments: [{ kind: 'resume', content: 'one more' }] }]);
     await intake.sweep();
     const number = intake.board.fault({ ...fault, on: 'resume', times: null });
-    expect(await drainOften(intake, 10)).toEqual([]);
+    expect(await runOften(intake, 10)).toEqual([]);
     expect(await queue()).toMatchObject([{ attempts: 0, claimed: false }]);
     intake.board.clearFaults(number);
     await intake.hasten();
@@ -246,7 +246,7 @@ describe.for(forEver)('a file %s for ever', ([, fault, reason]) => {
     await using intake = await openWith(1);
     intake.board.fault({ ...fault, on: 'resume', times: null });
     intake.board.fault({ kind: 'fail', status: 502, on: 'list', times: null });
-    expect(await drainOften(intake, 10)).toEqual([]);
+    expect(await runOften(intake, 10)).toEqual([]);
     expect(await queue()).toMatchObject([{ attempts: 0, claimed: false }]);
   });
 

@@ -43,7 +43,7 @@ export interface SmallIntake extends AsyncDisposable {
   /** Reads the list: what is new, or everything again. */
   sweep(recheck?: boolean): Promise<void>;
   /** Fetches what is due. */
-  runDownloads(options?: DrainOptions): Promise<DownloadSummary>;
+  runDownloads(options?: RunOptions): Promise<DownloadSummary>;
   /** Makes everything that waits due now. */
   hasten(): Promise<void>;
   files(): Promise<FileRow[]>;
@@ -53,7 +53,7 @@ export interface SmallIntake extends AsyncDisposable {
   keys(): Promise<string[]>;
 }
 
-export type DrainOptions = Partial<DownloadRunRequest> & {
+export type RunOptions = Partial<DownloadRunRequest> & {
   readonly deps?: Partial<DownloadRunDeps>;
   readonly http?: Partial<HttpOptions>;
   readonly format?: 'json' | 'xml';
@@ -100,7 +100,7 @@ export async function openSmallIntake(
     await syncAccount({ store, source }, { ...whose, ...how, recheck });
   }
 
-  async function run(settings: DrainOptions = {}): Promise<DownloadSummary> {
+  async function run(settings: RunOptions = {}): Promise<DownloadSummary> {
     const { deps, http, format = 'json', ...request } = settings;
     await using source = openSource(format, http);
     const accounts = [{ name: 'default', advertiserId: board.advertiserId, source }];
