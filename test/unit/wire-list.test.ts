@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { Page } from '../../src/domain/application.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { parsePage, scanIds } from '../../src/source/parse/list.ts';
-import { applicationNames } from '../../src/source/parse/members.ts';
+import { applicationShape } from '../../src/source/parse/members.ts';
 
 type Facts = ReturnType<typeof parsePage>;
 
@@ -105,12 +105,12 @@ describe('L9: the envelope', () => {
       Attachments: [],
       PrimaryJobSeekingInfo: { JobTitle: 'b' },
     };
-    const names = [...new Set(applicationNames.values())];
+    const names = [...new Set(applicationShape.names.values())];
     const element = { ...Object.fromEntries(names.map((name) => [name, 'a'])), ...texts, ID: 1 };
     const parse = (members: object) => list(JSON.stringify(members)).applications[0];
     const { rawText: _, ...facts } = parse(element) ?? {};
     const unread = Object.entries(facts).flatMap(([name, value]) => (value === null ? [name] : []));
-    expect(unread, 'applicationNames of src/source/parse/members.ts lists the member of each fact').toEqual([]);
+    expect(unread, 'applicationShape of src/source/parse/members.ts lists the member of each fact').toEqual([]);
     const unhashed = names.filter((name) => {
       const changed = { ...element, [name]: name in others ? others[name as keyof typeof others] : 'b' };
       return name !== 'ID' && parse(changed)?.contentHash === parse(element)?.contentHash;

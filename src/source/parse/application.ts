@@ -6,7 +6,7 @@ import type { Application, Attachment, JobSeekingInfo, Reject } from '../../doma
 import { toAttachments } from './attachments.ts';
 import { parseDate } from './dates.ts';
 import { toIdentity, toOutline } from './identity.ts';
-import { applicationNames, jobSeekingInfoNames, readMembers } from './members.ts';
+import { applicationShape, jobSeekingInfoShape, readMembers } from './members.ts';
 import { byText, noteUnknown, type ParseFindings } from './notes.ts';
 import { toRaw } from './raw.ts';
 import { isObject, parseId, readBoolean, readCount, readIdentifier, readText } from './values.ts';
@@ -17,7 +17,7 @@ const largestMonths = 2 ** 31 - 1;
 export function parseApplication(element: unknown, exact: boolean): Application | Reject {
   const { raw, rawText, reason } = toRaw(element, exact);
   if (!isObject(element)) return { reason: 'is not an object', identity: toOutline(element), raw, rawText };
-  const { known, unknown } = readMembers(element, applicationNames);
+  const { known, unknown } = readMembers(element, applicationShape.names);
   const id = parseId(known.ID);
   if (typeof id !== 'bigint') return { reason: id.reason, identity: toIdentity(element, known), raw, rawText };
 
@@ -50,7 +50,7 @@ function toJobSeekingInfo(value: unknown, findings: ParseFindings): JobSeekingIn
     findings.notes.push({ field, reason: 'is not an object' });
     return null;
   }
-  const { known, unknown } = readMembers(value, jobSeekingInfoNames);
+  const { known, unknown } = readMembers(value, jobSeekingInfoShape.names);
   noteUnknown(findings, `${field}.`, unknown);
   const info = {
     jobTitle: readText(known.JobTitle, `${field}.JobTitle`, findings.notes),

@@ -9,7 +9,7 @@ import {
   type Note,
 } from '../../domain/application.ts';
 import { parseDate } from './dates.ts';
-import { attachmentNames, readMembers } from './members.ts';
+import { attachmentShape, readMembers } from './members.ts';
 import { noteUnknown, type ParseFindings } from './notes.ts';
 import { isObject, readBoolean, readCount, readText } from './values.ts';
 
@@ -43,7 +43,7 @@ export function toAttachmentPath(kind: AttachmentKind, id: bigint): string {
 
 function toAttachment(element: Record<string, unknown>, id: bigint, findings: ParseFindings): Attachment {
   const { notes } = findings;
-  const { known, unknown } = readMembers(element, attachmentNames);
+  const { known, unknown } = readMembers(element, attachmentShape.names);
   const kind = toKind(known.Type, notes);
   noteUnknown(findings, `${field}.${kind}.`, unknown);
   const uploaded = parseDate(known.DateUploaded);

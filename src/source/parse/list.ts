@@ -7,7 +7,7 @@ import { parseApplication } from './application.ts';
 import { noDate, parseDate } from './dates.ts';
 import { parseJson } from './json.ts';
 import { parseListXml } from './list-xml.ts';
-import { envelopeNames, type Members, readMembers } from './members.ts';
+import { envelopeShape, type Members, readMembers } from './members.ts';
 import { isObject, parseId, readText, toBigInt, toScalarText } from './values.ts';
 
 /** What of a page its text alone can tell. */
@@ -114,7 +114,7 @@ function toEnvelope(top: unknown): Members {
   if (value === null) return { known: {}, unknown: [] };
   if (Array.isArray(value)) return { known: { JobApplicationsList: value }, unknown: [] };
   if (!isObject(value)) throw new Trouble('malformed', 'The answer is neither an object nor a list.');
-  const members = readMembers(value, envelopeNames);
+  const members = readMembers(value, envelopeShape.names);
   // An object of unknown members is some other message, an error most likely. Reading it as an empty list would hide that.
   if (Object.keys(members.known).length === 0 && members.unknown.length > 0) {
     throw new Trouble('malformed', strange);

@@ -1,4 +1,4 @@
-// The member names of the list as the spec writes them, and how an object's members are found under them.
+// The members of the list as the spec writes them, and how an object's members are found under their names.
 // Any key case is accepted, the spec's own first; what we do not know is kept apart, never dropped.
 
 /** An object's members: those we know by the spec's name, the others as they came. */
@@ -9,33 +9,66 @@ export interface Members {
 
 type Names = ReadonlyMap<string, string>;
 
-/** Members of the list's envelope. Spec: Job applications result. */
-export const envelopeNames: Names = namesOf([
-  'AdvertiserID',
-  'AgentID',
-  'AfterID',
-  'BeforeID',
-  'AfterDate',
-  'BeforeDate',
-  'JobApplicationsList',
-]);
-/** Members of one application. Spec: Job application. */
-export const applicationNames: Names = namesOf([
-  'ID',
-  'DateSubmitted',
-  'Email',
-  'FirstName',
-  'LastName',
-  'Phone',
-  'JobSeekerID',
-  'JobReference',
-  'Attachments',
-  'PrimaryJobSeekingInfo',
-]);
-/** Members of one attachment. Spec: Attachment. */
-export const attachmentNames: Names = namesOf(['DateUploaded', 'HasVirus', 'Hash', 'Href', 'Size', 'Type']);
-/** Members of the job-seeking info. Spec: PrimaryJobSeekingInfo. */
-export const jobSeekingInfoNames: Names = namesOf(['JobTitle', 'CompanyName', 'TimeInRole', 'IsNewToWorkForce']);
+/** The type of a member in JSON. In XML every value is text: list-xml.ts gives it this type. */
+export type MemberType =
+  | 'text'
+  | 'integer'
+  | 'boolean'
+  | 'date'
+  | { readonly object: ObjectShape }
+  | { readonly listOf: ObjectShape };
+
+/** The members of an object that the spec names. */
+export interface ObjectShape {
+  readonly names: Names;
+  /** By the name in lower case. */
+  readonly types: ReadonlyMap<string, MemberType>;
+}
+
+/** One attachment. Spec: Attachment. */
+export const attachmentShape = shapeOf({
+  DateUploaded: 'date',
+  HasVirus: 'boolean',
+  Hash: 'text',
+  Href: 'text',
+  Size: 'integer',
+  Type: 'text',
+});
+/** The job-seeking info. Spec: PrimaryJobSeekingInfo. */
+export const jobSeekingInfoShape = shapeOf({
+  JobTitle: 'text',
+  CompanyName: 'text',
+  TimeInRole: 'integer',
+  IsNewToWorkForce: 'boolean',
+});
+/** One application. Spec: Job application. */
+export const applicationShape = shapeOf({
+  ID: 'integer',
+  DateSubmitted: 'date',
+  Email: 'text',
+  FirstName: 'text',
+  LastName: 'text',
+  Phone: 'text',
+  JobSeekerID: 'text',
+  JobReference: 'text',
+  Attachments: { listOf: attachmentShape },
+  PrimaryJobSeekingInfo: { object: jobSeekingInfoShape },
+});
+/** The list's envelope. Spec: Job applications result. */
+export const envelopeShape = shapeOf({
+  AdvertiserID: 'integer',
+  AgentID: 'text',
+  AfterID: 'text',
+  BeforeID: 'text',
+  AfterDate: 'date',
+  BeforeDate: 'date',
+  JobApplicationsList: { listOf: applicationShape },
+});
+
+function shapeOf(members: Readonly<Record<string, MemberType>>): ObjectShape {
+  const types = Object.entries(members).map(([name, type]) => [name.toLowerCase(), type] as const);
+  return { names: namesOf(Object.keys(members)), types: new Map(types) };
+}
 
 /** Sorts an object's members into known and unknown; `__type`, a serializer's own mark, is neither. */
 export function readMembers(object: Readonly<Record<string, unknown>>, names: Names): Members {
