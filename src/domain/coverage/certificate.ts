@@ -77,7 +77,7 @@ export function isOverBudget(facts: StateFacts, inFlight = 0): boolean {
   const requests = facts.requests + inFlight;
   const older = facts.found - facts.recent;
   const justified = older + Math.min(facts.recent, 200 + older);
-  return requests >= 96 + 6 * justified || (facts.requestLimit !== null && requests >= facts.requestLimit);
+  return requests >= 96 + 6 * justified;
 }
 
 /** The brake: so many gone at once is a source that misbehaves, not a source that deletes. */

@@ -59,7 +59,6 @@ export interface Plan {
   readonly to?: bigint | null;
   /** poll: one question when nothing is new, `assumed` at best. */
   readonly rigor?: 'proof' | 'poll';
-  readonly requestLimit?: number;
   /** Applications held in the range before the sweep. */
   readonly heldBefore?: number;
   /** Rows of the longest page that earlier sweeps have seen. */
@@ -87,7 +86,6 @@ export function begin(plan: Plan): State {
       from,
       to,
       rigor: plan.rigor ?? 'proof',
-      requestLimit: plan.requestLimit ?? null,
       heldBefore: plan.heldBefore ?? 0,
       longestBefore: plan.longestBefore ?? 0,
       recentFrom: plan.recentFrom ?? null,

@@ -40,8 +40,6 @@ export interface StateFacts {
   /** Rises when the sweep goes on after so long that page sizes are learned anew. */
   readonly part: number;
   readonly requests: number;
-  /** Most requests; null leaves the bound to the applications found. */
-  readonly requestLimit: number | null;
   /** Applications found in the range so far. */
   readonly found: number;
   /** Of these, applications that may have arrived while the sweep was under way. */
@@ -107,7 +105,7 @@ export interface StateFacts {
 
 type SweepBounds = Pick<
   StateFacts,
-  'axis' | 'from' | 'to' | 'rigor' | 'requestLimit' | 'heldBefore' | 'longestBefore' | 'recentFrom' | 'seed'
+  'axis' | 'from' | 'to' | 'rigor' | 'heldBefore' | 'longestBefore' | 'recentFrom' | 'seed'
 >;
 
 /** A page size that an earlier sweep has seen. */
