@@ -2,7 +2,6 @@
 // The entry: lends the process to the CLI (argv, environment, streams, signals) and ends with its exit code.
 // Nothing heavy is imported here; each command loads what it needs when it runs.
 
-import { existsSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
@@ -10,9 +9,6 @@ import { setFlagsFromString } from 'node:v8';
 // Stripped and compiled modules are kept beside the packages (measured: --help in 98 ms instead of 140). Where that folder
 // cannot be written Node goes on without; the common folder in /tmp would let other users plant code.
 enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/intake'));
-
-// Settings of a checkout; what the environment has already stays as it is.
-if (existsSync('.env')) process.loadEnvFile('.env');
 
 // V8 sizes its heap by the machine, not by the need: pages of megabytes would take a loading worker to 480 MB where 60 are alive.
 // A heap that at most doubles, with a small nursery, stays near 200 MB for a tenth more CPU (measured, 60,000 applications uncapped).

@@ -2,12 +2,14 @@
 // The process is an argument, so that a test can run the CLI as a function.
 
 import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { parseEnv } from 'node:util';
 import { CommanderError } from 'commander';
 import type { SafeError } from '../log.ts';
 import { createProgram, type Definition } from './command.ts';
 import { commands } from './commands.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
-import { Interrupted, Misuse, toFailure } from './failure.ts';
+import { Failure, Interrupted, Misuse, toFailure } from './failure.ts';
 import type { Output } from './progress.ts';
 import { createTerminal, isColoured, toJson } from './terminal.ts';
 
@@ -29,10 +31,30 @@ export async function runProcess(host: NodeJS.Process, definitions = commands): 
     void reportFailure(error, io).then((code) => host.exit(code));
   });
 
-  const code = await runCli(host.argv.slice(2), definitions, io);
+  const argv = host.argv.slice(2);
+  const unreadable = loadSettingsFile(host.env);
+  const code =
+    unreadable === null
+      ? await runCli(argv, definitions, io)
+      : await reportFailure(unreadable, io, { json: argv.includes('--json') });
   host.exitCode = code;
   // A handle that someone forgot must not keep a finished command alive.
   setTimeout(() => host.exit(code), 2_000).unref();
+}
+
+/** Takes over the settings of a `.env` in the working folder; what the environment has already stays as it is. */
+function loadSettingsFile(env: NodeJS.ProcessEnv): Failure | null {
+  try {
+    for (const [name, value] of Object.entries(parseEnv(readFileSync('.env', 'utf8')))) env[name] ??= value;
+    return null;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return null;
+    return new Failure(exitCodes.usage, `The settings in ${resolve('.env')} cannot be read (${code}).`, {
+      kept: 'Nothing was started or changed.',
+      next: 'Make it a file that this user may read, or remove it: settings may come from the environment alone.',
+    });
+  }
 }
 
 /** What a command line runs in. */

@@ -1,7 +1,7 @@
 // What a person gets wrong in the first hour. Each answer names what was tried (host, port, file, bucket) and what to do, ends with the
 // exit code that the README lists, and shows no stack.
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdtempDisposableSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
@@ -160,6 +160,18 @@ describe('a wrong use', () => {
       stderr: expect.stringContaining('No resume of application 999 is stored.'),
     });
   });
+});
+
+test('a .env that cannot be read is named, and nothing is started', async () => {
+  using folder = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
+  // What Docker makes of a file to mount that is not there.
+  mkdirSync(join(folder.path, '.env'));
+  const { code, stderr } = await runIntake(['migrate'], {}, folder.path);
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: expect.stringContaining(`The settings in ${join(folder.path, '.env')} cannot be read (EISDIR).`),
+  });
+  expect(stderr).not.toMatch(/^ +at /m);
 });
 
 test('before `npm ci` is answered with that command', () => {
