@@ -28,8 +28,11 @@ export const quarantine = command<QuarantineOptions>({
       .option('--all', 'for list: also what could be read since', false)
       .option('--advertiser <name>', 'only this one of several configured accounts'),
   async run({ env, signal, terminal }, { show, all, advertiser }, action = '', id?: string) {
-    const chosen = toElementId(show ?? id);
     if (action !== 'list' && action !== 'replay') throw new Misuse('The action must be list or replay.');
+    if (action === 'list' && id !== undefined)
+      throw new Misuse('An id alone belongs to replay; list --show prints an element.');
+    if (action === 'replay' && (show !== undefined || all)) throw new Misuse('--show and --all belong to list.');
+    const chosen = toElementId(show ?? id);
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'sync'] });
     requireAdvertiser(config.source.advertisers, advertiser);
     const app = await import('../app/quarantine.ts');

@@ -134,6 +134,20 @@ const wrongUses: Readonly<Record<string, WrongUse>> = {
     says: 'There is no advertiser "nobody"',
     next: 'Use a name that is configured: default.',
   },
+  'an id where elements are listed, which must not print personal data': {
+    line: 'quarantine list 5f0c2a',
+    env: {},
+    code: 2,
+    says: 'An id alone belongs to replay; list --show prints an element.',
+    next: 'intake help quarantine',
+  },
+  'an element to show where all are read again': {
+    line: 'quarantine replay --show 5f0c2a',
+    env: {},
+    code: 2,
+    says: '--show and --all belong to list.',
+    next: 'intake help quarantine',
+  },
 };
 
 describe('a wrong use', () => {
