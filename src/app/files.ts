@@ -60,8 +60,9 @@ export async function downloadFiles(
 ): Promise<DownloadSummary> {
   const { retryForMs, signal, onFiles, onWait, onBytes, whileWaiting = (waiting) => waiting } = request;
   const tellWait = (trouble: Trouble, waitMs: number, attempt?: number) => onWait?.('files', trouble, waitMs, attempt);
+  const address = describeStore(config);
   const watched = <T>(answer: Promise<T>, bytes: number) =>
-    whileWaiting(watchSilence(answer, bytes, request.onSilentStorage));
+    whileWaiting(watchSilence(answer, bytes, address, request.onSilentStorage));
   await using blobs = await retry({ retryForMs, signal, onWait: tellWait }, () =>
     watched(openBlobsOf(config, store, signal), 0),
   );
@@ -93,6 +94,11 @@ export async function downloadFiles(
   );
 }
 
+function describeStore({ blobs: { place, s3 } }: Config<'blobs'>): string {
+  if (place.kind === 'disk') return place.path;
+  return s3.endpoint === null ? `s3://${place.bucket}` : new URL(s3.endpoint).host;
+}
+
 /** A storage that takes longer, at a megabyte a second, is silent. Its client gives up much later: it tries several times. */
 const silentMs = 10_000;
 const slowestBytesPerMs = 1_000;
@@ -100,10 +106,11 @@ const slowestBytesPerMs = 1_000;
 async function watchSilence<T>(
   answer: Promise<T>,
   bytes: number,
+  address: string,
   onSilent: FilesEvents['onSilentStorage'],
 ): Promise<T> {
   const afterMs = silentMs + bytes / slowestBytesPerMs;
-  const what = `The storage has not answered for ${Math.round(afterMs / 1_000)} s.`;
+  const what = `The store at ${address} has not answered for ${Math.round(afterMs / 1_000)} s.`;
   const timer = setTimeout(() => onSilent?.(new Trouble('local', what, { at: 'storage' })), afterMs);
   try {
     return await answer;
@@ -244,7 +251,6 @@ export interface HeldFileAccess extends AsyncDisposable {
   readonly advertisers: readonly bigint[];
 }
 
-/** Opens them. */
 export async function openHeld(
   config: FilesConfig,
   role: string,

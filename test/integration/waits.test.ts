@@ -162,7 +162,8 @@ describe('a storage that takes requests and answers none', () => {
     await using _worker = await spawnWorker(settings.env);
     await until(async () => (await askStatus(settings.env)).waits.length > 0);
     const { waits } = await askStatus(settings.env);
-    expect(waits).toMatchObject([{ dependency: 'storage', reason: 'The storage has not answered for 10 s.' }]);
+    const { host } = new URL(silent.url);
+    expect(waits).toMatchObject([{ dependency: 'storage', reason: `The store at ${host} has not answered for 10 s.` }]);
   });
 });
 
