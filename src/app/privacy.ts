@@ -169,7 +169,8 @@ export function createPrivacyMaintenance(
       run: async (signal, onStep) => {
         const { erased, braked } = await runRetention(config, store, signal, onStep, now);
         if (erased > 0) log.info({ erased }, 'applications older than RETENTION were erased');
-        if (braked > 0) log.warn({ braked }, 'RETENTION would erase too many at once; a person has to say so');
+        if (braked > 0)
+          log.warn({ braked }, 'retention paused: too many to erase at once; intake status says how to go on');
       },
     },
   ];

@@ -103,7 +103,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   stack.defer(() => clearInterval(watching));
 
   const onWait: RetryOptions['onWait'] = (err, waitMs, attempt) =>
-    log.warn({ attempt, waitMs: Math.round(waitMs), err }, 'the database is waited for');
+    log.warn({ attempt, waitMs: Math.round(waitMs), err }, 'waiting for the database');
   await retry({ retryForMs: Number.POSITIVE_INFINITY, signal, onWait }, async () => {
     await store.schema.ensure({ directUrl: place.directUrl, signal, onWait });
     await requireKey(store);
@@ -232,7 +232,7 @@ function openPrefillInTime(
       } catch (err) {
         if (signal.aborted) return;
         if (err instanceof SettingTrouble) return onWrong(err);
-        log.warn({ err }, 'the public port cannot be opened yet');
+        log.warn({ err }, 'public port not open yet; trying again');
         await sleep(prefillRetryMs, undefined, { signal }).catch(() => {});
       }
     }

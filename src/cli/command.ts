@@ -21,11 +21,7 @@ export interface Definition<Options = Record<string, unknown>> {
   readonly examples: readonly (readonly [line: string, does: string])[];
   /** Declares arguments and options; `--json` is there already. */
   readonly shape?: (command: Command) => Command;
-  readonly run: (
-    context: Context,
-    options: Options & { readonly json: boolean },
-    ...args: string[]
-  ) => Promise<ExitCode>;
+  readonly run: (context: Context, options: Options, ...args: string[]) => Promise<ExitCode>;
 }
 
 /** A definition ready to be listed in commands.ts, its options typed once here. */

@@ -3,6 +3,7 @@
 // Its board, ports and careers site are in src/dev/demo, which the production image does not have.
 import { join } from 'node:path';
 import type { Board } from '../dev/demo/board.ts';
+import { formatCount } from '../domain/format.ts';
 import { toCount } from './arguments.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
@@ -48,7 +49,7 @@ export const demo = command<DemoOptions>({
     await using board = await openBoard({ stateDir: checkoutStateDir, applications, port: ports.sandbox });
     if (wanted !== null && board.begunWith !== wanted) {
       terminal.note(
-        `The board of the demo before goes on, which began with ${board.begunWith} applications: --applications is for a first demo in a checkout.`,
+        `The board of the earlier demo continues; it began with ${formatCount(board.begunWith, 'application')}. --applications only counts for the first demo of a checkout.`,
       );
     }
     const { createDemoPrefill, openDemoSite } = await import('../dev/demo/careers-site.ts');
@@ -142,7 +143,7 @@ async function keepLive({ signal, terminal }: Context, config: DemoConfig, board
       onOpen: (url) => terminal.note(`The worker's status page: ${url}/\n`),
       onPass({ added = 0, files }) {
         if (added > 0) tell(`${added} new, ${board.size} on the board`);
-        if (files?.stored) tell(files.stored === 1 ? '1 file' : `${files.stored} files`);
+        if (files?.stored) tell(formatCount(files.stored, 'file'));
       },
     });
   } catch (error) {

@@ -1,4 +1,4 @@
-// `intake erase`: takes a person out of the database and the file store, for good. Shows first what would go; erases only when told twice.
+// `intake erase`: takes a person out of the database and the file store, for good. Without --yes it only shows what would go.
 
 import type { ErasureCounts, ErasureJob, Sought } from '../app/privacy.ts';
 import { isNothing } from '../domain/erasure.ts';

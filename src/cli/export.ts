@@ -1,5 +1,6 @@
 // `intake export`: everything that is held of one person, in a folder, for an access request.
 import { resolve } from 'node:path';
+import { formatCount } from '../domain/format.ts';
 import { requireAdvertiser, toId } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -40,7 +41,7 @@ export const exportCommand = command<ExportOptions>({
       });
     }
     const { applicationIds, leftOut, prefills, files, missing } = written;
-    const lost = missing > 0 ? `; ${missing} files are not in the store: intake verify` : '';
+    const lost = missing > 0 ? `; ${formatCount(missing, 'file is', 'files are')} not in the store: intake verify` : '';
     const others =
       leftOut > 0
         ? `\nApplications of the same jobseeker account with another address, left out since they may be somebody else's: ${leftOut}.`
@@ -48,7 +49,7 @@ export const exportCommand = command<ExportOptions>({
     terminal.result(
       { exports: [written] },
       () =>
-        `${written.folder}: applications ${applicationIds.join(', ')}; ${files} files, ${prefills} prefills${lost}.${others}`,
+        `${written.folder}: applications ${applicationIds.join(', ')}; ${formatCount(files, 'file')}, ${formatCount(prefills, 'prefill')}${lost}.${others}`,
     );
     return missing > 0 ? exitCodes.incomplete : exitCodes.done;
   },

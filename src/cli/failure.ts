@@ -1,5 +1,5 @@
 // One form for every error a person meets: what happened, what was kept, what to do next, and the exit code.
-// Turns what the rooms below throw into that form. A stack is shown for our own mistakes only.
+// Turns what the layers below throw into that form. A stack is shown for our own mistakes only.
 
 import {
   CertificateTrouble,

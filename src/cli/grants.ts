@@ -28,7 +28,7 @@ export const grants = command<GrantsOptions>({
     const config = await loadCommandConfig(env, { needs: ['database'] });
     const { grantRoles } = await import('../app.ts');
     const sql = await grantRoles(config, { prefix, apply });
-    terminal.result({ applied: apply, sql }, () => (apply ? `The roles ${prefix}_* are as they should be.` : sql));
+    terminal.result({ applied: apply, sql }, () => (apply ? `The roles ${prefix}_* are up to date.` : sql));
     return exitCodes.done;
   },
 });

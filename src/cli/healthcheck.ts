@@ -29,7 +29,7 @@ async function ask(url: string, signal: AbortSignal): Promise<{ readonly ok: boo
       ok: false,
       detail: isLate
         ? `no answer within ${retryForMs / 1_000} s`
-        : 'nobody answers: no worker runs here, or its ADMIN_HOST and ADMIN_PORT are others',
+        : 'no answer: no worker runs here, or it has another ADMIN_HOST or ADMIN_PORT',
     };
   }
 }

@@ -1,10 +1,13 @@
 // `intake quarantine`: what of the list could not be read as an application, and reading it again after an upgrade.
 // What an element holds is shown only when a person asks for one by its id.
+import { formatCount } from '../domain/format.ts';
 import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
+
+const nothing = 'Nothing waits in quarantine.';
 
 interface QuarantineOptions {
   readonly show?: string;
@@ -39,13 +42,15 @@ export const quarantine = command<QuarantineOptions>({
     const { toPrintable } = await import('./terminal.ts');
     if (action === 'replay') {
       const outcomes = await app.replayQuarantine(config, { id: chosen, advertiser, signal });
-      terminal.result({ advertisers: outcomes }, () =>
-        outcomes
-          .map(
-            ({ name, read, added, unusable }) =>
-              `${name}: ${read} could be read, ${added} of them new applications; ${unusable} still cannot.`,
-          )
-          .join('\n'),
+      terminal.result(
+        { advertisers: outcomes },
+        () =>
+          outcomes
+            .map(
+              ({ name, read, added, unusable }) =>
+                `${name}: ${read} could be read, ${added} of them new applications; ${unusable} still cannot.`,
+            )
+            .join('\n') || nothing,
       );
       return outcomes.some(({ unusable }) => unusable > 0) ? exitCodes.incomplete : exitCodes.done;
     }
@@ -60,11 +65,11 @@ export const quarantine = command<QuarantineOptions>({
     const waiting = await app.listQuarantine(config, { resolved: all, advertiser, signal });
     terminal.result({ elements: waiting }, () =>
       waiting.length === 0
-        ? 'Nothing waits in quarantine.'
+        ? nothing
         : waiting
             .map(
               ({ id: name, advertiserId, reason, seen, lastSeenAt, resolvedAt }) =>
-                `${name}  advertiser ${advertiserId}  ${toPrintable(reason)}  seen ${seen} times, last ${lastSeenAt.toISOString()}${resolvedAt ? ', resolved' : ''}`,
+                `${name}  advertiser ${advertiserId}  ${toPrintable(reason)}  seen ${formatCount(seen, 'time')}, last ${lastSeenAt.toISOString()}${resolvedAt ? ', resolved' : ''}`,
             )
             .join('\n'),
     );

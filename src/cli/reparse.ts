@@ -1,4 +1,5 @@
 // `intake reparse`: the rows of screens from their stored bytes, without the network.
+import { formatCount } from '../domain/format.ts';
 import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -23,7 +24,7 @@ export const reparse = command<{ readonly all: boolean; readonly advertiser?: st
     terminal.result(
       found,
       () =>
-        `${found.read} screens read again, ${found.unreadable} cannot be read${found.missing > 0 ? `, ${found.missing} are not in the store: intake verify` : ''}.`,
+        `${formatCount(found.read, 'screen')} read again, ${found.unreadable} cannot be read${found.missing > 0 ? `, ${found.missing} not in the store: intake verify` : ''}.`,
     );
     return found.unreadable + found.missing > 0 ? exitCodes.incomplete : exitCodes.done;
   },

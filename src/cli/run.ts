@@ -19,7 +19,7 @@ export async function runProcess(host: NodeJS.Process, definitions = commands): 
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
     host.on(name, () => {
       if (stop.signal.aborted) host.exit(exitCodes.temporary);
-      if (host.stderr.isTTY) host.stderr.write('\nStopping; once more stops at once.\n');
+      if (host.stderr.isTTY) host.stderr.write('\nStopping. A second Ctrl-C ends it at once.\n');
       stop.abort(new Interrupted(name));
     });
   }

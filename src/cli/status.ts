@@ -20,7 +20,7 @@ export const status = command<StatusOptions>({
     ['intake status', 'what is stored, how far it is read, and what needs a look'],
     [
       'intake status --check',
-      'for cron jobs: ends with 8 when reading has stopped, or completeness is not proven or was long ago',
+      'for cron jobs: ends with 8 when reading has stopped, or when the proof of completeness is missing or too old',
     ],
     ['intake status --watch', 'the same, drawn anew every two seconds until Ctrl-C'],
     ['intake status --json', 'for a program; with --watch one object per line'],

@@ -6,7 +6,6 @@ import type { Output, Progress } from './progress.ts';
 
 /** Where a command speaks. */
 export interface Terminal {
-  readonly json: boolean;
   /** True where somebody looks at stdout: what is there can be drawn over. */
   readonly isScreen: boolean;
   /** Paints text for stdout; plain where stdout is no terminal or NO_COLOR is set. */
@@ -24,7 +23,6 @@ export interface Terminal {
 export function createTerminal(stdout: Output, stderr: Output, json: boolean, env: Colouring): Terminal {
   const writeJson = (value: object) => void stdout.write(`${toJson(value)}\n`);
   return {
-    json,
     isScreen: stdout.isTTY === true && !json,
     colors: createColors(isColoured(stdout, env)),
     result: (value, render) => (json ? writeJson(value) : void stdout.write(withLineEnd(render()))),

@@ -54,24 +54,26 @@ export const verify = command<VerifyOptions>({
         `${formatCount(found.blobs, 'blob')} compared, the bytes of ${found.read} read (${formatBytes(found.readBytes)}).`,
         isDamaged
           ? `${found.missing} missing, ${found.damaged} damaged: ${formatCount(found.requeued, 'file is', 'files are')} queued again${found.lost > 0 ? `, ${formatCount(found.lost, 'earlier version is', 'earlier versions are')} lost` : ''}. Next: intake sync`
-          : `None ${unrepaired > 0 ? 'more ' : ''}is missing or damaged.`,
+          : `${unrepaired > 0 ? 'No other' : 'None'} is missing or damaged.`,
         ...(unrepaired > 0
           ? [
-              `${unrepaired} found missing or damaged earlier were not fetched again yet. Next: intake sync; intake retry before it asks anew for what the source did not have.`,
+              `${formatCount(unrepaired, 'file')} found missing or damaged earlier: not fetched again yet. Next: intake sync. Where the source did not have the file, run intake retry first.`,
             ]
           : []),
         ...(extra > 0
           ? [
-              `${formatCount(extra, 'object was', 'objects were')} in no row and marked; what no row refers to within a day is deleted.`,
+              `${formatCount(extra, 'object was', 'objects were')} in no row. They are marked, and deleted after a day unless a row refers to them by then.`,
             ]
           : []),
         ...(found.foreign > 0
           ? [`Left alone: ${formatCount(found.foreign, 'object')} with names that Intake does not give.`]
           : []),
-        ...(found.collected > 0 ? [`${found.collected} that nothing referred to for a day were deleted.`] : []),
+        ...(found.collected > 0
+          ? [`Deleted: ${formatCount(found.collected, 'object')} that nothing referred to for a day.`]
+          : []),
         ...(found.braked
           ? [
-              `${found.orphans} are referred to by nothing: too many to be believed, none was deleted. An older database beside a newer bucket looks like this. Where they are to go: intake verify --collect`,
+              `${found.orphans} objects are referred to by nothing. That is too many at once, so none was deleted: an older database beside a newer bucket looks like this. To delete them all the same: intake verify --collect`,
             ]
           : []),
       ].join('\n'),

@@ -1,5 +1,6 @@
 // `intake worker`: the long-running worker, the container's default. It ends well with SIGTERM; a second signal ends it at once.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { formatSpan } from '../domain/format.ts';
 import { command } from './command.ts';
 import { createCrashPoint } from './crash-point.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -24,11 +25,11 @@ export function createWorkerCommand(timing: { readonly stuckMs?: number } = {}) 
       const log = await createLog(config.log);
       for (const warning of config.warnings) log.warn({}, warning);
       const { runWorker } = await import('../app/worker.ts');
-      const stuck = Promise.withResolvers<'stuck'>();
+      const stuck = Promise.withResolvers<{ readonly silentMs: number }>();
       const running = runWorker(config, {
         ...timing,
         ...{ log, signal, crashPoint: createCrashPoint(env.INTAKE_CRASH_AT) },
-        onStuck: () => stuck.resolve('stuck'),
+        onStuck: (silentMs) => stuck.resolve({ silentMs }),
       }).then(
         () => 'ended' as const,
         (error: unknown) => {
@@ -38,13 +39,13 @@ export function createWorkerCommand(timing: { readonly stuckMs?: number } = {}) 
         },
       );
       const end = await Promise.race([running, stuck.promise, overstay(signal)]);
-      if (end === 'stuck') {
-        throw new Failure(exitCodes.unhealthy, 'Something has not moved for more than ten minutes.', {
+      if (typeof end === 'object') {
+        throw new Failure(exitCodes.unhealthy, `The worker has made no progress for ${formatSpan(end.silentMs)}.`, {
           kept: 'Everything committed so far.',
-          next: 'The supervisor starts it again; the log says what it did last.',
+          next: 'Its supervisor starts it again; its log says what it did last.',
         });
       }
-      if (end === 'late') log.warn({}, 'not everything came to its end in time; what was held lapses by itself');
+      if (end === 'late') log.warn({}, 'shutdown took too long; leases and claims lapse by themselves');
       terminal.event({ worker: end });
       return exitCodes.done;
     },

@@ -1,5 +1,5 @@
 // The advertiser side of the API: five GET routes behind an SWS credential. Reads the request, asks the account, and
-// lets faults have their say; the rest of the room does not know HTTP requests.
+// lets faults have their say; the files beside it know no HTTP requests.
 
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
 import type { HttpBindings } from '@hono/node-server';
