@@ -33,31 +33,31 @@ const signMs = 5_000;
 export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   const order = toOrder(options);
   const abort = new AbortController();
-  let seat = await takeSeat(order, abort.signal);
-  let returning: Promise<void> | undefined;
+  let hold = await takeHold(order, abort.signal);
+  let rejoining: Promise<void> | undefined;
 
   // A keeper that was killed is replaced, and its server started again at the same URL, as long as someone is here.
-  const stay = () => {
-    seat.socket.once('close', () => {
-      if (!abort.signal.aborted) returning = comeBack();
+  const watch = () => {
+    hold.socket.once('close', () => {
+      if (!abort.signal.aborted) rejoining = rejoin();
     });
   };
-  const comeBack = async () => {
+  const rejoin = async () => {
     try {
-      seat = await takeSeat(order, abort.signal);
-      stay();
+      hold = await takeHold(order, abort.signal);
+      watch();
     } catch {
       // Queries fail on the dead server, and the next opener is told why.
     }
   };
-  stay();
+  watch();
 
   return {
-    url: seat.url,
+    url: hold.url,
     async [Symbol.asyncDispose]() {
       abort.abort();
-      await returning;
-      await leave(seat.socket);
+      await rejoining;
+      await endHold(hold.socket);
     },
   };
 }
@@ -92,24 +92,25 @@ function resolveBinaries(): string {
   }
 }
 
-interface Seat {
+/** A connection to the keeper: as long as it is open, the server runs. */
+interface Hold {
   readonly socket: Socket;
   readonly url: string;
 }
 
-async function takeSeat(order: KeeperOrder, signal: AbortSignal): Promise<Seat> {
+async function takeHold(order: KeeperOrder, signal: AbortSignal): Promise<Hold> {
   const deadlineAt = performance.now() + openTimeoutMs;
   let started: Promise<void> | undefined;
   while (performance.now() < deadlineAt) {
-    const seat = await knock(order.folder);
-    if (seat) return seat;
+    const hold = await joinKeeper(order.folder);
+    if (hold) return hold;
     signal.throwIfAborted();
     // At most one keeper of ours at a time; one that found another at work has ended, and we look for that other again.
     if (!started) {
       started = startKeeper(order).finally(() => {
         started = undefined;
       });
-      // It is ours to hear only until we have a seat.
+      // Its failure concerns us only until we hold a server.
       started.catch(() => undefined);
     }
     await Promise.race([started, sleep(15)]);
@@ -147,7 +148,7 @@ function startKeeper(order: KeeperOrder): Promise<void> {
 }
 
 /** One attempt: undefined when no keeper answers to the notice. */
-function knock(folder: string): Promise<Seat | undefined> {
+function joinKeeper(folder: string): Promise<Hold | undefined> {
   const notice = loadNotice(folder);
   if (!notice) return Promise.resolve(undefined);
   return new Promise((resolve, reject) => {
@@ -176,7 +177,7 @@ function knock(folder: string): Promise<Seat | undefined> {
   });
 }
 
-function leave(socket: Socket): Promise<void> {
+function endHold(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     if (socket.destroyed) return resolve();
     socket.ref();

@@ -30,20 +30,20 @@ async function keep(lock: DatabaseSync): Promise<void> {
   let stopping = false;
 
   // Users come in while the server is still being made, and wait. Half-open: the last one waits for the end of this process.
-  const door = createServer({ allowHalfOpen: true }, (socket) => {
+  const listener = createServer({ allowHalfOpen: true }, (socket) => {
     let said = '';
     socket.setEncoding('utf8').on('error', () => undefined);
     socket.on('data', (text) => {
       if (users.has(socket)) return;
       said += text;
-      if (said === `${token}\n`) void welcome(socket);
+      if (said === `${token}\n`) void admit(socket);
       else if (!token.startsWith(said)) socket.destroy();
     });
-    socket.once('end', () => dismiss(socket)).once('close', () => dismiss(socket));
+    socket.once('end', () => release(socket)).once('close', () => release(socket));
   });
 
-  async function welcome(socket: Socket): Promise<void> {
-    // In before the door was closed, and still without a seat.
+  async function admit(socket: Socket): Promise<void> {
+    // Connected before the port was closed, and not admitted yet.
     if (stopping) return void socket.destroy();
     users.add(socket);
     // The sign that a keeper is here; blank to a reader of JSON.
@@ -55,7 +55,7 @@ async function keep(lock: DatabaseSync): Promise<void> {
     socket.write(`${JSON.stringify(answer)}\n`);
   }
 
-  function dismiss(socket: Socket): void {
+  function release(socket: Socket): void {
     if (!users.delete(socket)) return;
     if (users.size > 0) socket.end();
     else void stop();
@@ -65,7 +65,7 @@ async function keep(lock: DatabaseSync): Promise<void> {
   async function stop(): Promise<void> {
     if (stopping) return;
     stopping = true;
-    door.close();
+    listener.close();
     await opening.then((server) => server.stop()).catch(() => undefined);
     if (order.scratch) await placing.then(removeCluster).catch(() => undefined);
     lock.close();
@@ -73,9 +73,9 @@ async function keep(lock: DatabaseSync): Promise<void> {
   }
 
   await new Promise<void>((resolve, reject) => {
-    door.once('error', reject).listen(0, '127.0.0.1', resolve);
+    listener.once('error', reject).listen(0, '127.0.0.1', resolve);
   });
-  const { port: keeperPort } = door.address() as AddressInfo;
+  const { port: keeperPort } = listener.address() as AddressInfo;
   const notice = { folder: order.folder, keeperPort, token, port: loadNotice(order.folder)?.port ?? null };
   const log = join(order.folder, 'server.log');
   const placing = openPlace(order).then(async (place) => {
