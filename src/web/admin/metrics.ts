@@ -221,7 +221,7 @@ const advertiserGauges: Record<string, { help: string; value: (one: AdvertiserSt
     value: ({ latenessMs }) => latenessMs && latenessMs / 1_000,
   },
   intake_unusual_silence_seconds: {
-    help: 'Time since the last application where that is out of habit for the account; 0 where it is usual.',
+    help: 'Time since the last application where that is unusually long for the account; 0 otherwise.',
     value: ({ submittedAt }, at) => (toUnusualSilence(submittedAt, at.getTime())?.silentForMs ?? 0) / 1_000,
   },
   intake_quarantined: {
