@@ -3,7 +3,7 @@
 // section. It needs nothing but Node and shares no code with Intake. It ends with 0 if the records support what the certificates say,
 // with 1 if they do not, and with 2 if it was called wrongly. It prints ids and numbers of records, nothing else about people.
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
@@ -336,9 +336,12 @@ function canonical(value: unknown): string {
 }
 
 function sha256(...parts: readonly (string | Buffer)[]): Buffer {
-  const hash = createHash('sha256');
-  for (const part of parts) hash.update(part);
-  return hash.digest();
+  // One call on joined bytes takes a third of the time of create, update and digest; a proof has a hash for every row of every answer.
+  return hash(
+    'sha256',
+    Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part))),
+    'buffer',
+  );
 }
 
 /** Takes the next line of the sweep's chain, and says what is wrong with its place or its hash. */

@@ -1,5 +1,5 @@
 // A proof of a simulated sweep, in the product's own records: what the store would hold, and what it would export.
-import { createHash } from 'node:crypto';
+import { hash as hashOnce } from 'node:crypto';
 import type { Done, Plan } from '../../src/domain/coverage/coverage.ts';
 import { type ChainedRecord, chain, chainAnswer } from '../../src/domain/evidence/chain.ts';
 import { decodeLeaves, decodeRecord, encodeLeaves, encodeRecord } from '../../src/domain/evidence/codec.ts';
@@ -9,7 +9,7 @@ import { eraseLeaves, type Hash } from '../../src/domain/evidence/tree.ts';
 import type { HiddenServer } from './hidden-server.ts';
 import { type Memory, runSweep, type SweepOptions, type SweepResult } from './simulated-reader.ts';
 
-const hash: Hash = (bytes) => createHash('sha256').update(bytes).digest();
+const hash: Hash = (bytes) => hashOnce('sha256', bytes, 'buffer');
 const bodyKey = hash(Buffer.from('key'));
 const advertiserId = 7n;
 
