@@ -2,6 +2,7 @@
 // an answer with 200,000 applications is never held whole.
 
 import type { Account } from '../account/account.ts';
+import type { Choices } from '../behaviour/choices.ts';
 import type { BoardRow } from '../people/applications.ts';
 import { toWire } from '../wire/application-wire.ts';
 import { renderJson, toKey } from '../wire/render-json.ts';
@@ -96,11 +97,36 @@ function* renderElements(listing: Listing, notation: Notation): Generator<string
   }
 }
 
+/** A row's text, and all that it depends on: a row is never changed, another takes its place. */
+interface Rendered {
+  readonly choices: Choices;
+  readonly withInfo: boolean;
+  readonly host: string;
+  readonly notation: Notation;
+  readonly text: string;
+}
+
+/** A sweep asks for the same rows dozens of times, and writing them anew was a third of the sandbox's CPU. */
+const rendered = new WeakMap<BoardRow, Rendered>();
+/** The texts of larger accounts would take hundreds of megabytes. */
+const mostRendered = 2_000;
+
 function renderElement(listing: Listing, element: BoardRow | Verbatim, notation: Notation): string {
   const { account, withInfo } = listing;
-  const wire =
-    'ordinal' in element ? toWire(account.look(element), account.choices, withInfo, account.host()) : element;
-  return notation === 'json' ? renderJson(wire, account.choices) : renderXml('JobApplication', wire, account.choices);
+  const { choices } = account;
+  if (!('ordinal' in element)) return renderWire(element, notation, choices);
+  const host = account.host();
+  const before = rendered.get(element);
+  const isCurrent = before?.choices === choices && before.host === host && before.withInfo === withInfo;
+  if (before && isCurrent && before.notation === notation) return before.text;
+  const text = renderWire(toWire(account.look(element), choices, withInfo, host), notation, choices);
+  const isSteady = choices.hash !== 'volatile' && choices.href !== 'signed';
+  if (isSteady && account.size <= mostRendered) rendered.set(element, { choices, withInfo, host, notation, text });
+  return text;
+}
+
+function renderWire(wire: Wire, notation: Notation, choices: Choices): string {
+  return notation === 'json' ? renderJson(wire, choices) : renderXml('JobApplication', wire, choices);
 }
 
 /** Spec: Job applications result, all but the list. */
