@@ -35,6 +35,6 @@ export default defineConfig({
     // Only against hanging: on a machine that is busy with other work, a test may take twenty times as long.
     testTimeout: 600_000,
     hookTimeout: 600_000,
-    expect: { poll: { timeout: 480_000, interval: 10 } },
+    expect: { poll: { timeout: 480_000, interval: 50 } },
   },
 });
