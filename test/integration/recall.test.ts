@@ -29,14 +29,14 @@ interface Recall extends AsyncDisposable {
   run(command: 'sync' | 'backfill', request?: Partial<ReadRequest>): Promise<unknown>;
 }
 
-/** One stored resume, and so many applications after it that the list has a dozen pages. */
+/** One stored resume, and so many applications after it that the list has five pages. */
 async function openStored(env: Record<string, string> = {}): Promise<Recall> {
   await emptyDatabase(database);
   const board = await openSandbox({ applications: 0, choices: { pageCap: 3, order: 'ascending' } });
   const settings = await openSettings(database, board, { SOURCE_TIMEOUT: '5m', ...env });
   const config = loadConfig(settings.env, { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] });
   const [id = 0n] = board.add([{ attachments: [resume] }]);
-  board.add(Array.from({ length: 35 }, () => ({ attachments: [] })));
+  board.add(Array.from({ length: 12 }, () => ({ attachments: [] })));
   const run: Recall['run'] = async (command, request = {}) => {
     const signal = AbortSignal.timeout(600_000);
     if (command === 'sync') return await syncOnce(config, { recheck: true, files: true, signal, ...request });
