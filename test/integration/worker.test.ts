@@ -1,6 +1,6 @@
 // The worker among advertisers that misbehave and dependencies that come and go: nobody waits for another, and all of it recovers.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { describe, expect, vi } from 'vitest';
+import { describe, expect } from 'vitest';
 import { runWorker } from '../../src/app/worker.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
@@ -8,7 +8,6 @@ import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { createLog } from '../../src/log.ts';
 import type { Pass } from '../../src/sync/worker/pass.ts';
 import { callIntake } from '../support/intake.ts';
-import { openStrictS3 } from '../support/strict-s3.ts';
 import { openTcpGate } from '../support/tcp-gate.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -37,16 +36,6 @@ const requeue = (database: TestDatabase, { advertiserId }: Pick<BoardAdvertiser,
      INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority) SELECT *, 0 FROM opened`,
     [advertiserId],
   );
-
-/** Counts only while this process is free to work: a machine that is busy elsewhere makes nothing silent. */
-function startAwakeClock(): { readonly elapsed: () => number } & Disposable {
-  let elapsedMs = 0;
-  const tickMs = 20;
-  const ticking = setInterval(() => {
-    elapsedMs += tickMs;
-  }, tickMs);
-  return { elapsed: () => elapsedMs, [Symbol.dispose]: () => clearInterval(ticking) };
-}
 
 describe('several advertisers', () => {
   test('do not wait for one that is refused, one whose answers are of another account, or one that is slow', async () => {
@@ -276,96 +265,6 @@ describe('a worker whose storage is away', () => {
     await until(() => isStored(database, board));
     await until(async () => (await probe(worker, '/readyz')).status === 200);
   });
-});
-
-describe('a source that drips', () => {
-  test.for(['list', 'resume'] as const)('its %s for longer than silence may last is no silence', async (on) => {
-    await using database = await openTestDatabase();
-    await using board = await openSandbox({ applications: 0 });
-    board.add([{ attachments: [{ kind: 'resume', content: 'word '.repeat(60) }] }]);
-    board.fault({ kind: 'drip', on, times: 1, pieceBytes: on === 'list' ? 10 : 3, everyMs: 200 });
-    await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });
-    let isStuck = false;
-    const onStuck = () => {
-      isStuck = true;
-    };
-    const stuckMs = 5_000;
-    using clock = startAwakeClock();
-    await using _worker = await hireWorker(settings.env, { stuckMs, onStuck, elapsed: clock.elapsed });
-    await until(() => board.requests().some(({ faults }) => faults.includes('drip')));
-    const startedAt = clock.elapsed();
-    await until(async () => (await isRead(database, board)) && (await isStored(database, board)));
-    expect(clock.elapsed() - startedAt).toBeGreaterThan(stuckMs);
-    expect(isStuck).toBe(false);
-  });
-});
-
-test('a clock that is set to two days later while an answer drips is no silence', async () => {
-  await using database = await openTestDatabase();
-  await using board = await openSandbox({ applications: 1 });
-  board.fault({ kind: 'drip', on: 'list', times: 1, pieceBytes: 500, everyMs: 1_500 });
-  await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });
-  let isStuck = false;
-  const onStuck = () => {
-    isStuck = true;
-  };
-  let aheadMs = 0;
-  const now = Date.now;
-  using _clock = vi.spyOn(Date, 'now').mockImplementation(() => now() + aheadMs);
-  await using _worker = await hireWorker(settings.env, { stuckMs: 10_000, onStuck });
-  await until(async () => board.requests().length > 0);
-  aheadMs = 2 * 86_400_000;
-  await until(() => isRead(database, board));
-  expect(isStuck).toBe(false);
-});
-
-test('a rate limit that is slower than silence may last is no silence', async () => {
-  await using database = await openTestDatabase();
-  await using board = await openSandbox({ applications: 0 });
-  board.add([{ attachments: ['resume', 'coverLetter'].map((kind) => ({ kind, content: `a ${kind}` })) }]);
-  await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });
-  writeFileSync(settings.blobsPath, 'not a folder');
-  {
-    await using _reader = await hireWorker(settings.env);
-    await until(() => isRead(database, board));
-  }
-  rmSync(settings.blobsPath);
-  let isStuck = false;
-  const onStuck = () => {
-    isStuck = true;
-  };
-  using clock = startAwakeClock();
-  const timing = { stuckMs: 3_000, onStuck, elapsed: clock.elapsed };
-  await using _worker = await hireWorker({ ...settings.env, SOURCE_RATE: '12/m' }, timing);
-  await until(() => isStored(database, board));
-  expect(isStuck).toBe(false);
-});
-
-test('a store that takes longer for a file than silence may last is no silence', async () => {
-  await using database = await openTestDatabase();
-  await using board = await openSandbox({ applications: 0 });
-  board.add([{ attachments: [{ kind: 'resume', content: 'a file' }] }]);
-  await using s3 = await openStrictS3();
-  const { secretAccessKey, accessKeyId } = s3.credentials;
-  vi.stubEnv('AWS_ACCESS_KEY_ID', accessKeyId);
-  vi.stubEnv('AWS_SECRET_ACCESS_KEY', secretAccessKey);
-  await using settings = await openSettings(database, board, {
-    SYNC_SCHEDULE: 'off',
-    BLOBS_URL: `s3://${s3.bucket}/files`,
-    S3_ENDPOINT: s3.endpoint,
-    S3_REGION: s3.region,
-    S3_FORCE_PATH_STYLE: 'true',
-  });
-  let isStuck = false;
-  const onStuck = () => {
-    isStuck = true;
-  };
-  s3.fail('PutObject', { kind: 'slow', delayMs: 5_000 }, 2);
-  using clock = startAwakeClock();
-  await using _worker = await hireWorker(settings.env, { stuckMs: 3_000, onStuck, elapsed: clock.elapsed });
-  await until(async () => (await isRead(database, board)) && (await isStored(database, board)));
-  expect(isStuck).toBe(false);
-  vi.unstubAllEnvs();
 });
 
 describe('what is new', () => {
