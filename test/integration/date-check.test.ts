@@ -1,10 +1,12 @@
-// The hourly check by dates: a source that refuses date filters and serves everything else keeps its account.
+// The hourly check by dates and the random audits, as the worker runs them: a source that refuses date filters and serves everything else keeps
+// its account, and a contradiction brings a recheck also where the rest of the audit fails.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Trouble } from '../../src/domain/trouble.ts';
 import type { Source } from '../../src/source/client.ts';
-import { createAccountQueues } from '../../src/sync/worker/account-queue.ts';
+import type { Store } from '../../src/store/store.ts';
+import { createAccountQueues, type TaskName } from '../../src/sync/worker/account-queue.ts';
 import { type RunTaskRequest, runTask } from '../../src/sync/worker/run-task.ts';
-import { openSmallIntake } from '../support/small-intake.ts';
+import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
 let database: TestDatabase;
@@ -12,6 +14,19 @@ beforeAll(async () => {
   database = await openTestDatabase();
 });
 afterAll(() => database[Symbol.asyncDispose]());
+
+/** Runs a task of the worker for the only account; gives the tasks that it made due. */
+async function run(intake: SmallIntake, source: Source, name: TaskName, demand: (name: TaskName) => void = () => {}) {
+  const account = { name: 'default', advertiserId: null, source, watch: () => {} };
+  const signal = AbortSignal.timeout(60_000);
+  const limits = { atOnce: 1, longAtOnce: 1 };
+  const [queue] = createAccountQueues({ accounts: [account], ...limits, work: async () => {}, signal }).all;
+  const request: RunTaskRequest = {
+    ...{ owner: 'test', leaseMs: 30_000, lagMs: 0, startAt: null, skipIfDoneWithinMs: 0, signal },
+  };
+  if (!queue) throw new Error('There is no account.');
+  return await runTask({ store: intake.store, now: Date.now, demand }, request, queue, name);
+}
 
 describe('a source that answers date filters', () => {
   test.each([400, 401, 403])('with %i and serves its list is not halted', async (status) => {
@@ -26,21 +41,39 @@ describe('a source that answers date filters', () => {
         return await inner.list(filters, ...rest);
       },
     };
-    const account = { name: 'default', advertiserId: null, source, watch: () => {} };
-    const signal = AbortSignal.timeout(60_000);
-    const [queue] = createAccountQueues({
-      accounts: [account],
-      atOnce: 1,
-      longAtOnce: 1,
-      work: async () => {},
-      signal,
-    }).all;
-    const request: RunTaskRequest = {
-      ...{ owner: 'test', leaseMs: 30_000, lagMs: 0, startAt: null, skipIfDoneWithinMs: 0, signal },
-    };
-    if (!queue) throw new Error('There is no account.');
-    const deps = { store: intake.store, now: Date.now, demand: () => {} };
-    expect(await runTask(deps, request, queue, 'witness')).toMatchObject({ hidden: 0 });
+    expect(await run(intake, source, 'witness')).toMatchObject({ hidden: 0 });
     expect(await database.query(`SELECT state FROM intake.advertisers`)).toEqual([{ state: 'active' }]);
+  });
+});
+
+describe('a contradiction makes a recheck of everything due', () => {
+  test.each(['witness', 'audit'] as const)('also where the rest of the %s fails', async (name) => {
+    await using intake = await openSmallIntake({ database, applications: 12 });
+    await intake.sweep();
+    // Of the same day as the newest, and above it: wherever an audit asks, it meets them.
+    const [newest] = await database.query<{ at: Date }>(`SELECT max(submitted_at) AS at FROM intake.applications`);
+    intake.board.add([{ submittedAt: newest?.at.getTime() ?? 0 }]);
+    const { coverage, evidence } = intake.store;
+    let hasEnded = false;
+    const store: Store = {
+      ...intake.store,
+      coverage: {
+        ...coverage,
+        async endCertificates(...args) {
+          await coverage.endCertificates(...args);
+          hasEnded = true;
+        },
+      },
+      evidence: {
+        ...evidence,
+        loadAudited: (...args) => (hasEnded ? Promise.reject(new Error('away')) : evidence.loadAudited(...args)),
+      },
+    };
+    await using source = intake.openSource('json');
+    const due: TaskName[] = [];
+    const running = run({ ...intake, store }, source, name, (task) => due.push(task));
+    await expect(running).rejects.toThrow('away');
+    expect(due).toEqual(['everything']);
+    expect(await database.query(`SELECT certificate FROM intake.coverage`)).toEqual([{ certificate: 'unproven' }]);
   });
 });

@@ -8,10 +8,9 @@ import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts'
 import { Trouble } from '../../src/domain/trouble.ts';
 import { createSource, type Source } from '../../src/source/client.ts';
 import { openStore } from '../../src/store/store.ts';
-import { audit } from '../../src/sync/read/audit.ts';
+import { audit, witnessByDate } from '../../src/sync/read/audit.ts';
 import { holdLane } from '../../src/sync/read/held-lease.ts';
 import { toProofLines } from '../../src/sync/read/prove.ts';
-import { witnessByDate } from '../../src/sync/read/read-tasks.ts';
 import { openScratch } from '../support/blob-stores.ts';
 import { callIntake } from '../support/intake.ts';
 import { createRandom } from '../support/random.ts';
@@ -198,6 +197,28 @@ describe('audits and the witness by date', () => {
     };
     await expect(auditBoard(database, board, 1, { random: () => 0.45, wrap })).rejects.toThrow('the source is away');
     expect(await database.query(`SELECT certificate FROM intake.coverage`)).toEqual([{ certificate: 'unproven' }]);
+    expect(await check(database)).toMatchObject({ verdict: 'unproven', supported: true });
+  });
+
+  test('end it also where the check by date is the one that shows somebody', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
+    await syncBoard(database, board);
+    const hidden = idsOf(board).at(-2);
+    // The check by date asks for what was submitted from the day before the newest on.
+    await database.query(
+      `UPDATE intake.applications SET submitted_at = (SELECT submitted_at FROM intake.applications WHERE application_id = $1)`,
+      [hidden],
+    );
+    for (const table of ['downloads', 'attachments', 'primary_job_seeking_info', 'applications'])
+      await database.query(`DELETE FROM intake.${table} WHERE application_id = $1`, [hidden]);
+    await auditBoard(database, board, 0);
+    const [covered] = await database.query<{ certificate: string; reason: string }>(
+      `SELECT certificate, reason FROM intake.coverage`,
+    );
+    expect(covered).toMatchObject({ certificate: 'unproven', reason: expect.stringContaining('the check by date') });
+    // Erasure does not reach what a reason says.
+    expect(covered?.reason).not.toMatch(/\d/);
     expect(await check(database)).toMatchObject({ verdict: 'unproven', supported: true });
   });
 

@@ -1,15 +1,11 @@
-// The read tasks of an account: read what is new, read again what was read, and ask the date filter as a second witness. `intake sync` and
-// the worker run the same tasks at different times.
+// The read tasks of an account: read what is new, and read again what was read. `intake sync` and the worker run the same tasks at different
+// times.
 import type { Plan } from '../../domain/coverage/coverage.ts';
-import type { Question } from '../../domain/coverage/question.ts';
 import { dateSlackSeconds } from '../../domain/coverage/sweep-state.ts';
 import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import { type RetryOptions, retry } from '../retry.ts';
-import { checkIdentity } from './account-identity.ts';
-import { commitAudit, loadOrBeginSweep } from './commit-answer.ts';
 import type { HeldLane } from './held-lease.ts';
-import { requestPage } from './request-page.ts';
 import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
 
 /** Whose lane it is, and how it is read. */
@@ -138,45 +134,4 @@ export async function loadKnown(
 
 function retryOptions(deps: SweepDeps, { retryForMs, lane }: ReadContext): RetryOptions {
   return { retryForMs, signal: lane.signal, onWait: deps.onWait };
-}
-
-/**
- * Asks the date filter alone for the newest applications and keeps what it shows. Answers how many of them the id filters had not
- * shown although the next poll begins above their ids: evidence that they hide something.
- */
-export async function witnessByDate(deps: SweepDeps, context: ReadContext, now: number): Promise<number> {
-  const { store } = deps;
-  const { newestAt } = await store.applications.loadNewest(context.advertiser.advertiserId);
-  if (newestAt === null) return 0;
-  const after = BigInt(Math.floor(Math.min(newestAt.getTime(), now) / 1_000)) - dateSlackSeconds;
-  const question: Question = {
-    axis: 'date',
-    purpose: 'witness',
-    from: after,
-    to: null,
-    after,
-    before: null,
-    since: null,
-  };
-  const request = {
-    ...context,
-    purpose: 'witness',
-    plan: { axis: 'date', from: after, rigor: 'poll' },
-    parallel: 1,
-  } as const;
-  const run = await loadOrBeginSweep(store, request, context.advertiser);
-  const ticket = await store.sweeps.takeTicket();
-  const sentAt = performance.now();
-  const heard = await requestPage(deps.source, question, context.lane.signal);
-  const tookMs = performance.now() - sentAt;
-  if (heard.kind !== 'page') return 0;
-  const advertiser = await checkIdentity(store, context.advertiser, heard.page);
-  const cursor = await store.sweeps.loadSyncState({ advertiserId: advertiser.advertiserId, lagMs: context.lagMs });
-  const due = heard.page.applications
-    .filter((one) => cursor.pollFrom !== null && one.id < cursor.pollFrom)
-    .map((one) => one.id);
-  const unheld = await store.applications.loadUnheld(advertiser.advertiserId, due);
-  if (advertiser.advertiserId !== null)
-    await commitAudit(store, request, advertiser.advertiserId, run, { question, ticket, heard, tookMs, knew: 0 });
-  return unheld.length;
 }

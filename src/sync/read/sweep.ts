@@ -20,6 +20,8 @@ export interface SweepDeps {
   /** Told after every answer. */
   readonly onStep?: ((totals: SweepTotals) => void) | undefined;
   readonly onWait?: RetryOptions['onWait'];
+  /** Told as soon as an audit has ended a certificate: the rest of the audit may fail. */
+  readonly onContradiction?: (() => void) | undefined;
 }
 
 export interface SweepTotals {

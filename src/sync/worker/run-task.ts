@@ -4,9 +4,9 @@ import { Trouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import { requireIdentity } from '../read/account-identity.ts';
-import { audit } from '../read/audit.ts';
+import { audit, witnessByDate } from '../read/audit.ts';
 import { type HeldLane, tryHoldLane } from '../read/held-lease.ts';
-import { type ReadContext, readAgain, readNew, readUnfinishedAndNew, witnessByDate } from '../read/read-tasks.ts';
+import { type ReadContext, readAgain, readNew, readUnfinishedAndNew } from '../read/read-tasks.ts';
 import type { SweepDeps, SweepSummary } from '../read/sweep.ts';
 import type { AccountQueue, TaskName } from './account-queue.ts';
 
@@ -70,7 +70,7 @@ export async function runTask(
     shouldPause: () => !isPoll && due.has('poll'),
     timeLimitMs: sweepLimitMs,
   };
-  const sweepDeps = { ...deps, source: account.source };
+  const sweepDeps = { ...deps, source: account.source, onContradiction: () => deps.demand('everything') };
   try {
     const result = isPoll
       ? await poll(deps, sweepDeps, queue, context)
@@ -130,7 +130,6 @@ async function carryOut(
   }
   if (name === 'audit') {
     const { contradictions } = await audit(sweepDeps, context, Math.random);
-    if (contradictions > 0) deps.demand('everything');
     return { ...nothing, hidden: contradictions };
   }
   const days = name === 'day' ? 1 : name === 'fortnight' ? 14 : null;
