@@ -176,8 +176,12 @@ interface Sweep {
   readonly hashes: string[];
 }
 
-/** A row of the database: its id, and the second in which it was first stored. */
-type StoredRows = Map<bigint, bigint>;
+/** A row of the database by its id, with the second in which it was first stored, and since which the source no longer shows it. */
+type StoredRows = Map<bigint, StoredRow>;
+interface StoredRow {
+  readonly first: bigint;
+  readonly missingSince: bigint | null;
+}
 
 interface ProofFile {
   advertiser: string | null;
@@ -549,12 +553,15 @@ function readRows(file: ProofFile, place: Place, line: Members): void {
     return;
   }
   for (const entry of listOf(line.rows, 'rows')) {
-    const [id, firstStored] = listOf(entry, 'a row');
+    const [id, first, missingSince] = listOf(entry, 'a row');
     const row = digits(id, 'the id of a row');
     if (place.lastRow !== null && row <= place.lastRow)
       throw new Malformed('the rows are not in the order of ids, each once');
     place.lastRow = row;
-    file.stored.set(row, digits(firstStored, 'the first second of a row'));
+    file.stored.set(row, {
+      first: digits(first, 'the first second of a row'),
+      missingSince: digitsOrNull(missingSince, 'the second since which a row is missing'),
+    });
   }
 }
 
@@ -564,11 +571,11 @@ function readDump(lines: Iterable<string>): StoredRows {
   let line = 0;
   for (const text of lines) {
     line += 1;
-    const [id = '', firstStored = ''] = text.split(/[,\t|]/).map((column) => column.trim());
+    const [id = '', first = '', missing = ''] = text.split(/[,\t|]/).map((column) => column.trim());
     if (text.trim() === '' || (line === 1 && !/^-?\d/.test(id))) continue;
-    if (!/^-?\d{1,30}$/.test(id) || !/^\d{1,30}$/.test(firstStored))
+    if (!/^-?\d{1,30}$/.test(id) || !/^\d{1,30}$/.test(first) || !/^\d{0,30}$/.test(missing))
       throw new WrongUse(`line ${line} of the dump is no row`);
-    stored.set(BigInt(id), BigInt(firstStored));
+    stored.set(BigInt(id), { first: BigInt(first), missingSince: missing === '' ? null : BigInt(missing) });
   }
   return stored;
 }
@@ -859,12 +866,13 @@ function secondOf(milliseconds: number): bigint {
   return BigInt(Math.floor(milliseconds / 1000));
 }
 
-/** Stored before the sweep began, and in its records. */
+/** Stored before the sweep began, and in its records; or no longer shown since, so that no question had to find it. */
 function heldIn(stored: StoredRows, sweep: Sweep, seen: ReadonlySet<bigint>): number {
   const began = secondOf(sweep.startedAt);
   let held = 0;
-  for (const [id, firstStored] of stored) {
-    if (firstStored <= began && contains(sweep.range, id) && seen.has(id)) held += 1;
+  for (const [id, { first, missingSince }] of stored) {
+    if (first > began || !contains(sweep.range, id)) continue;
+    if (seen.has(id) || (missingSince !== null && missingSince >= began)) held += 1;
   }
   return held;
 }

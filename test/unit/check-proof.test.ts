@@ -348,9 +348,10 @@ class Sweeper {
   }
 }
 
+type StoredRow = [string, string, string | null];
 interface Proof {
   sweeps: Line[][];
-  rows: [string, string, null][];
+  rows: StoredRow[];
   erased: number;
 }
 
@@ -361,7 +362,7 @@ function proofOf(...settings: Setting[]): Proof {
   const second = startedAt / 1000;
   const rows = [...ids]
     .sort((a, b) => Number(a - b))
-    .map((id): [string, string, null] => [`${id}`, `${held.has(id) ? second - 500 : second + 1}`, null]);
+    .map((id): StoredRow => [`${id}`, `${held.has(id) ? second - 500 : second + 1}`, null]);
   return { sweeps, rows, erased: 0 };
 }
 
@@ -1049,6 +1050,18 @@ describe('the database', () => {
       expect(report).toMatchObject({ verdict: 'forged', supported: false });
       expect(report.findings[0]?.reason).toContain(id);
     }
+  });
+
+  test('may have found applications gone while the sweep was under way, which then asks for them no more', () => {
+    const missingSince = (second: number) =>
+      forge(recheck, (proof) => {
+        sealedOf(proof.sweeps[0]?.[0]).heldBefore += 1;
+        proof.rows.push(['9000', `${startedAt / 1000 - 500}`, `${startedAt / 1000 + second}`]);
+      });
+    expect(check(missingSince(60))).toMatchObject({ verdict: 'proven', supported: true });
+    expect(check(missingSince(-60))).toMatchObject({ verdict: 'forged', supported: false });
+    const dump = missingSince(60).rows.map((row) => row.join(','));
+    expect(check({ ...missingSince(60), rows: [] }, { rows: dump })).toMatchObject({ verdict: 'proven' });
   });
 
   test('may be given as a dump', () => {
