@@ -188,7 +188,8 @@ interface ProofFile {
   certificates: readonly Certificate[];
   readonly sweeps: Map<string, Sweep>;
   stored: StoredRows;
-  erased: number;
+  /** Ids of erased applications, in their order. */
+  erased: bigint[];
   /** Each of these makes the file forged. */
   readonly forged: Finding[];
 }
@@ -266,7 +267,7 @@ function readProof(lines: Iterable<string>): ProofFile {
     certificates: [],
     sweeps: new Map(),
     stored: new Map(),
-    erased: 0,
+    erased: [],
     forged: [],
   };
   const place: Place = { line: 0, sweep: null, n: null, inRows: false, lastRow: null };
@@ -548,16 +549,16 @@ function readEnd(sealed: Members): End {
 
 function readRows(file: ProofFile, place: Place, line: Members): void {
   place.inRows = true;
-  if (line.rows === undefined) {
-    file.erased += count(line.erased, 'erased');
-    return;
-  }
   for (const entry of listOf(line.rows, 'rows')) {
     const [id, first, missingSince] = listOf(entry, 'a row');
     const row = digits(id, 'the id of a row');
     if (place.lastRow !== null && row <= place.lastRow)
       throw new Malformed('the rows are not in the order of ids, each once');
     place.lastRow = row;
+    if (first === undefined) {
+      file.erased.push(row);
+      continue;
+    }
     file.stored.set(row, {
       first: digits(first, 'the first second of a row'),
       missingSince: digitsOrNull(missingSince, 'the second since which a row is missing'),
@@ -565,19 +566,21 @@ function readRows(file: ProofFile, place: Place, line: Members): void {
   }
 }
 
-/** A dump of three columns, separated by commas, tabs or bars, with or without a line of names. */
-function readDump(lines: Iterable<string>): StoredRows {
+/** A dump of three columns, separated by commas, tabs or bars, with or without a line of names. Of erased applications only the first is there. */
+function readDump(lines: Iterable<string>): Pick<ProofFile, 'stored' | 'erased'> {
   const stored: StoredRows = new Map();
+  const erased: bigint[] = [];
   let line = 0;
   for (const text of lines) {
     line += 1;
     const [id = '', first = '', missing = ''] = text.split(/[,\t|]/).map((column) => column.trim());
     if (text.trim() === '' || (line === 1 && !/^-?\d/.test(id))) continue;
-    if (!/^-?\d{1,30}$/.test(id) || !/^\d{1,30}$/.test(first) || !/^\d{0,30}$/.test(missing))
+    if (!/^-?\d{1,30}$/.test(id) || !/^\d{0,30}$/.test(first) || !/^\d{0,30}$/.test(missing))
       throw new WrongUse(`line ${line} of the dump is no row`);
-    stored.set(BigInt(id), { first: BigInt(first), missingSince: missing === '' ? null : BigInt(missing) });
+    if (first === '') erased.push(BigInt(id));
+    else stored.set(BigInt(id), { first: BigInt(first), missingSince: missing === '' ? null : BigInt(missing) });
   }
-  return stored;
+  return { stored, erased: erased.sort((a, b) => (a < b ? -1 : 1)) };
 }
 
 // ---------------------------------------------------------------------------------------------------------------------------------------
@@ -587,7 +590,7 @@ function readDump(lines: Iterable<string>): StoredRows {
 export function checkProof(lines: Iterable<string>, options: Options = {}): Report {
   const noted = (options.noted ?? []).map(readNoted);
   const file = readProof(lines);
-  if (options.rows !== undefined) file.stored = readDump(options.rows);
+  if (options.rows !== undefined) Object.assign(file, readDump(options.rows));
   const sweeps = [...file.sweeps.values()];
   file.forged.push(...sweeps.flatMap(brokenRecords), ...brokenCertificates(file), ...missingRows(file));
   file.forged.push(...noted.flatMap((note) => missingNoted(file, note)));
@@ -847,7 +850,8 @@ function missingRows(file: ProofFile): Finding[] {
         seen.add(id);
       }
     }
-    const held = heldIn(file.stored, sweep, seen) + file.erased;
+    missing.push(...inventedErasures(file, sweep));
+    const held = heldIn(file.stored, sweep, seen) + erasedIn(file, sweep.range);
     if (speaksOfHeld(sweep) && held < sweep.heldBefore) {
       missing.push(
         forgery(sweep, 0, `${sweep.heldBefore} were stored before the sweep, its records know only ${held}`),
@@ -855,6 +859,29 @@ function missingRows(file: ProofFile): Finding[] {
     }
   }
   return missing;
+}
+
+/** Pages with more erased leaves than there are erased applications that they can have shown. */
+function inventedErasures(file: ProofFile, sweep: Sweep): Finding[] {
+  // Where the source shows an application several times on one page, one who was erased leaves several leaves.
+  const repeats = sweep.answers.some(({ shown, ids }) => wholeRows(shown).length > ids.size);
+  return sweep.answers.flatMap(({ n, question, shown, lacking }) => {
+    const leaves = erasedAmong(shown) + erasedAmong(lacking);
+    if (leaves === 0) return [];
+    const erased = erasedIn(file, shownFrom(sweep, question));
+    if (erased >= (repeats ? 1 : leaves)) return [];
+    return [forgery(sweep, n, `${leaves} of its rows are erased, of the applications there only ${erased}`)];
+  });
+}
+
+/** Where the rows of an answer can lie: a sweep that claims something was shown no row outside of what its range questions asked for. */
+function shownFrom(sweep: Sweep, { purpose, axis, after, before }: Question): Range {
+  if (purpose !== 'range' || axis !== 'id' || !speaksOfHeld(sweep)) return { from: -noEnd, to: noEnd };
+  return { from: after ?? -noEnd, to: before ?? noEnd };
+}
+
+function erasedIn({ erased }: ProofFile, { from, to }: Range): number {
+  return firstIndex(erased, (id) => id > to) - firstIndex(erased, (id) => id >= from);
 }
 
 function speaksOfHeld({ axis, end, answers }: Sweep): boolean {

@@ -3,7 +3,7 @@ import { hash as hashOnce } from 'node:crypto';
 import type { Done, Plan } from '../../src/domain/coverage/coverage.ts';
 import { type ChainedRecord, chain, chainAnswer } from '../../src/domain/evidence/chain.ts';
 import { decodeLeaves, decodeRecord, encodeLeaves, encodeRecord } from '../../src/domain/evidence/codec.ts';
-import { toErasedLine, toProofLine, toRecordLine, toRowsLine } from '../../src/domain/evidence/export.ts';
+import { toProofLine, toRecordLine, toRowsLine } from '../../src/domain/evidence/export.ts';
 import { recordAnswer, toBounds } from '../../src/domain/evidence/record.ts';
 import { eraseLeaves, type Hash } from '../../src/domain/evidence/tree.ts';
 import type { HiddenServer } from './hidden-server.ts';
@@ -94,9 +94,9 @@ export function toProofLines(proof: SimulatedProof, memory: Memory, erased: Read
   const { sweepId, startedAt, result, records, low, high, recentFrom } = proof;
   const { certificate, risk, reason }: Done = result.done;
   const rows = [...memory.held.values()]
-    .filter(({ id }) => !erased.has(id))
     .sort((a, b) => (a.id < b.id ? -1 : 1))
     .map(({ id, firstSeenAt }) => {
+      if (erased.has(id)) return { id, firstSeen: null, missingSince: null };
       return { id, firstSeen: BigInt(Math.floor(firstSeenAt / 1_000)), missingSince: memory.gone.has(id) ? 1n : null };
     });
   return [
@@ -115,6 +115,5 @@ export function toProofLines(proof: SimulatedProof, memory: Memory, erased: Read
     ]),
     ...records.map((record) => toRecordLine(hash, record, erased.size > 0 ? null : bodyKey)),
     toRowsLine(rows),
-    toErasedLine(erased.size),
   ];
 }

@@ -348,11 +348,10 @@ class Sweeper {
   }
 }
 
-type StoredRow = [string, string, string | null];
+type StoredRow = [string, string, string | null] | [string];
 interface Proof {
   sweeps: Line[][];
   rows: StoredRow[];
-  erased: number;
 }
 
 function proofOf(...settings: Setting[]): Proof {
@@ -363,7 +362,7 @@ function proofOf(...settings: Setting[]): Proof {
   const rows = [...ids]
     .sort((a, b) => Number(a - b))
     .map((id): StoredRow => [`${id}`, `${held.has(id) ? second - 500 : second + 1}`, null]);
-  return { sweeps, rows, erased: 0 };
+  return { sweeps, rows };
 }
 
 const lastHash = (lines: string[]): string => JSON.parse(lines.at(-1) ?? '').hash;
@@ -394,7 +393,6 @@ function write(proof: Proof, certificates = certificatesOf(proof.sweeps)): strin
     JSON.stringify({ type: 'proof', format: 1, advertiser: '7001', exportedAt: startedAt, certificates }),
     ...proof.sweeps.flatMap(seal),
     JSON.stringify({ type: 'rows', rows: proof.rows }),
-    JSON.stringify({ type: 'rows', erased: proof.erased }),
   ];
 }
 
@@ -407,8 +405,7 @@ function erase(proof: Proof, ids: Set<string>): void {
     if (line.leaves)
       line.leaves = line.leaves.map((leaf) => (ids.has(leaf[0]) ? [leafHash(leaf).toString('hex')] : leaf));
   }
-  proof.rows = proof.rows.filter(([id]) => !ids.has(id));
-  proof.erased += ids.size;
+  proof.rows = proof.rows.map((row) => (ids.has(row[0]) ? [row[0]] : row));
 }
 
 const large: Setting = { applications: list(100), rows: 20, order: 'mixed' };
@@ -493,7 +490,7 @@ const noted = `1:${lastHash(seal(honest.sweeps[0] ?? []))}`;
 
 describe('a line that was changed without new hashes is forged', () => {
   const lines = write(proofOf(small));
-  const places = lines.slice(1, -2).map((_, at) => at + 1);
+  const places = lines.slice(1, -1).map((_, at) => at + 1);
   const verdictOf = (changed: string[]) => checkProof(changed).verdict;
 
   test('each record removed', () => {
@@ -543,7 +540,7 @@ describe('a line that was changed without new hashes is forged', () => {
     ['another format', (all) => all.with(0, (all[0] ?? '').replace('"format":1', '"format":2'))],
     ['another advertiser', (all) => all.with(0, (all[0] ?? '').replace('7001', '7002'))],
     ['another body key', (all) => all.with(1, (all[1] ?? '').replace('abab', 'acab'))],
-    ['rows in another order', (all) => all.toSpliced(-2, 0, '{"type":"rows","rows":[["9000","1",null]]}')],
+    ['rows in another order', (all) => all.toSpliced(-1, 0, '{"type":"rows","rows":[["9000","1",null]]}')],
   ])('%s', (_, change) => {
     expect(checkProof(change(lines))).toMatchObject({ verdict: 'forged', supported: false });
   });
@@ -1104,6 +1101,49 @@ describe('erased people', () => {
   });
 });
 
+describe('people passed off as erased, whose leaves lead to the same hashes', () => {
+  const isForged = (proof: Proof) => {
+    const report = check(proof, { noted: [noted] });
+    expect(report).toMatchObject({ verdict: 'forged', supported: false });
+    expect(report.findings[0]?.reason).toContain('erased');
+  };
+  const passOff = (...ids: string[]) => forge(honest, (proof) => erase(proof, new Set(ids)));
+
+  test('are found where nobody was erased', () => {
+    const proof = passOff('103');
+    isForged({ ...proof, rows: proof.rows.filter((row) => row.length > 1) });
+  });
+
+  test('are found where fewer were erased', () => {
+    const proof = passOff('103', '106');
+    isForged({ ...proof, rows: proof.rows.filter(([id]) => id !== '106') });
+  });
+
+  test('are found where somebody else was erased', () => {
+    const proof = passOff('103');
+    isForged({ ...proof, rows: [...proof.rows.filter(([id]) => id !== '103'), ['9000']] });
+  });
+
+  test('are found in a dump', () => {
+    const dump = (isErased: (id: string) => boolean) =>
+      honest.rows.map(([id, first]) => (isErased(id) ? `${id},,` : `${id},${first},`));
+    const proof = { ...passOff('103'), rows: [] };
+    expect(check(proof, { rows: dump((id) => id === '103') })).toMatchObject({ verdict: 'proven', supported: true });
+    expect(check(proof, { rows: dump(() => false) })).toMatchObject({ verdict: 'forged', supported: false });
+  });
+
+  test('leave more leaves than they are where the source shows somebody twice', () => {
+    const twice = forge(honest, (proof) => {
+      const { leaves, sealed } = answer(proof, () => true);
+      for (const at of [0, 1]) leaves?.push([...(leaves[at] as Leaf)] as Leaf);
+      sealed.answer.rows += 2;
+    });
+    const [id = ''] = answer(twice, () => true).leaves?.[0] ?? [];
+    expect(check(twice)).toMatchObject({ verdict: 'proven', supported: true });
+    expect(check(forge(twice, (proof) => erase(proof, new Set([id]))))).toMatchObject({ supported: true });
+  });
+});
+
 describe('audits', () => {
   const audited = (leaf: Leaf, from: string | null) =>
     forge(honest, ({ sweeps: [lines = []], rows }) => {
@@ -1189,11 +1229,7 @@ test('the example of the page is what the page says of it', () => {
   const [proof = '', ...others] = write(
     {
       sweeps: [],
-      rows: [
-        ['101', '1', null],
-        ['105', '1', null],
-      ],
-      erased: 1,
+      rows: [['101', '1', null], ['103'], ['105', '1', null]],
     },
     [],
   );

@@ -20,7 +20,8 @@ export interface ExportedCertificate {
 /** An application that is stored, in seconds since 1970. */
 export interface ExportedRow {
   readonly id: bigint;
-  readonly firstSeen: bigint;
+  /** Null where it was erased: its id is all that is left. */
+  readonly firstSeen: bigint | null;
   readonly missingSince: bigint | null;
 }
 
@@ -75,15 +76,9 @@ function toLeafEntries(hash: Hash, leaves: ChainedRecord['leaves']) {
 export function toRowsLine(rows: readonly ExportedRow[]): string {
   return JSON.stringify({
     type: 'rows',
-    rows: rows.map(({ id, firstSeen, missingSince }) => [
-      String(id),
-      String(firstSeen),
-      missingSince === null ? null : String(missingSince),
-    ]),
+    rows: rows.map(({ id, firstSeen, missingSince }) => {
+      if (firstSeen === null) return [String(id)];
+      return [String(id), String(firstSeen), missingSince === null ? null : String(missingSince)];
+    }),
   });
-}
-
-/** The line that counts the erased applications. */
-export function toErasedLine(erased: number): string {
-  return JSON.stringify({ type: 'rows', erased });
 }

@@ -19,7 +19,6 @@ export interface StoredProofs {
   readonly certificates: readonly ExportedCertificate[];
   readonly sweeps: readonly StoredEvidence[];
   readonly rows: readonly ExportedRow[];
-  readonly erased: number;
 }
 
 /** Loads it in one snapshot: a sweep that ends meanwhile is in all of it or in nothing. */
@@ -31,7 +30,7 @@ export async function loadProofs(db: Database, advertiserId: bigint): Promise<St
       at: now?.at ?? new Date(),
       certificates: await loadCertificates(tx, advertiserId),
       sweeps: await loadSweeps(tx, advertiserId),
-      ...(await loadRows(tx, advertiserId)),
+      rows: await loadRows(tx, advertiserId),
     };
   });
 }
@@ -82,18 +81,13 @@ async function loadSweeps(tx: Queryable, advertiserId: bigint): Promise<StoredEv
   }));
 }
 
-async function loadRows(tx: Queryable, advertiserId: bigint): Promise<Pick<StoredProofs, 'rows' | 'erased'>> {
-  const rows = await tx.query<{ id: bigint; firstSeen: bigint; missingSince: bigint | null }>(
-    `SELECT application_id AS id, floor(extract(epoch FROM first_seen_at))::bigint AS "firstSeen",
+async function loadRows(tx: Queryable, advertiserId: bigint): Promise<ExportedRow[]> {
+  return await tx.query<{ id: bigint; firstSeen: bigint | null; missingSince: bigint | null }>(
+    `SELECT application_id AS id, CASE WHEN erased_at IS NULL THEN floor(extract(epoch FROM first_seen_at))::bigint END AS "firstSeen",
        floor(extract(epoch FROM missing_since))::bigint AS "missingSince"
-     FROM intake.applications WHERE advertiser_id = $1 AND erased_at IS NULL ORDER BY application_id`,
+     FROM intake.applications WHERE advertiser_id = $1 ORDER BY application_id`,
     [advertiserId],
   );
-  const [counted] = await tx.query<{ erased: number }>(
-    `SELECT count(*)::int AS erased FROM intake.applications WHERE advertiser_id = $1 AND erased_at IS NOT NULL`,
-    [advertiserId],
-  );
-  return { rows, erased: counted?.erased ?? 0 };
 }
 
 /** The records of one sweep without the applications. */

@@ -1,7 +1,7 @@
 // The evidence behind certificates: as the lines of a file that others can check, and explained to a person.
 import { hash } from 'node:crypto';
 import { type Explanation, explain } from '../../domain/evidence/explain.ts';
-import { toErasedLine, toProofLine, toRecordLine, toRowsLine } from '../../domain/evidence/export.ts';
+import { toProofLine, toRecordLine, toRowsLine } from '../../domain/evidence/export.ts';
 import type { Hash } from '../../domain/evidence/tree.ts';
 import type { Store } from '../../store/store.ts';
 import type { StoredProofs } from '../../store/sweeps/export-evidence.ts';
@@ -20,7 +20,6 @@ export function* toProofLines(advertiserId: bigint, proofs: StoredProofs): Gener
   for (let from = 0; from < proofs.rows.length; from += rowsPerLine) {
     yield toRowsLine(proofs.rows.slice(from, from + rowsPerLine));
   }
-  yield toErasedLine(proofs.erased);
 }
 
 /** What the certificates of an advertiser say of a moment, and what they rest on. */
