@@ -171,6 +171,8 @@ interface Sweep {
   readonly recentFrom: bigint;
   readonly heldBefore: number;
   readonly longestBefore: number;
+  /** The last hashes of other sweeps when it began. */
+  readonly previous: readonly Noted[];
   readonly answers: Answer[];
   end: End | null;
   readonly hashes: string[];
@@ -403,6 +405,7 @@ function readSweep(file: ProofFile, line: Members): Sweep {
     recentFrom: digits(sealed.recentFrom, 'recentFrom'),
     heldBefore: count(sealed.heldBefore, 'heldBefore'),
     longestBefore: count(sealed.longestBefore, 'longestBefore'),
+    previous: listOf(sealed.previous, 'previous').map(readPrevious),
     answers: [],
     end: null,
     hashes: [],
@@ -419,6 +422,11 @@ function readSweep(file: ProofFile, line: Members): Sweep {
     file.forged.push(forgery(sweep, 0, 'the key of the body digests is not the one that was sealed'));
   }
   return sweep;
+}
+
+function readPrevious(value: unknown): Noted {
+  const [sweep, hash] = listOf(value, 'previous');
+  return { sweep: String(digits(sweep, 'a previous sweep')), hash: hex(hash, 32, 'a previous hash') };
 }
 
 // --- answer ---
@@ -592,7 +600,8 @@ export function checkProof(lines: Iterable<string>, options: Options = {}): Repo
   const file = readProof(lines);
   if (options.rows !== undefined) Object.assign(file, readDump(options.rows));
   const sweeps = [...file.sweeps.values()];
-  file.forged.push(...sweeps.flatMap(brokenRecords), ...brokenCertificates(file), ...missingRows(file));
+  file.forged.push(...sweeps.flatMap(brokenRecords), ...sweeps.flatMap((sweep) => cutOff(file, sweep)));
+  file.forged.push(...brokenCertificates(file), ...missingRows(file));
   file.forged.push(...noted.flatMap((note) => missingNoted(file, note)));
 
   const judged = new Map(sweeps.map((sweep) => [sweep.number, judge(file, sweep)]));
@@ -753,6 +762,15 @@ function brokenParts({ part }: Answer, before: Answer | null): string[] {
 function isAskedInRange({ purpose, axis, range }: Question, sweep: Sweep): boolean {
   if (sweep.axis !== 'id' || axis !== 'id' || purpose === 'witness' || purpose === 'audit') return true;
   return range === null || within(range, sweep.range);
+}
+
+/** Sweeps that lack a record which was there when this one began. */
+function cutOff(file: ProofFile, { number, previous }: Sweep): Finding[] {
+  return previous.flatMap(({ sweep, hash }) => {
+    const earlier = file.sweeps.get(sweep);
+    if (earlier === undefined || earlier.hashes.includes(hash)) return [];
+    return [forgery(earlier, null, `it lacks the record that was its last when sweep ${number} began`)];
+  });
 }
 
 interface Closing {

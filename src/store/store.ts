@@ -128,7 +128,7 @@ import {
   type SweepKey,
 } from './sweeps/continue-sweep.ts';
 import { confirmCursors } from './sweeps/cursors.ts';
-import { loadAuditedProof, loadLastHash } from './sweeps/evidence.ts';
+import { loadAuditedProof, loadLastHashes } from './sweeps/evidence.ts';
 import { loadCertificates, loadProofs, loadRecords } from './sweeps/export-evidence.ts';
 import {
   claimLeases,
@@ -240,7 +240,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     },
 
     evidence: {
-      loadLastHash: (advertiserId: bigint) => loadLastHash(db, advertiserId),
+      loadLastHashes: (advertiserId: bigint) => loadLastHashes(db, advertiserId),
       loadAudited: (advertiserId: bigint, id: bigint | null) => loadAuditedProof(db, advertiserId, id),
       loadProofs: (advertiserId: bigint) => loadProofs(db, advertiserId),
       loadCertificates: (advertiserId: bigint) => loadCertificates(db, advertiserId),

@@ -165,6 +165,12 @@ describe('audits and the witness by date', () => {
     expect(after?.records).toBe((before[0]?.records ?? 0) + board.requests().length - asked);
     const report = await check(database);
     expect(report).toMatchObject({ verdict: 'proven', supported: true, sweeps: [{ audits: 7 }] });
+    // The next sweep seals what it found: the audits of the first cannot be cut off any more.
+    await syncBoard(database, board, { recheck: true });
+    const lines = await loadLines(database);
+    expect(checkProof(lines)).toMatchObject({ verdict: 'proven', supported: true });
+    const lastAudit = lines.findLastIndex((line) => line.includes('"purpose":"audit"'));
+    expect(checkProof(lines.toSpliced(lastAudit, 1))).toMatchObject({ verdict: 'forged' });
   });
 
   test('end a certificate that they contradict, and the checker says the same', async () => {

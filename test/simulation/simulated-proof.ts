@@ -4,7 +4,7 @@ import type { Done, Plan } from '../../src/domain/coverage/coverage.ts';
 import { type ChainedRecord, chain, chainAnswer } from '../../src/domain/evidence/chain.ts';
 import { decodeLeaves, decodeRecord, encodeLeaves, encodeRecord } from '../../src/domain/evidence/codec.ts';
 import { toProofLine, toRecordLine, toRowsLine } from '../../src/domain/evidence/export.ts';
-import { recordAnswer, toBounds } from '../../src/domain/evidence/record.ts';
+import { type OpeningRecord, recordAnswer, toBounds } from '../../src/domain/evidence/record.ts';
 import { eraseLeaves, type Hash } from '../../src/domain/evidence/tree.ts';
 import type { HiddenServer } from './hidden-server.ts';
 import { type Memory, runSweep, type SweepOptions, type SweepResult } from './simulated-reader.ts';
@@ -30,7 +30,7 @@ export function proveSweep(
   memory: Memory,
   sweepId: bigint,
   options: SweepOptions = {},
-  previous: Uint8Array | null = null,
+  previous: OpeningRecord['previous'] = [],
 ): SimulatedProof {
   const startedAt = memory.now;
   const plan: Plan = options.plan ?? {};

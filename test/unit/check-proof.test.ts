@@ -133,7 +133,7 @@ class Sweeper {
         recentFrom: `${recentFrom}`,
         heldBefore: this.setting.held?.length ?? 0,
         longestBefore: 0,
-        previous: null,
+        previous: [],
         bodyKeyHash: sha256(Buffer.from('ab'.repeat(32), 'hex')).toString('hex'),
       },
     });
@@ -1164,6 +1164,22 @@ describe('audits', () => {
     ['shows the id for which it asked', false, audited(['100', '1721000000', 'held', salt], '100')],
   ])('%s', (_, supported, proof) => {
     expect(check(proof)).toMatchObject({ verdict: supported ? 'proven' : 'unproven', supported });
+  });
+
+  test('are missed where they were cut off before the next sweep began', () => {
+    const proof = proofOf(...ranges());
+    const [first = [], second = []] = proof.sweeps;
+    const audit = audited(['100', '1721000000', 'held', salt], null).sweeps[0]?.at(-1) as Line;
+    first.push({ ...audit, sealed: { ...audit.sealed, knew: first.length - 1 } });
+    sealedOf(second[0]).previous = [
+      ['1', lastHash(seal(first))],
+      ['0', 'ab'.repeat(32)],
+    ];
+    expect(check(proof)).toMatchObject({ verdict: 'proven', supported: true });
+    const cut = { ...proof, sweeps: [first.slice(0, -1), second] };
+    const report = check(cut);
+    expect(report).toMatchObject({ verdict: 'forged', supported: false });
+    expect(report.findings[0]).toMatchObject({ sweep: '1', reason: expect.stringContaining('when sweep 2 began') });
   });
 
   test('ended a certificate: what it says now is supported', () => {

@@ -44,7 +44,7 @@ const opening: fc.Arbitrary<OpeningRecord> = fc.record({
   recentFrom: int64,
   heldBefore: count,
   longestBefore: count,
-  previous: option(bytesOf(32)),
+  previous: fc.array(fc.record({ sweepId: count.map(BigInt), hash: bytesOf(32) }), { maxLength: 3 }),
   bodyKeyHash: bytesOf(32),
 });
 const answer: fc.Arbitrary<AnswerRecord> = fc.record({

@@ -51,8 +51,9 @@ function* sweepTwice(
   yield { name: `${name}, first sweep`, proof: first, memory };
   memory.now += 20 * 3_600_000;
   server.passNight(memory.now);
-  const last = first.records.at(-1)?.hash ?? null;
-  const again = proveSweep(server, memory, 2n, { ...options, known: knownOf(memory, 1) }, last);
+  const again = proveSweep(server, memory, 2n, { ...options, known: knownOf(memory, 1) }, [
+    { sweepId: 1n, hash: first.records.at(-1)?.hash ?? new Uint8Array(32) },
+  ]);
   yield { name: `${name}, recheck`, proof: again, memory };
 }
 

@@ -51,7 +51,11 @@ function encodeOpening(out: Writer, record: OpeningRecord): void {
   out.signed(record.recentFrom);
   out.number(record.heldBefore);
   out.number(record.longestBefore);
-  encodeBytes(out, record.previous);
+  out.number(record.previous.length);
+  for (const { sweepId, hash } of record.previous) {
+    out.number(sweepId);
+    out.bytes(hash);
+  }
   out.bytes(record.bodyKeyHash);
 }
 
@@ -68,7 +72,7 @@ function decodeOpening(from: Reader): OpeningRecord {
     recentFrom: from.signed(),
     heldBefore: from.number(),
     longestBefore: from.number(),
-    previous: decodeBytes(from, hashBytes),
+    previous: Array.from({ length: from.number() }, () => ({ sweepId: from.big(), hash: from.bytes(hashBytes) })),
     bodyKeyHash: from.bytes(hashBytes),
   };
 }

@@ -21,9 +21,15 @@ export interface OpeningRecord {
   readonly recentFrom: bigint;
   readonly heldBefore: number;
   readonly longestBefore: number;
-  /** The last hash of the sweep that ended before. */
-  readonly previous: Uint8Array | null;
+  /** The last hashes, at that time, of the sweeps behind the certificates that stood: what was appended to them cannot be cut off later. */
+  readonly previous: readonly LastHash[];
   readonly bodyKeyHash: Uint8Array;
+}
+
+/** The last hash of a sweep. */
+export interface LastHash {
+  readonly sweepId: bigint;
+  readonly hash: Uint8Array;
 }
 
 /** A question of a sweep, or of an audit after its end, with its answer. */
@@ -250,7 +256,7 @@ function sealOpening(record: OpeningRecord, n: number): { readonly [name: string
     recentFrom: String(record.recentFrom),
     heldBefore: record.heldBefore,
     longestBefore: record.longestBefore,
-    previous: toHex(record.previous),
+    previous: record.previous.map(({ sweepId, hash }) => [String(sweepId), toHex(hash)]),
     bodyKeyHash: toHex(record.bodyKeyHash),
   };
 }

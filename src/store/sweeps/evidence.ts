@@ -4,6 +4,7 @@ import { hash } from 'node:crypto';
 import type { ChainEnd, ChainedRecord } from '../../domain/evidence/chain.ts';
 import { decodeLeaves, encodeLeaves, encodeRecord } from '../../domain/evidence/codec.ts';
 import { findKept } from '../../domain/evidence/kept.ts';
+import type { LastHash } from '../../domain/evidence/record.ts';
 import { eraseLeaves, type Hash, isErased, type Leaves } from '../../domain/evidence/tree.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
@@ -100,14 +101,13 @@ export async function eraseEvidence(tx: Queryable, advertiserId: bigint, ids: re
   );
 }
 
-/** The last hash of the newest proof that ended; null where there is none. */
-export async function loadLastHash(db: Queryable, advertiserId: bigint): Promise<Uint8Array | null> {
-  const [row] = await db.query<Columns<'coverage', 'evidence_hash'>>(
-    `SELECT evidence_hash FROM intake.coverage WHERE advertiser_id = $1 AND axis = 'id' AND evidence_hash IS NOT NULL
-     ORDER BY as_of DESC, sweep_id DESC LIMIT 1`,
+/** The last hashes of the sweeps behind the certificates that stand, in the order of the sweeps. */
+export async function loadLastHashes(db: Queryable, advertiserId: bigint): Promise<LastHash[]> {
+  return await db.query<{ sweepId: bigint; hash: Buffer }>(
+    `SELECT DISTINCT sweep_id AS "sweepId", evidence_hash AS hash FROM intake.coverage
+     WHERE advertiser_id = $1 AND axis = 'id' AND evidence_hash IS NOT NULL ORDER BY sweep_id`,
     [advertiserId],
   );
-  return row?.evidence_hash ?? null;
 }
 
 /** The proof of a sweep that goes on; null where none was begun. */

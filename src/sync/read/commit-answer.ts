@@ -90,7 +90,7 @@ export async function commitAnswer(
     return { run: { ...run, state }, summary: nothingWritten };
   }
   const { advertiserId } = advertiser;
-  const previous = run.proof?.end === null ? await store.evidence.loadLastHash(advertiserId) : null;
+  const previous = run.proof?.end === null ? await store.evidence.loadLastHashes(advertiserId) : [];
   const asked = answer.heard.kind === 'page' ? toExpectedIds(answer.question, run.state.facts.heldBefore) : null;
   const page = toReadPage(request, advertiser.advertiserId, run, answer, asked);
   for (let tries = 0; tries < mostTries; tries++) {

@@ -3,7 +3,13 @@ import { createHmac, hash, randomBytes } from 'node:crypto';
 import type { Answer, Question } from '../../domain/coverage/question.ts';
 import type { State } from '../../domain/coverage/sweep-state.ts';
 import { type ChainEnd, type ChainedRecord, chain, chainAnswer } from '../../domain/evidence/chain.ts';
-import { type EndRecord, type OpeningRecord, recordAnswer, recordAudit } from '../../domain/evidence/record.ts';
+import {
+  type EndRecord,
+  type LastHash,
+  type OpeningRecord,
+  recordAnswer,
+  recordAudit,
+} from '../../domain/evidence/record.ts';
 import { type Hash, saltBytes } from '../../domain/evidence/tree.ts';
 import type { Sweep, Ticket } from '../../store/sweeps/sweeps.ts';
 import type { Heard } from './request-page.ts';
@@ -37,7 +43,7 @@ export function toOpening(
   { sweepId, purpose, axis, low, high, startedAt }: Sweep,
   { facts }: State,
   { bodyKey }: Proof,
-  previous: Uint8Array | null,
+  previous: readonly LastHash[],
 ): OpeningRecord {
   return {
     type: 'sweep',
