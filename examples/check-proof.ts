@@ -56,14 +56,13 @@ export interface ErasedRows {
 
 export interface Report {
   readonly verdict: Word;
-  /** The file is not forged, and no certificate says more than its records support. */
+  /** The file is not forged, knows every noted hash, and no certificate says more than its records support. */
   readonly supported: boolean;
   readonly advertiser: string | null;
   readonly certificates: readonly CheckedCertificate[];
   readonly sweeps: readonly CheckedSweep[];
   /** What concerns the whole file: forgeries, and ids that no certificate speaks of. */
   readonly findings: readonly Finding[];
-  readonly notes: readonly string[];
 }
 
 export interface Options {
@@ -602,25 +601,21 @@ export function checkProof(lines: Iterable<string>, options: Options = {}): Repo
   const sweeps = [...file.sweeps.values()];
   file.forged.push(...sweeps.flatMap(brokenRecords), ...sweeps.flatMap((sweep) => cutOff(file, sweep)));
   file.forged.push(...brokenCertificates(file), ...missingRows(file));
-  file.forged.push(...noted.flatMap((note) => missingNoted(file, note)));
+  const unknown = noted.filter((note) => !knowsNoted(file, note));
+  file.forged.push(...unknown.flatMap((note) => contradictedNote(file, note)));
 
   const judged = new Map(sweeps.map((sweep) => [sweep.number, judge(file, sweep)]));
   const certificates = file.certificates.map((certificate) => checkCertificate(certificate, judged));
-  const findings = [...file.forged, ...certificateGaps(file)];
+  const absent = unknown.filter((note) => !file.sweeps.has(note.sweep)).map(absentNote);
+  const findings = [...file.forged, ...certificateGaps(file), ...absent];
   const verdict = lowest([...certificates, ...findings].map((each) => each.verdict));
   return {
     verdict,
-    supported: verdict !== 'forged' && !certificates.some((certificate) => certificate.refused),
+    supported: verdict !== 'forged' && absent.length === 0 && !certificates.some((certificate) => certificate.refused),
     advertiser: file.advertiser,
     certificates,
     sweeps: sweeps.map((sweep) => describeSweep(sweep, judged.get(sweep.number))),
     findings,
-    notes: noted
-      .filter((note) => !file.sweeps.has(note.sweep))
-      .map(
-        (note) =>
-          `sweep ${note.sweep} is not in the file: its records were pruned, and nothing follows from its noted hash`,
-      ),
   };
 }
 
@@ -703,10 +698,24 @@ function readNoted(text: string): Noted {
   return { sweep: String(BigInt(sweep)), hash };
 }
 
-function missingNoted(file: ProofFile, { sweep: number, hash }: Noted): Finding[] {
-  const sweep = file.sweeps.get(number);
-  if (sweep === undefined || sweep.hashes.includes(hash)) return [];
-  return [forgery(sweep, null, 'no record has the hash that was noted')];
+/** A line of the sweep has the hash, or another sweep found it when it began, and the records were pruned since. */
+function knowsNoted({ sweeps }: ProofFile, { sweep, hash }: Noted): boolean {
+  if (sweeps.get(sweep)?.hashes.includes(hash)) return true;
+  return [...sweeps.values()].some(({ previous }) => previous.some((one) => one.sweep === sweep && one.hash === hash));
+}
+
+/** The sweep is in the file, or its records stand under the number of another one. */
+function contradictedNote({ sweeps }: ProofFile, { sweep, hash }: Noted): Finding[] {
+  const known = sweeps.get(sweep);
+  if (known !== undefined) return [forgery(known, null, 'no record has the hash that was noted')];
+  const other = [...sweeps.values()].find(({ hashes }) => hashes.includes(hash));
+  return other === undefined ? [] : [forgery(other, null, `it has the hash that was noted of sweep ${sweep}`)];
+}
+
+/** Pruned, or given another number and written anew: nothing in the file tells which. */
+function absentNote({ sweep }: Noted): Finding {
+  const reason = `sweep ${sweep}, of which a hash was noted, is not in the file, and no other sweep knows that hash`;
+  return { verdict: 'unproven', sweep: null, n: null, reason };
 }
 
 // ---------------------------------------------------------------------------------------------------------------------------------------
@@ -1843,7 +1852,7 @@ export function renderReport(report: Report): string {
   for (const sweep of report.sweeps) lines.push(...renderSweep(sweep));
   for (const certificate of report.certificates) lines.push(...renderCertificate(certificate));
   if (report.findings.length > 0) lines.push('the file as a whole', ...renderFindings(report.findings));
-  lines.push(...report.notes.map((note) => `note: ${note}`), '', renderVerdict(report));
+  lines.push('', renderVerdict(report));
   return `${lines.join('\n')}\n`;
 }
 

@@ -813,7 +813,7 @@ describe('an edit over which every hash was computed anew', () => {
     const invented = proofOf({ ...large, applications: list(99) });
     expect(check(invented)).toMatchObject({ verdict: 'proven', supported: true });
     expect(check(invented, { noted: [noted] })).toMatchObject({ verdict: 'forged', supported: false });
-    expect(check(honest, { noted: [noted] })).toMatchObject({ verdict: 'proven', supported: true, notes: [] });
+    expect(check(honest, { noted: [noted] })).toMatchObject({ verdict: 'proven', supported: true });
   });
 });
 
@@ -1033,11 +1033,35 @@ describe('what supports less than the certificate says', () => {
   });
 });
 
-test('the noted hash of a sweep whose records were pruned says nothing', () => {
-  const report = check(honest, { noted: [noted.replace('1:', '12:')] });
-  expect(report).toMatchObject({ verdict: 'proven', supported: true });
-  expect(report.notes).toHaveLength(1);
-  expect(() => check(honest, { noted: ['1'] })).toThrow(WrongUse);
+describe('a noted hash', () => {
+  const hash = noted.slice(2);
+  /** The same records under another number, over which every hash was computed anew. */
+  const renumbered = forge(honest, ({ sweeps: [lines = []] }) => {
+    sealedOf(lines[0]).sweep = '12';
+  });
+
+  test('of a sweep that was given another number is not found', () => {
+    expect(check(renumbered)).toMatchObject({ verdict: 'proven', supported: true });
+    const report = check(renumbered, { noted: [noted] });
+    expect(report).toMatchObject({ verdict: 'unproven', supported: false });
+    expect(report.findings[0]?.reason).toContain('is not in the file');
+  });
+
+  test('stands under one number', () => {
+    expect(check(honest, { noted: [`12:${hash}`] })).toMatchObject({ verdict: 'forged', supported: false });
+  });
+
+  test('of a sweep whose records were pruned is known from the sweep after it', () => {
+    const later = forge(honest, ({ sweeps: [lines = []] }) => {
+      Object.assign(sealedOf(lines[0]), { sweep: '12', previous: [['1', hash]] });
+    });
+    expect(check(later, { noted: [noted] })).toMatchObject({ verdict: 'proven', supported: true });
+    expect(check(later, { noted: [`2:${hash}`] })).toMatchObject({ verdict: 'unproven', supported: false });
+  });
+
+  test('is written with its sweep', () => {
+    expect(() => check(honest, { noted: ['1'] })).toThrow(WrongUse);
+  });
 });
 
 describe('the database', () => {
@@ -1278,6 +1302,12 @@ describe('the command', () => {
     const report: Report = JSON.parse(stdout);
     expect(report).toMatchObject({ verdict: 'forged', supported: false });
     expect(report.findings.map(({ reason }) => reason)).toContain('no record has the hash that was noted');
+    expect(status).toBe(1);
+  });
+
+  test('ends with 1 where a sweep whose hash was noted is absent', () => {
+    const { status, stdout } = run(proof, '--noted', `77:${'0'.repeat(64)}`);
+    expect(stdout).toMatch(/\nverdict: unproven \(sweep 77, of which a hash was noted, is not in the file.*\n$/);
     expect(status).toBe(1);
   });
 
