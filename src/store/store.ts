@@ -21,6 +21,7 @@ import { pruneEvents } from './events.ts';
 import {
   adoptBlob,
   loadBlobs,
+  loadLastRead,
   loadLongestUnread,
   loadUnread,
   loadUnrepaired,
@@ -302,6 +303,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       load: (advertiserId: bigint) => loadBlobs(db, advertiserId),
       loadUnread: (advertiserId: bigint, withinMs: number) => loadUnread(db, advertiserId, withinMs),
       loadLongestUnread: (advertiserId: bigint) => loadLongestUnread(db, advertiserId),
+      loadLastRead: (advertiserId: bigint) => loadLastRead(db, advertiserId),
       markVerified: (advertiserId: bigint, hashes: readonly string[]) => markVerified(db, advertiserId, hashes),
       markDamaged: (advertiserId: bigint, sha256: string) =>
         retryOnConflict(() => markDamaged(db, advertiserId, sha256)),

@@ -212,6 +212,46 @@ describe('a night', () => {
     expect(old).toEqual([{ key: refused }]);
   });
 
+  test('reads the others in time where many that come first cannot be read', async () => {
+    await using intake = await openStored(30);
+    await dayPasses();
+    const refused = new Set((await intake.keys()).slice(0, 12));
+    await database.query(
+      `UPDATE intake.blobs SET verified_at = verified_at - interval '20 days' WHERE key = ANY ($1)`,
+      [[...refused]],
+    );
+    const blobs: BlobStore = {
+      ...intake.blobs,
+      async verify(key, ...args) {
+        if (refused.has(key)) throw new Trouble('local', 'AccessDenied', { at: 'storage' });
+        return await intake.blobs.verify(key, ...args);
+      },
+    };
+    for (let night = 1; night < days; night++) {
+      await expect(nightOf(intake, blobs)).rejects.toThrow('AccessDenied');
+      await dayPasses();
+    }
+    const old = await database.query<{ key: string }>(
+      `SELECT key FROM intake.blobs WHERE verified_at < now() - ${days} * interval '1 day'`,
+    );
+    expect(old.map(({ key }) => key).toSorted()).toEqual([...refused].toSorted());
+  });
+
+  test('ends early where the store is away, and asks for few objects', async () => {
+    await using intake = await openStored(30);
+    await setClockBack(database.query, -days * dayMs);
+    let asked = 0;
+    const blobs: BlobStore = {
+      ...intake.blobs,
+      async verify() {
+        asked++;
+        throw new Trouble('unreachable', 'away', { at: 'storage' });
+      },
+    };
+    await expect(nightOf(intake, blobs)).rejects.toThrow('away');
+    expect(asked).toBeLessThan(16);
+  });
+
   test('takes a time ahead for now: the clock was wrong when those bytes were read', async () => {
     await using intake = await openStored(6);
     const [ahead = ''] = await intake.keys();

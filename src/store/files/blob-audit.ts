@@ -73,6 +73,16 @@ export async function* loadLongestUnread(db: Queryable, advertiserId: bigint): A
   }
 }
 
+/** The stored blob that was read last; null where there is none. */
+export async function loadLastRead(db: Queryable, advertiserId: bigint): Promise<BlobRow | null> {
+  const [row] = await db.query<Columns<'blobs', 'sha256' | 'size_bytes' | 'key' | 'state'>>(
+    `SELECT sha256, size_bytes, key, state FROM intake.blobs WHERE advertiser_id = $1 AND state = 'stored'
+     ORDER BY verified_at DESC LIMIT 1`,
+    [advertiserId],
+  );
+  return row ? { sha256: row.sha256, sizeBytes: Number(row.size_bytes), key: row.key, state: row.state } : null;
+}
+
 /** Records that the blob store was just proven to hold these bytes. */
 export async function markVerified(db: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<void> {
   await db.query(

@@ -63,7 +63,7 @@ type VerifyCounts = { -readonly [Name in keyof VerifySummary]: VerifySummary[Nam
 /** Announced so recently that the bytes may be under way. */
 const quietMs = 3_600_000;
 
-/** So many failures in a row are a store that is away. */
+/** After so many failures in a row the store may be away. */
 const mostFailures = 8;
 
 /** Compares everything, repairs what can be, and says what was found. */
@@ -113,7 +113,7 @@ async function compare(
   const { store, blobs } = deps;
   const onStep = () => deps.onStep?.(counts);
   const objects = blobs.list(toBlobFolder(advertiserId), request.signal)[Symbol.asyncIterator]();
-  const questions = createQuestions(request, onStep);
+  const questions = createQuestions(request, onStep, async () => true);
   let object = await objects.next();
   try {
     for await (const row of store.blobs.load(advertiserId)) {
@@ -152,7 +152,10 @@ async function compareOne(
   if (condition !== 'intact') await recordDamage(store, advertiserId, row, condition, counts);
 }
 
-/** Reads stored bytes again, those first that were read longest ago, and stops when the budget is spent. What was read stays recorded, however it ends. */
+/**
+ * Reads stored bytes again, those first that were read longest ago, and stops when the budget is spent. What was read stays recorded, however
+ * it ends. Objects that cannot be read come first every night: they spend no budget, and do not end the night while others can be read.
+ */
 async function readAgain(
   deps: VerifyDeps,
   request: VerifyRequest,
@@ -172,12 +175,25 @@ async function readAgain(
       some.map((row) => row.sha256),
     );
   };
-  const questions = createQuestions(request, () => deps.onStep?.(counts));
+  const isAway = async () => {
+    const row = await store.blobs.loadLastRead(advertiserId);
+    if (row === null) return true;
+    return await blobs.verify(row.key, row, 'bytes', signal).then(
+      () => false,
+      () => true,
+    );
+  };
+  const questions = createQuestions(request, () => deps.onStep?.(counts), isAway);
   try {
     for await (const row of left > 0 ? store.blobs.loadLongestUnread(advertiserId) : []) {
       signal.throwIfAborted();
+      const bytes = Math.max(1, row.sizeBytes);
+      left -= bytes;
       await questions.ask(async () => {
-        const condition = await blobs.verify(row.key, row, 'bytes', signal);
+        const condition = await blobs.verify(row.key, row, 'bytes', signal).catch((error: unknown) => {
+          left += bytes;
+          throw error;
+        });
         if (condition !== 'missing') {
           counts.read += 1;
           counts.readBytes += row.sizeBytes;
@@ -185,7 +201,7 @@ async function readAgain(
         if (condition === 'intact') verified.push(row);
         else await recordDamage(store, advertiserId, row, condition, counts);
       });
-      left -= Math.max(1, row.sizeBytes);
+      if (left <= 0) await questions.untilAnswered();
       if (left <= 0) break;
       if (verified.length >= recordedRows || sumBytes(verified) >= recordedBytes) await record();
     }
@@ -226,8 +242,8 @@ async function recordDamage(
   counts.lost += damage.lost;
 }
 
-/** Asks for several objects at once. One that cannot be looked at costs only itself; so many in a row are a store that is away. */
-function createQuestions({ parallel = 8 }: VerifyRequest, onStep: () => void) {
+/** Asks for several objects at once. One that cannot be looked at costs only itself; after many in a row `isAway` tells whether the store is away. */
+function createQuestions({ parallel = 8 }: VerifyRequest, onStep: () => void, isAway: () => Promise<boolean>) {
   const asking = new Set<Promise<void>>();
   let trouble: Trouble | undefined;
   let failures = 0;
@@ -238,8 +254,11 @@ function createQuestions({ parallel = 8 }: VerifyRequest, onStep: () => void) {
       await question();
       failures = 0;
     } catch (error) {
-      if (error instanceof Trouble && error.at !== 'database' && ++failures < mostFailures) trouble ??= error;
-      else fatal ??= { error };
+      const isOwn = error instanceof Trouble && error.at !== 'database';
+      if (isOwn && (++failures < mostFailures || !(await isAway()))) {
+        trouble ??= error;
+        if (failures >= mostFailures) failures = 0;
+      } else fatal ??= { error };
     }
     onStep();
   };
