@@ -1,16 +1,29 @@
 // How much room the evidence takes: a first sweep and nightly rechecks of a simulated account, in the real table, pruned as the product does.
 // EVIDENCE_APPLICATIONS=20000 EVIDENCE_NIGHTS=30 tries a month of a large account; after the third night the size stays as it is.
 import { expect } from 'vitest';
+import type { ChainedRecord } from '../../src/domain/evidence/chain.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { pruneEvidence, saveEvidence } from '../../src/store/sweeps/evidence.ts';
+import { mostAudits } from '../../src/sync/read/commit-answer.ts';
 import { kindNamed } from '../simulation/kinds.ts';
-import { proveSweep } from '../simulation/simulated-proof.ts';
+import { proveSweep, type SimulatedProof } from '../simulation/simulated-proof.ts';
 import { createMemory, knownOf } from '../simulation/simulated-reader.ts';
 import { test } from '../support/test-database.ts';
 
 const applications = Number(process.env.EVIDENCE_APPLICATIONS ?? 2_000);
 const nights = Number(process.env.EVIDENCE_NIGHTS ?? 3);
 const startMs = 1_790_000_000_000;
+
+/** As many audits as are kept, of a third of a page and of a page in turn. */
+function auditsOf({ records }: SimulatedProof): ChainedRecord[] {
+  const pages = records.filter(({ leaves }) => leaves.entries.length >= 50);
+  const last = records.at(-1)?.n ?? 0;
+  return Array.from({ length: mostAudits }, (_, at) => {
+    const { leaves, ...page } = pages[at % pages.length] as ChainedRecord;
+    const entries = at % 2 === 0 ? leaves.entries : leaves.entries.slice(0, 33);
+    return { ...page, n: last + 1 + at, leaves: { ...leaves, entries } };
+  });
+}
 
 test('stays small, however many nights pass', { timeout: 3_600_000 }, async ({ database }) => {
   await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
@@ -36,6 +49,7 @@ test('stays small, however many nights pass', { timeout: 3_600_000 }, async ({ d
     );
     await db.transaction(async (tx) => {
       for (const record of proof.records) await saveEvidence(tx, 7n, proof.sweepId, [record], new Set());
+      await saveEvidence(tx, 7n, proof.sweepId, auditsOf(proof), new Set());
       await pruneEvidence(tx, 7n);
     });
     sizes.push({ ...(await loadBytes()), records: proof.records.length });

@@ -9,6 +9,7 @@ import { Trouble } from '../../src/domain/trouble.ts';
 import { createSource, type Source } from '../../src/source/client.ts';
 import { openStore } from '../../src/store/store.ts';
 import { audit, witnessByDate } from '../../src/sync/read/audit.ts';
+import { mostAudits } from '../../src/sync/read/commit-answer.ts';
 import { holdLane } from '../../src/sync/read/held-lease.ts';
 import { toProofLines } from '../../src/sync/read/prove.ts';
 import { openScratch } from '../support/blob-stores.ts';
@@ -225,6 +226,23 @@ describe('audits and the witness by date', () => {
     expect(covered).toMatchObject({ certificate: 'unproven', reason: expect.stringContaining('the check by date') });
     // Erasure does not reach what a reason says.
     expect(covered?.reason).not.toMatch(/\d/);
+    expect(await check(database)).toMatchObject({ verdict: 'unproven', supported: true });
+  });
+
+  test('are kept up to a number of each sweep, and beyond it where they contradict', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
+    await syncBoard(database, board);
+    await auditBoard(database, board, 1);
+    const before = await loadEvidence(database);
+    // As if the sweep had asked so many questions fewer: its records count as audits.
+    await database.query(`UPDATE intake.sweeps SET requests = requests - $1`, [mostAudits]);
+    await auditBoard(database, board, 2);
+    expect(await loadEvidence(database)).toEqual(before);
+    const [newest] = await database.query<{ at: Date }>(`SELECT max(submitted_at) AS at FROM intake.applications`);
+    board.add([{ submittedAt: newest?.at.getTime() ?? 0 }]);
+    expect(await auditBoard(database, board, 2)).toBe(1);
+    expect(await loadEvidence(database)).toMatchObject([{ records: (before[0]?.records ?? 0) + 1 }]);
     expect(await check(database)).toMatchObject({ verdict: 'unproven', supported: true });
   });
 

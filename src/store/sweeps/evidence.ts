@@ -120,20 +120,27 @@ export async function loadProof(db: Queryable, advertiserId: bigint, sweepId: bi
   return row ? { end: { n: row.n, hash: row.hash }, bodyKey: row.body_key } : null;
 }
 
+/** A proof that came to its end, with the number of audits since. */
+export interface AuditedProof extends StoredProof {
+  readonly sweepId: bigint;
+  readonly audits: number;
+}
+
 /** The proof that an audit at this id belongs to; null where the id is not covered, or its evidence was not kept. */
 export async function loadAuditedProof(
   db: Queryable,
   advertiserId: bigint,
   id: bigint | null,
-): Promise<(StoredProof & { readonly sweepId: bigint }) | null> {
-  const [row] = await db.query<Columns<'coverage', 'sweep_id'>>(
-    `SELECT sweep_id FROM intake.coverage
-     WHERE advertiser_id = $1 AND axis = 'id' AND evidence_hash IS NOT NULL
-       AND ($2::bigint IS NULL OR low <= $2) AND (high IS NULL OR high >= $2) ORDER BY low DESC LIMIT 1`,
+): Promise<AuditedProof | null> {
+  const [row] = await db.query<Columns<'coverage', 'sweep_id'> & Columns<'sweeps', 'requests'>>(
+    `SELECT k.sweep_id, s.requests FROM intake.coverage k JOIN intake.sweeps s USING (advertiser_id, sweep_id)
+     WHERE k.advertiser_id = $1 AND k.axis = 'id' AND k.evidence_hash IS NOT NULL
+       AND ($2::bigint IS NULL OR k.low <= $2) AND (k.high IS NULL OR k.high >= $2) ORDER BY k.low DESC LIMIT 1`,
     [advertiserId, id],
   );
   const proof = row && (await loadProof(db, advertiserId, row.sweep_id));
-  return proof ? { ...proof, sweepId: row.sweep_id } : null;
+  // The opening is 0, the questions of the sweep follow, then its end.
+  return proof ? { ...proof, sweepId: row.sweep_id, audits: proof.end.n - row.requests - 1 } : null;
 }
 
 /** Notes the last hash of a sweep where its certificates stand. */
