@@ -23,6 +23,8 @@ export interface CheckedCertificate {
   readonly low: string;
   readonly high: string | null;
   readonly sweep: string;
+  /** Applications submitted before this moment are covered. */
+  readonly completeThrough: string;
   readonly says: Word;
   readonly supports: Word;
   readonly verdict: Word;
@@ -59,6 +61,8 @@ export interface Report {
   /** The file is not forged, knows every noted hash, and no certificate says more than its records support. */
   readonly supported: boolean;
   readonly advertiser: string | null;
+  /** Null where the first line does not tell. */
+  readonly exportedAt: string | null;
   readonly certificates: readonly CheckedCertificate[];
   readonly sweeps: readonly CheckedSweep[];
   /** What concerns the whole file: forgeries, and ids that no certificate speaks of. */
@@ -186,6 +190,7 @@ interface StoredRow {
 
 interface ProofFile {
   advertiser: string | null;
+  exportedAt: number | null;
   certificates: readonly Certificate[];
   readonly sweeps: Map<string, Sweep>;
   stored: StoredRows;
@@ -212,6 +217,12 @@ function listOf(value: unknown, what: string): readonly unknown[] {
 
 function integer(value: unknown, what: string): number {
   if (!Number.isSafeInteger(value)) throw new Malformed(`${what} is no integer`);
+  return value as number;
+}
+
+/** Milliseconds since 1970 that can be written as a date. */
+function moment(value: unknown, what: string): number {
+  if (Math.abs(integer(value, what)) > 8_640_000_000_000_000) throw new Malformed(`${what} is no moment`);
   return value as number;
 }
 
@@ -265,6 +276,7 @@ function rangesOf(value: unknown, what: string): Range[] {
 function readProof(lines: Iterable<string>): ProofFile {
   const file: ProofFile = {
     advertiser: null,
+    exportedAt: null,
     certificates: [],
     sweeps: new Map(),
     stored: new Map(),
@@ -371,6 +383,7 @@ function brokenSeals(sweep: Sweep, line: Members): Finding[] {
 function readProofLine(file: ProofFile, line: Members): void {
   if (line.format !== 1) throw new Malformed('the format is not 1');
   file.advertiser = String(digits(line.advertiser, 'advertiser'));
+  file.exportedAt = moment(line.exportedAt, 'exportedAt');
   file.certificates = listOf(line.certificates, 'certificates').map((certificate) =>
     readCertificate(membersOf(certificate, 'a certificate')),
   );
@@ -384,7 +397,7 @@ function readCertificate(members: Members): Certificate {
     certificate: oneOf(members.certificate, certificateWords, 'certificate'),
     sweep: String(digits(members.sweep, 'sweep')),
     startedAt: integer(members.startedAt, 'startedAt'),
-    completeThrough: integer(members.completeThrough, 'completeThrough'),
+    completeThrough: moment(members.completeThrough, 'completeThrough'),
     last: members.last === null ? null : hex(members.last, 32, 'last'),
   };
 }
@@ -613,6 +626,7 @@ export function checkProof(lines: Iterable<string>, options: Options = {}): Repo
     verdict,
     supported: verdict !== 'forged' && absent.length === 0 && !certificates.some((certificate) => certificate.refused),
     advertiser: file.advertiser,
+    exportedAt: file.exportedAt === null ? null : spellMoment(file.exportedAt),
     certificates,
     sweeps: sweeps.map((sweep) => describeSweep(sweep, judged.get(sweep.number))),
     findings,
@@ -658,7 +672,8 @@ function checkCertificate(certificate: Certificate, judged: ReadonlyMap<string, 
   const verdict = lowest([says, supports]);
   const refused = verdict !== says && verdict !== 'forged';
   const first = findings.find((finding) => lowest([says, finding.verdict]) !== says) ?? null;
-  return { ...shownRange(range), sweep, says, supports, verdict, refused, first, findings };
+  const completeThrough = spellMoment(certificate.completeThrough);
+  return { ...shownRange(range), sweep, completeThrough, says, supports, verdict, refused, first, findings };
 }
 
 function noEvidence(sweep: string): Finding {
@@ -1802,6 +1817,10 @@ function spell({ from, to }: Range): string {
   return from === to ? `${from}` : `${from} to ${to === noEnd ? 'infinity' : to}`;
 }
 
+function spellMoment(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}
+
 function spellQuestion({ axis, after, before, since }: Filters): string {
   return `by ${axis} after ${after ?? 'nothing'}, before ${before ?? 'nothing'}${since === null ? '' : `, since ${since}`}`;
 }
@@ -1848,7 +1867,7 @@ const reasonsShown = 10;
 
 /** The report for a person. */
 export function renderReport(report: Report): string {
-  const lines = [`advertiser ${report.advertiser ?? 'unknown'}`];
+  const lines = [`advertiser ${report.advertiser ?? 'unknown'}, exported at ${report.exportedAt ?? 'an unknown time'}`];
   for (const sweep of report.sweeps) lines.push(...renderSweep(sweep));
   for (const certificate of report.certificates) lines.push(...renderCertificate(certificate));
   if (report.findings.length > 0) lines.push('the file as a whole', ...renderFindings(report.findings));
@@ -1870,10 +1889,12 @@ function renderSweep(sweep: CheckedSweep): string[] {
   return [...lines, ...firstOf(erased)];
 }
 
-function renderCertificate({ low, high, sweep, says, supports, refused, findings }: CheckedCertificate): string[] {
+function renderCertificate(certificate: CheckedCertificate): string[] {
+  const { low, high, sweep, completeThrough, says, supports, refused, findings } = certificate;
   const verdict = refused ? `refused, its records support ${supports}` : supports === 'forged' ? 'forged' : 'supported';
   return [
     `certificate for ids ${low} to ${high ?? 'infinity'} (sweep ${sweep}): ${says}: ${verdict}`,
+    `  speaks of what was submitted before ${completeThrough}`,
     ...renderFindings(findings.filter((finding) => finding.verdict !== 'forged')),
   ];
 }

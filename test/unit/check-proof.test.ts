@@ -1292,7 +1292,10 @@ describe('the command', () => {
 
   test('says for a person what the proof is worth', () => {
     const { status, stdout } = run(proof);
-    expect(stdout).toContain('certificate for ids 1 to 9999 (sweep 1): proven: supported');
+    expect(stdout).toContain('advertiser 7001, exported at 2025-11-16T10:46:40.000Z');
+    expect(stdout).toContain(
+      'certificate for ids 1 to 9999 (sweep 1): proven: supported\n  speaks of what was submitted before 2025-11-16T10:31:40.000Z',
+    );
     expect(stdout).toMatch(/\nverdict: proven\n$/);
     expect(status).toBe(0);
   });
@@ -1302,6 +1305,10 @@ describe('the command', () => {
     const report: Report = JSON.parse(stdout);
     expect(report).toMatchObject({ verdict: 'forged', supported: false });
     expect(report.findings.map(({ reason }) => reason)).toContain('no record has the hash that was noted');
+    expect(report).toMatchObject({
+      exportedAt: '2025-11-16T10:46:40.000Z',
+      certificates: [{ completeThrough: '2025-11-16T10:31:40.000Z' }, {}],
+    });
     expect(status).toBe(1);
   });
 
