@@ -479,22 +479,14 @@ function readAnswer(sealed: Members, leaves: readonly ReadLeaf[]): Answer {
 }
 
 function readQuestion(members: Members): Question {
-  const purpose = oneOf(members.purpose, ['range', 'confirm', 'alone', 'witness', 'walk', 'audit'], 'purpose');
   return {
-    purpose,
+    purpose: oneOf(members.purpose, ['range', 'confirm', 'alone', 'witness', 'walk', 'audit'], 'purpose'),
     axis: oneOf(members.axis, ['id', 'date'], 'axis'),
     after: digitsOrNull(members.after, 'after'),
     before: digitsOrNull(members.before, 'before'),
     since: digitsOrNull(members.since, 'since'),
-    range: speaksOfNothing(purpose, members) ? null : rangeOf(members.from, members.to, 'from to to'),
+    range: members.from === null ? null : rangeOf(members.from, members.to, 'from to to'),
   };
-}
-
-/** A witness beyond the edge of the swept range asks where no id can be. */
-function speaksOfNothing(purpose: string, { from, to }: Members): boolean {
-  if (from === null) return true;
-  const isEmpty = to !== null && digits(to, 'to') < digits(from, 'from');
-  return isEmpty && (purpose === 'witness' || purpose === 'audit');
 }
 
 function readPlanned(value: unknown): Filters {
