@@ -111,9 +111,9 @@ export async function play(
   const { check, ...cast } = await scenario.open();
   const outcome = await runSchedule(stage, cast, choices);
   try {
-    const [failure] = outcome.failures;
-    if (failure) throw new Error(`${failure.client} failed: ${toMessage(failure.error)}`, { cause: failure.error });
-    if (outcome.broken[0] !== undefined) throw new Error(outcome.broken[0]);
+    const failures = outcome.failures.map(({ client, error }) => `${client} failed: ${toMessage(error)}`);
+    const told = [...failures, ...outcome.broken];
+    if (told.length > 0) throw new Error(told.join('\n'), { cause: outcome.failures[0]?.error });
     if (outcome.deadlocks > 0 && !scenario.allowsDeadlocks) throw new Error('Clients wait for each other in a circle.');
     await check(outcome);
     return { outcome, error: null };
@@ -147,15 +147,20 @@ export function fromText(text: string): Choice[] {
   });
 }
 
+/** Of a schedule that does not end, the last steps are told. */
+const mostLines = 200;
+
 /** A counterexample as a person reads it. */
 export function describe(scenario: Scenario, { number, choices, outcome, error }: Counterexample): string {
   const steps = outcome.lines.map(({ client, text, waited, isDeadlock }) => {
     const mark = isDeadlock ? ' (deadlock: chosen to give up)' : waited ? ' (waits)' : '';
     return `  ${client.padEnd(6)} ${text}${mark}`;
   });
+  const left = steps.slice(-mostLines);
   return [
     `${scenario.name}, schedule ${number} (${toText(choices)}): ${error.message}`,
     `  promise: ${scenario.promise}`,
-    ...steps,
+    ...(left.length < steps.length ? [`  .. ${steps.length - left.length} steps before`] : []),
+    ...left,
   ].join('\n');
 }

@@ -33,8 +33,8 @@ export interface Traffic {
   pending: Step | null;
   /** A dead client reaches nothing any more. */
   isDead: boolean;
-  /** Another one after each death. */
-  life: object;
+  /** One more after each death: a connection of an earlier life is refused. */
+  life: number;
   /** Called whenever one of these changes. */
   onChange: () => void;
 }
@@ -70,7 +70,7 @@ export async function openGate(url: string, terminate: (pid: number) => Promise<
   const traffic = (name: string): Traffic => {
     const known = clients.get(name);
     if (known) return known;
-    const made: Traffic = { waiting: [], pending: null, isDead: false, life: {}, onChange: () => {} };
+    const made: Traffic = { waiting: [], pending: null, isDead: false, life: 1, onChange: () => {} };
     clients.set(name, made);
     return made;
   };
@@ -80,7 +80,7 @@ export async function openGate(url: string, terminate: (pid: number) => Promise<
       const own = new URL(url);
       own.hostname = '127.0.0.1';
       own.port = String((server.address() as { port: number }).port);
-      own.searchParams.set('application_name', name);
+      own.searchParams.set('application_name', `${name} ${traffic(name).life}`);
       return own.href;
     },
     traffic,
@@ -91,6 +91,8 @@ export async function openGate(url: string, terminate: (pid: number) => Promise<
         own.map(async (link) => {
           // The server's own end is waited for: it closes the socket when the transaction is rolled back and its locks are free.
           link.isCut = true;
+          // Without a pid the server has not let it in yet.
+          if (link.pid === 0) return link.destroy();
           await terminate(link.pid);
           await link.closed;
         }),
@@ -126,8 +128,9 @@ export async function openGate(url: string, terminate: (pid: number) => Promise<
     front.on('data', (chunk) => {
       for (const message of split(chunk)) {
         if (message.type === '') {
-          link.name = readStartup(message).get('application_name') ?? '';
-          if (traffic(link.name).isDead) {
+          const [name = '', life] = readStartup(message).get('application_name')?.split(' ') ?? [];
+          link.name = name;
+          if (traffic(name).isDead || life !== String(traffic(name).life)) {
             front.destroy();
             return;
           }
@@ -277,6 +280,10 @@ class Link implements Connection {
     };
     traffic.waiting.push(step);
     traffic.onChange();
+  }
+
+  destroy(): void {
+    this.#back.destroy();
   }
 
   /** The connection is gone, and with it what waits to be sent over it. */

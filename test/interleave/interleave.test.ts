@@ -2,11 +2,11 @@
 // two or three preemptions, is `npm run interleave`.
 import { describe, expect } from 'vitest';
 import { test as base } from '../support/test-database.ts';
-import { describe as describeFound, explore, fromText, toText } from './explorer.ts';
+import { describe as describeFound, explore, fromText, play, type Scenario, toText } from './explorer.ts';
 import { areDependent, onEverything, toFootprint } from './footprint.ts';
 import { exploreWithout, guards } from './guards.ts';
 import { scenarioNames, scenarios } from './scenarios/all.ts';
-import { type Actor, runSchedule } from './schedule.ts';
+import { type Actor, type Program, runSchedule } from './schedule.ts';
 import { openStage } from './stage.ts';
 
 const test = base.extend('stage', { scope: 'file' }, async ({ database }, { onCleanup }) => {
@@ -55,6 +55,79 @@ describe('a transaction begins at a time', () => {
     const { decisions, lines } = await runSchedule(stage, cast, []);
     const begins = [...lines.entries()].filter(([, { text }]) => text.startsWith('BEGIN'));
     expect(begins.map(([at]) => decisions[at]?.others.map(({ choice }) => choice))).toEqual([['time'], ['time']]);
+  });
+});
+
+describe('a schedule that does not end is told', () => {
+  const limits = { steps: 40, stillMs: 1_000 };
+  const lockIt = 'SELECT pg_advisory_xact_lock(9, 9)';
+
+  test('where a client neither ends nor waits for a lock', async ({ stage }) => {
+    const never = new Promise(() => {});
+    const programs = new Map<string, Program>([
+      [
+        'a',
+        (actor) =>
+          stage.database(actor.name).transaction(async (tx) => {
+            await tx.query(lockIt);
+            await tx.query('SELECT 1');
+            await never;
+          }),
+      ],
+      ['b', (actor) => stage.database(actor.name).transaction((tx) => tx.query(lockIt))],
+      ['c', (actor) => stage.database(actor.name).query('SELECT 2')],
+    ]);
+    const scenario: Scenario = {
+      ...{ name: 'planted', promise: 'it ends' },
+      open: async () => ({ programs, mortal: [], lapses: [], limits, check: async () => {} }),
+    };
+    const { error, outcome } = await play(stage, scenario, fromText('a2.b2.a1'));
+    expect(error?.message.split('\n  ')).toEqual([
+      'Nobody could go on for 1 s.',
+      'a neither ends nor sends a statement.',
+      `b waits for a lock of a: ${lockIt}`,
+      'c can go on with: SELECT 2',
+    ]);
+    expect(outcome.lines.map(({ client }) => client).join('')).toBe('aabba');
+  });
+
+  test('where a statement has no answer', async ({ stage }) => {
+    const asleep = {
+      programs: new Map<string, Program>([['a', (actor) => stage.database(actor.name).query('SELECT pg_sleep(600)')]]),
+      mortal: [],
+      lapses: [],
+    };
+    const { broken } = await runSchedule(stage, { ...asleep, limits }, []);
+    expect(broken).toEqual(['Nobody could go on for 1 s.\n  a has no answer to: SELECT pg_sleep(600)']);
+  });
+
+  test('where a client tries again and again', async ({ stage }) => {
+    let isOver = false;
+    const scenario: Scenario = {
+      ...{ name: 'planted', promise: 'it ends' },
+      async open() {
+        const retry = async (actor: Actor) => {
+          const db = stage.database(actor.name);
+          while (!isOver) await db.query('SELECT 1 / 0').catch(() => {});
+        };
+        return { programs: new Map([['a', retry]]), mortal: [], lapses: [], limits, check: async () => {} };
+      },
+    };
+    try {
+      const { found } = await explore(stage, scenario, { preemptions: 1 });
+      const [first, second, ...rest] = found ? describeFound(scenario, found).split('\n') : [];
+      expect(first).toBe('planted, schedule 1 (a40): The schedule has not ended after 40 steps.');
+      expect(second).toBe('  a can go on with: SELECT 1 / 0');
+      expect(rest.at(-1)).toBe('  a      SELECT 1 / 0');
+    } finally {
+      isOver = true;
+    }
+  });
+
+  test('and the next one is played', async ({ stage }) => {
+    const programs = new Map<string, Program>([['a', (actor) => stage.database(actor.name).query('SELECT 1')]]);
+    const { lines, broken, failures } = await runSchedule(stage, { programs, mortal: [], lapses: [] }, []);
+    expect({ lines: lines.length, broken, failures }).toEqual({ lines: 1, broken: [], failures: [] });
   });
 });
 

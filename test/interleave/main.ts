@@ -32,12 +32,15 @@ const bounds = {
   ...(values.most !== undefined && { most: Number(values.most) }),
 };
 
-await using server = await openTestServer({
-  ...{ testDatabaseUrl: process.env.TEST_DATABASE_URL, dockerHost: process.env.DOCKER_HOST },
-  ...{ root: new URL('../..', import.meta.url).pathname, say: (line) => console.error(line) },
-});
-await using run = await openTestRun(server.url, migrate);
-await using stage = await openStage(toDatabaseUrl(server.url, run.template.name));
+await using owned = new AsyncDisposableStack();
+const server = owned.use(
+  await openTestServer({
+    ...{ testDatabaseUrl: process.env.TEST_DATABASE_URL, dockerHost: process.env.DOCKER_HOST },
+    ...{ root: new URL('../..', import.meta.url).pathname, say: (line) => console.error(line) },
+  }),
+);
+const run = owned.use(await openTestRun(server.url, migrate));
+const stage = owned.use(await openStage(toDatabaseUrl(server.url, run.template.name)));
 let isRed = false;
 
 function toCounts({ schedules, isComplete, deadlocks, diverged, ms }: Explored): string {
@@ -81,4 +84,7 @@ if (values.replay !== undefined) {
     isRed ||= found === null;
   }
 }
-process.exitCode = isRed ? 1 : 0;
+
+// A client that never ends would keep the process alive.
+await owned.disposeAsync();
+process.exit(isRed ? 1 : 0);

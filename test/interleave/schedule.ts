@@ -22,6 +22,11 @@ export class Unplayable extends Error {
   override name = 'Unplayable';
 }
 
+/** A schedule does not come to its end. */
+class Endless extends Error {
+  override name = 'Endless';
+}
+
 /** A client of a schedule as its program sees it. */
 export interface Actor {
   readonly name: string;
@@ -41,7 +46,17 @@ export interface Cast {
   readonly lapses: readonly number[];
   /** A write outside a transaction takes two steps: it is carried out, and it is committed. */
   readonly commitsApart?: boolean;
+  readonly limits?: Limits;
 }
+
+/** What a schedule goes beyond does not come to its end. */
+export interface Limits {
+  readonly steps: number;
+  /** How long a client may take between two steps, or a statement that waits for no lock. */
+  readonly stillMs: number;
+}
+
+const usualLimits: Limits = { steps: 1_000, stillMs: 60_000 };
 
 /** A choice is a client's name, with `!` where it dies. The clock is a client, too. */
 export type Choice = string;
@@ -80,9 +95,6 @@ export interface Stage {
   readonly neighbours: Neighbours;
 }
 
-/** A schedule of more steps does not come to its end. */
-const mostSteps = 1_000;
-
 /** Runs the programs: the choices that are given first, then each client until it ends or waits. */
 export async function runSchedule(stage: Stage, cast: Cast, choices: readonly Choice[]): Promise<Outcome> {
   const run = new Run(stage, cast);
@@ -103,6 +115,7 @@ class Run {
   readonly #cast: Cast;
   readonly #clients: Client[] = [];
   readonly #lapses: number[];
+  readonly #limits: Limits;
   readonly #lines: Line[] = [];
   readonly #decisions: Decision[] = [];
   readonly #trace: { readonly client: string; readonly footprint: Footprint; readonly key: string }[] = [];
@@ -116,6 +129,7 @@ class Run {
     this.#stage = stage;
     this.#cast = cast;
     this.#lapses = [...cast.lapses];
+    this.#limits = cast.limits ?? usualLimits;
   }
 
   async play(choices: readonly Choice[]): Promise<Outcome> {
@@ -126,9 +140,11 @@ class Run {
     try {
       await this.#playOut(choices);
     } catch (error) {
+      if (!(error instanceof Endless)) throw error;
+      this.#broken.push([error.message, ...(await this.#loadUnended())].join('\n  '));
+    } finally {
       // Nobody of this schedule may take part in the next one.
-      for (const client of this.#clients.filter(({ isEnded }) => !isEnded)) await this.#kill(client);
-      throw error;
+      for (const client of this.#clients.filter(({ isEnded }) => !isEnded)) await this.#cut(client);
     }
     gate.clockMs = 0;
     const failures = this.#clients
@@ -143,11 +159,11 @@ class Run {
   async #playOut(choices: readonly Choice[]): Promise<void> {
     let current: string | null = null;
     for (let steps = 0; ; steps++) {
-      if (steps > mostSteps) throw new Error('The schedule does not come to an end.');
       await this.#untilQuiet();
+      if (this.#clients.every((client) => client.isEnded)) return;
+      if (steps >= this.#limits.steps) throw new Endless(`The schedule has not ended after ${steps} steps.`);
       const enabled = this.#enabled();
       if (enabled.length === 0) {
-        if (this.#clients.every((client) => client.isEnded)) return;
         await this.#endDeadlock();
         continue;
       }
@@ -161,7 +177,7 @@ class Run {
     const traffic = this.#stage.gate.traffic(name);
     const client: Client = { name, open: new Set(), isEnded: false, isDead: false, error: undefined, steps: 0 };
     this.#clients.push(client);
-    if (traffic.isDead) Object.assign(traffic, { isDead: false, life: {} });
+    if (traffic.isDead) Object.assign(traffic, { isDead: false, life: traffic.life + 1 });
     traffic.onChange = () => this.#wake();
     const actor: Actor = {
       name,
@@ -203,6 +219,7 @@ class Run {
   /** Until every client has ended, has a step to release, or waits for a lock that nobody is about to free. */
   async #untilQuiet(): Promise<void> {
     const { gate, query } = this.#stage;
+    const since = performance.now();
     let blockedOnce = '';
     for (;;) {
       this.#changed = Promise.withResolvers();
@@ -218,6 +235,7 @@ class Run {
         }
       }
       if (busy.length === 0) return;
+      this.#failIfStill(since);
       const pids = busy.flatMap(({ name }) => gate.traffic(name).pending?.connection?.pid ?? []);
       const isMoving = pids.length < busy.length;
       const wake = this.#changed.promise;
@@ -315,15 +333,53 @@ class Run {
   }
 
   async #kill(client: Client): Promise<void> {
-    const { gate } = this.#stage;
     this.#lines.push({ client: client.name, text: 'dies', waited: false });
+    await this.#cut(client);
+    client.open.clear();
+    this.#note(client.name, onEverything);
+  }
+
+  /** Takes everything from a client. */
+  async #cut(client: Client): Promise<void> {
+    const { gate } = this.#stage;
     client.isDead = true;
     const traffic = gate.traffic(client.name);
     traffic.isDead = true;
     await gate.cut(client.name);
     for (const step of [...traffic.waiting]) step.release();
-    client.open.clear();
-    this.#note(client.name, onEverything);
+  }
+
+  #failIfStill(since: number): void {
+    const { stillMs } = this.#limits;
+    if (performance.now() - since > stillMs) throw new Endless(`Nobody could go on for ${stillMs / 1_000} s.`);
+  }
+
+  /** Clients that have not ended, and what each waits for. */
+  async #loadUnended(): Promise<string[]> {
+    const { gate, query } = this.#stage;
+    const unended = this.#clients.filter(({ isEnded }) => !isEnded);
+    const pids = unended.flatMap(({ name }) => gate.traffic(name).pending?.connection?.pid ?? []);
+    const rows = await query<{ pid: number; by: number; holder: string }>(
+      `SELECT w.pid, h.pid AS by, coalesce(s.application_name, '') AS holder FROM unnest($1::int[]) AS w (pid),
+         unnest(pg_blocking_pids(w.pid)) AS h (pid) LEFT JOIN pg_stat_activity s ON s.pid = h.pid`,
+      [pids],
+    );
+    return unended.map(({ name, isDead }) => {
+      const { pending, waiting } = gate.traffic(name);
+      const holders = rows
+        .filter(({ pid }) => pid === pending?.connection?.pid)
+        .map(
+          ({ by, holder }) =>
+            this.#clients.find((one) => gate.connections(one.name).some(({ pid }) => pid === by))?.name ??
+            `another session (${holder})`,
+        );
+      if (isDead) return `${name} does not end although it was killed.`;
+      if (pending && holders.length > 0)
+        return `${name} waits for a lock of ${[...new Set(holders)].join(', ')}: ${toShort(pending.sent)}`;
+      if (pending) return `${name} has no answer to: ${toShort(pending.sent)}`;
+      if (waiting[0]) return `${name} can go on with: ${toShort(waiting[0].text)}`;
+      return `${name} neither ends nor sends a statement.`;
+    });
   }
 
   /**
@@ -335,7 +391,7 @@ class Run {
     const held = [...this.#open].filter(([{ name }]) => gate.traffic(name).pending !== null);
     const [client, line] = held.find(([{ name }]) => name === gate.hidesConflictsOf) ?? held.at(-1) ?? [];
     const pid = client && gate.traffic(client.name).pending?.connection?.pid;
-    if (!client || !line || pid === undefined) throw new Error('Nobody can go on, and nobody waits for a lock.');
+    if (!client || !line || pid === undefined) throw new Endless('Nobody can go on, and nobody waits for a lock.');
     const waiting = this.#clients.flatMap(({ name }) => gate.traffic(name).pending?.connection?.pid ?? []);
     const [holders] = await query<{ pids: number[] | null }>(
       `SELECT array_agg(DISTINCT by) AS pids FROM unnest($1::int[]) AS pid, unnest(pg_blocking_pids(pid)) AS by`,
@@ -347,10 +403,11 @@ class Run {
     line.isDeadlock = true;
     gate.nameDeadlock(pid);
     await query('SELECT pg_cancel_backend($1)', [pid]);
+    const since = performance.now();
     while (gate.traffic(client.name).pending?.connection?.pid === pid) {
       this.#changed = Promise.withResolvers();
-      if (gate.traffic(client.name).pending === null) break;
-      await this.#changed.promise;
+      this.#failIfStill(since);
+      await Promise.race([this.#changed.promise, sleep(200)]);
     }
     this.#note(client.name, onEverything);
   }

@@ -36,17 +36,17 @@ export async function openStage(url: string): Promise<Stage> {
   );
   const direct = stack.use(openDatabase({ url, role: 'direct', connections: 2 }));
   const directStore = stack.use(openStore({ url, role: 'direct', connections: 1, privacyKey }));
-  const opened = new Map<string, { readonly database: Database; readonly store: Store; readonly life: object }>();
-  const dead: AsyncDisposable[] = [];
+  const opened = new Map<string, { readonly database: Database; readonly store: Store; readonly life: number }>();
   stack.defer(async () => {
-    const all = [...opened.values()].flatMap(({ database, store }) => [database, store]);
-    await Promise.all([...all, ...dead].map((one) => one[Symbol.asyncDispose]()));
+    // A dead client has no connection left to close, and one that never ends would never give its own back to the pool.
+    const living = [...opened].filter(([client]) => !gate.traffic(client).isDead);
+    const all = living.flatMap(([, { database, store }]) => [database, store]);
+    await Promise.all(all.map((one) => one[Symbol.asyncDispose]()));
   });
   const open = (client: string) => {
     const traffic = gate.traffic(client);
     const known = opened.get(client);
     if (known?.life === traffic.life) return known;
-    if (known) dead.push(known.database, known.store);
     const options = { url: gate.toUrl(client), role: client, connections: 1 };
     const made = { database: openDatabase(options), store: openStore({ ...options, privacyKey }), life: traffic.life };
     opened.set(client, made);
