@@ -358,7 +358,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       noteAuthorized: (key: prefills.PrefillKey) => prefills.noteAuthorized(db, key),
       end: (key: prefills.PrefillKey, outcome: 'denied' | 'expired' | 'failed', reason: string) =>
         prefills.endPrefill(db, key, outcome, reason),
-      keepProfile: (kept: prefills.KeptProfile) => retryOnConflict(() => prefills.keepProfile(db, privacyKey, kept)),
+      keepProfile: (kept: prefills.KeptProfile) => prefills.keepProfile(db, privacyKey, kept),
       completeResume: (key: prefills.PrefillKey, reason: string | null) => prefills.completeResume(db, key, reason),
       offer: (key: prefills.PrefillKey, handleHash: Buffer) => prefills.offerPrefill(db, key, handleHash),
       redeem: (handle: Parameters<typeof prefills.redeemPrefill>[1]) => prefills.redeemPrefill(db, handle),

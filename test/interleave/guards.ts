@@ -540,6 +540,16 @@ export const guards: readonly Guard[] = [
   ),
   repetition('a recall is repeated after a deadlock', 'infected', 'recalled-twice', 'recall'),
   repetition('a loss is recorded again after a deadlock', 'store', 'lost-twice', 'verify'),
+  repetition('a drop is begun again after a deadlock', 'delete-blobs', 'drop-two', 'drop'),
+  known(
+    'second1.retry4.release1.second1',
+    repetition('a retry is repeated after a deadlock', 'store', 'released', 'retry'),
+  ),
+  known(
+    'second1.retry4.release1.second1',
+    repetition('a release is repeated after a deadlock', 'store', 'released', 'release'),
+  ),
+  repetition('a delete is confirmed again after a deadlock', 'store', 'confirmed-delete', 'delete'),
 ];
 
 /** Looks for a schedule that breaks without the guard: the one that is known, then all. */

@@ -4,9 +4,12 @@ import type { Stage } from '../stage.ts';
 import {
   createClaims,
   createCompared,
+  createConfirmedDelete,
   createConfirmedOther,
   createDroppedConfirmations,
+  createDropTwo,
   createLinked,
+  createReleased,
   createRetried,
 } from './claims.ts';
 import {
@@ -90,6 +93,7 @@ export const scenarios = {
   replaced: createReplaced,
   batch: createBatch,
   claims: createClaims,
+  released: createReleased,
   retried: createRetried,
   linked: createLinked,
   compared: createCompared,
@@ -109,6 +113,7 @@ export const scenarios = {
   'reparse-missing': createReparseMissing,
   confirmed: createConfirmed,
   'confirmed-other': createConfirmedOther,
+  'confirmed-delete': createConfirmedDelete,
   'confirmations-dropped': createDroppedConfirmations,
   version: createVersion,
   'flagged-twice': createFlaggedTwice,
@@ -116,6 +121,7 @@ export const scenarios = {
   'replaced-flagged': createReplacedFlagged,
   'lifted-elsewhere': createLiftedElsewhere,
   drop: createDrop,
+  'drop-two': createDropTwo,
   lost: createLost,
   'lost-flag': createLostFlag,
   'lost-announced': createLostAnnounced,

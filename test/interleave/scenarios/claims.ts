@@ -10,7 +10,7 @@ import {
   type StoredFile,
 } from '../../../src/store/files/complete-download.ts';
 import { type Claim, claimDownloads } from '../../../src/store/files/download-queue.ts';
-import { deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
+import { deleteInfected, deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';
@@ -330,6 +330,150 @@ export function createDroppedConfirmations(stage: Stage): Scenario {
           failOnWaiting(outcome, /^DELETE FROM intake\.downloads WHERE ctid/, 'the confirmations that it drops');
           await checkObjects(files);
           await checkEvents(stage, advertiserId);
+          await dropBlobs(files);
+        },
+      };
+    },
+  };
+}
+
+/** A process shuts down and gives its claims back while an operator asks for the same files again. */
+export function createReleased(stage: Stage): Scenario {
+  return {
+    name: 'claims are released while their files are asked for again',
+    promise: 'nobody fails, and each file that waits is queued (P4)',
+    allowsDeadlocks: true,
+    async open() {
+      const { advertiserId } = await stage.openAdvertiser();
+      const files: FilesOf = { stage, advertiserId, objects: new Set() };
+      await addFiles(files, [1, 2, 3]);
+      const claimed = await claimAll(stage, advertiserId);
+      // Whether the release finds its rows in the order of its claims or of the table, it locks the last one first, and the retry the first one.
+      await stage.query(
+        `WITH queued AS (DELETE FROM intake.downloads WHERE advertiser_id = $1 RETURNING *)
+         INSERT INTO intake.downloads SELECT * FROM queued ORDER BY application_id DESC`,
+        [advertiserId],
+      );
+      const { blob } = toStored(advertiserId, sha256);
+      return {
+        programs: new Map<string, Program>([
+          // Holds the second file meanwhile: rows that one statement locks one after the other are no steps.
+          ['second', (actor) => stage.store(actor.name).blobs.announce(claimed(2), blob)],
+          [
+            'retry',
+            (actor) =>
+              stage
+                .store(actor.name)
+                .downloads.retry(advertiserId, { applicationId: null, kind: null, state: 'waiting' }),
+          ],
+          ['release', (actor) => stage.store(actor.name).downloads.release([claimed(3), claimed(1)])],
+        ]),
+        mortal: ['release'],
+        lapses: [],
+        commitsApart: true,
+        async check() {
+          await checkQueue(stage, advertiserId);
+          await dropBlobs(files);
+        },
+      };
+    },
+  };
+}
+
+/** The hashes of two blobs. Rows of blobs are locked in the order of their hashes. */
+const lower = '1'.repeat(64);
+const higher = '2'.repeat(64);
+
+/** A run announces the bytes of two files while an erasure, begun again, drops both; one of them has no row any more. */
+export function createDropTwo(stage: Stage): Scenario {
+  return {
+    name: 'two announced bytes while both are dropped',
+    promise: 'a file that is called stored has its object, and nobody fails (P6)',
+    allowsDeadlocks: true,
+    async open() {
+      const { advertiserId } = await stage.openAdvertiser();
+      const key = toBlobKey(advertiserId, lower);
+      const files: FilesOf = { stage, advertiserId, objects: new Set([key]) };
+      await stage.query(
+        `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, verified_at) VALUES ($1, $2, 1, $3, 'stored', now())`,
+        [advertiserId, lower, key],
+      );
+      await addFiles(files, [1, 2]);
+      const claimed = await claimAll(stage, advertiserId);
+      const announced = [toStored(advertiserId, lower), toStored(advertiserId, higher)];
+      return {
+        programs: new Map<string, Program>([
+          [
+            'drop',
+            (actor) => {
+              const deps = toDeleting(files, actor, false);
+              return giveUp(
+                deleteUnneeded({ ...deps, store: stopWhenBusy(deps.store) }, advertiserId, [lower, higher], never),
+              );
+            },
+          ],
+          [
+            'fetch',
+            async (actor) => {
+              const { announce } = stage.store(actor.name).blobs;
+              const answers = await Promise.all(announced.map(({ blob }, at) => announce(claimed(at + 1), blob)));
+              for (const [at, completion] of announced.entries()) {
+                if (answers[at] !== 'put') continue;
+                await actor.act('put', () => files.objects.add(completion.blob.key));
+                await completeOne(stage, actor, claimed(at + 1), completion);
+              }
+            },
+          ],
+        ]),
+        mortal: ['drop'],
+        lapses: [],
+        async check() {
+          await checkObjects(files);
+          await dropBlobs(files);
+        },
+      };
+    },
+  };
+}
+
+/** Two flagged blobs are deleted while a batch completes: one file was put with one of them, one is linked to the other. */
+export function createConfirmedDelete(stage: Stage): Scenario {
+  return {
+    name: 'two infected objects are deleted while a batch completes with both',
+    promise: 'no file with infected bytes is called stored, and nobody fails (P8)',
+    allowsDeadlocks: true,
+    async open() {
+      const { advertiserId } = await stage.openAdvertiser();
+      const files: FilesOf = { stage, advertiserId, objects: new Set() };
+      for (const bytes of [lower, higher]) {
+        const key = toBlobKey(advertiserId, bytes);
+        files.objects.add(key);
+        await stage.query(
+          `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, infected_at) VALUES ($1, $2, 1, $3, 'infected', now())`,
+          [advertiserId, bytes, key],
+        );
+      }
+      await addFiles(files, [1, 2]);
+      const claimed = await claimAll(stage, advertiserId);
+      const batch = [
+        { claim: claimed(1), completion: toStored(advertiserId, higher) },
+        { claim: claimed(2), completion: toStored(advertiserId, lower, { linkedBy: 'given' }) },
+      ];
+      return {
+        programs: new Map<string, Program>([
+          ['delete', (actor) => giveUp(deleteInfected(toDeleting(files, actor, false), never))],
+          ['run', (actor) => completeDownloads(stage.database(actor.name), batch)],
+        ]),
+        mortal: ['delete'],
+        lapses: [],
+        commitsApart: true,
+        async check() {
+          const stored = await stage.query(
+            `SELECT 1 FROM intake.attachments WHERE advertiser_id = $1 AND state = 'stored'`,
+            [advertiserId],
+          );
+          if (stored.length > 0) throw new Error('P8: infected bytes are called stored.');
+          await checkQueue(stage, advertiserId);
           await dropBlobs(files);
         },
       };
