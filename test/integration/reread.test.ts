@@ -234,7 +234,7 @@ describe('a night', () => {
     const old = await database.query<{ key: string }>(
       `SELECT key FROM intake.blobs WHERE verified_at < now() - ${days} * interval '1 day'`,
     );
-    expect(old.map(({ key }) => key).toSorted()).toEqual([...refused].toSorted());
+    expect(new Set(old.map(({ key }) => key))).toEqual(new Set(refused));
   });
 
   test('ends early where the store is away, and asks for few objects', async () => {
