@@ -20,16 +20,16 @@ import { openDatabase } from './store/postgres/database.ts';
 import { loadGrantsSql } from './store/postgres/grants.ts';
 import { ensureSchema, requireSchema } from './store/postgres/migrations.ts';
 import { openStore, type Store } from './store/store.ts';
+import { startRecall } from './sync/files/delete-infected.ts';
 import type { DownloadAccount } from './sync/files/download-run.ts';
 import type { DownloadSummary } from './sync/files/download-summary.ts';
-import { startRecall } from './sync/files/recall.ts';
 import { requireKey } from './sync/privacy/privacy-key.ts';
 import { createRateLimiter, type TakeSlot } from './sync/rate-limiter.ts';
 import { type BackfillRange, backfill, toPlans } from './sync/read/backfill.ts';
 import { type Estimate, estimate } from './sync/read/estimate.ts';
 import { loadKnown } from './sync/read/read-tasks.ts';
 import type { SweepDeps, SweepSummary, SweepTotals } from './sync/read/sweep.ts';
-import { syncAccount } from './sync/read/sync-once.ts';
+import { syncAccount } from './sync/read/sync-account.ts';
 import { type RetryOptions, retry } from './sync/retry.ts';
 import { createWaits, keepWaits, toFilesWait, toSourceWait, type Waiting } from './sync/waits.ts';
 import {

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import type { Explanation } from '../domain/evidence/explain.ts';
 import { toHex } from '../domain/evidence/record.ts';
-import { explainProof, toProofLines } from '../sync/read/prove.ts';
+import { explainProof, toProofLines } from '../sync/read/export-evidence.ts';
 import { openStoreOf } from './database.ts';
 import { type Chosen, toChosen } from './resources.ts';
 

@@ -1,5 +1,5 @@
-// The store's public face: one object per capability, its functions bound to one database. sync/ and web/ know only this type, and a pass
-// takes only the capabilities that it uses.
+// The store's public face: one object per capability, its functions bound to one database. sync/ calls
+// the store through this type alone, and a pass takes only the capabilities that it uses; whatever else it imports from store/ is a type.
 import { createSecretKey } from 'node:crypto';
 import type { Note } from '../domain/application.ts';
 import type { BlobFacts } from '../domain/blob.ts';
@@ -18,18 +18,6 @@ import {
   resolveQuarantine,
 } from './applications/quarantine.ts';
 import { pruneEvents } from './events.ts';
-import {
-  adoptBlob,
-  loadBlobs,
-  loadLastRead,
-  loadLongestUnread,
-  loadUnread,
-  loadUnrepaired,
-  markDamaged,
-  markOrphans,
-  markUndeleted,
-  markVerified,
-} from './files/blob-audit.ts';
 import {
   type AnnounceAnswer,
   announceBlobs,
@@ -65,7 +53,7 @@ import {
   releaseDownloads,
   renewDownloads,
 } from './files/download-queue.ts';
-import { type FetchedFor, recallFetched } from './files/infected.ts';
+import { type FetchedFor, recallFetched } from './files/mark-infected.ts';
 import {
   type HeldFile,
   loadApplicationFiles,
@@ -75,6 +63,18 @@ import {
   replaceParsedScreens,
   retryDownloads,
 } from './files/stored-files.ts';
+import {
+  adoptBlob,
+  loadBlobs,
+  loadLastRead,
+  loadLongestUnread,
+  loadUnread,
+  loadUnrepaired,
+  markDamaged,
+  markOrphans,
+  markUndeleted,
+  markVerified,
+} from './files/verify-blobs.ts';
 import { createStatistics } from './postgres/analyze.ts';
 import { coalesce, coalesceEach } from './postgres/coalesce.ts';
 import { type DatabaseOptions, openDatabase, retryOnConflict } from './postgres/database.ts';
@@ -94,6 +94,7 @@ import {
 } from './privacy/erasure-jobs.ts';
 import { loadExport } from './privacy/export.ts';
 import { findPerson } from './privacy/find-and-erase.ts';
+import { takeSlots } from './rate-limit.ts';
 import { loadHistory } from './reports/history.ts';
 import { loadProofReport } from './reports/proof.ts';
 import { loadAdvertiserStatus, loadVerdict } from './reports/status.ts';
@@ -140,7 +141,6 @@ import {
   releaseLeases,
   renewLease,
 } from './sweeps/leases.ts';
-import { takeSlots } from './sweeps/rate-limit.ts';
 import { beginSweeps, endCertificates, noteStop, pruneSweeps, type Sweep, takeTickets } from './sweeps/sweeps.ts';
 import { loadKeyState } from './tombstones.ts';
 

@@ -46,7 +46,7 @@ export const planted: Readonly<Record<string, Planted>> = {
     mistake: 'infected bytes are deleted every ten minutes',
     edits: [
       {
-        file: 'src/sync/files/recall.ts',
+        file: 'src/sync/files/delete-infected.ts',
         before: 'const usuallyEveryMs = 5_000;',
         after: 'const usuallyEveryMs = 600_000;',
       },
@@ -60,7 +60,7 @@ export const planted: Readonly<Record<string, Planted>> = {
     mistake: 'no event for others who have the same bytes as a flagged file',
     edits: [
       {
-        file: 'src/store/files/infected.ts',
+        file: 'src/store/files/mark-infected.ts',
         before: `return toEvents('application.changed', rows);`,
         after: `return toEvents('application.changed', rows.slice(0, 0));`,
       },

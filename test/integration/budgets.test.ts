@@ -5,7 +5,7 @@ import type { Plan } from '../../src/domain/coverage/coverage.ts';
 import { toStatus } from '../../src/domain/status.ts';
 import { createSource, type SourceOptions } from '../../src/source/client.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { holdLane } from '../../src/sync/read/held-lease.ts';
+import { holdLane } from '../../src/sync/read/held-lane.ts';
 import { type ReadContext, readAgain } from '../../src/sync/read/read-tasks.ts';
 import type { SweepSummary } from '../../src/sync/read/sweep.ts';
 import { findDifferences } from '../support/equality.ts';

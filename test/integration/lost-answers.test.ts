@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { Trouble } from '../../src/domain/trouble.ts';
 import type { Store } from '../../src/store/store.ts';
-import { syncAccount } from '../../src/sync/read/sync-once.ts';
+import { syncAccount } from '../../src/sync/read/sync-account.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 
 /** The store, whose commits are carried out and once not heard of: the one that `isMeant` chooses. */

@@ -6,8 +6,8 @@ import { type AuditPlace, auditQuestions, auditSize, lackingQuestions } from '..
 import { ask, begin, type Done, learn, type Plan } from '../../src/domain/coverage/coverage.ts';
 import type { Known } from '../../src/domain/coverage/next-question.ts';
 import type { Answer, PageAnswer, Question } from '../../src/domain/coverage/question.ts';
-import { findUnshown, type Held, toExpectedIds } from '../../src/domain/coverage/seen.ts';
 import { decodeFacts, decodeRange, encode, type State } from '../../src/domain/coverage/sweep-state.ts';
+import { findUnshown, type Held, toExpectedIds } from '../../src/domain/coverage/unshown.ts';
 import { createRandom } from '../support/random.ts';
 import type { HiddenServer, ListReply, ListRequest } from './hidden-server.ts';
 

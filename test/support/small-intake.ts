@@ -12,7 +12,7 @@ import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
 import { type DownloadRunDeps, type DownloadRunRequest, runDownloads } from '../../src/sync/files/download-run.ts';
 import type { DownloadSummary } from '../../src/sync/files/download-summary.ts';
 import { openSpool } from '../../src/sync/files/spool.ts';
-import { syncAccount } from '../../src/sync/read/sync-once.ts';
+import { syncAccount } from '../../src/sync/read/sync-account.ts';
 import { openScratch } from './blob-stores.ts';
 import { testPrivacyKey } from './syncing.ts';
 import { emptyDatabase, openTestDatabase, type TestDatabase } from './test-database.ts';

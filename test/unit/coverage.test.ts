@@ -11,8 +11,8 @@ import {
 } from '../../src/domain/coverage/next-question.ts';
 import type { Answer, ListedRow, PageAnswer, Question } from '../../src/domain/coverage/question.ts';
 import { isInside, largestId, openRange } from '../../src/domain/coverage/range.ts';
-import { findUnshown, type Held, toExpectedIds } from '../../src/domain/coverage/seen.ts';
 import { decodeFacts, encode, findChanges, isSorted, type State } from '../../src/domain/coverage/sweep-state.ts';
+import { findUnshown, type Held, toExpectedIds } from '../../src/domain/coverage/unshown.ts';
 import { planWitnesses } from '../../src/domain/coverage/witness.ts';
 import { restore } from '../simulation/simulated-reader.ts';
 

@@ -4,8 +4,8 @@
 import { type Direction, directionOf, fewestPairs, rowLimit, smallPage } from './capacity.ts';
 import { isShortPage } from './page-cuts.ts';
 import type { Range } from './range.ts';
-import { absentLimit } from './seen.ts';
 import { isSorted, type KnownCapacity, type Reservation, type State, type StateFacts } from './sweep-state.ts';
+import { absentLimit } from './unshown.ts';
 import { isWalkInOrder } from './walk.ts';
 
 /** What was shown, and what is still open. */
@@ -190,7 +190,7 @@ function hasEdgeAbsence(facts: StateFacts): boolean {
   return absent.some(isFar);
 }
 
-/** Ids of one board rise from one sequence; nothing real doubles it between two neighbours. */
+/** Ids of one board rise from one sequence: a real id is never more than twice its predecessor plus this. */
 const usualLeap = 1_000_000n;
 
 /**

@@ -5,8 +5,8 @@ import { directionOf, isShortByBytes, isShortByRows, rowLimit, smallPage, withCu
 import { believed, vouchOf } from './next-question.ts';
 import { type FilterShape, lengthOf, type PageAnswer, type Question, shapeOf } from './question.ts';
 import type { Origin, Range } from './range.ts';
-import { absentLimit } from './seen.ts';
 import { addReservation, type StateFacts, type SweepDraft } from './sweep-state.ts';
+import { absentLimit } from './unshown.ts';
 
 /** True when a page of so many rows and bytes cannot have been cut off, by what pages of its shape have shown. */
 export function isShortPage(facts: StateFacts, shape: FilterShape, page: { rows: number; bytes: number }): boolean {
@@ -98,7 +98,7 @@ export function lower(draft: SweepDraft, cut: { rows: number; bytes: number; sha
   const shape = cut.shape === 'both' ? 'both' : 'after';
   const capacity = facts[shape];
   const before = rowLimit(capacity);
-  // Full by its bytes, its number of rows says nothing; half full by its bytes, neither.
+  // Where bytes filled the page, its number of rows is no limit. Where they filled half of it, its rows are one only if they are half of theirs.
   const isFull = cut.rows > 0 && cut.bytes + facts.largestRow >= capacity.bytes * 0.95;
   const isByRows = cut.rows * 2 >= capacity.rows;
   const isByBytes = cut.rows > 0 && (cut.bytes + facts.largestRow) * 2 >= capacity.bytes;

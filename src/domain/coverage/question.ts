@@ -58,7 +58,7 @@ export interface PageAnswer {
   readonly cached: boolean;
   /** Ids on this page that were not stored before it. */
   readonly unheld: readonly bigint[];
-  /** What `findUnshown` (seen.ts) finds, at most `mostUnshown` of it. */
+  /** What `findUnshown` (unshown.ts) finds, at most `mostUnshown` of it. */
   readonly unshown: readonly UnshownId[];
 }
 

@@ -7,7 +7,7 @@ import { largestId, type Range } from './range.ts';
 import { dateSlackSeconds, type StateFacts } from './sweep-state.ts';
 
 /** Closed ranges that a sweep asks again, split at a random position. */
-const auditsPerSweep = 6;
+const splitsPerSweep = 6;
 
 /** Before any job board: a date filter that leaves nobody out. */
 const longAgo = 0n;
@@ -36,7 +36,7 @@ export function planWitnesses(facts: StateFacts, ranges: readonly Range[]): Ques
   if (lowest !== null && lowest > from) addId(from - 1n, lowest, longAgo);
   for (const probe of beyondTheEdges(facts)) addId(...probe);
   for (const [after, before] of places(facts, ranges)) addId(after, before);
-  for (const audit of auditQuestions(facts, ranges)) add(audit);
+  for (const split of splitQuestions(facts, ranges)) add(split);
   for (const date of dateQuestions(facts)) add(date);
   return questions;
 }
@@ -78,16 +78,16 @@ function places(facts: StateFacts, ranges: readonly Range[]): [bigint | null, bi
 }
 
 /**
- * Random audits: a closed range is split at a random position. The lower part is asked with both bounds, the upper with one: the filter on
+ * Random splits: a closed range is split at a random position. The lower part is asked with both bounds, the upper with one: the filter on
  * the side where the list begins, so that the part comes first.
  */
-function auditQuestions(facts: StateFacts, ranges: readonly Range[]): Question[] {
+function splitQuestions(facts: StateFacts, ranges: readonly Range[]): Question[] {
   const { highest } = facts;
   const filled = ranges.filter(({ answer }) => answer !== null && answer.rows > 0);
   const random = createRandom(facts.seed);
   const falls = directionOf(facts) === 'descending';
   const questions: Question[] = [];
-  for (let nth = 0; nth < auditsPerSweep && filled.length > 0 && highest !== null; nth++) {
+  for (let nth = 0; nth < splitsPerSweep && filled.length > 0 && highest !== null; nth++) {
     const range = filled[Math.floor(random() * filled.length)] as Range;
     const end = range.to ?? highest;
     if (end <= range.from) continue;

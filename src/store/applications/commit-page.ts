@@ -89,13 +89,13 @@ async function write(
   progress: PageProgress | null,
 ): Promise<PageSummary> {
   const events: ApplicationEvent[] = [];
-  const isHere = await resolveElements(tx, page);
-  const { fresh, erased } = await splitOffErased(tx, key, page, diff.fresh.filter(isHere), events);
+  const isToBeWritten = await resolveElements(tx, page);
+  const { fresh, erased } = await splitOffErased(tx, key, page, diff.fresh.filter(isToBeWritten), events);
   if (fresh.length > 0) {
     if (page.sweep.purpose === 'live') await noteLateness(tx, page, fresh);
     await insertNew(tx, key, page, fresh, events);
   }
-  const { changed, stale } = await applyChanges(tx, key, page, diff.changed.filter(isHere), events);
+  const { changed, stale } = await applyChanges(tx, key, page, diff.changed.filter(isToBeWritten), events);
   if (diff.returned.length > 0) await unmarkAbsent(tx, page.advertiserId, diff.returned, events);
   const quarantined = await quarantine(tx, key, page, page.sweep.sweepId);
   if (diff.otherLane && page.applications.length > 0) await recordRecentPage(tx, page);
@@ -203,7 +203,7 @@ async function unmarkAbsent(
   }
 }
 
-/** Inserts erased applications (whose tombstone is left and whose row is not) as an id and a date; tells them from the others. */
+/** Splits off erased applications whose row is gone and whose tombstone remains; inserts them as an id and a date only. */
 async function splitOffErased(
   tx: Queryable,
   key: KeyObject,

@@ -2,7 +2,7 @@
 // that an unchanged page costs no transaction id. commit-page.ts writes what follows from it.
 import type { Application, Reject } from '../../domain/application.ts';
 import type { UnshownId } from '../../domain/coverage/question.ts';
-import type { ExpectedIds } from '../../domain/coverage/seen.ts';
+import type { ExpectedIds } from '../../domain/coverage/unshown.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { WriteContext } from '../sweeps/leases.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
@@ -27,7 +27,7 @@ export interface ReadPage extends WriteContext {
 export interface Seen {
   /** Ids on the page that were not held. */
   readonly unheld: readonly bigint[];
-  /** What `findUnshown` (domain/coverage/seen.ts) finds; a test checks that the statements below give the same. */
+  /** What `findUnshown` (domain/coverage/unshown.ts) finds; a test checks that the statements below give the same. */
   readonly unshown: readonly UnshownId[];
 }
 

@@ -5,7 +5,7 @@ import type { Application } from '../../domain/application.ts';
 import { mostUnchanged } from '../../domain/hash-trust.ts';
 import type { ApplicationEvent } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
-import { recallFlagged } from '../files/infected.ts';
+import { recallFlagged } from '../files/mark-infected.ts';
 import { updateReady } from '../files/ready.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';

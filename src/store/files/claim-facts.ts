@@ -16,7 +16,7 @@ export interface FileFacts {
   readonly trust: HashTrust;
 }
 
-/** Without its name, and what else its type may hold of that: how somebody calls a file is theirs, and would outlast them at others. */
+/** The twin's file name is left out: it belongs to the other person, and would survive their erasure here. */
 export interface Twin extends BlobFacts, Omit<DeclaredFile, 'fileName'> {}
 
 /** What an answer says of the file beside its bytes. */

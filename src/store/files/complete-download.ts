@@ -11,7 +11,7 @@ import { type Database, type Queryable, type Row, retryOnConflict } from '../pos
 import type { Columns } from '../schema/rows.ts';
 import type { DeclaredFile } from './claim-facts.ts';
 import type { Claim } from './download-queue.ts';
-import { sameBytes } from './infected.ts';
+import { sameBytes } from './mark-infected.ts';
 import { reopenAttachments, updateReady } from './ready.ts';
 import { replaceScreens } from './screens.ts';
 
@@ -38,7 +38,7 @@ export interface CompletedClaim {
   readonly completion: Completion;
 }
 
-/** Ends downloads of one advertiser: everything that means for the database, in one transaction. One that cannot be written costs no other. */
+/** Ends downloads of one advertiser and writes everything that follows from it, in one transaction. One that cannot be written costs no other. */
 export async function completeDownloads(
   db: Database,
   downloads: readonly CompletedClaim[],
@@ -64,7 +64,7 @@ async function write(tx: Queryable, downloads: readonly CompletedClaim[]): Promi
   const won = downloads.filter((_, at) => held.has(at));
   const [infected, confirmations] = await Promise.all([
     lockBlobs(tx, advertiserId, won.map(({ completion }) => completion).filter(isStored)),
-    loadConfirmations(tx, advertiserId, won),
+    loadHashChecks(tx, advertiserId, won),
   ]);
   const toWrite = ({ claim, completion }: CompletedClaim): AttachmentWrite => {
     const state = !isStored(completion)
@@ -92,20 +92,20 @@ async function write(tx: Queryable, downloads: readonly CompletedClaim[]): Promi
   const same = pick('nothing').filter(isKept);
   const screens = stored.filter(({ claim }) => claim.kind === 'screen').map(toReplacement);
   const isContradicted = stored.some(({ completion }) => completion.compared === 'contradicted');
-  const complete = () => updateReady(tx, advertiserId, [...new Set(won.map(({ claim }) => claim.applicationId))]);
+  const markReady = () => updateReady(tx, advertiserId, [...new Set(won.map(({ claim }) => claim.applicationId))]);
   // The statements are pipelined on one connection and run in this order: `updateReady` reads what the others wrote.
   const [unchanged, , , ready] = await Promise.all([
     writeStored(tx, advertiserId, stored),
     writeEnded(tx, advertiserId, ended),
     replaceScreens(tx, advertiserId, screens),
     // A contradiction opens what was linked, and who waits for that again is not ready.
-    isContradicted ? null : complete(),
+    isContradicted ? null : markReady(),
   ]);
   const opened = await learnOfHash(tx, advertiserId, [...stored, ...same], {
     unchanged: unchanged + same.length,
     isContradicted,
   });
-  await appendEvents(tx, advertiserId, [...changed, ...opened, ...(ready ?? (await complete()))]);
+  await appendEvents(tx, advertiserId, [...changed, ...opened, ...(ready ?? (await markReady()))]);
   return downloads.map((download) => writes.get(download)?.state ?? 'lost');
 }
 
@@ -116,7 +116,7 @@ interface AttachmentWrite {
 }
 
 /** An attachment that was not pending while it was fetched: its Hash had changed, and nothing else. */
-interface Confirmation {
+interface HashCheck {
   readonly state: AttachmentWrite['state'];
   readonly sha256: string | null;
 }
@@ -124,12 +124,12 @@ interface Confirmation {
 const toName = ({ applicationId, kind }: Claim) => `${applicationId} ${kind}`;
 
 /** The attachments among these that are not pending. Their applications are locked, and every writer of an attachment locks its application first. */
-async function loadConfirmations(
+async function loadHashChecks(
   tx: Queryable,
   advertiserId: bigint,
   won: readonly CompletedClaim[],
-): Promise<Map<string, Confirmation>> {
-  const rows = await tx.query<Columns<'attachments', 'application_id' | 'kind'> & Confirmation & Row>(
+): Promise<Map<string, HashCheck>> {
+  const rows = await tx.query<Columns<'attachments', 'application_id' | 'kind'> & HashCheck & Row>(
     `SELECT a.application_id, a.kind, a.state, a.sha256
      FROM unnest($2::bigint[], $3::text[]) AS c (application_id, kind) JOIN intake.attachments a
        ON a.advertiser_id = $1 AND a.application_id = c.application_id AND a.kind = c.kind
@@ -356,7 +356,7 @@ async function learnOfHash(
      RETURNING unchanged`,
     [advertiserId, agreed, isContradicted, unchanged],
   );
-  if (unchanged > 0 && trust && trust.unchanged >= mostUnchanged) await dropConfirmations(tx, advertiserId);
+  if (unchanged > 0 && trust && trust.unchanged >= mostUnchanged) await dropHashChecks(tx, advertiserId);
   if (!isContradicted) return [];
   const linked = await tx.query<Columns<'attachments', 'application_id' | 'kind'>>(
     `SELECT application_id, kind FROM intake.attachments WHERE advertiser_id = $1 AND linked AND state = 'stored'`,
@@ -371,7 +371,7 @@ async function learnOfHash(
 }
 
 /** Hash is no sign of change any more: what waits to be fetched once more because of it is left as it is. */
-async function dropConfirmations(tx: Queryable, advertiserId: bigint): Promise<void> {
+async function dropHashChecks(tx: Queryable, advertiserId: bigint): Promise<void> {
   await tx.query(
     `DELETE FROM intake.downloads WHERE ctid = ANY (ARRAY(
        SELECT d.ctid FROM intake.downloads d JOIN intake.attachments a USING (advertiser_id, application_id, kind)

@@ -17,7 +17,7 @@
 //   clears the token. Confirm then does not mark the blob as emptied, and the next run deletes again. That process may die after its
 //   put; therefore infected objects are deleted every half minute, until no announced put can still be running.
 // - A flag is lifted while the infected blob is being deleted. A new announcement has to wait for confirm. Downloads that had announced
-//   the same bytes before lose their claims (infected.ts), since their object may be gone.
+//   the same bytes before lose their claims (mark-infected.ts), since their object may be gone.
 // - The process dies, or the delete gets no answer and the store carries it out later. The token stays until it lapses, 10 s after the
 //   longest time that a delete may take. Then the next run deletes again, or an announcement takes the row over.
 // - The process stands still for longer than that and then deletes. Its confirm finds another token or none. The caller looks whether the
@@ -58,7 +58,7 @@ const isToBeDeleted = `(b.state = 'infected' AND (b.deleted_at IS NULL OR b.dele
   AND (b.state = 'deleting' OR b.deleted_at IS NULL OR b.deleted_at NOT BETWEEN now() - interval '30 seconds' AND now())`;
 const isDeletable = `${isToBeDeleted} AND ${isBeingDeleted} IS NOT TRUE`;
 
-/** `due`: `beginInfected` would find something. `begun`: another run has begun to delete all there is, or failed to within its token. */
+/** `due`: `beginInfected` would find something. `begun`: another run has begun to delete all there is, or tried and failed, and its token has not lapsed. */
 export type InfectedLeft = 'due' | 'begun' | 'none';
 
 /** Whether infected bytes are left to be deleted. */

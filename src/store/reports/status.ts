@@ -8,7 +8,7 @@ import type {
   SweepFacts,
   SweepStatus,
 } from '../../domain/status.ts';
-import { isUnrepaired } from '../files/blob-audit.ts';
+import { isUnrepaired } from '../files/verify-blobs.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull, OrNull } from '../schema/rows.ts';
 

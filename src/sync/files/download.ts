@@ -52,7 +52,7 @@ export async function download(deps: DownloadDeps, request: DownloadRequest): Pr
     const ended = await link(deps, request, twin);
     if (ended.kind === 'failed' || ended.state !== 'unlinkable') return ended;
   }
-  const stored = await store(deps, request, use === 'compare');
+  const stored = await fetchAndPut(deps, request, use === 'compare');
   if (stored.kind !== 'stored') return stored;
   request.onStored?.();
   return await complete(deps, () => commit(deps, request, stored), { bytes: stored.blob.sizeBytes, signal });
@@ -62,7 +62,7 @@ export async function download(deps: DownloadDeps, request: DownloadRequest): Pr
 const deletingDelayMs = 2_000;
 
 /** Fetches the bytes, announces and puts them, and lets go of them. Infected ones are not put. */
-async function store(
+async function fetchAndPut(
   deps: DownloadDeps,
   request: DownloadRequest,
   compare: boolean,

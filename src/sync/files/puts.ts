@@ -1,5 +1,5 @@
-// Whose fault it is that bytes could not be put. A storage that is away takes nothing; where others were put since the same bytes failed
-// last, it is these bytes. Kept from one download run to the next.
+// Decides whether a failed put is the storage's fault or that of these bytes: it is the bytes if others were put since they last failed.
+// Kept from one download run to the next.
 import type { DownloadKey } from '../../store/files/download-queue.ts';
 
 export interface Puts {

@@ -6,7 +6,7 @@ import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { parseResumeKey, resumeFolder, toResumeKey } from '../../domain/prefill.ts';
 import { nightMs, toNightBudget } from '../../domain/reread.ts';
 import { Trouble } from '../../domain/trouble.ts';
-import type { BlobRow } from '../../store/files/blob-audit.ts';
+import type { BlobRow } from '../../store/files/verify-blobs.ts';
 import type { Store } from '../../store/store.ts';
 import { deleteInfected, deleteOrphans } from './delete-objects.ts';
 

@@ -3,7 +3,7 @@
 import type { Plan } from '../../domain/coverage/coverage.ts';
 import { retry } from '../retry.ts';
 import { requireIdentity } from './account-identity.ts';
-import { holdLane } from './held-lease.ts';
+import { holdLane } from './held-lane.ts';
 import { loadKnown } from './read-tasks.ts';
 import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
 

@@ -3,8 +3,8 @@
 import { ask, begin, type Done, learn, renew } from '../../domain/coverage/coverage.ts';
 import type { Known } from '../../domain/coverage/next-question.ts';
 import type { Question } from '../../domain/coverage/question.ts';
-import { type ExpectedIds, toExpectedIds } from '../../domain/coverage/seen.ts';
 import { decodeFacts, decodeRange, encode, findChanges, type State } from '../../domain/coverage/sweep-state.ts';
+import { type ExpectedIds, toExpectedIds } from '../../domain/coverage/unshown.ts';
 import { type EndRecord, toBounds } from '../../domain/evidence/record.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { PageSummary } from '../../store/applications/commit-page.ts';
@@ -13,7 +13,7 @@ import type { Store } from '../../store/store.ts';
 import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 import type { Learned } from '../../store/sweeps/continue-sweep.ts';
 import type { Sweep, SweepProgress, Ticket } from '../../store/sweeps/sweeps.ts';
-import { beginProof, type Proof, recordAudited, recordStep, type Step, toOpening } from './proof.ts';
+import { beginProof, type Proof, recordAudited, recordStep, type Step, toOpening } from './record-evidence.ts';
 import type { Heard } from './request-page.ts';
 import type { SweepRequest } from './sweep-request.ts';
 

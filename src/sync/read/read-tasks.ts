@@ -5,7 +5,7 @@ import { dateSlackSeconds } from '../../domain/coverage/sweep-state.ts';
 import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import { type RetryOptions, retry } from '../retry.ts';
-import type { HeldLane } from './held-lease.ts';
+import type { HeldLane } from './held-lane.ts';
 import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
 
 /** Whose lane it is, and how it is read. */
@@ -35,7 +35,7 @@ export async function readNew(deps: SweepDeps, context: ReadContext, known?: Syn
 
 /**
  * Continues the sweeps that stopped early, then reads what is new: until the former are closed, the cursor cannot pass them. With `recheck`
- * everything is read again. The last summary is the newest; one that stopped early is the last.
+ * everything is read again. Nothing is read after a sweep that stopped early; the last summary is always the newest.
  */
 export async function readUnfinishedAndNew(
   deps: SweepDeps,

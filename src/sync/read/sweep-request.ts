@@ -3,7 +3,7 @@ import type { Plan } from '../../domain/coverage/coverage.ts';
 import type { Known } from '../../domain/coverage/next-question.ts';
 import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 import type { SweepPurpose } from '../../store/sweeps/sweeps.ts';
-import type { HeldLane } from './held-lease.ts';
+import type { HeldLane } from './held-lane.ts';
 
 export interface SweepRequest {
   readonly lane: HeldLane;

@@ -159,12 +159,12 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
         const reason = reasons[stopped];
         if (run.recorded)
           await retry(retryOptions, () => store.sweeps.noteStop(advertiser.advertiserId, run.sweep, reason));
-        return { ...totals, advertiser, stopped, reason, ...inBetween };
+        return { ...totals, advertiser, stopped, reason, ...notEnded };
       }
       const answer = await Promise.race(inFlight.values());
       inFlight.delete(answer.question);
       await commit(answer);
-      if (outcome) return { ...totals, advertiser, stopped: null, ...inBetween, ...(outcome as SweepOutcome) };
+      if (outcome) return { ...totals, advertiser, stopped: null, ...notEnded, ...(outcome as SweepOutcome) };
     }
   } finally {
     abort.abort();
@@ -181,5 +181,5 @@ const reasons = {
   outOfTime: 'its time was used up, and it goes on where it stopped next time',
 } as const;
 
-/** What a sweep is worth that has not ended, as far as this process knows. */
-const inBetween = { certificate: 'unproven', risk: 'doubt', tryDates: false, openRanges: 1, absent: 0 } as const;
+/** What a sweep is worth that has not ended. How many ranges are open is not counted: one stands for some. */
+const notEnded = { certificate: 'unproven', risk: 'doubt', tryDates: false, openRanges: 1, absent: 0 } as const;

@@ -1,7 +1,7 @@
 // Maintenance tasks run by the clock, not per advertiser. Of several workers one runs each task: the one that takes its lease. The others
 // find the lease taken, or just released. Knows nothing of what a task does.
 import type { Store } from '../../store/store.ts';
-import { tryHoldLane } from '../read/held-lease.ts';
+import { tryHoldLane } from '../read/held-lane.ts';
 import type { PassName } from './pass.ts';
 
 export interface MaintenanceTask {

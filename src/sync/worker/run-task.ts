@@ -5,7 +5,7 @@ import type { Store } from '../../store/store.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import { requireIdentity } from '../read/account-identity.ts';
 import { audit, witnessByDate } from '../read/audit.ts';
-import { type HeldLane, tryHoldLane } from '../read/held-lease.ts';
+import { type HeldLane, tryHoldLane } from '../read/held-lane.ts';
 import { type ReadContext, readAgain, readNew, readUnfinishedAndNew } from '../read/read-tasks.ts';
 import type { SweepDeps, SweepSummary } from '../read/sweep.ts';
 import type { AccountQueue, TaskName } from './account-queue.ts';

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { toBlobKey } from '../../../src/domain/blob.ts';
 import { Trouble } from '../../../src/domain/trouble.ts';
-import { adoptBlob } from '../../../src/store/files/blob-audit.ts';
 import { pinBlobStore } from '../../../src/store/files/blobs.ts';
 import { beginInfected, beginOrphans, type Deletion } from '../../../src/store/files/delete-blobs.ts';
+import { adoptBlob } from '../../../src/store/files/verify-blobs.ts';
 import { type Database, isConflict } from '../../../src/store/postgres/database.ts';
 import type { Store } from '../../../src/store/store.ts';
 import {

@@ -1,10 +1,10 @@
 // Writers of several applications at once. Every one of them locks applications in the order of their ids, so that nobody waits in a
 // circle. Rows of one statement are locked one by one, which is no step of a schedule: a third client holds the first of them meanwhile.
 import { toBlobKey } from '../../../src/domain/blob.ts';
-import { markDamaged } from '../../../src/store/files/blob-audit.ts';
 import { completeDownloads } from '../../../src/store/files/complete-download.ts';
 import { type Claim, claimDownloads } from '../../../src/store/files/download-queue.ts';
 import { retryDownloads } from '../../../src/store/files/stored-files.ts';
+import { markDamaged } from '../../../src/store/files/verify-blobs.ts';
 import { beginErasure } from '../../../src/store/privacy/erasure-jobs.ts';
 import type { Lease } from '../../../src/store/sweeps/leases.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';

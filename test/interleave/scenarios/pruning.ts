@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { pruneQuarantine } from '../../../src/store/applications/quarantine.ts';
 import { pruneEvents } from '../../../src/store/events.ts';
-import { markOrphans } from '../../../src/store/files/blob-audit.ts';
+import { markOrphans } from '../../../src/store/files/verify-blobs.ts';
 import type { Row } from '../../../src/store/postgres/database.ts';
 import { lapsePrefills } from '../../../src/store/prefill/lapse.ts';
 import { pruneSweeps, type SweepEnd } from '../../../src/store/sweeps/sweeps.ts';

@@ -3,7 +3,7 @@
 import { Trouble } from '../../domain/trouble.ts';
 import { retry } from '../retry.ts';
 import { requireIdentity } from './account-identity.ts';
-import { holdLane } from './held-lease.ts';
+import { holdLane } from './held-lane.ts';
 import { readUnfinishedAndNew } from './read-tasks.ts';
 import type { SweepDeps, SweepSummary } from './sweep.ts';
 

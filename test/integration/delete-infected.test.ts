@@ -7,7 +7,7 @@ import { loadConfig } from '../../src/config.ts';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import type { BlobStore } from '../../src/domain/blob.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
-import { startRecall } from '../../src/sync/files/recall.ts';
+import { startRecall } from '../../src/sync/files/delete-infected.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
 import { emptyDatabase, openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

@@ -2,7 +2,7 @@
 import { createSecretKey } from 'node:crypto';
 import { expect } from 'vitest';
 import type { UnshownId } from '../../src/domain/coverage/question.ts';
-import { type ExpectedIds, findUnshown, type Held } from '../../src/domain/coverage/seen.ts';
+import { type ExpectedIds, findUnshown, type Held } from '../../src/domain/coverage/unshown.ts';
 import { diffPage, loadSurroundings, type ReadPage, type Seen } from '../../src/store/applications/diff-page.ts';
 import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
 import { anApplication, aPage } from '../support/applications.ts';

@@ -115,7 +115,7 @@ export async function markDamaged(
       [advertiserId, sha256],
     );
     if (marked.length === 0) return null;
-    // As in infected.ts: files that were completed with these bytes since the first lock.
+    // As in mark-infected.ts: files that were completed with these bytes since the first lock.
     await lockHolders(tx, advertiserId, [sha256]);
     const lost = await tx.query<ChangedRow>(
       `UPDATE intake.attachment_versions v SET state = 'missing', reason = 'the stored bytes were lost' FROM intake.applications a

@@ -1,5 +1,5 @@
 // One request budget per source, shared by all workers through one row: slots are given out evenly spaced, by the database's clock.
-import type { Queryable } from '../postgres/database.ts';
+import type { Queryable } from './postgres/database.ts';
 
 /** A stretch of a source's time, in milliseconds of the database's clock: when it begins, and what the clock says now. */
 export interface Slots {

@@ -29,8 +29,8 @@ export async function recallFlagged(
 }
 
 /**
- * Bytes that were fetched for a claim which was lost meanwhile: where it was lost because a flag came, these are what it is about, and
- * they are infected. A flag on a file of another upload than the one that was fetched says nothing of them.
+ * Marks bytes whose claim was lost while they were fetched. If it was lost because the file was flagged, these are the flagged bytes. A
+ * flag on another upload than the one that was fetched says nothing of them.
  */
 export async function recallFetched(db: Database, { claim, uploadedAt }: FetchedFor, sha256: string): Promise<void> {
   const { advertiserId, applicationId, kind } = claim;
@@ -89,7 +89,7 @@ async function markInfected(
 /** Why an attachment without a flag of its own is infected. */
 export const sameBytes = 'the source has flagged the same bytes on another attachment';
 
-/** A flagged file that another upload has replaced was not acquitted: its flag holds. One whose Hash alone changed is the same file. */
+/** Frees bytes that are no longer flagged. A flag stays in force when another upload replaced the file; a changed Hash alone is no other upload. */
 async function free(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<ApplicationEvent[]> {
   const freed = await tx.query<Columns<'blobs', 'sha256'>>(
     `UPDATE intake.blobs b SET state = 'writing', infected_at = NULL, deleted_at = NULL
