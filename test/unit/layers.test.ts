@@ -71,6 +71,7 @@ const modules: Record<string, Module> = {
   'store/privacy': inStore('postgres', 'sweeps', 'prefill', 'files', ...sharedInStore),
   'store/reports': inStore('postgres', 'sweeps', 'files', ...sharedInStore),
   'store/applications': inStore('postgres', 'sweeps', 'files', 'privacy', ...sharedInStore),
+  'store/rate-limit.ts': inStore('postgres', ...sharedInStore),
   'store/store.ts': { imports: ['domain', 'store'], packages: drivers.store, node: true },
   blobs: { imports: ['domain'], packages: drivers.blobs, node: true },
   ...Object.fromEntries(
