@@ -482,6 +482,34 @@ export const guards: readonly Guard[] = [
     /SELECT pg_advisory_xact_lock(_shared)?\(1, [^;]+/,
     'SELECT 1',
   ),
+  guard(
+    'the lock of the lanes, for the record of an audit',
+    'leases',
+    'audit-end',
+    /SELECT pg_advisory_xact_lock(_shared)?\(1, [^;]+/,
+    'SELECT 1',
+  ),
+  guard(
+    'the record before that of an audit',
+    'evidence',
+    'audit-pruned',
+    /SELECT 1 FROM intake\.evidence WHERE advertiser_id = \$1 AND sweep_id = \$2 AND n = \$3/,
+    'SELECT $1::bigint, $2::bigint, $3::int',
+  ),
+  guard(
+    'erased applications in the evidence of a page',
+    'evidence',
+    'erase-audit',
+    /(?<=SELECT application_id FROM intake\.applications\s+WHERE .*)AND erased_at IS NOT NULL/s,
+    'AND false',
+  ),
+  guard(
+    'the lock of the lanes, for evidence of an erased person',
+    'leases',
+    'erase-audit',
+    /SELECT pg_advisory_xact_lock(_shared)?\(1, [^;]+/,
+    'SELECT 1',
+  ),
   // The same key twice.
   guard(
     'ON CONFLICT of flagged bytes',

@@ -8,7 +8,7 @@ import { isErased } from '../../domain/evidence/tree.ts';
 import { type ApplicationEvent, appendEvents, type ChangedRow } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
 import { type Database, isConflict, type Queryable, type Transaction } from '../postgres/database.ts';
-import { findErasedRows, noteLastHash, saveEvidence } from '../sweeps/evidence.ts';
+import { findErasedRows, isChainKept, noteLastHash, saveEvidence } from '../sweeps/evidence.ts';
 import { fence, laneLock } from '../sweeps/leases.ts';
 import { type SweepProgress, saveProgress } from '../sweeps/sweeps.ts';
 import { findErasedIds } from '../tombstones.ts';
@@ -78,6 +78,8 @@ async function writeCurrent(
   progress: PageProgress | null,
 ): Promise<PageSummary | OutdatedDiff> {
   if (diff.otherLane && !isSameDiff(diff, await diffPage(tx, page))) return 'outdated';
+  if (progress !== null && 'audited' in progress && !(await isChainKept(tx, page.advertiserId, progress.audited)))
+    return 'outdated';
   return await write(tx, key, page, diff, progress);
 }
 

@@ -143,6 +143,24 @@ export async function loadAuditedProof(
   return proof ? { ...proof, sweepId: row.sweep_id, audits: proof.end.n - row.requests - 1 } : null;
 }
 
+/**
+ * False where the proof that an audit goes on was pruned since it was loaded: two later sweeps have ended. A record alone would be a chain
+ * without a beginning.
+ */
+export async function isChainKept(
+  tx: Queryable,
+  advertiserId: bigint,
+  { sweepId, records }: { readonly sweepId: bigint; readonly records: readonly ChainedRecord[] },
+): Promise<boolean> {
+  const before = (records[0]?.n ?? 0) - 1;
+  const rows = await tx.query(`SELECT 1 FROM intake.evidence WHERE advertiser_id = $1 AND sweep_id = $2 AND n = $3`, [
+    advertiserId,
+    sweepId,
+    before,
+  ]);
+  return rows.length > 0;
+}
+
 /** Notes the last hash of a sweep where its certificates stand. */
 export async function noteLastHash(
   tx: Queryable,

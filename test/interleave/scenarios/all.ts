@@ -24,6 +24,7 @@ import {
   createOrphan,
   createPin,
 } from './deletions.ts';
+import { createAuditEnd, createAuditPruned, createEraseAudit } from './evidence.ts';
 import {
   createBatch,
   createConfirmed,
@@ -107,6 +108,7 @@ export const scenarios = {
   'erase-file': createEraseFile,
   'erase-again': createEraseAgain,
   'erase-prefill': createErasePrefill,
+  'erase-audit': createEraseAudit,
   trust: createTrust,
   forward: createForward,
   reparse: createReparse,
@@ -135,6 +137,8 @@ export const scenarios = {
   'orphan-linked': createLinkedOrphan,
   coverage: createCoverage,
   certificates: createCertificates,
+  'audit-end': createAuditEnd,
+  'audit-pruned': createAuditPruned,
   pruning: createPruning,
   'prefill-days': createPrefillDays,
   'new-account': createNewAccount,

@@ -13,7 +13,7 @@ import {
   releaseLeases,
   renewLease,
 } from '../../../src/store/sweeps/leases.ts';
-import { endCertificates, type SweepEnd, takeTickets } from '../../../src/store/sweeps/sweeps.ts';
+import { endCertificates, type NewEvidence, type SweepEnd, takeTickets } from '../../../src/store/sweeps/sweeps.ts';
 import { anApplication, aPage, commitPage } from '../../support/applications.ts';
 import { testPrivacyKey } from '../../support/syncing.ts';
 import type { Scenario } from '../explorer.ts';
@@ -36,11 +36,13 @@ export function holdsAt(lines: readonly Line[], at: number, step: RegExp): boole
 }
 
 /** An advertiser whose live lane is held for as long as a schedule takes. */
-export async function openLane(stage: Stage): Promise<{ readonly advertiserId: bigint; readonly lease: Lease }> {
+export async function openLane(
+  stage: Stage,
+): Promise<{ readonly advertiserId: bigint; readonly name: string; readonly lease: Lease }> {
   const { advertiserId, name } = await stage.openAdvertiser();
   const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'page', leaseMs: 600_000 });
   if (!lease) throw new Error('The lane is free.');
-  return { advertiserId, lease };
+  return { advertiserId, name, lease };
 }
 
 /** Reads on where the sweep was left, and writes the next page. */
@@ -348,6 +350,28 @@ export async function openLanes(stage: Stage, name: string): Promise<Readonly<Re
   return { live, backfill };
 }
 
+/** What a sweep of one page says at its end. */
+export interface EndedSweep {
+  readonly advertiserId: bigint;
+  readonly sweepId: bigint;
+  readonly low: bigint;
+  readonly high: bigint;
+  readonly startedAt?: Date;
+  readonly evidence?: NewEvidence;
+}
+
+export const proven: SweepEnd = {
+  ...{ certificate: 'proven', risk: 'none', reason: 'test', absent: [], learned: null, lagMs: 0 },
+};
+
+/** A sweep that ends with its first page, and calls its range proven. */
+export async function endSweep(db: Database, lease: Lease, ended: EndedSweep): Promise<void> {
+  const { advertiserId, sweepId, low, high, startedAt, evidence = null } = ended;
+  const page = aPage(lease, [], { advertiserId, seq: sweepId, sweepId, progress: { ended: proven, evidence } });
+  const sweep = { ...page.sweep, purpose: 'recheck', low, high, ...(startedAt && { startedAt }) } as const;
+  await commitPage(db, privacyKey, { ...page, sweep });
+}
+
 /** As many pages as were committed, each with its application, and nothing written twice. */
 async function checkPages(stage: Stage, advertiserId: bigint): Promise<void> {
   const [row] = await stage.query<{
@@ -381,33 +405,14 @@ export function createCoverage(stage: Stage): Scenario {
     promise: 'every id is covered once, by the newest sweep that read it (P10)',
     async open() {
       const { advertiserId, name } = await stage.openAdvertiser();
-      const leases = await claimLeases(
-        stage.direct,
-        (['live', 'backfill'] as const).map((lane) => ({ name, lane, owner: lane, leaseMs })),
-      );
-      const ranges = {
-        live: { purpose: 'recheck', low: 1n, high: 20n },
-        backfill: { purpose: 'backfill', low: 11n, high: 30n },
-      } as const;
-      const programs = new Map<string, Program>();
-      for (const [at, lease] of leases.entries()) {
-        if (!lease) throw new Error('The lane is free.');
-        const ended: SweepEnd = {
-          ...{ certificate: 'proven', risk: 'none', reason: 'test', absent: [], learned: null, lagMs: 0 },
-        };
-        const page = aPage(lease, [], {
-          advertiserId,
-          seq: BigInt(at + 1),
-          sweepId: BigInt(at + 1),
-          progress: { ended },
-        });
-        programs.set(lease.lane, async (actor) => {
-          const sweep = { ...page.sweep, ...ranges[lease.lane] };
-          await commitPage(stage.database(actor.name), privacyKey, { ...page, sweep });
-        });
-      }
+      const { live: recheck, backfill: load } = await openLanes(stage, name);
+      const end = (lease: Lease, sweepId: bigint, low: bigint, high: bigint) => async (actor: Actor) =>
+        await endSweep(stage.database(actor.name), lease, { advertiserId, sweepId, low, high });
       return {
-        programs,
+        programs: new Map<string, Program>([
+          ['live', end(recheck, 1n, 1n, 20n)],
+          ['backfill', end(load, 2n, 11n, 30n)],
+        ]),
         mortal: ['live'],
         lapses: [],
         async check({ lines }) {
@@ -466,17 +471,11 @@ export function createCertificates(stage: Stage): Scenario {
     async open() {
       const { advertiserId, name } = await stage.openAdvertiser();
       const { live, backfill } = await openLanes(stage, name);
-      const ended: SweepEnd = {
-        ...{ certificate: 'proven', risk: 'none', reason: 'test', absent: [], learned: null, lagMs: 0 },
-      };
-      const sweepOver = async (db: Database, lease: Lease, sweepId: bigint, low: bigint, high: bigint) => {
-        const page = aPage(lease, [], { advertiserId, seq: sweepId, sweepId, progress: { ended } });
-        await commitPage(db, privacyKey, { ...page, sweep: { ...page.sweep, purpose: 'recheck', low, high } });
-      };
-      await sweepOver(stage.direct, live, 1n, 1n, 20n);
+      await endSweep(stage.direct, live, { advertiserId, sweepId: 1n, low: 1n, high: 20n });
+      const later = { advertiserId, sweepId: 2n, low: 11n, high: 30n };
       return {
         programs: new Map<string, Program>([
-          ['sweep', (actor) => sweepOver(stage.database(actor.name), backfill, 2n, 11n, 30n)],
+          ['sweep', (actor) => endSweep(stage.database(actor.name), backfill, later)],
           ['audit', (actor) => endCertificates(stage.database(actor.name), advertiserId, [5n], 'hidden')],
         ]),
         mortal: ['sweep'],

@@ -29,14 +29,14 @@ const byAddress: Sought = { by: 'address', email };
 const byId: Sought = { by: 'application', applicationId: 1n };
 
 /** An advertiser with one stored application, and its lane. */
-async function openPerson(stage: Stage, facts: Parameters<typeof anApplication>[1] = { attachments: [] }) {
-  const { advertiserId, lease } = await openLane(stage);
+export async function openPerson(stage: Stage, facts: Parameters<typeof anApplication>[1] = { attachments: [] }) {
+  const { advertiserId, name, lease } = await openLane(stage);
   await commitPage(stage.direct, privacyKey, aPage(lease, [anApplication(1, { email, ...facts })], { advertiserId }));
-  return { advertiserId, lease };
+  return { advertiserId, name, lease };
 }
 
 /** Nothing of the person is in any table that names people. */
-async function checkErased(stage: Stage, advertiserId: bigint): Promise<void> {
+export async function checkErased(stage: Stage, advertiserId: bigint): Promise<void> {
   const [row] = await stage.query<{ found: string | null }>(
     `SELECT concat_ws(', ',
        (SELECT 'applications' FROM intake.applications WHERE advertiser_id = $1 AND (raw IS NOT NULL OR email IS NOT NULL OR erased_at IS NULL) LIMIT 1),
@@ -56,6 +56,9 @@ const erase = (stage: Stage, advertiserId: bigint, sought: Sought) => async (act
   if (job === null) throw new Error('Nobody was found to erase.');
 };
 
+/** Erases the first person. */
+export const eraseFirst = (stage: Stage, advertiserId: bigint) => erase(stage, advertiserId, byId);
+
 /** A page that was read before the erasure, and brings the person in another form. */
 export function createErasePage(stage: Stage): Scenario {
   return {
@@ -67,7 +70,7 @@ export function createErasePage(stage: Stage): Scenario {
       return {
         programs: new Map<string, Program>([
           ['page', async (actor) => void (await commitPage(stage.database(actor.name), privacyKey, page))],
-          ['erase', erase(stage, advertiserId, byId)],
+          ['erase', eraseFirst(stage, advertiserId)],
         ]),
         mortal: ['page'],
         lapses: [],

@@ -6,14 +6,14 @@ import { pruneEvents } from '../../../src/store/events.ts';
 import { markOrphans } from '../../../src/store/files/verify-blobs.ts';
 import type { Row } from '../../../src/store/postgres/database.ts';
 import { lapsePrefills } from '../../../src/store/prefill/lapse.ts';
-import { pruneSweeps, type SweepEnd } from '../../../src/store/sweeps/sweeps.ts';
+import { pruneSweeps } from '../../../src/store/sweeps/sweeps.ts';
 import { anApplication, aPage, commitPage } from '../../support/applications.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';
 import type { Stage } from '../stage.ts';
 import { claimAll, completeOne, toStored } from './claims.ts';
 import { failOnWaiting } from './files.ts';
-import { leaseMs, openLane, privacyKey } from './lanes.ts';
+import { leaseMs, openLane, privacyKey, proven } from './lanes.ts';
 import { addBlob, addFiles, claim, dropBlobs, type FilesOf, fetchClaimed, sha256 } from './objects.ts';
 
 /** Two prunings of old sweeps, events and quarantined elements beside a page that brings the element again and ends a sweep. */
@@ -25,12 +25,9 @@ export function createPruning(stage: Stage): Scenario {
     async open() {
       const { advertiserId, lease } = await openLane(stage);
       const reject = { reason: 'no id', raw: '{}', rawText: null, identity: 'element' };
-      const ended: SweepEnd = {
-        ...{ certificate: 'proven', risk: 'none', reason: 'test', absent: [], learned: null, lagMs: 0 },
-      };
       const sweep = (sweepId: bigint, high: bigint) => {
         const page = aPage(lease, [anApplication(sweepId, { attachments: [] })], {
-          ...{ advertiserId, sweepId, rejects: [reject], progress: { ended } },
+          ...{ advertiserId, sweepId, rejects: [reject], progress: { ended: proven } },
         });
         return { ...page, sweep: { ...page.sweep, purpose: 'recheck', low: 1n, high } as const };
       };

@@ -1,0 +1,160 @@
+// The evidence of proofs: audits append to the chain of a sweep that has ended, while other sweeps end, old evidence is pruned and people
+// are erased.
+import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
+import { chain } from '../../../src/domain/evidence/chain.ts';
+import { decodeLeaves, decodeRecord } from '../../../src/domain/evidence/codec.ts';
+import type { EndRecord } from '../../../src/domain/evidence/record.ts';
+import { createLeaves, type Hash, type Leaves, saltBytes } from '../../../src/domain/evidence/tree.ts';
+import { commitPage } from '../../../src/store/applications/commit-page.ts';
+import { diffPage } from '../../../src/store/applications/diff-page.ts';
+import type { Database } from '../../../src/store/postgres/database.ts';
+import { loadAuditedProof } from '../../../src/store/sweeps/evidence.ts';
+import { claimLease, type Lease } from '../../../src/store/sweeps/leases.ts';
+import { pruneSweeps } from '../../../src/store/sweeps/sweeps.ts';
+import { aPage, commitPage as commitCurrent } from '../../support/applications.ts';
+import type { Scenario } from '../explorer.ts';
+import type { Program } from '../schedule.ts';
+import type { Stage } from '../stage.ts';
+import { endSweep, openLanes, privacyKey } from './lanes.ts';
+import { checkErased, eraseFirst, openPerson } from './privacy.ts';
+
+const sha256: Hash = (bytes) => hash('sha256', bytes, 'buffer');
+const record: EndRecord = {
+  ...{ type: 'end', certificate: 'proven', risk: 'none', reason: 'test', open: [], absent: 0 },
+};
+/** The first person, as an answer names them. */
+const person: Leaves = createLeaves([{ id: 1n, at: null, mark: 'held' }], new Uint8Array(saltBytes));
+/** A proof of one record. */
+const proof = (leaves?: Leaves) => ({ records: [chain(sha256, null, record, leaves)], bodyKey: new Uint8Array(32) });
+
+interface Account {
+  readonly advertiserId: bigint;
+  readonly lease: Lease;
+}
+
+/** Appends an audit to the proof that covers this id, as often as it was outdated. */
+async function appendAudit(db: Database, { advertiserId, lease }: Account, id: bigint, leaves?: Leaves): Promise<void> {
+  for (let summary: unknown = 'outdated'; summary === 'outdated'; ) {
+    const page = aPage(lease, [], { advertiserId });
+    const found = await loadAuditedProof(db, advertiserId, id);
+    if (found === null) return;
+    const audited = { sweepId: found.sweepId, records: [chain(sha256, found.end, record, leaves)] };
+    summary = await commitPage(db, privacyKey, page, await diffPage(db, page), { audited });
+  }
+}
+
+/** Each proof begins with its first record and goes on without a gap, and coverage names its last one. */
+async function checkChains(stage: Stage, advertiserId: bigint): Promise<void> {
+  const rows = await stage.query<{ sweep_id: string; n: number; record: Buffer; leaves: Buffer | null; hash: Buffer }>(
+    `SELECT sweep_id, n, record, leaves, hash FROM intake.evidence WHERE advertiser_id = $1 ORDER BY sweep_id, n`,
+    [advertiserId],
+  );
+  const last = new Map<string, { readonly n: number; readonly hash: Uint8Array }>();
+  for (const row of rows) {
+    const next = chain(sha256, last.get(row.sweep_id) ?? null, decodeRecord(row.record), decodeLeaves(row.leaves));
+    if (row.n !== next.n) throw new Error(`P10: record ${next.n} of sweep ${row.sweep_id} is not there.`);
+    assert.deepEqual(
+      Buffer.from(next.hash),
+      row.hash,
+      `P10: record ${row.n} of sweep ${row.sweep_id} has another hash`,
+    );
+    last.set(row.sweep_id, next);
+  }
+  const covered = await stage.query<{ sweep_id: string; evidence_hash: Buffer }>(
+    `SELECT sweep_id, evidence_hash FROM intake.coverage WHERE advertiser_id = $1 AND evidence_hash IS NOT NULL`,
+    [advertiserId],
+  );
+  for (const { sweep_id, evidence_hash } of covered) {
+    const end = last.get(sweep_id);
+    if (!end || !evidence_hash.equals(end.hash))
+      throw new Error(`P10: coverage does not name the last record of sweep ${sweep_id}.`);
+  }
+}
+
+/** An audit of a proof while a sweep ends that covers a part of the same ids. */
+export function createAuditEnd(stage: Stage): Scenario {
+  return {
+    name: 'an audit is recorded while a sweep ends',
+    promise: 'the chain of a proof is whole, and coverage names its last record (P10)',
+    async open() {
+      const { advertiserId, name } = await stage.openAdvertiser();
+      const { live, backfill } = await openLanes(stage, name);
+      await endSweep(stage.direct, live, { advertiserId, sweepId: 1n, low: 1n, high: 20n, evidence: proof() });
+      const later = { advertiserId, sweepId: 2n, low: 11n, high: 30n, evidence: proof() };
+      return {
+        programs: new Map<string, Program>([
+          ['audit', (actor) => appendAudit(stage.database(actor.name), { advertiserId, lease: live }, 5n)],
+          ['sweep', (actor) => endSweep(stage.database(actor.name), backfill, later)],
+        ]),
+        mortal: ['sweep'],
+        lapses: [],
+        check: () => checkChains(stage, advertiserId),
+      };
+    },
+  };
+}
+
+/** An audit of a proof that two later sweeps make superfluous, while old sweeps are deleted. */
+export function createAuditPruned(stage: Stage): Scenario {
+  return {
+    name: 'an audit is recorded while its proof is pruned',
+    promise: 'the chain of a proof is whole or gone, coverage names its last record, and nobody fails (P10)',
+    async open() {
+      const { advertiserId, name } = await stage.openAdvertiser();
+      const { live, backfill } = await openLanes(stage, name);
+      const startedAt = new Date(Date.now() - 100 * 86_400_000);
+      const sweep = (sweepId: bigint) => ({ advertiserId, sweepId, low: 1n, high: 20n, startedAt, evidence: proof() });
+      await endSweep(stage.direct, live, sweep(1n));
+      await endSweep(stage.direct, live, sweep(2n));
+      return {
+        programs: new Map<string, Program>([
+          ['audit', (actor) => appendAudit(stage.database(actor.name), { advertiserId, lease: live }, 5n)],
+          [
+            'sweeps',
+            async (actor) => {
+              for (const id of [3n, 4n]) await endSweep(stage.database(actor.name), backfill, sweep(id));
+            },
+          ],
+          ['prune', (actor) => pruneSweeps(stage.database(actor.name))],
+        ]),
+        mortal: ['sweeps'],
+        lapses: [],
+        commitsApart: true,
+        check: () => checkChains(stage, advertiserId),
+      };
+    },
+  };
+}
+
+/** An audit and a page of a backfill name a person while the person is erased. */
+export function createEraseAudit(stage: Stage): Scenario {
+  return {
+    name: 'erasure beside an audit and a page that record evidence',
+    promise: 'no evidence names an erased person, and its chains are whole (P10, P17)',
+    async open() {
+      const { advertiserId, name, lease: live } = await openPerson(stage);
+      const backfill = await claimLease(stage.direct, { name, lane: 'backfill', owner: 'page', leaseMs: 600_000 });
+      if (!backfill) throw new Error('The lane is free.');
+      await endSweep(stage.direct, live, { advertiserId, sweepId: 2n, low: 1n, high: 20n, evidence: proof() });
+      const page = aPage(backfill, [], { advertiserId, sweepId: 3n, progress: { evidence: proof(person) } });
+      return {
+        programs: new Map<string, Program>([
+          ['audit', (actor) => appendAudit(stage.database(actor.name), { advertiserId, lease: live }, 1n, person)],
+          ['page', (actor) => commitCurrent(stage.database(actor.name), privacyKey, page)],
+          ['erase', eraseFirst(stage, advertiserId)],
+        ]),
+        mortal: ['page'],
+        lapses: [],
+        async check() {
+          const named = await stage.query(`SELECT 1 FROM intake.evidence WHERE advertiser_id = $1 AND lowest_id = 1`, [
+            advertiserId,
+          ]);
+          if (named.length > 0) throw new Error('P17: an erased person is in the evidence.');
+          await checkErased(stage, advertiserId);
+          await checkChains(stage, advertiserId);
+        },
+      };
+    },
+  };
+}
