@@ -91,7 +91,7 @@ export async function explore(stage: Stage, scenario: Scenario, bounds: Bounds):
  * Where a commit frees two clients that wait for the same new row, Postgres lets either go first. A schedule that was begun after one
  * order meets the other now and then: it is tried a few times, and then left out. Null is left out.
  */
-async function playAgain(stage: Stage, scenario: Scenario, prefix: readonly Choice[]) {
+export async function playAgain(stage: Stage, scenario: Scenario, prefix: readonly Choice[]) {
   for (let tries = 0; tries < 5; tries++) {
     const played = await play(stage, scenario, prefix).catch((error: unknown) => {
       if (!(error instanceof Unplayable)) throw error;

@@ -1,12 +1,12 @@
-// A small, fixed part of the exploration: the first schedules of every scenario, and the guards whose absence they show. All of it, to
-// two or three preemptions, is `npm run interleave`.
+// A small, fixed part of the exploration: two schedules of every scenario, and the guards whose absence shows soon. All of it, to two or
+// three preemptions, is `npm run interleave`.
 import { describe, expect } from 'vitest';
 import { test as base } from '../support/test-database.ts';
-import { describe as describeFound, explore, fromText, play, type Scenario, toText } from './explorer.ts';
+import { describe as describeFound, explore, fromText, play, playAgain, type Scenario, toText } from './explorer.ts';
 import { areDependent, onEverything, toFootprint } from './footprint.ts';
 import { exploreWithout, guards } from './guards.ts';
 import { scenarioNames, scenarios } from './scenarios/all.ts';
-import { type Actor, type Program, runSchedule } from './schedule.ts';
+import { type Actor, type Choice, type Program, runSchedule } from './schedule.ts';
 import { openStage } from './stage.ts';
 
 const test = base.extend('stage', { scope: 'file' }, async ({ database }, { onCleanup }) => {
@@ -15,16 +15,28 @@ const test = base.extend('stage', { scope: 'file' }, async ({ database }, { onCl
   return stage;
 });
 
-const most = 3;
-
 // A schedule of migrations takes as long as all the others together.
 test.for(scenarioNames.filter((name) => !name.startsWith('migration')))(
-  '%s: the first schedules keep their promise',
+  '%s: one client after the other, and one of them preempted, keep the promise',
   async (name, { stage }) => {
     const scenario = scenarios[name](stage);
-    const { found, schedules } = await explore(stage, scenario, { preemptions: 1, most });
-    expect(found && describeFound(scenario, found)).toBe(null);
-    expect(schedules[0]).toBeGreaterThan(0);
+    const playOut = async (prefix: readonly Choice[]) => {
+      const played = await playAgain(stage, scenario, prefix);
+      if (played === null) return [];
+      const { outcome, error } = played;
+      const choices = outcome.decisions.map(({ chosen }) => chosen);
+      expect(error && describeFound(scenario, { number: 1, choices, outcome, error })).toBe(null);
+      return outcome.decisions;
+    };
+    const decisions = await playOut([]);
+    const preemptions = decisions.flatMap(({ others }, at) =>
+      others
+        .filter(({ cost }) => cost > 0)
+        .map(({ choice }) => [...decisions.slice(0, at).map(({ chosen }) => chosen), choice]),
+    );
+    const middle = preemptions[Math.floor(preemptions.length / 2)];
+    expect(middle).toBeDefined();
+    await playOut(middle ?? []);
   },
 );
 
