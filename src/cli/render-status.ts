@@ -50,7 +50,7 @@ function toFacts(one: AdvertiserStatus, { at: now, verifyWithinMs }: Status): [s
     ]),
     ['attachments', files.join(', ') || 'none'],
     ['files stored', `${formatCount(one.blobs.count, 'distinct file')}, ${formatBytes(one.blobs.bytes)}`],
-    ['oldest unread byte', toUnread(one, now, verifyWithinMs)],
+    ['stored bytes', toUnread(one, now, verifyWithinMs)],
     ['waiting downloads', toWaiting(one)],
   ];
 }
@@ -63,8 +63,8 @@ function toSwept(sweep: SweepFacts, now: Date): string {
 
 function toUnread({ verifiedSince }: AdvertiserStatus, now: Date, verifyWithinMs: number | null): string {
   if (verifiedSince === null) return 'none';
-  const limit = verifyWithinMs === null ? '' : `; every byte is read again within ${formatSpan(verifyWithinMs)}`;
-  return `read ${toAgo(verifiedSince, now)}${limit}`;
+  const limit = verifyWithinMs === null ? '' : `; the limit is ${formatSpan(verifyWithinMs)}`;
+  return `all read within the last ${formatSpan(Math.max(1_000, now.getTime() - verifiedSince.getTime()), 1)}${limit}`;
 }
 
 function toWaiting({ waiting, due, notThere }: AdvertiserStatus): string {

@@ -41,7 +41,7 @@ export const retry = command<RetryFlags>({
     const downloads = await retryOnce(config, { choice, advertiser, signal });
     terminal.result({ downloads }, () =>
       downloads === 0
-        ? 'There is no such download.'
+        ? 'Nothing to retry: no such download waits or has ended without its bytes.'
         : `${formatCount(downloads, 'download is', 'downloads are')} due now. A worker fetches them, or: intake sync`,
     );
     return exitCodes.done;

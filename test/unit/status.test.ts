@@ -197,10 +197,8 @@ describe('urgent is', () => {
       },
     ]);
     expect(toStatus(now, [{ ...well, ...late }], null).problems).toEqual([]);
-    expect(renderStatus(statusOf({}))).toMatch(
-      /oldest unread byte +│ read 29d ago; every byte is read again within 30d/,
-    );
-    expect(renderStatus(statusOf({ verifiedSince: null }))).toMatch(/oldest unread byte +│ none/);
+    expect(renderStatus(statusOf({}))).toMatch(/stored bytes +│ all read within the last 29d; the limit is 30d/);
+    expect(renderStatus(statusOf({ verifiedSince: null }))).toMatch(/stored bytes +│ none/);
   });
 
   it('not: an old poll where nothing reads by schedule', () => {
