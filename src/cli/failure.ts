@@ -160,7 +160,7 @@ const troubleAdvice: Record<TroubleKind, string> = {
 const localAdvice: Record<Dependency, string> = {
   source: troubleAdvice.unreachable,
   database: 'Check the database and DATABASE_URL, then run the same command again.',
-  storage: 'Check the storage, BLOBS_URL and S3_ENDPOINT, then run the same command again.',
+  storage: 'Check the storage and its free space, BLOBS_URL and S3_ENDPOINT, then run the same command again.',
 };
 
 function isAbort(error: unknown, signal: AbortSignal): boolean {

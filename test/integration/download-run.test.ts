@@ -352,7 +352,9 @@ describe('storage that cannot take bytes', () => {
       await using intake = await openWith(4);
       const full = async () => 1_000;
       const deps = disk === 'spool' ? { loadSpoolBytes: full } : { blobs: { ...intake.blobs, freeBytes: full } };
-      await expect(intake.runDownloads({ deps })).rejects.toMatchObject({ kind: 'local', message: /nearly full/ });
+      const running = intake.runDownloads({ deps });
+      await expect(running).rejects.toMatchObject({ kind: 'local', message: /nearly full/ });
+      await expect(running).rejects.toThrow(join(intake.folder, disk));
       expect((await queue()).map((row) => row.attempts)).toEqual([0, 0, 0, 0]);
       expect(intake.board.requests().filter((entry) => entry.path.includes('/resume/'))).toEqual([]);
     },

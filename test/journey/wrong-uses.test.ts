@@ -97,14 +97,14 @@ const wrongUses: Readonly<Record<string, WrongUse>> = {
     env: { S3_ENDPOINT: 'http://127.0.0.1:1' },
     code: 5,
     says: 'The store at 127.0.0.1:1 cannot be reached (ECONNREFUSED)',
-    next: 'Check the storage, BLOBS_URL and S3_ENDPOINT',
+    next: 'Check the storage and its free space, BLOBS_URL and S3_ENDPOINT',
   },
   'a folder that is a file': {
     line: 'doctor',
     env: { BLOBS_URL: 'file:FOLDER/a-file' },
     code: 5,
     says: 'The folder of BLOBS_URL could not be opened at FOLDER/a-file',
-    next: 'Check the storage, BLOBS_URL and S3_ENDPOINT',
+    next: 'Check the storage and its free space, BLOBS_URL and S3_ENDPOINT',
   },
   'a port that is taken': {
     line: 'worker',

@@ -1,15 +1,24 @@
 // Room on the disks that downloads go through: nothing is claimed that they could not take.
 import { type BlobStore, hasRoom } from '../../domain/blob.ts';
 import { Trouble } from '../../domain/trouble.ts';
+import type { Spool } from './spool.ts';
 
 /** Throws while the blobs' or the spool's disk could not take what is ahead, if every file were as large as it may be. */
 export async function requireRoom(
-  { blobs, loadSpoolBytes }: { readonly blobs: BlobStore; readonly loadSpoolBytes: () => Promise<number | null> },
+  {
+    blobs,
+    spool,
+    loadSpoolBytes,
+  }: {
+    readonly blobs: BlobStore;
+    readonly spool: Pick<Spool, 'folder'>;
+    readonly loadSpoolBytes: () => Promise<number | null>;
+  },
   aheadBytes: number,
 ): Promise<void> {
   const disks: readonly (readonly [name: string, freeBytes: number | null])[] = [
     [blobs.location, await blobs.freeBytes()],
-    ['the spool (TMPDIR)', await loadSpoolBytes()],
+    [`the spool ${spool.folder} (TMPDIR)`, await loadSpoolBytes()],
   ];
   for (const [name, freeBytes] of disks) {
     if (hasRoom(freeBytes, aheadBytes)) continue;
