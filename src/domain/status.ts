@@ -395,12 +395,10 @@ function toVerifyProblems(
 function toHeadline(advertisers: readonly AdvertiserStatus[], problems: readonly Problem[]): string {
   if (advertisers.length === 0) return 'No advertiser has been read yet.';
   const total = advertisers.reduce((sum, a) => sum + a.applications, 0);
-  const stored = `${formatCount(total, 'application')} of ${formatCount(advertisers.length, 'advertiser')} stored`;
-  // A one-shot sync may leave files in the queue, of a full disk say, and then nobody fetches them. Files that the source lacks do not count.
+  // Files that the source lacks are not waited for. A one-shot sync may leave others in the queue, where nobody fetches them.
   const waiting = advertisers.reduce((sum, a) => sum + a.waiting - a.notThere, 0);
-  if (problems.length === 0 && waiting > 0)
-    return `${stored}; ${formatCount(waiting, 'file waits', 'files wait')} to be fetched.`;
-  const held = `${stored}.`;
+  const files = waiting > 0 ? `; ${formatCount(waiting, 'file waits', 'files wait')} to be fetched` : '';
+  const held = `${formatCount(total, 'application')} of ${formatCount(advertisers.length, 'advertiser')} stored${files}.`;
   if (problems.length === 0) return `All is well: ${held}`;
   const urgent = problems.filter((problem) => problem.urgent).length;
   if (urgent > 0) return `${urgent === 1 ? 'One problem needs' : `${urgent} problems need`} you now; ${held}`;
