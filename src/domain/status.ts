@@ -1,6 +1,7 @@
 // Status is one value, rendered by the CLI, the page, the metrics and the probes. This file holds its shape and the rules that turn
 // facts into problems; it loads nothing and knows no clock.
 
+import type { CertificateLevel, Risk } from './coverage/certificate.ts';
 import { formatCount, formatSpan } from './format.ts';
 import { describeSchema, type Schema } from './schema.ts';
 import { toUnusualSilence } from './silence.ts';
@@ -63,8 +64,8 @@ export interface AdvertiserStatus {
 export interface SweepFacts {
   readonly purpose: string;
   readonly state: string;
-  readonly certificate: AccountVerdict['certificate'] | null;
-  readonly risk: AccountVerdict['risk'] | null;
+  readonly certificate: CertificateLevel | null;
+  readonly risk: Risk | null;
   readonly reason: string | null;
   readonly startedAt: Date;
   readonly endedAt: Date | null;
@@ -101,9 +102,8 @@ export function toSweepResult({ purpose, state, certificate, risk, reason }: Swe
 
 /** What all sweeps together say of an account. */
 export interface AccountVerdict {
-  readonly certificate: 'proven' | 'assumed' | 'unproven';
-  /** none: proven. harmless: nothing speaks against completeness. doubt: something does. */
-  readonly risk: 'none' | 'harmless' | 'doubt';
+  readonly certificate: CertificateLevel;
+  readonly risk: Risk;
   readonly reason: string;
 }
 

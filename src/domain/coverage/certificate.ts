@@ -8,12 +8,16 @@ import { isSorted, type KnownCapacity, type Reservation, type State, type StateF
 import { absentLimit } from './unshown.ts';
 import { isWalkInOrder } from './walk.ts';
 
+/** proven: under the three assumptions below. assumed: read to the end, with a reservation; its risk says how serious. unproven: do not rely on it. */
+export type CertificateLevel = 'proven' | 'assumed' | 'unproven';
+
+/** none: proven. harmless: nothing speaks against completeness. doubt: something does. */
+export type Risk = 'none' | Reservation['risk'];
+
 /** What was shown, and what is still open. */
 export interface Certificate {
-  /** proven: under the three assumptions below. assumed: read to the end, with a reservation; `risk` says how serious. unproven: do not rely on it. */
-  readonly certificate: 'proven' | 'assumed' | 'unproven';
-  /** none: proven. harmless: nothing speaks against completeness. doubt: something does. */
-  readonly risk: 'none' | Reservation['risk'];
+  readonly certificate: CertificateLevel;
+  readonly risk: Risk;
   readonly reason: string;
   /** Ranges that the sweep did not close. */
   readonly open: readonly Range[];

@@ -1,13 +1,7 @@
 // The facts behind the status, one statement per kind of fact, whatever the number of advertisers.
+import type { CertificateLevel, Risk } from '../../domain/coverage/certificate.ts';
 import { arrivalSample } from '../../domain/silence.ts';
-import type {
-  AccountVerdict,
-  AdvertiserStatus,
-  CoverageStatus,
-  ProvenVerdict,
-  SweepFacts,
-  SweepStatus,
-} from '../../domain/status.ts';
+import type { AdvertiserStatus, ProvenVerdict, SweepFacts, SweepStatus } from '../../domain/status.ts';
 import { isUnrepaired } from '../files/verify-blobs.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull, OrNull } from '../schema/rows.ts';
@@ -44,8 +38,8 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
         submitted_at: number[];
         open_ranges: number;
         unreadable_ids: string[];
-        certificate: CoverageStatus['certificate'];
-        risk: CoverageStatus['risk'];
+        certificate: CertificateLevel;
+        risk: Risk;
         coverage_reason: string;
         covered_at: Date | null;
         complete_through: Date | null;
@@ -147,8 +141,8 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
 /** What all sweeps together say of one account. */
 export async function loadVerdict(db: Queryable, name: string): Promise<ProvenVerdict> {
   const [verdict] = await db.query<{
-    certificate: AccountVerdict['certificate'];
-    risk: AccountVerdict['risk'];
+    certificate: CertificateLevel;
+    risk: Risk;
     reason: string;
     evidence: string[];
   }>(

@@ -1,6 +1,9 @@
 // What a sweep needs to know before it asks: what was left open, where a poll begins, which ids are held already.
 // Reads only, except for dropping an unfinished sweep that nobody wants any more.
 import type { AuditPlace } from '../../domain/coverage/audit.ts';
+import type { Direction } from '../../domain/coverage/capacity.ts';
+import type { CertificateLevel, Risk } from '../../domain/coverage/certificate.ts';
+import type { Axis } from '../../domain/coverage/question.ts';
 import type { KnownCapacity } from '../../domain/coverage/sweep-state.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
@@ -23,7 +26,7 @@ export interface SweepKey {
   readonly advertiserId: bigint;
   readonly lane: Lane;
   readonly purpose: SweepPurpose;
-  readonly axis: 'id' | 'date';
+  readonly axis: Axis;
   readonly low: bigint;
   readonly high: bigint | null;
 }
@@ -61,8 +64,8 @@ export async function loadUnfinished(db: Queryable, key: SweepKey): Promise<Unfi
 
 /** How a sweep ended. */
 export interface SweepOutcome {
-  readonly certificate: 'proven' | 'assumed' | 'unproven';
-  readonly risk: 'none' | 'harmless' | 'doubt';
+  readonly certificate: CertificateLevel;
+  readonly risk: Risk;
   readonly reason: string;
   readonly openRanges: number;
 }
@@ -112,7 +115,7 @@ export interface SyncState {
   /** Live-lane sweeps that were interrupted, oldest first. */
   readonly unfinished: readonly {
     purpose: 'live' | 'recheck';
-    axis: 'id' | 'date';
+    axis: Axis;
     low: bigint;
     high: bigint | null;
   }[];
@@ -126,7 +129,7 @@ export interface SyncState {
 
 /** What a sweep shows of a source. It orders questions and is shown to people; it never replaces a question. */
 export interface Learned {
-  readonly order: 'ascending' | 'descending' | 'mixed';
+  readonly order: Direction;
   /** The largest page that was returned. */
   readonly capacity: KnownCapacity;
   /** Whether afterid and beforeid are honoured together. */
@@ -158,7 +161,7 @@ export async function loadSyncStates(
     poll_from: bigint | null;
     covered: boolean;
     learned: Learned | null;
-    unfinished: [purpose: 'live' | 'recheck', axis: 'id' | 'date', low: string, high: string | null][] | null;
+    unfinished: [purpose: 'live' | 'recheck', axis: Axis, low: string, high: string | null][] | null;
   }>(
     `SELECT asked.advertiser_id, asked.lag_ms, nullif(v.learned, '{}') AS learned,
        CASE WHEN c.after_id IS NOT NULL THEN coalesce(aged.application_id + 1, least(recent.lowest, c.after_id + 1)) END AS poll_from,

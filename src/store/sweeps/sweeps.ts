@@ -1,6 +1,8 @@
 // The tables of sweeps: what was asked of which range, what is still open, what was closed with which certificate (coverage). The
 // transaction of a page also writes the progress of its sweep and the cursor (cursors.ts).
-import { withRange } from '../../domain/coverage/range.ts';
+import type { CertificateLevel, Risk } from '../../domain/coverage/certificate.ts';
+import type { Axis } from '../../domain/coverage/question.ts';
+import { type Range, withRange } from '../../domain/coverage/range.ts';
 import type { ChainedRecord } from '../../domain/evidence/chain.ts';
 import type { ApplicationEvent, ChangedRow } from '../events.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
@@ -10,15 +12,12 @@ import { noteLastHash, pruneEvidence, saveEvidence } from './evidence.ts';
 import { laneLock, type WriteContext } from './leases.ts';
 
 export type SweepPurpose = 'live' | 'recheck' | 'backfill' | 'witness';
-export type CertificateLevel = 'proven' | 'assumed' | 'unproven';
-/** What stands against a certificate: nothing, something harmless, or a real doubt. */
-export type Risk = 'none' | 'harmless' | 'doubt';
 
 /** One sweep of a range, as it was begun. Positions are ids, or seconds since 1970 on the date axis; both ends belong to it. */
 export interface Sweep {
   readonly sweepId: bigint;
   readonly purpose: SweepPurpose;
-  readonly axis: 'id' | 'date';
+  readonly axis: Axis;
   readonly low: bigint;
   /** Null is no end. */
   readonly high: bigint | null;
@@ -30,7 +29,7 @@ export interface Sweep {
 export interface SweepRange {
   readonly low: bigint;
   readonly high: bigint | null;
-  readonly state: 'open' | 'closed' | 'stuck';
+  readonly state: Range['state'];
   readonly evidence: string;
 }
 
