@@ -1,4 +1,4 @@
-// The one rule for stored ids that an answer does not show: every id that was stored before the question was sent, lies where the question asked
+// The one rule for stored ids that an answer does not show: every id that was stored before the question was sent, lies in the asked range
 // and is not in the answer. Ids that this sweep stored count like all others. The store computes it in SQL (store/applications/diff-page.ts); a
 // test holds the SQL against this function on random pages, and the simulation uses this function.
 
