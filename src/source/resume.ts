@@ -7,7 +7,7 @@ import type { Resume } from '../domain/prefill.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { readBody } from './body.ts';
 import type { HttpAnswer } from './http.ts';
-import { parseDeclaredName } from './parse/file-description.ts';
+import { parseDeclaredName, startsAsHtml } from './parse/file-description.ts';
 
 /** Reads a resume into memory, up to a limit. Spec: Resume (version 2). */
 export async function readResume({ status, headers, body }: HttpAnswer, maxBytes: number): Promise<Resume> {
@@ -48,6 +48,5 @@ export function toFileName(header: string | undefined): string {
 
 function isErrorPage(bytes: Buffer, contentType = '', fileName: string): boolean {
   if (/^(?:text\/html|application\/(?:json|problem\+json|xml))/i.test(contentType)) return true;
-  if (/\.html?$/i.test(fileName)) return false;
-  return /^\s*(?:<!doctype html|<html)/i.test(bytes.subarray(0, 200).toString('latin1'));
+  return startsAsHtml(bytes) && !/\.html?$/i.test(fileName);
 }

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseTicket, toAllowedUrl, toReturnUrl, toTicket } from '../../src/domain/prefill.ts';
 import { parseProfile } from '../../src/source/parse/profile.ts';
-import { toFileName } from '../../src/source/resume.ts';
+import { readResume, toFileName } from '../../src/source/resume.ts';
 import { toAddress } from '../../src/web/prefill/rate-limit.ts';
 import { parseCallback } from '../../src/web/prefill/request.ts';
 import { parseResumeToken, toResumeToken } from '../../src/web/prefill/resume-link.ts';
@@ -125,6 +125,30 @@ test.each([
 test('a long name keeps its extension', () => {
   const name = toFileName(`attachment; filename="${'long '.repeat(100)}.pdf"`);
   expect([name.length, name.endsWith('.pdf')]).toEqual([150, true]);
+});
+
+describe('a resume', () => {
+  const read = (text: string, name: string, contentType = 'application/octet-stream') => {
+    const headers = {
+      ...{ 'content-length': String(text.length), 'content-type': contentType },
+      'content-disposition': `attachment; filename="${name}"`,
+    };
+    const body = (async function* () {
+      yield Buffer.from(text);
+    })();
+    return readResume({ status: 200, headers, body, [Symbol.asyncDispose]: async () => {} }, 1_000_000);
+  };
+
+  test.each([
+    ['<!-- proxy --><html>Log in</html>', 'resume.pdf', undefined],
+    ['{"error":"expired"}', 'resume.pdf', 'application/json'],
+  ])('is not the page %s', async (text, name, contentType) => {
+    await expect(read(text, name, contentType)).rejects.toMatchObject({ kind: 'malformed' });
+  });
+
+  test('may be a page by its own name', async () => {
+    expect(await read('<html>My life</html>', 'resume.html')).toMatchObject({ fileName: 'resume.html', sizeBytes: 20 });
+  });
 });
 
 describe('a profile', () => {

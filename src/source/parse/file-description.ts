@@ -87,7 +87,8 @@ function toText(header: string | undefined, longest: number): string | null {
   );
 }
 
-function startsAsHtml(head: Uint8Array): boolean {
+/** True for the beginning of an HTML page. */
+export function startsAsHtml(head: Uint8Array): boolean {
   const start = Buffer.from(head.subarray(0, 1_024))
     .toString('latin1')
     .replace(/^\xef\xbb\xbf/, '');
