@@ -93,5 +93,6 @@ export function isMissing(error: unknown): boolean {
 /** The store is there, and does not answer this kind of question, or not to us. */
 export function isUnknownQuestion(error: unknown): boolean {
   if (!(error instanceof Trouble) || error.status === undefined || error.kind === 'throttled') return false;
-  return error.status === 501 || (error.status >= 400 && error.status < 500 && !/no bucket/.test(error.message));
+  const isNoBucket = error.kind === 'local' && error.status === 404;
+  return error.status === 501 || (error.status >= 400 && error.status < 500 && !isNoBucket);
 }
