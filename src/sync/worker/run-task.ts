@@ -115,9 +115,11 @@ async function carryOut(
   name: TaskName,
 ): Promise<TaskResult> {
   const { advertiserId } = context.advertiser;
+  const loadIsFirst = async () =>
+    isFirstSweep(await deps.store.sweeps.loadSyncState({ advertiserId, lagMs: context.lagMs }));
   if (name === 'unfinished') {
     // A first sweep goes on to its end: a poll in between would read the rest of it as if it were new.
-    const isFirst = isFirstSweep(await deps.store.sweeps.loadSyncState({ advertiserId, lagMs: context.lagMs }));
+    const isFirst = await loadIsFirst();
     const sweeps = isFirst
       ? await readUnfinishedAndNew(sweepDeps, { ...context, shouldPause: undefined })
       : await readUnfinishedAndNew(sweepDeps, context, { onlyUnfinished: true });
@@ -133,6 +135,11 @@ async function carryOut(
     return { ...nothing, hidden: contradictions };
   }
   const days = name === 'day' ? 1 : name === 'fortnight' ? 14 : null;
+  // Recent days come after the first sweep: at their end the cursor would pass what that has not read yet.
+  if (days !== null && (await loadIsFirst())) {
+    deps.demand('unfinished');
+    return nothing;
+  }
   const from = days === null ? 1n : await deps.store.applications.loadRecentFrom(advertiserId, days);
   return from === null ? nothing : { ...nothing, sweeps: [await readAgain(sweepDeps, context, { from })] };
 }
