@@ -136,7 +136,7 @@ export async function commitWithoutProgress(
 }
 
 /** Audits that a sweep keeps, about 0.4 kB each. Beyond these only what may contradict it is recorded: without rechecks they would grow for ever. */
-export const mostAudits = 100;
+export const mostAudits = 50;
 
 /**
  * Commits the applications of an audit, and its record at the end of the proof that covers what was asked. An audit teaches no sweep
