@@ -1,8 +1,9 @@
-// The picture of a proof: every part of the axis has a column, and a column says what its records say.
+// The picture of a proof: every part of the axis has a column, and a column says what its records say. And the page around it.
 import { describe, expect, test } from 'vitest';
 import type { ExportedCertificate } from '../../src/domain/evidence/export.ts';
 import { findClosed, findQuestionsAbout, type ShownRecord, toColumns } from '../../src/domain/evidence/picture.ts';
 import type { AnswerRecord, Bounds } from '../../src/domain/evidence/record.ts';
+import { renderProofPage } from '../../src/web/admin/proof-page.ts';
 
 const to = (low: bigint, high: bigint | null): Bounds => ({ from: low, to: high });
 
@@ -160,4 +161,19 @@ test('the questions about an id are those over a range that holds it, without wi
     answer(5, { purpose: 'audit', from: 60n, to: 70n, rows: 3 }),
   ];
   expect(findQuestionsAbout(records, 60n).map(({ n }) => n)).toEqual([1, 3]);
+});
+
+test('every command of the page names the account', async () => {
+  const many = (purpose: 'witness' | 'audit') =>
+    Array.from({ length: 150 }, (_, n) => answer(n, { purpose, from: 1n, to: null, rows: 0 }));
+  const records = [...many('witness'), ...many('audit')];
+  const report = {
+    ...{ at: new Date(0), advertiser: 'fern', advertiserId: 7n, certificates: [certificate(1n, null)] },
+    ...{ records: new Map([[1n, records]]), density, history: [] },
+  };
+  const page = String(await renderProofPage({ report, names: ['fern', 'moss'], id: 5n, version: '1' }));
+  expect(page).toMatch(/And 50 more witnesses[\s\S]*And 50 more audits/);
+  const commands = [...page.matchAll(/intake prove [^<]*--export[^<]*/g)].map(([command]) => command);
+  expect(commands).toHaveLength(3);
+  expect(new Set(commands)).toEqual(new Set(['intake prove --advertiser fern --export proof.ndjson']));
 });

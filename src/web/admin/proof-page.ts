@@ -42,12 +42,12 @@ ${id === null ? '' : renderQuestions(report, id)}
 ${renderCertificates(explanation)}
 ${renderList('assumptions', 'What it assumes', 'Three things of the source that no request can test for certain:', explanation.assumptions)}
 ${renderList('falsified', 'What would have shown that somebody is missing', 'Any of these ends the proof:', explanation.falsifiedBy)}
-${renderChecks('witnesses', 'Witnesses', 'Asked when everything was closed. They close nothing and can only contradict.', pick(answers, 'witness'), at)}
-${renderChecks('audits', 'Audits', 'Asked by the worker since, at random places and in both shapes.', pick(answers, 'audit'), at)}
+${renderChecks(report, 'witnesses', 'Witnesses', 'Asked when everything was closed. They close nothing and can only contradict.', pick(answers, 'witness'))}
+${renderChecks(report, 'audits', 'Audits', 'Asked by the worker since, at random places and in both shapes.', pick(answers, 'audit'))}
 ${renderHistory(report)}
 <section aria-labelledby="check"><h2 id="check">Check it yourself</h2>
 <p>The evidence can be written to a file and checked by a program that shares no code with Intake. Note a hash from the table of certificates elsewhere: it shows later whether the evidence is the same.</p>
-<p class="command"><code>intake prove --advertiser ${advertiser} --export proof.ndjson</code></p>
+<p class="command"><code>${toExportCommand(advertiser)}</code></p>
 <p class="command"><code>intake prove --check proof.ndjson</code></p></section>
 </main>`;
   return renderDocument({ title: `Proof of ${advertiser} · Intake`, body, version, at, refreshSeconds: null });
@@ -195,8 +195,12 @@ function renderQuestions({ advertiser, certificates, records, at }: ProofReport,
       toAnswer(record),
       toConsequence(record),
     ]),
-    all: `intake prove --advertiser ${advertiser} --export proof.ndjson`,
+    all: toExportCommand(advertiser),
   });
+}
+
+function toExportCommand(advertiser: string): string {
+  return `intake prove --advertiser ${advertiser} --export proof.ndjson`;
 }
 
 function toSent({ axis, after, before, since, purpose }: ShownAnswer['record']['question']): string {
@@ -269,7 +273,13 @@ function pick(answers: readonly ShownAnswer[], purpose: 'witness' | 'audit'): Sh
   return answers.filter(({ record }) => record.question.purpose === purpose);
 }
 
-function renderChecks(id: string, title: string, about: string, answers: readonly ShownAnswer[], at: Date): Html {
+function renderChecks(
+  { advertiser, at }: ProofReport,
+  id: string,
+  title: string,
+  about: string,
+  answers: readonly ShownAnswer[],
+): Html {
   if (answers.length === 0) {
     return html`<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2><p>${about} None yet.</p></section>`;
   }
@@ -287,7 +297,7 @@ function renderChecks(id: string, title: string, about: string, answers: readonl
         ? html`<span class="badge good">nothing new</span>`
         : html`<span class="badge fair">${toCount(added)} not stored before</span>`,
     ]),
-    all: 'intake prove --export proof.ndjson',
+    all: toExportCommand(advertiser),
   });
 }
 
