@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { describe, expect } from 'vitest';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { fillMonth, openTestAdmin } from '../support/admin.ts';
-import { test as base } from '../support/test-database.ts';
+import { test as base, openTestDatabase } from '../support/test-database.ts';
 
 const test = base.extend('month', { scope: 'file' }, async ({ database }) => {
   await fillMonth(database);
@@ -232,4 +232,38 @@ test('a crowd costs the database one question', async ({ month }) => {
   });
   await Promise.all(Array.from({ length: 20 }, async () => (await fetch(`${admin.url}/api/status`)).text()));
   expect(asked).toBe(1);
+});
+
+describe('the page of a proof', () => {
+  test('is loaded once for all who ask in the same moment, account by account', async ({ month }) => {
+    const loaded: string[] = [];
+    await using admin = await openTestAdmin(month, {
+      async loadProof(name) {
+        loaded.push(name);
+        return null;
+      },
+    });
+    const paths = [
+      '',
+      '?advertiser=fern-and-finch',
+      '?advertiser=fern-and-finch&id=5',
+      '?advertiser=northside-clinics',
+    ];
+    for (const path of paths) await fetch(`${admin.url}/proof${path}`);
+    expect(loaded).toEqual(['fern-and-finch', 'northside-clinics']);
+  });
+
+  test.each([
+    ['?advertiser=nobody', 'No account has this name.'],
+    ['?advertiser=%00', 'No account has this name.'],
+    ['?advertiser=', 'No account has this name.'],
+    ['?advertiser=fern-and-finch', 'No answer of the source has told yet'],
+  ])('says plainly why there is none: %s', async (query, why) => {
+    await using database = await openTestDatabase();
+    await database.query(`INSERT INTO intake.advertisers (name) VALUES ('fern-and-finch')`);
+    await using admin = await openTestAdmin(database);
+    const answer = await fetch(`${admin.url}/proof${query}`);
+    expect(answer.status).toBe(404);
+    expect(await answer.text()).toContain(why);
+  });
 });

@@ -53,11 +53,14 @@ ${renderHistory(report)}
   return renderDocument({ title: `Proof of ${advertiser} · Intake`, body, version, at, refreshSeconds: null });
 }
 
-/** Shown where there is no proof to explain. */
-export function renderNoProofPage(names: readonly string[], version: string): Html {
+/** Shown where there is no proof to explain: of an account that is configured, or of a name that is not. */
+export function renderNoProofPage(names: readonly string[], isKnown: boolean, version: string): Html {
+  const why = isKnown
+    ? 'No answer of the source has told yet whose applications these are.'
+    : 'No account has this name.';
   const body = html`<main><section class="headline plain" aria-labelledby="headline">
 <p class="mood"><span class="sign" aria-hidden="true">i</span>Nothing to show</p>
-<h1 id="headline">No answer of the source has told yet whose applications these are.</h1></section>
+<h1 id="headline">${why}</h1></section>
 ${renderNames(names, null)}</main>`;
   return renderDocument({ title: 'Proof · Intake', body, version, at: new Date(), refreshSeconds: null });
 }

@@ -45,6 +45,7 @@ export interface AdminDeps {
 /** Nobody needs the status more often, and a curious crowd must not become a load on the database. */
 const statusAgeMs = 2_000;
 const historyAgeMs = 30_000;
+const proofAgeMs = 10_000;
 /** A probe that takes longer is a no. */
 const readinessMs = 5_000;
 
@@ -61,10 +62,15 @@ export function createAdmin(deps: AdminDeps): Hono {
     const since = deps.loadOwnWaits().find(({ dependency }) => dependency === 'database')?.since ?? null;
     return renderUnknownPage({ version, at: new Date(), reason, since });
   };
+  /** By name. Only names that the status knows get here, so there are no more of them than accounts. */
+  const proofs = new Map<string, () => Promise<ProofReport | null>>();
   const loadProofOf = async (asked: string | undefined) => {
     const names = (await loadStatus()).advertisers.map(({ name }) => name);
     const name = asked ?? names[0];
-    return { names, report: name === undefined ? null : await deps.loadProof(name) };
+    if (name === undefined || !names.includes(name)) return { names, isKnown: name === undefined, report: null };
+    const load = proofs.get(name) ?? createMemory(() => deps.loadProof(name), proofAgeMs);
+    proofs.set(name, load);
+    return { names, isKnown: true, report: await load() };
   };
   const app = new Hono();
   app.use(headers, noStore);
@@ -110,8 +116,8 @@ export function createAdmin(deps: AdminDeps): Hono {
   app.get('/proof', async (context) => {
     const loaded = await loadProofOf(context.req.query('advertiser')).catch((error: unknown) => toNoAnswer(error));
     if (loaded instanceof NoAnswer) return context.html(toUnknownPage(loaded), 503);
-    const { names, report } = loaded;
-    if (report === null) return context.html(renderNoProofPage(names, version), 404);
+    const { names, isKnown, report } = loaded;
+    if (report === null) return context.html(renderNoProofPage(names, isKnown, version), 404);
     return context.html(renderProofPage({ report, names, id: toId(context.req.query('id')), version }));
   });
   app.get('/status.css', (context) => context.body(style, 200, { 'Content-Type': 'text/css; charset=utf-8' }));
