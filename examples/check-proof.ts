@@ -197,7 +197,7 @@ interface ProofFile {
   /** Ids of erased applications, in their order. */
   erased: bigint[];
   /** Each of these makes the file forged. */
-  readonly forged: Finding[];
+  forged: Finding[];
 }
 
 /** A line that is not what the page defines. */
@@ -604,10 +604,14 @@ export function checkProof(lines: Iterable<string>, options: Options = {}): Repo
   const file = readProof(lines);
   if (options.rows !== undefined) Object.assign(file, readDump(options.rows));
   const sweeps = [...file.sweeps.values()];
-  file.forged.push(...sweeps.flatMap(brokenRecords), ...sweeps.flatMap((sweep) => cutOff(file, sweep)));
-  file.forged.push(...brokenCertificates(file), ...missingRows(file));
   const unknown = noted.filter((note) => !knowsNoted(file, note));
-  file.forged.push(...unknown.flatMap((note) => contradictedNote(file, note)));
+  file.forged = file.forged.concat(
+    sweeps.flatMap(brokenRecords),
+    sweeps.flatMap((sweep) => cutOff(file, sweep)),
+    brokenCertificates(file),
+    missingRows(file),
+    unknown.flatMap((note) => contradictedNote(file, note)),
+  );
 
   const judged = new Map(sweeps.map((sweep) => [sweep.number, judge(file, sweep)]));
   const certificates = file.certificates.map((certificate) => checkCertificate(certificate, judged));
@@ -754,8 +758,9 @@ function brokenRecords(sweep: Sweep): Finding[] {
     const reasons = [...brokenOrder(answer, requests), ...(isAfterEnd ? [] : brokenParts(answer, before))];
     if ((answer.question.purpose === 'audit') !== isAfterEnd) reasons.push('audits, and only audits, follow the end');
     if (!isAskedInRange(answer.question, sweep)) reasons.push('it asks for a range outside the sweep');
-    if (!isAfterEnd) reasons.push(...closed.apply(answer));
-    broken.push(...reasons.map((reason) => forgery(sweep, answer.n, reason)));
+    for (const reason of isAfterEnd ? reasons : reasons.concat(closed.apply(answer))) {
+      broken.push(forgery(sweep, answer.n, reason));
+    }
     before = answer;
   }
   return broken;
@@ -1583,7 +1588,7 @@ function checkUnproven(evidence: Evidence): void {
   if (differs !== undefined) say(evidence, 'unproven', differs.n, 'the answer repeats other filters than were sent');
   const goneAt = [...gone].flatMap(([id, n]) => (newIds.has(id) ? [] : [n]));
   if (goneAt.length > Math.max(20, Math.floor(sweep.heldBefore / 50))) {
-    say(evidence, 'unproven', Math.max(...goneAt), `${goneAt.length} applications that were stored before are gone`);
+    say(evidence, 'unproven', goneAt.at(-1) ?? 0, `${goneAt.length} applications that were stored before are gone`);
   }
 }
 

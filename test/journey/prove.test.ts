@@ -288,6 +288,20 @@ describe('erasing people', () => {
   });
 });
 
+test('one id far from all others does not squeeze the picture', async () => {
+  await using database = await openTestDatabase();
+  await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
+  await syncBoard(database, board);
+  await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
+  const before = (await store.reports.loadProof('default'))?.density;
+  expect(before).toMatchObject({ lowest: idsOf(board)[0], highest: idsOf(board).at(-1), below: 0, above: 0 });
+  await database.query(
+    `INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq, erased_at)
+     SELECT advertiser_id, 9223372036854775807, '', 1, now() FROM intake.advertisers`,
+  );
+  expect((await store.reports.loadProof('default'))?.density).toEqual({ ...before, above: 1 });
+});
+
 describe('what is kept', () => {
   test('the first proof, the newest and the one before it', async () => {
     await using database = await openTestDatabase();

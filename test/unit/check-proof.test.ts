@@ -1064,6 +1064,13 @@ describe('a noted hash', () => {
   });
 });
 
+test('any number of findings is reported', () => {
+  const proof = forge(proofOf(small), ({ sweeps: [lines = []] }) => {
+    sealedOf(lines[1]).opened = Array.from({ length: 150_000 }, (_, at) => [`${at + 1}`, `${at + 1}`]);
+  });
+  expect(check(proof)).toMatchObject({ verdict: 'forged', supported: false });
+});
+
 describe('the database', () => {
   test('lacks an application that the evidence knows', () => {
     for (const [id] of honest.rows.filter((_row, at) => at % 10 === 0)) {

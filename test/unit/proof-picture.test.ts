@@ -51,7 +51,7 @@ function certificate(low: bigint, high: bigint | null, given: Partial<ExportedCe
   };
 }
 
-const density = { lowest: 101n, highest: 140n, counts: [3, 0, 1, 2] };
+const density = { lowest: 101n, highest: 140n, counts: [3, 0, 1, 2], below: 0, above: 0 };
 
 describe('a closed range', () => {
   test('is what an answer closed and no later one opened again, with its rule', () => {
@@ -91,13 +91,25 @@ describe('the columns', () => {
   });
 
   test('tile it also where the parts are no whole number of ids', () => {
-    const columns = toColumns([], () => [], { lowest: 1n, highest: 10n, counts: [1, 1, 1] });
+    const columns = toColumns([], () => [], { lowest: 1n, highest: 10n, counts: [1, 1, 1], below: 0, above: 0 });
     expect(columns.map(({ from, to: end }) => [from, end])).toEqual([
       [1n, 4n],
       [5n, 7n],
       [8n, 10n],
       [11n, null],
     ]);
+  });
+
+  test('count the few that lie far from all others before and after them', () => {
+    const columns = toColumns([], () => [], { ...density, below: 1, above: 2 });
+    expect(columns.map(({ applications }) => applications)).toEqual([1, 3, 0, 1, 2, 2]);
+  });
+
+  test('are drawn from any number of ranges', () => {
+    const closed = Array.from({ length: 200_000 }, (_, at) => to(BigInt(at + 1), BigInt(at + 1)));
+    const records = [answer(7, { from: 1n, to: null, rows: 200_000, closed })];
+    const [first] = toColumns([certificate(1n, null)], () => records, null);
+    expect(first).toMatchObject({ state: 'single', closedAt: 7_000 });
   });
 
   test('are open where no certificate reaches, in part or at all', () => {

@@ -23,17 +23,19 @@ export interface ShownRecord {
   readonly added: number;
 }
 
-/** The stored applications of an advertiser by equal parts of their axis. */
+/** The stored applications of an advertiser by equal parts of their axis. A few ids that lie far from all others are only counted. */
 export interface Density {
   readonly lowest: bigint;
   readonly highest: bigint;
   /** From the lowest id to the highest. */
   readonly counts: readonly number[];
+  readonly below: number;
+  readonly above: number;
 }
 
 /** One column of the picture. */
 export interface PictureColumn extends Bounds {
-  /** Before the lowest application or after the highest. */
+  /** Before the lowest application or after the highest, but for a few that lie far from all others. */
   readonly isEdge: boolean;
   /** open: ids that no sweep has read to their end. shown: ids of answers alone. unrecorded: read before evidence was kept. */
   readonly state: Closing | 'open' | 'shown' | 'unrecorded';
@@ -82,7 +84,7 @@ export function toColumns(
       applications,
       state: covered < lengthOf(part) ? 'open' : toState(touching, ranges, part),
       certificate: weakest.find((word) => touching.some((one) => one.certificate === word)) ?? null,
-      closedAt: ranges.length === 0 ? null : Math.min(...ranges.map(({ at }) => at)),
+      closedAt: ranges.reduce<number | null>((first, { at }) => (first === null || at < first ? at : first), null),
       audits: audits.filter(({ from, to }) => from !== null && overlapOf({ from, to }, part) > 0n).length,
     };
   });
@@ -92,20 +94,19 @@ const weakest = ['unproven', 'assumed', 'proven'] as const;
 
 /** The axis begins at 1 and has no end: the columns before and after the applications may be very long. */
 function toParts(density: Density | null): (Bounds & Pick<PictureColumn, 'isEdge' | 'applications'>)[] {
-  const outside = { isEdge: true, applications: 0 };
-  if (density === null) return [{ from: 1n, to: null, ...outside }];
-  const { lowest, highest, counts } = density;
+  if (density === null) return [{ from: 1n, to: null, isEdge: true, applications: 0 }];
+  const { lowest, highest, counts, below, above } = density;
   const length = highest - lowest + 1n;
   const columns = BigInt(counts.length);
   // The first id of a column, rounded up: a part of an id belongs to the column before.
   const firstOf = (index: number) => lowest + (length * BigInt(index) + columns - 1n) / columns;
   return [
-    ...(lowest > 1n ? [{ from: 1n, to: lowest - 1n, ...outside }] : []),
+    ...(lowest > 1n ? [{ from: 1n, to: lowest - 1n, isEdge: true, applications: below }] : []),
     ...counts.map((applications, index) => ({
       ...{ from: firstOf(index), to: firstOf(index + 1) - 1n },
       ...{ isEdge: false, applications },
     })),
-    { from: highest + 1n, to: null, ...outside },
+    { from: highest + 1n, to: null, isEdge: true, applications: above },
   ];
 }
 

@@ -69,9 +69,15 @@ async function loadShownRecords(
 }
 
 async function loadDensity(tx: Queryable, advertiserId: bigint): Promise<Density | null> {
+  // One id far from all others would squeeze these into one column: the picture ends as far from the middle eight tenths as these are long.
   const [ends] = await tx.query<{ lowest: bigint | null; highest: bigint | null }>(
-    `SELECT min(application_id) AS lowest, max(application_id) AS highest FROM intake.applications
-     WHERE advertiser_id = $1 AND application_id > 0`,
+    `WITH middle AS (
+       SELECT percentile_disc(0.1) WITHIN GROUP (ORDER BY application_id)::numeric AS low,
+         percentile_disc(0.9) WITHIN GROUP (ORDER BY application_id)::numeric AS high
+       FROM intake.applications WHERE advertiser_id = $1 AND application_id > 0
+     )
+     SELECT min(application_id) AS lowest, max(application_id) AS highest FROM intake.applications, middle
+     WHERE advertiser_id = $1 AND application_id > 0 AND application_id BETWEEN 2 * low - high AND 2 * high - low`,
     [advertiserId],
   );
   if (!ends || ends.lowest === null || ends.highest === null) return null;
@@ -83,9 +89,10 @@ async function loadDensity(tx: Queryable, advertiserId: bigint): Promise<Density
      FROM intake.applications WHERE advertiser_id = $1 AND application_id > 0 GROUP BY 1`,
     [advertiserId, lowest, highest, columns],
   );
-  const counts = Array.from({ length: columns }, () => 0);
-  for (const { column, n } of rows) counts[column - 1] = n;
-  return { lowest, highest, counts };
+  // Before the first column and after the last lies what is outside.
+  const counts = Array.from({ length: columns + 2 }, () => 0);
+  for (const { column, n } of rows) counts[column] = n;
+  return { lowest, highest, counts: counts.slice(1, -1), below: counts[0] ?? 0, above: counts.at(-1) ?? 0 };
 }
 
 async function loadEndedProofs(tx: Queryable, advertiserId: bigint): Promise<SweepFacts[]> {
