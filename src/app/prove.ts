@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, open, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
@@ -53,8 +53,32 @@ export async function exportProof(
   return null;
 }
 
+/** A file that cannot be read or written as it was named. */
+export class FileTrouble extends Error {
+  constructor(file: string, why: string, cause?: unknown) {
+    super(`${file}: ${why}.`, { cause });
+    this.name = 'FileTrouble';
+  }
+}
+
+/** Writes beside the file and puts it into place when it is whole: what stood there stays until then, whatever its mode was. */
 async function writeLines(file: string, lines: Iterable<string>, signal: AbortSignal): Promise<number> {
-  const out = createWriteStream(file, { mode: 0o600, signal });
+  const unfinished = `${file}.${process.pid}.tmp`;
+  try {
+    const before = await stat(file).catch(ignoreAbsent);
+    // A device or a folder is not replaced by a file.
+    if (before !== null && !before.isFile()) throw new FileTrouble(file, 'this is no file');
+    const count = await fill(unfinished, lines, signal);
+    await rename(unfinished, file);
+    return count;
+  } catch (error) {
+    await rm(unfinished, { force: true }).catch(() => {});
+    throw isSystemError(error) ? new FileTrouble(file, `it cannot be written (${error.code})`, error) : error;
+  }
+}
+
+async function fill(file: string, lines: Iterable<string>, signal: AbortSignal): Promise<number> {
+  const out = createWriteStream(file, { flags: 'wx', mode: 0o600, signal });
   await once(out, 'open');
   let count = 0;
   for (const line of lines) {
@@ -64,6 +88,26 @@ async function writeLines(file: string, lines: Iterable<string>, signal: AbortSi
   out.end();
   await once(out, 'finish');
   return count;
+}
+
+function ignoreAbsent(error: unknown): null {
+  if (isSystemError(error) && error.code === 'ENOENT') return null;
+  throw error;
+}
+
+/** An error of the operating system, about a file here. */
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && 'code' in error;
+}
+
+/** Throws where there is no file to be read. */
+async function requireReadable(file: string): Promise<void> {
+  try {
+    await using handle = await open(file, 'r');
+    if (!(await handle.stat()).isFile()) throw new FileTrouble(file, 'this is no file');
+  } catch (error) {
+    throw isSystemError(error) ? new FileTrouble(file, `it cannot be read (${error.code})`, error) : error;
+  }
 }
 
 /** What the checker says of a file. */
@@ -83,6 +127,7 @@ export async function checkProofFile(
   noted: readonly string[],
   signal: AbortSignal,
 ): Promise<{ readonly report: CheckReport; readonly text: string }> {
+  await requireReadable(file);
   const args = [checker, file, ...noted.flatMap((hash) => ['--noted', hash])];
   const report = JSON.parse(await runChecker([...args, '--json'], signal)) as CheckReport;
   return { report, text: await runChecker(args, signal) };
@@ -108,10 +153,10 @@ export async function openProofFolder(): Promise<AsyncDisposable & { readonly fi
   };
 }
 
-/** What is known of each account at a moment. */
+/** What is known of each account at a moment, or now where it is null. */
 export async function explainProofs(
   config: ProveConfig,
-  request: Chosen & { readonly at: Date },
+  request: Chosen & { readonly at: Date | null },
 ): Promise<(Explanation & { readonly name: string; readonly advertiserId: bigint | null })[]> {
   await using app = await openStoreOf(config, 'prove', request.signal);
   const explained = [];

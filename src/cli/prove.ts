@@ -56,14 +56,13 @@ export const prove = command<ProveOptions>({
     const app = await import('../app/prove.ts');
     if (options.export === undefined && check === undefined) {
       const at = options.at === undefined ? null : toSeconds('--at', options.at, 'end');
-      const moment = at === null ? new Date(0) : new Date(Number(at) * 1_000);
+      const moment = at === null ? null : new Date(Number(at) * 1_000);
       return showExplanations(context, await app.explainProofs(config, { at: moment, advertiser, signal }));
     }
     if (!isOne) throw new Misuse('Several accounts are configured: name one by --advertiser.');
     if (options.export !== undefined) {
-      const written = requireKnown(
-        await app.exportProof(config, { file: resolve(options.export), advertiser, signal }),
-      );
+      const exporting = app.exportProof(config, { file: resolve(options.export), advertiser, signal });
+      const written = requireKnown(await orMisuse(exporting));
       terminal.result(written, () =>
         [
           `${written.file}: ${formatCount(written.sweeps, 'sweep')} and ${formatCount(written.applications, 'application')} of ${written.name}, ${formatCount(written.lines, 'line')}.`,
@@ -87,9 +86,17 @@ function requireKnown<T>(written: T | null): T {
   });
 }
 
+/** A file that cannot be used as it was named is the caller's to change. */
+async function orMisuse<T>(work: Promise<T>): Promise<T> {
+  const { FileTrouble } = await import('../app/prove.ts');
+  return await work.catch((error: unknown) => {
+    throw error instanceof FileTrouble ? new Misuse(error.message) : error;
+  });
+}
+
 async function showCheck({ signal, terminal }: Context, file: string, noted: readonly string[]): Promise<ExitCode> {
   const { checkProofFile } = await import('../app/prove.ts');
-  const { report, text } = await checkProofFile(file, noted, signal);
+  const { report, text } = await orMisuse(checkProofFile(file, noted, signal));
   terminal.result(report, () => text);
   return report.supported && report.verdict !== 'unproven' ? exitCodes.done : exitCodes.incomplete;
 }
@@ -103,7 +110,7 @@ function showExplanations({ terminal }: Context, explained: readonly Explained[]
 }
 
 function render({ name, at, complete, certificate, certificates, assumptions, falsifiedBy }: Explained): string {
-  const moment = at.getTime() === 0 ? '' : ` through ${at.toISOString()}`;
+  const moment = at === null ? '' : ` through ${at.toISOString()}`;
   return [
     `${name}: ${complete ? `complete${moment}, ${certificate}` : `not known to be complete${moment}`}`,
     ...certificates.flatMap((one) => [

@@ -1,6 +1,6 @@
 // Evidence in a real database: one record for every question of a proof, whole after a stop, without the people who were erased, pruned, and
 // accepted by the checker that shares no code with it.
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { checkProof } from '../../examples/check-proof.ts';
@@ -365,6 +365,33 @@ describe('intake prove', () => {
       code: 0,
       stdout: expect.stringContaining('verdict: proven'),
     });
+  });
+
+  test('puts a whole file into place that only its user may read, and names one that it cannot write or read', async () => {
+    await using database = await openTestDatabase();
+    await using scratch = await openScratch();
+    await using board = await openSandbox({ applications: 20 });
+    const env = toEnvironment(database, board);
+    await syncBoard(database, board);
+    const file = join(scratch.path, 'proof.ndjson');
+    writeFileSync(file, 'earlier', { mode: 0o644 });
+    expect(await callIntake(['prove', '--export', file], env)).toMatchObject({ code: 0 });
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readFileSync(file, 'utf8')).toMatch(/^\{"type":"proof"/);
+    expect(readdirSync(scratch.path)).toEqual(['proof.ndjson']);
+    const nowhere = join(scratch.path, 'no such folder', 'proof.ndjson');
+    for (const args of [
+      ['--export', nowhere],
+      ['--export', scratch.path],
+      ['--check', nowhere],
+      ['--check', scratch.path],
+    ]) {
+      const ended = await callIntake(['prove', ...args], env);
+      expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining(`${args[1]}: `) });
+    }
+    expect(readdirSync(scratch.path)).toEqual(['proof.ndjson']);
+    const now = await callIntake(['prove', '--json'], env);
+    expect(JSON.parse(now.stdout).advertisers).toMatchObject([{ at: null, certificates: [{ reaches: true }] }]);
   });
 
   test('says what a day rests on, and what would have falsified it', async () => {

@@ -20,7 +20,8 @@ export interface ExplainedCertificate extends Omit<ExportedCertificate, 'last'> 
 
 /** The answer to "was everything here by then?". */
 export interface Explanation {
-  readonly at: Date;
+  /** Null where no moment was asked for. */
+  readonly at: Date | null;
   /** Every id from 1 is covered by a certificate that reaches so far, and none of them is unproven. */
   readonly complete: boolean;
   /** The weakest of the certificates. */
@@ -42,14 +43,14 @@ const falsifiedBy: readonly string[] = [
 
 /** Explains certificates, which are in the order of their ids. */
 export function explain(
-  at: Date,
+  at: Date | null,
   certificates: readonly ExportedCertificate[],
   recordsOf: (sweepId: bigint) => readonly EvidenceRecord[],
 ): Explanation {
   const explained = certificates.map(({ last, ...one }) => ({
     ...one,
     ...countRecords(recordsOf(one.sweepId)),
-    reaches: one.completeThrough.getTime() >= at.getTime(),
+    reaches: at === null || one.completeThrough.getTime() >= at.getTime(),
     evidence: last === null ? null : `${one.sweepId}:${toHex(last)}`,
   }));
   const isTiled = certificates.every(({ low }, index) => {

@@ -26,7 +26,7 @@ export function* toProofLines(advertiserId: bigint, proofs: StoredProofs): Gener
 export async function explainProof(
   store: Pick<Store, 'evidence'>,
   advertiserId: bigint,
-  at: Date,
+  at: Date | null,
 ): Promise<Explanation> {
   const certificates = await store.evidence.loadCertificates(advertiserId);
   const records = new Map<bigint, Awaited<ReturnType<typeof store.evidence.loadRecords>>>();
