@@ -36,7 +36,7 @@ export function loadConfig<const N extends Need>(
   const warnings: string[] = [];
   const report = (name: string, text: string) => void problems.push({ name, text, example: toExample(name) });
   const production = env.NODE_ENV?.trim() === 'production';
-  const draft: ConfigDraft = { production, report, warn: (name, text) => void warnings.push(`${name} ${text}`) };
+  const draft: ConfigDraft = { env, production, report, warn: (name, text) => void warnings.push(`${name} ${text}`) };
   const layered = production ? env : withLocalBlobs(withDemoSettings(env, stateDir), stateDir);
 
   reportNearMisses(env, draft);

@@ -36,8 +36,9 @@ export async function openPlace({ database }: Config<'database'>): Promise<Datab
 
 /** The URL, with the root certificate that it does not name itself. */
 function withRootCertificate(url: string, root: string | null): string {
-  if (root === null || /[?&]sslrootcert=/.test(url)) return url;
-  return `${url}${url.includes('?') ? '&' : '?'}sslrootcert=${encodeURIComponent(root)}`;
+  if (root === null || /[?&]sslrootcert=[^&]/.test(url)) return url;
+  const without = url.replace(/(?<=[?&])sslrootcert=(?:&|$)/, '');
+  return `${without}${without.includes('?') ? '&' : '?'}sslrootcert=${encodeURIComponent(root)}`;
 }
 
 interface StoreRequest extends Partial<Pick<RetryOptions, 'retryForMs' | 'onWait'>> {

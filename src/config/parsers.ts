@@ -100,8 +100,10 @@ export const bearerToken = value(
   (text) => (/^[A-Za-z0-9._~+/-]+=*$/.test(text) ? text : undefined),
 );
 
-const sslModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'] as const;
+const sslModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'];
 const sslParameters = ['ssl', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslpassword', 'sslnegotiation'];
+/** Any other word would be taken for none, and the connection would have no TLS. */
+const sslWords = { sslmode: sslModes, ssl: ['true', 'false'], sslnegotiation: ['postgres', 'direct'] };
 
 /** A Postgres address, or `embedded`. */
 export const databaseUrl = postgresUrl(
@@ -113,27 +115,37 @@ export const databaseUrl = postgresUrl(
 export const directUrl = postgresUrl('must be a postgres:// address', isPostgres);
 
 function postgresUrl(refusal: string, isRead: (text: string) => boolean) {
-  return (
-    z
-      .string()
-      .refine(
-        (text) => !toPostgresFacts(text).host.includes(','),
-        'names several hosts; name one address that leads to the primary: the writer endpoint of the service, or a proxy in front',
-      )
-      .refine(isRead, refusal)
-      .refine(
-        (text) => toPostgresFacts(text).parameters.every((name) => sslParameters.includes(name)),
-        `has a parameter that does not exist; there are ${sslParameters.join(', ')}`,
-      )
-      // The driver takes an unknown mode for none, and then verifies or not by other rules.
-      .refine(
-        (text) => {
-          const { mode } = toPostgresFacts(text);
-          return mode === null || sslModes.some((known) => known === mode);
-        },
-        `must have an sslmode that exists: ${sslModes.join(', ')}`,
-      )
-  );
+  return z.string().superRefine((text, context) => {
+    const problem = findSeveralHosts(text) ?? (isRead(text) ? findParameterProblem(text) : refusal);
+    if (problem !== null) context.addIssue(problem);
+  });
+}
+
+function findSeveralHosts(text: string): string | null {
+  return toPostgresFacts(text).host.includes(',')
+    ? 'names several hosts; name one address that leads to the primary: the writer endpoint of the service, or a proxy in front'
+    : null;
+}
+
+/** What is wrong with what stands behind the `?`. */
+function findParameterProblem(text: string): string | null {
+  const parameters = new URLSearchParams(postgresPattern.exec(text)?.[3]);
+  const names = [...parameters.keys()];
+  if (names.some((name) => /^ssl/i.test(name) && !sslParameters.includes(name))) {
+    return `has a parameter about TLS that is not known here; there are ${sslParameters.join(', ')}`;
+  }
+  if (new Set(names).size < names.length) return 'names a parameter twice';
+  for (const [name, words] of Object.entries(sslWords)) {
+    if (!words.includes(parameters.get(name) ?? words[0] ?? ''))
+      return `must have as ${name} one of ${words.join(', ')}`;
+  }
+  const port = parameters.get('port');
+  if (port !== null && !(/^\d{1,5}$/.test(port) && Number(port) < 65_536))
+    return 'must have a number up to 65535 as port';
+  if (parameters.has('sslcert') !== parameters.has('sslkey')) {
+    return 'names one of sslcert and sslkey, which belong together';
+  }
+  return null;
 }
 
 /** What rules look at in a Postgres address. */
@@ -142,24 +154,21 @@ export interface PostgresFacts {
   readonly host: string;
   readonly mode: string | null;
   readonly root: string | null;
-  /** Those about TLS, known or not. */
-  readonly parameters: readonly string[];
 }
 
 export function toPostgresFacts(text: string): PostgresFacts {
-  const [, authority = '', query = ''] = postgresPattern.exec(text) ?? [];
+  const [, authority = '', , query] = postgresPattern.exec(text) ?? [];
   const parameters = new URLSearchParams(query);
   const host = parameters.get('host') ?? authority.replace(/:\d*$/, '');
   return {
     host: URL.canParse(`file:///${host}`) ? decodeURIComponent(host.replace(/%(?![0-9a-f]{2})/gi, '%25')) : host,
-    mode: parameters.get('sslmode') ?? (parameters.get('ssl') === 'true' ? 'require' : null),
-    root: parameters.get('sslrootcert'),
-    parameters: [...parameters.keys()].filter((name) => /^ssl/i.test(name)),
+    mode: parameters.get('sslmode') ?? { true: 'require', false: 'disable' }[parameters.get('ssl') ?? ''] ?? null,
+    root: parameters.get('sslrootcert') || null,
   };
 }
 
-/** What stands between the user and the path, and the parameters. */
-const postgresPattern = /^postgres(?:ql)?:\/\/(?:[^/?]*@)?([^/?]*)[^?]*\??(.*)$/s;
+/** What stands between the user and the path, the path, and the parameters. */
+const postgresPattern = /^postgres(?:ql)?:\/\/(?:[^/?]*@)?([^/?]*)([^?]*)\??(.*)$/s;
 
 /** The address of a web service, without credentials, query or trailing slash. */
 export const serviceUrl = value('must be an http(s) address without user, password, query or #', toServiceUrl);
@@ -240,7 +249,18 @@ function toServiceUrl(text: string): string | undefined {
 function isPostgres(text: string): boolean {
   // psql leaves the host out where a parameter names it.
   const url = URL.parse(text.replace('@/', '@host/'));
-  return url !== null && /^postgres(?:ql)?:$/.test(url.protocol) && url.hash === '' && text.includes('://');
+  const [, host = '', path = ''] = postgresPattern.exec(text) ?? [];
+  return url !== null && url.hash === '' && postgresPattern.test(text) && isEncoded(host) && isEncoded(path);
+}
+
+/** A lone % could not be decoded. */
+function isEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function hasControl(text: string): boolean {

@@ -1,6 +1,7 @@
 // What no single variable can know: settings that need, exclude or endanger each other.
 // Each rule sees what could be read (null is absent, undefined was refused and has its own problem) and reports by variable.
 
+import type { Environment } from './local.ts';
 import { isLoopback, toPostgresFacts } from './parsers.ts';
 import type { Section, Values } from './settings.ts';
 
@@ -9,6 +10,7 @@ export type Report = (name: string, text: string) => void;
 
 /** What is known while problems are still collected. */
 export interface ConfigDraft {
+  readonly env: Environment;
   readonly production: boolean;
   readonly report: Report;
   readonly warn: Report;
@@ -20,7 +22,7 @@ type Partly<S extends Section> = { [N in keyof Values<S>]: Values<S>[N] | undefi
 export const rules: { [S in Section]: (values: Partly<S>, draft: ConfigDraft) => void } = {
   process() {},
 
-  database({ DATABASE_URL, DATABASE_DIRECT_URL, DATABASE_CA }, { production, report, warn }) {
+  database({ DATABASE_URL, DATABASE_DIRECT_URL, DATABASE_CA }, { env, production, report, warn }) {
     if (production && DATABASE_URL?.reveal() === 'embedded') {
       report('DATABASE_URL', 'is embedded, which is for development: production needs a database of its own');
     }
@@ -32,8 +34,11 @@ export const rules: { [S in Section]: (values: Partly<S>, draft: ConfigDraft) =>
       if (mode === 'verify-ca' && (authority === null || authority === 'system')) {
         report(name, `has sslmode=verify-ca, which needs a root certificate of your own: ${wayToVerify}`);
       }
-      if (mode === 'require' && root === 'system') {
-        report(name, 'has sslrootcert=system, which proves the server only with sslmode=verify-full');
+      if (mode === 'require' && authority === 'system') {
+        report(name, 'is checked by what the system trusts, which proves the server only with sslmode=verify-full');
+      }
+      if (mode === null && authority === null && env.PGSSLMODE && !host.startsWith('/')) {
+        report(name, 'has no sslmode, and Intake does not read PGSSLMODE: add sslmode to it');
       }
       const isNear = host === '' || host.startsWith('/') || isLoopback(host);
       const isEncrypted = mode === null ? authority !== null : mode !== 'disable' && mode !== 'prefer';

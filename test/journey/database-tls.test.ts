@@ -68,6 +68,7 @@ describe('a database over TLS', () => {
       code: 2,
       stderr: expect.stringContaining(`${rubbish} holds no certificate`),
     });
+    expect(await migrate(`${server.url}?sslmode=verify-full&sslrootcert=`)).toMatchObject({ code: 2 });
   });
 
   test('is used by each mode as psql uses it, and the driver prints nothing of its own', async ({ server }) => {
@@ -100,6 +101,7 @@ describe('a database over TLS', () => {
     expect(await migrate(url, { DATABASE_CA: readFileSync(server.rootFile, 'utf8') })).toEqual(done);
     expect(await migrate(url, { DATABASE_CA: server.rootFile })).toEqual(done);
     expect(await migrate(server.url, { DATABASE_CA: server.rootFile })).toEqual(done);
+    expect(await migrate(`${url}&sslrootcert=`, { DATABASE_CA: server.rootFile })).toEqual(done);
     const text = encodeURIComponent(readFileSync(server.rootFile, 'utf8'));
     expect(await migrate(`${url}&sslrootcert=${text}`)).toEqual(done);
     for (const one of [await migrate(`${url}&sslrootcert=system`), await migrate(url, { DATABASE_CA: 'system' })]) {

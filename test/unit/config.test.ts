@@ -130,6 +130,23 @@ describe('defaults', () => {
     expect(refusedNames(env, 'database')).toEqual(['DATABASE_URL']);
     expect(refusedNames({ ...env, DATABASE_CA: '/etc/root.crt' }, 'database')).toEqual([]);
     expect(refusedNames({ ...env, DATABASE_CA: 'system' }, 'database')).toEqual(['DATABASE_URL']);
+    const required = { ...account, DATABASE_URL: 'postgres://db/d?sslmode=require', DATABASE_CA: 'system' };
+    expect(refusedNames(required, 'database')).toEqual(['DATABASE_URL']);
+  });
+
+  it('an empty root certificate is none, as for psql', () => {
+    const env = { ...production, DATABASE_URL: 'postgres://db/d?sslrootcert=' };
+    expect(load(env, 'database').warnings).toEqual([expect.stringMatching(/^DATABASE_URL .*in the clear/)]);
+    const verified = { ...account, DATABASE_URL: 'postgres://db/d?sslmode=verify-ca&sslrootcert=' };
+    expect(refusedNames(verified, 'database')).toEqual(['DATABASE_URL']);
+  });
+
+  it('TLS that only PGSSLMODE asks for is refused, since the driver knows it by other rules than psql', () => {
+    const env = { ...production, PGSSLMODE: 'require' };
+    expect(refuse(env, 'database')).toMatchObject([{ name: 'DATABASE_URL', text: expect.stringMatching(/PGSSLMODE/) }]);
+    expect(refusedNames({ ...env, DATABASE_URL: 'postgres://db/d?sslmode=require' }, 'database')).toEqual([]);
+    expect(refusedNames({ ...env, DATABASE_URL: 'postgres://u@/d?host=/tmp' }, 'database')).toEqual([]);
+    expect(refusedNames({ ...env, PGSSLMODE: '' }, 'database')).toEqual([]);
   });
 
   it('a misspelt production is not taken for development', () => {
@@ -252,6 +269,18 @@ const refusals: [name: string, ...texts: string[]][] = [
     'postgres://u:p@/d?host=h1,h2',
     'postgres://h/d?sslmode=verify-ca',
     'postgres://h/d?sslmode=require&sslrootcert=system',
+    // The driver, or we, would take each of these for a connection without TLS, or end with a stack.
+    'postgres://h/d?ssl=1',
+    'postgres://h/d?ssl=yes',
+    'postgres://h/d?ssl=no-verify',
+    'postgres://h/d?sslmode=disable&sslmode=verify-full',
+    'postgres://h/d?sslmode=require&sslnegotiation=dirct',
+    'postgres://h/d?port=abc',
+    'postgres://h/d?port=65536',
+    'postgres://h/d?sslmode=require&sslcert=/a.crt',
+    'postgres://h/d?sslmode=require&sslkey=/a.key',
+    'postgres://h/d%',
+    'postgres://h%zz/d',
   ],
   ['DATABASE_DIRECT_URL', 'postgres://h1,h2/d', 'postgres://h/d?sslmode=on', 'postgres://h/d?sslmode=verify-ca'],
   ['BLOBS_URL', '/var/lib', 'file:', 'file://host/path', 's3://', 's3://UPPER', 'https://bucket', 's3://b/p?x'],

@@ -95,12 +95,11 @@ const tlsParameters = new Set(
 );
 
 function toTls(parameters: URLSearchParams, host: string): Pick<ConnectionTarget, 'ssl' | 'preferTls'> {
-  const root = parameters.get('sslrootcert');
-  const mode = parameters.get('sslmode') ?? (parameters.get('ssl') === 'true' ? 'require' : root && 'verify-full');
-  // Nothing crosses a network.
+  const root = parameters.get('sslrootcert') || null;
+  const byFlag = { true: 'require', false: 'disable' }[parameters.get('ssl') ?? ''];
+  const mode = parameters.get('sslmode') ?? byFlag ?? (root === null ? 'disable' : 'verify-full');
+  // By a socket nothing crosses a network.
   if (mode === 'disable' || host.startsWith('/')) return { ssl: false, preferTls: false };
-  // The driver then looks at PGSSLMODE.
-  if (mode === null) return { preferTls: false };
   const file = (name: string) => {
     const path = parameters.get(name);
     return path === null ? undefined : readFileSync(path, 'utf8');
