@@ -113,7 +113,7 @@ describe('a database over TLS', () => {
     for (const url of [server.url, `${server.url}?sslmode=disable`]) {
       expect(await migrate(url)).toEqual({
         code: 2,
-        stderr: expect.stringMatching(/DATABASE_URL: localhost:\d+ wants TLS .*sslmode=verify-full/),
+        stderr: expect.stringMatching(/DATABASE_URL: localhost:\d+ .* without TLS; add sslmode=verify-full/),
       });
     }
   });

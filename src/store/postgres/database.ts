@@ -1,5 +1,6 @@
 // The one way to Postgres: a pool, plain SQL and transactions that carry their own limits. It knows no table.
 // No session state is kept outside a transaction, so a pooler in transaction mode may stand between.
+import { dirname } from 'node:path';
 import pg from 'pg';
 import { toCertificateProblem, toConnectionReason } from '../../domain/connection-error.ts';
 import { SettingTrouble, Trouble } from '../../domain/trouble.ts';
@@ -62,7 +63,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   let wasAccepted = false;
   const rethrow = (error: unknown): never => {
     const trouble = toTrouble(error, options.url);
-    if (!(wasAccepted && trouble instanceof SettingTrouble && sqlState(error) === wrongPassword)) throw trouble;
+    if (!(wasAccepted && trouble instanceof SettingTrouble && toLoginState(error) === wrongPassword)) throw trouble;
     throw new Trouble('local', trouble.message, { at: 'database', cause: error });
   };
   const pool = new pg.Pool({
@@ -179,7 +180,9 @@ const refused = '25P02';
 
 /** States of the server in which waiting helps: connection lost, a conflict that outlasted its repeats, shutting down, too many clients, out of disk, read-only, timeouts. */
 const temporaryCodes = /^(08...|40001|40P01|57P0[1-5]|57014|55P03|53...|25006|25P03|58030)$/;
-const networkCodes = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT)/;
+const networkCodes = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_|EHOST|ENET|EADDRNOTAVAIL|EACCES|EPERM|ENOENT)/;
+/** A folder that holds no socket yet (ENOENT) may be one of a server that is starting. */
+const wrongSocket = /^(EACCES|EPERM|EINVAL|ENOTDIR|ELOOP|ENAMETOOLONG|ENOTSOCK|EPROTOTYPE)$/;
 
 /** What the server says to a URL that is wrong: waiting helps nobody. */
 const wrongPassword = '28P01';
@@ -188,6 +191,20 @@ const settingProblems: Readonly<Record<string, (server: string, name: string) =>
   '28000': (server) => `${server} does not let this user in from here`,
   '3D000': (server, name) => `there is no database "${name}" at ${server}`,
 };
+
+/** The code with which pgbouncer refuses, whatever the reason. */
+const poolerRefusal = '08P01';
+const poolerReasons: readonly (readonly [RegExp, string])[] = [
+  [/authentication failed|no such user/i, wrongPassword],
+  [/no such database/i, '3D000'],
+];
+
+/** The code that Postgres has for this refusal, also where a pooler says it. */
+function toLoginState(error: unknown): string | undefined {
+  const code = sqlState(error);
+  if (code !== poolerRefusal || !(error instanceof Error)) return code;
+  return poolerReasons.find(([reason]) => reason.test(error.message))?.[1] ?? code;
+}
 
 /** What the server's state is called where waiting helps. */
 const stateWords: Readonly<Record<string, string>> = {
@@ -213,7 +230,10 @@ export function toTrouble(error: unknown, url: DatabaseUrl): unknown {
   if (error instanceof Trouble || !(error instanceof Error)) return error;
   const code = sqlState(error) ?? '';
   const address = toAddress(url);
-  const wrong = toTlsProblem(error, code, address) ?? settingProblems[code]?.(address, toDatabaseName(url));
+  const wrong =
+    toSocketProblem(error, code) ??
+    toTlsProblem(error, code, address) ??
+    settingProblems[toLoginState(error) ?? '']?.(address, toDatabaseName(url));
   if (wrong) return new SettingTrouble(`DATABASE_URL: ${wrong}${code && ` (${code})`}.`, error, 'database');
   const lost = /Connection terminated|timeout exceeded|Query read timeout|not queryable/i.test(error.message);
   const isAway = lost || networkCodes.test(code);
@@ -224,11 +244,17 @@ export function toTrouble(error: unknown, url: DatabaseUrl): unknown {
   return new Trouble('local', `${which} ${what} (${reason}).`, { at: 'database', cause: error });
 }
 
+function toSocketProblem(error: Error, code: string): string | null {
+  const { syscall, address } = error as NodeJS.ErrnoException & { readonly address?: string };
+  if (syscall !== 'connect' || !address?.startsWith('/') || !wrongSocket.test(code)) return null;
+  return `no Unix socket can be opened in ${dirname(address)}`;
+}
+
 /** Codes of Node for a handshake that failed. */
 const handshakeCodes = /^(ERR_TLS_|ERR_SSL_|ERR_OSSL_|EPROTO)/;
 
 /** What Postgres, pgbouncer and managed servers say to a connection without TLS that they want with it. */
-const wantsTls = /no encryption|SSL off|(?:SSL|TLS)[^.]* (?:is )?required|requires? (?:SSL|TLS)/i;
+const wantsTls = /SSL off|(?:SSL|TLS)[^.]* (?:is )?required|requires? (?:SSL|TLS)/i;
 
 /** What is wrong with the certificates that DATABASE_URL names, or with the server's; null where it is something else. */
 function toTlsProblem(error: Error, code: string, server: string): string | null {
@@ -240,6 +266,13 @@ function toTlsProblem(error: Error, code: string, server: string): string | null
   if (problem !== null) return problem;
   if (handshakeCodes.test(code))
     return `no TLS connection to ${server} could be made; check sslmode and the certificate files`;
+  if (/no pg_hba\.conf entry.*no encryption/i.test(error.message)) {
+    return code === poolerRefusal
+      ? `the pooler at ${server} has no TLS to its server, which does not let it in without: set server_tls_sslmode there`
+      : `${server} does not let this user in from here without TLS; add sslmode=verify-full, or sslmode=require to check no certificate. A server that has no TLS needs an entry in its pg_hba.conf`;
+  }
+  if (/valid client certificate/.test(error.message))
+    return `${server} wants a certificate of the client; name it with sslcert and sslkey`;
   if (wantsTls.test(error.message))
     return `${server} wants TLS and the connection has none; add sslmode=verify-full, or sslmode=require to check no certificate`;
   if (/does not support SSL/.test(error.message))
