@@ -5,6 +5,7 @@ import { createTask } from 'node-cron';
 import { type Advertiser, loadAdvertisers } from './config/advertisers.ts';
 import { type Environment, loadLocalPrivacyKey, toStateDir, withDemoSettings, withLocalBlobs } from './config/local.ts';
 import { findNearMiss } from './config/near-miss.ts';
+import { directUrl } from './config/parsers.ts';
 import { type ConfigDraft, inTheClear, isPlain, rules } from './config/rules.ts';
 import { explainUnreadable, loadSecret, Secret } from './config/secret.ts';
 import { type Section, type Setting, sections, settings, type Values } from './config/settings.ts';
@@ -54,6 +55,11 @@ export function loadConfig<const N extends Need>(
   const parts = Object.fromEntries(needs.map((need) => [need, load[need](read, draft, { stateDir, openEmbedded })]));
   if (problems.length > 0) throw new ConfigProblems(problems);
   return { ...base, ...parts } as Config<N>;
+}
+
+/** What is wrong with the address of a database, in words that go on after its variable; null where nothing is. */
+export function findAddressProblem(text: string): string | null {
+  return directUrl.safeParse(text).error?.issues[0]?.message ?? null;
 }
 
 /** One thing that is wrong: `name` is the variable, `text` goes on after it, `example` is a line that would do. */

@@ -1,8 +1,9 @@
 // Opens the database of a configuration, and the store on it. Nothing else is imported here: commands that only look, like `status`, start
 // without the clients of source and storage, which take longer to load than a status takes to show.
-import type { Config } from '../config.ts';
+
+import { type Config, findAddressProblem } from '../config.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
-import { Trouble } from '../domain/trouble.ts';
+import { SettingTrouble, Trouble } from '../domain/trouble.ts';
 import type { DatabaseUrl } from '../store/postgres/connection.ts';
 import { createRdsToken } from '../store/postgres/rds-token.ts';
 import { openStore, type Store, type StoreOptions } from '../store/store.ts';
@@ -25,13 +26,20 @@ export async function openPlace({ database }: Config<'database'>): Promise<Datab
     const embedded = await database.openEmbedded();
     return { url: embedded.url, directUrl: embedded.url, [Symbol.asyncDispose]: () => embedded[Symbol.asyncDispose]() };
   }
-  const changing = (secret: { current(): string }): DatabaseUrl => ({
-    url: () => withRootCertificate(secret.current(), database.rootCertificate),
+  const changing = (name: string, secret: { current(): string }): DatabaseUrl => ({
+    url: () => withRootCertificate(requireAddress(name, secret.current()), database.rootCertificate),
     ...(database.auth === 'rds-iam' && { password: createRdsToken }),
   });
-  const url = changing(database.url);
-  const directUrl = database.directUrl === null ? url : changing(database.directUrl);
+  const url = changing('DATABASE_URL', database.url);
+  const directUrl = database.directUrl === null ? url : changing('DATABASE_DIRECT_URL', database.directUrl);
   return { url, directUrl, [Symbol.asyncDispose]: async () => {} };
+}
+
+/** Its file may have been written anew since the start: what was refused then is refused now. */
+function requireAddress(name: string, text: string): string {
+  const problem = findAddressProblem(text);
+  if (problem !== null) throw new SettingTrouble(`${name} ${problem}.`, undefined, 'database');
+  return text;
 }
 
 /** The URL, with the root certificate that it does not name itself. */

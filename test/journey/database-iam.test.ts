@@ -57,4 +57,12 @@ describe('a database of RDS with IAM', () => {
     expect({ code, stderr }).toEqual({ code: 5, stderr: expect.stringMatching(/token.*CredentialsProviderError/) });
     expect(server.passwords).toEqual([]);
   });
+
+  test('names the region where it is not set', async () => {
+    await using server = await openPasswordTaker();
+    const { AWS_REGION: _, ...keys } = aws;
+    const DATABASE_URL = `postgres://intake@127.0.0.1:${server.port}/intake`;
+    const env = { ...keys, HOME: '/nonexistent', DATABASE_URL, DATABASE_AUTH: 'rds-iam' };
+    expect(await runIntake(['migrate'], env)).toMatchObject({ code: 2, stderr: expect.stringContaining('AWS_REGION') });
+  });
 });

@@ -10,7 +10,7 @@ import { openScratch } from '../support/blob-stores.ts';
 import { findDifferences } from '../support/equality.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
-import { hireWorker, isRead, openSettings, probe } from '../support/worker.ts';
+import { hireWorker, isRead, openSettings, probe, type TestWorker } from '../support/worker.ts';
 
 /** A role whose password can be changed; `rotate` ends its sessions as well, as a managed database does at a failover. */
 async function openRole(database: TestDatabase) {
@@ -30,6 +30,14 @@ async function openRole(database: TestDatabase) {
   };
 }
 
+/** What readiness says of the database. */
+async function loadDatabaseDetail({ adminUrl }: TestWorker): Promise<string> {
+  const { checks } = (await (await fetch(`${adminUrl}/readyz`)).json()) as {
+    checks: { check: string; detail: string }[];
+  };
+  return checks.find(({ check }) => check === 'database')?.detail ?? '';
+}
+
 describe('a database password that is changed', () => {
   test('costs a worker no restart and loses nothing, also when its file follows late', async () => {
     await using database = await openTestDatabase();
@@ -46,6 +54,15 @@ describe('a database password that is changed', () => {
     board.add(3);
     await until(async () => (await probe(worker, '/readyz')).failed.includes('database'));
     expect(await probe(worker, '/livez')).toMatchObject({ status: 200 });
+    // A file that was written wrongly is named, and not taken for a database of another name.
+    for (const [wrong, told] of [
+      ['not an address', 'must be a postgres:// address'],
+      [`${role.toUrl('second')}?sslmode=requier`, 'must have as sslmode one of'],
+      ['postgres://h1,h2/intake', 'names several hosts'],
+    ]) {
+      writeFileSync(file, `${wrong}\n`);
+      await until(async () => (await loadDatabaseDetail(worker)).includes(`DATABASE_URL ${told}`));
+    }
     writeFileSync(file, `${role.toUrl('second')}\n`);
 
     await until(() => isRead(database, board));

@@ -15,6 +15,14 @@ export async function createRdsToken({ host, port, user }: Login): Promise<strin
   try {
     return await new Signer({ hostname: host, port, username: user }).getAuthToken();
   } catch (error) {
+    // The signer has no code for it.
+    if (error instanceof Error && error.message === 'Region is missing') {
+      throw new SettingTrouble(
+        'DATABASE_AUTH: rds-iam needs AWS_REGION, the region of the database.',
+        error,
+        'database',
+      );
+    }
     // Credentials of a platform come from a server that may be away.
     const name = error instanceof Error ? error.name : 'unknown error';
     throw new Trouble(
