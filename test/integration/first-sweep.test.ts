@@ -1,6 +1,6 @@
 // A first sweep that stopped early: what the worker reads next, and where the cursor stands meanwhile.
 import { expect } from 'vitest';
-import { holdLane } from '../../src/sync/read/held-lease.ts';
+import { holdLane } from '../../src/sync/read/held-lane.ts';
 import { readAgain } from '../../src/sync/read/read-tasks.ts';
 import { createAccountQueues } from '../../src/sync/worker/account-queue.ts';
 import { runTask } from '../../src/sync/worker/run-task.ts';

@@ -18,6 +18,7 @@ export interface Spooled extends AsyncDisposable {
 export interface Spool {
   /** One that is expected to be large goes to its file at once; the expectation may be wrong. */
   open(expectedBytes: number | null): Spooled;
+  readonly folder: string;
 }
 
 const inMemoryBytes = 8 * 1024 * 1024;
@@ -82,7 +83,7 @@ export async function openSpool(folder: string, budgetBytes: number): Promise<Sp
     };
   }
 
-  return { open: openOne };
+  return { open: openOne, folder };
 }
 
 interface SpoolFile extends AsyncDisposable {

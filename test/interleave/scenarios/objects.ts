@@ -50,6 +50,7 @@ function toShort(key: string): string {
 
 /** A download's bytes in memory. */
 const spool: Spool = {
+  folder: '',
   open() {
     const chunks: Uint8Array[] = [];
     return {
