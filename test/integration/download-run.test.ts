@@ -2,14 +2,13 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { openS3Blobs } from '../../src/blobs/s3.ts';
-import type { SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
 import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { openQueueListener } from '../../src/store/postgres/listen.ts';
 import { createPuts } from '../../src/sync/files/puts.ts';
 import { openSpool } from '../../src/sync/files/spool.ts';
 import { toSettings } from '../support/blob-stores.ts';
-import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
+import { openSmallIntake, type SmallIntake, type SmallIntakeOptions } from '../support/small-intake.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
@@ -20,8 +19,8 @@ beforeAll(async () => {
 afterAll(() => database[Symbol.asyncDispose]());
 
 /** So many applications with one resume each, read but not fetched. */
-async function openWith(count: number, options: SandboxOptions & { blobs?: BlobStore } = {}): Promise<SmallIntake> {
-  const intake = await openSmallIntake({ database, ...options });
+async function openWith(count: number, options: SmallIntakeOptions = {}): Promise<SmallIntake> {
+  const intake = await openSmallIntake({ database, rigor: 'poll', ...options });
   intake.board.add(
     Array.from({ length: count }, (_, at) => ({ attachments: [{ kind: 'resume', content: `resume ${at}` }] })),
   );
@@ -158,7 +157,8 @@ describe('a source', () => {
   });
 
   test('that refuses the credential halts the account, not the files, and its queue rests', async () => {
-    await using intake = await openWith(5);
+    // A whole sync ends the halt, a sweep alone does not.
+    await using intake = await openWith(5, { rigor: 'proof' });
     intake.board.fault({ kind: 'refuse', times: null });
     const summary = await intake.runDownloads({ concurrency: 2 });
     expect(summary.halted).toMatchObject([{ name: 'default', trouble: { kind: 'refused' } }]);

@@ -12,6 +12,8 @@ import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
 import { type DownloadRunDeps, type DownloadRunRequest, runDownloads } from '../../src/sync/files/download-run.ts';
 import type { DownloadSummary } from '../../src/sync/files/download-summary.ts';
 import { openSpool } from '../../src/sync/files/spool.ts';
+import { holdLane } from '../../src/sync/read/held-lane.ts';
+import { sweep as sweepRange } from '../../src/sync/read/sweep.ts';
 import { syncAccount } from '../../src/sync/read/sync-account.ts';
 import { openScratch } from './blob-stores.ts';
 import { testPrivacyKey } from './syncing.ts';
@@ -59,10 +61,17 @@ export type RunOptions = Partial<DownloadRunRequest> & {
   readonly format?: 'json' | 'xml';
 };
 
-/** Opens one; `blobs` where it shall not be a folder, `database` where a file's tests share one, which is emptied first. */
-export async function openSmallIntake(
-  options: SandboxOptions & { readonly blobs?: BlobStore; readonly database?: TestDatabase } = {},
-): Promise<SmallIntake> {
+export interface SmallIntakeOptions extends SandboxOptions {
+  /** Where it shall not be a folder. */
+  readonly blobs?: BlobStore;
+  /** Where a file's tests share one; emptied first. */
+  readonly database?: TestDatabase;
+  /** `poll` where files are the subject: it reads one application with 2 requests, up to a proof it takes 20, and 30 to read it again. */
+  readonly rigor?: 'proof' | 'poll';
+}
+
+/** Opens one. */
+export async function openSmallIntake(options: SmallIntakeOptions = {}): Promise<SmallIntake> {
   await using stack = new AsyncDisposableStack();
   const scratch = stack.use(await openScratch());
   const board = stack.use(await openSandbox({ applications: 0, ...options }));
@@ -97,7 +106,11 @@ export async function openSmallIntake(
     await using source = openSource('json');
     const whose = { name: 'default', advertiserId: null, owner: 'test' };
     const how = { leaseMs: 30_000, lagMs: 900_000, startAt: null, retryForMs: 0, signal: AbortSignal.timeout(600_000) };
-    await syncAccount({ store, source }, { ...whose, ...how, recheck });
+    if (options.rigor !== 'poll') return void (await syncAccount({ store, source }, { ...whose, ...how, recheck }));
+    const advertiser = await store.advertisers.ensure(whose.name, null);
+    await using lane = await holdLane(store, { ...whose, ...how, lane: 'live' });
+    const plan = { from: 1n, rigor: 'poll' } as const;
+    await sweepRange({ store, source }, { ...how, lane, advertiser, purpose: 'recheck', plan, parallel: 1 });
   }
 
   async function run(settings: RunOptions = {}): Promise<DownloadSummary> {
