@@ -270,7 +270,7 @@ describe('a worker whose storage is away', () => {
 describe('what is new', () => {
   test('is read while everything is being read again', async () => {
     await using database = await openTestDatabase();
-    await using board = await openSandbox({ applications: 240, choices: { pageCap: 3 } });
+    await using board = await openSandbox({ applications: 90, choices: { pageCap: 3 } });
     await using settings = await openSettings(database, board, { RECHECK_SCHEDULE: '*/3 * * * * *' });
     await using _worker = await hireWorker(settings.env);
     const findRecheck = async () => {
@@ -281,7 +281,7 @@ describe('what is new', () => {
     };
     await until(async () => (await isRead(database, board)) && (await findRecheck()) === undefined);
     // From here on a recheck takes ten seconds and more, and a poll comes every second.
-    board.fault({ kind: 'slow', on: 'list', times: null, delayMs: 100 });
+    board.fault({ kind: 'slow', on: 'list', times: null, delayMs: 300 });
     await until(async () => (await findRecheck()) !== undefined);
     board.add(1);
     await until(() => isRead(database, board));
