@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Journeys and workers take longest: begun last, one of them would keep a single core busy while the others have nothing left to do. */
+/** Journeys, workers and what waits for real time take longest: begun last, one of them would keep all others waiting for its end. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isLong = ({ moduleId }: TestSpecification) => /\/test\/journey\/|\/worker\.test/.test(moduleId);
+    const isLong = ({ moduleId }: TestSpecification) =>
+      /\/journey\/|\/(worker|worker-silence|waits|undeleted|recall|embedded|forged-proofs)\.test/.test(moduleId);
     const sorted = await super.sort(files);
     return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
   }
