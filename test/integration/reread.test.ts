@@ -299,7 +299,7 @@ test('the status tells the age of the oldest unread byte, and it is a problem be
     toStatus(new Date(), await intake.store.reports.loadStatus(), null, { verifyWithinMs: 30 * dayMs });
   const { problems } = await load();
   expect(problems.map(({ what }) => what)).toContainEqual(
-    expect.stringContaining('not read again for 31d, the limit is 30d (VERIFY_WITHIN).'),
+    expect.stringContaining('not been read again for 31d, the limit is 30d (VERIFY_WITHIN).'),
   );
   await nightOf(intake);
   const { advertisers, problems: left } = await load();

@@ -20,7 +20,9 @@ function run(files: Record<string, string>, env: Record<string, string> = {}): R
   for (const [file, source] of Object.entries(files)) writeFileSync(join(root, file), source);
   const reporters = ['--reporter=default', `--reporter=${resolve('test/support/closing-line.ts')}`];
   const args = [resolve('node_modules/vitest/vitest.mjs'), 'run', '--root', root, ...reporters, ...Object.keys(files)];
-  const { status, stdout } = spawnSync(process.execPath, args, { encoding: 'utf8', env: { ...process.env, ...env } });
+  // This file may itself run under --slow.
+  const { TEST_SLOWEST: _, ...inherited } = process.env;
+  const { status, stdout } = spawnSync(process.execPath, args, { encoding: 'utf8', env: { ...inherited, ...env } });
   const lines = stdout.trimEnd().split('\n');
   return { status, last: lines.at(-1), lines };
 }
