@@ -62,7 +62,9 @@ export async function readUnfinishedAndNew(
     if (keep(await running)) return sweeps;
   }
   if (onlyUnfinished) return sweeps;
-  const isReadJustNow = unfinished.some((one) => one.purpose === 'recheck' && one.high === null);
+  const isReadJustNow = unfinished.some(
+    ({ purpose, axis, low, high }) => purpose === 'recheck' && axis === 'id' && low <= 1n && high === null,
+  );
   if (!recheck) keep(await readNew(deps, { ...context, advertiser }));
   else if (!isReadJustNow) keep(await readAgain(deps, { ...context, advertiser }, { from: 1n }));
   return sweeps;
