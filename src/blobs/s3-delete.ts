@@ -61,6 +61,7 @@ export function createDelete({
   ...options
 }: S3DeleteOptions): DeleteObjects {
   let inBulk = options.inBulk;
+  /** The bucket may not tell us, or begin to keep versions later. Its answer to a delete says so then: it left a mark in place of the object. */
   let keepsVersions: boolean | undefined;
 
   /** Deletes them all; gives what the store did not let go. */
@@ -70,9 +71,10 @@ export function createDelete({
       try {
         for (let from = 0; from < objects.length; from += mostAtOnce) {
           const Objects = objects.slice(from, from + mostAtOnce);
-          const command = new DeleteObjectsCommand({ Bucket: bucket, Delete: { Objects, Quiet: true } });
+          const command = new DeleteObjectsCommand({ Bucket: bucket, Delete: { Objects } });
           sumByMd5(command);
-          const { Errors = [] } = await ask(signal, (asked) => deleter.send(command, asked));
+          const { Errors = [], Deleted = [] } = await ask(signal, (asked) => deleter.send(command, asked));
+          if (Deleted.some(({ DeleteMarker }) => DeleteMarker)) keepsVersions = true;
           refused.push(
             ...Errors.map(({ Key, VersionId, Code = 'no code' }) => ({ object: { Key, VersionId }, code: Code })),
           );
@@ -85,7 +87,10 @@ export function createDelete({
     }
     await inParallel(objects, parallel, async ({ Key, VersionId }) => {
       const command = new DeleteObjectCommand({ Bucket: bucket, Key, VersionId });
-      await ask(signal, (asked) => deleter.send(command, asked)).catch((reason: unknown) => {
+      const asking = ask(signal, (asked) => deleter.send(command, asked)).then(({ DeleteMarker }) => {
+        if (DeleteMarker) keepsVersions = true;
+      });
+      await asking.catch((reason: unknown) => {
         // S3 itself says yes to what is not there; some of its kin answer 404.
         if (isMissing(reason)) return;
         // It is locked, or we may not delete it. Others may be deleted all the same.
@@ -96,7 +101,7 @@ export function createDelete({
     return refused;
   }
 
-  /** A store that does not say, or not to us, is taken for one that keeps none; doctor tells. */
+  /** A store that does not say, or not to us, is taken for one that keeps none, until a delete leaves a mark. */
   async function loadKeepsVersions(signal: AbortSignal): Promise<boolean> {
     const command = new GetBucketVersioningCommand({ Bucket: bucket });
     try {

@@ -365,6 +365,17 @@ describe('a delete', () => {
     expect(await bench.store.delete([key], signal)).toEqual({ keptVersions: 1, refused: [] });
   });
 
+  test.for(['md5', 'unknown'] as const)(
+    'takes the versions also where the store does not tell us that it keeps them (%s)',
+    async (manyDeletes) => {
+      await using bench = await openBench({ versions: 'deletable', manyDeletes });
+      await fill(bench.store);
+      bench.s3.fail('GetBucketVersioning', { kind: 'answer', status: 403, code: 'AccessDenied' });
+      expect(await bench.store.delete(keys, signal)).toEqual({ keptVersions: 0, refused: [] });
+      expect(bench.s3.versions.size).toBe(0);
+    },
+  );
+
   test('of a store that does not say whether it keeps versions deletes the objects', async () => {
     await using bench = await openBench();
     await put(bench.store);

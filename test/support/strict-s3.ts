@@ -195,7 +195,7 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
     if (operation === 'PutObject') return put(call);
     if (operation === 'DeleteObject') {
       if (!removeOne(key, call.query.get('versionId'))) throw new Refusal('AccessDenied', 403);
-      return { status: 204 };
+      return { status: 204, headers: keepsVersions ? { 'x-amz-delete-marker': 'true' } : {} };
     }
     const found = s3.objects.get(key);
     if (!found) throw new Refusal('NoSuchKey', 404);
@@ -259,13 +259,20 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
       throw new Refusal('InvalidRequest', 400);
     }
     const request = new XMLParser({ isArray: (name) => name === 'Object' }).parse(body.toString()) as {
-      Delete: { Object: { Key: string; VersionId?: string }[] };
+      Delete: { Object: { Key: string; VersionId?: string }[]; Quiet?: unknown };
     };
     if (request.Delete.Object.length > 1000) throw new Refusal('MalformedXML', 400);
     const isKept = (key: string) => fault?.kind === 'undeleted' && (fault.only === undefined || key === fault.only);
     const refused = request.Delete.Object.filter(({ Key, VersionId }) => isKept(Key) || !removeOne(Key, VersionId));
     const errors = refused.map(({ Key }) => `<Error><Key>${Key}</Key><Code>AccessDenied</Code></Error>`);
-    return { status: 200, body: `<?xml version="1.0"?><DeleteResult>${errors.join('')}</DeleteResult>` };
+    const isQuiet = String(request.Delete.Quiet) === 'true';
+    const mark = keepsVersions ? '<DeleteMarker>true</DeleteMarker>' : '';
+    const deleted = isQuiet ? [] : request.Delete.Object.filter((one) => !refused.includes(one));
+    const told = deleted.map(({ Key }) => `<Deleted><Key>${Key}</Key>${mark}</Deleted>`);
+    return {
+      status: 200,
+      body: `<?xml version="1.0"?><DeleteResult>${told.join('')}${errors.join('')}</DeleteResult>`,
+    };
   }
 
   function list({ query }: Call): Answer {
