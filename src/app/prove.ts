@@ -7,7 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import type { Explanation } from '../domain/evidence/explain.ts';
+import type { ExportedRow } from '../domain/evidence/export.ts';
 import { toHex } from '../domain/evidence/record.ts';
+import { Trouble } from '../domain/trouble.ts';
 import { explainProof, toProofLines } from '../sync/read/export-evidence.ts';
 import { openStoreOf } from './database.ts';
 import { type Chosen, toChosen } from './resources.ts';
@@ -35,34 +37,48 @@ export async function exportProof(
   for (const account of toChosen(config, request.advertiser)) {
     const { advertiserId } = await app.store.advertisers.lookUp(account.name, account.advertiserId);
     if (advertiserId === null) continue;
-    const proofs = await app.store.evidence.loadProofs(advertiserId);
-    const lines = await writeLines(request.file, toProofLines(advertiserId, proofs), request.signal);
-    return {
-      name: account.name,
-      advertiserId,
-      file: request.file,
-      lines,
-      sweeps: proofs.sweeps.length,
-      applications: proofs.rows.length,
-      evidence: proofs.sweeps.flatMap(({ sweepId, records }) => {
-        const last = records.at(-1);
-        return last === undefined ? [] : [`${sweepId}:${toHex(last.hash)}`];
-      }),
-    };
+    return await app.store.evidence.withProofs(advertiserId, async (proofs) => {
+      let applications = 0;
+      const rows = countRows(proofs.rows, (count) => {
+        applications += count;
+      });
+      const lines = await writeLines(request.file, toProofLines(advertiserId, { ...proofs, rows }), request.signal);
+      return {
+        name: account.name,
+        advertiserId,
+        file: request.file,
+        lines,
+        sweeps: proofs.sweeps.length,
+        applications,
+        evidence: proofs.sweeps.flatMap(({ sweepId, records }) => {
+          const last = records.at(-1);
+          return last === undefined ? [] : [`${sweepId}:${toHex(last.hash)}`];
+        }),
+      };
+    });
   }
   return null;
 }
 
+async function* countRows(
+  batches: AsyncIterable<readonly ExportedRow[]>,
+  onCount: (count: number) => void,
+): AsyncGenerator<readonly ExportedRow[]> {
+  for await (const rows of batches) {
+    onCount(rows.filter(({ firstSeen }) => firstSeen !== null).length);
+    yield rows;
+  }
+}
+
 /** A file that cannot be read or written as it was named. */
-export class FileTrouble extends Error {
+export class FileTrouble extends Trouble {
   constructor(file: string, why: string, cause?: unknown) {
-    super(`${file}: ${why}.`, { cause });
-    this.name = 'FileTrouble';
+    super('local', `${file}: ${why}.`, { cause });
   }
 }
 
 /** Writes beside the file and puts it into place when it is whole: what stood there stays until then, whatever its mode was. */
-async function writeLines(file: string, lines: Iterable<string>, signal: AbortSignal): Promise<number> {
+async function writeLines(file: string, lines: AsyncIterable<string>, signal: AbortSignal): Promise<number> {
   const unfinished = `${file}.${process.pid}.tmp`;
   try {
     const before = await stat(file).catch(ignoreAbsent);
@@ -77,11 +93,11 @@ async function writeLines(file: string, lines: Iterable<string>, signal: AbortSi
   }
 }
 
-async function fill(file: string, lines: Iterable<string>, signal: AbortSignal): Promise<number> {
+async function fill(file: string, lines: AsyncIterable<string>, signal: AbortSignal): Promise<number> {
   const out = createWriteStream(file, { flags: 'wx', mode: 0o600, signal });
   await once(out, 'open');
   let count = 0;
-  for (const line of lines) {
+  for await (const line of lines) {
     count++;
     if (!out.write(`${line}\n`)) await once(out, 'drain', { signal });
   }

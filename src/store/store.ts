@@ -131,7 +131,7 @@ import {
 } from './sweeps/continue-sweep.ts';
 import { confirmCursors } from './sweeps/cursors.ts';
 import { loadAuditedProof, loadLastHashes } from './sweeps/evidence.ts';
-import { loadCertificates, loadProofs, loadRecords } from './sweeps/export-evidence.ts';
+import { loadCertificates, loadRecords, type StoredProofs, withProofs } from './sweeps/export-evidence.ts';
 import {
   claimLeases,
   type Lane,
@@ -243,7 +243,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     evidence: {
       loadLastHashes: (advertiserId: bigint) => loadLastHashes(db, advertiserId),
       loadAudited: (advertiserId: bigint, id: bigint | null) => loadAuditedProof(db, advertiserId, id),
-      loadProofs: (advertiserId: bigint) => loadProofs(db, advertiserId),
+      withProofs: <T>(advertiserId: bigint, work: (proofs: StoredProofs) => Promise<T>) =>
+        withProofs(db, advertiserId, work),
       loadCertificates: (advertiserId: bigint) => loadCertificates(db, advertiserId),
       loadRecords: (advertiserId: bigint, sweepId: bigint) => loadRecords(db, advertiserId, sweepId),
     },

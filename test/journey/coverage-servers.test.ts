@@ -180,7 +180,9 @@ async function findSilentLosses(database: TestDatabase, store: Store, one: Case,
 
 /** What the checker of proofs, which shares no code with the product, finds in the evidence of both sweeps. */
 async function findUnsupported(store: Store, { kind, seed }: Case, advertiserId: bigint): Promise<string[]> {
-  const report = checkProof(toProofLines(advertiserId, await store.evidence.loadProofs(advertiserId)));
+  const report = checkProof(
+    await store.evidence.withProofs(advertiserId, (proofs) => Array.fromAsync(toProofLines(advertiserId, proofs))),
+  );
   if (report.supported) return [];
   const findings = [...report.findings, ...report.certificates.flatMap((one) => one.findings)];
   return [`${kind.name} seed ${seed}: the proof is refused: ${JSON.stringify(findings[0])}`];

@@ -8,6 +8,7 @@ import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts'
 import { Trouble } from '../../src/domain/trouble.ts';
 import { createSource, type Source } from '../../src/source/client.ts';
 import { openStore } from '../../src/store/store.ts';
+import { rowsAtATime } from '../../src/store/sweeps/export-evidence.ts';
 import { audit, witnessByDate } from '../../src/sync/read/audit.ts';
 import { mostAudits } from '../../src/sync/read/commit-answer.ts';
 import { toProofLines } from '../../src/sync/read/export-evidence.ts';
@@ -22,7 +23,7 @@ async function loadLines(database: TestDatabase): Promise<string[]> {
   await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
   const [id] = await store.advertisers.loadIds();
   if (id === undefined) throw new Error('Nothing was read yet.');
-  return [...toProofLines(id, await store.evidence.loadProofs(id))];
+  return await store.evidence.withProofs(id, (proofs) => Array.fromAsync(toProofLines(id, proofs)));
 }
 
 const check = async (database: TestDatabase) => checkProof(await loadLines(database));
@@ -338,6 +339,23 @@ describe('what is kept', () => {
       expect(sizes[index]?.bytes).toBeLessThan(requests * 200 + received * 5);
     }
   });
+});
+
+test('the rows of an export are loaded some at a time, and none is left out', async () => {
+  await using database = await openTestDatabase();
+  await using board = await openSandbox({ applications: 20 });
+  await syncBoard(database, board);
+  const count = 2 * rowsAtATime + 5;
+  await database.query(
+    `INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq, erased_at)
+     SELECT advertiser_id, -id, '', 1, now() FROM intake.advertisers, generate_series(1, $1::int) AS id`,
+    [count - 20],
+  );
+  await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
+  const [id = 0n] = await store.advertisers.loadIds();
+  const batches = await store.evidence.withProofs(id, ({ rows }) => Array.fromAsync(rows));
+  expect(batches.map((rows) => rows.length)).toEqual([rowsAtATime, rowsAtATime, 5]);
+  expect(new Set(batches.flat().map((row) => row.id)).size).toBe(count);
 });
 
 describe('intake prove', () => {

@@ -18,20 +18,28 @@ export interface StoredProofs {
   readonly at: Date;
   readonly certificates: readonly ExportedCertificate[];
   readonly sweeps: readonly StoredEvidence[];
-  readonly rows: readonly ExportedRow[];
+  /** In the order of ids, some at a time: there may be millions. */
+  readonly rows: AsyncIterable<readonly ExportedRow[]>;
 }
 
-/** Loads it in one snapshot: a sweep that ends meanwhile is in all of it or in nothing. */
-export async function loadProofs(db: Database, advertiserId: bigint): Promise<StoredProofs> {
+/** Rows that are held in memory at a time. */
+export const rowsAtATime = 1_000;
+
+/** Works with it in one snapshot: a sweep that ends meanwhile, or a person who is erased, is in all of it or in nothing. */
+export async function withProofs<T>(
+  db: Database,
+  advertiserId: bigint,
+  work: (proofs: StoredProofs) => Promise<T>,
+): Promise<T> {
   return await db.transaction(async (tx) => {
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
     const [now] = await tx.query<{ at: Date }>('SELECT now() AS at');
-    return {
+    return await work({
       at: now?.at ?? new Date(),
       certificates: await loadCertificates(tx, advertiserId),
       sweeps: await loadSweeps(tx, advertiserId),
-      rows: await loadRows(tx, advertiserId),
-    };
+      rows: loadRows(tx, advertiserId),
+    });
   });
 }
 
@@ -81,12 +89,22 @@ async function loadSweeps(tx: Queryable, advertiserId: bigint): Promise<StoredEv
   }));
 }
 
-async function loadRows(tx: Queryable, advertiserId: bigint): Promise<ExportedRow[]> {
+async function* loadRows(tx: Queryable, advertiserId: bigint): AsyncGenerator<ExportedRow[]> {
+  for (let after: bigint | null = null; ; ) {
+    const rows: ExportedRow[] = await loadRowsAfter(tx, advertiserId, after);
+    if (rows.length > 0) yield rows;
+    after = rows.at(-1)?.id ?? null;
+    if (rows.length < rowsAtATime) return;
+  }
+}
+
+async function loadRowsAfter(tx: Queryable, advertiserId: bigint, after: bigint | null): Promise<ExportedRow[]> {
   return await tx.query<{ id: bigint; firstSeen: bigint | null; missingSince: bigint | null }>(
     `SELECT application_id AS id, CASE WHEN erased_at IS NULL THEN floor(extract(epoch FROM first_seen_at))::bigint END AS "firstSeen",
        floor(extract(epoch FROM missing_since))::bigint AS "missingSince"
-     FROM intake.applications WHERE advertiser_id = $1 ORDER BY application_id`,
-    [advertiserId],
+     FROM intake.applications WHERE advertiser_id = $1 AND ($2::bigint IS NULL OR application_id > $2)
+     ORDER BY application_id LIMIT ${rowsAtATime}`,
+    [advertiserId, after],
   );
 }
 

@@ -8,18 +8,13 @@ import type { StoredProofs } from '../../store/sweeps/export-evidence.ts';
 
 const sha256: Hash = (bytes) => hash('sha256', bytes, 'buffer');
 
-/** Stored applications in one line. */
-const rowsPerLine = 1_000;
-
 /** The lines of a proof (docs/proof-format.md). */
-export function* toProofLines(advertiserId: bigint, proofs: StoredProofs): Generator<string> {
+export async function* toProofLines(advertiserId: bigint, proofs: StoredProofs): AsyncGenerator<string> {
   yield toProofLine(advertiserId, proofs.at, proofs.certificates);
   for (const { records, bodyKey } of proofs.sweeps) {
     for (const record of records) yield toRecordLine(sha256, record, bodyKey);
   }
-  for (let from = 0; from < proofs.rows.length; from += rowsPerLine) {
-    yield toRowsLine(proofs.rows.slice(from, from + rowsPerLine));
-  }
+  for await (const rows of proofs.rows) yield toRowsLine(rows);
 }
 
 /** What the certificates of an advertiser say of a moment, and what they rest on. */
