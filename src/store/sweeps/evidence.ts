@@ -65,15 +65,15 @@ export async function findErasedRows(tx: Queryable, advertiserId: bigint, ids: r
 
 /**
  * Takes applications out of the evidence, and with them the keys of the body digests of these sweeps: a guess at the rest
- * of a page could otherwise be tested. The roots and the chain stay as they are.
+ * of a page could otherwise be tested. The roots and the chain stay as they are. The caller holds the live side of the lane's lock, and
+ * every writer of evidence holds a side of it: the rows need no lock of their own.
  */
 export async function eraseEvidence(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<void> {
   if (ids.length === 0) return;
   const erased = new Set(ids);
   const rows = await tx.query<Columns<'evidence', 'sweep_id' | 'n' | 'leaves'>>(
     `SELECT sweep_id, n, leaves FROM intake.evidence e WHERE advertiser_id = $1
-       AND EXISTS (SELECT 1 FROM unnest($2::bigint[]) AS id WHERE id BETWEEN e.lowest_id AND e.highest_id)
-     ORDER BY sweep_id, n FOR UPDATE`,
+       AND EXISTS (SELECT 1 FROM unnest($2::bigint[]) AS id WHERE id BETWEEN e.lowest_id AND e.highest_id)`,
     [advertiserId, ids],
   );
   const changed = rows.flatMap(({ sweep_id, n, leaves }) => {
