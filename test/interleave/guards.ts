@@ -330,7 +330,7 @@ export const guards: readonly Guard[] = [
     'fetch3.page26.delete3.fetch4.delete1',
     guard('the lock of confirmed deletes', 'delete-blobs', 'flagged', /ORDER BY 1, 2 FOR UPDATE OF b/),
   ),
-  guard('ON CONFLICT of an adopted object', 'blob-audit', 'adopted', /ON CONFLICT DO NOTHING(?= RETURNING 1)/),
+  guard('ON CONFLICT of an adopted object', 'verify-blobs', 'adopted', /ON CONFLICT DO NOTHING(?= RETURNING 1)/),
   guard('ON CONFLICT of the blob store', 'blobs', 'pin', /(?<=FROM intake\.blob_store\)) ON CONFLICT DO NOTHING/),
   known(
     'b100.a1',
@@ -393,7 +393,7 @@ export const guards: readonly Guard[] = [
   ),
   guard(
     'the upload that was fetched',
-    'infected',
+    'mark-infected',
     'replaced-flagged',
     /AND uploaded_at IS NOT DISTINCT FROM \$5/,
     'AND ($5::timestamptz IS NULL OR true)',
@@ -407,34 +407,34 @@ export const guards: readonly Guard[] = [
   ),
   guard(
     'the time of announcement of bytes that are marked as orphans',
-    'blob-audit',
+    'verify-blobs',
     'orphan-marked',
     /AND \(b\.intended_at < now\(\) - \$2 \* interval '1 millisecond' OR b\.intended_at > now\(\)\)/,
     'AND $2::float8 > 0',
   ),
   guard(
     'the mark of bytes that are in use is taken back',
-    'blob-audit',
+    'verify-blobs',
     'orphan-linked',
     /(?<=b\.orphaned_at IS NOT NULL AND )/,
     'false AND ',
   ),
   guard(
     'the state of lost bytes',
-    'blob-audit',
+    'verify-blobs',
     'lost-announced-flag',
     /(?<=SET state = 'damaged' WHERE .*) AND state = 'stored'/,
   ),
   guard(
     'claims that announced lost bytes are taken back',
-    'blob-audit',
+    'verify-blobs',
     'lost-announced',
     /(?<=AND sha256 = ANY \(\$2::text\[\]\) AND lease_token IS NOT NULL)/,
     ' AND false',
   ),
   guard(
     'applications are locked before their bytes are lost',
-    'blob-audit',
+    'verify-blobs',
     'lost-flag',
     /(?<=ORDER BY application_id) FOR NO KEY UPDATE/,
     '',
@@ -444,7 +444,7 @@ export const guards: readonly Guard[] = [
     'run6.verify5.replace7.run2.verify4.replace18',
     guard(
       'applications are locked again after their bytes are lost',
-      'blob-audit',
+      'verify-blobs',
       'lost-version',
       /(?<=ORDER BY application_id) FOR NO KEY UPDATE/,
       '',
@@ -455,7 +455,7 @@ export const guards: readonly Guard[] = [
     'run6.flag21.replace7.run2.flag1.replace6.flag7',
     guard(
       'applications are locked again after their bytes are infected',
-      'infected',
+      'mark-infected',
       'version',
       /(?<=ORDER BY application_id) FOR NO KEY UPDATE/,
       '',
@@ -513,7 +513,7 @@ export const guards: readonly Guard[] = [
   // The same key twice.
   guard(
     'ON CONFLICT of flagged bytes',
-    'infected',
+    'mark-infected',
     'lifted',
     /ON CONFLICT \(advertiser_id, sha256\) DO UPDATE SET state = 'infected'.*$/s,
   ),
@@ -566,7 +566,7 @@ export const guards: readonly Guard[] = [
     'delete6.fetch5.page19.fetch3',
     repetition('an announcement is repeated after a deadlock', 'store', 'infected', 'fetch'),
   ),
-  repetition('a recall is repeated after a deadlock', 'infected', 'recalled-twice', 'recall'),
+  repetition('a recall is repeated after a deadlock', 'mark-infected', 'recalled-twice', 'recall'),
   repetition('a loss is recorded again after a deadlock', 'store', 'lost-twice', 'verify'),
   repetition('a drop is begun again after a deadlock', 'delete-blobs', 'drop-two', 'drop'),
   known(

@@ -1,5 +1,7 @@
 // A small, fixed part of the exploration: two schedules of every scenario, and the guards whose absence shows soon. All of it, to two or
 // three preemptions, is `npm run interleave`.
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { describe, expect } from 'vitest';
 import { test as base } from '../support/test-database.ts';
 import { describe as describeFound, explore, fromText, play, playAgain, type Scenario, toText } from './explorer.ts';
@@ -140,6 +142,29 @@ describe('a schedule that does not end is told', () => {
     const programs = new Map<string, Program>([['a', (actor) => stage.database(actor.name).query('SELECT 1')]]);
     const { lines, broken, failures } = await runSchedule(stage, { programs, mortal: [], lapses: [] }, []);
     expect({ lines: lines.length, broken, failures }).toEqual({ lines: 1, broken: [], failures: [] });
+  });
+});
+
+describe('docs/reliability.md', () => {
+  const rows = readFileSync(new URL('../../docs/reliability.md', import.meta.url), 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+    .map((line) => line.split(' | ').map((cell) => cell.replaceAll(/^\| | \|$| \*$/g, '')));
+
+  test('has every scenario', () => {
+    const named = rows.flatMap(([first = '']) => /^`([a-z-]+)`: /.exec(first)?.[1] ?? []);
+    expect(new Set(named)).toEqual(new Set(scenarioNames));
+  });
+
+  test('has every guard that is taken out, with its module in src/store', () => {
+    const modules = new Set(
+      readdirSync(new URL('../../src/store', import.meta.url), { recursive: true }).map((path) =>
+        basename(String(path)),
+      ),
+    );
+    const known = new Set(rows.map(([name, from]) => `${name}: ${from}`));
+    expect(guards.filter(({ from }) => !modules.has(`${from}.ts`))).toEqual([]);
+    expect(guards.filter(({ name, from }) => !known.has(`${name}: \`${from}.ts\``))).toEqual([]);
   });
 });
 
