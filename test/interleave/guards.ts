@@ -176,6 +176,39 @@ export const guards: readonly Guard[] = [
     /AND outcome = 'prefilled' (?=AND NOT \(expires_at)/,
     '',
   ),
+  guard(
+    'a state is taken once',
+    'prefills',
+    'state-twice',
+    /s\.used_at IS NULL(?= AND NOT f\.is_expired)/,
+    'f.used_at IS NULL',
+  ),
+  guard(
+    'a resume that is being put is not forgotten',
+    'lapse',
+    'erase-resume',
+    /AND \(resume_put_until IS NULL OR .*(?=ORDER BY created_at)/s,
+  ),
+  guard(
+    'a closed erasure is not opened by its files',
+    'erasure-jobs',
+    'erase-twice',
+    /(?<=SET step = 'waiting'.*) AND step <> 'closed'/s,
+  ),
+  guard(
+    'an erasure is closed once',
+    'erasure-jobs',
+    'erase-twice',
+    /(?<=step = 'closed', closed_at.*) AND step <> 'closed'/s,
+  ),
+  guard('an id is pinned once', 'advertisers', 'pinned', / AND advertiser_id IS NULL/),
+  guard('ON CONFLICT of a confirmed cursor', 'cursors', 'cursors', /ON CONFLICT \(advertiser_id\) DO NOTHING/),
+  guard(
+    'ON CONFLICT of a raised cursor',
+    'cursors',
+    'cursors',
+    /ON CONFLICT \(advertiser_id\) DO UPDATE\s+SET after_id.*$/s,
+  ),
   known(
     'c4.b3.a4.reader3',
     quick('the lock of the events', 'events', 'events', /pg_advisory_xact_lock\(2, [^)]+\)\)/, '1'),
@@ -391,6 +424,7 @@ export const guards: readonly Guard[] = [
     /AND a\.state = ANY \(\$4::text\[\]\)/,
     'AND $4::text[] IS NOT NULL',
   ),
+  guard('a retry leaves claims that are held', 'stored-files', 'retried', / AND \(d\.leased_until IS NULL OR .*$/s),
   guard(
     'the upload that was fetched',
     'mark-infected',

@@ -52,6 +52,7 @@ import {
 import {
   createCertificates,
   createCoverage,
+  createCursors,
   createEpochTwice,
   createHandOver,
   createHandOverTwice,
@@ -61,17 +62,20 @@ import {
   createNewParallel,
   createNewTwice,
   createOneLane,
+  createPinned,
   createSameOwner,
   createTwoLanes,
   createTwoWriters,
 } from './lanes.ts';
 import { createOrderBack, createOrderErase, createOrderLost, createOrderPage, createOrderRetry } from './order.ts';
+import { createEraseResume, createStateTwice } from './prefills.ts';
 import {
   createEraseAgain,
   createEraseFile,
   createErasePage,
   createErasePrefill,
   createEraseQuarantine,
+  createEraseTwice,
 } from './privacy.ts';
 import { createLinkedOrphan, createMarkedOrphan, createPrefillDays, createPruning } from './pruning.ts';
 import { createEvents, createMigrations, createMigrationWorker, createSlots } from './shared.ts';
@@ -108,6 +112,9 @@ export const scenarios = {
   'erase-file': createEraseFile,
   'erase-again': createEraseAgain,
   'erase-prefill': createErasePrefill,
+  'erase-resume': createEraseResume,
+  'erase-twice': createEraseTwice,
+  'state-twice': createStateTwice,
   'erase-audit': createEraseAudit,
   trust: createTrust,
   forward: createForward,
@@ -142,6 +149,8 @@ export const scenarios = {
   pruning: createPruning,
   'prefill-days': createPrefillDays,
   'new-account': createNewAccount,
+  pinned: createPinned,
+  cursors: createCursors,
   'order-page': createOrderPage,
   'order-back': createOrderBack,
   'order-erase': createOrderErase,

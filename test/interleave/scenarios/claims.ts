@@ -147,7 +147,7 @@ export function createRetried(stage: Stage): Scenario {
         ]),
         mortal: ['retry'],
         lapses: [leaseMs + 1_000],
-        async check() {
+        async check({ lines }) {
           await checkObjects(files);
           await checkQueue(stage, advertiserId);
           await checkEvents(stage, advertiserId);
@@ -155,6 +155,8 @@ export function createRetried(stage: Stage): Scenario {
             `SELECT state FROM intake.attachments WHERE advertiser_id = $1`,
             [advertiserId],
           );
+          if (ended === 'lost' && !lines.some(({ client }) => client === 'time'))
+            throw new Error('A retry took the claim of a run that holds it.');
           if (ended === 'stored' && row?.state !== 'stored')
             throw new Error(`P6: a file that was stored is ${row?.state}.`);
           await dropBlobs(files);

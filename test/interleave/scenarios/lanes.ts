@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { createSecretKey } from 'node:crypto';
 import { LeaseLost } from '../../../src/domain/trouble.ts';
 import type { Database } from '../../../src/store/postgres/database.ts';
-import { ensureAdvertiser } from '../../../src/store/sweeps/advertisers.ts';
+import { ensureAdvertiser, pinAdvertiser } from '../../../src/store/sweeps/advertisers.ts';
 import { loadUnfinished } from '../../../src/store/sweeps/continue-sweep.ts';
+import { confirmCursors } from '../../../src/store/sweeps/cursors.ts';
 import {
   claimLease,
   claimLeases,
@@ -457,6 +458,65 @@ export function createNewAccount(stage: Stage): Scenario {
         async check() {
           const rows = await stage.query(`SELECT 1 FROM intake.advertisers WHERE name = $1`, [name]);
           assert.equal(rows.length, 1, 'one row');
+        },
+      };
+    },
+  };
+}
+
+/** Two workers hear different ids for one account, as when its credential is replaced by that of another advertiser. */
+export function createPinned(stage: Stage): Scenario {
+  return {
+    name: 'two workers hear different ids for one account',
+    promise: 'the first id stays, and both workers are told of it',
+    async open() {
+      const { name: before, advertiserId } = await stage.openAdvertiser();
+      const name = `${before} anew`;
+      await ensureAdvertiser(stage.direct, name, null);
+      const told: (bigint | null)[] = [];
+      const pin = (id: bigint) => async (actor: Actor) =>
+        void told.push(
+          (await pinAdvertiser(stage.database(actor.name), name, advertiserId * 1_000_000n + id)).advertiserId,
+        );
+      return {
+        programs: new Map<string, Program>([
+          ['a', pin(1n)],
+          ['b', pin(2n)],
+        ]),
+        mortal: ['a'],
+        lapses: [],
+        commitsApart: true,
+        async check() {
+          assert.equal(new Set(told).size, 1, 'an id that was pinned has changed');
+        },
+      };
+    },
+  };
+}
+
+/** Two workers confirm that a new account has nothing, the first one late, while a third one brings its first application. */
+export function createCursors(stage: Stage): Scenario {
+  return {
+    name: 'the cursor of a new account is confirmed and raised',
+    promise: 'nobody fails, and the cursor is at what is stored',
+    async open() {
+      const { advertiserId, lease } = await openLane(stage);
+      const page = aPage(lease, [anApplication(1, { attachments: [] })], { advertiserId, progress: { cursor: 1n } });
+      const confirm = (actor: Actor) => confirmCursors(stage.database(actor.name), [advertiserId]);
+      return {
+        programs: new Map<string, Program>([
+          ['a', confirm],
+          ['b', confirm],
+          ['page', async (actor) => void (await commitPage(stage.database(actor.name), privacyKey, page))],
+        ]),
+        mortal: ['a'],
+        lapses: [],
+        commitsApart: true,
+        async check() {
+          const rows = await stage.query(`SELECT after_id::int FROM intake.cursors WHERE advertiser_id = $1`, [
+            advertiserId,
+          ]);
+          assert.deepEqual(rows, [{ after_id: 1 }], 'the cursor is at what is stored');
         },
       };
     },

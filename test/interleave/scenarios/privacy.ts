@@ -1,10 +1,11 @@
 // Erasure beside everything that could bring a person back (P17).
+import assert from 'node:assert/strict';
 import { hash, randomUUID } from 'node:crypto';
 import type { Sought } from '../../../src/domain/erasure.ts';
 import { completeDownloads } from '../../../src/store/files/complete-download.ts';
 import { claimDownloads } from '../../../src/store/files/download-queue.ts';
 import { beginPrefill, keepProfile, offerPrefill, redeemPrefill } from '../../../src/store/prefill/prefills.ts';
-import { beginErasure, checkAgain } from '../../../src/store/privacy/erasure-jobs.ts';
+import { beginErasure, checkAgain, recordDeletedFiles } from '../../../src/store/privacy/erasure-jobs.ts';
 import { deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
 import type { Scenario } from '../explorer.ts';
@@ -268,6 +269,43 @@ export function createEraseAgain(stage: Stage): Scenario {
         mortal: ['run'],
         lapses: [],
         check: () => checkErased(stage, advertiserId),
+      };
+    },
+  };
+}
+
+/** Two processes go on with one erasure, each as it loaded it. */
+export function createEraseTwice(stage: Stage): Scenario {
+  return {
+    name: 'two processes go on with one erasure',
+    promise: 'an erasure is closed once, and stays closed and empty (P17)',
+    async open() {
+      const { advertiserId } = await openPerson(stage);
+      const job = await beginErasure(stage.direct, privacyKey, {
+        ...{ advertiserId, by: 'test', sought: { by: 'application', applicationId: 1n } },
+      });
+      if (!job) throw new Error('Nobody was found to erase.');
+      const goOn = async (actor: Actor) => {
+        const db = stage.database(actor.name);
+        await recordDeletedFiles(db, job, { shared: 0, keptVersions: 0 });
+        await checkAgain(db, job);
+      };
+      return {
+        programs: new Map<string, Program>([
+          ['a', goOn],
+          ['b', goOn],
+        ]),
+        mortal: ['a'],
+        lapses: [],
+        commitsApart: true,
+        async check() {
+          const rows = await stage.query(
+            `SELECT step, checks::int, closed_at IS NOT NULL AS closed, application_ids, hashes FROM intake.erasure_jobs WHERE advertiser_id = $1`,
+            [advertiserId],
+          );
+          const closed = { step: 'closed', checks: 1, closed: true, application_ids: null, hashes: null };
+          assert.deepEqual(rows, [closed], 'P17: an erasure was closed twice, or is open again');
+        },
       };
     },
   };

@@ -1,0 +1,116 @@
+// A candidate's browser that comes back twice, and a resume that is put while its person is erased.
+import assert from 'node:assert/strict';
+import { hash, randomUUID } from 'node:crypto';
+import { stateLifetimeMs, toTicket } from '../../../src/domain/prefill.ts';
+import type { PrefillSource } from '../../../src/source/prefill.ts';
+import { beginPrefill } from '../../../src/store/prefill/prefills.ts';
+import { beginErasure } from '../../../src/store/privacy/erasure-jobs.ts';
+import { createSecret, deleteLeavingResumes, finishPrefill } from '../../../src/sync/prefill.ts';
+import type { Scenario } from '../explorer.ts';
+import type { Actor, Program } from '../schedule.ts';
+import type { Stage } from '../stage.ts';
+import { privacyKey } from './lanes.ts';
+import { content, never, type Objects, sha256, toBlobs } from './objects.ts';
+import { checkErased, openPerson } from './privacy.ts';
+
+const email = 'person1@example.com';
+const page = 'https://careers.example.com/apply';
+
+/** A prefill that its browser comes back to: `comeBack` is the product's callback, `sessions` counts the codes that were exchanged. */
+async function openVisit(stage: Stage, { advertiserId, name }: { advertiserId: bigint; name: string }) {
+  const state = toTicket(advertiserId, createSecret());
+  const binding = 'browser';
+  const toHash = (text: string) => hash('sha256', text, 'buffer');
+  const nothing = { positionTitle: null, positionUri: null, countryCode: null, postalCode: null };
+  await beginPrefill(stage.direct, {
+    ...{ advertiserId, prefillId: randomUUID(), lifetimeMs: stateLifetimeMs },
+    ...{ stateHash: toHash(state), bindingHash: toHash(binding) },
+    request: { advertiserId, formUrl: page, returnUrl: page, ...nothing },
+  });
+  const visit = { sessions: 0, objects: new Set<string>() as Objects, comeBack };
+  const source: Pick<PrefillSource, 'openSession'> = {
+    async openSession() {
+      visit.sessions++;
+      return {
+        loadProfile: async () => ({
+          ...{ raw: JSON.stringify({ email }), rawText: null, notes: [], firstName: 'Ada', lastName: 'One', email },
+          ...{ phone: null, emails: [email], accountIds: [], resumeId: 'resume' },
+        }),
+        loadResume: async () => ({
+          ...{ bytes: content, sizeBytes: content.length, sha256, fileName: 'cv.txt', contentType: 'text/plain' },
+        }),
+      };
+    },
+  };
+  async function comeBack(actor: Actor) {
+    const deps = {
+      ...{ store: stage.store(actor.name), blobs: toBlobs(actor, visit.objects), ttlMs: 86_400_000, onEnd: () => {} },
+      sources: new Map([[name, source as PrefillSource]]),
+    };
+    await finishPrefill(deps, { state, binding, answer: { code: 'code' }, signal: never });
+  }
+  return visit;
+}
+
+/** A browser comes back twice with one state, as after a reload. */
+export function createStateTwice(stage: Stage): Scenario {
+  return {
+    name: 'a browser comes back twice with one state',
+    promise: 'a state is taken once, so that its code is exchanged once (P20)',
+    async open() {
+      const visit = await openVisit(stage, await stage.openAdvertiser());
+      return {
+        programs: new Map<string, Program>([
+          ['first', visit.comeBack],
+          ['second', visit.comeBack],
+        ]),
+        mortal: [],
+        lapses: [],
+        commitsApart: true,
+        async check() {
+          assert.equal(visit.sessions, 1, 'P20: a state was taken twice');
+        },
+      };
+    },
+  };
+}
+
+/** A resume is put while its person is erased; the process that puts it may die. */
+export function createEraseResume(stage: Stage): Scenario {
+  return {
+    name: 'erasure beside a resume that is put',
+    promise: 'no resume of an erased person stays in the blob store (P17)',
+    async open() {
+      const person = await openPerson(stage);
+      const { advertiserId } = person;
+      const visit = await openVisit(stage, person);
+      const erase = async (actor: Actor) => {
+        await beginErasure(stage.database(actor.name), privacyKey, {
+          ...{ advertiserId, by: 'test', sought: { by: 'address', email } },
+        });
+        const blobs = toBlobs(actor, visit.objects);
+        await deleteLeavingResumes({ store: stage.store(actor.name), blobs }, never);
+      };
+      return {
+        programs: new Map<string, Program>([
+          ['visit', visit.comeBack],
+          ['erase', erase],
+        ]),
+        mortal: ['visit'],
+        lapses: [],
+        async check() {
+          // The second look of the erasure comes when no put can be under way any more.
+          await stage.query(
+            `UPDATE intake.prefills SET resume_put_until = now() - interval '1 second'
+             WHERE advertiser_id = $1 AND resume_put_until IS NOT NULL`,
+            [advertiserId],
+          );
+          const last: Actor = { name: 'last', act: async (_, work) => work() };
+          await deleteLeavingResumes({ store: stage.directStore, blobs: toBlobs(last, visit.objects) }, never);
+          assert.equal(visit.objects.size, 0, 'P17: the resume of an erased person stays in the blob store');
+          await checkErased(stage, advertiserId);
+        },
+      };
+    },
+  };
+}
