@@ -7,8 +7,8 @@
 // - COMMIT and ROLLBACK free what the transaction wrote and locked;
 // - BEGIN reads the clock: now() is the time at which the transaction began, whatever its statements touch.
 //
-// Tables are told apart by their names in the text, rows are not. Tables that a foreign key joins count as one another's. What is not
-// understood depends on everything.
+// Tables are told apart by their names in the text, rows are not. Who writes a table also writes those that a foreign key joins with it,
+// and those that a delete cascades to. What is not understood depends on everything.
 
 /** What a step reads and writes (or locks): names of tables, 'advisory', 'objects', 'clock'. '*' is everything. */
 export interface Footprint {
@@ -18,7 +18,7 @@ export interface Footprint {
   readonly isVisible: boolean;
 }
 
-/** Tables and the tables that a foreign key joins them with. */
+/** Tables, and the tables that a write of them may also lock or change: those that foreign keys and cascading deletes lead to. */
 export type Neighbours = ReadonlyMap<string, readonly string[]>;
 
 const everything: ReadonlySet<string> = new Set(['*']);

@@ -72,6 +72,12 @@ describe('a transaction begins at a time', () => {
   });
 });
 
+test('a delete that cascades over several tables writes all of them', async ({ stage }) => {
+  const erased = toFootprint('DELETE FROM intake.screens WHERE advertiser_id = $1', true, new Set(), stage.neighbours);
+  const read = toFootprint('SELECT 1 FROM intake.screen_answers', true, new Set(), stage.neighbours);
+  expect(areDependent(erased, read)).toBe(true);
+});
+
 describe('a schedule that does not end is told', () => {
   const limits = { steps: 40, stillMs: 1_000 };
   const lockIt = 'SELECT pg_advisory_xact_lock(9, 9)';

@@ -106,12 +106,16 @@ function answerAsBefore(db: Database, { statement, onAnswer }: NonNullable<Stage
   };
 }
 
+/** By foreign keys in both directions, and by deletes that cascade over several tables. */
 async function loadNeighbours(query: Query): Promise<Map<string, string[]>> {
   const tables = await query<{ name: string; joined: string[] }>(
-    `SELECT c.relname AS name, ARRAY(
-       SELECT p.relname::text FROM pg_constraint k JOIN pg_class p ON p.oid = k.confrelid WHERE k.conrelid = c.oid AND k.contype = 'f'
-       UNION SELECT p.relname::text FROM pg_constraint k JOIN pg_class p ON p.oid = k.conrelid WHERE k.confrelid = c.oid AND k.contype = 'f') AS joined
-     FROM pg_class c WHERE c.relnamespace = 'intake'::regnamespace AND c.relkind IN ('r', 'S')`,
+    `WITH RECURSIVE key AS (SELECT conrelid AS child, confrelid AS parent, confdeltype FROM pg_constraint WHERE contype = 'f'),
+     cascade (parent, child) AS (
+       SELECT parent, child FROM key WHERE confdeltype = 'c'
+       UNION SELECT c.parent, k.child FROM cascade c JOIN key k ON k.parent = c.child AND k.confdeltype = 'c'
+     ), neighbour (of, oid) AS (SELECT child, parent FROM key UNION SELECT parent, child FROM key UNION SELECT parent, child FROM cascade)
+     SELECT t.relname AS name, ARRAY(SELECT p.relname::text FROM neighbour n JOIN pg_class p USING (oid) WHERE n.of = t.oid) AS joined
+     FROM pg_class t WHERE t.relnamespace = 'intake'::regnamespace AND t.relkind IN ('r', 'S')`,
   );
   return new Map(tables.map(({ name, joined }) => [name, joined]));
 }
