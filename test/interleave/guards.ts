@@ -600,6 +600,7 @@ export const guards: readonly Guard[] = [
     'delete6.fetch5.page19.fetch3',
     repetition('an announcement is repeated after a deadlock', 'store', 'infected', 'fetch'),
   ),
+  repetition('an erasure is repeated after a deadlock', 'erasure-jobs', 'erase-release', 'erase'),
   repetition('a recall is repeated after a deadlock', 'mark-infected', 'recalled-twice', 'recall'),
   repetition('a loss is recorded again after a deadlock', 'store', 'lost-twice', 'verify'),
   repetition('a drop is begun again after a deadlock', 'delete-blobs', 'drop-two', 'drop'),

@@ -67,7 +67,14 @@ import {
   createTwoLanes,
   createTwoWriters,
 } from './lanes.ts';
-import { createOrderBack, createOrderErase, createOrderLost, createOrderPage, createOrderRetry } from './order.ts';
+import {
+  createOrderBack,
+  createOrderBlob,
+  createOrderErase,
+  createOrderLost,
+  createOrderPage,
+  createOrderRetry,
+} from './order.ts';
 import { createEraseResume, createStateTwice } from './prefills.ts';
 import {
   createEraseAgain,
@@ -75,6 +82,7 @@ import {
   createErasePage,
   createErasePrefill,
   createEraseQuarantine,
+  createEraseRelease,
   createEraseTwice,
 } from './privacy.ts';
 import { createLinkedOrphan, createMarkedOrphan, createPrefillDays, createPruning } from './pruning.ts';
@@ -112,6 +120,7 @@ export const scenarios = {
   'erase-file': createEraseFile,
   'erase-again': createEraseAgain,
   'erase-prefill': createErasePrefill,
+  'erase-release': createEraseRelease,
   'erase-resume': createEraseResume,
   'erase-twice': createEraseTwice,
   'state-twice': createStateTwice,
@@ -156,6 +165,7 @@ export const scenarios = {
   'order-erase': createOrderErase,
   'order-retry': createOrderRetry,
   'order-lost': createOrderLost,
+  'order-blob': createOrderBlob,
   events: createEvents,
   slots: createSlots,
   migrations: createMigrations,

@@ -11,6 +11,7 @@ import { anApplication, anAttachment, aPage, commitPage } from '../../support/ap
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';
 import type { Stage } from '../stage.ts';
+import { completeOne, toStored } from './claims.ts';
 import { checkEvents, checkQueue } from './files.ts';
 import { leaseMs, openLane, privacyKey } from './lanes.ts';
 import { content, sha256 } from './objects.ts';
@@ -111,18 +112,24 @@ const lose: Writer = {
   work: ({ stage, advertiserId }, actor) => markDamaged(stage.database(actor.name), advertiserId, sha256),
 };
 
+/** Two applications with claimed files, the second one first. */
+async function openTwo(stage: Stage): Promise<Two> {
+  const { advertiserId, lease } = await openLane(stage);
+  await commitPage(stage.direct, privacyKey, aPage(lease, shown('Shown'), { advertiserId }));
+  const { claims } = await claimDownloads(stage.direct, {
+    ...{ advertisers: [advertiserId], tier: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
+  });
+  const inOrder = claims.toSorted((one, other) => Number(other.applicationId - one.applicationId));
+  return { stage, advertiserId, lease, claims: inOrder };
+}
+
 function createOrder(stage: Stage, name: string, a: Writer, b: Writer): Scenario {
   return {
     name,
     promise: 'nobody waits in a circle',
     async open() {
-      const { advertiserId, lease } = await openLane(stage);
-      await commitPage(stage.direct, privacyKey, aPage(lease, shown('Shown'), { advertiserId }));
-      const { claims } = await claimDownloads(stage.direct, {
-        ...{ advertisers: [advertiserId], tier: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
-      });
-      const inOrder = claims.toSorted((one, other) => Number(other.applicationId - one.applicationId));
-      const two = { stage, advertiserId, lease, claims: inOrder };
+      const two = await openTwo(stage);
+      const { advertiserId } = two;
       for (const writer of [a, b]) await writer.before?.(two);
       const toProgram =
         ({ work }: Writer): Program =>
@@ -155,3 +162,30 @@ export const createOrderRetry = (stage: Stage) =>
   createOrder(stage, 'a retry of both files beside an erasure of both applications', retry, erase);
 export const createOrderLost = (stage: Stage) =>
   createOrder(stage, 'the bytes of both files are lost beside a page that changes both applications', lose, change);
+
+/** An application that holds lost bytes completes its other file with the same: both writers lock the application, then the blob. */
+export function createOrderBlob(stage: Stage): Scenario {
+  return {
+    name: 'bytes are lost beside a completion with the same bytes',
+    promise: 'applications are locked before blobs, so that nobody waits in a circle',
+    async open() {
+      const two = await openTwo(stage);
+      const { advertiserId } = two;
+      await hold(two);
+      const letter = two.claims.find(({ kind }) => kind === 'coverLetter');
+      if (!letter) throw new Error('The letter was not claimed.');
+      return {
+        programs: new Map<string, Program>([
+          ['lost', (actor) => lose.work(two, actor)],
+          ['letter', (actor) => completeOne(stage, actor, letter, toStored(advertiserId, sha256))],
+        ]),
+        mortal: ['letter'],
+        lapses: [],
+        async check() {
+          await checkEvents(stage, advertiserId);
+          await checkQueue(stage, advertiserId);
+        },
+      };
+    },
+  };
+}

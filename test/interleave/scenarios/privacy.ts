@@ -11,6 +11,7 @@ import { anApplication, anAttachment, aPage, commitPage } from '../../support/ap
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';
 import type { Stage } from '../stage.ts';
+import { claimAll, toStored } from './claims.ts';
 import { checkEvents } from './files.ts';
 import { leaseMs, openLane, privacyKey } from './lanes.ts';
 import {
@@ -21,6 +22,7 @@ import {
   type FilesOf,
   fetchClaimed,
   never,
+  sha256,
   stopWhenBusy,
   toBlobs,
 } from './objects.ts';
@@ -269,6 +271,38 @@ export function createEraseAgain(stage: Stage): Scenario {
         mortal: ['run'],
         lapses: [],
         check: () => checkErased(stage, advertiserId),
+      };
+    },
+  };
+}
+
+/** A run that is told to stop releases its claims while their person is erased. */
+export function createEraseRelease(stage: Stage): Scenario {
+  return {
+    name: 'erasure beside claims that are released',
+    promise: 'nobody fails, and nothing of an erased person is left (P17)',
+    allowsDeadlocks: true,
+    async open() {
+      const { advertiserId, lease } = await openLane(stage);
+      const attachments = [anAttachment('resume', { sizeBytes: content.length })];
+      const applications = [1, 2, 3].map((id) => anApplication(id, { email, attachments }));
+      await commitPage(stage.direct, privacyKey, aPage(lease, applications, { advertiserId }));
+      const claimed = await claimAll(stage, advertiserId);
+      const { blob } = toStored(advertiserId, sha256);
+      return {
+        programs: new Map<string, Program>([
+          // Holds the second file meanwhile: rows that one statement locks one after the other are no steps.
+          ['second', (actor) => stage.store(actor.name).blobs.announce(claimed(2), blob)],
+          ['erase', erase(stage, advertiserId, byAddress)],
+          ['release', (actor) => stage.store(actor.name).downloads.release([claimed(3), claimed(2), claimed(1)])],
+        ]),
+        mortal: ['release'],
+        lapses: [],
+        commitsApart: true,
+        async check() {
+          await checkErased(stage, advertiserId);
+          await stage.query(`DELETE FROM intake.blobs WHERE advertiser_id = $1`, [advertiserId]);
+        },
       };
     },
   };
