@@ -8,11 +8,11 @@ export interface Scenario {
   readonly name: string;
   /** What must hold, in one sentence. */
   readonly promise: string;
-  /** Clients may wait for each other's locks in a circle, if the one chosen to give up tries again. */
+  /** Deadlocks are no failure here, as long as the client that is chosen to give up tries again. */
   readonly allowsDeadlocks?: boolean;
   /** At most so many schedules, where each takes long. */
   readonly most?: number;
-  /** Makes the situation and says who takes part. `check` is called after the last step, and throws where a promise is broken. */
+  /** Sets the situation up and returns the clients. `check` is called after the last step, and throws where a promise is broken. */
   open(): Promise<Cast & { readonly check: (outcome: Outcome) => Promise<void> }>;
 }
 

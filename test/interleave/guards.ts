@@ -1,5 +1,5 @@
-// Every guard that exists for concurrency, and a scenario that breaks when it is taken out. A guard is taken out of the statements on
-// their way to the server: what is found there is what the product would do without it.
+// Every guard that exists for concurrency, and a scenario that breaks when it is taken out. Most are taken out of the statements on their
+// way to the server, so that the product runs unchanged; the others out of the server's answers.
 import { type Bounds, type Explored, explore, fromText, play, type Scenario } from './explorer.ts';
 import { type ScenarioName, scenarios } from './scenarios/all.ts';
 import { Unplayable } from './schedule.ts';
@@ -18,7 +18,7 @@ export interface Guard {
   readonly at?: string;
 }
 
-/** How often a guard was taken out of something. */
+/** In how many statements or answers the guard was found and taken out. */
 export interface Taken {
   count: number;
 }
@@ -43,7 +43,7 @@ const guard = (
     return taken;
   },
 });
-/** What a client does again after a conflict: here it is told of another error. */
+/** A repetition after a conflict: the client is told of another error instead, so it does not repeat. */
 const repetition = (name: string, from: string, scenario: ScenarioName, client: string): Guard => ({
   ...{ name, from, scenario, isQuick: false },
   takeOut(stage) {
@@ -51,7 +51,7 @@ const repetition = (name: string, from: string, scenario: ScenarioName, client: 
     return { count: 1 };
   },
 });
-/** What a transaction asks once more, under its locks. */
+/** A question that a transaction asks again under its locks: it gets the answer from before the transaction. */
 const secondLook = (name: string, from: string, scenario: ScenarioName, statement: RegExp): Guard => ({
   ...{ name, from, scenario, isQuick: false },
   takeOut(stage) {

@@ -40,7 +40,7 @@ export type Program = (actor: Actor) => Promise<unknown>;
 export interface Cast {
   /** In the order in which they are chosen by default. */
   readonly programs: ReadonlyMap<string, Program>;
-  /** Clients that may die. */
+  /** Clients that may die: one in a schedule, at a point at which it would go on. */
   readonly mortal: readonly string[];
   /** How far the time moves at each step of the clock, in milliseconds. */
   readonly lapses: readonly number[];
@@ -49,10 +49,10 @@ export interface Cast {
   readonly limits?: Limits;
 }
 
-/** What a schedule goes beyond does not come to its end. */
+/** A schedule that exceeds one of these counts as endless. */
 export interface Limits {
   readonly steps: number;
-  /** How long a client may take between two steps, or a statement that waits for no lock. */
+  /** How long nothing may happen: no answer, no new statement, no lock that is waited for. */
   readonly stillMs: number;
 }
 
@@ -83,7 +83,7 @@ export interface Outcome {
   readonly decisions: readonly Decision[];
   readonly lines: readonly Line[];
   readonly deadlocks: number;
-  /** What a client ended with that was neither a value nor its death. */
+  /** Errors of clients that were not killed. */
   readonly failures: readonly { readonly client: string; readonly error: unknown }[];
   /** A rule that every schedule must keep, and that this one broke. */
   readonly broken: readonly string[];
@@ -120,7 +120,7 @@ class Run {
   readonly #decisions: Decision[] = [];
   readonly #trace: { readonly client: string; readonly footprint: Footprint; readonly key: string }[] = [];
   readonly #broken: string[] = [];
-  /** Lines of steps that are released and not answered. */
+  /** The lines of steps that were released and have no answer yet. */
   readonly #open = new Map<Client, Line>();
   #deadlocks = 0;
   #changed = Promise.withResolvers<void>();
@@ -272,26 +272,27 @@ class Run {
   }
 
   #decide(enabled: readonly string[], current: string | null, wanted: Choice | undefined): Decision {
-    const isOn = current !== null && enabled.includes(current) && current !== clock;
-    const usual = isOn ? current : (enabled[0] as string);
-    const isBegin = this.#isBegin(usual);
+    const canContinue = current !== null && enabled.includes(current) && current !== clock;
+    // The client that ran last goes on where it can; to choose another one then is a preemption.
+    const byDefault = canContinue ? current : (enabled[0] as string);
+    const isBegin = this.#isBegin(byDefault);
     const options: { choice: Choice; cost: 0 | 1 }[] = [];
     // BEGIN alone touches nothing but the clock: once no time passes any more, to stop before it and to stop behind it is the same.
-    if (!(isOn && isBegin && this.#lapses.length === 0)) {
+    if (!(canContinue && isBegin && this.#lapses.length === 0)) {
       for (const name of enabled) {
         if (name === clock) options.push({ choice: name, cost: 1 });
-        else options.push({ choice: name, cost: isOn && name !== current ? 1 : 0 });
+        else options.push({ choice: name, cost: canContinue && name !== current ? 1 : 0 });
       }
       const isAnyDead = this.#clients.some(({ isDead }) => isDead);
-      if (!isAnyDead && this.#cast.mortal.includes(usual) && this.#stepsOf(usual) > 0) {
-        options.push({ choice: `${usual}!`, cost: 1 });
+      if (!isAnyDead && this.#cast.mortal.includes(byDefault) && this.#stepsOf(byDefault) > 0) {
+        options.push({ choice: `${byDefault}!`, cost: 1 });
       }
     }
-    const chosen = wanted ?? usual;
+    const chosen = wanted ?? byDefault;
     if (!enabled.includes(chosen.replace('!', ''))) {
       throw new Unplayable(`The schedule cannot be played: ${chosen} cannot go on at step ${this.#decisions.length}.`);
     }
-    const state = `${isOn ? current : ''}|${this.#lapses.length}|${this.#key()}`;
+    const state = `${canContinue ? current : ''}|${this.#lapses.length}|${this.#key()}`;
     return { chosen, others: options.filter(({ choice }) => choice !== chosen), state };
   }
 
