@@ -11,6 +11,8 @@ export type TakeSlot = (signal: AbortSignal) => Promise<void>;
 const mostAtOnce = 8;
 /** A slot that is reached later than this is not used: several late ones could make one request too many in a second. */
 const lateMs = 25;
+/** Two workers may see the database's clock as far apart: the latency of its answers differs. */
+const apartMs = 25;
 const missesInARow = 3;
 
 /** More slots than all workers together ever reserve ahead: each reserves no more than it has requests waiting. */
@@ -30,15 +32,18 @@ export function createRateLimiter(
 ): TakeSlot {
   if (requestsPerSecond === null) return async () => {};
   // Spread so that a second, and what may come late into it, has no more slots than the rate.
-  const spacingMs = (1_000 + lateMs) / requestsPerSecond;
+  const spacingMs = (1_000 + lateMs + apartMs) / requestsPerSecond;
   const clock = createDatabaseClock();
   const slots: Slot[] = [];
   let waiting = 0;
   let reserving: Promise<void> | null = null;
 
+  const take = (stretchMs: number) => store.rateLimits.takeSlots(source, stretchMs, mostAhead * spacingMs);
+
   async function reserve(count: number, widthMs: number): Promise<Slot[]> {
-    const stretchMs = count * spacingMs + widthMs - lateMs;
-    const { now, firstAt } = await store.rateLimits.takeSlots(source, stretchMs, mostAhead * spacingMs);
+    // The first answer may have waited for a connection to be opened: slots by that sample alone would be used too late.
+    for (let looks = 0; looks < 2 && clock.samples < 2; looks++) clock.look((await take(0)).now);
+    const { now, firstAt } = await take(count * spacingMs + widthMs - lateMs);
     const from = firstAt - clock.look(now);
     return Array.from({ length: count }, (_, nth) => ({
       from: from + nth * spacingMs,
@@ -114,17 +119,23 @@ const drift = 1e-4;
 function createDatabaseClock() {
   let aheadMs = Number.NEGATIVE_INFINITY;
   let lookedAt = 0;
+  let samples = 0;
   return {
+    get samples(): number {
+      return samples;
+    },
     /** By how much it is ahead of ours, now that it was just seen to stand at `now`. */
     look(now: number): number {
       const at = performance.now();
       aheadMs = Math.max(now - at, aheadMs - (at - lookedAt) * drift);
       lookedAt = at;
+      samples += 1;
       return aheadMs;
     },
     /** Forgets: one of the clocks may have been set. */
     reset(): void {
       aheadMs = Number.NEGATIVE_INFINITY;
+      samples = 0;
     },
   };
 }

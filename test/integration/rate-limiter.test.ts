@@ -1,4 +1,5 @@
 // The request budget of a source, shared by several workers through the database.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
 import { createRateLimiter } from '../../src/sync/rate-limiter.ts';
@@ -33,6 +34,25 @@ describe('a rate limit', () => {
     // And the budget is used, not just kept: where the machine lets them, eight slots come in the time of sixteen at most.
     const shortest = Math.min(...sentAt.slice(8).map((time, at) => time - (sentAt[at] ?? 0)));
     expect(shortest).toBeLessThan(160);
+  });
+
+  test('is kept where the first answer of the database comes late', async () => {
+    const aheadMs = 1_000_000;
+    const lateMs = 400;
+    const slots: number[] = [];
+    let answers = 0;
+    const rateLimits = {
+      async takeSlots(_source: string, stretchMs: number) {
+        const now = performance.now() + aheadMs;
+        if (stretchMs > 0) slots.push(now);
+        if (answers++ === 0) await sleep(lateMs);
+        return { now, firstAt: now };
+      },
+    };
+    const takeSlot = createRateLimiter({ rateLimits }, 'http://source.example', 100);
+    await takeSlot(AbortSignal.timeout(600_000));
+    // Real time, bounded in one direction: a slot by the late answer alone would be used as much later.
+    expect(performance.now() + aheadMs - (slots.at(-1) ?? Number.NaN)).toBeLessThan(lateMs);
   });
 
   test('that is off never waits', async ({ database }) => {

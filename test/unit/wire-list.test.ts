@@ -59,7 +59,6 @@ describe('L8: an empty answer', () => {
     ['XHTML that is whole XML', '<?xml version="1.0"?><html><body>Log in</body></html>'],
     ['another message in XML', '<Error><Message>Something broke</Message></Error>'],
     ['another message in JSON', '{"Message":"An error has occurred."}'],
-    ['the list of a negative advertiser', '{"JobApplications":{"AdvertiserID":-7,"JobApplicationsList":[]}}'],
     ['another message in the wrapper', '{"JobApplications":{"Message":"An error has occurred."}}'],
     ['another message beside an empty wrapper', '{"JobApplications":null,"Message":"An error has occurred."}'],
     ['a list that is a text', '{"JobApplications":{"JobApplicationsList":"none"}}'],

@@ -78,8 +78,8 @@ function toOriginal(element: Pick<Reject, 'raw' | 'rawText'> | undefined): strin
 function toPage(value: unknown, exact: boolean): PageFacts {
   const { known, unknown } = toEnvelope(value);
   const advertiserId = (known.AdvertiserID ?? null) === null ? null : parseId(known.AdvertiserID);
-  if (advertiserId !== null && (typeof advertiserId !== 'bigint' || advertiserId < 0n)) {
-    throw new Trouble('malformed', 'The answer names an AdvertiserID that is no number of an account.');
+  if (advertiserId !== null && typeof advertiserId !== 'bigint') {
+    throw new Trouble('malformed', 'The answer names an AdvertiserID that is not an integer.');
   }
   const agentId = known.AgentID ?? null;
   return {
