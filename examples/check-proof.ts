@@ -135,6 +135,7 @@ interface Answer {
   readonly part: number;
   readonly knew: number;
   readonly seq: bigint;
+  readonly sentAt: number;
   readonly question: Question;
   readonly kind: 'page' | 'overflow' | 'refused';
   readonly rows: number;
@@ -260,7 +261,9 @@ function oneOf<Name extends string>(value: unknown, names: readonly Name[], what
 }
 
 function rangeOf(from: unknown, to: unknown, what: string): Range {
-  const range = { from: digits(from, what), to: digitsOrNull(to, what) ?? noEnd };
+  const end = digitsOrNull(to, what);
+  if (end !== null && end > lastId) throw new Malformed(`${what} ends above the last id`);
+  const range = { from: digits(from, what), to: end ?? noEnd };
   if (range.from > range.to) throw new Malformed(`${what} ends before it begins`);
   return range;
 }
@@ -287,15 +290,29 @@ function readProof(lines: Iterable<string>): ProofFile {
   for (const text of lines) {
     place.line += 1;
     try {
-      readLine(file, place, membersOf(JSON.parse(text), 'the line'));
+      readLine(file, place, membersOf(parseLine(text), 'the line'));
     } catch (error) {
-      if (!(error instanceof Malformed || error instanceof SyntaxError)) throw error;
-      const reason = error instanceof Malformed ? error.message : 'the line is no JSON';
-      file.forged.push(forgery(place.sweep, place.n, `line ${place.line}: ${reason}`));
+      file.forged.push(forgery(place.sweep, place.n, `line ${place.line}: ${whyUnreadable(error)}`));
     }
   }
   if (place.line === 0) file.forged.push(forgery(null, null, 'the file is empty'));
   return file;
+}
+
+/** Programs differ in which of two members of the same name they take: a line that can be read in two ways is not what was written. */
+function parseLine(text: string): unknown {
+  const line: unknown = JSON.parse(text);
+  if (JSON.stringify(line) !== text)
+    throw new Malformed('it has white space, a number in another form or a name twice');
+  return line;
+}
+
+function whyUnreadable(error: unknown): string {
+  if (error instanceof Malformed) return error.message;
+  if (error instanceof SyntaxError) return 'the line is no JSON';
+  // The stack is full: no line of the format is nested more than a few times.
+  if (error instanceof RangeError) return 'the line is nested too deep';
+  throw error;
 }
 
 /** Where the reader is. */
@@ -396,7 +413,7 @@ function readCertificate(members: Members): Certificate {
     range: rangeOf(members.low, members.high, 'low to high'),
     certificate: oneOf(members.certificate, certificateWords, 'certificate'),
     sweep: String(digits(members.sweep, 'sweep')),
-    startedAt: integer(members.startedAt, 'startedAt'),
+    startedAt: moment(members.startedAt, 'startedAt'),
     completeThrough: moment(members.completeThrough, 'completeThrough'),
     last: members.last === null ? null : hex(members.last, 32, 'last'),
   };
@@ -413,7 +430,7 @@ function readSweep(file: ProofFile, line: Members): Sweep {
     number: String(number),
     axis: oneOf(sealed.axis, ['id', 'date'], 'axis'),
     range: rangeOf(sealed.low, sealed.high, 'low to high'),
-    startedAt: integer(sealed.startedAt, 'startedAt'),
+    startedAt: moment(sealed.startedAt, 'startedAt'),
     recentFrom: digits(sealed.recentFrom, 'recentFrom'),
     heldBefore: count(sealed.heldBefore, 'heldBefore'),
     longestBefore: count(sealed.longestBefore, 'longestBefore'),
@@ -455,6 +472,7 @@ function readAnswer(sealed: Members, leaves: readonly ReadLeaf[]): Answer {
     part: count(sealed.part, 'part'),
     knew: count(sealed.knew, 'knew'),
     seq: digits(sealed.seq, 'seq'),
+    sentAt: moment(sealed.sentAt, 'sentAt'),
     question: readQuestion(membersOf(sealed.question, 'question')),
     kind: oneOf(answer.kind, ['page', 'overflow', 'refused'], 'kind'),
     rows,
@@ -607,6 +625,7 @@ export function checkProof(lines: Iterable<string>, options: Options = {}): Repo
   const unknown = noted.filter((note) => !knowsNoted(file, note));
   file.forged = file.forged.concat(
     sweeps.flatMap(brokenRecords),
+    sweeps.flatMap((sweep) => brokenTimes(file, sweep)),
     sweeps.flatMap((sweep) => cutOff(file, sweep)),
     brokenCertificates(file),
     missingRows(file),
@@ -785,6 +804,25 @@ function isAskedInRange({ purpose, axis, range }: Question, sweep: Sweep): boole
   return range === null || within(range, sweep.range);
 }
 
+/** The clock of a database may have been set meanwhile, by less than this. */
+const clockMs = 86_400_000;
+
+/** Times that would let a sweep speak of what it cannot have seen. */
+function brokenTimes({ exportedAt }: ProofFile, sweep: Sweep): Finding[] {
+  const { startedAt, recentFrom, answers } = sweep;
+  const exported = exportedAt ?? Number.POSITIVE_INFINITY;
+  const broken: Finding[] = [];
+  if (recentFrom > secondOf(startedAt)) {
+    broken.push(forgery(sweep, 0, 'it speaks of what was submitted after it began'));
+  }
+  if (startedAt > exported + clockMs) broken.push(forgery(sweep, 0, 'it began after the file was exported'));
+  for (const { n, sentAt } of answers) {
+    if (sentAt < startedAt - clockMs) broken.push(forgery(sweep, n, 'it was asked before the sweep began'));
+    if (sentAt > exported + clockMs) broken.push(forgery(sweep, n, 'it was asked after the file was exported'));
+  }
+  return broken;
+}
+
 /** Sweeps that lack a record which was there when this one began. */
 function cutOff(file: ProofFile, { number, previous }: Sweep): Finding[] {
   return previous.flatMap(({ sweep, hash }) => {
@@ -855,7 +893,7 @@ function brokenCertificates(file: ProofFile): Finding[] {
       const reason = `the certificate names sweep ${certificate.sweep}, which is not in the file`;
       return [forgery(null, null, reason)];
     }
-    const reason = brokenCertificate(certificate, sweep);
+    const reason = brokenCertificate(certificate, sweep) ?? supersededBy(file, certificate);
     return reason === null ? [] : [forgery(sweep, null, reason)];
   });
 }
@@ -872,6 +910,19 @@ function brokenCertificate(certificate: Certificate, sweep: Sweep): string | nul
     return `the certificate says ${certificate.certificate}, the end of the sweep ${end.certificate}`;
   }
   return null;
+}
+
+/** A sweep that found this certificate when it began and has ended since took its place: the older one was put back. */
+function supersededBy(file: ProofFile, { range, sweep }: Certificate): string | null {
+  const later = [...file.sweeps.values()].find(
+    (other) =>
+      other.axis === 'id' &&
+      other.end !== null &&
+      other.previous.some((one) => one.sweep === sweep) &&
+      other.range.from <= range.to &&
+      range.from <= other.range.to,
+  );
+  return later === undefined ? null : `sweep ${later.number} has swept ids of the certificate again and ended since`;
 }
 
 // ---------------------------------------------------------------------------------------------------------------------------------------

@@ -540,6 +540,13 @@ describe('a line that was changed without new hashes is forged', () => {
     ['another format', (all) => all.with(0, (all[0] ?? '').replace('"format":1', '"format":2'))],
     ['another advertiser', (all) => all.with(0, (all[0] ?? '').replace('7001', '7002'))],
     ['another body key', (all) => all.with(1, (all[1] ?? '').replace('abab', 'acab'))],
+    ['a member twice', (all) => all.with(0, (all[0] ?? '').replace('"format":1', '"format":2,"format":1'))],
+    ['a number in another form', (all) => all.with(0, (all[0] ?? '').replace('"format":1', '"format":1.0'))],
+    ['lines ended by CR LF', (all) => all.map((line) => `${line}\r`)],
+    [
+      'a line nested beyond the stack',
+      (all) => all.with(3, (all[3] ?? '').replace('"sealed":{', `"sealed":{"a":${'['.repeat(1e5)}${']'.repeat(1e5)},`)),
+    ],
     ['rows in another order', (all) => all.toSpliced(-1, 0, '{"type":"rows","rows":[["9000","1",null]]}')],
   ])('%s', (_, change) => {
     expect(checkProof(change(lines))).toMatchObject({ verdict: 'forged', supported: false });
@@ -1250,8 +1257,59 @@ describe('certificates', () => {
     ['leaves out the first ids', 'unproven', true, { low: '2' }],
     ['leaves out the last ids', 'unproven', true, { high: '9000' }],
     ['has no evidence', 'unproven', false, { last: null }],
+    ['ends above the last id', 'forged', false, { high: '9223372036854775808' }],
   ])('one that %s', (_, verdict, supported, change) => {
     expect(changed(change)).toMatchObject({ verdict, supported });
+  });
+
+  test('rests on the newest sweep of its ids, not on one that another has taken the place of', () => {
+    const proof = proofOf(large, { ...large, held: list(100), number: '2' });
+    sealedOf(proof.sweeps[1]?.[0]).previous = [['1', lastHash(seal(proof.sweeps[0] ?? []))]];
+    const [older, newer] = certificatesOf(proof.sweeps);
+    expect(checkProof(write(proof, [newer]))).toMatchObject({ verdict: 'proven', supported: true });
+    expect(checkProof(write(proof, [older]))).toMatchObject({ verdict: 'forged', supported: false });
+    // A sweep that has not come to its end has taken the place of none.
+    proof.sweeps[1]?.pop();
+    expect(checkProof(write(proof, [older]))).toMatchObject({ verdict: 'proven', supported: true });
+  });
+
+  test.each<[string, string, (sealed: Json, certificate: Json) => void]>([
+    [
+      'what was submitted after the sweep began',
+      'speaks of what was submitted after it began',
+      (sealed, certificate) => {
+        sealed.recentFrom = `${startedAt / 1000 + 1}`;
+        certificate.completeThrough = startedAt + 1000;
+      },
+    ],
+    [
+      'a sweep that began after the export',
+      'began after the file was exported',
+      (sealed, certificate) => {
+        sealed.startedAt = certificate.startedAt = startedAt + 90_000_000;
+      },
+    ],
+    [
+      'answers from before the sweep',
+      'was asked before the sweep began',
+      (sealed, certificate) => {
+        sealed.startedAt = certificate.startedAt = startedAt + 90_000_000;
+      },
+    ],
+  ])('speaks of no time that it cannot know: %s', (_, reason, edit) => {
+    const proof = structuredClone(honest);
+    const [certificate] = certificatesOf(proof.sweeps);
+    edit(sealedOf(proof.sweeps[0]?.[0]), certificate);
+    certificate.last = lastHash(seal(proof.sweeps[0] ?? []));
+    const report = checkProof(write(proof, [certificate]));
+    expect(report.verdict).toBe('forged');
+    expect(report.findings).toContainEqual(expect.objectContaining({ reason: expect.stringContaining(reason) }));
+  });
+
+  test('was exported after its questions were asked', () => {
+    const [head = '', ...rest] = write(honest);
+    const early = head.replace(`"exportedAt":${startedAt}`, `"exportedAt":${startedAt - 90_000_000}`);
+    expect(checkProof([early, ...rest])).toMatchObject({ verdict: 'forged', supported: false });
   });
 
   test('may not say more than the end of the sweep, or more than was swept', () => {
