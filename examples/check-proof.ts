@@ -1753,9 +1753,11 @@ function checkReach(evidence: Evidence): void {
   const { sweep } = evidence;
   const endAt = sweep.end?.n ?? 0;
   const old = seenWithin(evidence, sweep.range).filter((seen) => seen.isOldOrUndated).length;
+  const pairs = comparePages(evidence);
   const isMoreThanPage = old * 2 > longestPage(evidence) * 3;
-  if ((!isMoreThanPage && evidence.gone.size === 0) || hasReach(evidence)) return;
-  if (isMoreThanPage) say(evidence, 'assumed', endAt, 'no question shows that filters act before the page is cut off');
+  const needsReach = isMoreThanPage || (pairs.isCutInNoOrder && old >= 16);
+  if ((!needsReach && evidence.gone.size === 0) || hasReach(evidence, pairs)) return;
+  if (needsReach) say(evidence, 'assumed', endAt, 'no question shows that filters act before the page is cut off');
   const edge = goneAtEdge(evidence);
   if (edge !== null)
     say(evidence, 'assumed', evidence.gone.get(edge) ?? endAt, `${edge} is gone at the edge of the list`);
@@ -1763,17 +1765,50 @@ function checkReach(evidence: Evidence): void {
 
 type Reach = 'upwards' | 'downwards' | 'inner';
 
-function hasReach(evidence: Evidence): boolean {
-  const { asked, rangePages } = evidence;
-  const sorted = asked.at(-1)?.sorted ?? null;
-  return rangePages.some((later) =>
-    rangePages.some((earlier) => {
-      if (earlier.n >= later.n) return false;
+/** What pages tell about earlier pages that asked for the same ids and more. */
+interface Pairs {
+  readonly reached: ReadonlySet<Reach>;
+  /** An earlier page of a list in no order left out a row that was there. */
+  readonly isCutInNoOrder: boolean;
+  /** Orders in which the rows of an earlier page cannot have been chosen. */
+  readonly notChosen: ReadonlySet<Order>;
+}
+
+function comparePages(evidence: Evidence): Pairs {
+  const { rangePages, asked } = evidence;
+  const last = asked.at(-1);
+  const { rising, falling } = last === undefined ? noTotals : stepOf(evidence, last).totals;
+  const isMixed = Math.max(rising, falling) * 4 <= (rising + falling) * 3;
+  const old = new Set(evidence.seen.filter((seen) => seen.isOld).map(({ id }) => id));
+  const reached = new Set<Reach>();
+  const notChosen = new Set<Order>();
+  let isCutInNoOrder = false;
+  for (const later of rangePages) {
+    for (const earlier of rangePages) {
+      if (earlier.n >= later.n) break;
       const reach = movedInwards(earlier.question.range, later.question.range);
-      const counts = reach === 'inner' || sorted === null || (reach === 'upwards') === (sorted === 'rising');
-      return reach !== null && counts && showsMore(evidence, earlier, later);
-    }),
-  );
+      const range = later.question.range;
+      if (reach === null || range === null) continue;
+      const left = leftOut(evidence, earlier, later);
+      if (left.length > 0) reached.add(reach);
+      if (!left.some((id) => old.has(id))) continue;
+      if (isMixed && range.to !== noEnd) isCutInNoOrder = true;
+      const ids = [...earlier.ids];
+      if (ids.some((id) => id >= range.to)) notChosen.add('rising');
+      if (ids.some((id) => id <= range.from)) notChosen.add('falling');
+    }
+  }
+  return { reached, isCutInNoOrder, notChosen };
+}
+
+/** Only the filter towards the far end of a list can hide anything; where rows were chosen in no order, both can. */
+function hasReach({ asked, pages }: Evidence, { reached, notChosen }: Pairs): boolean {
+  const sorted = asked.at(-1)?.sorted ?? null;
+  if (sorted !== null) return reached.has('inner') || reached.has(sorted === 'rising' ? 'upwards' : 'downwards');
+  // An erased row may be the one that showed reach.
+  const isAnyErased = pages.some((page) => erasedAmong(page.shown) > 0);
+  if (notChosen.size < 2 || isAnyErased) return reached.size > 0;
+  return reached.has('upwards') && reached.has('downwards');
 }
 
 function movedInwards(outer: Range | null, inner: Range | null): Reach | null {
@@ -1782,9 +1817,9 @@ function movedInwards(outer: Range | null, inner: Range | null): Reach | null {
   return inner.from === outer.from ? 'downwards' : 'inner';
 }
 
-/** The later page shows an id that the earlier one lacks although it asked for it. */
-function showsMore(evidence: Evidence, earlier: Answer, later: Answer): boolean {
-  return [...later.ids].some(
+/** Ids that the later page shows in its range, and that the earlier one lacks although it asked for them. */
+function leftOut(evidence: Evidence, earlier: Answer, later: Answer): bigint[] {
+  return [...later.ids].filter(
     (id) =>
       !earlier.ids.has(id) &&
       isWithin(later.question.range, id) &&
