@@ -162,7 +162,13 @@ export async function loadFileUrls(
   const { applicationId, kind } = request;
   const files = await held.store.files.load(held.advertisers, applicationId, kind);
   for (const { advertiserId } of files) {
-    await held.store.privacy.recordDeed({ advertiserId, action: 'url', applicationId, by: toActor(), facts: { kind } });
+    await held.store.privacy.recordAudit({
+      advertiserId,
+      action: 'url',
+      applicationId,
+      by: toActor(),
+      facts: { kind },
+    });
   }
   return await Promise.all(
     files.map(async (file) => ({
@@ -198,7 +204,7 @@ export async function loadAllFileUrls(
   return await Promise.all(
     [...found].map(async ([advertiserId, files]) => {
       const facts = { kind: 'all', files: files.filter((file) => file.held).length };
-      await held.store.privacy.recordDeed({ advertiserId, action: 'url', applicationId, by: toActor(), facts });
+      await held.store.privacy.recordAudit({ advertiserId, action: 'url', applicationId, by: toActor(), facts });
       const toUrl = async ({ held: bytes, ...file }: (typeof files)[number]): Promise<FileUrl> => ({
         ...file,
         url: bytes && (await held.blobs.url(bytes.key, toUrlOptions({ ...file, applicationId }, expiresInMs))),
@@ -239,7 +245,7 @@ export async function retryOnce(
     const { applicationId, kind, state } = request.choice;
     if (downloads === 0) continue;
     const facts = { kind, state, downloads };
-    await app.store.privacy.recordDeed({ advertiserId, action: 'retry', applicationId, by: toActor(), facts });
+    await app.store.privacy.recordAudit({ advertiserId, action: 'retry', applicationId, by: toActor(), facts });
   }
   return count;
 }

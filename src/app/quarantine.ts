@@ -2,7 +2,7 @@
 import type { Config } from '../config.ts';
 import { parseElement } from '../source/parse/list.ts';
 import type { Quarantined, QuarantinedText } from '../store/applications/quarantine.ts';
-import type { Deed } from '../store/privacy/audit-log.ts';
+import type { AuditEntry } from '../store/privacy/audit-log.ts';
 import type { Store } from '../store/store.ts';
 import { requireKey } from '../sync/privacy/privacy-key.ts';
 import { type ReplaySummary, replay } from '../sync/read/replay-quarantine.ts';
@@ -65,6 +65,6 @@ export async function replayQuarantine(
   return outcomes;
 }
 
-async function recordUse(store: Store, advertiserId: bigint, facts: Deed['facts']): Promise<void> {
-  await store.privacy.recordDeed({ advertiserId, action: 'quarantine', applicationId: null, by: toActor(), facts });
+async function recordUse(store: Store, advertiserId: bigint, facts: AuditEntry['facts']): Promise<void> {
+  await store.privacy.recordAudit({ advertiserId, action: 'quarantine', applicationId: null, by: toActor(), facts });
 }

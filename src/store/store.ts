@@ -1,5 +1,5 @@
-// The store's public face: one object per capability, its functions bound to one database. sync/ calls
-// the store through this type alone, and a pass takes only the capabilities that it uses; whatever else it imports from store/ is a type.
+// The store's public interface: one object per capability, its functions bound to one database. sync/ calls the store only through this
+// type, and each function there takes only the capabilities that it uses. Everything else that sync/ imports from store/ is a type.
 import { createSecretKey } from 'node:crypto';
 import type { Note } from '../domain/application.ts';
 import type { BlobFacts } from '../domain/blob.ts';
@@ -81,7 +81,7 @@ import { type DatabaseOptions, openDatabase, retryOnConflict } from './postgres/
 import { ensureSchema, loadSchema, loadServer, requireSchema, type SchemaRequest } from './postgres/migrations.ts';
 import { findUnclaimedResumes, forgetResumes, lapsePrefills, loadLeavingResumes } from './prefill/lapse.ts';
 import * as prefills from './prefill/prefills.ts';
-import { type Deed, recordDeed } from './privacy/audit-log.ts';
+import { type AuditEntry, recordAudit } from './privacy/audit-log.ts';
 import {
   beginErasure,
   checkAgain,
@@ -145,25 +145,25 @@ import { beginSweeps, endCertificates, noteStop, pruneSweeps, type Sweep, takeTi
 import { loadKeyState } from './tombstones.ts';
 
 export interface StoreOptions extends DatabaseOptions {
-  /** Makes person keys; the same for as long as the data lives. */
+  /** Derives person keys and tombstones. Must stay the same for as long as the data is kept. */
   readonly privacyKey: Buffer;
-  /** For tests that end the process at named moments. */
+  /** For tests that end the process at named points. */
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
-/** `bringForward` scans the whole queue. */
+/** Limits how often `bringForward` runs, because it scans the whole queue. */
 const bringForwardEveryMs = 300_000;
 
-/** Downloads in one transaction. More would keep locks for longer than they save flushes. */
+/** The most downloads in one transaction. More would hold locks too long for the flushes that they save. */
 const mostTogether = 64;
 
 /** Opens the database. Nothing connects until the first use. */
 export function openStore({ crashPoint, ...options }: StoreOptions) {
   const db = openDatabase(options);
   const privacyKey = createSecretKey(options.privacyKey);
-  // Leases are renewed on a connection of their own: a pool that is busy writing must not cost the lane.
+  // Leases have a connection of their own, so that they are renewed in time while the pool is busy writing.
   const leaseDb = openDatabase({ ...options, role: `${options.role} lease`, connections: 1 });
-  // Downloads that end together are committed together: the events of an advertiser are serialised anyway.
+  // Downloads of one advertiser that finish together are committed together: its events are serialised anyway.
   const perAdvertiser = { toGroup: ({ claim }: { readonly claim: Claim }) => claim.advertiserId, most: mostTogether };
   const complete = coalesceEach<CompletedClaim, CompletedState>(
     (downloads) => completeDownloads(db, downloads),
@@ -339,7 +339,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       findPerson: (advertiserId: bigint, sought: Sought) => findPerson(db, privacyKey, advertiserId, sought),
       loadExport: (advertiserId: bigint, applicationId: bigint) =>
         loadExport(db, privacyKey, advertiserId, applicationId),
-      recordDeed: (deed: Deed) => recordDeed(db, deed),
+      recordAudit: (entry: AuditEntry) => recordAudit(db, entry),
     },
 
     erasures: {

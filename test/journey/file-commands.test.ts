@@ -240,8 +240,10 @@ describe('files at the command line', { timeout: 600_000 + 30_000 * kills }, () 
     expect(again.stdout).toContain('1 download is due');
     expect((await callIntake(['sync'], { ...env, ATTACHMENT_MAX_BYTES: '1MB' })).code).toBe(0);
     expect(await callIntake(['retry', '--state', 'stored'], env)).toMatchObject({ code: 2 });
-    const deeds = await database.query(`SELECT action, application_id, facts FROM intake.audit_log ORDER BY audit_id`);
-    expect(deeds.at(-1)).toEqual({
+    const entries = await database.query(
+      `SELECT action, application_id, facts FROM intake.audit_log ORDER BY audit_id`,
+    );
+    expect(entries.at(-1)).toEqual({
       action: 'retry',
       application_id: String(second),
       facts: { kind: 'resume', state: 'rejected', downloads: 1 },

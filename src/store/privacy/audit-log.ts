@@ -1,11 +1,10 @@
-// Who did what by hand. Ids, kinds and counts only: a row must be readable by anyone who may see that Intake exists.
+// The audit log of manual actions. It holds ids, kinds and counts only, so that a reader of a row needs no access to personal data.
 import type { Queryable } from '../postgres/database.ts';
 
-/** One deed. */
-export interface Deed {
+export interface AuditEntry {
   readonly advertiserId: bigint;
   readonly action: 'erase' | 'export' | 'url' | 'retry' | 'quarantine';
-  /** Null where it was about several applications, or none. */
+  /** Null where the action was about several applications, or none. */
   readonly applicationId: bigint | null;
   /** User and machine, or the maintenance task. */
   readonly by: string;
@@ -13,10 +12,10 @@ export interface Deed {
   readonly facts: Readonly<Record<string, string | number | boolean | null>>;
 }
 
-/** Writes it down; inside the transaction of the deed where there is one. */
-export async function recordDeed(db: Queryable, deed: Deed): Promise<void> {
+/** Records an action, in the transaction of that action where it has one. */
+export async function recordAudit(db: Queryable, entry: AuditEntry): Promise<void> {
   await db.query(
     `INSERT INTO intake.audit_log (advertiser_id, action, application_id, by, facts) VALUES ($1, $2, $3, $4, $5::jsonb)`,
-    [deed.advertiserId, deed.action, deed.applicationId, deed.by, JSON.stringify(deed.facts)],
+    [entry.advertiserId, entry.action, entry.applicationId, entry.by, JSON.stringify(entry.facts)],
   );
 }

@@ -1,5 +1,5 @@
-// Erasures as durable work. The rows go in one transaction together with the job that says what is left to do: files to delete, what ran
-// at the time to outlast, a second look. A crash between any two steps leaves a job that any process can go on with.
+// Erasures as durable jobs. One transaction erases the rows and inserts the job with the remaining steps: delete the files, wait for work
+// that was running at the time, check again. A crash between two steps leaves a job that any process can continue.
 import { type KeyObject, randomUUID } from 'node:crypto';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import type { ErasureCounts, ErasureJob, Sought } from '../../domain/erasure.ts';
@@ -9,7 +9,7 @@ import { type Database, type Queryable, retryOnConflict } from '../postgres/data
 import type { Columns } from '../schema/rows.ts';
 import { laneLock, longestLease } from '../sweeps/leases.ts';
 import { renewTombstones, renewTombstonesOf, toTombstone } from '../tombstones.ts';
-import { recordDeed } from './audit-log.ts';
+import { recordAudit } from './audit-log.ts';
 import { eraseApplications, erasePerson, findPerson, findRemains, isAged } from './find-and-erase.ts';
 
 export interface ErasureRequest {
@@ -20,8 +20,9 @@ export interface ErasureRequest {
 }
 
 /**
- * Erases the rows of a person and leaves a job for the rest. Where nothing is held a request has its receipt at once, which also keeps out
- * a prefill of the person that is on its way; null where an earlier job of the same words goes on, and for retention.
+ * Erases the rows of a person and leaves a job for the rest. Where nothing is stored, the job is closed at once; it is the receipt, and it
+ * keeps out a prefill of the person that has already begun. Returns null where nothing is stored and either an earlier job for the same
+ * request is open or the request is a retention run.
  */
 export async function beginErasure(
   db: Database,
@@ -30,18 +31,19 @@ export async function beginErasure(
   crashPoint?: PassCrashPoint,
 ): Promise<ErasureJob | null> {
   const { advertiserId, sought, by } = request;
-  // Alone with the advertiser's applications: a page that was compared before this sees the tombstones when it writes.
+  // The lane lock excludes all other writers of the advertiser's applications. A page that was diffed before the erasure commits after it
+  // and sees the tombstones.
   return await retryOnConflict(() =>
     db.transaction(
       async (tx) => {
         const person = await findPerson(tx, key, advertiserId, sought, true);
-        const words = toTombstone(key, advertiserId, 'request', toSoughtText(sought));
+        const requestHash = toTombstone(key, advertiserId, 'request', toSoughtText(sought));
         const isFound = !isNothing(person.counts);
         if (!isFound && sought.by === 'retention') return null;
-        const openJobId = isFound ? null : await findOpenJob(tx, advertiserId, words);
+        const openJobId = isFound ? null : await findOpenJob(tx, advertiserId, requestHash);
         if (openJobId !== null) {
-          // A prefill that began since the job did is meant by this request.
-          await renewTombstones(tx, advertiserId, openJobId, [words]);
+          // The new request also covers prefills that began after the open job.
+          await renewTombstones(tx, advertiserId, openJobId, [requestHash]);
           await renewTombstonesOf(tx, advertiserId, openJobId);
           return null;
         }
@@ -57,7 +59,7 @@ export async function beginErasure(
             advertiserId,
             jobId,
             sought.by,
-            words,
+            requestHash,
             by,
             checkAgainAt,
             isFound ? person.applicationIds : null,
@@ -68,7 +70,7 @@ export async function beginErasure(
         );
         const applicationId = sought.by === 'application' ? sought.applicationId : null;
         const facts = { job_id: jobId, sought_by: sought.by, ...person.counts };
-        await recordDeed(tx, { advertiserId, action: 'erase', applicationId, by, facts });
+        await recordAudit(tx, { advertiserId, action: 'erase', applicationId, by, facts });
         await appendEvents(
           tx,
           advertiserId,
@@ -82,17 +84,17 @@ export async function beginErasure(
   );
 }
 
-async function findOpenJob(tx: Queryable, advertiserId: bigint, words: Buffer): Promise<string | null> {
+async function findOpenJob(tx: Queryable, advertiserId: bigint, requestHash: Buffer): Promise<string | null> {
   const [row] = await tx.query<Columns<'erasure_jobs', 'job_id'>>(
     `SELECT job_id FROM intake.erasure_jobs WHERE advertiser_id = $1 AND sought = $2 AND closed_at IS NULL LIMIT 1`,
-    [advertiserId, words],
+    [advertiserId, requestHash],
   );
   return row?.job_id ?? null;
 }
 
 /**
- * When every lease and every claimed download of the advertiser has lapsed, unless it is renewed, and when every resume of these prefills
- * that is being put has been put. A time further ahead than any lease is long counts as lapsed.
+ * The time by which every lease and every claimed download of the advertiser has expired unless it is renewed, and every put of these
+ * prefills' resumes has ended. An expiry further ahead than the longest lease counts as expired.
  */
 const checkAgainAt = `greatest(now(),
   (SELECT max(leased_until) FROM intake.downloads
@@ -114,7 +116,7 @@ async function loadCheckAgainAt(
   return row?.check_again_at ?? new Date();
 }
 
-/** Jobs that are not at their end, oldest first; of one request only where given. */
+/** Open jobs, oldest first; only those of one request where `sought` is given. */
 export async function loadOpenErasures(
   db: Queryable,
   key: KeyObject,
@@ -122,7 +124,7 @@ export async function loadOpenErasures(
   sought?: Sought,
 ): Promise<ErasureJob[]> {
   const wanted = sought && toTombstone(key, advertiserId, 'request', toSoughtText(sought));
-  // A clock that was set back since must not prolong the wait by as much.
+  // If the clock was set back, the wait must not become longer by as much.
   await db.query(
     `UPDATE intake.erasure_jobs SET check_again_at = ${checkAgainAt}
      WHERE advertiser_id = $1 AND closed_at IS NULL AND check_again_at > now() + ${longestLease}`,
@@ -137,8 +139,8 @@ export async function loadOpenErasures(
 }
 
 /**
- * Records that the files are deleted; `shared` counts those that stay because another person has the same. Each run deletes the same
- * objects, so the largest number of kept versions counts. The job then waits for the processes that ran at the time.
+ * Records that the files are deleted; `shared` counts files that stay because another person has the same bytes. Each run deletes the same
+ * objects, so the largest number of kept versions counts. The job then waits for work that was running at the time of the erasure.
  */
 export async function recordDeletedFiles(
   db: Queryable,
@@ -154,7 +156,7 @@ export async function recordDeletedFiles(
   return row ? toJob(row) : job;
 }
 
-/** Records what keeps the files of an erasure from being deleted, for the status. */
+/** Records why the files of an erasure cannot be deleted, for the status. */
 export async function noteErasureTrouble(db: Queryable, job: ErasureJob, trouble: string): Promise<void> {
   await db.query(
     `UPDATE intake.erasure_jobs SET trouble = $3 WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed'`,
@@ -162,7 +164,10 @@ export async function noteErasureTrouble(db: Queryable, job: ErasureJob, trouble
   );
 }
 
-/** The second look. Finds nothing: the job is closed, and forgets what it was about. Finds something: that goes too, and all begins again. */
+/**
+ * The second check. If nothing has come back, it closes the job and deletes the job's list of applications and files. Otherwise it erases
+ * what has come back, and the job starts again with deleting files.
+ */
 export async function checkAgain(
   db: Database,
   { advertiserId, jobId, applicationIds }: ErasureJob,
@@ -178,7 +183,7 @@ export async function checkAgain(
                  WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed' RETURNING ${jobColumns}`,
                 [advertiserId, jobId],
               )
-            : // Before the claims on their files go: what is on its way under one of them is waited for.
+            : // Computed before `eraseApplications` deletes the claims on their files, so that the job waits for these downloads.
               await tx.query<JobRow>(
                 `UPDATE intake.erasure_jobs j SET checks = checks + 1, step = 'bytes', check_again_at = $3,
                    hashes = ARRAY(SELECT unnest(j.hashes) UNION SELECT unnest($4::text[]))
@@ -208,7 +213,7 @@ async function loadRows(db: Queryable, advertiserId: bigint, jobId: string): Pro
   );
 }
 
-/** How many applications, elements in quarantine and redeemed prefills are older than that, of how many. */
+/** How many applications, quarantined elements and redeemed prefills are older than that (`due`), and how many there are (`held`). */
 export async function countAged(
   db: Queryable,
   advertiserId: bigint,
@@ -226,7 +231,7 @@ export async function countAged(
   return row ?? { due: 0, held: 0 };
 }
 
-/** Records how many the brake holds back, for the status; null when none. */
+/** Records how many rows the brake of retention (docs/protect-people.md) holds back, for the status; null when none. */
 export async function noteRetention(db: Queryable, advertiserId: bigint, due: number | null): Promise<void> {
   await db.query(
     `UPDATE intake.advertisers SET retention_due = $2 WHERE advertiser_id = $1 AND retention_due IS DISTINCT FROM $2`,

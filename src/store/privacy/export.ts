@@ -1,7 +1,8 @@
-// Everything that is held of one person, for an access request: rows as one JSON text in which every digit is kept, and which files go
-// with them. An application names the person; others of the same jobseeker account are theirs too, others of the same e-mail address are
-// not taken for theirs (an address can be shared). Where the applications of an account carry several addresses, the account may be shared
-// as well: then both must be the same. Prefills are found by every address and account that their profiles name.
+// Exports everything that is stored about one person, for an access request: the rows as one JSON text in which every digit is kept, and
+// the list of files. One application identifies the person. Other applications of the same jobseeker account are theirs too; applications
+// with only the same e-mail address are not, since an address can be shared. If the applications of an account have several addresses, the
+// account may be shared as well: then account and address must both match. Prefills are found by every address and account id in their
+// profiles.
 import type { KeyObject } from 'node:crypto';
 import { toAccountId, toBareAddress } from '../../domain/person.ts';
 import { toResumeKey } from '../../domain/prefill.ts';
@@ -13,7 +14,7 @@ import { isOfPerson } from './find-and-erase.ts';
 
 /** A person's rows and files. */
 export interface PersonExport {
-  /** JSON text: applications with all that belongs to them, elements in quarantine, prefills. */
+  /** JSON text: applications with all their child rows, quarantined elements, prefills. */
   readonly rows: string;
   readonly applicationIds: readonly bigint[];
   /** Applications of the same jobseeker account that may be somebody else's. */
@@ -22,9 +23,8 @@ export interface PersonExport {
   readonly files: readonly ExportedFile[];
 }
 
-/** A file and where it comes from. */
 export interface ExportedFile {
-  /** The application, or the prefill. */
+  /** The id of its application or prefill. */
   readonly of: string;
   readonly kind: string;
   readonly version: number;
@@ -33,7 +33,7 @@ export interface ExportedFile {
   readonly fileName: string | null;
 }
 
-/** Loads it; null when there is no such application, or it was erased. */
+/** Loads a person's export; null when there is no such application, or it was erased. */
 export async function loadExport(
   db: Queryable,
   key: KeyObject,

@@ -1,5 +1,5 @@
-// A person in the tables: found by an application, a jobseeker account, an e-mail address or an age, and erased in one transaction.
-// What stays of an application is advertiser, id and the date; files are named to the caller, who deletes them. Knows no blob store.
+// Finds a person by an application, a jobseeker account, an e-mail address or an age, and erases their rows in one transaction. Of an
+// application, the advertiser, the id and the date of the erasure stay. The caller deletes the files that this file lists.
 import type { KeyObject } from 'node:crypto';
 import { type ErasureCounts, type Sought, toSoughtText, toSoughtValue } from '../../domain/erasure.ts';
 import { toAccountId } from '../../domain/person.ts';
@@ -18,22 +18,23 @@ import type { Columns } from '../schema/rows.ts';
 import { eraseEvidence } from '../sweeps/evidence.ts';
 import { renewTombstones, setTombstones, toTombstone } from '../tombstones.ts';
 
-/** Everything that was found of a person at one advertiser. */
+/** Everything that one advertiser's tables hold about a person. */
 export interface FoundPerson {
   readonly applicationIds: readonly bigint[];
-  /** Elements in quarantine, by their fingerprints in hex. */
+  /** Fingerprints of quarantined elements, in hex. */
   readonly fingerprints: readonly string[];
   readonly prefillIds: readonly string[];
-  /** The addresses of a jobseeker account's applications: prefills with these are theirs too. */
+  /** The addresses of a jobseeker account's applications: prefills with one of them are the person's too. */
   readonly addresses: readonly string[];
-  /** sha256 of files held or on their way. */
+  /** sha256 of files that are stored or in transfer. */
   readonly hashes: readonly string[];
   readonly counts: ErasureCounts;
 }
 
 /**
- * True of a row that was here before the time $2. The source's own date is not enough: a wrong one, of 1970 say, would erase an application
- * on the day of its arrival, and its tombstone would keep it out after the source has corrected the date. A date in the future says nothing.
+ * True of a row that was stored before the time $2. The source's own date is not enough: with a wrong one, say of 1970, an application
+ * would be erased on the day of its arrival, and its tombstone would keep it out after the source has corrected the date. A date in the
+ * future is ignored.
  */
 export const isAged = {
   applications: `first_seen_at < $2::timestamptz AND (submitted_at IS NULL OR submitted_at < $2::timestamptz OR submitted_at > now())`,
@@ -43,16 +44,16 @@ export const isAged = {
 
 const json = `concat(raw_text, ' ', raw)`;
 
-/** $2 is what was sought; $3 how many at most. */
+/** $2 is the searched value, $3 the limit. */
 const isSought: Record<Sought['by'], string> = {
   application: `application_id = $2::bigint`,
   jobseeker: `${accountIn('job_seeker_id')} = $2::text`,
-  // An address that came as a list or an object stands in no column.
+  // An address that the source sent as a list or an object is only in the JSON, not in the column.
   address: `(${isAddressIn('email', '$2')} OR (email IS NULL AND ${isAddressInJson(json, '$2')}))`,
   retention: isAged.applications,
 };
 
-/** An element in quarantine is known by what it became, or by what is written in it. */
+/** A quarantined element is found by the application that it became, or by its text. */
 const isQuarantined: Record<Sought['by'], string> = {
   application: `application_id = $2::bigint`,
   jobseeker: isAccountInJson(json, '$2'),
@@ -60,13 +61,13 @@ const isQuarantined: Record<Sought['by'], string> = {
   retention: isAged.quarantine,
 };
 
-/** What is compared with a column of an application. */
+/** The value to compare with a column of applications. */
 function toSoughtColumn(sought: Sought): unknown {
   if (sought.by === 'jobseeker') return toAccountId(sought.jobSeekerId);
   return sought.by === 'address' ? toAddressPattern(sought.email) : toSoughtValue(sought);
 }
 
-/** What is looked for in a text. */
+/** The value or pattern to search a text for. */
 function toSoughtWritten(sought: Sought): unknown {
   if (sought.by === 'jobseeker') {
     const account = toAccountId(sought.jobSeekerId);
@@ -75,7 +76,7 @@ function toSoughtWritten(sought: Sought): unknown {
   return sought.by === 'address' ? toAddressPattern(sought.email) : toSoughtValue(sought);
 }
 
-/** Looks for a person. With `lock` the applications are held until the end of the transaction. */
+/** Searches for a person. With `lock`, the applications are locked until the end of the transaction. */
 export async function findPerson(
   db: Queryable,
   key: KeyObject,
@@ -122,8 +123,8 @@ async function loadAddresses(db: Queryable, advertiserId: bigint, ids: readonly 
 }
 
 /**
- * The prefills of a person. They carry no application's id: they are found by every address and account that a profile names, and by the
- * addresses of the account's applications. An address is also looked for in the whole text, where a referee's may stand.
+ * The prefills of a person. They have no application id: they are found by every address and account id in their profiles, and by the
+ * addresses of the account's applications. The whole text of a profile is searched too, where for example a referee's address may be.
  */
 async function findPrefills(
   db: Queryable,
@@ -201,7 +202,7 @@ async function loadHeld(
   };
 }
 
-/** Takes a person out of every table and sets the tombstones, inside the caller's transaction; the applications must be locked. */
+/** Erases a person from every table and adds the tombstones, inside the caller's transaction. The applications must be locked. */
 export async function erasePerson(
   tx: Queryable,
   key: KeyObject,
@@ -234,12 +235,12 @@ export async function erasePerson(
   );
 }
 
-/** Everything that belongs to an application, children first; screens take their questions and answers along. */
+/** The tables of an application's child rows, in the order of deletion. Deleting screens also deletes their questions and answers. */
 const childTables = ['screens', 'downloads', 'attachment_versions', 'attachments', 'primary_job_seeking_info'];
 
-/** The columns of an application that say nothing of a person: everything else is emptied, also in columns that come later. */
+/** The columns of an application without personal data. All other columns are emptied, also columns that later migrations add. */
 const kept = ['advertiser_id', 'application_id', 'erased_at'];
-/** Columns that must hold something, and what they then hold: the time of the erasure, and no trace of the content. */
+/** NOT NULL columns and their values after the erasure: its time, the request number, and nothing of the content. */
 const replaced: Readonly<Record<string, string>> = {
   content_hash: `''`,
   observed_seq: 'observed_seq',
@@ -247,7 +248,7 @@ const replaced: Readonly<Record<string, string>> = {
   changed_at: 'now()',
 };
 
-/** Everything that is held of these applications; they must be locked. */
+/** Erases these applications with their child rows and evidence. They must be locked. */
 export async function eraseApplications(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<void> {
   if (ids.length === 0) return;
   await eraseEvidence(tx, advertiserId, ids);
@@ -266,13 +267,13 @@ export async function eraseApplications(tx: Queryable, advertiserId: bigint, ids
   ]);
 }
 
-/** What came back of erased applications: which had something, and the sha256 of files that they name. */
+/** Data that has come back for erased applications: their ids, and the sha256 of their files. */
 interface Remains {
   readonly applicationIds: readonly bigint[];
   readonly hashes: readonly string[];
 }
 
-/** The second look: finds whatever came back of these applications, and locks them. */
+/** The second check of an erasure: finds data that has come back for these applications, and locks them. */
 export async function findRemains(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<Remains> {
   const rows = await tx.query<Columns<'applications', 'application_id'>>(
     `SELECT application_id FROM intake.applications a WHERE ${ofThese} ORDER BY application_id FOR UPDATE`,

@@ -38,7 +38,7 @@ export async function exportPerson(
   if (person === null) return null;
   const { applicationIds, prefills } = person;
   const facts = { applications: applicationIds.length, files: person.files.length, prefills };
-  await store.privacy.recordDeed({ advertiserId, action: 'export', applicationId, by, facts });
+  await store.privacy.recordAudit({ advertiserId, action: 'export', applicationId, by, facts });
   await makeFolder(folder);
   try {
     return await fillFolder(blobs, person, request);
