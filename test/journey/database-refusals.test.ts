@@ -33,13 +33,13 @@ const refusals: [whose: string, code: string, message: string, told: RegExp][] =
     'a pooler without TLS to a server that wants it',
     '08P01',
     'no pg_hba.conf entry for host "10.0.0.1", user "intake", database "staff", no encryption',
-    /the pooler at 127\.0\.0\.1:\d+ has no TLS to its server, which does not let it in without: set server_tls_sslmode there/,
+    /the pooler at 127\.0\.0\.1:\d+ connects to its server without TLS, and the server rejects that: set server_tls_sslmode there/,
   ],
   [
     'no entry for a connection without TLS',
     '28000',
     'no pg_hba.conf entry for host "10.0.0.1", user "intake", database "staff", no encryption',
-    /does not let this user in from here without TLS; add sslmode=verify-full.* pg_hba\.conf/,
+    /does not allow this user to connect from here without TLS; add sslmode=verify-full.* pg_hba\.conf/,
   ],
   [
     'a server that wants a certificate',

@@ -1,6 +1,6 @@
-// Coalesces concurrent calls into one statement: the calls that come while one is under way are worked on together by the next. Watching a
-// thousand advertisers costs little more than watching ten, and downloads that end together share one transaction and one flush to the disk.
-// A call waits for one tick of the event loop, to collect the calls that were woken together, and for the statement before it.
+// Coalesces concurrent calls into one statement: calls that arrive while a statement runs share the next one. Watching a thousand
+// advertisers costs little more than watching ten, and downloads that finish together share one transaction and one flush to the disk.
+// A call waits one tick of the event loop, so that calls of the same tick are collected, and for the statement before it.
 
 interface PendingCall<Call, Answer> {
   readonly call: Call;
@@ -9,13 +9,13 @@ interface PendingCall<Call, Answer> {
 }
 
 export interface CoalesceOptions<Call> {
-  /** Calls of a group follow each other; groups do not wait for each other. One group unless told. */
+  /** Statements of one group run one after the other; groups do not wait for each other. Default: one group. */
   readonly toGroup?: (call: Call) => unknown;
-  /** Calls in one statement. */
+  /** The most calls in one statement. */
   readonly most: number;
 }
 
-/** Turns a function of many calls into a function of one call. The work answers in the order of its calls; when it throws, all of them fail. */
+/** Turns a function of many calls into a function of one call. `work` returns answers in the order of the calls; if it throws, all fail. */
 export function coalesce<Call, Answer>(
   work: (calls: readonly Call[]) => Promise<readonly Answer[]>,
   options: CoalesceOptions<Call> = { most: 200 },
@@ -26,7 +26,7 @@ export function coalesce<Call, Answer>(
   }, options);
 }
 
-/** As `coalesce`, for work in which one call may fail and the others succeed. */
+/** Like `coalesce`, for work in which one call may fail while others succeed. */
 export function coalesceEach<Call, Answer>(
   work: (calls: readonly Call[]) => Promise<readonly PromiseSettledResult<Answer>[]>,
   { toGroup = () => null, most }: CoalesceOptions<Call>,

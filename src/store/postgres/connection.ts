@@ -1,5 +1,5 @@
-// How a connection to Postgres is made: TLS with psql's meanings, Unix sockets as psql writes them, and secrets that change.
-// Every new connection asks for the URL again, so a rotated password or certificate needs no restart.
+// Connects to Postgres: TLS parameters with psql's meaning, Unix sockets in psql's notation, and rotated secrets.
+// Every new connection evaluates the URL again, so a rotated password or certificate needs no restart.
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -11,9 +11,9 @@ import { SettingTrouble } from '../../domain/trouble.ts';
 export type DatabaseUrl = string | ChangingUrl;
 
 export interface ChangingUrl {
-  /** The URL as it is now. */
+  /** The current URL. */
   url(): string;
-  /** Makes the password of one connection; without it the URL holds the password. */
+  /** Creates the password for one connection. Without it, the password is in the URL. */
   readonly password?: ((login: Login) => Promise<string>) | undefined;
 }
 
@@ -23,15 +23,15 @@ export interface Login {
   readonly user: string;
 }
 
-/** A URL as text, as it is now. */
+/** The current URL as a string. */
 export function currentUrl(url: DatabaseUrl): string {
   return typeof url === 'string' ? url : url.url();
 }
 
-/** The class of clients that connect to this URL as it is when they are made; for pools, and for connections of their own. */
+/** Returns a client class whose instances read the URL when they are constructed; for pools and for single connections. */
 export function clientOf(url: DatabaseUrl) {
   return class IntakeClient extends pg.Client {
-    /** What keeps this client from connecting. Thrown by a constructor it would end the process, wherever a pool makes a client. */
+    /** A configuration error, which `connect` throws. Thrown by the constructor, it would end the process when a pool creates a client. */
     readonly #problem: unknown;
     readonly #preferTls: boolean;
 
@@ -47,7 +47,7 @@ export function clientOf(url: DatabaseUrl) {
       super({ ...config, ...connection });
       this.#problem = problem;
       this.#preferTls = preferTls;
-      // A server that shuts down may end a connection in the moment in which it is accepted, before a pool listens. The next query fails.
+      // A server that shuts down may close a connection before the pool listens for errors. The next query reports it.
       this.on('error', () => {});
     }
 
@@ -73,11 +73,11 @@ export function clientOf(url: DatabaseUrl) {
 }
 
 type ConnectionTarget = Pick<pg.ClientConfig, 'connectionString' | 'ssl' | 'sslnegotiation'> & {
-  /** Without TLS where the server has none. */
+  /** Connect without TLS if the server offers none. */
   readonly preferTls: boolean;
 };
 
-/** The URL without its TLS parameters, which the driver reads by other rules than psql, and what they mean. */
+/** Splits the URL's TLS parameters off, because the driver interprets them differently from psql, and resolves them. */
 function toTarget(text: string): ConnectionTarget {
   const [base = '', query] = text.split(/\?(.*)/s);
   const all = new URLSearchParams(query);
@@ -98,7 +98,7 @@ function toTls(parameters: URLSearchParams, host: string): Pick<ConnectionTarget
   const root = parameters.get('sslrootcert') || null;
   const byFlag = { true: 'require', false: 'disable' }[parameters.get('ssl') ?? ''];
   const mode = parameters.get('sslmode') ?? byFlag ?? (root === null ? 'disable' : 'verify-full');
-  // By a socket nothing crosses a network.
+  // A Unix socket needs no TLS.
   if (mode === 'disable' || host.startsWith('/')) return { ssl: false, preferTls: false };
   const file = (name: string) => {
     const path = parameters.get(name);
@@ -112,7 +112,7 @@ function toTls(parameters: URLSearchParams, host: string): Pick<ConnectionTarget
   return { ssl: { ...own, ...ca, ...anyName, rejectUnauthorized: true }, preferTls: false };
 }
 
-/** Certificates of authorities: those of the system, a text, or a file. */
+/** Loads CA certificates from the system store, from PEM text in the URL, or from a file. */
 function loadAuthorities(root: string): string[] {
   if (root === 'system') return getCACertificates('system');
   const isText = root.includes('-----BEGIN');
@@ -120,15 +120,15 @@ function loadAuthorities(root: string): string[] {
   try {
     if (certificates.map((pem) => new X509Certificate(pem)).length > 0) return certificates;
   } catch {
-    // Told below.
+    // Reported below.
   }
   const what = isText ? 'the text of the root certificate' : `the file ${root}`;
-  throw new SettingTrouble(`DATABASE_URL: ${what} holds no certificate that can be read.`, undefined, 'database');
+  throw new SettingTrouble(`DATABASE_URL: ${what} contains no readable certificate.`, undefined, 'database');
 }
 
 const onePem = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----.+?-----END (?:TRUSTED |X509 )?CERTIFICATE-----/gs;
 
-/** The request for TLS that every connection may begin with; the server answers with one byte. */
+/** The SSLRequest message, to which the server answers with one byte. */
 const tlsRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 const yes = 'S'.charCodeAt(0);
 const answerWithinMs = 5_000;
@@ -151,18 +151,18 @@ export function toAddress(url: DatabaseUrl): string {
   return `${toHost(text) || 'localhost'}:${port ?? '5432'}`;
 }
 
-/** The database that a URL names, for messages; the server takes the user's name where there is none. */
+/** The database that a URL names, for messages; empty where it names none, and the server then uses the user's name. */
 export function toDatabaseName(url: DatabaseUrl): string {
   return decodeURIComponent(/^[^/]*\/\/[^/]*\/([^?]*)/.exec(currentUrl(url))?.[1] ?? '');
 }
 
-/** A name, an address, or the folder of a Unix socket; empty where the URL names none. */
+/** A host name, an address, or the directory of a Unix socket; empty where the URL names none. */
 function toHost(text: string): string {
   const named = new URLSearchParams(text.split(/\?(.*)/s)[1]).get('host');
   return named ?? decodeURIComponent(toAuthority(text).replace(/:\d*$/, ''));
 }
 
-/** What stands between the user and the path. */
+/** The part of the URL between the user and the path. */
 function toAuthority(text: string): string {
   return /^[^/]*\/\/(?:[^/?]*@)?([^/?]*)/.exec(text)?.[1] ?? '';
 }

@@ -1,8 +1,8 @@
-// COPY: the way of new rows into their tables, several tables in one message. Knows its text format and how node-postgres takes a query
-// of one's own; it knows no table.
+// Writes new rows by COPY, several tables in one message. This file knows COPY's text format and how to pass node-postgres a custom
+// query; it knows no table.
 import pg from 'pg';
 
-/** Rows for one table: `into` names it with its columns, a line is a row's values in the same order. */
+/** Rows for one table. `into` names the table and its columns; a line holds a row's values in the same order. */
 export interface Copy {
   readonly into: string;
   readonly size: number;
@@ -11,10 +11,9 @@ export interface Copy {
 
 type Value = string | number | bigint | boolean | null;
 
-/** The columns to fill, each with the value that it takes from a row. */
+/** The columns to fill, each with a function that gets its value from a row. */
 export type ColumnValues<Row> = Readonly<Record<string, (row: Row) => Value>>;
 
-/** These rows for that table. */
 export function toCopy<Row>(table: string, rows: readonly Row[], columns: ColumnValues<Row>): Copy {
   const values = Object.values(columns);
   return {
@@ -24,16 +23,15 @@ export function toCopy<Row>(table: string, rows: readonly Row[], columns: Column
   };
 }
 
-const letters: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
+const escapes: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
 
-/** Only a text can hold one of the letters that mean something to COPY. */
 function toLine<Row>(values: readonly ((row: Row) => Value)[], row: Row): string {
   let line = '';
   for (let at = 0; at < values.length; at++) {
     const value = values[at]?.(row) ?? null;
     if (at > 0) line += '\t';
     if (value === null) line += '\\N';
-    // Most texts have nothing to escape, and looking is cheaper than replacing.
+    // Only strings can contain characters to escape. Most contain none, and a test is cheaper than a replace.
     else if (typeof value === 'string' && /[\\\t\n\r]/.test(value)) line += toEscaped(value);
     else line += value;
   }
@@ -41,30 +39,30 @@ function toLine<Row>(values: readonly ((row: Row) => Value)[], row: Row): string
 }
 
 function toEscaped(text: string): string {
-  return text.replace(/[\\\t\n\r]/g, (letter) => letters[letter] ?? letter);
+  return text.replace(/[\\\t\n\r]/g, (character) => escapes[character] ?? character);
 }
 
-/** As much is sent before more lines are made: the server works on the first while the rest is still being written here. */
+/** Lines are sent in chunks of this many characters, so that the server reads the first chunk while this process builds the next. */
 const chunkLength = 16 * 1024;
 
 /**
- * Brings rows into their tables in the order given. Inside a transaction: one row that is refused, and none of them is there. Nothing is
- * waited for between the tables: the server reads on when it is ready, whatever this process is doing, and drops what follows a refusal.
+ * Copies rows into their tables in the order given. Call it inside a transaction: one rejected row undoes all of them. It sends all
+ * tables without waiting in between; after a rejected row, the server discards the rest.
  */
 export async function copyInto(client: pg.ClientBase, copies: readonly Copy[]): Promise<void> {
   const filled = copies.filter(({ size }) => size > 0);
   if (filled.length === 0) return;
   await new Promise<void>((resolve, reject) => {
-    const query = new CopyQuery(filled, (error) => (error ? reject(query.unmade ?? error) : resolve()));
+    const query = new CopyQuery(filled, (error) => (error ? reject(query.lineError ?? error) : resolve()));
     client.query(query);
   });
 }
 
-/** The driver's own kind of query, so that it may stand between others that are sent without waiting. */
+/** A query of the driver's own class, so that the driver can pipeline it between other statements. */
 class CopyQuery extends pg.Query {
   readonly #copies: readonly Copy[];
-  /** Why a line could not be made. */
-  unmade: unknown = null;
+  /** The error that was thrown while a line was built. */
+  lineError: unknown = null;
 
   constructor(copies: readonly Copy[], callback: (error: Error | undefined) => void) {
     super('', callback);
@@ -77,9 +75,9 @@ class CopyQuery extends pg.Query {
     try {
       for (const copy of this.#copies) send(connection, copy);
     } catch (error) {
-      // The server waits for the rest; its answer to this ends the query.
-      this.unmade = error;
-      connection.sendCopyFail('a line could not be made');
+      // The server waits for more data; its answer to CopyFail ends the query.
+      this.lineError = error;
+      connection.sendCopyFail('a line could not be built');
     }
   };
 
@@ -97,7 +95,7 @@ function send(connection: CopyConnection, { size, toLine }: Copy): void {
   connection.endCopyFrom();
 }
 
-/** What node-postgres' connections can do and their types leave out. */
+/** Methods of node-postgres connections that are missing from its types. */
 interface CopyConnection extends pg.Connection {
   sendCopyFromChunk(chunk: Buffer): void;
   endCopyFrom(): void;

@@ -1,5 +1,5 @@
-// The one way to Postgres: a pool, plain SQL and transactions that carry their own limits. It knows no table.
-// No session state is kept outside a transaction, so a pooler in transaction mode may stand between.
+// All access to Postgres: a pool, plain SQL and transactions that set their own timeouts. It knows no table.
+// It keeps no session state outside a transaction, so it works through a pooler in transaction mode.
 import { dirname } from 'node:path';
 import pg from 'pg';
 import { toCertificateProblem, toConnectionReason } from '../../domain/connection-error.ts';
@@ -14,11 +14,11 @@ export interface DatabaseOptions {
   readonly connections?: number;
   /** Longest statement inside a transaction. */
   readonly statementTimeoutMs?: number;
-  /** A transaction whose owner stopped working is ended by the server after this long; below the lease, or a paused worker blocks its successor. */
+  /** The server ends a transaction that was idle for this long. Must be below the lease, or a paused worker blocks its successor. */
   readonly idleInTransactionMs?: number;
 }
 
-/** Rows as Postgres names them; bigint columns arrive as bigint, json as values. */
+/** A row under its SQL column names. Columns of type bigint are returned as bigint, json as parsed values. */
 export type Row = Record<string, unknown>;
 
 export interface Queryable {
@@ -26,20 +26,20 @@ export interface Queryable {
 }
 
 /**
- * A transaction that is under way. What is asked of it before an answer is there follows at once, in the order asked, and the server
- * goes from one to the next without waiting for us: `Promise.all` of statements that do not need each other's answers is one round trip.
+ * An open transaction. Statements are pipelined: each is sent at once, without waiting for earlier answers, and the server runs them in
+ * the order of the calls. `Promise.all` of statements that do not need each other's answers costs one round trip.
  */
 export interface Transaction extends Queryable {
-  /** Brings rows into tables by COPY, in the order given. */
+  /** Copies rows into tables by COPY, in the order given. */
   copy(copies: readonly Copy[]): Promise<void>;
 }
 
 export interface Database extends Queryable, AsyncDisposable {
-  /** Runs the work in one transaction: all of it is kept, or nothing. `locks` are taken with it, see `Lock`. */
+  /** Runs the work in one transaction that first takes the `locks`. Rolls back if the work throws. */
   transaction<T>(work: (tx: Transaction) => Promise<T>, ...locks: Lock[]): Promise<T>;
 }
 
-/** A transaction-scoped advisory lock; taken in the same message as BEGIN, so it costs no round trip. */
+/** A transaction-scoped advisory lock. It is taken in the same message as BEGIN, so it costs no extra round trip. */
 export interface Lock {
   readonly class: number;
   readonly key: bigint;
@@ -59,7 +59,7 @@ const lockTimeoutMs = 15_000;
 /** Opens a pool. Nothing connects until the first query. */
 export function openDatabase(options: DatabaseOptions): Database {
   const statementTimeoutMs = options.statementTimeoutMs ?? 60_000;
-  /** This login was accepted: what is refused from now on is a password that was changed, and whose new text is on its way. */
+  /** This login worked once. A wrong password after that means a rotation in progress: it is retried, not reported as a wrong setting. */
   let wasAccepted = false;
   const rethrow = (error: unknown): never => {
     const trouble = toTrouble(error, options.url);
@@ -72,27 +72,27 @@ export function openDatabase(options: DatabaseOptions): Database {
     max: options.connections ?? 8,
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
-    // The server's own limit speaks first, unless much is asked at once; this one ends a connection that went silent.
+    // statement_timeout normally fires first. This limit ends a connection that no longer answers.
     query_timeout: statementTimeoutMs + 15_000,
     types: exactIntegers,
     // Statements of a transaction need not wait for each other's answers.
     pipeline: true,
   });
-  // A connection that breaks while idle is not an error of anyone's: the pool drops it and the next query opens another.
+  // A connection that breaks while idle fails no query: the pool drops it, and the next query opens another.
   pool.on('error', ignore);
   pool.on('connect', () => {
     wasAccepted = true;
   });
 
   const begin = [
-    // The holder of a lock must see what the holder before it wrote: rows that were only locked raise no conflict in a snapshot, so with
-    // another default two completions of one application would each miss the other.
+    // The holder of a lock must see what the previous holder wrote. Under snapshot isolation, rows that were only locked raise no conflict,
+    // so with another default level two completions of one application would miss each other's writes.
     'BEGIN ISOLATION LEVEL READ COMMITTED',
     `SET LOCAL statement_timeout = ${statementTimeoutMs}`,
     `SET LOCAL lock_timeout = ${lockTimeoutMs}`,
     `SET LOCAL idle_in_transaction_session_timeout = ${options.idleInTransactionMs ?? 20_000}`,
-    // Statements here are short and many. Postgres compiles a plan whose estimate is high, for 100 ms and more each: a first load of
-    // 2,000 applications took 50 s of its CPU with `jit`, and 7 s without.
+    // The statements are short and many, and Postgres spends 100 ms or more to compile a plan with a high cost estimate. A first load of
+    // 2,000 applications took 50 s of server CPU with `jit` and 7 s without.
     'SET LOCAL jit = off',
   ].join(';');
 
@@ -101,18 +101,18 @@ export function openDatabase(options: DatabaseOptions): Database {
     let broken: Error | undefined;
     let isOver = false;
     const own = () => {
-      // One of several statements failed, and the callers of the others go on: by now the connection may be another caller's.
+      // After one of several parallel statements failed, the others may still call; by then another caller may have the connection.
       if (isOver) throw new Error('The transaction is over.');
       return client;
     };
-    /** Why the server refuses every further statement, where one has failed. */
+    /** The error of the first failed statement. After it, the server rejects every further statement of the transaction. */
     let reason: unknown;
     const fail = (error: unknown): never => {
       if (sqlState(error) !== refused) reason ??= error;
       return rethrow(error);
     };
     try {
-      // Waited for: behind a BEGIN that was refused, each statement would be a transaction of its own.
+      // Awaited, not pipelined: if BEGIN fails, each pipelined statement would run as a transaction of its own.
       await client.query([begin, ...locks.map(toLockSql)].join(';'));
       const result = await work({
         query: async (sql, values) => await run(own(), sql, values, fail),
@@ -123,11 +123,11 @@ export function openDatabase(options: DatabaseOptions): Database {
       return result;
     } catch (error) {
       isOver = true;
-      // Without an answer to ROLLBACK the connection's state is unknown: it is destroyed, not returned.
+      // If ROLLBACK fails, the state of the connection is unknown: the pool destroys it.
       await client.query('ROLLBACK').catch((failed: Error) => {
         broken = failed;
       });
-      // Statements behind the one that failed may be heard of first; they say nothing of a conflict, and it would not be tried again.
+      // `work` may throw the error of a later statement first. That error hides a conflict, which would then not be retried.
       return rethrow(sqlState(error) === refused ? (reason ?? error) : error);
     } finally {
       client.release(broken);
@@ -143,7 +143,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
-/** Does the work again when Postgres says that it met another transaction's (serialization failure, deadlock, the same new key twice). */
+/** Retries the work after a conflict with another transaction: serialization failure, deadlock or duplicate key. At most 5 attempts. */
 export async function retryOnConflict<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
@@ -172,50 +172,53 @@ async function run<T extends Row>(
   }
 }
 
-/** What Postgres asks a client to simply do again. 23505 is one of them: two lanes met the same new application, and the second look sees it. */
+/** Errors that a retry resolves. 23505 (duplicate key) is one: two lanes inserted the same new application, and the retry sees its row. */
 const conflictCodes = new Set(['40001', '40P01', '23505']);
 
-/** What the server says to each statement of a transaction after one that failed. */
+/** The error of every statement that follows a failed one in the same transaction. */
 const refused = '25P02';
 
-/** States of the server in which waiting helps: connection lost, a conflict that outlasted its repeats, shutting down, too many clients, out of disk, read-only, timeouts. */
+/**
+ * Temporary server states: connection lost, a conflict that outlasted its retries, shutting down, too many clients, out of disk,
+ * read-only, timeouts.
+ */
 const temporaryCodes = /^(08...|40001|40P01|57P0[1-5]|57014|55P03|53...|25006|25P03|58030)$/;
 const networkCodes = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_|EHOST|ENET|EADDRNOTAVAIL|EACCES|EPERM|ENOENT)/;
-/** A folder that holds no socket yet (ENOENT) may be one of a server that is starting. */
+/** Without ENOENT: a server that is starting has not created its socket yet. */
 const wrongSocket = /^(EACCES|EPERM|EINVAL|ENOTDIR|ELOOP|ENAMETOOLONG|ENOTSOCK|EPROTOTYPE)$/;
 
-/** What the server says to a URL that is wrong: waiting helps nobody. */
+/** Errors that only another DATABASE_URL resolves; a retry does not help. */
 const wrongPassword = '28P01';
 const settingProblems: Readonly<Record<string, (server: string, name: string) => string>> = {
   [wrongPassword]: (server) => `${server} does not accept the user or the password`,
-  '28000': (server) => `${server} does not let this user in from here`,
+  '28000': (server) => `${server} does not allow this user to connect from here`,
   '3D000': (server, name) => `there is no database "${name}" at ${server}`,
 };
 
-/** The code with which pgbouncer refuses, whatever the reason. */
+/** The code of every error that pgbouncer itself returns. */
 const poolerRefusal = '08P01';
 const poolerReasons: readonly (readonly [RegExp, string])[] = [
   [/authentication failed|no such user/i, wrongPassword],
   [/no such database/i, '3D000'],
 ];
 
-/** The code that Postgres has for this refusal, also where a pooler says it. */
+/** The Postgres code for this login error, also where a pooler reports it under its own code. */
 function toLoginState(error: unknown): string | undefined {
   const code = sqlState(error);
   if (code !== poolerRefusal || !(error instanceof Error)) return code;
   return poolerReasons.find(([reason]) => reason.test(error.message))?.[1] ?? code;
 }
 
-/** What the server's state is called where waiting helps. */
+/** Descriptions of temporary server states. */
 const stateWords: Readonly<Record<string, string>> = {
   '25006': 'is read-only',
   '53100': 'has no disk space left',
-  '53300': 'has no connection left for us',
+  '53300': 'has no free connection slot',
   '57P01': 'is shutting down',
   '57P03': 'is starting or shutting down',
 };
 
-/** The code of the Postgres (or network) error inside, however often it was wrapped. */
+/** The code of a Postgres or network error, also where it is the cause of another error. */
 export function sqlState(error: unknown): string | undefined {
   const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown };
   return typeof code === 'string' ? code : cause === undefined ? undefined : sqlState(cause);
@@ -225,7 +228,7 @@ export function isConflict(error: unknown): boolean {
   return conflictCodes.has(sqlState(error) ?? '');
 }
 
-/** Trouble where waiting or another setting helps; anything else as it is. */
+/** Maps an error to a Trouble where a retry or another setting helps; returns any other error unchanged. */
 export function toTrouble(error: unknown, url: DatabaseUrl): unknown {
   if (error instanceof Trouble || !(error instanceof Error)) return error;
   const code = sqlState(error) ?? '';
@@ -250,31 +253,31 @@ function toSocketProblem(error: Error, code: string): string | null {
   return `no Unix socket can be opened in ${dirname(address)}`;
 }
 
-/** Codes of Node for a handshake that failed. */
+/** Node's error codes for a failed TLS handshake. */
 const handshakeCodes = /^(ERR_TLS_|ERR_SSL_|ERR_OSSL_|EPROTO)/;
 
-/** What Postgres, pgbouncer and managed servers say to a connection without TLS that they want with it. */
+/** Messages of Postgres, pgbouncer and managed servers that require TLS. */
 const wantsTls = /SSL off|(?:SSL|TLS)[^.]* (?:is )?required|requires? (?:SSL|TLS)/i;
 
-/** What is wrong with the certificates that DATABASE_URL names, or with the server's; null where it is something else. */
+/** Describes a problem with the certificates that DATABASE_URL names, or with the server's; null for any other error. */
 function toTlsProblem(error: Error, code: string, server: string): string | null {
   const { syscall, path } = error as NodeJS.ErrnoException;
-  // Read while a connection is made. A socket that is missing has the same code, and comes from `connect`.
+  // Certificate files are read while connecting. A missing Unix socket has the same code, but its syscall is `connect`.
   if (path && (syscall === 'open' || syscall === 'read')) return `the file ${path} cannot be read`;
   if (syscall === 'read' && code === 'EISDIR') return 'a certificate file that it names is a folder';
   const problem = toCertificateProblem(code, server, 'with sslrootcert=FILE');
   if (problem !== null) return problem;
   if (handshakeCodes.test(code))
-    return `no TLS connection to ${server} could be made; check sslmode and the certificate files`;
+    return `the TLS handshake with ${server} failed; check sslmode and the certificate files`;
   if (/no pg_hba\.conf entry.*no encryption/i.test(error.message)) {
     return code === poolerRefusal
-      ? `the pooler at ${server} has no TLS to its server, which does not let it in without: set server_tls_sslmode there`
-      : `${server} does not let this user in from here without TLS; add sslmode=verify-full, or sslmode=require to check no certificate. A server that has no TLS needs an entry in its pg_hba.conf`;
+      ? `the pooler at ${server} connects to its server without TLS, and the server rejects that: set server_tls_sslmode there`
+      : `${server} does not allow this user to connect from here without TLS; add sslmode=verify-full, or sslmode=require to check no certificate. A server that has no TLS needs an entry in its pg_hba.conf`;
   }
   if (/valid client certificate/.test(error.message))
-    return `${server} wants a certificate of the client; name it with sslcert and sslkey`;
+    return `${server} requires a client certificate; name it with sslcert and sslkey`;
   if (wantsTls.test(error.message))
-    return `${server} wants TLS and the connection has none; add sslmode=verify-full, or sslmode=require to check no certificate`;
+    return `${server} requires TLS and the connection has none; add sslmode=verify-full, or sslmode=require to check no certificate`;
   if (/does not support SSL/.test(error.message))
     return `${server} does not speak TLS; use sslmode=disable, or turn TLS on there`;
   return null;

@@ -1,8 +1,8 @@
-// Who may do what in the database, as SQL for a DBA: five roles, each with the least it needs. Rendered from the tables and views
-// that are there, so that every statement can be read before it runs. It knows no login and no password.
+// Renders the database roles and their privileges as SQL for a DBA: five roles, each with the least it needs. The SQL names the tables and
+// views that exist, so that every statement can be read before it runs. It contains no login and no password.
 import type { Queryable } from './database.ts';
 
-/** Views that name nobody: what the analyst role reads. A view that stands in neither list is granted to no analyst. */
+/** Views without personal data, for the analyst role. A view that is in neither list is granted to no analyst. */
 export const anonymousViews: readonly string[] = [
   'applications_anonymous',
   'applications_daily',
@@ -23,13 +23,13 @@ export const anonymousViews: readonly string[] = [
   'prefill_applications',
 ];
 
-/** Views that say who applied and what they typed. */
+/** Views that show who applied and what they typed. */
 export const personalViews: readonly string[] = ['applications', 'screening_free_text'];
 
-/** What the public port works on. */
+/** The tables that the public port uses. */
 const prefillTables: readonly string[] = ['prefills', 'oauth_states'];
 
-/** What is only ever added to: who did what, and who must not return. */
+/** Append-only tables: the audit log and the tombstones of erased data. */
 const lastingTables: readonly string[] = ['audit_log', 'erasures'];
 
 /** The roles, without their prefix. */
@@ -42,7 +42,7 @@ interface Relation {
   readonly kind: 'TABLE' | 'VIEW' | 'SEQUENCE' | 'FUNCTION';
 }
 
-/** The SQL that makes the roles and gives each what it needs, for the relations of this database. Running it again changes nothing. */
+/** Returns the SQL that creates the roles and grants each what it needs in this database. Running it again changes nothing. */
 export async function loadGrantsSql(db: Queryable, prefix: string): Promise<string> {
   const relations = await db.query<Relation & Record<string, unknown>>(
     `SELECT n.nspname AS schema, quote_ident(c.relname) AS name,
@@ -59,7 +59,6 @@ export async function loadGrantsSql(db: Queryable, prefix: string): Promise<stri
   return renderGrants(relations, { prefix, database: place?.database ?? '' });
 }
 
-/** Pure: the statements for these relations. */
 function renderGrants(
   relations: readonly Relation[],
   { prefix, database }: { readonly prefix: string; readonly database: string },
@@ -86,23 +85,24 @@ function renderGrants(
     `  END LOOP;`,
     `END $$;`,
     '',
-    `-- What earlier runs gave is taken back first, so that only what stands below holds.`,
+    `-- Revokes the grants of earlier runs first, so that only the grants below are in force.`,
     `REVOKE ALL ON SCHEMA intake, intake_analytics FROM PUBLIC, ${all};`,
     `REVOKE ALL ON ALL TABLES IN SCHEMA intake, intake_analytics FROM PUBLIC, ${all};`,
     `REVOKE ALL ON ALL SEQUENCES IN SCHEMA intake, intake_analytics FROM PUBLIC, ${all};`,
     '',
-    `-- ${owner}: owns everything and migrates. The role that runs this must be a member to hand it over.`,
+    `-- ${owner}: owns everything and runs migrations. The role that runs this script must be a member of it to transfer ownership.`,
     `GRANT ${owner} TO CURRENT_USER;`,
     `GRANT CREATE ON DATABASE ${database} TO ${owner};`,
     `ALTER SCHEMA intake OWNER TO ${owner};`,
     `ALTER SCHEMA intake_analytics OWNER TO ${owner};`,
     ...relations.map((one) => `ALTER ${one.kind} ${named(one)} OWNER TO ${owner};`),
     '',
-    `-- ${worker}: reads and writes rows, also of tables that later migrations bring. It cannot create, alter, drop or truncate, nor rewrite the audit.`,
+    `-- ${worker}: reads and writes rows, also of tables that later migrations add.`,
+    `-- It cannot create, alter, drop or truncate, nor change the audit log.`,
     `GRANT USAGE ON SCHEMA intake, intake_analytics TO ${worker};`,
     ...grant('SELECT, INSERT, UPDATE, DELETE', tables, worker),
     ...grant('SELECT, INSERT', lasting, worker),
-    `-- A request that is repeated counts from then on; what is remembered cannot be changed.`,
+    `-- A repeated erasure request renews its tombstone's job and time; the tombstone itself cannot be changed.`,
     ...grant('UPDATE (job_id, erased_at)', some('intake', 'TABLE', ['erasures']), worker),
     ...grant('SELECT', ['intake.migrations', ...some('intake', 'VIEW'), ...some('intake_analytics', 'VIEW')], worker),
     ...grant('USAGE, SELECT', some('intake', 'SEQUENCE'), worker, 'SEQUENCE '),
@@ -118,7 +118,7 @@ function renderGrants(
     `GRANT ${analyst} TO ${personal};`,
     ...grant('SELECT', some('intake_analytics', 'VIEW', personalViews), personal),
     '',
-    `-- ${web}: the tables of the prefill, and whether the schema is current.`,
+    `-- ${web}: the prefill tables, and the migrations table to check that the schema is current.`,
     `GRANT USAGE ON SCHEMA intake TO ${web};`,
     ...grant('SELECT', ['intake.migrations'], web),
     ...grant('SELECT, INSERT, UPDATE, DELETE', some('intake', 'TABLE', prefillTables), web),

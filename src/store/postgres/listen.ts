@@ -1,18 +1,18 @@
-// Wakes a worker when downloads are queued: LISTEN on a connection of its own, past any pooler. It only spares waiting: a worker that relies on
-// it polls as well, since a notification can be lost with its connection.
+// Wakes a worker when downloads are queued: LISTEN on a dedicated connection that bypasses any pooler. It only shortens waits: workers
+// poll as well, because a notification can be lost together with its connection.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { clientOf, type DatabaseUrl } from './connection.ts';
 
 export interface ListenerOptions {
   /** The database itself, not a pooler. */
   readonly url: DatabaseUrl;
-  /** Told the advertiser's id; may come when there is nothing left to fetch. */
+  /** Called with the advertiser's id. Another worker may have claimed the downloads by then. */
   readonly onQueued: (advertiserId: string) => void;
 }
 
 const reconnectMs = 2_000;
 
-/** Listens until disposed; a connection that is lost, or that could not be had at first, is opened again. Resolves after the first try. */
+/** Listens until disposed and reconnects after every failure. Resolves after the first attempt, successful or not. */
 export async function openQueueListener({ url, onQueued }: ListenerOptions): Promise<AsyncDisposable> {
   const stop = new AbortController();
   const first = Promise.withResolvers<void>();
@@ -24,7 +24,7 @@ export async function openQueueListener({ url, onQueued }: ListenerOptions): Pro
     }
   })();
 
-  /** Until the connection ends. */
+  /** Resolves when the connection ends. */
   async function listen(): Promise<void> {
     const client = new (clientOf(url))({
       application_name: 'intake listen',
@@ -37,7 +37,7 @@ export async function openQueueListener({ url, onQueued }: ListenerOptions): Pro
     stop.signal.addEventListener('abort', end, { once: true });
     try {
       const heard = client.connect().then(() => client.query('LISTEN intake_downloads'));
-      // A client that is ended while it connects never resolves its `connect`.
+      // If the client is ended while it connects, `connect` never resolves.
       await Promise.race([heard, ended]);
       first.resolve();
       await ended;

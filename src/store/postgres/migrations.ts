@@ -1,5 +1,5 @@
-// Brings the schema up to date: forward only, one process at a time, all of it or nothing.
-// drizzle runs the migrations; the lock around it is ours, because its migrator fails when several start together (measured: 3 of 4).
+// Brings the schema up to date: forward only, one process at a time, in one transaction. drizzle runs the migrations under our advisory
+// lock, because its migrator fails when several processes start together (measured: 3 of 4 fail).
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const folder = join(import.meta.dirname, '../../../migrations');
 const lockKey = 7_400_105;
 const { version } = JSON.parse(readFileSync(join(folder, '../package.json'), 'utf8')) as { version: string };
 
-/** No such table, no such schema, or none that this role may see: the same to a caller that waits for it. */
+/** Undefined table, undefined schema, insufficient privilege: a caller that waits for the schema treats them alike. */
 const notThere = new Set(['42P01', '3F000', '42501']);
 
 const duplicateTable = '42P07';
@@ -32,7 +32,7 @@ export async function loadSchema(db: Queryable): Promise<Schema> {
   const newest = rows[0]?.newest ?? null;
   if (newest === null) return { state: 'absent', migratedBy: null };
   if (newest === wanted) return { state: 'current', migratedBy: version };
-  // Schemas before this one have no column for it.
+  // The column `version` may be missing from an older schema.
   if (newest < wanted) return { state: 'behind', migratedBy: null };
   const [last] = await db.query<{ version: string | null }>(
     `SELECT version FROM intake.migrations ORDER BY created_at DESC LIMIT 1`,
@@ -44,15 +44,15 @@ export interface ServerFacts {
   readonly version: string;
   readonly now: Date;
   readonly schema: Schema;
-  /** Whether the server compiles plans, outside of Intake's transactions. */
+  /** The server's setting. Intake's own transactions turn jit off. */
   readonly jit: boolean;
-  /** A standby, or set so. */
+  /** True for a standby, or where default_transaction_read_only is on. */
   readonly readOnly: boolean;
   /** Whether this role could create the schema. */
   readonly mayCreate: boolean;
 }
 
-/** What the server says of itself, and whether its schema is ours. */
+/** Loads the server's version, clock and settings, and the state of the schema. */
 export async function loadServer(db: Queryable): Promise<ServerFacts> {
   const [row] = await db.query<{ version: string; now: Date; jit: boolean; read_only: boolean; may_create: boolean }>(
     `SELECT current_setting('server_version') AS version, clock_timestamp() AS now,
@@ -60,7 +60,7 @@ export async function loadServer(db: Queryable): Promise<ServerFacts> {
        current_setting('transaction_read_only')::boolean AS read_only,
        has_database_privilege(current_database(), 'CREATE') AS may_create`,
   );
-  if (row === undefined) throw new Error('The server answers a SELECT with no row.');
+  if (row === undefined) throw new Error('The server returned no row for a SELECT without FROM.');
   return {
     version: row.version,
     now: row.now,
@@ -71,13 +71,13 @@ export async function loadServer(db: Queryable): Promise<ServerFacts> {
   };
 }
 
-/** Applies what is missing. Any number of processes may call it at once: one works, the others wait and find nothing to do. */
+/** Applies missing migrations. Any number of processes may call it at once: one migrates, the others wait and then have nothing to do. */
 export async function migrate(url: DatabaseUrl, crashPoint?: PassCrashPoint): Promise<void> {
   const client = new (clientOf(url))({ application_name: 'intake migrate' });
   await client.connect();
   try {
     await client.query('SELECT pg_advisory_lock($1)', [lockKey]);
-    // By require: the ESM entry of drizzle takes six times as long to load.
+    // `require`, because the ESM entry of drizzle takes six times as long to load.
     const require = createRequire(import.meta.url);
     const { drizzle } = require('drizzle-orm/node-postgres') as typeof import('drizzle-orm/node-postgres');
     const migrator =
@@ -90,7 +90,7 @@ export async function migrate(url: DatabaseUrl, crashPoint?: PassCrashPoint): Pr
     });
     await client.query('UPDATE intake.migrations SET version = $1 WHERE version IS NULL', [version]);
   } finally {
-    // Closing the connection frees the lock, whatever state it is in.
+    // Closing the connection releases the lock, whatever state the connection is in.
     await client.end();
   }
 }
@@ -99,22 +99,22 @@ export interface SchemaRequest {
   /** Where to migrate: a direct connection, not a pooler in transaction mode. */
   readonly directUrl: DatabaseUrl;
   readonly signal: AbortSignal;
-  /** Migrate also a schema that is behind; false creates one where there is none, and changes none. */
+  /** True (the default) also migrates a schema that is behind. False only creates a missing schema and never changes an existing one. */
   readonly upgrade?: boolean;
-  /** How long to wait for somebody else to migrate when this role may not. */
+  /** How long to wait for another role to migrate when this one lacks the privilege. */
   readonly retryForMs?: number;
-  /** Told once, before the first wait. */
+  /** Called once, before the first wait. */
   readonly onWait?: ((trouble: Trouble, waitMs: number, attempt: number) => void) | undefined;
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
 const schemaLookMs = 1_000;
 
-/** Makes sure that the schema is the one this version needs: migrates if the role may, else waits for it. Throws SchemaTrouble. */
+/** Ensures that the schema is the one this version needs: migrates if the role may, else waits. Throws SchemaTrouble. */
 export async function ensureSchema(db: Queryable, request: SchemaRequest): Promise<void> {
   const retryForMs = request.retryForMs ?? 120_000;
   const until = Date.now() + retryForMs;
-  for (let isTold = false; ; ) {
+  for (let isReported = false; ; ) {
     const schema = await loadSchema(db);
     if (schema.state === 'current') return;
     if (schema.state === 'ahead' || (schema.state === 'behind' && request.upgrade === false)) {
@@ -131,10 +131,10 @@ export async function ensureSchema(db: Queryable, request: SchemaRequest): Promi
         error,
       );
       if (Date.now() > until) throw trouble;
-      if (!isTold) {
-        const happened = `${trouble.message} ${trouble.next} Waiting for it for ${retryForMs / 1_000} s.`;
+      if (!isReported) {
+        const happened = `${trouble.message} ${trouble.next} Waiting up to ${retryForMs / 1_000} s for the migration.`;
         request.onWait?.(new Trouble('local', happened, { at: 'database' }), schemaLookMs, 1);
-        isTold = true;
+        isReported = true;
       }
     }
     await sleep(schemaLookMs, undefined, { signal: request.signal });
@@ -148,7 +148,7 @@ export async function requireSchema(db: Queryable): Promise<void> {
 }
 
 function toMigrationTrouble(error: unknown, schema: Schema, url: DatabaseUrl): unknown {
-  // A server that is away, full or read-only says nothing about the migration: it is waited for.
+  // An unreachable, full or read-only server says nothing about the migration: it stays a Trouble, which the caller retries.
   const known = toTrouble(error, url);
   const code = sqlState(error);
   if (known instanceof Trouble || code === undefined) return known;
@@ -160,7 +160,7 @@ function toMigrationTrouble(error: unknown, schema: Schema, url: DatabaseUrl): u
     );
   }
   return new SchemaTrouble(
-    `A migration failed (${code}) and was undone as a whole.`,
+    `A migration failed (${code}) and was rolled back completely.`,
     'Fix the cause and run `intake migrate`.',
     error,
   );
