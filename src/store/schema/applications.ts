@@ -1,6 +1,6 @@
-// The tables of applications and what belongs to them, as drizzle-kit reads them to write migrations.
-// Nothing here runs in the product: queries are plain SQL (docs/architecture.md says why) and take their row types from rows.ts. Every key starts with advertiser_id, so that
-// the tables can be distributed by it one day.
+// The tables of applications and their parts. drizzle-kit reads these files to generate migrations. Nothing here runs in the product:
+// queries are plain SQL (docs/architecture.md says why) and take their row types from rows.ts. Every key starts with advertiser_id, so
+// that the tables can be distributed by it one day.
 import { sql } from 'drizzle-orm';
 import { boolean, check, foreignKey, index, integer, jsonb, primaryKey, text } from 'drizzle-orm/pg-core';
 import { at, bytea, id64, intake, isOneOf } from './columns.ts';
@@ -94,9 +94,9 @@ export const attachments = intake.table(
       columns: [t.advertiserId, t.applicationId],
       foreignColumns: [applications.advertiserId, applications.applicationId],
     }),
-    // Only what has bytes: a page of new attachments pays nothing for these.
+    // Partial indexes: inserting a page of new attachments, which have no bytes yet, does not touch them.
     index('attachments_blob').on(t.advertiserId, t.sha256).where(sql`${t.sha256} IS NOT NULL`),
-    // Of its beginning: a Hash may be longer than an index takes.
+    // Only the first 100 characters: a Hash may be longer than an index entry can be.
     index('attachments_hash')
       .on(t.advertiserId, sql`left(${t.sourceHash}, 100)`)
       .where(sql`${t.state} = 'stored' AND ${t.sourceHash} IS NOT NULL`),

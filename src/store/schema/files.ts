@@ -1,5 +1,5 @@
-// The tables of the bytes: the queue of downloads, the blobs that are held, and how far the source's Hash is trusted; see
-// applications.ts for how these files are used.
+// The tables of file contents: the download queue, the stored blobs, and how far the source's Hash is trusted. See applications.ts for
+// how these files are used.
 import { sql } from 'drizzle-orm';
 import { boolean, check, foreignKey, index, integer, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
 import { attachments } from './applications.ts';
@@ -32,7 +32,7 @@ export const downloads = intake.table(
       foreignColumns: [attachments.advertiserId, attachments.applicationId, attachments.kind],
     }),
     index('downloads_due').on(t.advertiserId, t.priority, t.dueAt),
-    // Only what is being put at this moment.
+    // Only downloads whose bytes are announced: few at any moment.
     index('downloads_blob').on(t.advertiserId, t.sha256).where(sql`${t.sha256} IS NOT NULL`),
     check('downloads_priority', sql`${t.priority} IN (0, 1, 2)`),
   ],
@@ -56,13 +56,13 @@ export const blobs = intake.table(
   },
   (t) => [
     primaryKey({ name: 'blobs_pkey', columns: [t.advertiserId, t.sha256] }),
-    // As store/files/delete-blobs.ts asks for them.
+    // The condition matches the queries of store/files/delete-blobs.ts.
     index('blobs_to_delete')
       .on(t.advertiserId)
       .where(
         sql`${t.state} = 'infected' AND (${t.deletedAt} IS NULL OR ${t.deletedAt} - ${t.intendedAt} < interval '10 minutes') OR ${t.state} = 'deleting'`,
       ),
-    // Those first that were read longest ago.
+    // For verify, which reads the blobs with the oldest verified_at first.
     index('blobs_unread').on(t.advertiserId, t.verifiedAt).where(sql`${t.state} = 'stored'`),
     index('blobs_orphaned').on(t.advertiserId, t.orphanedAt).where(sql`${t.orphanedAt} IS NOT NULL`),
     check('blobs_state', isOneOf(t.state, blobStates)),

@@ -1,4 +1,4 @@
-// The tables of the candidate side; see applications.ts for how these files are used.
+// The tables of prefill, which candidates use. See applications.ts for how these files are used.
 import { sql } from 'drizzle-orm';
 import { check, date, foreignKey, index, jsonb, primaryKey, text, unique, uuid } from 'drizzle-orm/pg-core';
 import { at, bytea, id64, intake, isOneOf } from './columns.ts';
@@ -48,9 +48,9 @@ export const prefills = intake.table(
     unique('prefills_handle').on(t.advertiserId, t.handleHash),
     index('prefills_created').on(t.advertiserId, t.createdAt),
     index('prefills_person').on(t.advertiserId, t.personKey),
-    // What maintenance looks for is a small part of a table that only grows.
+    // Partial indexes for maintenance: it looks for a small part of a table that keeps growing.
     index('prefills_open').on(t.createdAt).where(sql`${t.outcome} IN ('started', 'prefilled')`),
-    // Starts that came to nothing: anybody can make them, so they are counted into prefill_days and deleted.
+    // Prefills that ended without a profile. Anyone can start one, so maintenance counts them in prefill_days and deletes them.
     index('prefills_ended').on(t.endedAt).where(sql`${t.outcome} IN ('denied', 'expired', 'failed')`),
     index('prefills_leaving')
       .on(t.createdAt)

@@ -1,5 +1,5 @@
-// The tables that keep people protected: what was erased and must not return, the work that erases, and who did what to whom.
-// None of them names a person; see applications.ts for how these files are used.
+// The privacy tables: tombstones of erased data, which must not return, the erasure jobs, and the audit log. None of them names a person.
+// See applications.ts for how these files are used.
 import { sql } from 'drizzle-orm';
 import { check, index, integer, jsonb, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
 import { at, bytea, id64, intake, isOneOf } from './columns.ts';

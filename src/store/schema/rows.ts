@@ -1,5 +1,5 @@
-// Rows as the driver returns them, by the names that SQL uses: the types of hand-written statements come from the tables.
-// Types only: to load a table means to load drizzle, which takes 0.7 s.
+// Row types for hand-written SQL, derived from the table definitions: values as the driver returns them, under their SQL column names.
+// Types only: importing a table at run time would load drizzle, which takes 0.7 s.
 import type { Column, Table } from 'drizzle-orm';
 import type * as applications from './applications.ts';
 import type * as files from './files.ts';
@@ -18,19 +18,19 @@ type RowOf<T extends Table> = {
   [C in ColumnOf<T> as C['_']['name']]: Returned<C['_']['data']> | NullOf<C>;
 };
 
-/** The driver returns the numbers of a bigint[] as texts. */
+/** The driver returns the elements of a bigint[] as strings. */
 type Returned<Data> = Data extends bigint[] ? string[] : Data;
 
 /** A row with these columns of a table: `Columns<'blobs', 'sha256' | 'state'>`. */
 export type Columns<Name extends keyof Rows, Names extends keyof Rows[Name]> = Pick<Rows[Name], Names>;
 
-/** The same where the statement's condition keeps nulls out. */
+/** A row of a statement whose WHERE clause excludes nulls. */
 export type NotNull<Row> = { [Name in keyof Row]: NonNullable<Row[Name]> };
 
-/** The same of a table that is joined by LEFT JOIN. */
+/** A row of a table that the statement joins by LEFT JOIN. */
 export type OrNull<Row> = { [Name in keyof Row]: Row[Name] | null };
 
-/** The values that COPY writes, by table and column. A column without a default that takes no null is required. */
+/** The values that COPY writes, by table and column. A NOT NULL column without a default is required. */
 export type Copied = { [T in AnyTable as T['_']['name']]: CopiedOf<T> };
 type CopiedOf<T extends Table> = {
   [C in ColumnOf<T> as IsRequired<C> extends true ? C['_']['name'] : never]: Written<C['_']['data']> | NullOf<C>;
@@ -39,5 +39,5 @@ type CopiedOf<T extends Table> = {
 };
 type IsRequired<C extends Column> = C['_'] extends { notNull: true; hasDefault: false } ? true : false;
 
-/** Times, JSON and bytes are written as texts. */
+/** Times, JSON and bytes are written as strings. */
 type Written<Data> = Data extends string | boolean ? Data : Data extends number | bigint ? number | bigint : string;

@@ -46,7 +46,7 @@ export const screenQuestions = intake.table(
       name: 'screen_questions_pkey',
       columns: [t.advertiserId, t.applicationId, t.screenNo, t.questionNo],
     }),
-    // Questions and answers have no life apart from their screen: it is replaced, or erased, as a whole.
+    // Questions and answers are deleted with their screen, which is only ever replaced or erased as a whole.
     foreignKey({
       name: 'screen_questions_screen',
       columns: [t.advertiserId, t.applicationId, t.screenNo],

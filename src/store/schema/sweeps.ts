@@ -1,4 +1,5 @@
-// The tables of accounts and sweeps: whose account it is, who reads it, how far, and what happened; see applications.ts for how these files are used.
+// The tables of accounts and sweeps: the advertisers, the leases of workers, the cursors, sweeps with their evidence and coverage, the
+// quarantine and the events. See applications.ts for how these files are used.
 import { sql } from 'drizzle-orm';
 import { check, foreignKey, index, integer, jsonb, primaryKey, text, unique } from 'drizzle-orm/pg-core';
 import { at, bytea, id64, intake, isOneOf } from './columns.ts';
@@ -22,9 +23,9 @@ const certificates = ['proven', 'assumed', 'unproven'] as const;
 const risks = ['none', 'harmless', 'doubt'] as const;
 const rangeStates = ['open', 'closed', 'stuck'] as const;
 
-/** Given to every request before it starts, so that answers can be put in the order of their questions. */
+/** Every request takes a number before it starts, so that answers can be ordered by when they were requested. */
 export const requestSeq = intake.sequence('request_seq');
-/** Numbers events in commit order; taken under a lock per advertiser. */
+/** Numbers events in commit order, because a transaction takes its numbers under a lock per advertiser. */
 export const eventSeq = intake.sequence('event_seq');
 export const sweepSeq = intake.sequence('sweep_seq');
 
@@ -69,7 +70,7 @@ export const leases = intake.table(
   (t) => [primaryKey({ name: 'leases_pkey', columns: [t.name, t.lane] }), check('leases_lane', isOneOf(t.lane, lanes))],
 );
 
-/** What workers wait for now. A worker writes its rows when they change, and refreshes them while it waits. */
+/** The outages that workers are waiting out. A worker writes its rows when they change and refreshes them while it waits. */
 export const waits = intake.table(
   'waits',
   {
