@@ -1,19 +1,24 @@
-// How prefills leave: those nobody redeemed, and those of erased persons. The person goes from the row at once; the row, or its count, stays
-// for the funnel. Bytes are deleted by the caller, and forgotten here only then: a crash between repeats the delete.
+// Ends prefills that were not redeemed, and those of erased persons. Personal data is removed from the row at once; the row, or its count,
+// stays for the funnel report. The caller deletes the resume's bytes before this file clears their sha256, so a crash in between repeats
+// the delete.
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { isAhead, isOver, type PrefillKey, putMs } from './prefills.ts';
 
-/** So many rows in one statement. */
+/** The most rows in one statement. */
 const atOnce = 10_000;
 
-/** How long a redeemed profile is kept by which nobody can be found: the careers site has it, and no request to erase would reach it. */
+/**
+ * True of a redeemed profile without any person key, once the prefill's lifetime (at least an hour) has passed since it was redeemed. The
+ * careers site has the profile by then, and no erasure request could find it here.
+ */
 const isUnfindable = `outcome = 'redeemed' AND cardinality(coalesce(person_keys, array_remove(ARRAY[person_key], NULL))) = 0
   AND (redeemed_at <= now() - greatest(expires_at - prefilled_at, interval '1 hour') OR ${isAhead('redeemed_at')})`;
 
 /**
- * Empties what was never redeemed in time and what nobody could ask to erase, counts what came to nothing into its day and deletes it, and
- * drops spent states. Goes by what the rows say, so that any worker can do it. Counts what lapsed.
+ * Empties profiles that were not redeemed in time and profiles that no erasure request could find; adds prefills that ended without a
+ * profile to the counts of their day and deletes them; deletes old OAuth states. It decides by the rows alone, so any worker can run it.
+ * Returns how many profiles lapsed.
  */
 export async function lapsePrefills(db: Queryable): Promise<number> {
   const lapsed = await db.query(
@@ -28,9 +33,9 @@ export async function lapsePrefills(db: Queryable): Promise<number> {
 }
 
 /**
- * Anybody can start a prefill and come back without a profile. Such a row is kept for an hour, in which a browser that comes once more is
- * still sent back to where it came from; then it is a number. The rows are deleted by their place: a join by key runs as a nested loop over
- * the whole table where the planner's statistics are from a time when it was empty.
+ * Anyone can start a prefill and return without a profile. Such a row is kept for an hour, so that a browser that returns again is still
+ * redirected to the careers site; then it only counts. Rows are deleted by ctid: with statistics from when the table was empty, a join by
+ * key is planned as a nested loop over the whole table.
  */
 async function countEnded(db: Queryable): Promise<number> {
   const [row] = await db.query<{ n: number }>(
@@ -69,12 +74,12 @@ const emptied = `profile = NULL, profile_text = NULL, notes = NULL, first_name =
   person_key = NULL, person_keys = NULL, handle_hash = NULL, resume_file_name = NULL, resume_content_type = NULL,
   position_title = NULL, position_uri = NULL, postal_code = NULL`;
 
-/** The careers site may have written anything into its addresses, a name too: of those that must stay the host does. */
+/** The URLs of the careers site may contain anything, even a name. The columns are NOT NULL, so they keep only the host. */
 const cut = ['form_url', 'return_url']
   .map((url) => `${url} = regexp_replace(${url}, '(//[^/?#]*).*', '\\1/')`)
   .join(', ');
 
-/** Prefills that have left but whose resume may still rest in the blob store. One that is being put is left until that is over. */
+/** Ended prefills whose resume may still be in the blob store, except those whose resume is being put. */
 export async function loadLeavingResumes(db: Queryable, limit: number): Promise<PrefillKey[]> {
   const rows = await db.query<Columns<'prefills', 'advertiser_id' | 'prefill_id'>>(
     `SELECT advertiser_id, prefill_id FROM intake.prefills
@@ -86,7 +91,7 @@ export async function loadLeavingResumes(db: Queryable, limit: number): Promise<
   return rows.map((row) => ({ advertiserId: row.advertiser_id, prefillId: row.prefill_id }));
 }
 
-/** The bytes of these are gone. */
+/** Clears the resume's sha256 after the caller has deleted its bytes. */
 export async function forgetResumes(db: Queryable, keys: readonly PrefillKey[]): Promise<void> {
   await db.query(
     `UPDATE intake.prefills p SET resume_sha256 = NULL, resume_size_bytes = NULL
@@ -96,7 +101,7 @@ export async function forgetResumes(db: Queryable, keys: readonly PrefillKey[]):
   );
 }
 
-/** Which of these prefills have no resume by their rows: bytes that lie in the store for them belong to nobody. */
+/** Which of these prefills have no resume recorded, or no row: bytes in the store under their key belong to no prefill. */
 export async function findUnclaimedResumes(db: Queryable, keys: readonly PrefillKey[]): Promise<PrefillKey[]> {
   const rows = await db.query<Columns<'prefills', 'advertiser_id' | 'prefill_id'>>(
     `SELECT k.advertiser_id, k.prefill_id FROM unnest($1::bigint[], $2::uuid[]) AS k (advertiser_id, prefill_id)

@@ -1,5 +1,5 @@
-// Prefills from start to end: a state that is taken once, a profile that is handed out once, and what must go again.
-// Secrets (state, cookie, handle) come here as hashes only. Knows no token: none is stored.
+// Prefills from start to end: an OAuth state that can be used once, and a profile that can be redeemed once. Secrets (state, cookie,
+// handle) are stored only as hashes; access tokens are not stored.
 import type { KeyObject } from 'node:crypto';
 import { toSoughtText } from '../../domain/erasure.ts';
 import { findAccounts, findAddresses } from '../../domain/person.ts';
@@ -10,7 +10,6 @@ import type { Columns, NotNull } from '../schema/rows.ts';
 import { laneLock } from '../sweeps/leases.ts';
 import { toTombstone } from '../tombstones.ts';
 
-/** Names one prefill. */
 export interface PrefillKey {
   readonly advertiserId: bigint;
   readonly prefillId: string;
@@ -23,10 +22,10 @@ export interface PrefillStart extends PrefillKey {
   readonly lifetimeMs: number;
 }
 
-/** True of a time that a clock gave which has been set back since. */
+/** True of a time in the future, which was written before the clock was set back. */
 export const isAhead = (time: string) => `${time} > now() + interval '1 minute'`;
 
-/** Writes a new prefill and the state that leads back to it. */
+/** Inserts a new prefill and the OAuth state that leads back to it. */
 export async function beginPrefill(db: Queryable, start: PrefillStart): Promise<void> {
   const { request } = start;
   await db.query(
@@ -53,13 +52,13 @@ export async function beginPrefill(db: Queryable, start: PrefillStart): Promise<
   );
 }
 
-/** A state as it was found: taken by this call, or known to this browser but used or too old. */
+/** A state of this browser: taken by this call, used before, or expired. */
 export interface FoundState extends PrefillKey {
   readonly condition: 'taken' | 'used' | 'expired';
   readonly request: PrefillRequest;
 }
 
-/** Takes a state for the browser that began it. Of several who try, one takes it; null for a stranger's state, or none at all. */
+/** Takes a state for the browser that began it. Only one of several calls takes it. Null for an unknown state or another browser's. */
 export async function takeState(
   db: Queryable,
   state: Pick<PrefillStart, 'advertiserId' | 'stateHash' | 'bindingHash' | 'lifetimeMs'>,
@@ -67,7 +66,7 @@ export async function takeState(
   const [row] = await db.query<RequestRow & { condition: FoundState['condition'] }>(
     `WITH found AS (
        SELECT advertiser_id, state_hash, prefill_id, used_at,
-         -- One that ends later than it can was made by a clock that has been set back since: nobody knows how old it is.
+         -- A state that expires later than its lifetime allows was written before the clock was set back: its age is unknown.
          expires_at <= now() OR expires_at > now() + $4 * interval '1 millisecond' AS is_expired
        FROM intake.oauth_states WHERE advertiser_id = $1 AND state_hash = $2 AND binding_hash = $3
      ), taken AS (
@@ -85,7 +84,7 @@ export async function takeState(
   return { advertiserId: row.advertiser_id, prefillId, condition, request: toRequest(row) };
 }
 
-/** The candidate said yes. */
+/** Records that the candidate gave consent. */
 export async function noteAuthorized(db: Queryable, key: PrefillKey): Promise<void> {
   await db.query(
     `UPDATE intake.prefills SET authorized_at = now() WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'started'`,
@@ -93,7 +92,7 @@ export async function noteAuthorized(db: Queryable, key: PrefillKey): Promise<vo
   );
 }
 
-/** Ends a prefill that brought nothing. */
+/** Ends a prefill that got no profile. */
 export async function endPrefill(
   db: Queryable,
   key: PrefillKey,
@@ -109,18 +108,18 @@ export async function endPrefill(
 
 export interface KeptProfile extends PrefillKey {
   readonly profile: Profile;
-  /** The resume that is about to be put, or why there is none. */
+  /** The resume that will be put, or why there is none. */
   readonly resume: Omit<Resume, 'bytes'> | { readonly reason: string };
-  /** How long it waits to be redeemed. */
+  /** How long it can be redeemed. */
   readonly ttlMs: number;
 }
 
-/** A put may still be under way on a machine that is slow to notice that its time is over. */
+/** Twice the callback's timeout: a slow machine may notice late that its put timed out. */
 export const putMs = 2 * callbackTimeoutMs;
 
 /**
- * Keeps a profile. The resume's facts are written before its bytes, so that bytes without a row cannot be. False when the prefill is over,
- * or began before its person was erased: an eraser and this exclude each other by the lock of the advertiser's pages.
+ * Stores a profile. The resume's facts are written before its bytes, so bytes never exist without a row. False when the prefill has ended,
+ * or began before its person was erased; the lane lock keeps this and an erasure from running at the same time.
  */
 export async function keepProfile(db: Database, privacyKey: KeyObject, kept: KeptProfile): Promise<boolean> {
   const { advertiserId } = kept;
@@ -131,7 +130,7 @@ export async function keepProfile(db: Database, privacyKey: KeyObject, kept: Kep
 async function writeProfile(tx: Queryable, privacyKey: KeyObject, kept: KeptProfile): Promise<Row[]> {
   const { advertiserId, prefillId, profile, resume, ttlMs } = kept;
   const file = 'reason' in resume ? null : resume;
-  // An erasure looks through the whole text of a profile that is held: so does this for one that comes later.
+  // An erasure searches the whole text of stored profiles, so a profile that arrives later is searched the same way.
   const json = `${profile.rawText ?? ''} ${profile.raw}`;
   const requests = new Set([
     ...[...profile.emails, ...findAddresses(json)].map((email) => toSoughtText({ by: 'address', email })),
@@ -176,8 +175,8 @@ async function writeProfile(tx: Queryable, privacyKey: KeyObject, kept: KeptProf
 }
 
 /**
- * The put of the resume is over: its bytes are there, or (with a reason) may be there all the same, since an answer can be lost. Its sha256
- * stays, by which the bytes are deleted with the profile. False when the prefill was erased meanwhile.
+ * Records the end of the resume's put. With a reason the put failed, but its bytes may be stored all the same, since an answer can be
+ * lost. The sha256 therefore stays, and the bytes are deleted with the profile. False when the prefill is no longer `prefilled`.
  */
 export async function completeResume(db: Queryable, key: PrefillKey, reason: string | null): Promise<boolean> {
   const [row] = await db.query<{ is_kept: boolean }>(
@@ -197,9 +196,9 @@ export async function offerPrefill(db: Queryable, key: PrefillKey, handleHash: B
   );
 }
 
-/** What is handed out for a handle. */
+/** What a handle is redeemed for. */
 export interface RedeemedPrefill extends PrefillKey {
-  /** JSON text with every digit as it came. */
+  /** JSON text with every digit as the source sent it. */
   readonly profile: string;
   readonly resume: ResumeFacts | null;
 }
@@ -210,10 +209,10 @@ export interface ResumeFacts {
   readonly sizeBytes: number;
 }
 
-/** True of a profile whose time is over. Of one that was made by a clock which has been set back since nobody knows how old it is. */
+/** True of a profile that has expired, or whose age is unknown because the clock was set back. */
 export const isOver = `(expires_at <= now() OR ${isAhead('prefilled_at')})`;
 
-/** Hands a profile out, once; null when the handle is unknown, used or too old. */
+/** Redeems a profile, once. Null when the handle is unknown, used or expired. */
 export async function redeemPrefill(
   db: Queryable,
   handle: { readonly advertiserId: bigint; readonly handleHash: Buffer },
@@ -229,7 +228,7 @@ export async function redeemPrefill(
   return { advertiserId: handle.advertiserId, prefillId, profile, resume: toResume(row) };
 }
 
-/** The stored resume of a prefill that was handed out. */
+/** The stored resume of a redeemed prefill. */
 export async function loadResume(db: Queryable, key: PrefillKey): Promise<ResumeFacts | null> {
   const [row] = await db.query<ResumeRow>(
     `SELECT ${resumeColumns} FROM intake.prefills WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'redeemed'`,
@@ -238,7 +237,7 @@ export async function loadResume(db: Queryable, key: PrefillKey): Promise<Resume
   return row ? toResume(row) : null;
 }
 
-/** The configured accounts' names by which an advertiser's id is known here. */
+/** The one of these configured account names that has the advertiser's id; null where none has. */
 export async function findAdvertiserName(
   db: Queryable,
   advertiserId: bigint,
@@ -251,7 +250,7 @@ export async function findAdvertiserName(
   return row?.name ?? null;
 }
 
-/** Only where it is stored are the facts of a resume all there. */
+/** The resume's columns are not null where `stored` is true. */
 type ResumeRow = { stored: boolean } & NotNull<
   Columns<'prefills', 'resume_file_name' | 'resume_content_type' | 'resume_size_bytes'>
 >;
