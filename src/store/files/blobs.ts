@@ -1,5 +1,5 @@
-// The table of stored bytes: announced before they are written, proven when an attachment refers to them, infected, damaged or
-// orphaned. And which store they lie in: the one that was used first, and no other. Knows no store, only what is said of it.
+// The table of blobs: bytes are announced before they are put, and stored once a download is completed. The database is also pinned to the
+// blob store that it used first. This file calls no blob store.
 import type { BlobFacts } from '../../domain/blob.ts';
 import { WrongStore } from '../../domain/trouble.ts';
 import type { Queryable } from '../postgres/database.ts';
@@ -8,8 +8,8 @@ import { isBeingDeleted, isUnreferenced } from './delete-blobs.ts';
 import type { Claim } from './download-queue.ts';
 
 /**
- * What may be done with announced bytes: put them; nothing, because they are infected or the claim is not ours any more; or nothing yet,
- * because the object of equal bytes is being deleted.
+ * What to do with announced bytes: `put` them; drop them, because they are `infected` or the claim is `lost`; or wait, because the object
+ * of the same bytes is being deleted (`deleting`).
  */
 export type AnnounceAnswer = 'put' | 'infected' | 'lost' | 'deleting';
 
@@ -19,8 +19,8 @@ export interface BlobAnnouncement {
 }
 
 /**
- * Locks the applications that have these bytes, now or in an earlier version, and some more. Before anything else and in order, as every
- * other writer locks them: what is read of them afterwards, such as that they are missing, stays true until COMMIT.
+ * Locks the applications that have these bytes, now or in an earlier version, and the applications in `more`. Every writer takes these
+ * locks first, in the order of ids. What is read of the applications afterwards, such as `missing_since`, stays true until COMMIT.
  */
 export async function lockHolders(
   tx: Queryable,
@@ -39,9 +39,9 @@ export async function lockHolders(
 }
 
 /**
- * Announces bytes of one advertiser before they are put, so that none can lie in the store unknown: in the table blobs, and on the
- * downloads they are put for, so that an erasure knows what is on its way. The commit does not wait for the disk: a crash of
- * the database may forget it, and verify then finds the bytes from the other side.
+ * Announces bytes of one advertiser before they are put, so that the store holds no unknown bytes. It writes them to the table blobs, and
+ * to the rows of their downloads, so that an erasure knows which bytes are in transfer. The commit does not wait for the disk: a database
+ * crash may lose an announcement, and verify then finds the bytes in the store.
  */
 export async function announceBlobs(
   db: Queryable,
@@ -80,7 +80,7 @@ export async function announceBlobs(
   return announcements.map((_, at) => ({ status: 'fulfilled', value: toAnnounceAnswer(found.get(at)) }));
 }
 
-/** Hashes of bytes that were announced, and that no download, file or earlier version refers to any more. They may have been put. */
+/** Hashes of announced bytes that no download, attachment or earlier version refers to any more. They may have been put. */
 export async function loadForgotten(db: Queryable, advertiserId: bigint): Promise<string[]> {
   const rows = await db.query<Columns<'blobs', 'sha256'>>(
     `SELECT b.sha256 FROM intake.blobs b WHERE b.state = 'writing' AND ${isUnreferenced}
@@ -96,7 +96,7 @@ function toAnnounceAnswer(row: { readonly state: string; readonly deleting: bool
   return row.deleting ? 'deleting' : 'put';
 }
 
-/** Remembers the store at its first use; any other one, later, is refused: a wrong bucket must not read as a million lost files. */
+/** Pins the store at its first use and rejects any other from then on: a wrong bucket must not look like a million lost files. */
 export async function pinBlobStore(db: Queryable, identity: string, location: string): Promise<void> {
   await db.query(
     `INSERT INTO intake.blob_store (identity, location) SELECT $1, $2
@@ -106,12 +106,12 @@ export async function pinBlobStore(db: Queryable, identity: string, location: st
   const pinned = await loadBlobStore(db);
   if (pinned?.identity !== identity) {
     throw new WrongStore(
-      `The blobs of this database lie at ${pinned?.location}; ${location} is another store. Nothing was read or written there.`,
+      `The blobs of this database are in ${pinned?.location}; ${location} is another store. Nothing was read or written there.`,
     );
   }
 }
 
-/** The store that was first used, if any was. */
+/** The pinned store; null before the first use. */
 export async function loadBlobStore(db: Queryable): Promise<{ identity: string; location: string } | null> {
   const [row] = await db.query<Columns<'blob_store', 'identity' | 'location'>>(
     `SELECT identity, location FROM intake.blob_store`,

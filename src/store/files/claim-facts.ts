@@ -1,4 +1,4 @@
-// What is known of a file before its download starts: what the source said of it, and whether an equal one is held already.
+// What is known about a file before its download starts: the source's description, and a stored file that may have the same bytes.
 import type { BlobFacts } from '../../domain/blob.ts';
 import type { HashSetting, HashTrust } from '../../domain/hash-trust.ts';
 import { isAccount } from '../person-search.ts';
@@ -6,20 +6,20 @@ import type { Queryable } from '../postgres/database.ts';
 import type { Columns, OrNull } from '../schema/rows.ts';
 import type { Claim } from './download-queue.ts';
 
-/** What the source said of a claimed file. */
+/** The source's description of a claimed file. */
 export interface FileFacts {
   readonly claim: Claim;
   readonly sizeBytes: number | null;
   readonly uploadedAt: Date | null;
-  /** A stored file of equal Hash and Size that this one may be the same as; none where the bytes are fetched to confirm them. */
+  /** A stored file with equal Hash and Size, which may have the same bytes. Null where the download only checks a changed Hash. */
   readonly twin: Twin | null;
   readonly trust: HashTrust;
 }
 
-/** The twin's file name is left out: it belongs to the other person, and would survive their erasure here. */
+/** Without the twin's file name: it may belong to another person, and would survive that person's erasure. */
 export interface Twin extends BlobFacts, Omit<DeclaredFile, 'fileName'> {}
 
-/** What an answer says of the file beside its bytes. */
+/** What a download's answer says about the file, apart from its bytes. */
 export interface DeclaredFile {
   readonly contentType: string | null;
   readonly detectedType: string | null;
@@ -27,9 +27,10 @@ export interface DeclaredFile {
 }
 
 /**
- * Of one jobseeker and kind where trust is earned, of the whole advertiser where it is given. A screen is never linked: it is small, and
- * read. The limits keep a constant id or Hash from costing more than a few rows, and the planner, whose statistics lag behind a queue
- * that fills, from walking through an advertiser's whole index for each file (measured: 4,000 pages for 32 claims among 500 applications).
+ * Candidates for a twin: files of the same jobseeker and kind where trust is earned (`learn`), files of the whole advertiser where it is
+ * given (`always`). A screen is never linked: it is small, and it has to be parsed. In `learn`, LIMIT 50 bounds the cost of a jobseeker id
+ * that many applications share. LIMIT and OFFSET 0 also keep the planner, whose statistics lag behind a growing queue, from reading an
+ * advertiser's whole index for each file (measured: 4,000 pages for 32 claims among 500 applications).
  */
 const twinSql: Record<Exclude<HashSetting, 'never'>, string> = {
   learn: `SELECT o.* FROM (
@@ -44,7 +45,7 @@ const twinSql: Record<Exclude<HashSetting, 'never'>, string> = {
     WHERE o.advertiser_id = a.advertiser_id AND o.kind <> 'screen' AND left(o.source_hash, 100) = left(a.source_hash, 100)`,
 };
 
-/** Loads the facts of a batch of claims; those whose attachment is gone meanwhile are left out. */
+/** Loads the facts of a batch of claims. A claim whose attachment no longer exists is left out. */
 export async function loadFileFacts(
   db: Queryable,
   claims: readonly Claim[],
@@ -73,15 +74,15 @@ export async function loadFileFacts(
   });
 }
 
-/** What a source can be asked to show that it serves an account. */
+/** Requests that show whether the source serves an account. */
 export interface ProbeFacts {
-  /** The largest id that is held: a list after it is short. */
+  /** The largest stored id: the list after it is short. */
   readonly newestId: bigint | null;
-  /** A file that the source has served before: a small one where there is one, and not always the same. */
+  /** A file that the source has served before: a random one, at most 1 MB where there is one. */
   readonly stored: { readonly applicationId: bigint; readonly kind: string; readonly sizeBytes: number | null } | null;
 }
 
-/** A stored file is looked for among the newest only, so that a queue of a million files costs nothing here. */
+/** The search for a stored file reads only the newest attachments, so that a queue of a million files does not slow it down. */
 const newestFiles = 10_000;
 
 export async function loadProbe(db: Queryable, advertiserId: bigint): Promise<ProbeFacts> {

@@ -1,5 +1,5 @@
-// The fenced transaction that ends downloads: blobs, attachments, screen rows, ready and events together, or nothing. Those of one
-// advertiser that end at about the same time share it. Each token is checked inside, so a claim that changed hands writes nothing.
+// Completes downloads in one fenced transaction: blobs, attachments, screen rows, `ready_at` and events. Downloads of one advertiser that
+// end at about the same time share it. It checks each claim's token, so a download that another worker has taken over writes nothing.
 import type { Note } from '../../domain/application.ts';
 import type { BlobFacts } from '../../domain/blob.ts';
 import type { FinalState } from '../../domain/download-verdict.ts';
@@ -22,15 +22,18 @@ export interface StoredFile extends DeclaredFile {
   readonly kind: 'stored';
   readonly blob: BlobFacts & { readonly key: string };
   readonly notes: readonly Note[];
-  /** By which trust in Hash the download was spared: earned from the source, or given by the operator. Null where it was fetched. */
+  /** Which trust in Hash replaced the download by a link: earned from the source, or given by the operator. Null where it was fetched. */
   readonly linkedBy: 'earned' | 'given' | null;
-  /** What a comparison with the twin showed, where there was one. */
+  /** The result of the comparison with the twin; null where there was none. */
   readonly compared: 'agreed' | 'contradicted' | null;
-  /** Null for a file, and for a screen that cannot be read. */
+  /** Null for other kinds of files, and for a screen that cannot be parsed. */
   readonly screens: ParsedScreens | null;
 }
 
-/** `lost`: the claim changed hands, nothing was written. `unlinkable`: the blob to link to is no longer held, or Hash no longer trusted; nothing was written. */
+/**
+ * `lost`: another worker has taken the claim over. `unlinkable`: the blob to link to is no longer stored, or Hash is no longer trusted.
+ * In both cases nothing was written.
+ */
 export type CompletedState = 'stored' | FinalState | 'lost' | 'unlinkable';
 
 export interface CompletedClaim {
@@ -38,7 +41,7 @@ export interface CompletedClaim {
   readonly completion: Completion;
 }
 
-/** Ends downloads of one advertiser and writes everything that follows from it, in one transaction. One that cannot be written costs no other. */
+/** Completes downloads of one advertiser in one transaction. If one cannot be written, each is retried in a transaction of its own. */
 export async function completeDownloads(
   db: Database,
   downloads: readonly CompletedClaim[],
@@ -48,7 +51,7 @@ export async function completeDownloads(
     return completed.map((value) => ({ status: 'fulfilled', value }));
   } catch (error) {
     if (downloads.length === 1 && error instanceof Unlinkable) return [{ status: 'fulfilled', value: 'unlinkable' }];
-    // A database that takes no work takes none of them one by one either.
+    // A Trouble means that the database is unavailable: it would fail for each download alone as well.
     if (downloads.length === 1 || error instanceof Trouble)
       return downloads.map(() => ({ status: 'rejected', reason: error }));
     return (await Promise.all(downloads.map((download) => completeDownloads(db, [download])))).flat();
@@ -57,7 +60,7 @@ export async function completeDownloads(
 
 class Unlinkable extends Error {}
 
-/** In few round trips: completions of one advertiser are serialised, so that each round trip delays the next. */
+/** Uses few round trips: completions of one advertiser are serialised, so each round trip delays the next completion. */
 async function write(tx: Queryable, downloads: readonly CompletedClaim[]): Promise<CompletedState[]> {
   const advertiserId = downloads[0]?.claim.advertiserId ?? 0n;
   const held = await deleteClaimed(tx, advertiserId, downloads);
@@ -98,7 +101,7 @@ async function write(tx: Queryable, downloads: readonly CompletedClaim[]): Promi
     writeStored(tx, advertiserId, stored),
     writeEnded(tx, advertiserId, ended),
     replaceScreens(tx, advertiserId, screens),
-    // A contradiction opens what was linked, and who waits for that again is not ready.
+    // A contradiction reopens linked files below, and their applications are then no longer ready: `ready_at` is updated after that.
     isContradicted ? null : markReady(),
   ]);
   const opened = await learnOfHash(tx, advertiserId, [...stored, ...same], {
@@ -109,13 +112,13 @@ async function write(tx: Queryable, downloads: readonly CompletedClaim[]): Promi
   return downloads.map((download) => writes.get(download)?.state ?? 'lost');
 }
 
-/** What becomes of an attachment: written as usual, opened and written, only noted, or left as it is. */
+/** What happens to an attachment: written as usual, reopened and replaced, only annotated, or left as it is. */
 interface AttachmentWrite {
   readonly state: Exclude<CompletedState, 'lost' | 'unlinkable'>;
   readonly follows: 'write' | 'replace' | 'note' | 'nothing';
 }
 
-/** An attachment that was not pending while it was fetched: its Hash had changed, and nothing else. */
+/** An attachment that is not pending: it was fetched only because its Hash, and nothing else, had changed. */
 interface HashCheck {
   readonly state: AttachmentWrite['state'];
   readonly sha256: string | null;
@@ -123,7 +126,7 @@ interface HashCheck {
 
 const toName = ({ applicationId, kind }: Claim) => `${applicationId} ${kind}`;
 
-/** The attachments among these that are not pending. Their applications are locked, and every writer of an attachment locks its application first. */
+/** The attachments among these that are not pending. Their states cannot change: every writer locks the application first. */
 async function loadHashChecks(
   tx: Queryable,
   advertiserId: bigint,
@@ -144,8 +147,8 @@ function toKeys(advertiserId: bigint, downloads: readonly CompletedClaim[]): unk
 }
 
 /**
- * The bytes did change with Hash: what was held becomes a version, and the attachment and its application are opened for the rest of
- * the transaction. Which Hash the earlier bytes had is not known any more.
+ * The bytes did change with Hash: the stored file becomes an earlier version, and the attachment becomes pending for the rest of the
+ * transaction. The version has no Hash, because that of the earlier bytes is no longer known.
  */
 async function openReplaced(
   tx: Queryable,
@@ -171,7 +174,7 @@ async function openReplaced(
   return await updateReady(tx, advertiserId, [...new Set(replaced.map(({ claim }) => claim.applicationId))]);
 }
 
-/** The bytes could not be had once more: what is held stays, and a note says that Hash speaks of others. */
+/** The bytes could not be fetched again: the stored file stays, with a note that its Hash has changed. */
 async function noteUnconfirmed(
   tx: Queryable,
   advertiserId: bigint,
@@ -198,7 +201,10 @@ function toReplacement({ claim: { applicationId }, completion: { blob, screens }
   return { applicationId, sha256: blob.sha256, parsed: screens ?? { screens: [], parserVersion: 0 } };
 }
 
-/** The fence: deletes the queue rows that still carry our token; the others were claimed by another worker. Applications are locked first and in order, as pages lock them. */
+/**
+ * The fence: deletes the queue rows that still have this worker's token; the claims of the others are lost. Applications are locked first
+ * and in the order of ids, as pages lock them.
+ */
 async function deleteClaimed(
   tx: Queryable,
   advertiserId: bigint,
@@ -224,7 +230,7 @@ async function deleteClaimed(
   return new Set(rows.map((row) => row.at));
 }
 
-/** Locks the rows of the blobs until COMMIT. Returns the hashes that are infected: an object that was put for them must be deleted again. */
+/** Locks the rows of the blobs until COMMIT. Returns the infected hashes: an object that was put for them must be deleted. */
 async function lockBlobs(tx: Queryable, advertiserId: bigint, files: readonly StoredFile[]): Promise<Set<string>> {
   const put = files.filter(({ linkedBy }) => linkedBy === null).map((file) => file.blob);
   const linked = files.filter(({ linkedBy }) => linkedBy !== null);
@@ -239,7 +245,7 @@ async function lockBlobs(tx: Queryable, advertiserId: bigint, files: readonly St
 
 type BlobStateRow = Columns<'blobs', 'sha256' | 'state'>;
 
-/** The size is written anew: a row that was made without the bytes (a delete, a flag, an object that verify found) has 0 or a wrong one. */
+/** Also updates the size: a row that was inserted without the bytes (by a delete, a flag or verify) has 0 or a wrong size. */
 async function upsertPut(
   tx: Queryable,
   advertiserId: bigint,
@@ -258,7 +264,7 @@ async function upsertPut(
   );
 }
 
-/** Locks the row of the trust in Hash, so that linking a file and recording a contradiction cannot run at the same time. */
+/** Locks the row in hash_trust, so that linking a file and recording a contradiction cannot run at the same time. */
 async function lockLinked(tx: Queryable, advertiserId: bigint, linked: readonly StoredFile[]): Promise<BlobStateRow[]> {
   if (linked.length === 0) return [];
   const hashes = [...new Set(linked.map((file) => file.blob.sha256))];
@@ -278,7 +284,10 @@ async function lockLinked(tx: Queryable, advertiserId: bigint, linked: readonly 
   return rows;
 }
 
-/** The same bytes as before are no new version: the earlier row is taken back. Returns how many differ from it in Hash alone. */
+/**
+ * Writes stored files. If the bytes equal those of the previous version, there is no new version: the previous version's row is deleted.
+ * Returns for how many of these Hash had changed.
+ */
 async function writeStored(tx: Queryable, advertiserId: bigint, stored: readonly Kept[]): Promise<number> {
   if (stored.length === 0) return 0;
   const files = stored.map(({ claim, completion }) => ({
@@ -297,7 +306,7 @@ async function writeStored(tx: Queryable, advertiserId: bigint, stored: readonly
   return rows.filter((row) => row.unchanged).length;
 }
 
-// The ids stand beside the files, so that no plan begins with all attachments of the advertiser.
+// The ids are a parameter of their own ($3), so that no plan starts from all attachments of the advertiser.
 const storeSql = `
   WITH file AS MATERIALIZED (
     SELECT * FROM jsonb_to_recordset($2::jsonb) AS f (application_id bigint, kind text, sha256 text, content_type text,
@@ -316,7 +325,7 @@ const storeSql = `
   WHERE a.advertiser_id = $1 AND a.application_id = ANY ($3::bigint[]) AND a.application_id = f.application_id AND a.kind = f.kind
   RETURNING coalesce(same.by_hash, false) AS unchanged`;
 
-/** Ended without bytes to keep: final by verdict, or because its bytes are infected. */
+/** Writes downloads that ended without bytes to keep: a final state, or infected bytes. */
 async function writeEnded(tx: Queryable, advertiserId: bigint, ended: readonly CompletedClaim[]): Promise<void> {
   if (ended.length === 0) return;
   const rows = ended.map(({ completion }) =>
@@ -339,7 +348,7 @@ async function writeEnded(tx: Queryable, advertiserId: bigint, ended: readonly C
   );
 }
 
-/** Records what downloads showed of the source's Hash. A contradiction ends all trust, and what was linked by Hash alone is fetched. */
+/** Records what downloads showed about the source's Hash. A contradiction ends all trust, and files linked by Hash are fetched. */
 async function learnOfHash(
   tx: Queryable,
   advertiserId: bigint,
@@ -370,7 +379,7 @@ async function learnOfHash(
   );
 }
 
-/** Hash is no sign of change any more: what waits to be fetched once more because of it is left as it is. */
+/** Hash no longer signals changes: deletes queued downloads that would only check a changed Hash. */
 async function dropHashChecks(tx: Queryable, advertiserId: bigint): Promise<void> {
   await tx.query(
     `DELETE FROM intake.downloads WHERE ctid = ANY (ARRAY(

@@ -1,15 +1,16 @@
-// Deleting objects from the blob store without a network call inside a transaction. Three steps:
+// Deletes objects from the blob store without a network call inside a transaction. Three steps:
 //
-//   1. begin    one transaction: the row gets a token and a time at which it lapses. A blob that nothing refers to becomes `deleting`;
-//               an infected one stays `infected`.
-//   2. delete   the caller deletes the object. No transaction is open, so no limit of the server can end a lock under it.
-//   3. confirm  one transaction: by the token, the `deleting` row goes, or the infected one is emptied.
+//   1. begin    one transaction: the row gets a token and the time at which it expires. An unreferenced blob becomes `deleting`; an
+//               infected one stays `infected`.
+//   2. delete   the caller deletes the object. No transaction is open, so no server timeout can release a lock in the middle.
+//   3. confirm  one transaction, by the token: deletes the `deleting` row, or sets `deleted_at` on the infected one.
 //
 // Why this never deletes an object that an attachment refers to. A download announces its bytes before it puts them (`announceBlobs`): one
 // statement writes the blob's row and the download's sha256.
 //
-// - The announcement comes before begin. Begin locks the row and then looks for references in a later statement, the download's sha256
-//   among them. It finds the announcement and leaves the blob alone.
+// - The announcement comes before begin. `beginDrop` locks the row and looks for references in a later statement, the download's sha256
+//   among them: it finds the announcement and leaves the blob alone. `beginOrphans` skips the blob, because the announcement has cleared
+//   `orphaned_at` and renewed `intended_at`.
 // - It comes between begin and confirm. The announcement finds the token and answers `deleting`. Nothing is put; the download waits and
 //   asks again. The lock on the row allows no third order.
 // - It comes after confirm. The store had answered the delete before confirm, so the put creates a new object.
@@ -18,10 +19,10 @@
 //   put; therefore infected objects are deleted every half minute, until no announced put can still be running.
 // - A flag is lifted while the infected blob is being deleted. A new announcement has to wait for confirm. Downloads that had announced
 //   the same bytes before lose their claims (mark-infected.ts), since their object may be gone.
-// - The process dies, or the delete gets no answer and the store carries it out later. The token stays until it lapses, 10 s after the
+// - The process dies, or the delete gets no answer and the store carries it out later. The token stays until it expires, 10 s after the
 //   longest time that a delete may take. Then the next run deletes again, or an announcement takes the row over.
-// - The process stands still for longer than that and then deletes. Its confirm finds another token or none. The caller looks whether the
-//   object is there; where it is not, the files that refer to it are fetched again.
+// - The process is paused for longer than that and then deletes. Its confirm finds another token or none. The caller checks whether the
+//   object exists; if not, the files that refer to it are fetched again.
 import { randomUUID } from 'node:crypto';
 import { toBlobKey } from '../../domain/blob.ts';
 import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
@@ -40,25 +41,29 @@ export interface DeletableBlob {
   readonly key: string;
 }
 
-/** How long a token holds. A delete that was given up after 20 s (sync/files/delete-objects.ts) is not carried out by the store later than this. */
+/**
+ * How long a token is valid. The caller gives a delete up after 20 s (sync/files/delete-objects.ts); the store is assumed not to carry it
+ * out after the token has expired.
+ */
 const tokenMs = 30_000;
 const mostAtOnce = 100;
 
-/** A delete of the object of blob `b` may be under way. A time beyond what a token holds was given by a clock that was wrong. */
+/** True while a delete of blob `b`'s object may be running. An expiry further ahead than a token's lifetime came from a wrong clock. */
 export const isBeingDeleted = `(b.delete_until > now() AND b.delete_until <= now() + interval '${tokenMs} milliseconds')`;
 const token = (name: string) =>
   `delete_token = ${name}::uuid, delete_until = now() + interval '${tokenMs} milliseconds'`;
 const returned = `b.advertiser_id, b.sha256, b.size_bytes, b.key`;
 
 /**
- * True of a blob `b` that a run has to delete: infected bytes, also those that a put announced in the last ten minutes may have brought
- * back, and what a run that died has left. The first line is the condition of the index blobs_to_delete.
+ * True of a blob `b` that a run has to delete. Infected bytes: not yet deleted, or deleted less than ten minutes after they were announced,
+ * since the put may have come later; such a blob is deleted again every 30 s. Also blobs that a dead run left in `deleting`. The first line
+ * is the condition of the index blobs_to_delete.
  */
 const isToBeDeleted = `(b.state = 'infected' AND (b.deleted_at IS NULL OR b.deleted_at - b.intended_at < interval '10 minutes') OR b.state = 'deleting')
   AND (b.state = 'deleting' OR b.deleted_at IS NULL OR b.deleted_at NOT BETWEEN now() - interval '30 seconds' AND now())`;
 const isDeletable = `${isToBeDeleted} AND ${isBeingDeleted} IS NOT TRUE`;
 
-/** `due`: `beginInfected` would find something. `begun`: another run has begun to delete all there is, or tried and failed, and its token has not lapsed. */
+/** `due`: `beginInfected` would find a blob. `begun`: other runs hold unexpired tokens for all blobs; they may have failed. */
 export type InfectedLeft = 'due' | 'begun' | 'none';
 
 /** Whether infected bytes are left to be deleted. */
@@ -70,7 +75,7 @@ export async function findInfected(db: Queryable): Promise<InfectedLeft> {
   return row.begun ? 'begun' : 'due';
 }
 
-/** Begins to delete infected bytes, and to finish deletes that were interrupted, of any advertiser. Empty when there is nothing to do. */
+/** Begins to delete infected bytes and to finish interrupted deletes, of any advertiser. Empty when there is nothing to do. */
 export async function beginInfected(db: Queryable): Promise<Deletion> {
   const newToken = randomUUID();
   const rows = await db.query<DeletableRow>(
@@ -85,18 +90,18 @@ export async function beginInfected(db: Queryable): Promise<Deletion> {
   return { token: newToken, blobs: rows.map(toDeletable) };
 }
 
-/** True where a file refers to blob `b`, or an earlier version of one. $1 is the advertiser. */
+/** True where an attachment or an earlier version refers to blob `b`. $1 is the advertiser. */
 const inAttachment = `EXISTS (SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256)`;
 const inVersion = `EXISTS (SELECT 1 FROM intake.attachment_versions v WHERE v.advertiser_id = $1 AND v.sha256 = b.sha256)`;
 export const isReferenced = `(${inAttachment} OR ${inVersion})`;
-/** True where nothing refers to blob `b`, and no run deletes it for another reason. Written so that Postgres can use anti-joins. */
+/** True where nothing refers to blob `b`, and it is neither infected nor being deleted. Written so that Postgres can use anti-joins. */
 export const isUnreferenced = `b.advertiser_id = $1 AND b.state NOT IN ('infected', 'deleting') AND NOT ${inAttachment} AND NOT ${inVersion}`;
 
-/** True of a time that lies so many milliseconds back. One that lies ahead was given by a clock that was wrong, and counts as well. */
+/** True of a time at least so many milliseconds ago. A time in the future came from a wrong clock and counts as old. */
 export const isBefore = (time: string, ms: string) =>
   `(${time} < now() - ${ms} * interval '1 millisecond' OR ${time} > now())`;
 
-/** Begins to delete what has been an orphan for the grace and still is. */
+/** Begins to delete blobs that have been orphans for the grace period and still are. */
 export async function beginOrphans(db: Queryable, advertiserId: bigint, graceMs: number): Promise<Deletion> {
   const newToken = randomUUID();
   const rows = await db.query<DeletableRow>(
@@ -113,7 +118,7 @@ export async function beginOrphans(db: Queryable, advertiserId: bigint, graceMs:
   return { token: newToken, blobs: rows.map(toDeletable) };
 }
 
-/** What begins to be deleted of some hashes, what others still need, and what another run is deleting at this moment. */
+/** Which of some hashes are being deleted by this run, which are still needed, and which another run is deleting. */
 export interface BegunDrop {
   readonly deletion: Deletion;
   readonly needed: readonly string[];
@@ -121,8 +126,8 @@ export interface BegunDrop {
 }
 
 /**
- * Begins to delete bytes at once that nobody refers to and nobody is about to put. Rows that are no more are made anew, so that the same
- * bytes cannot be put unnoticed. An infected blob keeps its row, by which the same bytes are known again.
+ * Begins to delete, without a grace period, blobs that nothing refers to and no download has announced. A missing row is inserted, so that
+ * the same bytes cannot be put unnoticed meanwhile. An infected blob keeps its row, so that the same bytes are detected if they return.
  */
 export async function beginDrop(db: Database, advertiserId: bigint, hashes: readonly string[]): Promise<BegunDrop> {
   return await retryOnConflict(() => db.transaction((tx) => drop(tx, advertiserId, hashes.toSorted())));
@@ -138,7 +143,7 @@ async function drop(tx: Queryable, advertiserId: bigint, hashes: readonly string
     `SELECT 1 FROM intake.blobs WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) ORDER BY sha256 FOR UPDATE`,
     [advertiserId, hashes],
   );
-  // A statement of its own: a look taken together with the lock would not see what was committed while the lock was waited for.
+  // A separate statement: one that also takes the lock would not see what was committed while it waited for the lock.
   const rows = await tx.query<Columns<'blobs', 'sha256'> & { infected: boolean; busy: boolean; needed: boolean }>(
     `SELECT sha256, state = 'infected' AS infected, ${isBeingDeleted} IS TRUE AS busy,
        ${isReferenced}
@@ -162,8 +167,8 @@ async function drop(tx: Queryable, advertiserId: bigint, hashes: readonly string
 }
 
 /**
- * Confirms that the objects are deleted. Returns the blobs whose token this run no longer holds. An announcement whose time lies ahead,
- * by a clock that was wrong, counts as of now: otherwise its object would be deleted again until the clock has caught up.
+ * Confirms that the objects are deleted. Returns the blobs whose token this run no longer holds. An announcement with a time in the future,
+ * from a wrong clock, is set to now: otherwise its object would be deleted again and again until that time has passed.
  */
 export async function confirmDeletion(db: Queryable, deletion: Deletion): Promise<DeletableBlob[]> {
   const rows = await db.query<Columns<'blobs', 'advertiser_id' | 'sha256'>>(
@@ -181,8 +186,8 @@ export async function confirmDeletion(db: Queryable, deletion: Deletion): Promis
      SELECT advertiser_id, sha256 FROM mine`,
     [deletion.blobs.map((blob) => blob.advertiserId), deletion.blobs.map((blob) => blob.sha256), deletion.token],
   );
-  const mine = new Set(rows.map((row) => `${row.advertiser_id} ${row.sha256}`));
-  return deletion.blobs.filter((blob) => !mine.has(`${blob.advertiserId} ${blob.sha256}`));
+  const confirmed = new Set(rows.map((row) => `${row.advertiser_id} ${row.sha256}`));
+  return deletion.blobs.filter((blob) => !confirmed.has(`${blob.advertiserId} ${blob.sha256}`));
 }
 
 type DeletableRow = Columns<'blobs', 'advertiser_id' | 'sha256' | 'size_bytes' | 'key'>;

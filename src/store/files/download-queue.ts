@@ -1,5 +1,6 @@
-// The queue of downloads: narrow rows that go when the work is done, so it stays small after a million files. A claim is a token and a
-// time at which it lapses (`leased_until`); to complete or fail a download, a process must still hold its token. Knows no bytes and no source.
+// The download queue: narrow rows that are deleted when the work is done, so the table stays small after a million files. A claim is a
+// token and the time at which it expires (`leased_until`); to complete or fail a download, a process must still hold its token. This file
+// knows neither bytes nor the source.
 import { longestWaitsMs } from '../../domain/download-verdict.ts';
 import type { TroubleKind } from '../../domain/trouble.ts';
 import type { Queryable } from '../postgres/database.ts';
@@ -18,40 +19,40 @@ export interface Claim extends DownloadKey {
   readonly token: string;
   /** This one included. */
   readonly attempts: number;
-  /** How often a claim on it lapsed while it was fetched alone. */
+  /** How often a claim on it expired while it was fetched alone. */
   readonly lapses: number;
-  /** The source asked for fewer requests when it was asked for this file last. */
+  /** The source throttled the last request for this file. */
   readonly wasThrottled: boolean;
 }
 
 export interface ClaimRequest {
-  /** Whose; halted ones among them are not looked at. */
+  /** The advertisers to claim for; halted ones are skipped. */
   readonly advertisers: readonly bigint[];
-  /** Suspects are claimed apart, to be fetched alone. */
+  /** Suspects are claimed separately, to be fetched alone. */
   readonly tier: 'usual' | 'suspects';
   readonly limit: number;
   /** A fresh uuid. */
   readonly token: string;
   readonly leaseMs: number;
-  /** Told for each claim how long its download was due. */
+  /** Called with the time that each claimed download had been due. */
   readonly onClaimed?: ((waitedMs: readonly number[]) => void) | undefined;
 }
 
 /**
- * No claim on it that has not lapsed; one that reaches further ahead than any claim is long was given by a clock that was set back since.
- * Neither column is in an index, so that a claim and its heartbeats touch none.
+ * True where download `d` has no unexpired claim. An expiry further ahead than the longest claim was written before the clock was set back,
+ * and counts as expired. Neither claim column is in an index, so a claim and its heartbeats update no index.
  */
 export const isFree = `(d.leased_until IS NULL OR d.leased_until <= now() OR d.leased_until > now() + ${longestLease})`;
 
-/** 0 live, 1 backfill; a claim that lapsed makes its row a suspect. */
+/** 0 live, 1 backfill, 2 suspect: a row whose claim expired. */
 const priorities = { usual: [0, 1], suspects: [2] };
 
 /**
- * One statement: per advertiser and priority the rows due longest, skipping those that another worker is claiming. The limit is shared
- * among advertisers that have something due; where those are more than the limit, chance picks. A halted advertiser's million rows are
- * not touched, since the lookup begins at the active ones. Rows whose claim lapsed are not claimed but made suspects;
- * a lapse while suspect counts, since suspects are fetched alone. Joining by ctid keeps the plan an index scan at any size.
- * A claim that a crash of the database forgets was never made, and its token ends nothing: so nobody waits for the disk.
+ * One statement: for each advertiser and priority, the rows that have been due longest, except rows that another worker is claiming.
+ * Advertisers with due rows share the limit equally; if there are more of them than the limit, it picks at random. It starts from active
+ * advertisers, so a halted advertiser's million rows are not read. A row whose claim expired is not claimed but becomes a suspect; only
+ * expired claims of suspects count as lapses, since suspects are fetched alone. Joining by ctid keeps the plan an index scan at any size.
+ * The commit does not wait for the disk: if a database crash loses a claim, its token no longer matches and cannot complete anything.
  */
 const claimSql = `
   WITH active AS MATERIALIZED (
@@ -81,7 +82,7 @@ const claimSql = `
     trouble_kind IS NOT DISTINCT FROM 'throttled' AS was_throttled,
     greatest(0, extract(epoch FROM now() - due_at))::float8 * 1000 AS waited_ms`;
 
-/** Claims due downloads, an equal share for each advertiser. `lapsed` are those found abandoned, now suspects. */
+/** Claims due downloads, an equal share for each advertiser. `lapsed` counts rows whose claim had expired, which are now suspects. */
 export async function claimDownloads(
   db: Queryable,
   request: ClaimRequest,
@@ -112,8 +113,8 @@ const keyed = `unnest($1::bigint[], $2::bigint[], $3::text[], $4::uuid[]) AS c (
   WHERE d.advertiser_id = c.advertiser_id AND d.application_id = c.application_id AND d.kind = c.kind AND d.lease_token = c.token`;
 
 /**
- * Prolongs claims while their bytes are under way; those that changed hands are not touched. A row that a transaction holds is passed
- * over: it is being ended, or the next heartbeat finds it. Waiting with some rows in hand would be half of a deadlock.
+ * Extends claims while their bytes are in transfer, unless another worker has taken them over. A row that another transaction locks is
+ * skipped: it is being completed, or the next heartbeat extends it. Waiting for it while holding other rows could deadlock.
  */
 export async function renewDownloads(db: Queryable, claims: readonly Claim[], leaseMs: number): Promise<void> {
   await db.query(
@@ -123,7 +124,10 @@ export async function renewDownloads(db: Queryable, claims: readonly Claim[], le
   );
 }
 
-/** What a download may wait by its trouble and its attempts (domain/download-verdict.ts); one that has met no trouble does not wait at all. */
+/**
+ * The longest wait that download-verdict.ts gives for this trouble and number of attempts, plus a minute. A download without trouble does
+ * not wait.
+ */
 const longestWait = `interval '1 minute' + interval '1 millisecond' * CASE
   WHEN d.trouble_kind IS NULL THEN 0
   WHEN d.trouble_kind = 'missing' THEN ($1::float8[])[least(greatest(d.attempts, 1), cardinality($1::float8[]))]
@@ -132,8 +136,8 @@ const longestWait = `interval '1 minute' + interval '1 millisecond' * CASE
   ELSE 86400000 END`;
 
 /**
- * Makes due what waits longer than it may, and what was due when it was claimed: its time was given by a clock that has been set back
- * since.
+ * Makes downloads due whose `due_at` was written before the clock was set back: those that wait longer than the longest wait, and claimed
+ * ones whose `due_at` is in the future although they were due when they were claimed.
  */
 export async function bringForward(db: Queryable): Promise<void> {
   await db.query(
@@ -149,12 +153,12 @@ export async function bringForward(db: Queryable): Promise<void> {
 /** Why and until when a download waits. */
 export interface Postponement {
   readonly delayMs: number;
-  /** False: this try does not count. */
+  /** False: this attempt does not count. */
   readonly spend: boolean;
   readonly trouble: { readonly kind: TroubleKind; readonly message: string } | null;
 }
 
-/** Gives a claim back to wait; a suspect that was fetched to an end, whatever end, is none any more. False when the claim was lost. */
+/** Returns a claim to the queue with a delay. A suspect is no longer one after an attempt that ended. False when the claim was lost. */
 export async function postponeDownload(db: Queryable, claim: Claim, wait: Postponement): Promise<boolean> {
   const rows = await db.query(
     `UPDATE intake.downloads d SET lease_token = NULL, leased_until = NULL, due_at = now() + $5 * interval '1 millisecond',
@@ -166,7 +170,7 @@ export async function postponeDownload(db: Queryable, claim: Claim, wait: Postpo
   return rows.length > 0;
 }
 
-/** Gives claims back as they were: shutdown spends nothing. */
+/** Returns claims to the queue unchanged, for shutdown: the attempt does not count. */
 export async function releaseDownloads(db: Queryable, claims: readonly Claim[]): Promise<void> {
   if (claims.length === 0) return;
   await db.query(
@@ -175,7 +179,7 @@ export async function releaseDownloads(db: Queryable, claims: readonly Claim[]):
   );
 }
 
-/** Takes back, unspent, the claims of downloads that announced these bytes: their objects may be gone, and they are fetched anew. */
+/** Revokes the claims of downloads that announced these bytes, without counting the attempt: their objects may be gone. */
 export async function takeBackAnnounced(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<void> {
   await tx.query(
     `UPDATE intake.downloads SET lease_token = NULL, leased_until = NULL, attempts = attempts - 1
@@ -184,7 +188,10 @@ export async function takeBackAnnounced(tx: Queryable, advertiserId: bigint, has
   );
 }
 
-/** What waits of some advertisers: how many, how many of them for a file that the source does not have yet, and when the next other is due. */
+/**
+ * The queue of these advertisers: `waiting` counts all downloads, `notThere` those whose file the source does not have yet. `nextInMs` is
+ * when the next of the others is due.
+ */
 export async function loadWaiting(
   db: Queryable,
   advertisers: readonly bigint[],
@@ -203,7 +210,7 @@ export async function loadWaiting(
   };
 }
 
-/** Wakes workers that wait for downloads; heard when the transaction commits. */
+/** Wakes workers that wait for downloads, when the transaction commits. */
 export async function notifyQueued(tx: Queryable, advertiserId: bigint): Promise<void> {
   await tx.query(`SELECT pg_notify('intake_downloads', $1::bigint::text)`, [advertiserId]);
 }
@@ -218,7 +225,8 @@ function toColumns(claims: readonly Claim[]): unknown[] {
 }
 
 /**
- * The ids, by name, of advertisers for whom a download run would find work: something due of one that is neither halted nor paused. An empty queue is seen at once, whatever the number of advertisers; else one probe of an index for each.
+ * The ids, by name, of advertisers that have a due download and are neither halted nor paused. An empty queue costs one lookup, whatever
+ * the number of advertisers; otherwise each advertiser and priority costs one index lookup.
  */
 export async function loadDueAdvertisers(db: Queryable, paused: readonly string[] = []): Promise<Map<string, bigint>> {
   const rows = await db.query<NotNull<Columns<'advertisers', 'name' | 'advertiser_id'>>>(

@@ -1,6 +1,6 @@
-// Bytes that a flag at the source marks as infected (P8): never kept readable, for none of the advertiser's references, now or later.
-// The row of an infected blob stays, so that the same bytes are known when they come again; recall.ts deletes the bytes themselves.
-// A flag that is lifted everywhere sets its bytes free, to be fetched anew.
+// Marks bytes that the source has flagged as infected (P8). No attachment of the advertiser may keep them readable, now or later.
+// The row of an infected blob stays, so that the same bytes are detected if they return; delete-blobs.ts begins the deletion of the
+// object. When no flag is left on the bytes, they are freed and fetched again.
 import { toBlobKey } from '../../domain/blob.ts';
 import { type ApplicationEvent, appendEvents, type ChangedRow, toEvents } from '../events.ts';
 import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
@@ -10,7 +10,7 @@ import type { FileFacts } from './claim-facts.ts';
 import { takeBackAnnounced } from './download-queue.ts';
 import { reopenAttachments } from './ready.ts';
 
-/** After some applications changed: marks as infected what their flags name, and frees what only their flags named before (`before`). */
+/** Called after applications changed: marks the bytes of their flagged files as infected, and frees bytes of `before` without a flag. */
 export async function recallFlagged(
   tx: Queryable,
   advertiserId: bigint,
@@ -29,8 +29,8 @@ export async function recallFlagged(
 }
 
 /**
- * Marks bytes whose claim was lost while they were fetched. If it was lost because the file was flagged, these are the flagged bytes. A
- * flag on another upload than the one that was fetched says nothing of them.
+ * Called when a claim was lost while its bytes were fetched. If the file was flagged meanwhile, these are the flagged bytes, and they are
+ * marked as infected. A flag on another upload than the fetched one does not apply to them.
  */
 export async function recallFetched(db: Database, { claim, uploadedAt }: FetchedFor, sha256: string): Promise<void> {
   const { advertiserId, applicationId, kind } = claim;
@@ -48,17 +48,17 @@ export async function recallFetched(db: Database, { claim, uploadedAt }: Fetched
   );
 }
 
-/** What was fetched: whose, and of which upload. */
+/** The claim that the bytes were fetched for, and the time of the fetched upload. */
 export type FetchedFor = Pick<FileFacts, 'claim' | 'uploadedAt'>;
 
-/** An event for each application that has these bytes, now or in an earlier version: consumers that copied them must hear of it. */
+/** Returns an event for each application that has these bytes, now or in an earlier version: a consumer may have copied them. */
 async function markInfected(
   tx: Queryable,
   advertiserId: bigint,
   hashes: readonly string[],
 ): Promise<ApplicationEvent[]> {
   await lockHolders(tx, advertiserId, hashes);
-  // Bytes that were never announced, or collected since, have no row: with one they are known when they come again.
+  // Bytes that were never announced, or that were deleted as orphans, have no row. They get one, so that they are detected if they return.
   await tx.query(
     `INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state, infected_at)
      SELECT $1, f.sha256, 0, f.key, 'infected', now() FROM unnest($2::text[], $3::text[]) AS f (sha256, key) ORDER BY f.sha256
@@ -66,8 +66,8 @@ async function markInfected(
        WHERE b.state <> 'infected'`,
     [advertiserId, hashes, hashes.map((sha256) => toBlobKey(advertiserId, sha256))],
   );
-  // Files that were completed with these bytes since the first lock; with the blob locked no others can follow. Their applications are
-  // locked after the blob, against the order, and a deadlock is tried again.
+  // Locks the applications of files that were completed with these bytes since the first lock; the locked blob keeps others from
+  // following. This takes locks against the usual order (applications before blobs), so it can deadlock, and the caller retries.
   await lockHolders(tx, advertiserId, hashes);
   const rows = await tx.query<ChangedRow>(
     `WITH screen AS (
@@ -89,7 +89,7 @@ async function markInfected(
 /** Why an attachment without a flag of its own is infected. */
 export const sameBytes = 'the source has flagged the same bytes on another attachment';
 
-/** Frees bytes that are no longer flagged. A flag stays in force when another upload replaced the file; a changed Hash alone is no other upload. */
+/** Frees bytes that no flag is left on. The flag of a file that another upload replaced stays in force; a changed Hash is no new upload. */
 async function free(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<ApplicationEvent[]> {
   const freed = await tx.query<Columns<'blobs', 'sha256'>>(
     `UPDATE intake.blobs b SET state = 'writing', infected_at = NULL, deleted_at = NULL
@@ -101,13 +101,13 @@ async function free(tx: Queryable, advertiserId: bigint, hashes: readonly string
      RETURNING sha256`,
     [advertiserId, hashes],
   );
-  // Downloads that announced the same bytes before may have put them before they were deleted: they are fetched and announced anew.
+  // Downloads that announced the same bytes may have put them before the object was deleted: they fetch and announce them again.
   await takeBackAnnounced(
     tx,
     advertiserId,
     freed.map((row) => row.sha256),
   );
-  // None of these can be flagged before it is opened: its page would have to lock all applications with these bytes, ours among them.
+  // None of these can be flagged before it is reopened: that page would have to lock all applications with these bytes, also ours.
   const references = await tx.query<Columns<'attachments', 'application_id' | 'kind'>>(
     `SELECT application_id, kind FROM intake.attachments
      WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'infected' AND has_virus IS NOT TRUE`,

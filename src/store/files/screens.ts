@@ -1,17 +1,17 @@
-// The rows of an application's screens. They are parsed from bytes that stay stored, so they are never merged:
-// the old rows go and the new ones come in the caller's transaction. It does not know how screens are written by the source.
+// The rows of an application's screens. They are parsed from stored bytes, so they are never merged: new rows replace all old ones in the
+// caller's transaction. This file does not know the source's format.
 import type { ParsedScreens } from '../../domain/screen.ts';
 import type { Queryable } from '../postgres/database.ts';
 
-/** Whose screens they are, and which bytes say so. */
+/** Parsed screens, their application, and the bytes they were parsed from. */
 export interface ScreenReplacement {
   readonly applicationId: bigint;
-  /** Hex sha256 of the bytes that were read. */
+  /** Hex sha256 of the parsed bytes. */
   readonly sha256: string;
   readonly parsed: ParsedScreens;
 }
 
-/** Puts the parsed screens in the place of all earlier rows of its application; to be called inside a transaction. */
+/** Replaces all screens of these applications. Must be called inside a transaction. */
 export async function replaceScreens(
   tx: Queryable,
   advertiserId: bigint,
@@ -26,7 +26,7 @@ export async function replaceScreens(
     screens,
   }));
   await Promise.all([
-    // Questions and answers go with their screen.
+    // The foreign keys delete questions and answers with their screen.
     tx.query(`DELETE FROM intake.screens WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])`, [
       advertiserId,
       ids,
@@ -35,7 +35,7 @@ export async function replaceScreens(
   ]);
 }
 
-/** The screens travel as one jsonb parameter; their numbers are their places in it. */
+/** All screens are one jsonb parameter; screens, questions and answers are numbered by their position in it. */
 const insertScreensSql = `
   WITH screen AS MATERIALIZED (
     SELECT f.application_id, f.sha256, f.parser_version, s.no, s.value

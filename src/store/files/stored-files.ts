@@ -1,4 +1,4 @@
-// What people ask of the files we hold: where one lies, to fetch some again, and to read the stored screens once more.
+// Commands on stored files: find a file, download files again, and parse stored screens again.
 import type { AttachmentState, Note } from '../../domain/application.ts';
 import { attachmentKinds } from '../../domain/application.ts';
 import type { ParsedScreens } from '../../domain/screen.ts';
@@ -27,7 +27,7 @@ const heldFiles = `SELECT a.advertiser_id, a.application_id, a.kind, a.sha256, b
   FROM intake.attachments a JOIN intake.blobs b USING (advertiser_id, sha256)
   WHERE a.state = 'stored' AND b.state = 'stored'`;
 
-/** The stored file of an application, of each advertiser that has one. */
+/** The stored file of an application id, for each advertiser that has one. */
 export async function loadHeldFile(
   db: Queryable,
   advertisers: readonly bigint[],
@@ -41,7 +41,7 @@ export async function loadHeldFile(
   return rows.map(toHeldFile);
 }
 
-/** An attachment of an application and, where they are held, its bytes. */
+/** An attachment of an application and, where they are stored, its bytes. */
 export interface ApplicationFile {
   readonly kind: string;
   readonly state: string;
@@ -52,7 +52,7 @@ export interface ApplicationFile {
   readonly held: { readonly key: string; readonly sha256: string; readonly sizeBytes: bigint } | null;
 }
 
-/** All attachments of an application, of each advertiser that has one with this id. */
+/** All attachments of an application id, for each advertiser that has such an application. */
 export async function loadApplicationFiles(
   db: Queryable,
   advertisers: readonly bigint[],
@@ -71,7 +71,7 @@ export async function loadApplicationFiles(
   return new Map([...byAdvertiser].map(([advertiserId, some]) => [advertiserId, some.flatMap(toApplicationFile)]));
 }
 
-/** Of an application without attachments there is one row that names none. */
+/** An application without attachments has one row, whose attachment columns are null. */
 type FileRow = Columns<'applications', 'advertiser_id'> &
   OrNull<Columns<'attachments', 'kind' | 'state' | 'reason' | 'file_name' | 'content_type' | 'detected_type'>> &
   OrNull<Columns<'blobs', 'key' | 'sha256' | 'size_bytes'>>;
@@ -96,11 +96,11 @@ function toApplicationFile(row: FileRow): ApplicationFile[] {
 export interface RetryChoice {
   readonly applicationId: bigint | null;
   readonly kind: string | null;
-  /** Null: all that wait or ended without bytes. */
+  /** Null: all files that wait or ended without bytes. */
   readonly state: 'waiting' | 'missing' | 'rejected' | 'given_up' | null;
 }
 
-/** Makes waiting downloads due and opens ended ones again; both start with all their tries. Returns how many. */
+/** Makes waiting downloads due and reopens ended ones; both start with all their attempts. Returns how many. */
 export async function retryDownloads(db: Database, advertiserId: bigint, choice: RetryChoice): Promise<number> {
   const states: AttachmentState[] =
     choice.state === null
@@ -133,7 +133,7 @@ export async function retryDownloads(db: Database, advertiserId: bigint, choice:
 
 const pageSize = 500;
 
-/** Stored screens that another parser read, or none could; or all of them. */
+/** Stored screens that another parser version parsed or that no parser could read; all stored screens where `parserVersion` is null. */
 export async function* loadStoredScreens(
   db: Queryable,
   advertiserId: bigint,
@@ -154,7 +154,7 @@ export async function* loadStoredScreens(
   }
 }
 
-/** Replaces the parsed screens of the same bytes; other notes on them stay. False when the attachment has other bytes by now. */
+/** Replaces the parsed screens of a file and its note about them; other notes stay. False when the attachment has other bytes by now. */
 export async function replaceParsedScreens(
   db: Database,
   { advertiserId, applicationId, sha256 }: HeldFile,
@@ -185,7 +185,7 @@ export async function replaceParsedScreens(
   });
 }
 
-/** Everything that was read from an application's screens, in one text. */
+/** All rows of an application's screens as one text, for comparison. */
 async function loadScreenText(tx: Queryable, advertiserId: bigint, applicationId: bigint): Promise<string | null> {
   const of = (table: string) =>
     `(SELECT jsonb_agg(to_jsonb(s) - 'parser_version' ORDER BY to_jsonb(s)) FROM intake.${table} s WHERE advertiser_id = $1 AND application_id = $2)`;

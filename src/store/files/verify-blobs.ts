@@ -1,5 +1,5 @@
-// The statements of verify: the rows of an advertiser's blobs in the order of their keys or of when they were last read, what is done about
-// damage, and the marking of bytes that nothing refers to. After a grace they are deleted (delete-blobs.ts).
+// The statements of verify: loads an advertiser's blobs by key or by when they were last read, records damage, and marks blobs that nothing
+// refers to as orphans. delete-blobs.ts deletes orphans after a grace period.
 import { type BlobFacts, toBlobKey } from '../../domain/blob.ts';
 import { nightMs, type UnreadBytes } from '../../domain/reread.ts';
 import { appendEvents, type ChangedRow, toEvents } from '../events.ts';
@@ -35,11 +35,11 @@ export async function* loadBlobs(db: Queryable, advertiserId: bigint): AsyncGene
 }
 
 /**
- * The bytes of an advertiser's stored blobs by the nights until they must have been read: one night before they are unread for so long, so
- * that a night may fail. An empty blob counts as one byte, since it is read as well.
+ * The bytes of an advertiser's stored blobs, grouped by the number of nights in which they must be read. The last of these nights is one
+ * night before the deadline, so that a night may fail. An empty blob counts as one byte, since it is read as well.
  */
 export async function loadUnread(db: Queryable, advertiserId: bigint, withinMs: number): Promise<UnreadBytes[]> {
-  // A time ahead was given by a clock that was wrong; it counts as now, or its bytes would stay unread until that time has passed.
+  // A time in the future came from a wrong clock. It is set to now, or its bytes would stay unread until that time has passed.
   await db.query(
     `UPDATE intake.blobs SET verified_at = now() WHERE advertiser_id = $1 AND state = 'stored' AND verified_at > now()`,
     [advertiserId],
@@ -53,10 +53,10 @@ export async function loadUnread(db: Queryable, advertiserId: bigint, withinMs: 
   return rows.map(({ nights, bytes }) => ({ nights, bytes: Number(bytes) }));
 }
 
-/** An advertiser's stored blobs, those first that were read longest ago. The order is that of the rows when each page is loaded. */
+/** An advertiser's stored blobs, the longest unread first, by the state of the rows when each page is loaded. */
 export async function* loadLongestUnread(db: Queryable, advertiserId: bigint): AsyncGenerator<BlobRow> {
   for (let after = { verified_at: '-infinity', sha256: '' }; ; ) {
-    // As text: a Date has no microseconds, and rows would be met twice.
+    // As text: a Date has no microseconds, and rows would be returned twice.
     const rows = await db.query<
       Columns<'blobs', 'sha256' | 'size_bytes' | 'key' | 'state'> & { readonly verified_at: string }
     >(
@@ -83,7 +83,7 @@ export async function loadLastRead(db: Queryable, advertiserId: bigint): Promise
   return row ? { sha256: row.sha256, sizeBytes: Number(row.size_bytes), key: row.key, state: row.state } : null;
 }
 
-/** Records that the blob store was just proven to hold these bytes. */
+/** Records that verify has just read these bytes from the blob store. */
 export async function markVerified(db: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<void> {
   await db.query(
     `UPDATE intake.blobs SET verified_at = now() WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'stored'`,
@@ -92,8 +92,8 @@ export async function markVerified(db: Queryable, advertiserId: bigint, hashes: 
 }
 
 /**
- * Records lost bytes: what refers to them now is fetched again; of earlier versions the source has no copy, and they are missing. Null when
- * nobody has to hold them any more: they were erased or infected since the caller read their row.
+ * Records lost bytes. Attachments with these bytes are fetched again; earlier versions become `missing`, since the source has no copy of
+ * them. Null when the blob is no longer `stored`: it was erased or infected since the caller read its row, or was never completed.
  */
 export async function markDamaged(
   db: Database,
@@ -106,16 +106,17 @@ export async function markDamaged(
       `SELECT state FROM intake.blobs WHERE advertiser_id = $1 AND sha256 = $2`,
       [advertiserId, sha256],
     );
-    // Another verify was there first.
+    // Another verify has recorded it already.
     if (blob?.state === 'damaged') return { requeued: 0, lost: 0 };
-    // Announced, put, and not completed when the object went: completed now, a file would be stored without bytes.
+    // The bytes were announced and put, and the object was lost before the download was completed. Without its claim, the download cannot
+    // be completed without bytes.
     if (blob?.state === 'writing') await takeBackAnnounced(tx, advertiserId, [sha256]);
     const marked = await tx.query(
       `UPDATE intake.blobs SET state = 'damaged' WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored' RETURNING 1`,
       [advertiserId, sha256],
     );
     if (marked.length === 0) return null;
-    // As in mark-infected.ts: files that were completed with these bytes since the first lock.
+    // As in mark-infected.ts: locks the applications of files that were completed with these bytes since the first lock.
     await lockHolders(tx, advertiserId, [sha256]);
     const lost = await tx.query<ChangedRow>(
       `UPDATE intake.attachment_versions v SET state = 'missing', reason = 'the stored bytes were lost' FROM intake.applications a
@@ -139,11 +140,11 @@ export async function markDamaged(
   });
 }
 
-/** True of a blob `b` whose bytes were lost and whose files have no others yet. Lost bytes of an earlier version have no way back. */
+/** True of a blob `b` whose bytes were lost and not yet replaced. Lost bytes of an earlier version cannot be replaced and do not count. */
 export const isUnrepaired = `b.state = 'damaged'
   AND EXISTS (SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = b.advertiser_id AND a.sha256 = b.sha256)`;
 
-/** How many blobs of an advertiser were found missing or damaged and are not replaced yet. */
+/** How many blobs of an advertiser are missing or damaged and not yet replaced. */
 export async function loadUnrepaired(db: Queryable, advertiserId: bigint): Promise<number> {
   const [row] = await db.query<{ unrepaired: number }>(
     `SELECT count(*)::int AS unrepaired FROM intake.blobs b WHERE b.advertiser_id = $1 AND ${isUnrepaired}`,
@@ -152,7 +153,7 @@ export async function loadUnrepaired(db: Queryable, advertiserId: bigint): Promi
   return row?.unrepaired ?? 0;
 }
 
-/** Infected bytes that were found in the store are to be deleted once more. */
+/** Marks infected bytes that were found in the store to be deleted again. */
 export async function markUndeleted(db: Queryable, advertiserId: bigint, sha256: string): Promise<void> {
   await db.query(
     `UPDATE intake.blobs b SET deleted_at = NULL
@@ -161,7 +162,7 @@ export async function markUndeleted(db: Queryable, advertiserId: bigint, sha256:
   );
 }
 
-/** Adds a row for bytes that lie in the blob store and that nobody announced, as orphans. False when they were announced meanwhile. */
+/** Adds an orphan row for bytes that are in the blob store without a row. False when they were announced meanwhile. */
 export async function adoptBlob(db: Queryable, advertiserId: bigint, blob: BlobFacts): Promise<boolean> {
   const rows = await db.query(
     `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, orphaned_at)
@@ -171,13 +172,16 @@ export async function adoptBlob(db: Queryable, advertiserId: bigint, blob: BlobF
   return rows.length > 0;
 }
 
-/** Marks what nothing refers to and nobody has announced for a while; a time ahead counts as now. Returns all that are marked now, of how many. */
+/**
+ * Marks blobs that nothing refers to, and that no download has announced within `quietMs`, as orphans. Returns the number of orphans and
+ * of all blobs.
+ */
 export async function markOrphans(
   db: Queryable,
   advertiserId: bigint,
   quietMs: number,
 ): Promise<{ readonly orphans: number; readonly blobs: number }> {
-  // A mark that waited for the lock of a completion was given by what was true before it.
+  // A mark that waited for a completion's lock was decided before that completion, so it may be wrong.
   await db.query(
     `UPDATE intake.blobs b SET orphaned_at = NULL WHERE b.advertiser_id = $1 AND b.orphaned_at IS NOT NULL AND ${isReferenced}`,
     [advertiserId],
