@@ -1,5 +1,5 @@
-// What the charts and the table of sweeps show, one statement each, from rows that exist anyway: no sampling, nothing kept for it.
-// Times are cut into steps by Postgres; empty steps are filled in here, so that a pause is seen as one.
+// The data of the charts and of the table of sweeps, one statement each, from rows that exist anyway: no sampling, no extra storage.
+// Postgres groups times into steps; this file fills in empty steps, so that a pause is visible.
 import {
   type History,
   type Period,
@@ -34,11 +34,11 @@ export async function loadHistory(db: Queryable, period: Period, now: Date): Pro
   };
 }
 
-/** Length of a step, beginning of the first one, end of the last. */
+/** The length of a step, the start of the first one, the end of the last. */
 type Span = readonly [step: string, from: Date | undefined, to: Date];
 type ByStep<T> = ReadonlyMap<number, T>;
 
-// Each statement names the advertisers it walks: the indexes begin with advertiser_id.
+// Each statement joins the advertisers, because the indexes begin with advertiser_id.
 
 function loadApplications(db: Queryable, span: Span) {
   return loadByStep<{ n: number }>(
@@ -50,7 +50,7 @@ function loadApplications(db: Queryable, span: Span) {
   );
 }
 
-/** What was made before its advertiser was first read was late for no fault of anyone's: it is left out. */
+/** Leaves out applications that were submitted before their advertiser was added: their delay says nothing about Intake. */
 function loadDelays(db: Queryable, span: Span) {
   return loadByStep<{ p50: number; p95: number }>(
     db,
@@ -68,7 +68,7 @@ async function loadByStep<T extends Row>(db: Queryable, sql: string, span: Span)
   return new Map(rows.map((row) => [row.step.getTime(), row]));
 }
 
-/** A sweep `s` that speaks against completeness, or has ended with gaps. */
+/** True of a sweep `s` that found evidence against completeness, or ended with gaps. */
 const isDoubtful = `(s.risk = 'doubt' OR s.state = 'open')`;
 
 async function loadPolls(db: Queryable, [, from, to]: Span): Promise<PollSummary> {

@@ -1,5 +1,5 @@
-// What the page about one advertiser's proof shows: its certificates, the records behind them, where its applications lie, and how
-// earlier proofs ended. Ids and counts, nothing of a person.
+// The data of the page about one advertiser's proof: its certificates, the records behind them, how its application ids are distributed,
+// and how earlier proofs ended. Ids and counts, no personal data.
 import { decodeLeaves, decodeRecord } from '../../domain/evidence/codec.ts';
 import type { ExportedCertificate } from '../../domain/evidence/export.ts';
 import type { Density, ShownRecord } from '../../domain/evidence/picture.ts';
@@ -10,7 +10,7 @@ import type { Columns } from '../schema/rows.ts';
 import { loadCertificates } from '../sweeps/export-evidence.ts';
 import { type SweepColumns, toSweepFacts } from './status.ts';
 
-/** An advertiser's proof as it stands. */
+/** An advertiser's current proof. */
 export interface ProofReport {
   readonly at: Date;
   readonly advertiser: string;
@@ -24,10 +24,10 @@ export interface ProofReport {
   readonly history: readonly SweepFacts[];
 }
 
-/** Columns of the picture between the lowest id and the highest. */
+/** The most columns of the picture, between the lowest id and the highest. */
 const mostColumns = 96n;
 
-/** Loads it in one snapshot; null where no answer has told yet which account it is, or the name is not known. */
+/** Loads the report in one snapshot. Null for an unknown name, or where no answer has shown the advertiser's id yet. */
 export async function loadProofReport(db: Database, name: string): Promise<ProofReport | null> {
   return await db.transaction(async (tx) => {
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
@@ -69,7 +69,8 @@ async function loadShownRecords(
 }
 
 async function loadDensity(tx: Queryable, advertiserId: bigint): Promise<Density | null> {
-  // One id far from all others would squeeze these into one column: the picture ends as far from the middle eight tenths as these are long.
+  // One id far from all others would squeeze those into one column. The picture therefore shows the middle 80 % of the ids, extended on
+  // each side by at most the length of that range.
   const [ends] = await tx.query<{ lowest: bigint | null; highest: bigint | null }>(
     `WITH middle AS (
        SELECT percentile_disc(0.1) WITHIN GROUP (ORDER BY application_id)::numeric AS low,
@@ -89,7 +90,7 @@ async function loadDensity(tx: Queryable, advertiserId: bigint): Promise<Density
      FROM intake.applications WHERE advertiser_id = $1 AND application_id > 0 GROUP BY 1`,
     [advertiserId, lowest, highest, columns],
   );
-  // Before the first column and after the last lies what is outside.
+  // width_bucket counts ids outside of the range in column 0 and in column `columns + 1`.
   const counts = Array.from({ length: columns + 2 }, () => 0);
   for (const { column, n } of rows) counts[column] = n;
   return { lowest, highest, counts: counts.slice(1, -1), below: counts[0] ?? 0, above: counts.at(-1) ?? 0 };

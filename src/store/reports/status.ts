@@ -1,4 +1,4 @@
-// The facts behind the status, one statement per kind of fact, whatever the number of advertisers.
+// Loads the facts of the status: one statement per kind of fact, whatever the number of advertisers.
 import type { CertificateLevel, Risk } from '../../domain/coverage/certificate.ts';
 import { arrivalSample } from '../../domain/silence.ts';
 import type { AdvertiserStatus, ProvenVerdict, SweepFacts, SweepStatus } from '../../domain/status.ts';
@@ -11,10 +11,10 @@ type AdvertiserColumns = Columns<
   'name' | 'advertiser_id' | 'halt_kind' | 'reason' | 'halted_at' | 'late_ms' | 'retention_due'
 >;
 
-/** Later than any clock that is right gives a time. */
+/** A later time came from a wrong clock. */
 const soon = `now() + interval '1 minute'`;
 
-/** Every advertiser of this database as it stands now. */
+/** The current status of every advertiser in this database. */
 export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserStatus[]> {
   const advertisers = await db.query<
     AdvertiserColumns &
@@ -51,7 +51,7 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
          AND g.low = g.high ORDER BY g.low LIMIT 20) AS unreadable_ids,
        (SELECT count(*) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id AND a.erased_at IS NULL) AS applications,
        (SELECT max(submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS newest,
-       -- A time ahead was given by a clock that has been set back since: it says nothing of when the list was read.
+       -- A time in the future was written before the clock was set back: it does not say when the list was read.
        greatest(CASE WHEN c.as_of <= ${soon} THEN c.as_of END, (SELECT s.ended_at FROM intake.sweeps s
          WHERE s.advertiser_id = v.advertiser_id AND s.lane = 'live' AND s.started_at <= ${soon} AND s.ended_at <= ${soon}
          ORDER BY s.started_at DESC LIMIT 1)) AS read_at,
@@ -64,7 +64,7 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
        (SELECT j.trouble FROM intake.erasure_jobs j WHERE j.advertiser_id = v.advertiser_id AND j.closed_at IS NULL
           AND j.trouble IS NOT NULL ORDER BY j.requested_at LIMIT 1) AS erasing_trouble,
        ARRAY(
-         -- One index lookup per arrival of the sample, however many lie between two of them.
+         -- One index lookup per sampled arrival, however many arrivals lie between two of them.
          WITH RECURSIVE sample (at, n) AS (
            SELECT max(a.submitted_at), 1 FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id AND a.submitted_at <= now()
            UNION ALL
@@ -138,7 +138,7 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
   }));
 }
 
-/** What all sweeps together say of one account. */
+/** The verdict of all sweeps of one account. */
 export async function loadVerdict(db: Queryable, name: string): Promise<ProvenVerdict> {
   const [verdict] = await db.query<{
     certificate: CertificateLevel;
@@ -161,7 +161,7 @@ async function loadLastSweeps(db: Queryable): Promise<Map<bigint, SweepStatus>> 
   return new Map(rows.map((row) => [row.advertiser_id, { ...toSweepFacts(row), openGaps: Number(row.open_gaps) }]));
 }
 
-/** The columns of a sweep that people are shown. */
+/** The columns of a sweep that reports show. */
 export type SweepColumns = Columns<
   'sweeps',
   'purpose' | 'state' | 'certificate' | 'risk' | 'reason' | 'started_at' | 'ended_at' | 'requests' | 'added' | 'changed'

@@ -1,19 +1,19 @@
-// What workers wait for, told to every process through the database. A worker replaces its rows when they change.
+// Publishes what workers wait for to every process through the database. A worker replaces its rows when they change.
 import type { Wait } from '../../domain/wait.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
-/** A wait as its worker tells it: its beginning counted back from now, since clocks differ. */
+/** A wait as its worker reports it: the start is given as a duration, since the worker's clock may differ from the database's. */
 export interface ToldWait extends Pick<Wait, 'dependency' | 'reason' | 'advertisers'> {
   readonly waitedMs: number;
 }
 
-/** Workers refresh their rows well within this; an older row is of a worker that was killed. */
+/** Workers refresh their rows well within this time; an older row belongs to a worker that was killed. */
 const freshFor = `interval '90 seconds'`;
-/** A row from further ahead was written by a clock that has been set back since: nobody knows how old it is. */
+/** A row from further in the future was written before the clock was set back: its age is unknown. */
 const furthestAhead = `interval '1 minute'`;
 
-/** Replaces what this worker has told; rows that killed workers left are removed with it. */
+/** Replaces the rows of this worker, and deletes rows that killed workers left. */
 export async function recordWaits(db: Database, worker: string, waits: readonly ToldWait[]): Promise<void> {
   await db.transaction(async (tx) => {
     await tx.query(
@@ -31,7 +31,7 @@ export async function recordWaits(db: Database, worker: string, waits: readonly 
   });
 }
 
-/** What workers wait for now. */
+/** The current waits of all workers. */
 export async function loadWaits(db: Queryable): Promise<Wait[]> {
   return await db.query<Columns<'waits', 'worker' | 'dependency' | 'reason' | 'advertisers' | 'since'>>(
     `SELECT worker, dependency, reason, advertisers, since FROM intake.waits
