@@ -1,10 +1,13 @@
-// Advertisers: the accounts that are swept, by their configured name. The id is learned from the first answer and pinned;
-// a halted advertiser rests until its cause is gone.
+// Advertisers: the accounts that are swept, by their configured name. The first answer shows an account's id, which is then pinned. A
+// halted advertiser is not swept until the cause is resolved.
 import { Trouble } from '../../domain/trouble.ts';
 import { type Queryable, sqlState } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 
-/** refused: the credential is not accepted; the halt ends by itself once it is. mismatch: another advertiser's data came; a person must look. */
+/**
+ * `refused`: the source rejects the credential; the halt ends by itself once it accepts it. `mismatch`: the source returned another
+ * advertiser's data; an operator must resolve it.
+ */
 export type HaltKind = 'refused' | 'mismatch';
 
 export interface KnownAdvertiser {
@@ -16,7 +19,7 @@ export interface KnownAdvertiser {
 
 type AdvertiserRow = Columns<'advertisers', 'name' | 'advertiser_id' | 'halt_kind' | 'reason' | 'agent_id'>;
 
-/** The advertiser's row, made when it is first heard of. `configuredId` is pinned at once, or compared with what is pinned. */
+/** The advertiser's row, inserted at its first use. `configuredId` is pinned at once, or compared with the pinned id. */
 export async function ensureAdvertiser(
   db: Queryable,
   name: string,
@@ -29,7 +32,7 @@ export async function ensureAdvertiser(
   return await pinAdvertiser(db, name, configuredId);
 }
 
-/** The advertiser as it would be; writes nothing. */
+/** Like `ensureAdvertiser`, but writes nothing. */
 export async function lookUpAdvertiser(
   name: string,
   configuredId: bigint | null,
@@ -57,7 +60,7 @@ async function addAdvertiser(db: Queryable, name: string, configuredId: bigint |
   return await loadAdvertiser(db, name);
 }
 
-/** Pins the id that the first answer showed. Once pinned it never changes. */
+/** Pins the id that the first answer showed. A pinned id never changes. */
 export async function pinAdvertiser(db: Queryable, name: string, advertiserId: bigint): Promise<KnownAdvertiser> {
   try {
     await db.query(`UPDATE intake.advertisers SET advertiser_id = $2 WHERE name = $1 AND advertiser_id IS NULL`, [
@@ -75,7 +78,7 @@ export async function pinAdvertiser(db: Queryable, name: string, advertiserId: b
   return await loadAdvertiser(db, name);
 }
 
-/** Stops an advertiser until its cause is gone. What is stored stays; its queue rests. */
+/** Halts an advertiser until the cause is resolved. Stored data stays; its downloads pause. A mismatch is not overwritten. */
 export async function haltAdvertiser(db: Queryable, name: string, kind: HaltKind, reason: string): Promise<void> {
   await db.query(
     `UPDATE intake.advertisers SET state = 'halted', halt_kind = $2, reason = $3, halted_at = now()
@@ -84,7 +87,7 @@ export async function haltAdvertiser(db: Queryable, name: string, kind: HaltKind
   );
 }
 
-/** Ends a halt; of one kind only, where given. Returns whether there was one. */
+/** Ends a halt, or only a halt of this kind. Returns whether there was one. */
 export async function unhaltAdvertiser(db: Queryable, name: string, kind?: HaltKind): Promise<boolean> {
   const rows = await db.query(
     `UPDATE intake.advertisers SET state = 'active', halt_kind = NULL, reason = NULL, halted_at = NULL
@@ -94,7 +97,7 @@ export async function unhaltAdvertiser(db: Queryable, name: string, kind?: HaltK
   return rows.length > 0;
 }
 
-/** Keeps the source's AgentID, whose meaning nobody describes. */
+/** Stores the source's AgentID, whose meaning is undocumented. */
 export async function noteAgent(db: Queryable, name: string, agentId: string | null): Promise<void> {
   await db.query(`UPDATE intake.advertisers SET agent_id = $2 WHERE name = $1 AND agent_id IS DISTINCT FROM $2`, [
     name,
@@ -102,13 +105,13 @@ export async function noteAgent(db: Queryable, name: string, agentId: string | n
   ]);
 }
 
-/** No Retry-After is honoured for longer: whatever a source asks for, it is asked again the next day. */
+/** The longest Retry-After that is honoured: a day. */
 const longestHoldMs = 86_400_000;
 
-/** A Retry-After that still lasts; one that reaches further ahead than it was long was written by a clock that has been set back since. */
+/** True while a Retry-After is in force. One that ends further ahead than its length was written before the clock was set back. */
 const isThrottled = `throttled_until > now() AND throttled_until <= now() + throttled_ms * interval '1 millisecond'`;
 
-/** Keeps every worker from asking for the account until this time has passed. A longer wait that still lasts stays. */
+/** Keeps every worker from sending requests for the account until this time has passed. A longer wait that is in force stays. */
 export async function noteRetryAfter(db: Queryable, name: string, retryAfterMs: number): Promise<void> {
   await db.query(
     `UPDATE intake.advertisers SET throttled_until = now() + $2::bigint * interval '1 millisecond', throttled_ms = $2::bigint
@@ -117,7 +120,7 @@ export async function noteRetryAfter(db: Queryable, name: string, retryAfterMs: 
   );
 }
 
-/** How much longer the source wants to be left alone by these accounts; 0 where it does not. */
+/** How many milliseconds of a Retry-After are left for each of these accounts; 0 where none is in force. */
 export async function loadRetryAfter(db: Queryable, names: readonly string[]): Promise<number[]> {
   const rows = await db.query<Columns<'advertisers', 'name'> & { left_ms: number }>(
     `SELECT name, extract(epoch FROM throttled_until - now())::float8 * 1000 AS left_ms FROM intake.advertisers
@@ -128,7 +131,7 @@ export async function loadRetryAfter(db: Queryable, names: readonly string[]): P
   return names.map((name) => left.get(name) ?? 0);
 }
 
-/** Remembers the base URL at which the account's list has answered. */
+/** Records the base URL at which the account's list has answered. */
 export async function noteAnswered(db: Queryable, name: string, url: string): Promise<void> {
   await db.query(
     `UPDATE intake.advertisers SET answered_url = $2 WHERE name = $1 AND answered_url IS DISTINCT FROM $2`,
@@ -136,7 +139,7 @@ export async function noteAnswered(db: Queryable, name: string, url: string): Pr
   );
 }
 
-/** Whether the account's list has ever answered at this base URL. */
+/** Whether this is the base URL at which the account's list answered last. */
 export async function hasAnswered(db: Queryable, name: string, url: string): Promise<boolean> {
   const rows = await db.query(`SELECT 1 FROM intake.advertisers WHERE name = $1 AND answered_url = $2`, [name, url]);
   return rows.length > 0;
@@ -153,7 +156,7 @@ async function findAdvertiser(db: Queryable, name: string): Promise<KnownAdverti
   return advertiser ?? null;
 }
 
-/** The advertisers of these names; null for a name that was never heard of. */
+/** The advertisers with these names; null for an unknown name. */
 export async function findAdvertisers(db: Queryable, names: readonly string[]): Promise<(KnownAdvertiser | null)[]> {
   const rows = await db.query<AdvertiserRow>(
     `SELECT name, advertiser_id, halt_kind, reason, agent_id FROM intake.advertisers WHERE name = ANY ($1::text[])`,
@@ -163,7 +166,7 @@ export async function findAdvertisers(db: Queryable, names: readonly string[]): 
   return names.map((name) => found.get(name) ?? null);
 }
 
-/** Every advertiser whose id is known, also those that no configuration names any more. */
+/** Every advertiser whose id is known, also one that is no longer in the configuration. */
 export async function loadAdvertiserIds(db: Queryable): Promise<bigint[]> {
   const rows = await db.query<NotNull<Columns<'advertisers', 'advertiser_id'>>>(
     `SELECT advertiser_id FROM intake.advertisers WHERE advertiser_id IS NOT NULL ORDER BY advertiser_id`,

@@ -1,5 +1,5 @@
-// What a sweep needs to know before it asks: what was left open, where a poll begins, which ids are held already.
-// Reads only, except for dropping an unfinished sweep that nobody wants any more.
+// Loads what a sweep needs before its first request: ranges that were left open, where a poll begins, and which ids are stored.
+// Reads only, except for dropping an unfinished sweep.
 import type { AuditPlace } from '../../domain/coverage/audit.ts';
 import type { Direction } from '../../domain/coverage/capacity.ts';
 import type { CertificateLevel, Risk } from '../../domain/coverage/certificate.ts';
@@ -11,17 +11,17 @@ import { loadProof, type StoredProof } from './evidence.ts';
 import type { Lane } from './leases.ts';
 import type { Sweep, SweepPurpose } from './sweeps.ts';
 
-/** A sweep that was interrupted, whole: what was closed is not asked again. */
+/** An interrupted sweep with its complete state: closed ranges are not requested again. */
 export interface UnfinishedSweep extends Sweep {
   readonly facts: string;
   readonly ranges: readonly string[];
-  /** How long ago it last moved. */
+  /** Time since its last progress. */
   readonly idleMs: number;
-  /** Null where it is no proof. */
+  /** Null where the sweep is no proof. */
   readonly proof: StoredProof | null;
 }
 
-/** Which sweep is meant: the same range is continued, another one is another sweep. */
+/** Identifies a sweep to continue. A sweep of another range is another sweep. */
 export interface SweepKey {
   readonly advertiserId: bigint;
   readonly lane: Lane;
@@ -31,7 +31,7 @@ export interface SweepKey {
   readonly high: bigint | null;
 }
 
-const isMeant = `advertiser_id = $1 AND lane = $2 AND purpose = $3 AND axis = $4 AND low = $5 AND high IS NOT DISTINCT FROM $6
+const matchesKey = `advertiser_id = $1 AND lane = $2 AND purpose = $3 AND axis = $4 AND low = $5 AND high IS NOT DISTINCT FROM $6
   AND state = 'running'`;
 const toValues = (key: SweepKey) => [key.advertiserId, key.lane, key.purpose, key.axis, key.low, key.high];
 
@@ -44,7 +44,7 @@ export async function loadUnfinished(db: Queryable, key: SweepKey): Promise<Unfi
        extract(epoch FROM now() - last_progress_at)::float8 * 1000 AS idle_ms,
        (SELECT array_agg(r.evidence::text ORDER BY r.low) FROM intake.ranges r
         WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id) AS ranges
-     FROM intake.sweeps s WHERE ${isMeant} ORDER BY sweep_id DESC LIMIT 1`,
+     FROM intake.sweeps s WHERE ${matchesKey} ORDER BY sweep_id DESC LIMIT 1`,
     toValues(key),
   );
   if (!row) return null;
@@ -62,7 +62,6 @@ export async function loadUnfinished(db: Queryable, key: SweepKey): Promise<Unfi
   };
 }
 
-/** How a sweep ended. */
 export interface SweepOutcome {
   readonly certificate: CertificateLevel;
   readonly risk: Risk;
@@ -70,7 +69,7 @@ export interface SweepOutcome {
   readonly openRanges: number;
 }
 
-/** How a sweep ended; null where it has not, or was never begun. Tells a process whose last commit was left without an answer. */
+/** How a sweep ended; null where it has not ended or has no row. A process whose last commit got no answer learns the result here. */
 export async function loadOutcome(db: Queryable, advertiserId: bigint, sweepId: bigint): Promise<SweepOutcome | null> {
   const [row] = await db.query<Columns<'sweeps', 'certificate' | 'risk' | 'reason'> & { open: number }>(
     `SELECT certificate, risk, reason, (SELECT count(*)::int FROM intake.ranges r
@@ -83,11 +82,11 @@ export async function loadOutcome(db: Queryable, advertiserId: bigint, sweepId: 
   return { certificate, risk: risk ?? 'doubt', reason: reason ?? '', openRanges: open };
 }
 
-/** Gives up an unfinished sweep: its ranges and its evidence go, its row stays as history. What it stored stays. */
+/** Drops an unfinished sweep: deletes its ranges and evidence. Its row stays as history, and the applications that it stored stay. */
 export async function dropUnfinished(db: Queryable, key: SweepKey): Promise<void> {
   await db.query(
     `WITH dropped AS (
-       UPDATE intake.sweeps SET state = 'dropped', ended_at = now() WHERE ${isMeant} RETURNING advertiser_id, sweep_id
+       UPDATE intake.sweeps SET state = 'dropped', ended_at = now() WHERE ${matchesKey} RETURNING advertiser_id, sweep_id
      ), unproven AS (
        DELETE FROM intake.evidence e USING dropped d WHERE e.advertiser_id = d.advertiser_id AND e.sweep_id = d.sweep_id
      )
@@ -96,13 +95,13 @@ export async function dropUnfinished(db: Queryable, key: SweepKey): Promise<void
   );
 }
 
-/** A range of ids that nothing vouches for. */
+/** A range of ids without a certificate. */
 export interface OpenRange {
   readonly low: bigint;
   readonly high: bigint | null;
 }
 
-/** What coverage leaves open of all ids from 1: never read, read without a certificate, or left as a gap. */
+/** The ranges of all ids from 1 on that were never read, were read without a certificate, or were left as a gap. */
 export async function loadOpenRanges(db: Queryable, advertiserId: bigint): Promise<OpenRange[]> {
   return await db.query<OpenRange & Record<string, unknown>>(
     `SELECT low, high FROM intake.open_ranges WHERE advertiser_id = $1 ORDER BY low`,
@@ -119,15 +118,15 @@ export interface SyncState {
     low: bigint;
     high: bigint | null;
   }[];
-  /** First id that a poll must ask for; null before the first sweep. */
+  /** The first id that a poll must request; null before the first sweep. */
   readonly pollFrom: bigint | null;
-  /** Whether any sweep over ids ever came to its end. */
+  /** Whether any sweep over ids has ended. */
   readonly covered: boolean;
-  /** What earlier sweeps have learned of the source. */
+  /** What earlier sweeps have learned about the source. */
   readonly learned: Learned | null;
 }
 
-/** What a sweep shows of a source. It orders questions and is shown to people; it never replaces a question. */
+/** What sweeps have learned about a source. It decides the order of requests and is shown in reports; it never replaces a request. */
 export interface Learned {
   readonly order: Direction;
   /** The largest page that was returned. */
@@ -138,16 +137,16 @@ export interface Learned {
   readonly inclusiveBefore: boolean;
 }
 
-/** The position after the next lower id that is held: what may yet show lies between it and the id itself. */
+/** The position after the next lower stored id: late applications may still appear between it and the id itself. */
 const afterOlder = (id: string, advertiser: string) => `coalesce((SELECT b.application_id + 1 FROM intake.applications b
   WHERE b.advertiser_id = ${advertiser} AND b.application_id < ${id} ORDER BY b.application_id DESC LIMIT 1), ${id})`;
 
-/** The lag, widened to twice the lateness that live polls have met within a month, at most a day. */
+/** The lag, raised to twice the lateness that live polls have seen within 30 days, but at most to a day. */
 const widened = `greatest(asked.lag_ms, least(86400000, CASE WHEN v.late_at > now() - interval '30 days' THEN 2 * v.late_ms ELSE 0 END))`;
 
 /**
- * A poll begins where the cursor stood one lag ago, by when ids were first seen: an id that commits late at the source is met again.
- * Right after a first load every row is young: then it begins after the last id below those submitted in the last 26 hours.
+ * A poll begins where the cursor was one lag ago, by `first_seen_at`, so that it also reads ids that commit late at the source. Right after
+ * a first load every row is newer than that: then the poll begins after the last id below those submitted in the last 26 hours.
  */
 export async function loadSyncStates(
   db: Queryable,
@@ -195,8 +194,8 @@ export async function loadSyncStates(
 const neverRead: SyncState = { unfinished: [], pollFrom: null, covered: false, learned: null };
 
 /**
- * Ids held in a range, one in every `stride`, for cutting the questions of a sweep that reads it again; how many there are; and what
- * earlier sweeps saw of pages: whether they end at different lengths, and the longest.
+ * For a sweep that reads a range again: the number of stored ids, every `stride`-th of them as cut points for its requests, and what
+ * earlier sweeps saw of pages: whether full pages have different lengths (`uneven`), and the longest page.
  */
 export async function loadHeld(
   db: Queryable,
@@ -213,7 +212,7 @@ export async function loadHeld(
   );
   const held = counted?.n ?? 0;
   const { uneven = false, longest = 0 } = counted?.capacity ?? {};
-  // A hundred thousand cut points are enough for any page size, and a few megabytes.
+  // 100,000 cut points are enough for any page size and take a few megabytes.
   const stride = Math.max(1, Math.ceil(held / 100_000));
   const rows = await db.query<Columns<'applications', 'application_id'>>(
     `SELECT application_id FROM (SELECT application_id, row_number() OVER (ORDER BY application_id) AS nth ${inRange}) AS ids
@@ -232,7 +231,7 @@ export async function loadNewest(db: Queryable, advertiserId: bigint | null): Pr
   return { newestAt: row?.newest ?? null };
 }
 
-/** The earliest submission among the applications from an id on; null when none has a date. */
+/** The earliest submission among applications from this id on; null when none has a date. */
 export async function loadSubmittedAt(
   db: Queryable,
   advertiserId: bigint | null,
@@ -259,7 +258,7 @@ export async function loadUnheld(
   return rows.map((row) => row.id);
 }
 
-/** A random place among the ids that are stored, by their values; null where nothing is. */
+/** A random place in the range of stored ids, for an audit; null where nothing is stored there. `random` is a share of the range. */
 export async function loadAuditPlace(
   db: Queryable,
   advertiserId: bigint,
@@ -279,12 +278,12 @@ export async function loadAuditPlace(
   const ids = rows.map((row) => row.application_id);
   const [first, last] = [ids[0], ids.at(-1)];
   if (first === undefined || last === undefined) return null;
-  // With fewer than three there are no neighbours: the place ends at the ids themselves.
+  // With fewer than three ids there are no neighbours: the place is bounded by the ids themselves.
   if (ids.length < 3) return { ids, after: first - 1n, before: last + 1n };
   return { ids: ids.slice(1, -1), after: first, before: last };
 }
 
-/** Which of these are not stored although a certificate covers their id and they were submitted before what it covers ends. */
+/** Which of these are not stored although a certificate covers their id and they were submitted before its `complete_through`. */
 export async function findUncovered(
   db: Queryable,
   advertiserId: bigint | null,
@@ -304,7 +303,7 @@ function toTime(ms: number | null): Date | null {
   return ms === null ? null : new Date(ms);
 }
 
-/** Where a sweep of the recent past begins: after the last id below those submitted within the last days. */
+/** Where a sweep of the recent past begins: after the last id below those submitted within this many days. */
 export async function loadRecentFrom(db: Queryable, advertiserId: bigint | null, days: number): Promise<bigint | null> {
   const [row] = await db.query<{ lowest: bigint | null }>(
     `SELECT ${afterOlder('lowest', '$1')} AS lowest FROM (SELECT min(application_id) AS lowest FROM intake.applications

@@ -1,10 +1,10 @@
-// Cursors: how far an advertiser's live sweep has come, and when that was last true. Where a poll begins is not read from here alone, but
-// also from when ids were first seen (continue-sweep.ts).
+// Cursors: how far an advertiser's list has been read, and when that was last confirmed. Where a poll begins also depends on when ids were
+// first seen (continue-sweep.ts).
 import { toCursor } from '../../domain/coverage/certificate.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
-/** Never beyond what is stored, never backwards, and no write when nothing moved: the cursor is derived from committed rows. */
+/** Raises the cursor to the newest stored id up to `through` (toCursor). It never moves back, and is not written when nothing changed. */
 export async function raiseCursor(tx: Queryable, advertiserId: bigint, through: bigint): Promise<void> {
   const newest = await tx.query<Columns<'applications', 'application_id'> & { after_id: bigint | null }>(
     `SELECT a.application_id, (SELECT after_id FROM intake.cursors WHERE advertiser_id = $1) AS after_id
@@ -28,8 +28,8 @@ export async function raiseCursor(tx: Queryable, advertiserId: bigint, through: 
 }
 
 /**
- * What the cursors say is still true: what is new was just read, also where nothing new was found. One statement for any number.
- * An account without any application gets a cursor before the first id, so that its polls are seen as well.
+ * Confirms that these cursors are still current after polls that found nothing to move them. One statement for any number of advertisers.
+ * An account without any application gets a cursor before the first id, so that its polls are visible as well.
  */
 export async function confirmCursors(db: Queryable, advertiserIds: readonly bigint[]): Promise<void> {
   await db.query(

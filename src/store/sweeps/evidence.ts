@@ -1,5 +1,5 @@
-// The table of evidence: the records of a proof, committed in the transaction of the page they belong to. Erasing a person takes their leaves
-// out of it. What a record says is decided in domain/evidence; this file stores, loads and prunes.
+// The table of evidence: the records of a proof, committed in the transaction of their page. Erasing a person removes their leaves.
+// domain/evidence decides what a record contains; this file stores, loads and prunes records.
 import { hash } from 'node:crypto';
 import type { ChainEnd, ChainedRecord } from '../../domain/evidence/chain.ts';
 import { decodeLeaves, encodeLeaves, encodeRecord } from '../../domain/evidence/codec.ts';
@@ -11,13 +11,13 @@ import type { Columns } from '../schema/rows.ts';
 
 const sha256: Hash = (bytes) => hash('sha256', bytes, 'buffer');
 
-/** The proof of a sweep so far: its chain, and the key of its body digests unless that was deleted. */
+/** The proof of a sweep so far: the end of its chain, and the key of its body digests unless an erasure has deleted it. */
 export interface StoredProof {
   readonly end: ChainEnd;
   readonly bodyKey: Uint8Array | null;
 }
 
-/** Appends records to the chain of a sweep. Applications that are erased are written as erased from the start. */
+/** Appends records to the chain of a sweep. The leaves of erased applications are written as erased. */
 export async function saveEvidence(
   tx: Queryable,
   advertiserId: bigint,
@@ -42,7 +42,7 @@ export async function saveEvidence(
   );
 }
 
-/** Leaves as a row holds them. */
+/** Leaves as columns of a row. */
 function toStored(leaves: Leaves) {
   const encoded = encodeLeaves(leaves);
   const ids = leaves.entries.flatMap((entry) => (isErased(entry) ? [] : [entry.id]));
@@ -53,7 +53,7 @@ function toStored(leaves: Leaves) {
   };
 }
 
-/** Which of these applications are erased. The caller holds the lane's lock, so an erasure is before or after, never beside. */
+/** Which of these applications are erased. The caller holds the lane lock, so no erasure runs at the same time. */
 export async function findErasedRows(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<bigint[]> {
   const rows = await tx.query<Columns<'applications', 'application_id'>>(
     `SELECT application_id FROM intake.applications
@@ -64,9 +64,9 @@ export async function findErasedRows(tx: Queryable, advertiserId: bigint, ids: r
 }
 
 /**
- * Takes applications out of the evidence, and with them the keys of the body digests of these sweeps: a guess at the rest
- * of a page could otherwise be tested. The roots and the chain stay as they are. The caller holds the live side of the lane's lock, and
- * every writer of evidence holds a side of it: the rows need no lock of their own.
+ * Removes applications from the evidence and deletes the body digest keys of the affected sweeps: with such a key, a guess at the erased
+ * part of a page could be tested. The roots and the chain stay as they are. The caller holds the live side of the lane lock, and every
+ * writer of evidence holds one of its sides, so the rows need no lock of their own.
  */
 export async function eraseEvidence(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<void> {
   if (ids.length === 0) return;
@@ -101,7 +101,7 @@ export async function eraseEvidence(tx: Queryable, advertiserId: bigint, ids: re
   );
 }
 
-/** The last hashes of the sweeps behind the certificates that stand, in the order of the sweeps. */
+/** The last hashes of the sweeps behind the current certificates, in the order of the sweeps. */
 export async function loadLastHashes(db: Queryable, advertiserId: bigint): Promise<LastHash[]> {
   return await db.query<{ sweepId: bigint; hash: Buffer }>(
     `SELECT DISTINCT sweep_id AS "sweepId", evidence_hash AS hash FROM intake.coverage
@@ -110,7 +110,7 @@ export async function loadLastHashes(db: Queryable, advertiserId: bigint): Promi
   );
 }
 
-/** The proof of a sweep that goes on; null where none was begun. */
+/** The proof of a sweep so far; null where it has none. */
 export async function loadProof(db: Queryable, advertiserId: bigint, sweepId: bigint): Promise<StoredProof | null> {
   const [row] = await db.query<Columns<'evidence', 'n' | 'hash'> & Columns<'sweeps', 'body_key'>>(
     `SELECT e.n, e.hash, s.body_key FROM intake.evidence e JOIN intake.sweeps s USING (advertiser_id, sweep_id)
@@ -120,13 +120,13 @@ export async function loadProof(db: Queryable, advertiserId: bigint, sweepId: bi
   return row ? { end: { n: row.n, hash: row.hash }, bodyKey: row.body_key } : null;
 }
 
-/** A proof that came to its end, with the number of audits since. */
+/** The proof of an ended sweep, with the number of audits since. */
 export interface AuditedProof extends StoredProof {
   readonly sweepId: bigint;
   readonly audits: number;
 }
 
-/** The proof that an audit at this id belongs to; null where the id is not covered, or its evidence was not kept. */
+/** The proof that an audit at this id extends; null where the id is not covered or its evidence was not kept. */
 export async function loadAuditedProof(
   db: Queryable,
   advertiserId: bigint,
@@ -139,13 +139,13 @@ export async function loadAuditedProof(
     [advertiserId, id],
   );
   const proof = row && (await loadProof(db, advertiserId, row.sweep_id));
-  // The opening is 0, the questions of the sweep follow, then its end.
+  // Record 0 opens the chain, one record per request of the sweep follows, then the record of its end; the rest are audits.
   return proof ? { ...proof, sweepId: row.sweep_id, audits: proof.end.n - row.requests - 1 } : null;
 }
 
 /**
- * False where the proof that an audit goes on was pruned since it was loaded: two later sweeps have ended. A record alone would be a chain
- * without a beginning.
+ * False where the proof that an audit extends was pruned since it was loaded, because two later sweeps have ended. The audit's record alone
+ * would be a chain without a beginning.
  */
 export async function isChainKept(
   tx: Queryable,
@@ -161,7 +161,7 @@ export async function isChainKept(
   return rows.length > 0;
 }
 
-/** Notes the last hash of a sweep where its certificates stand. */
+/** Records the last hash of a sweep on its certificates. */
 export async function noteLastHash(
   tx: Queryable,
   advertiserId: bigint,
@@ -175,7 +175,7 @@ export async function noteLastHash(
   ]);
 }
 
-/** Deletes the evidence of sweeps that ended and that no id needs any more; findKept (domain/evidence) says which those are. */
+/** Deletes the evidence of ended sweeps that no id needs any more; findKept (domain/evidence/kept.ts) selects the sweeps to keep. */
 export async function pruneEvidence(tx: Queryable, advertiserId: bigint): Promise<void> {
   const sweeps = await tx.query<Columns<'sweeps', 'sweep_id' | 'low' | 'high'>>(
     `SELECT sweep_id, low, high FROM intake.sweeps s WHERE advertiser_id = $1 AND axis = 'id' AND ended_at IS NOT NULL

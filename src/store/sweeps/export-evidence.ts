@@ -1,4 +1,4 @@
-// The evidence of an advertiser as it stands at one moment: certificates, the records behind them, and the ids that are stored.
+// Loads the evidence of an advertiser in one snapshot: certificates, the records behind them, and the stored ids.
 import type { ChainedRecord } from '../../domain/evidence/chain.ts';
 import { decodeLeaves, decodeRecord } from '../../domain/evidence/codec.ts';
 import type { ExportedCertificate, ExportedRow } from '../../domain/evidence/export.ts';
@@ -13,19 +13,19 @@ export interface StoredEvidence {
   readonly records: readonly ChainedRecord[];
 }
 
-/** Everything that a proof is made of. */
+/** Everything that an exported proof contains. */
 export interface StoredProofs {
   readonly at: Date;
   readonly certificates: readonly ExportedCertificate[];
   readonly sweeps: readonly StoredEvidence[];
-  /** In the order of ids, some at a time: there may be millions. */
+  /** In the order of ids, in batches: there may be millions. */
   readonly rows: AsyncIterable<readonly ExportedRow[]>;
 }
 
-/** Rows that are held in memory at a time. */
+/** Rows in one batch. */
 export const rowsAtATime = 1_000;
 
-/** Works with it in one snapshot: a sweep that ends meanwhile, or a person who is erased, is in all of it or in nothing. */
+/** Runs `work` on one snapshot: a sweep that ends meanwhile, or an erasure, shows in all parts of it or in none. */
 export async function withProofs<T>(
   db: Database,
   advertiserId: bigint,
@@ -108,7 +108,7 @@ async function loadRowsAfter(tx: Queryable, advertiserId: bigint, after: bigint 
   );
 }
 
-/** The records of one sweep without the applications. */
+/** The records of one sweep, without their leaves. */
 export async function loadRecords(db: Queryable, advertiserId: bigint, sweepId: bigint): Promise<EvidenceRecord[]> {
   const rows = await db.query<Columns<'evidence', 'record'>>(
     `SELECT record FROM intake.evidence WHERE advertiser_id = $1 AND sweep_id = $2 ORDER BY n`,

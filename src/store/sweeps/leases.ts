@@ -1,12 +1,13 @@
-// Leases: who sweeps an advertiser, per lane. A lease lapses by the database's clock; its epoch rises with every change of hands.
-// The lease alone proves nothing: a paused holder wakes up believing in it. `fence` inside each write transaction is what protects the rows.
+// Leases: which worker sweeps an advertiser, per lane. A lease expires by the database's clock; every claim raises its epoch, also a new
+// claim of the same owner. The lease alone does not protect rows: a paused worker resumes and still believes that it holds the lease. The
+// `fence` in each write transaction protects them.
 import { LeaseLost } from '../../domain/trouble.ts';
 import type { Lock, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
 /**
- * No lease or claim is longer (LEASE has the same limit). One that reaches further ahead was given by a clock that has been set back
- * since; it has lapsed, or everything would stand still until the clock has caught up.
+ * The longest lease or claim (LEASE has the same limit). An expiry further ahead was written before the clock was set back. It counts as
+ * expired, or the lane would be blocked until the clock has caught up.
  */
 export const longestLease = `interval '10 minutes'`;
 
@@ -20,11 +21,11 @@ export interface Lease {
   readonly epoch: bigint;
 }
 
-/** Whose answer is written, under which lease, and where it stands in the order of questions. */
+/** The advertiser of an answer, the lease it is written under, and its place in the order of requests. */
 export interface WriteContext {
   readonly lease: Lease;
   readonly advertiserId: bigint;
-  /** Taken before the request was sent: orders answers by their questions (P5). */
+  /** Taken before the request was sent: orders answers by when they were requested (P5). */
   readonly seq: bigint;
 }
 
@@ -33,13 +34,13 @@ export interface LeaseClaim {
   readonly lane: Lane;
   readonly owner: string;
   readonly leaseMs: number;
-  /** Leave it when work under the lane came to its end within this time: another worker has just done it. */
+  /** Do not claim the lane when its work was completed within this time: another worker has just done it. */
   readonly skipIfDoneWithinMs?: number;
 }
 
 /**
- * Takes each lane that is free or whose holder's lease has lapsed; null where another holds it. The owner's own lease is prolonged.
- * A row that a transaction behind the fence holds is passed over, not waited for: one paused process must not keep others from theirs.
+ * Claims each lane that is free, whose lease has expired, or whose owner is the caller; null where another owner holds it. A row that a
+ * fenced transaction locks is skipped: one paused process must not block the claims on other lanes.
  */
 export async function claimLeases(db: Queryable, claims: readonly LeaseClaim[]): Promise<(Lease | null)[]> {
   const rows = await db.query<Columns<'leases', 'name' | 'lane' | 'owner' | 'epoch'>>(
@@ -76,15 +77,14 @@ export async function claimLeases(db: Queryable, claims: readonly LeaseClaim[]):
   });
 }
 
-/** Takes one lane. */
 export async function claimLease(db: Queryable, claim: LeaseClaim): Promise<Lease | null> {
   const [lease] = await claimLeases(db, [claim]);
   return lease ?? null;
 }
 
 /**
- * Prolongs a lease; false when it has changed hands. A row that a transaction behind the fence holds is left as it is: nobody can take
- * it meanwhile, and waiting would keep this connection from every other lane.
+ * Extends a lease; false when it has been claimed again. A row that a fenced transaction locks is left as it is: no worker can claim it
+ * meanwhile, and waiting would block this connection for every other lane.
  */
 export async function renewLease(db: Queryable, lease: Lease, leaseMs: number): Promise<boolean> {
   const [row] = await db.query<{ held: boolean }>(
@@ -99,7 +99,7 @@ export async function renewLease(db: Queryable, lease: Lease, leaseMs: number): 
   return row?.held ?? false;
 }
 
-/** Gives lanes back at once. The rows stay: an epoch must never start over. `done` says that the work came to its end. */
+/** Releases lanes at once. The rows stay, because an epoch must never start over. `done` says that the work was completed. */
 export async function releaseLeases(
   db: Queryable,
   given: readonly { readonly lease: Lease; readonly done: boolean }[],
@@ -118,7 +118,7 @@ export async function releaseLeases(
   );
 }
 
-/** Who holds a lane now, and for how much longer. */
+/** The current owner of a lane, and for how much longer. */
 export async function loadHolder(
   db: Queryable,
   name: string,
@@ -134,9 +134,9 @@ export async function loadHolder(
 }
 
 /**
- * Part of every write transaction: holds the lease row until COMMIT, or takes back all that was written.
- * Measured with paused workers: without it half of the takeovers let a stale page through, checked outside the transaction 1 in 20.
- * The owner is part of it: a failover that lost the last commits gives an epoch twice.
+ * Part of every write transaction: locks the lease row until COMMIT, or throws, which rolls the transaction back.
+ * Measured with paused workers: without the fence, half of the takeovers let a stale page through; with a check outside the transaction,
+ * 1 in 20. It also compares the owner, because after a failover that lost the last commits an epoch can be issued twice.
  */
 export async function fence(tx: Queryable, lease: Lease): Promise<void> {
   const rows = await tx.query(
@@ -147,8 +147,8 @@ export async function fence(tx: Queryable, lease: Lease): Promise<void> {
 }
 
 /**
- * Keeps the two lanes of an advertiser apart while one writes; the parallel readers of a backfill share their side of it. A caller that takes
- * the live side is alone with the advertiser's applications.
+ * The lane lock: keeps the two lanes of an advertiser from writing at the same time. The backfill side is shared among the parallel readers
+ * of a backfill; the live side is exclusive, so its holder is the only writer of the advertiser's applications.
  */
 export function laneLock(advertiserId: bigint, lane: Lane): Lock {
   return { class: 1, key: advertiserId, shared: lane === 'backfill' };

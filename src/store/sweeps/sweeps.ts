@@ -1,5 +1,5 @@
-// The tables of sweeps: what was asked of which range, what is still open, what was closed with which certificate (coverage). The
-// transaction of a page also writes the progress of its sweep and the cursor (cursors.ts).
+// The tables of sweeps: the sweeps, their open ranges, and the certificates of what they closed (coverage). The transaction of a page also
+// writes its sweep's progress and the cursor (cursors.ts).
 import type { CertificateLevel, Risk } from '../../domain/coverage/certificate.ts';
 import type { Axis } from '../../domain/coverage/question.ts';
 import { type Range, withRange } from '../../domain/coverage/range.ts';
@@ -13,13 +13,13 @@ import { laneLock, type WriteContext } from './leases.ts';
 
 export type SweepPurpose = 'live' | 'recheck' | 'backfill' | 'witness';
 
-/** One sweep of a range, as it was begun. Positions are ids, or seconds since 1970 on the date axis; both ends belong to it. */
+/** One sweep of a range, as it was begun. Positions are ids, or seconds since 1970 on the date axis; both ends are inclusive. */
 export interface Sweep {
   readonly sweepId: bigint;
   readonly purpose: SweepPurpose;
   readonly axis: Axis;
   readonly low: bigint;
-  /** Null is no end. */
+  /** Null: no upper end. */
   readonly high: bigint | null;
   /** By the database's clock. */
   readonly startedAt: Date;
@@ -33,22 +33,22 @@ export interface SweepRange {
   readonly evidence: string;
 }
 
-/** What one answer moved. */
+/** The progress that one answer made. */
 export interface SweepProgress {
-  /** The sweep's reasoning apart from its ranges, as JSON text. */
+  /** The sweep state apart from its ranges, as JSON text. */
   readonly facts: string;
-  /** Ranges that are no more, by their low end, and ranges that are new. */
+  /** Ranges to delete, by their low end. */
   readonly dropped: readonly bigint[];
   readonly added: readonly SweepRange[];
   readonly bytes: number;
   /** The live cursor may rise to this id: everything up to it was read. */
   readonly cursor: bigint | null;
   readonly ended: SweepEnd | null;
-  /** What is recorded of this answer; null where the sweep is no proof. */
+  /** The evidence of this answer; null where the sweep is no proof. */
   readonly evidence: NewEvidence | null;
 }
 
-/** Records that follow each other, and the key of the body digests. */
+/** Consecutive records, and the key of the body digests. */
 export interface NewEvidence {
   readonly records: readonly ChainedRecord[];
   readonly bodyKey: Uint8Array | null;
@@ -58,11 +58,11 @@ export interface SweepEnd {
   readonly certificate: CertificateLevel;
   readonly risk: Risk;
   readonly reason: string;
-  /** Ids held before that the source no longer shows. */
+  /** Stored ids that the source no longer shows. */
   readonly absent: readonly bigint[];
-  /** What the sweep showed of the source, as JSON text; null when it asked too little to tell. */
+  /** What the sweep learned about the source, as JSON text; null when it sent too few requests to learn anything. */
   readonly learned: string | null;
-  /** How long an application may take to show at the source after its submission. */
+  /** How long an application may take to appear at the source after its submission. */
   readonly lagMs: number;
 }
 
@@ -73,7 +73,7 @@ interface PageCounts {
   readonly changed: number;
 }
 
-/** Records the progress of a page and gives the events that follow. The sweep's row appears with the first page that is worth a row. */
+/** Records the progress of a page and returns the resulting events. The first page that is recorded also inserts the sweep's row. */
 export async function saveProgress(
   tx: Queryable,
   context: SweepContext,
@@ -83,7 +83,7 @@ export async function saveProgress(
 ): Promise<ApplicationEvent[]> {
   const { advertiserId, sweep } = context;
   const { cursor, ended, evidence } = progress;
-  // In this order: ranges and evidence belong to a sweep that has its row.
+  // In this order: ranges and evidence refer to the sweep's row.
   await Promise.all([
     saveSweep(tx, context, progress, counts),
     moveRanges(tx, advertiserId, sweep, progress),
@@ -170,7 +170,7 @@ async function moveRanges(
   await Promise.all(moves);
 }
 
-/** Deletes closed ranges; what they prove stands in coverage, what is open stays as a gap. */
+/** Ends a sweep and deletes its closed ranges: coverage records what they prove. Open ranges stay as gaps. */
 async function endSweep(
   tx: Queryable,
   advertiserId: bigint,
@@ -185,7 +185,7 @@ async function endSweep(
     [...key],
   );
   if (ended.learned !== null) {
-    // The longest page of all sweeps, also of those that read more than this one.
+    // Keeps the longest page of all sweeps: an earlier one may have seen a longer page than this one.
     const longest = (learned: string) => `(${learned}->'capacity'->>'longest')::int`;
     await tx.query(
       `WITH now AS (
@@ -202,7 +202,7 @@ async function endSweep(
   return ended.absent.length > 0 ? await markAbsent(tx, advertiserId, ended) : [];
 }
 
-/** Gaps that earlier sweeps left inside this range are open no more. */
+/** Closes gaps that earlier sweeps left inside this sweep's range. */
 async function healGaps(tx: Queryable, advertiserId: bigint, sweep: Sweep): Promise<void> {
   await tx.query(
     `WITH healed AS (
@@ -219,8 +219,8 @@ async function healGaps(tx: Queryable, advertiserId: bigint, sweep: Sweep): Prom
 }
 
 /**
- * A later sweep takes the place of what earlier ones say of its range; what they say of other ids stands. The lock of the lanes keeps two
- * sweeps that end at once apart.
+ * Replaces the coverage of the sweep's range; coverage of other ids stays. The lane lock keeps sweeps of the two lanes from ending at the
+ * same time.
  */
 async function recordCoverage(tx: Queryable, advertiserId: bigint, sweep: Sweep, ended: SweepEnd): Promise<void> {
   const before = await tx.query<CoverageRow>(
@@ -273,8 +273,8 @@ type CoverageRow = Readonly<
 >;
 
 /**
- * Absent when one sweep says so; missing when a proven one says it again a day later. No row is touched for being present. A time ahead was
- * given by a clock that was wrong, and counts as now.
+ * Marks applications as absent after one sweep without them, and as missing when a proven sweep at least a day later does not show them
+ * either. Rows of applications that were shown are not touched. A time in the future came from a wrong clock and is set to now.
  */
 async function markAbsent(tx: Queryable, advertiserId: bigint, ended: SweepEnd): Promise<ApplicationEvent[]> {
   const rows = await tx.query<ChangedRow>(
@@ -290,14 +290,14 @@ async function markAbsent(tx: Queryable, advertiserId: bigint, ended: SweepEnd):
     .map((row) => ({ applicationId: row.application_id, type: 'application.missing' }));
 }
 
-/** Ends the certificates that cover these ids: one of them was hidden. The next recheck may bring new ones. */
+/** Ends the certificates that cover these ids, because the source had hidden one of them. The next recheck may issue new ones. */
 export async function endCertificates(
   db: Database,
   advertiserId: bigint,
   ids: readonly bigint[],
   reason: string,
 ): Promise<void> {
-  // A sweep that ends at the same time writes parts of earlier rows anew: under the lock of the lanes neither overlooks the other.
+  // A sweep that ends at the same time rewrites rows of coverage: the lane lock keeps either from missing the other's change.
   await db.transaction(
     (tx) =>
       tx.query(
@@ -310,7 +310,7 @@ export async function endCertificates(
   );
 }
 
-/** Says on a sweep's row why it is not at its end; the next answer that it records clears it. */
+/** Records on a sweep's row why it has stopped; the next recorded answer clears the reason. */
 export async function noteStop(
   db: Queryable,
   advertiserId: bigint | null,
@@ -323,7 +323,7 @@ export async function noteStop(
   );
 }
 
-/** Numbers for sweeps and the moment they begin; no row is written before there is something to record. */
+/** Returns ids and start times for new sweeps. A sweep's row is not written before there is something to record. */
 export async function beginSweeps(db: Queryable, count: number): Promise<{ sweepId: bigint; startedAt: Date }[]> {
   const rows = await db.query<{ sweep_id: bigint; started_at: Date }>(
     `SELECT nextval('intake.sweep_seq') AS sweep_id, now() AS started_at FROM generate_series(1, $1::int)`,
@@ -334,13 +334,12 @@ export async function beginSweeps(db: Queryable, count: number): Promise<{ sweep
 
 /** Taken before a request is sent. */
 export interface Ticket {
-  /** Answers are put in the order of these numbers. */
+  /** Orders answers by when they were requested. */
   readonly seq: bigint;
-  /** The database's clock: what was stored until then, the answer should know of. */
+  /** The time of the request by the database's clock. The answer should show every application that was stored by then. */
   readonly at: Date;
 }
 
-/** Takes tickets for requests. */
 export async function takeTickets(db: Queryable, count: number): Promise<Ticket[]> {
   const rows = await db.query<{ seq: bigint; at: Date }>(
     `SELECT nextval('intake.request_seq') AS seq, clock_timestamp() AS at FROM generate_series(1, $1::int)`,
@@ -349,12 +348,12 @@ export async function takeTickets(db: Queryable, count: number): Promise<Ticket[
   return rows.map(({ seq, at }) => ({ seq, at }));
 }
 
-/** How long ended sweeps are kept, for the charts and for questions about last month. */
+/** How long ended sweeps are kept: long enough for the charts and for questions about last month. */
 const keptMs = 90 * 86_400_000;
 
 /**
- * Deletes ended sweeps that began longer ago, at most `limit` in one go; returns how many. Sweeps with open ranges or evidence, sweeps that coverage refers to, and the
- * newest of each advertiser stay.
+ * Deletes ended sweeps that began longer ago, at most `limit` per call; returns how many. Sweeps with open ranges or evidence, sweeps that
+ * coverage refers to, and the newest sweep of each advertiser stay.
  */
 export async function pruneSweeps(db: Queryable, limit = 10_000): Promise<number> {
   const rows = await db.query(
