@@ -1,5 +1,5 @@
-// Commits a page in one transaction: applications, queued downloads, events, sweep progress and cursor (promise P4 in docs/architecture.md).
-// New applications are copied in, changed ones are merged (update.ts), unchanged ones are not touched: no row version, no lock, no WAL.
+// Commits a page in one transaction: applications, queued downloads, events, sweep progress and cursor (P4 in docs/architecture.md).
+// New applications are inserted by COPY, changed ones are merged (update.ts), unchanged ones are not touched: no row version, lock or WAL.
 import type { KeyObject } from 'node:crypto';
 import type { Application } from '../../domain/application.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
@@ -22,11 +22,11 @@ export interface PageSummary {
   readonly added: number;
   readonly changed: number;
   readonly quarantined: number;
-  /** Ids whose change was not written, because a newer request of the other lane has seen the same id. The caller asks for them again. */
+  /** Ids whose change was not written, because a newer request has seen the same id. The caller requests them again. */
   readonly stale: readonly bigint[];
 }
 
-/** What a page moves: a sweep, or the evidence of one that has ended (an audit). */
+/** What a page advances: a sweep, or the evidence of a sweep that has ended (an audit). */
 export type PageProgress = SweepProgress | AuditProgress;
 
 export interface AuditProgress {
@@ -37,8 +37,8 @@ export interface AuditProgress {
 export type OutdatedDiff = 'outdated';
 
 /**
- * Writes the page and the sweep's progress. `key` makes person keys. `progress` is null for an answer that the sweep did not ask for:
- * its applications are stored, the sweep stays as it is.
+ * Writes the page and the sweep's progress. `key` derives person keys. `progress` is null for a page that the sweep did not request: its
+ * applications are stored, and the sweep stays as it is.
  */
 export async function commitPage(
   db: Database,
@@ -69,7 +69,7 @@ export async function commitPage(
   }
 }
 
-/** While the other lane runs, takes the diff again under the lock: both lanes could write from an old diff otherwise. */
+/** While the other lane runs, takes the diff again under the lane lock: otherwise both lanes could write from an outdated diff. */
 async function writeCurrent(
   tx: Transaction,
   key: KeyObject,
@@ -115,7 +115,7 @@ async function write(
   return { ...counts, stale };
 }
 
-/** Applications of the evidence that are erased. What was stored just now is not, so a first load asks nothing. */
+/** Erased applications among those of the evidence. Those just inserted are not erased, so a first load runs no query. */
 async function findErasedLeaves(
   tx: Queryable,
   { advertiserId }: ReadPage,
@@ -130,7 +130,7 @@ async function findErasedLeaves(
   return ids.length === 0 ? [] : await findErasedRows(tx, advertiserId, ids);
 }
 
-/** Appends an audit to the proof that it was asked of. */
+/** Appends an audit to the proof that it checks. */
 async function saveAudit(
   tx: Queryable,
   { advertiserId }: ReadPage,
@@ -147,8 +147,8 @@ async function saveAudit(
 }
 
 /**
- * The hot path. The diff says that these applications are new, so they go in by COPY; if one is there after all, the duplicate key makes
- * the diff outdated. COPY takes 105 us of Postgres' CPU an application; one jsonb parameter took 134 (measured alternately).
+ * The hot path. By the diff these applications are new, so they are inserted by COPY; if one is stored after all, the duplicate key makes
+ * the diff outdated. COPY takes 105 us of server CPU per application; one jsonb parameter took 134 us (measured alternately).
  */
 async function insertNew(
   tx: Transaction,
@@ -165,7 +165,7 @@ async function insertNew(
   }
 }
 
-/** Records how late an id below the cursor came: at least as late as the next higher stored id is old. */
+/** Records how late an id below the cursor arrived: at least the time since the next higher id was stored. */
 async function noteLateness(tx: Queryable, page: ReadPage, fresh: readonly Application[]): Promise<void> {
   await tx.query(
     `WITH late AS (
@@ -183,7 +183,10 @@ async function noteLateness(tx: Queryable, page: ReadPage, fresh: readonly Appli
   );
 }
 
-/** An application that was missing and shows again is announced as changed: a consumer may have dropped it. One that was only absent had no event and gets none. */
+/**
+ * Clears `absent_since` and `missing_since`. An application that was missing gets `application.changed`, because a consumer may have
+ * dropped it. One that was only absent had no event and gets none.
+ */
 async function unmarkAbsent(
   tx: Queryable,
   advertiserId: bigint,
@@ -205,7 +208,7 @@ async function unmarkAbsent(
   }
 }
 
-/** Splits off erased applications whose row is gone and whose tombstone remains; inserts them as an id and a date only. */
+/** Splits off erased applications that have a tombstone and no row, and inserts a row with only their id and the date. */
 async function splitOffErased(
   tx: Queryable,
   key: KeyObject,
@@ -240,7 +243,7 @@ async function resolveElements(
   return ({ id }) => resolved.has(id);
 }
 
-/** Remembers that request `seq` has seen these ids, so that a slower, older request does not overwrite them (P5). */
+/** Records that request `seq` has seen these ids, so that an older, slower request does not overwrite them (P5). */
 async function recordRecentPage(tx: Queryable, page: ReadPage): Promise<void> {
   const ids = page.applications.map((a) => a.id);
   await tx.query(

@@ -1,5 +1,5 @@
-// A page against what is held: which of its applications are new, changed or back, and which held ones did not come. Reads only, so
-// that an unchanged page costs no transaction id. commit-page.ts writes what follows from it.
+// Compares a page with the stored rows: which of its applications are new, changed or shown again, and which stored ones are not on it.
+// Reads only, so that an unchanged page costs no transaction id. commit-page.ts writes the difference.
 import type { Application, Reject } from '../../domain/application.ts';
 import type { UnshownId } from '../../domain/coverage/question.ts';
 import type { ExpectedIds } from '../../domain/coverage/unshown.ts';
@@ -11,23 +11,23 @@ import { isHashSignal } from './update.ts';
 
 /** One list answer, ready to be compared and committed. */
 export interface ReadPage extends WriteContext {
-  /** The sweep for which it was asked; its row appears with the first page that is worth one. */
+  /** The sweep that requested the page. Its row is inserted with the first page that is recorded. */
   readonly sweep: Sweep;
   readonly applications: readonly Application[];
   readonly rejects: readonly Reject[];
-  /** The elements of quarantine that applications were read from: one that was erased meanwhile takes its application along. */
+  /** The quarantined elements that the applications were parsed from. If one is erased meanwhile, its application is not stored. */
   readonly replayed?: readonly Replayed[] | undefined;
-  /** When the question was sent, by the database's clock. */
+  /** When the request was sent, by the database's clock. */
   readonly askedAt: Date;
-  /** The ids that the question was about: what was stored there before it was sent and did not come is reported. */
+  /** The requested ids. Applications among them that were stored before the request and are not on the page are reported as unshown. */
   readonly asked: ExpectedIds | null;
 }
 
-/** The page against what was held before it. */
+/** The page compared with what was stored before it. */
 export interface Seen {
-  /** Ids on the page that were not held. */
+  /** Ids on the page that were not stored. */
   readonly unheld: readonly bigint[];
-  /** What `findUnshown` (domain/coverage/unshown.ts) finds; a test checks that the statements below give the same. */
+  /** The result of `findUnshown` (domain/coverage/unshown.ts); a test checks that the statements below return the same. */
   readonly unshown: readonly UnshownId[];
 }
 
@@ -35,15 +35,15 @@ export interface Seen {
 export interface PageDiff {
   readonly fresh: readonly Application[];
   readonly changed: readonly Application[];
-  /** Unchanged, but marked absent earlier: here they are again. */
+  /** Unchanged applications that were marked absent and are shown again. */
   readonly returned: readonly bigint[];
   readonly writes: number;
   readonly seen: Seen;
-  /** Another lane of this advertiser has not given its lease back, so its requests may be under way. */
+  /** The other lane of this advertiser has not released its lease, so its requests may be running. */
   readonly otherLane: boolean;
 }
 
-/** Compares the page with what is stored. Many empty pages, as most polls bring, may share one statement by `loadAround`. */
+/** Compares the page with the stored rows. Most polls return an empty page; `loadAround` may handle many of those in one statement. */
 export async function diffPage(
   db: Queryable,
   page: ReadPage,
@@ -55,7 +55,7 @@ export async function diffPage(
   return { fresh: [], changed: [], returned: [], writes: 0, seen: { unheld: [], unshown }, otherLane };
 }
 
-/** True when both say the same of a page. */
+/** True when both diffs of a page are equal. */
 export function isSameDiff(one: PageDiff, other: PageDiff): boolean {
   const toText = ({ fresh, changed, returned, seen }: PageDiff) =>
     [fresh.map((a) => a.id), changed.map((a) => a.id), returned, seen.unshown.map(({ id, old }) => `${id}${old}`)].join(
@@ -70,19 +70,20 @@ async function comparePage(db: Queryable, page: ReadPage): Promise<PageDiff> {
     page.applications.filter((_, at) => verdicts[at] === letters[verdict]);
   const fresh = pick('fresh');
   const changed = pick('changed');
-  // What was read from quarantine was shown long ago: it says nothing of what the source shows now.
+  // Elements in quarantine were received earlier: they do not show that the source still has the application.
   const returned = page.replayed === undefined ? pick('returned').map((a) => a.id) : [];
   const writes = fresh.length + changed.length + returned.length + page.rejects.length;
   const seen = { unheld: fresh.map((a) => a.id), unshown };
   return { fresh, changed, returned, writes, seen, otherLane };
 }
 
-/** A verdict is a letter, and a page's are a text: rows of their own would cost more than the comparison. */
+/** Each verdict is one letter, and a page's verdicts are one string: a row for each would cost more than the comparison. */
 const letters = { fresh: 'f', changed: 'c', returned: 'r', erased: 'e', unchanged: '.' };
 
 /**
- * One probe of an index per id, and a single one where nothing at all is held between the page's ends, as in a first load. LIMIT keeps it
- * so: a plain join was planned as a hash of all the advertiser's rows, 12.8 ms a page at 20,000 applications instead of 1.7 (measured).
+ * One index lookup per id, and only one in all where nothing is stored between the page's lowest and highest id, as in a first load. LIMIT
+ * keeps this plan: a plain join was planned as a hash of all rows of the advertiser (measured at 20,000 applications: 12.8 ms a page
+ * instead of 1.7 ms).
  */
 async function loadVerdicts(db: Queryable, page: ReadPage): Promise<{ verdicts: string; otherLane: boolean }> {
   const ids = page.applications.map((a) => a.id);
@@ -115,19 +116,19 @@ async function loadVerdicts(db: Queryable, page: ReadPage): Promise<{ verdicts: 
   return { verdicts: row?.verdicts ?? '', otherLane: row?.other_lane ?? false };
 }
 
-/** What stands around an answer that brought nothing. */
+/** What the diff of an empty page needs. */
 export interface Surroundings {
   readonly otherLane: boolean;
   readonly unshown: readonly UnshownId[];
 }
 
 /**
- * When application `a` was stored. A time in the future came from a wrong clock and counts as long ago. Compared with the clock and not
- * with `now()`: another lane may have stored it since this transaction began.
+ * When application `a` was stored. A time in the future came from a wrong clock and counts as long ago. It is compared with
+ * `clock_timestamp()` and not with `now()`, because another lane may have stored the row since this transaction began.
  */
 const storedAt = `(CASE WHEN a.first_seen_at > clock_timestamp() THEN '-infinity' ELSE a.first_seen_at END)`;
 
-/** An id as text, marked where it was stored before the sweep began. */
+/** Stored ids in the requested range as text, with the suffix ` old` where they were stored before the sweep began. */
 const heldSql = `SELECT a.application_id::text || CASE WHEN ${storedAt} < q.started_at THEN ' old' ELSE '' END
   FROM intake.applications a
   WHERE a.advertiser_id = q.advertiser_id AND a.application_id >= q.low AND (q.high IS NULL OR a.application_id <= q.high)
@@ -138,7 +139,7 @@ function toUnshown(text: string): UnshownId {
   return { id: BigInt(id), old: mark === 'old' };
 }
 
-/** The surroundings of many empty answers in one statement: most polls of most advertisers bring nothing. */
+/** Loads the surroundings of many empty pages in one statement: most polls of most advertisers return nothing. */
 export async function loadSurroundings(db: Queryable, pages: readonly ReadPage[]): Promise<Surroundings[]> {
   const rows = await db.query<{ other_lane: boolean; unshown: string[] }>(
     `SELECT EXISTS (SELECT 1 FROM intake.leases l WHERE l.name = q.name AND l.lane <> q.lane AND l.expires_at > '-infinity') AS other_lane,

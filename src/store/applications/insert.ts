@@ -1,5 +1,5 @@
-// New applications as rows for COPY: each column beside the value that fills it. Pure mapping; what changes a known application
-// travels as JSON (rows.ts), since it has to be joined with what is held.
+// Maps new applications to rows for COPY, column by column. Pure mapping. Changed applications are sent as JSON instead (rows.ts), because
+// they have to be joined with the stored rows.
 import type { KeyObject } from 'node:crypto';
 import { type Application, toFirstState } from '../../domain/application.ts';
 import { toPersonKey } from '../person-key.ts';
@@ -8,7 +8,7 @@ import type { Copied } from '../schema/rows.ts';
 import type { WriteContext } from '../sweeps/leases.ts';
 import { isReady, toPriority, toTime } from './rows.ts';
 
-/** Rows of new applications for each table, in the order in which keys refer to each other. All other columns have defaults. */
+/** Rows of new applications for each table, in the order of the foreign keys. All other columns are null or have defaults. */
 export function toCopies(
   key: KeyObject,
   { advertiserId, seq, lease }: WriteContext,
@@ -74,7 +74,7 @@ export function toCopies(
   ];
 }
 
-/** `toCopy` for the tables of the schema: a column that is misspelled, missing or of another type does not compile. */
+/** `toCopy` with types from the schema: a misspelled, missing or wrongly typed column does not compile. */
 function copyTo<Name extends keyof Copied, Row>(
   table: Name,
   rows: readonly Row[],

@@ -1,12 +1,12 @@
-// Quarantine: what of a page is no application is kept whole, listed by reasons and ids, shown only when a person asks for one, resolved
-// when it could be read after all, and pruned some time after that.
+// Quarantine: elements of a page that cannot be parsed as applications are stored whole. They are listed by reason and id, and their text
+// is shown only on request. An element is resolved when it could be parsed after all, and deleted 30 days later.
 import { hash, type KeyObject } from 'node:crypto';
 import type { Reject } from '../../domain/application.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 import { findErased } from '../tombstones.ts';
 
-/** Keeps what is no application, whole, unless it was erased. The same element counts up, at most once per sweep. */
+/** Stores rejected elements, unless they were erased. A repeated element raises its count, at most once per sweep. */
 export async function quarantine(
   tx: Queryable,
   key: KeyObject,
@@ -18,7 +18,7 @@ export async function quarantine(
   const elements = toElements(page.rejects);
   const fingerprints = elements.map((one) => one.fingerprint);
   const erased = await findErased(tx, key, advertiserId, 'quarantine', fingerprints);
-  // Of several that are alike the order may change: where one was erased, all of them stay away.
+  // Elements with the same identity are numbered by their order, which may change: if one was erased, none of them is stored.
   const gone = new Set(elements.filter((_, at) => erased.has(at)).map((one) => one.reject.identity));
   const kept = elements.filter((one) => !gone.has(one.reject.identity));
   await tx.query(
@@ -45,7 +45,7 @@ interface Element {
   readonly fingerprint: string;
 }
 
-/** The different elements of a page. Two that differ although their identity is the same are counted: both are kept. */
+/** The distinct elements of a page. Elements with the same identity but different content are numbered, so that all are stored. */
 function toElements(rejects: readonly Reject[]): Element[] {
   const elements = new Map<string, Element>();
   const counts = new Map<string, number>();
@@ -59,10 +59,10 @@ function toElements(rejects: readonly Reject[]): Element[] {
   return [...elements.values()];
 }
 
-/** An element in quarantine, without what is in it. */
+/** A quarantined element without its content. */
 export interface Quarantined {
   readonly advertiserId: bigint;
-  /** The beginning of its fingerprint: enough to name it. */
+  /** The first digits of its fingerprint, enough to identify it. */
   readonly id: string;
   readonly reason: string;
   readonly seen: number;
@@ -71,7 +71,7 @@ export interface Quarantined {
   readonly resolvedAt: Date | null;
 }
 
-/** The same with its text as it was written by the source. */
+/** A quarantined element with the source's text. */
 export interface QuarantinedText extends Quarantined {
   readonly text: string;
 }
@@ -84,7 +84,7 @@ type QuarantineRow = { id: string } & Columns<
 const idDigits = 12;
 const columns = `advertiser_id, left(encode(fingerprint, 'hex'), ${idDigits}) AS id, reason, seen, first_seen_at, last_seen_at, resolved_at`;
 
-/** What waits, newest first; with `resolved` also what could be read since. */
+/** Unresolved elements, newest first; with `resolved`, also resolved ones. */
 export async function loadQuarantine(
   db: Queryable,
   advertiserId: bigint,
@@ -98,7 +98,7 @@ export async function loadQuarantine(
   return rows.map(toQuarantined);
 }
 
-/** Elements with their texts: those that wait, after one of them in order, or the one that is named. */
+/** Elements with their texts: the unresolved ones after the id `after`, or the ones whose fingerprint begins with `id`. */
 export async function loadQuarantineTexts(
   db: Queryable,
   advertiserId: bigint,
@@ -114,15 +114,15 @@ export async function loadQuarantineTexts(
   return rows.map((row) => ({ ...toQuarantined(row), text: row.text }));
 }
 
-/** An element that could be read after all, and the application in it. */
+/** An element that could be parsed after all, and its application. */
 export interface Replayed {
   readonly id: string;
   readonly applicationId: bigint;
 }
 
 /**
- * Records what these elements became, by which an erasure finds them; gives the applications whose elements are still there. An element
- * that turns out to be the application of an erased person goes.
+ * Records which applications these elements became, so that an erasure finds them. Returns the applications whose elements still exist.
+ * Deletes an element whose application has been erased.
  */
 export async function resolveQuarantine(
   db: Queryable,
@@ -145,13 +145,13 @@ export async function resolveQuarantine(
   return new Set(rows.map((row) => row.application_id));
 }
 
-/** How long a resolved element is kept: long enough to compare it with the application that it became. */
+/** How long a resolved element is kept: long enough to compare it with its application. */
 const keptMs = 30 * 86_400_000;
 
-/** Rows in one statement. */
+/** The most rows in one statement. */
 const prunedAtOnce = 10_000;
 
-/** Deletes what was resolved long ago; gives how many went. What waits is never deleted. */
+/** Deletes elements that were resolved long ago; returns how many. Unresolved elements are never deleted. */
 export async function pruneQuarantine(db: Queryable): Promise<number> {
   const rows = await db.query(
     `DELETE FROM intake.quarantine WHERE ctid = ANY (ARRAY(

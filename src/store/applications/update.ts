@@ -1,5 +1,5 @@
-// Applications that the source shows differently than we hold them. Rare, so written for clarity: lock, judge, then one statement per table.
-// Nothing that vanished is deleted: children get `gone_at`, replaced files move to attachment_versions.
+// Merges applications that have changed at the source. Changes are rare, so this is written for clarity: lock, judge, then a statement for
+// each step. Nothing is deleted that has vanished at the source: child rows get `gone_at`, replaced files move to attachment_versions.
 import type { KeyObject } from 'node:crypto';
 import type { Application } from '../../domain/application.ts';
 import { mostUnchanged } from '../../domain/hash-trust.ts';
@@ -12,7 +12,7 @@ import type { Columns, NotNull } from '../schema/rows.ts';
 import type { WriteContext } from '../sweeps/leases.ts';
 import { toPriority, toRow } from './rows.ts';
 
-/** Writes the changed applications; `stale` are the ids whose change came from an answer too old to be believed (P5). */
+/** Writes changed applications. `stale` lists ids that are not written because a newer request has seen them (P5). */
 export async function applyChanges(
   tx: Queryable,
   key: KeyObject,
@@ -27,29 +27,29 @@ export async function applyChanges(
 
   const rows = `[${current.map((application) => toRow(key, context.advertiserId, application)).join()}]`;
   const ids = current.map((a) => a.id);
-  const told = ids.filter((id) => !hashOnly.includes(id));
-  await tx.query(updateApplicationsSql, [context.advertiserId, rows, context.seq, told]);
+  const announced = ids.filter((id) => !hashOnly.includes(id));
+  await tx.query(updateApplicationsSql, [context.advertiserId, rows, context.seq, announced]);
   await tx.query(mergeJobSeekingInfoSql, [context.advertiserId, rows]);
   const infected = await loadInfectedOf(tx, context.advertiserId, ids);
-  const hashTells = await loadHashSignal(tx, context.advertiserId);
+  const hashSignals = await loadHashSignal(tx, context.advertiserId);
   const priority = toPriority(context.lease);
-  await tx.query(keepVersionsSql, [context.advertiserId, rows, hashTells]);
-  await tx.query(restartDownloadsSql, [context.advertiserId, rows, hashTells]);
+  await tx.query(keepVersionsSql, [context.advertiserId, rows, hashSignals]);
+  await tx.query(restartDownloadsSql, [context.advertiserId, rows, hashSignals]);
   await tx.query(nameAnnouncedSql, [context.advertiserId, rows]);
-  await tx.query(queueConfirmationsSql, [context.advertiserId, rows, hashTells, priority]);
-  await tx.query(mergeAttachmentsSql, [context.advertiserId, rows, hashTells]);
+  await tx.query(queueConfirmationsSql, [context.advertiserId, rows, hashSignals, priority]);
+  await tx.query(mergeAttachmentsSql, [context.advertiserId, rows, hashSignals]);
   await tx.query(queueDownloadsSql, [context.advertiserId, rows, priority]);
   const recalled = await recallFlagged(tx, context.advertiserId, ids, infected);
   await notifyQueued(tx, context.advertiserId);
   const followed = [...recalled, ...(await updateReady(tx, context.advertiserId, ids))];
-  events.push(...told.map((id): ApplicationEvent => ({ applicationId: id, type: 'application.changed' })));
+  events.push(...announced.map((id): ApplicationEvent => ({ applicationId: id, type: 'application.changed' })));
   events.push(
-    ...followed.filter((event) => event.type !== 'application.changed' || !told.includes(event.applicationId)),
+    ...followed.filter((event) => event.type !== 'application.changed' || !announced.includes(event.applicationId)),
   );
-  return { changed: told.length, stale };
+  return { changed: announced.length, stale };
 }
 
-/** The bytes that these applications' flags mark as infected so far. */
+/** The hashes of these applications' infected files before the change. */
 async function loadInfectedOf(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<string[]> {
   const rows = await tx.query<NotNull<Columns<'attachments', 'sha256'>>>(
     `SELECT DISTINCT sha256 FROM intake.attachments
@@ -60,8 +60,9 @@ async function loadInfectedOf(tx: Queryable, advertiserId: bigint, ids: readonly
 }
 
 /**
- * An answer is too old when the row, or a finished request of another lane that saw the same id, carries a higher number. A person
- * who was erased since the page was compared stays so. A change is "hash only" when nothing differs but Hash and Href of attachments.
+ * Locks the rows and judges the changes. An answer is stale when the row, or a finished request of the other lane that covers the id, has a
+ * higher request number. An application that was erased since the diff stays erased. A change is "hash only" when nothing differs but Hash
+ * and Href of attachments.
  */
 async function lockAndJudge(
   tx: Queryable,
@@ -122,7 +123,7 @@ const mergeJobSeekingInfoSql = `
     job_title = excluded.job_title, company_name = excluded.company_name, time_in_role_months = excluded.time_in_role_months,
     is_new_to_workforce = excluded.is_new_to_workforce, gone_at = NULL`;
 
-/** False once Hash has changed three times while the bytes did not: then it says nothing about changes. $1 is the advertiser. */
+/** False once Hash has changed three times while the bytes did not: then it no longer signals changes. $1 is the advertiser. */
 export const isHashSignal = `NOT EXISTS (
   SELECT 1 FROM intake.hash_trust t WHERE t.advertiser_id = $1 AND t.unchanged >= ${mostUnchanged})`;
 
@@ -131,22 +132,22 @@ async function loadHashSignal(tx: Queryable, advertiserId: bigint): Promise<bool
   return row?.tells ?? true;
 }
 
-/** A flag that comes or goes may change Size and Hash of the upload that it is about: Size is 0 while the source shows no bytes. */
+/** True where the virus flag of the same upload changed. Its Size and Hash may change too: Size is 0 while the source shows no bytes. */
 const isFlagOnly = (f: string) => `((old.has_virus IS TRUE) <> (${f}.has_virus IS TRUE)
     AND old.uploaded_at IS NOT DISTINCT FROM ${f}.uploaded_at)`;
 
-/** $3 says whether Hash is a sign of change. */
+/** $3 says whether Hash signals changes. */
 const hasOtherHash = (f: string) => `($3::boolean AND old.source_hash IS DISTINCT FROM ${f}.source_hash)`;
 
 /**
- * True where the source means another file than the one we know: another Size or time of upload, whatever Hash says. Hash alone is
- * believed only where no time of upload says that it is the same upload.
+ * True where the source has another file than the stored one: its Size or upload time differs, whatever Hash says. A changed Hash alone
+ * counts only where there is no upload time to show that it is the same upload.
  */
 const isOtherFile = (f: string) => `(old.uploaded_at IS DISTINCT FROM ${f}.uploaded_at
     OR NOT ${isFlagOnly(f)} AND (old.size_bytes IS DISTINCT FROM ${f}.size_bytes
       OR ${f}.uploaded_at IS NULL AND ${hasOtherHash(f)}))`;
 
-/** True where nothing but Hash differs: the same upload by its time and Size, whose bytes are fetched once more before it is another file. */
+/** True where Hash differs, but not upload time and Size: the bytes are fetched again to decide whether it is another file. */
 const isDoubtful = (f: string) => `(${hasOtherHash(f)} AND NOT ${isFlagOnly(f)} AND NOT ${isOtherFile(f)})`;
 
 const keepVersionsSql = `
@@ -159,8 +160,8 @@ const keepVersionsSql = `
   WHERE old.state <> 'pending' AND old.state <> 'erased' AND ${isOtherFile('f')}`;
 
 /**
- * Another file, or one whose flag was lifted, starts over; a flag that came later ends the attachment; the rest keeps its state, also one
- * that is infected because of the same bytes elsewhere. A flag on a file of another upload says nothing of the bytes that we hold.
+ * Another file, or a file whose flag was lifted, starts over. A new flag ends the attachment as infected. Every other attachment keeps its
+ * state, also one that is infected because of the same bytes elsewhere. A flag on another upload does not apply to the stored bytes.
  */
 const mergeAttachmentsSql = `
   WITH page AS MATERIALIZED (SELECT p.id, f.* FROM ${pageFiles}), gone AS (
@@ -190,9 +191,9 @@ const mergeAttachmentsSql = `
     uploaded_at = excluded.uploaded_at, href = excluded.href, gone_at = NULL`;
 
 /**
- * A claim on what may be another file is taken back, unspent: its bytes may be those of the file before. One that by its Size or time of
- * upload is another has all its tries, at once; a Hash alone may change at every look, and would keep a file that is not there from ever
- * being called missing. What else changed is no reason to ask earlier.
+ * Revokes claims on files that may be other files now, without counting the attempt: the bytes in transfer may be those of the earlier
+ * file. A file with another Size or upload time becomes due at once, with all its attempts. A changed Hash alone does not reset the
+ * attempts: it may change with every page, and a file that does not exist would then never become missing.
  */
 const restartDownloadsSql = `
   UPDATE intake.downloads d SET lease_token = NULL, leased_until = NULL, sha256 = NULL,
@@ -206,7 +207,7 @@ const restartDownloadsSql = `
   ) AS f
   WHERE d.advertiser_id = $1 AND d.application_id = f.id AND d.kind = f.kind`;
 
-/** A flag on a file whose bytes were announced and not yet completed is about these bytes: they may be in the blob store. */
+/** A flag on a file whose bytes were announced but not completed applies to these bytes: they may be in the blob store. */
 const nameAnnouncedSql = `
   UPDATE intake.attachments old SET sha256 = d.sha256
   FROM (SELECT p.id, f.* FROM ${pageFiles}) AS f JOIN intake.downloads d ON d.advertiser_id = $1 AND d.application_id = f.id AND d.kind = f.kind
@@ -214,8 +215,8 @@ const nameAnnouncedSql = `
     AND d.sha256 IS NOT NULL AND old.uploaded_at IS NOT DISTINCT FROM f.uploaded_at`;
 
 /**
- * A file that is held, or ended without bytes, and of which nothing but Hash changed, is fetched once more while it keeps its state:
- * complete-download.ts compares the bytes. Such a queue row is the only one whose attachment is not pending.
+ * Queues a file again that is stored, or ended without bytes, and of which only Hash changed. The attachment keeps its state, and
+ * complete-download.ts compares the bytes. Only these queue rows have an attachment that is not pending.
  */
 const queueConfirmationsSql = `
   INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority)
@@ -224,7 +225,7 @@ const queueConfirmationsSql = `
   WHERE f.state = 'pending' AND old.state NOT IN ('pending', 'erased') AND ${isDoubtful('f')}
   ON CONFLICT (advertiser_id, application_id, kind) DO NOTHING`;
 
-/** What is pending after the merge waits in the queue; what is flagged waits no longer. */
+/** Queues every file that is pending after the merge, and removes flagged and erased ones from the queue. */
 const queueDownloadsSql = `
   WITH page AS MATERIALIZED (SELECT p.id FROM ${pageRows}), done AS (
     DELETE FROM intake.downloads d USING page, intake.attachments a
