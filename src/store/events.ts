@@ -1,5 +1,5 @@
-// The outbox: what happened to an application, for integrators. Within an advertiser ids rise in commit order:
-// they are given in the last statement before COMMIT under a lock per advertiser, so nothing ever appears behind a reader.
+// The outbox of application events, for integrators. Within an advertiser, event ids rise in commit order: the last statement before
+// COMMIT assigns them under a lock per advertiser, so no event ever appears behind a reader's position.
 import type { Queryable } from './postgres/database.ts';
 import type { Columns } from './schema/rows.ts';
 
@@ -15,10 +15,10 @@ export interface ApplicationEvent {
   readonly type: EventType;
 }
 
-/** An application as a statement returns it that changed something about it. */
+/** A row that a statement returns for each application that it changed. */
 export type ChangedRow = Readonly<Columns<'applications', 'application_id'> & { missing: boolean }>;
 
-/** One event for each application. Where it is missing, that is told once more: the last event agrees with the state (P26). */
+/** One event for each application. A missing application also gets `missing` again, so that its last event agrees with its state (P26). */
 export function toEvents(type: EventType, rows: readonly ChangedRow[]): ApplicationEvent[] {
   const byId = new Map(rows.map((row) => [row.application_id, row.missing]));
   return [...byId].flatMap(([applicationId, missing]): ApplicationEvent[] => [
@@ -27,7 +27,7 @@ export function toEvents(type: EventType, rows: readonly ChangedRow[]): Applicat
   ]);
 }
 
-/** Must be the last statement of its transaction: it takes the lock that orders events. */
+/** Appends events. Must be the last statement of its transaction, because it takes the lock that orders events. */
 export async function appendEvents(
   tx: Queryable,
   advertiserId: bigint,
@@ -45,13 +45,13 @@ export async function appendEvents(
   );
 }
 
-/** How long events are kept: a consumer that was away for longer starts over from the applications. */
+/** How long events are kept. A consumer that was offline for longer starts over from the applications. */
 const keptMs = 30 * 86_400_000;
 
 /**
- * Deletes old events, the lowest ids first, at most `limit` in one go; gives how many went. An advertiser's newest event always stays:
- * a reader whose last event is still there has missed nothing, however long ago that was. Ids rise in commit order: an event whose time
- * lies ahead, by a clock that was wrong, is old once a later one is.
+ * Deletes old events, lowest ids first, at most `limit` per call; returns how many. An advertiser's newest event always stays: a reader
+ * whose last event still exists has missed nothing, however long ago that was. An event with a time in the future, from a wrong clock,
+ * counts as old once an event with a higher id is old.
  */
 export async function pruneEvents(db: Queryable, limit = 10_000): Promise<number> {
   const cutoff = `now() - $1 * interval '1 millisecond'`;

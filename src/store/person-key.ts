@@ -1,21 +1,21 @@
-// What stands for a person in places that must not name one: keyed, and different at every advertiser. A search for a person must
-// reckon it as those did who wrote it, so it is reckoned here alone.
+// The person key stands for a person where names are not allowed: a keyed hash, different for every advertiser. Only this file computes
+// it, so that a search derives the same key as the write.
 import { createHmac, type KeyObject } from 'node:crypto';
 import type { Application } from '../domain/application.ts';
 import { toAccountId, toBareAddress } from '../domain/person.ts';
 import type { Profile } from '../domain/prefill.ts';
 
-/** By the jobseeker's account, or by the e-mail address where there is none. With a Buffer as key it takes ten times as long. */
+/** From the jobseeker's account, or from the e-mail address where there is none. A Buffer as key takes ten times as long as a KeyObject. */
 export function toPersonKey(
   key: KeyObject,
   advertiserId: bigint,
   { jobSeekerId, email }: Pick<Application, 'jobSeekerId' | 'email'>,
 ): string | null {
-  // An account without an id is nobody's: without this all of them would be one person.
+  // Placeholder ids name no account; otherwise all applications with one would be the same person.
   return toKey(key, advertiserId, toAccountId(jobSeekerId) ?? email?.trim().toLowerCase());
 }
 
-/** As versions made it that took whatever stood in place of an id for one: rows of theirs are there. */
+/** The key as earlier versions computed it, which took a placeholder for an account id. Their rows still have it. */
 export function toEarlierPersonKey(
   key: KeyObject,
   advertiserId: bigint,
@@ -29,7 +29,7 @@ function toKey(key: KeyObject, advertiserId: bigint, person: string | undefined)
   return createHmac('sha256', key).update(`${advertiserId}:${person}`).digest('hex').slice(0, 32);
 }
 
-/** By each address and each account id of a profile. */
+/** One key for each address and each account id of a profile. */
 export function toPersonKeys(
   key: KeyObject,
   advertiserId: bigint,
@@ -42,7 +42,7 @@ export function toPersonKeys(
   return [...new Set(keys.filter((one) => one !== null))];
 }
 
-/** Of somebody who is known by an address alone, as a candidate of a prefill is. */
+/** The key of a person who is known by an address alone, such as a prefill's candidate. */
 export function toAddressKey(key: KeyObject, advertiserId: bigint, email: string | null): string | null {
   return toPersonKey(key, advertiserId, { jobSeekerId: null, email: email && toBareAddress(email) });
 }

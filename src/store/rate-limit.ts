@@ -1,15 +1,15 @@
-// One request budget per source, shared by all workers through one row: slots are given out evenly spaced, by the database's clock.
+// One request budget per source, which all workers share through one row: slots are evenly spaced by the database's clock.
 import type { Queryable } from './postgres/database.ts';
 
-/** A stretch of a source's time, in milliseconds of the database's clock: when it begins, and what the clock says now. */
+/** A reserved period of a source's time, in milliseconds of the database's clock: its start, and the clock's current time. */
 export interface Slots {
   readonly now: number;
   readonly firstAt: number;
 }
 
 /**
- * Reserves the next stretch of a source's time for the caller alone; nobody else has a slot in it. Slots further ahead than `mostAheadMs`
- * were given out by a clock that has been set back since: they are forgotten.
+ * Reserves the next period of a source's time for the caller alone. Reservations further ahead than `mostAheadMs` were made before the
+ * clock was set back, and are discarded.
  */
 export async function takeSlots(db: Queryable, source: string, stretchMs: number, mostAheadMs: number): Promise<Slots> {
   const [row] = await db.query<{ now: number; first_at: number }>(
@@ -22,6 +22,6 @@ export async function takeSlots(db: Queryable, source: string, stretchMs: number
        extract(epoch FROM p.next_at)::float8 * 1000 - $2::float8 AS first_at`,
     [source, stretchMs, mostAheadMs],
   );
-  if (!row) throw new Error('The rate limit gave no slot.');
+  if (!row) throw new Error('The rate limit returned no slot.');
   return { now: row.now, firstAt: row.first_at };
 }

@@ -1,19 +1,19 @@
-// What was erased and must not return: keyed hashes, looked up inside the transaction that is about to write.
-// An eraser and a writer of pages exclude each other by the lane's lock, so neither can slip past the other.
+// Tombstones: keyed hashes of erased data that must not return. A writer looks them up inside its transaction. The lane lock keeps an
+// erasure and a page's commit from running at the same time.
 import { createHmac, type KeyObject } from 'node:crypto';
 import { toEarlierPersonKey, toPersonKey } from './person-key.ts';
 import type { Queryable } from './postgres/database.ts';
 import type { Columns, NotNull } from './schema/rows.ts';
 
-/** What a tombstone stands for: an application by its id, an element of quarantine by its fingerprint, a request by its words. */
+/** What a tombstone stands for: an application by its id, a quarantined element by its fingerprint, an erasure request by its text. */
 export type Remembered = 'application' | 'quarantine' | 'request';
 
-/** The keyed hash that remembers without telling. */
+/** The keyed hash of an erased id; without the key it does not reveal the id. */
 export function toTombstone(key: KeyObject, advertiserId: bigint, what: Remembered, id: string): Buffer {
   return createHmac('sha256', key).update(`erased ${what}:${advertiserId}:${id}`).digest();
 }
 
-/** Which of these applications were erased. Ids above all erased ones, as new arrivals are, cost one probe of an index and no hash. */
+/** Which of these applications were erased. Ids above all erased ones, such as new arrivals, cost one index lookup and no hash. */
 export async function findErasedIds(
   tx: Queryable,
   key: KeyObject,
@@ -30,7 +30,7 @@ export async function findErasedIds(
   return new Set(doubtful.filter((_, at) => erased.has(at)));
 }
 
-/** Which of these were erased, by their places in the list. */
+/** Which of these were erased, as indexes into the list. */
 export async function findErased(
   tx: Queryable,
   key: KeyObject,
@@ -47,7 +47,7 @@ export async function findErased(
   return new Set(rows.map((row) => row.at - 1));
 }
 
-/** Sets tombstones; those that stand already stay. */
+/** Adds tombstones; existing ones keep their time. */
 export async function setTombstones(
   tx: Queryable,
   advertiserId: bigint,
@@ -62,7 +62,7 @@ export async function setTombstones(
   );
 }
 
-/** Sets tombstones whose time counts: what began before it is kept out. */
+/** Adds or renews tombstones whose time matters: a prefill that began before it is kept out. */
 export async function renewTombstones(
   tx: Queryable,
   advertiserId: bigint,
@@ -78,7 +78,7 @@ export async function renewTombstones(
   );
 }
 
-/** Renews what a job set, the addresses of an account among it. */
+/** Renews all tombstones of a job, including those of an account's addresses. */
 export async function renewTombstonesOf(tx: Queryable, advertiserId: bigint, jobId: string): Promise<void> {
   await tx.query(`UPDATE intake.erasures SET erased_at = now() WHERE advertiser_id = $1 AND job_id = $2`, [
     advertiserId,
@@ -86,13 +86,13 @@ export async function renewTombstonesOf(tx: Queryable, advertiserId: bigint, job
   ]);
 }
 
-/** How PRIVACY_KEY compares with what it once made. */
+/** Whether PRIVACY_KEY is the key that produced the stored person keys and tombstones. `untried`: none are stored. */
 export type KeyState = 'matches' | 'differs' | 'untried';
 
-/** So many applications at each end are looked through: a start costs the same however many retention has emptied. */
+/** Applications to search at each end for a person key, so that a start costs the same however many rows retention has emptied. */
 const mostLookedThrough = 100;
 
-/** Recomputes some person keys and tombstones: of the oldest and newest applications, and of the highest that was erased. */
+/** Recomputes person keys of the oldest and newest applications, and the tombstone of the highest erased id, and compares them. */
 export async function loadKeyState(db: Queryable, key: KeyObject): Promise<KeyState> {
   const ends = (order: string) => `(SELECT e.job_seeker_id, e.email, e.person_key FROM (
       SELECT * FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id
