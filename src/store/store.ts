@@ -98,7 +98,7 @@ import { takeSlots } from './rate-limit.ts';
 import { loadHistory } from './reports/history.ts';
 import { loadProofReport } from './reports/proof.ts';
 import { loadAdvertiserStatus, loadVerdict } from './reports/status.ts';
-import { loadWaits, recordWaits, type ToldWait } from './reports/waits.ts';
+import { loadWaits, type ReportedWait, recordWaits } from './reports/waits.ts';
 import {
   ensureAdvertiser,
   findAdvertisers,
@@ -373,7 +373,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     },
 
     waits: {
-      record: (worker: string, waits: readonly ToldWait[]) => recordWaits(leaseDb, worker, waits),
+      record: (worker: string, waits: readonly ReportedWait[]) => recordWaits(leaseDb, worker, waits),
       load: () => loadWaits(db),
     },
 

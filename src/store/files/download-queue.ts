@@ -17,7 +17,7 @@ export interface DownloadKey {
 /** A claimed download. */
 export interface Claim extends DownloadKey {
   readonly token: string;
-  /** This one included. */
+  /** Including this one. */
   readonly attempts: number;
   /** How often a claim on it expired while it was fetched alone. */
   readonly lapses: number;

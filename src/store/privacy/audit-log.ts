@@ -1,4 +1,5 @@
-// The audit log of manual actions. It holds ids, kinds and counts only, so that a reader of a row needs no access to personal data.
+// The audit log of erasures, exports and other actions on applications, by users and by the maintenance task. It holds ids, kinds and
+// counts only, so that a reader of a row needs no access to personal data.
 import type { Queryable } from '../postgres/database.ts';
 
 export interface AuditEntry {

@@ -11,7 +11,7 @@ import {
 import type { Queryable, Row } from '../postgres/database.ts';
 import { type SweepColumns, toSweepFacts } from './status.ts';
 
-/** All advertisers together, over a day or thirty. */
+/** Loads the history of all advertisers together, over one day or 30 days. */
 export async function loadHistory(db: Queryable, period: Period, now: Date): Promise<History> {
   const starts = toStepStarts(period, now);
   const span = [`${steps[period].stepMs} milliseconds`, starts[0], now] as const;

@@ -4,7 +4,7 @@ import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
 /** A wait as its worker reports it: the start is given as a duration, since the worker's clock may differ from the database's. */
-export interface ToldWait extends Pick<Wait, 'dependency' | 'reason' | 'advertisers'> {
+export interface ReportedWait extends Pick<Wait, 'dependency' | 'reason' | 'advertisers'> {
   readonly waitedMs: number;
 }
 
@@ -14,7 +14,7 @@ const freshFor = `interval '90 seconds'`;
 const furthestAhead = `interval '1 minute'`;
 
 /** Replaces the rows of this worker, and deletes rows that killed workers left. */
-export async function recordWaits(db: Database, worker: string, waits: readonly ToldWait[]): Promise<void> {
+export async function recordWaits(db: Database, worker: string, waits: readonly ReportedWait[]): Promise<void> {
   await db.transaction(async (tx) => {
     await tx.query(
       `DELETE FROM intake.waits
