@@ -663,7 +663,7 @@ function judge(file: ProofFile, sweep: Sweep): Judgement {
   const forged = file.forged.filter((finding) => finding.sweep === sweep.number);
   // The rules for pages say nothing about records that are not what was written.
   if (forged.length > 0) return { findings: forged, closings: [], contradictions: [] };
-  const evidence = gather(sweep);
+  const evidence = gather(file, sweep);
   checkUnproven(evidence);
   const closings = isProofById(evidence) ? checkById(evidence) : [];
   const findings = evidence.findings.toSorted((a, b) => (a.n ?? 0) - (b.n ?? 0));
@@ -1014,6 +1014,8 @@ interface Evidence {
   /** Every gone id, with the `n` of the first `alone` question that says so. */
   readonly gone: ReadonlyMap<bigint, number>;
   readonly included: IncludedBounds;
+  /** Ids of erased applications that pages of the sweep can have shown: those in its range, and its bounds. */
+  readonly erasedIds: readonly bigint[];
   readonly findings: Finding[];
 }
 
@@ -1080,7 +1082,7 @@ function sizeShape(question: Question): keyof ByShape {
   return shapeOf(question) === 'both' ? 'both' : 'after';
 }
 
-function gather(sweep: Sweep): Evidence {
+function gather({ erased }: ProofFile, sweep: Sweep): Evidence {
   const endAt = sweep.end?.n ?? Number.POSITIVE_INFINITY;
   const asked = sweep.answers.filter((answer) => answer.n < endAt);
   const pages = asked.filter((answer) => answer.kind === 'page');
@@ -1098,6 +1100,7 @@ function gather(sweep: Sweep): Evidence {
     ),
     gone: goneIn(pages, included),
     included,
+    erasedIds: erased.filter((id) => id >= sweep.range.from - 1n && id <= sweep.range.to + 1n),
     findings: [],
   };
 }
@@ -1516,16 +1519,20 @@ function checkPlan(evidence: Evidence, plan: Answer, planned: readonly Filters[]
   };
   const befores = planned.filter(isShape('id', null, 'any', null)).map((question) => question.before);
   const afters = planned.filter(isShape('id', 'any', null, null)).map((question) => question.after);
-  const lowestId = greatest(furtherOut(befores, seen.lowest, isAnyErased, 'below'));
-  const highestId = least(furtherOut(afters, seen.highest, isAnyErased, 'above'));
+  const erasedIds = new Set(evidence.erasedIds);
+  const isOutermost = (id: bigint) => id === seen.lowest || id === seen.highest || erasedIds.has(id);
+  const lowestIds = furtherOut(befores, seen.lowest, isAnyErased, 'below').filter(isOutermost);
+  const highestId = least(furtherOut(afters, seen.highest, isAnyErased, 'above').filter(isOutermost));
 
-  if (isAnyShown) need(lowestId !== null, 'below the lowest id');
+  if (isAnyShown) need(lowestIds.length > 0, 'below the lowest id');
   if (isAnyShown && isEndless && seen.highest !== lastId) need(highestId !== null, 'above the highest id');
   if (closedBefore(evidence.asked, plan.n + 1).standing.length > 1) {
     need(planned.some(isShape('id', low - 1n, isEndless ? null : high + 1n, null)), 'over the whole range');
   }
-  if (lowestId !== null && lowestId > low) {
-    need(planned.some(isShape('id', low - 1n, lowestId, 0n)), 'below the lowest id, with a date');
+  if (lowestIds.length > 0) {
+    // Which of the erased ids was the lowest is not known: one of them has both witnesses.
+    const isDated = (id: bigint) => id <= low || planned.some(isShape('id', low - 1n, id, 0n));
+    need(lowestIds.some(isDated), 'below the lowest id, with a date');
   }
   if (seen.earliest !== null) {
     const dates = planned.filter(isShape('date', null, 'any', null)).map((question) => question.before);

@@ -335,6 +335,8 @@ class Sweeper {
     const dates = rows.flatMap((row) => row.seconds ?? []).sort((a, b) => Number(a - b));
     const [lowest, highest, earliest, latest] = [ids[0], ids.at(-1), dates[0], dates.at(-1)];
     const plan: Json[] = [];
+    // Places inside, as a sweep may ask at any of them.
+    if (ids[2] !== undefined) plan.push(['id', null, `${ids[2]}`, null], ['id', `${ids.at(-3)}`, null, null]);
     if (lowest !== undefined) plan.push(['id', null, `${lowest}`, null]);
     if (highest !== undefined && this.high === null) plan.push(['id', `${highest}`, null, null]);
     if (this.closed.length > 1) {
@@ -1137,6 +1139,24 @@ describe('erased people', () => {
       expect(report.supported).toBe(true);
     }
   });
+});
+
+test('a witness beside somebody who was erased stands at an erased id, and nowhere further out', () => {
+  const move = (at: number, to: string) => (proof: Proof) => {
+    erase(proof, new Set(['100', '397']));
+    for (const { sealed } of proof.sweeps.flat()) {
+      for (const question of [...(sealed.planned ?? []), sealed.question ?? []]) moveBound(question, at, to);
+    }
+  };
+  const moveBound = (question: Json, at: number, to: string) => {
+    const names = ['axis', 'after', 'before', 'since'];
+    const name = Array.isArray(question) ? at : (names[at] ?? '');
+    if (question[name] === (at === 1 ? '397' : '100') && (question.purpose ?? 'witness') === 'witness')
+      question[name] = to;
+  };
+  expect(check(forge(honest, move(2, '100')))).toMatchObject({ verdict: 'proven', supported: true });
+  expect(check(forge(honest, move(2, '50')))).toMatchObject({ verdict: 'unproven', supported: false });
+  expect(check(forge(honest, move(1, '500')))).toMatchObject({ verdict: 'unproven', supported: false });
 });
 
 describe('people passed off as erased, whose leaves lead to the same hashes', () => {

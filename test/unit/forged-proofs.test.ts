@@ -28,9 +28,9 @@ interface Case {
 }
 
 /** A first sweep and, a night later, a recheck of every server that is not crowded. */
-function* proofsOf(list: readonly Kind[]): Generator<Case> {
+function* proofsOf(list: readonly Kind[], from = firstSeed): Generator<Case> {
   for (const kind of list.filter((one) => !isBusy(one))) {
-    for (let seed = firstSeed; seed < firstSeed + seeds; seed++) {
+    for (let seed = from; seed < from + seeds; seed++) {
       if (isCrowded(openSeed(kind, seed).server)) continue;
       const { random, server } = openSeed(kind, seed);
       const memory = createMemory(startMs);
@@ -152,6 +152,31 @@ const withClosed = (lines: readonly Line[]) =>
   middleOf(answersOf(lines).filter((line) => line.sealed.closed.length > 0));
 const withoutLine = (lines: readonly Line[], line: Line) => lines.filter((one) => one !== line);
 
+/** Records that closed a range, with whether the range holds an id that no other answer to a range question shows. */
+function closingsOf(lines: readonly Line[]): { line: Line; isNeeded: boolean }[] {
+  const shownIn = new Map<string, Set<Line>>();
+  for (const line of answersOf(lines).filter((one) => one.sealed.question.purpose === 'range')) {
+    for (const [id, , mark] of line.leaves) {
+      if (mark !== 'lacking') shownIn.set(id, (shownIn.get(id) ?? new Set()).add(line));
+    }
+  }
+  const isShownElsewhere = (id: bigint, line: Line) =>
+    shownIn
+      .get(String(id))
+      ?.values()
+      .some((other) => other !== line) === true;
+  return answersOf(lines)
+    .filter((line) => line.sealed.closed.length > 0)
+    .map((line) => ({
+      line,
+      isNeeded: line.sealed.closed.some(([from, to]: [string, string | null]) => {
+        // The first such id is soon found: no list of these servers has more ids without a gap.
+        for (let id = BigInt(from); to === null || id <= BigInt(to); id++) if (!isShownElsewhere(id, line)) return true;
+        return false;
+      }),
+    }));
+}
+
 /** Each takes the lines of an honest proof and gives those of a forged one; null where it has nothing to forge. */
 const forgeries: Record<string, (lines: Line[]) => Line[] | null> = {
   'a record removed': (lines) => withoutLine(lines, middleOf(answersOf(lines))),
@@ -210,7 +235,7 @@ const forgeries: Record<string, (lines: Line[]) => Line[] | null> = {
     return reseal(lines);
   },
   'everything computed anew: the record that closed a range removed': (lines) =>
-    reseal(withoutLine(lines, withClosed(lines))),
+    reseal(withoutLine(lines, middleOf(closingsOf(lines).filter(({ isNeeded }) => isNeeded)).line)),
   'everything computed anew: an id that was held removed from every answer': (lines) => {
     const opening = lines.find((line) => line.type === 'sweep');
     if (!opening?.sealed.heldBefore) return null;
@@ -277,6 +302,23 @@ describe('a forged proof is refused', () => {
       for (const line of made) if (line.type === 'end') line.sealed.certificate = 'proven';
       expect(checkProof(print(reseal(made)))).toMatchObject({ verdict: 'assumed', supported: false });
     }
+  });
+
+  test('everything computed anew: a record removed whose ids other answers show too is found by a noted hash', {
+    timeout,
+  }, () => {
+    // Its ids follow each other without a gap: a range is covered by the pages that were cut off, too.
+    const [one] = proofsOf(
+      kinds.filter(({ name }) => name === 'deleted-return'),
+      2,
+    ).drop(1);
+    if (one === undefined) throw new Error('There is no such server.');
+    const made = parse(toProofLines(one.proof, one.memory));
+    const noted = `${made[1]?.sealed.sweep}:${made[0]?.certificates[0].last}`;
+    const { line } = middleOf(closingsOf(made).filter(({ isNeeded }) => !isNeeded));
+    const without = print(reseal(withoutLine(made, line)));
+    expect(checkProof(without)).toMatchObject({ verdict: 'proven', supported: true });
+    expect(checkProof(without, { noted: [noted] })).toMatchObject({ verdict: 'forged', supported: false });
   });
 
   test('everything computed anew, against a hash that was noted before', { timeout }, () => {
