@@ -182,12 +182,8 @@ interface Sweep {
   readonly hashes: string[];
 }
 
-/** A row of the database by its id, with the second in which it was first stored, and since which the source no longer shows it. */
-type StoredRows = Map<bigint, StoredRow>;
-interface StoredRow {
-  readonly first: bigint;
-  readonly missingSince: bigint | null;
-}
+/** The second in which a row of the database was first stored, by its id. */
+type StoredRows = Map<bigint, bigint>;
 
 interface ProofFile {
   advertiser: string | null;
@@ -589,10 +585,8 @@ function readRows(file: ProofFile, place: Place, line: Members): void {
       file.erased.push(row);
       continue;
     }
-    file.stored.set(row, {
-      first: digits(first, 'the first second of a row'),
-      missingSince: digitsOrNull(missingSince, 'the second since which a row is missing'),
-    });
+    file.stored.set(row, digits(first, 'the first second of a row'));
+    digitsOrNull(missingSince, 'the second since which a row is missing');
   }
 }
 
@@ -608,7 +602,7 @@ function readDump(lines: Iterable<string>): Pick<ProofFile, 'stored' | 'erased'>
     if (!/^-?\d{1,30}$/.test(id) || !/^\d{0,30}$/.test(first) || !/^\d{0,30}$/.test(missing))
       throw new WrongUse(`line ${line} of the dump is no row`);
     if (first === '') erased.push(BigInt(id));
-    else stored.set(BigInt(id), { first: BigInt(first), missingSince: missing === '' ? null : BigInt(missing) });
+    else stored.set(BigInt(id), BigInt(first));
   }
   return { stored, erased: erased.sort((a, b) => (a < b ? -1 : 1)) };
 }
@@ -983,15 +977,13 @@ function secondOf(milliseconds: number): bigint {
   return BigInt(Math.floor(milliseconds / 1000));
 }
 
-/** Stored before the sweep began, and in its records; or no longer shown since, so that no question had to find it. */
+/** Stored before the sweep began, and in its records. */
 function heldIn(stored: StoredRows, sweep: Sweep, seen: ReadonlySet<bigint>): number {
   const began = secondOf(sweep.startedAt);
-  let held = 0;
-  for (const [id, { first, missingSince }] of stored) {
-    if (first > began || !contains(sweep.range, id)) continue;
-    if (seen.has(id) || (missingSince !== null && missingSince >= began)) held += 1;
-  }
-  return held;
+  return stored
+    .entries()
+    .filter(([id, first]) => first <= began && contains(sweep.range, id) && seen.has(id))
+    .toArray().length;
 }
 
 // ---------------------------------------------------------------------------------------------------------------------------------------

@@ -17,8 +17,8 @@ const highestId = 90;
 
 interface Stored extends Held {
   readonly advertiserId: number;
-  /** Erased, or gone at the source: no answer is expected to show it. */
-  readonly isGone: boolean;
+  /** No answer is expected to show it. */
+  readonly erased: boolean;
 }
 
 const test = base
@@ -35,29 +35,28 @@ const aTime = (random: Random) => noon + random.between(-6, 6) * 60_000;
 /** Fills accounts with few and with many applications, all in one statement. */
 async function fill(database: TestDatabase): Promise<Stored[]> {
   const random = createRandom(1);
-  const stored: (Stored & { readonly erased: boolean; readonly missing: boolean; readonly absent: boolean })[] = [];
+  const stored: (Stored & { readonly absent: boolean })[] = [];
   for (let advertiserId = 1; advertiserId <= advertisers; advertiserId++) {
     const share = random.pick([0, 0.05, 0.4, 0.9]);
     for (let id = 1; id <= highestId; id++) {
       if (!random.chance(share)) continue;
-      const [erased, missing, absent] = [random.chance(0.1), random.chance(0.15), random.chance(0.3)];
-      const firstSeenAt = aTime(random);
-      stored.push({ advertiserId, id: BigInt(id), firstSeenAt, isGone: erased || missing, erased, missing, absent });
+      const [erased, absent] = [random.chance(0.1), random.chance(0.3)];
+      const missingSince = random.chance(0.3) ? aTime(random) : null;
+      stored.push({ advertiserId, id: BigInt(id), firstSeenAt: aTime(random), missingSince, erased, absent });
     }
   }
   await database.query(
     `INSERT INTO intake.applications
        (advertiser_id, application_id, content_hash, observed_seq, first_seen_at, erased_at, absent_since, missing_since)
-     SELECT advertiser_id, id, '', 0, to_timestamp(seen), CASE WHEN erased THEN now() END, CASE WHEN absent OR missing THEN now() END,
-       CASE WHEN missing THEN now() END
-     FROM unnest($1::bigint[], $2::bigint[], $3::float8[], $4::boolean[], $5::boolean[], $6::boolean[])
+     SELECT advertiser_id, id, '', 0, to_timestamp(seen), CASE WHEN erased THEN now() END, CASE WHEN absent THEN now() END, to_timestamp(missing)
+     FROM unnest($1::bigint[], $2::bigint[], $3::float8[], $4::boolean[], $5::float8[], $6::boolean[])
        AS r (advertiser_id, id, seen, erased, missing, absent)`,
     [
       stored.map((one) => one.advertiserId),
       stored.map((one) => one.id),
       stored.map((one) => one.firstSeenAt / 1_000),
       stored.map((one) => one.erased),
-      stored.map((one) => one.missing),
+      stored.map((one) => (one.missingSince === null ? null : one.missingSince / 1_000)),
       stored.map((one) => one.absent),
     ],
   );
@@ -99,7 +98,7 @@ function aCase(random: Random, stored: readonly Stored[], seed: number, isEmpty:
     asked,
     askedAt: new Date(sentAt),
   };
-  const held = own.filter(({ isGone }) => !isGone);
+  const held = own.filter(({ erased }) => !erased);
   return { page, name: `seed ${seed}`, expected: findUnshown(asked, rows, held, { sentAt, sweepStartedAt }) };
 }
 

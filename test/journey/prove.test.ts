@@ -84,6 +84,25 @@ describe('the evidence of a sweep', () => {
     expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true });
   });
 
+  test('is accepted where another sweep found an application missing meanwhile, and it returned since', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 160, choices: { pageCap: 20 } });
+    await syncBoard(database, board);
+    const gone = idsOf(board)[150] ?? 0n;
+    board.remove(gone);
+    const stop = new AbortController();
+    const onStep = () => stop.abort(new Error('stopped by the test'));
+    const stopped = syncBoard(database, board, { recheck: true, onStep, signal: stop.signal });
+    await expect(stopped).rejects.toThrow('stopped by the test');
+    const mark = (since: string) =>
+      database.query(`UPDATE intake.applications SET missing_since = ${since} WHERE application_id = $1`, [gone]);
+    await mark('now()');
+    expect((await syncBoard(database, board, { recheck: true })).at(-1)).toMatchObject({ certificate: 'proven' });
+    expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true, findings: [] });
+    await mark('NULL');
+    expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true, findings: [] });
+  });
+
   test('is accepted where the range begins at an application, below which no id is left to ask for', async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 120, choices: { pageCap: 40 } });

@@ -229,7 +229,7 @@ function commit(
   const unshown = asked === null ? [] : findUnshown(asked, answer.rows, known, { sentAt, sweepStartedAt });
   const fresh = new Set(unheld);
   for (const { id, at } of answer.rows) {
-    if (fresh.has(id)) memory.held.set(id, { id, firstSeenAt: memory.now, submittedAt: at });
+    if (fresh.has(id)) memory.held.set(id, { id, firstSeenAt: memory.now, missingSince: null, submittedAt: at });
   }
   for (const { id } of answer.rows) {
     memory.gone.delete(id);

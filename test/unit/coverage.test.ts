@@ -69,7 +69,7 @@ interface Sweeping {
 
 /** Sweeps by the rule. What was shown a moment ago is expected back, as the store tells it. */
 function sweep(rows: readonly ListedRow[], rule: Rule, { plan, known, held = [], onStep }: Sweeping = {}): Swept {
-  const memory = new Map<bigint, Held>(held.map((id) => [id, { id, firstSeenAt: -1 }]));
+  const memory = new Map<bigint, Held>(held.map((id) => [id, { id, firstSeenAt: -1, missingSince: null }]));
   const heldBefore = memory.size;
   const steps: Step[] = [];
   let state = begin({ heldBefore, ...plan });
@@ -99,7 +99,7 @@ function complete(
   const times = { sentAt: now, sweepStartedAt: 0 };
   const unshown = asked === null ? [] : findUnshown(asked, answer.rows, held.values(), times);
   const unheld = [...new Set(idsOf(answer.rows))].filter((id) => !held.has(id));
-  for (const id of unheld) held.set(id, { id, firstSeenAt: now });
+  for (const id of unheld) held.set(id, { id, firstSeenAt: now, missingSince: null });
   return { ...answer, unheld, unshown };
 }
 
@@ -1643,10 +1643,10 @@ test('R12: an answer that comes from a cache is a doubt', () => {
 describe('what an answer is expected to show', () => {
   const range: Question = { axis: 'id', purpose: 'range', from: 10n, to: 50n, after: 9n, before: 51n, since: null };
   const held = [
-    { id: 20n, firstSeenAt: -1 },
-    { id: 30n, firstSeenAt: 3 },
-    { id: 40n, firstSeenAt: 8 },
-    { id: 60n, firstSeenAt: -1 },
+    { id: 20n, firstSeenAt: -1, missingSince: null },
+    { id: 30n, firstSeenAt: 3, missingSince: null },
+    { id: 40n, firstSeenAt: 8, missingSince: null },
+    { id: 60n, firstSeenAt: -1, missingSince: null },
   ];
   const times = { sentAt: 5, sweepStartedAt: 0 };
 

@@ -4,11 +4,13 @@
 
 import type { ListedRow, Question, UnshownId } from './question.ts';
 
-/** A stored id, and when the source first showed it. Ids that are erased, or known to be gone at the source, are left out. */
+/** A stored id, and when the source first showed it. Erased ids are left out. */
 export interface Held {
   readonly id: bigint;
   /** By the same clock as the times below. */
   readonly firstSeenAt: number;
+  /** Since when it is known to be gone at the source, or null. */
+  readonly missingSince: number | null;
 }
 
 /** Which ids an answer is expected to show, and how many of those that it lacks are worth knowing. */
@@ -28,7 +30,11 @@ export function toExpectedIds(question: Question, heldBefore: number): ExpectedI
   return { low: question.from, high: question.to, limit: mostUnshown(heldBefore), fromTop };
 }
 
-/** Stored ids that the answer should have shown: stored before the question was sent, in the asked range, not among the rows. */
+/**
+ * Stored ids that the answer should have shown: stored before the question was sent, in the asked range, not among the rows. No sweep looks
+ * for ids that were gone before it began. One that another sweep has found gone since is looked for: otherwise the proof of this sweep
+ * would say nothing of an application that was stored when it began.
+ */
 export function findUnshown(
   asked: ExpectedIds,
   rows: readonly Pick<ListedRow, 'id'>[],
@@ -37,9 +43,10 @@ export function findUnshown(
 ): UnshownId[] {
   const shown = new Set(rows.map((row) => row.id));
   const unshown: UnshownId[] = [];
-  for (const { id, firstSeenAt } of held) {
+  for (const { id, firstSeenAt, missingSince } of held) {
     if (id < asked.low || (asked.high !== null && id > asked.high)) continue;
     if (firstSeenAt > times.sentAt || shown.has(id)) continue;
+    if (missingSince !== null && missingSince < times.sweepStartedAt) continue;
     unshown.push({ id, old: firstSeenAt < times.sweepStartedAt });
   }
   unshown.sort((a, b) => (a.id < b.id === asked.fromTop ? 1 : -1));

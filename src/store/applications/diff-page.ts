@@ -132,7 +132,7 @@ const storedAt = `(CASE WHEN a.first_seen_at > clock_timestamp() THEN '-infinity
 const heldSql = `SELECT a.application_id::text || CASE WHEN ${storedAt} < q.started_at THEN ' old' ELSE '' END
   FROM intake.applications a
   WHERE a.advertiser_id = q.advertiser_id AND a.application_id >= q.low AND (q.high IS NULL OR a.application_id <= q.high)
-    AND ${storedAt} <= q.asked_at AND a.missing_since IS NULL AND a.erased_at IS NULL`;
+    AND ${storedAt} <= q.asked_at AND (a.missing_since IS NULL OR a.missing_since >= q.started_at) AND a.erased_at IS NULL`;
 
 function toUnshown(text: string): UnshownId {
   const [id = '', mark] = text.split(' ');
@@ -168,7 +168,8 @@ async function loadUnshown(db: Queryable, page: ReadPage): Promise<UnshownId[]> 
   return await db.query<{ id: bigint; old: boolean }>(
     `SELECT application_id AS id, ${storedAt} < $4 AS old FROM intake.applications a
      WHERE advertiser_id = $1 AND application_id >= $2 AND ($3::bigint IS NULL OR application_id <= $3)
-       AND ${storedAt} <= $7 AND missing_since IS NULL AND erased_at IS NULL AND application_id NOT IN (SELECT unnest($5::bigint[]))
+       AND ${storedAt} <= $7 AND (missing_since IS NULL OR missing_since >= $4) AND erased_at IS NULL
+       AND application_id NOT IN (SELECT unnest($5::bigint[]))
      ORDER BY application_id ${page.asked.fromTop ? 'DESC' : 'ASC'} LIMIT $6`,
     [
       page.advertiserId,
