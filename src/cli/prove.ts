@@ -32,7 +32,7 @@ export const prove = command<ProveOptions>({
       .option('--export <file>', 'write the evidence of one account; readable by you only')
       .option('--check [file]', 'check a file, or what is held now')
       .option('--noted <sweep:hash...>', 'with --check: hashes that were noted earlier')
-      .option('--at <date>', 'a day (2026-07-31) or a time with its zone')
+      .option('--at <date>', 'a day (2026-07-31, until its end at +10:00) or a time with its zone')
       .option('--advertiser <name>', 'only this one of several configured accounts')
       .addHelpText(
         'after',

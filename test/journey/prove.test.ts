@@ -431,6 +431,10 @@ describe('intake prove', () => {
     expect(JSON.parse(now.stdout).advertisers).toMatchObject([{ at: null, certificates: [{ reaches: true }] }]);
   });
 
+  test('says in its help by which zone a day is read', async () => {
+    expect((await callIntake(['prove', '--help'], {})).stdout).toContain('+10:00');
+  });
+
   test('says what a day rests on, and what would have falsified it', async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
