@@ -95,6 +95,8 @@ interface Range {
 interface Certificate {
   readonly range: Range;
   readonly certificate: Word;
+  readonly risk: string;
+  readonly reason: string;
   readonly sweep: string;
   readonly startedAt: number;
   readonly completeThrough: number;
@@ -164,6 +166,9 @@ interface Answer {
 interface End {
   readonly n: number;
   readonly certificate: Word;
+  readonly risk: string;
+  readonly reason: string;
+  readonly absent: number;
   readonly open: readonly Range[];
 }
 
@@ -404,10 +409,16 @@ function readProofLine(file: ProofFile, line: Members): void {
 
 const certificateWords = ['proven', 'assumed', 'unproven'] as const;
 
+function whyOf({ risk, reason }: Members): Pick<Certificate, 'risk' | 'reason'> {
+  if (typeof reason !== 'string') throw new Malformed('reason is no text');
+  return { risk: oneOf(risk, ['none', 'harmless', 'doubt'], 'risk'), reason };
+}
+
 function readCertificate(members: Members): Certificate {
   return {
     range: rangeOf(members.low, members.high, 'low to high'),
     certificate: oneOf(members.certificate, certificateWords, 'certificate'),
+    ...whyOf(members),
     sweep: String(digits(members.sweep, 'sweep')),
     startedAt: moment(members.startedAt, 'startedAt'),
     completeThrough: moment(members.completeThrough, 'completeThrough'),
@@ -567,6 +578,8 @@ function readEnd(sealed: Members): End {
   return {
     n: count(sealed.n, 'n'),
     certificate: oneOf(sealed.certificate, certificateWords, 'certificate'),
+    ...whyOf(sealed),
+    absent: count(sealed.absent, 'absent'),
     open: rangesOf(sealed.open, 'open'),
   };
 }
@@ -776,7 +789,17 @@ function brokenRecords(sweep: Sweep): Finding[] {
     }
     before = answer;
   }
+  const gone = new Set(sweep.answers.filter(isGoneAlone).map(({ question }) => onlyId(question))).size;
+  if (sweep.end !== null && sweep.end.absent > gone) {
+    broken.push(forgery(sweep, sweep.end.n, `it calls ${sweep.end.absent} absent, its records only ${gone}`));
+  }
   return broken;
+}
+
+/** One id was asked for alone, and the answer does not show it. */
+function isGoneAlone({ kind, question, unreadable, ids }: Answer): boolean {
+  const id = onlyId(question);
+  return question.purpose === 'alone' && kind === 'page' && unreadable === 0 && id !== null && !ids.has(id);
 }
 
 function brokenOrder({ n, knew, seq }: Answer, requests: Set<bigint>): string[] {
@@ -902,6 +925,11 @@ function brokenCertificate(certificate: Certificate, sweep: Sweep): string | nul
   const { end } = sweep;
   if (end !== null && lowest([end.certificate, certificate.certificate]) !== certificate.certificate) {
     return `the certificate says ${certificate.certificate}, the end of the sweep ${end.certificate}`;
+  }
+  // An audit that ended the certificate gave it a reason of its own.
+  if (end?.certificate === certificate.certificate) {
+    if (end.risk !== certificate.risk) return 'the certificate has another risk than the end of the sweep';
+    if (end.reason !== certificate.reason) return 'the certificate has another reason than the end of the sweep';
   }
   return null;
 }

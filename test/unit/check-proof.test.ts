@@ -1260,6 +1260,19 @@ describe('audits', () => {
   });
 });
 
+test('a certificate repeats the risk and the reason of the end, which names no more absent than are gone', () => {
+  const [certificate] = certificatesOf(honest.sweeps);
+  for (const change of [{ risk: 'doubt' }, { reason: 'other words' }]) {
+    const report = checkProof(write(honest, [{ ...certificate, ...change }]));
+    expect(report).toMatchObject({ verdict: 'forged', supported: false });
+    expect(report.findings[0]?.reason).toContain(Object.keys(change)[0]);
+  }
+  const absent = forge(honest, ({ sweeps }) => {
+    sealedOf(sweeps[0]?.find((line) => line.type === 'end')).absent = 1;
+  });
+  expect(check(absent)).toMatchObject({ verdict: 'forged', findings: [{ reason: expect.stringContaining('absent') }] });
+});
+
 describe('certificates', () => {
   const changed = (change: Json, proof = honest) =>
     checkProof(
