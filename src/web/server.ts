@@ -1,17 +1,17 @@
-// Listens on a port for a face of Intake and stops again: what is idle is closed, what is being answered has its time.
-// Knows nothing of what is answered.
+// Opens a port for the admin or the prefill routes and closes it again: idle connections at once, requests in progress after a limit.
+// Knows nothing of the routes.
 
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 import { SettingTrouble } from '../domain/trouble.ts';
 
-/** A listening server; closing it takes no new requests and waits for those under way, as long as it was told. */
+/** A listening server. Disposing it accepts no new requests and waits up to `closingMs` for those in progress. */
 export interface HttpServer extends AsyncDisposable {
-  /** With the port that was really taken. */
+  /** With the actual port, also where port 0 was requested. */
   readonly url: string;
 }
 
-/** What a port allows a stranger: so long a head, so much time for it, and so much for a whole request; looked at every few seconds. */
+/** Limits for untrusted clients: size of the headers, time to send them, time to send the whole request. Node checks every 5 s. */
 const portLimits = {
   maxHeaderSize: 16_384,
   headersTimeout: 10_000,
@@ -19,14 +19,14 @@ const portLimits = {
   connectionsCheckingInterval: 5_000,
 };
 
-/** Starts to listen; port 0 takes a free one. */
+/** Starts listening; port 0 takes a free port. */
 export async function openServer(options: {
   readonly host: string;
   readonly port: number;
   readonly fetch: Parameters<typeof createAdaptorServer>[0]['fetch'];
   /** The setting that names the port, for the error when it is taken. */
   readonly setting: string;
-  /** What is still being answered when it closes may take so long. */
+  /** How long requests in progress may take once the server closes. */
   readonly closingMs: number;
 }): Promise<HttpServer> {
   const { host, port, fetch, setting, closingMs } = options;
@@ -45,7 +45,7 @@ export async function openServer(options: {
         server.close(resolve);
       });
       if (!('closeIdleConnections' in server)) return void (await closed);
-      // A connection that was answering when we began becomes idle a moment later, and would be kept for seconds.
+      // A connection that was busy at the start becomes idle a moment later, and keep-alive would hold it open for seconds.
       const sweeping = setInterval(() => server.closeIdleConnections(), 20);
       const late = setTimeout(() => server.closeAllConnections(), closingMs);
       await closed;
@@ -61,11 +61,11 @@ function toListenProblem(
   { host, port }: { readonly host: string; readonly port: number },
 ): string {
   if (code === 'EADDRINUSE') return `${setting}: port ${port} of ${host} is taken by another process`;
-  if (code === 'EADDRNOTAVAIL') return `${setting.replace('PORT', 'HOST')}: ${host} is no address of this machine`;
+  if (code === 'EADDRNOTAVAIL') return `${setting.replace('PORT', 'HOST')}: ${host} is not an address of this machine`;
   return `${setting}: port ${port} cannot be opened on ${host}`;
 }
 
-/** A host as it stands in an address: IPv6 in brackets. */
+/** A host as written in a URL: IPv6 in brackets. */
 export function toHostName(host: string): string {
   return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
 }

@@ -31,7 +31,7 @@ describe('the page of a proof', () => {
     await page.getByRole('link', { name: /^why / }).click();
 
     expect(await page.getByRole('heading', { level: 1 }).innerText()).toMatch(
-      /^Every application of .+ is here, of those/,
+      /^Every application of .+ submitted before .+ is stored\./,
     );
     const axis = page.locator('.axis-of-ids svg');
     expect(await axis.locator('.band').count()).toBeGreaterThan(10);

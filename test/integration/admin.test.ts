@@ -257,7 +257,7 @@ describe('the page of a proof', () => {
     ['?advertiser=nobody', 'No account has this name.'],
     ['?advertiser=%00', 'No account has this name.'],
     ['?advertiser=', 'No account has this name.'],
-    ['?advertiser=fern-and-finch', 'No answer of the source has told yet'],
+    ['?advertiser=fern-and-finch', 'The source has not told yet which account'],
   ])('says plainly why there is none: %s', async (query, why) => {
     await using database = await openTestDatabase();
     await database.query(`INSERT INTO intake.advertisers (name) VALUES ('fern-and-finch')`);

@@ -117,7 +117,7 @@ const wrongUses: Readonly<Record<string, WrongUse>> = {
     line: 'worker',
     env: { ADMIN_HOST: '192.0.2.1', ADMIN_USER: 'a', ADMIN_PASSWORD: 'a-long-random-text' },
     code: 2,
-    says: 'ADMIN_HOST: 192.0.2.1 is no address of this machine (EADDRNOTAVAIL)',
+    says: 'ADMIN_HOST: 192.0.2.1 is not an address of this machine (EADDRNOTAVAIL)',
     next: 'Correct the setting',
   },
   'a file of accounts that is not there': {

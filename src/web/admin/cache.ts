@@ -1,19 +1,19 @@
-// Keeps an answer for a moment, so that any number of askers cost one question. Failures are not kept.
+// Caches a loaded value briefly, so that any number of concurrent callers cost one load. Failures are not cached.
 
-/** Loads at most once at a time and at most once in `ageMs`. */
+/** Runs at most one load at a time, and at most one per `ageMs`. */
 export function createMemory<T>(load: () => Promise<T>, ageMs: number): () => Promise<T> {
   let kept: { readonly value: Promise<T>; readonly until: number } | undefined;
   return () => {
     if (kept && performance.now() < kept.until) return kept.value;
     const value = load();
-    const mine = { value, until: Number.POSITIVE_INFINITY };
-    kept = mine;
+    const entry = { value, until: Number.POSITIVE_INFINITY };
+    kept = entry;
     value.then(
       () => {
-        mine.until = performance.now() + ageMs;
+        entry.until = performance.now() + ageMs;
       },
       () => {
-        if (kept === mine) kept = undefined;
+        if (kept === entry) kept = undefined;
       },
     );
     return value;

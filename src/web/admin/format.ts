@@ -1,4 +1,4 @@
-// How figures, spans and times read on a page: one form of each, in UTC.
+// Formats counts, durations and times for the pages: one form of each, times in UTC.
 
 import { html } from 'hono/html';
 import { formatCount, formatSpan } from '../../domain/format.ts';
@@ -14,12 +14,12 @@ export function toSpan(ms: number): string {
   return formatSpan(ms);
 }
 
-/** One unit: 2h; for axes and for "ago". */
+/** The largest unit only, 2h: for axes and for "ago". */
 export function toRoundedSpan(ms: number): string {
   return formatSpan(ms, 1);
 }
 
-/** How long ago, with the exact time for those who point at it. */
+/** How long ago, with the exact time as a tooltip. */
 export function renderAgo(at: Date | null, now: Date, never = 'never'): Html {
   if (at === null) return html`${never}`;
   const ms = now.getTime() - at.getTime();

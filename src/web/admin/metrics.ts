@@ -1,5 +1,5 @@
-// The Prometheus face of the status, and the only door to prom-client. Labels are configured names and closed sets of words, so their
-// number is bounded whatever the source sends. docs/metrics.md lists every name; a test compares the two, and deploy/ with both.
+// Exposes the status as Prometheus metrics; the only user of prom-client. Label values are configured names and closed sets of words, so
+// their number is bounded whatever the source sends. docs/metrics.md lists every name; a test compares the two, and deploy/ with both.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { toUnusualSilence } from '../../domain/silence.ts';
@@ -9,11 +9,11 @@ import { fileOutcomes, type Pass } from '../../sync/worker/pass.ts';
 /** The metrics of one process. */
 export interface Metrics {
   readonly contentType: string;
-  /** Everything as text, with the status as gauges; null says that the database did not answer. */
+  /** All metrics as text, with the status as gauges; a null status means that the database did not answer. */
   render(status: Status | null): Promise<string>;
-  /** Counts a pass that ended. */
+  /** Counts a finished pass. */
   observePass(pass: Pass): void;
-  /** Counts downloads that were claimed, by how long they were due. */
+  /** Records how long claimed downloads had been due. */
   observeWaits(waitedMs: readonly number[]): void;
 }
 
@@ -41,13 +41,13 @@ export function createMetrics({ version }: { readonly version: string }): Metric
   }));
   const problems = new Gauge({
     name: 'intake_problems',
-    help: 'Problems that status lists, by whether they are urgent.',
+    help: 'Problems that intake status lists, by urgency.',
     labelNames: ['urgent'],
     registers,
   });
   const waiting = new Gauge({
     name: 'intake_waiting',
-    help: '1 while a worker waits for this dependency because it cannot be used.',
+    help: '1 while a worker waits because this dependency is unavailable.',
     labelNames: ['dependency'],
     registers,
   });
@@ -81,7 +81,7 @@ export function createMetrics({ version }: { readonly version: string }): Metric
   });
   const requests = new Counter({
     name: 'intake_list_requests_total',
-    help: 'Lists that were asked for and kept, by kind of pass.',
+    help: 'List requests whose answers were stored, by kind of pass.',
     labelNames: ['pass'],
     registers,
   });
@@ -93,7 +93,7 @@ export function createMetrics({ version }: { readonly version: string }): Metric
   });
   const files = new Counter({
     name: 'intake_files_total',
-    help: 'Files by what became of them; failed ones are tried again.',
+    help: 'Files by outcome; failed ones are tried again.',
     labelNames: ['outcome'],
     registers,
   });
@@ -117,9 +117,9 @@ export function createMetrics({ version }: { readonly version: string }): Metric
     registers,
   });
 
-  /** Without an await: what one scrape has set, no other sees half of. */
+  /** Synchronous, so that a concurrent scrape never sees half of the values. */
   function show(status: Status | null): void {
-    // reset() forgets what has labels, but sets what has none to 0: that is removed instead.
+    // reset() drops the values of gauges with labels, but sets a gauge without labels to 0; remove() drops that one too.
     for (const { gauge } of wholes) gauge.remove();
     for (const gauge of [problems, waiting, coverage, attachments, ...each.map((one) => one.gauge)]) gauge.reset();
     databaseUp.set(status === null ? 0 : 1);
@@ -164,20 +164,20 @@ export function createMetrics({ version }: { readonly version: string }): Metric
   };
 }
 
-/** Gauges that prom-client names as counters; promtool refuses them, and no rule of ours needs them. */
+/** Gauges that prom-client names like counters. promtool rejects the names, and no alert rule needs them. */
 const misnamed = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
 const wholeGauges: Record<string, { help: string; value: (status: Status) => number | null }> = {
   intake_healthy: {
-    help: '1 while something is read and no problem is urgent.',
+    help: '1 while at least one advertiser exists and no problem is urgent.',
     value: (status) => (isHealthy(status) ? 1 : 0),
   },
   intake_stale_after_seconds: {
-    help: 'What is new must have been read within this time, by SYNC_SCHEDULE; absent where nothing reads by schedule.',
+    help: 'The longest time between polls that counts as up to date, by SYNC_SCHEDULE; absent where that is off.',
     value: ({ staleAfterMs }) => staleAfterMs && staleAfterMs / 1_000,
   },
   intake_proof_limit_seconds: {
-    help: 'A proof may be this old: twice the longest pause of RECHECK_SCHEDULE, two weeks where that is off.',
+    help: 'How old a proof may be: twice the longest pause of RECHECK_SCHEDULE and ten minutes, two weeks where that is off.',
     value: ({ proofLimitMs }) => proofLimitMs && proofLimitMs / 1_000,
   },
   intake_verify_limit_seconds: {
@@ -188,7 +188,7 @@ const wholeGauges: Record<string, { help: string; value: (status: Status) => num
 
 const advertiserGauges: Record<string, { help: string; value: (one: AdvertiserStatus, at: Date) => number | null }> = {
   intake_advertiser_halted: {
-    help: '1 while the advertiser rests: its credential is refused, or answers were of another account.',
+    help: '1 while the advertiser is halted: its credential is refused, or answers belonged to another account.',
     value: ({ halt }) => (halt === null ? 0 : 1),
   },
   intake_applications: { help: 'Applications stored.', value: ({ applications }) => applications },
@@ -197,7 +197,7 @@ const advertiserGauges: Record<string, { help: string; value: (one: AdvertiserSt
     value: ({ newestSubmittedAt }) => toSeconds(newestSubmittedAt),
   },
   intake_read_timestamp_seconds: {
-    help: 'When what is new was last read to its end.',
+    help: 'When a poll last read everything new.',
     value: ({ readAt }) => toSeconds(readAt),
   },
   intake_complete_through_timestamp_seconds: {
@@ -215,9 +215,9 @@ const advertiserGauges: Record<string, { help: string; value: (one: AdvertiserSt
         ? null
         : Math.max(0, at.getTime() - coverage.asOf.getTime()) / 1_000,
   },
-  intake_open_ranges: { help: 'Ranges of ids that nothing vouches for.', value: ({ openRanges }) => openRanges },
+  intake_open_ranges: { help: 'Ranges of ids without a certificate.', value: ({ openRanges }) => openRanges },
   intake_lateness_seconds: {
-    help: 'How long after a higher id an application showed at the source, at most; absent when none came late.',
+    help: 'The longest time that an application appeared at the source after a higher id; absent when none came late.',
     value: ({ latenessMs }) => latenessMs && latenessMs / 1_000,
   },
   intake_unusual_silence_seconds: {
@@ -225,17 +225,17 @@ const advertiserGauges: Record<string, { help: string; value: (one: AdvertiserSt
     value: ({ submittedAt }, at) => (toUnusualSilence(submittedAt, at.getTime())?.silentForMs ?? 0) / 1_000,
   },
   intake_quarantined: {
-    help: 'Elements of the list without a usable id that wait in quarantine.',
+    help: 'List elements in quarantine, stored without a usable id.',
     value: ({ quarantined }) => quarantined,
   },
   intake_unread_bytes_age_seconds: {
-    help: 'Age of the oldest unread byte: time since the stored bytes that were read longest ago were read, or stored; absent while none is.',
+    help: 'Time since the stored bytes that were verified longest ago were last read, or stored; absent while nothing is stored.',
     value: ({ verifiedSince }, at) => verifiedSince && Math.max(0, at.getTime() - verifiedSince.getTime()) / 1_000,
   },
   intake_downloads_waiting: { help: 'Downloads in the queue.', value: ({ waiting }) => waiting },
-  intake_downloads_due: { help: 'Downloads that could be fetched now.', value: ({ due }) => due },
+  intake_downloads_due: { help: 'Downloads that are due now.', value: ({ due }) => due },
   intake_oldest_due_download_timestamp_seconds: {
-    help: 'Since when the oldest of these could be fetched; absent when none is due.',
+    help: 'When the oldest due download became due; absent when none is due.',
     value: ({ oldestDueAt }) => toSeconds(oldestDueAt),
   },
 };

@@ -1,14 +1,14 @@
-// What all pages of the admin port are made of: the document around them and their tables. Plain HTML that needs no script; hono's html
-// escapes what it is given.
+// What all pages of the admin port share: the surrounding document and the tables. Plain HTML without scripts; hono's html escapes
+// inserted values.
 
 import { html } from 'hono/html';
 import { toCount, toUtc } from './format.ts';
 import type { Html } from './svg-chart.ts';
 
-/** Rows that a table shows at most; the rest is counted. */
+/** The most rows that a table shows; further rows are only counted. */
 export const mostRows = 100;
 
-/** A page and what surrounds it. */
+/** A page and the values of the document around it. */
 export interface Frame {
   readonly title: string;
   readonly body: Html;
@@ -42,17 +42,17 @@ ${body}
 export interface PageTable {
   readonly id: string;
   readonly title: string;
-  /** A `#` before a name stands for numbers, which are aligned to the right. */
+  /** A name that begins with `#` marks a column of numbers, aligned to the right. */
   readonly columns: readonly string[];
   /** The first cell names its row. */
   readonly rows: readonly (readonly (Html | string)[])[];
   /** A sentence before the table. */
   readonly about?: string;
-  /** What lists those that are not shown. */
+  /** The command that lists all rows. */
   readonly all?: string;
 }
 
-/** A table that becomes a list of cards on a phone, where the stylesheet repeats each column's name; hence the explicit roles. */
+/** A table that the stylesheet turns into cards on a phone, repeating each column name. Its changed `display` drops the implicit roles. */
 export function renderTable({ id, title, columns, rows, about, all }: PageTable): Html {
   const toClass = (column = '') => (column.startsWith('#') ? html` class="number"` : '');
   const heads = columns.map(

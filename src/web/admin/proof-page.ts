@@ -1,5 +1,5 @@
-// The page that explains a proof: which ids were closed when and by which rule, the questions behind them, what could have contradicted,
-// and what the proof assumes. Ids, counts and times, never a person.
+// The page that explains a proof: which ids were closed when and by which rule, the questions behind them, the checks that could have
+// contradicted it, and what it assumes. It shows ids, counts and times, never a person.
 
 import { html } from 'hono/html';
 import { type Explanation, explain } from '../../domain/evidence/explain.ts';
@@ -19,7 +19,7 @@ import { renderAgo, toCount, toSpan, toUtc } from './format.ts';
 import { renderDocument, renderTable } from './page.ts';
 import type { Html } from './svg-chart.ts';
 
-/** What the page shows, and how it was asked for. */
+/** What the page shows, and the parameters of its address. */
 export interface ProofPage {
   readonly report: ProofReport;
   /** All advertisers, by name. */
@@ -40,24 +40,22 @@ ${renderNames(names, advertiser)}
 ${renderPicture(advertiser, toColumns(certificates, recordsOf, density))}
 ${id === null ? '' : renderQuestions(report, id)}
 ${renderCertificates(explanation)}
-${renderList('assumptions', 'What it assumes', 'Three things of the source that no request can test for certain:', explanation.assumptions)}
+${renderList('assumptions', 'What it assumes', 'Three properties of the source that no request can test for certain:', explanation.assumptions)}
 ${renderList('falsified', 'What would have shown that somebody is missing', 'Any of these ends the proof:', explanation.falsifiedBy)}
-${renderChecks(report, 'witnesses', 'Witnesses', 'Asked when everything was closed. They close nothing and can only contradict.', pick(answers, 'witness'))}
-${renderChecks(report, 'audits', 'Audits', 'Asked by the worker since, at random places and in both shapes.', pick(answers, 'audit'))}
+${renderChecks(report, 'witnesses', 'Witnesses', 'Cross-checks made once every range was closed. They close nothing and can only contradict.', pick(answers, 'witness'))}
+${renderChecks(report, 'audits', 'Audits', 'Requests that the worker has made since, at random places and in both shapes.', pick(answers, 'audit'))}
 ${renderHistory(report)}
 <section aria-labelledby="check"><h2 id="check">Check it yourself</h2>
-<p>The evidence can be written to a file and checked by a program that shares no code with Intake. Note a hash from the table of certificates elsewhere: it shows later whether the evidence is the same.</p>
+<p>Write the evidence to a file and check it with a program that shares no code with Intake. Keep a hash from the table of certificates somewhere else: with it you can show later that the evidence is unchanged.</p>
 <p class="command"><code>${toExportCommand(advertiser)}</code></p>
 <p class="command"><code>intake prove --check proof.ndjson</code></p></section>
 </main>`;
   return renderDocument({ title: `Proof of ${advertiser} · Intake`, body, version, at, refreshSeconds: null });
 }
 
-/** Shown where there is no proof to explain: of an account that is configured, or of a name that is not. */
+/** Shown where there is no proof to explain: the account was not identified yet, or no account has this name. */
 export function renderNoProofPage(names: readonly string[], isKnown: boolean, version: string): Html {
-  const why = isKnown
-    ? 'No answer of the source has told yet whose applications these are.'
-    : 'No account has this name.';
+  const why = isKnown ? 'The source has not told yet which account this is.' : 'No account has this name.';
   const body = html`<main><section class="headline plain" aria-labelledby="headline">
 <p class="mood"><span class="sign" aria-hidden="true">i</span>Nothing to show</p>
 <h1 id="headline">${why}</h1></section>
@@ -73,11 +71,11 @@ const moods = {
 
 function renderHeadline(advertiser: string, { certificate, certificates }: Explanation): Html {
   const through = certificates.map((one) => one.completeThrough.getTime());
-  const until = through.length === 0 ? '' : `, of those submitted before ${toUtc(new Date(Math.min(...through)))}`;
+  const until = through.length === 0 ? '' : ` submitted before ${toUtc(new Date(Math.min(...through)))}`;
   const sentence = {
-    proven: `Every application of ${advertiser} is here${until}.`,
-    assumed: `Every application of ${advertiser} is here${until}, under one more assumption.`,
-    unproven: `It is not proven that every application of ${advertiser} is here.`,
+    proven: `Every application of ${advertiser}${until} is stored.`,
+    assumed: `Every application of ${advertiser}${until} is stored, under one more assumption.`,
+    unproven: `It is not proven that every application of ${advertiser} is stored.`,
   }[certificate];
   const { name, sign } = moods[certificate];
   return html`<section class="headline ${name}" aria-labelledby="headline">
@@ -97,7 +95,7 @@ function toHref(advertiser: string, id?: bigint): string {
   return `/proof?${query}${id === undefined ? '' : '#questions'}`;
 }
 
-/** What a colour of the picture stands for. */
+/** The meaning of each colour, for the legend. */
 const states: Record<PictureColumn['state'], string> = {
   short: 'closed: the page was less than half full',
   confirmed: 'closed: empty, asked in two ways',
@@ -108,7 +106,7 @@ const states: Record<PictureColumn['state'], string> = {
   open: 'open: not read to its end',
 };
 
-/** In units of the image. The parts before the lowest id and after the highest are of one width, however long they are. */
+/** In units of the image. The ranges before the lowest id and after the highest have a fixed width, however many ids they hold. */
 const size = { width: 960, height: 136, edge: 28, applications: 64, gap: 6, closed: 22, audits: 14 };
 
 function renderPicture(advertiser: string, columns: readonly PictureColumn[]): Html {
@@ -130,7 +128,7 @@ function renderPicture(advertiser: string, columns: readonly PictureColumn[]): H
   const open = columns.filter(({ state }) => state === 'open').length;
   const summary = `${toCount(applications)} applications along the axis of ids. ${open === 0 ? 'Every part of it is closed' : `${toCount(open)} of ${toCount(columns.length)} parts are open`}.`;
   return html`<section aria-labelledby="axis"><h2 id="axis">The axis of ids</h2>
-<figure class="panel axis-of-ids"><figcaption><p class="figure">From id 1, at the left, to ids that do not exist yet. Above: how many applications lie there. The band: how their ids were closed. Dots: audits. Each part leads to the questions behind it.</p>
+<figure class="panel axis-of-ids"><figcaption><p class="figure">From id 1, at the left, to ids that do not exist yet. Bars: how many applications. Band: how their ids were closed. Dots: audits. Each part links to the questions behind it.</p>
 <ul class="legend blocks">${used.map((state) => html`<li class="state-${state}">${states[state]}</li>`)}</ul></figcaption>
 <svg class="chart" viewBox="0 0 ${size.width} ${size.height}" role="group" aria-labelledby="axis-title axis-desc">
 <title id="axis-title">The axis of ids</title><desc id="axis-desc">${summary}</desc>
@@ -213,7 +211,7 @@ function toSent({ axis, after, before, since, purpose }: ShownAnswer['record']['
     ...(since === null ? [] : [`afterdate=${toBound('date', since)}`]),
   ];
   const sent = filters.length === 0 ? 'no filter' : filters.join(' ');
-  if (purpose === 'confirm') return `${sent} (once more, in another shape)`;
+  if (purpose === 'confirm') return `${sent} (again, in the other shape)`;
   return purpose === 'alone' ? `${sent} (one id alone)` : sent;
 }
 
@@ -242,7 +240,7 @@ function toConsequence(record: ShownAnswer['record']): string {
     ...closed.map((range) => `closed ${toRange(range)}: ${rules[toClosing(record, range)]}`),
     ...opened.map((range) => `opened ${toRange(range)} again`),
   ];
-  return told.length === 0 ? 'closed nothing: smaller questions followed' : told.join('; ');
+  return told.length === 0 ? 'closed nothing; smaller questions followed' : told.join('; ');
 }
 
 function renderCertificates({ certificates }: Explanation): Html {
@@ -267,7 +265,7 @@ function renderCertificates({ certificates }: Explanation): Html {
       toCount(one.questions),
       toCount(one.witnesses),
       toCount(one.audits),
-      one.evidence === null ? 'none was kept' : html`<code class="hash">${one.evidence}</code>`,
+      one.evidence === null ? 'not recorded' : html`<code class="hash">${one.evidence}</code>`,
     ]),
   });
 }
@@ -313,7 +311,7 @@ function renderHistory({ history, at }: ProofReport): Html {
   return renderTable({
     id: 'history',
     title: 'Earlier certificates',
-    columns: ['Begun', 'Sweep', 'Result', '#Requests', '#New', '#Changed', '#Took'],
+    columns: ['Started', 'Sweep', 'Result', '#Requests', '#New', '#Changed', '#Took'],
     rows: history.map((sweep) => {
       const { word, mood, note } = toSweepResult(sweep);
       return [

@@ -1,5 +1,5 @@
-// The admin routes: probes, metrics, status for programs and for people. Reads what it is given as functions and changes nothing.
-// It shows counts and configured names, never a person. Where a login is set, only the probes answer without it.
+// The admin routes: probes, metrics, and the status as JSON and as pages. They read through the functions they are given and change
+// nothing. They show counts and configured names, never a person. Where a login is set, only the probes answer without it.
 
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -27,26 +27,26 @@ export interface AdminDeps {
   readonly loadHistory: (period: Period) => Promise<History>;
   /** What an advertiser's certificates rest on; null where its account is not known yet. */
   readonly loadProof: (advertiser: string) => Promise<ProofReport | null>;
-  /** What this process itself waits for: known also while the database is away. */
+  /** The dependencies that this process waits for: known even while the database is unavailable. */
   readonly loadOwnWaits: () => readonly Wait[];
-  /** Of the process alone: does anything still run in it? Never asks a database. */
+  /** Whether this process still makes progress. Never queries a database. */
   readonly loadLiveness: () => readonly Finding[];
-  /** Database, schema, progress: could it do its work now? */
+  /** Whether database, schema and progress allow this process to work now. */
   readonly loadReadiness: () => Promise<readonly Finding[]>;
   readonly metrics: Metrics;
   /** Null: no login. The password is read on every request, so that it can be rotated. */
   readonly login: { readonly user: string; readonly password: () => string } | null;
-  /** Host names that may be asked for; null where any may be. */
+  /** Host names that requests may use; null where any may be. */
   readonly hosts: readonly string[] | null;
-  /** Told what nobody expected; `route` holds nothing of the request. */
+  /** Called with unexpected errors; `route` is the pattern and holds nothing of the request. */
   readonly onError: (route: string, error: unknown) => void;
 }
 
-/** Nobody needs the status more often, and a curious crowd must not become a load on the database. */
+/** How long loaded values are cached, so that many viewers do not load the database. */
 const statusAgeMs = 2_000;
 const historyAgeMs = 30_000;
 const proofAgeMs = 10_000;
-/** A probe that takes longer is a no. */
+/** A readiness probe that takes longer fails. */
 const readinessMs = 5_000;
 
 export function createAdmin(deps: AdminDeps): Hono {
@@ -62,7 +62,7 @@ export function createAdmin(deps: AdminDeps): Hono {
     const since = deps.loadOwnWaits().find(({ dependency }) => dependency === 'database')?.since ?? null;
     return renderUnknownPage({ version, at: new Date(), reason, since });
   };
-  /** By name. Only names that the status knows get here, so there are no more of them than accounts. */
+  /** By name. Only configured names get here, so the map never has more entries than there are accounts. */
   const proofs = new Map<string, () => Promise<ProofReport | null>>();
   const loadProofOf = async (asked: string | undefined) => {
     const names = (await loadStatus()).advertisers.map(({ name }) => name);
@@ -75,11 +75,11 @@ export function createAdmin(deps: AdminDeps): Hono {
   const app = new Hono();
   app.use(headers, noStore);
   if (deps.hosts !== null) app.use(onlyHosts(deps.hosts));
-  // Hono's own way is the console, with whatever the error quotes.
+  // Hono's default writes the error to the console, with any value that the error quotes.
   app.onError((error, context) => {
     if (error instanceof HTTPException) return error.getResponse();
     deps.onError(context.req.routePath, error);
-    return context.text('This could not be answered; the log says why.', 500);
+    return context.text('The request failed; the log says why.', 500);
   });
 
   app.get('/livez', (context) => {
@@ -125,7 +125,7 @@ export function createAdmin(deps: AdminDeps): Hono {
   return app;
 }
 
-/** An id of a link; anything else asks for none. */
+/** The id from a link; null for anything else. */
 function toId(text: string | undefined): bigint | null {
   return text !== undefined && /^\d{1,19}$/.test(text) ? BigInt(text) : null;
 }
@@ -144,7 +144,7 @@ const headers = secureHeaders({
   },
   referrerPolicy: 'no-referrer',
   xFrameOptions: 'DENY',
-  // Whether a proxy before it speaks https is not for this port to promise.
+  // This port speaks http; only a proxy in front of it can promise https.
   strictTransportSecurity: false,
 });
 
@@ -153,7 +153,7 @@ const noStore: MiddlewareHandler = async (context, next) => {
   context.header('Cache-Control', 'no-store');
 };
 
-/** A page elsewhere may point its own name at this address and then read it from a browser here: only our names are answered. */
+/** Protects against DNS rebinding: a foreign site may point its own name at this address, so only requests for known names are answered. */
 function onlyHosts(hosts: readonly string[]): MiddlewareHandler {
   return async (context, next) => {
     const asked = context.req.header('host')?.replace(/:\d+$/, '').toLowerCase() ?? '';
@@ -162,7 +162,7 @@ function onlyHosts(hosts: readonly string[]): MiddlewareHandler {
   };
 }
 
-/** The database did not answer. What its edge said, host and port included; null for anything else, which may quote a value. */
+/** The database did not answer. The reason is a Trouble's message, with host and port; null for other errors, which may quote a value. */
 class NoAnswer {
   readonly reason: string | null;
 
@@ -175,7 +175,7 @@ function toNoAnswer(error: unknown): NoAnswer {
   return new NoAnswer(error instanceof Trouble ? error.message : null);
 }
 
-/** JSON per check. Why a check failed may name hosts: that is for those who may see the rest as well. */
+/** One object per check. The detail of a failed check may name hosts, so only users who may see the status get it. */
 function toProbe(findings: readonly Finding[], mayKnow: boolean): object {
   return {
     ok: findings.every((finding) => finding.ok),
@@ -183,13 +183,13 @@ function toProbe(findings: readonly Finding[], mayKnow: boolean): object {
   };
 }
 
-/** The findings, or the finding that there were none in time. */
+/** The findings; one failed finding where the checks throw or take too long. */
 async function loadInTime(load: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
   const timeout = new AbortController();
   try {
     return await Promise.race([
       load(),
-      sleep(readinessMs, [{ check: 'answer', ok: false, detail: `nothing within ${readinessMs / 1_000} s` }], {
+      sleep(readinessMs, [{ check: 'answer', ok: false, detail: `no answer within ${readinessMs / 1_000} s` }], {
         signal: timeout.signal,
       }),
     ]);

@@ -1,5 +1,5 @@
-// Opens the admin port and closes it again. What can be reached from other machines needs a login; what cannot answers to the names of
-// this machine only.
+// Opens the admin port and closes it again. A port that other machines can reach needs a login; a loopback port answers only requests
+// for the names of this machine.
 
 import { SettingTrouble } from '../../domain/trouble.ts';
 import { type HttpServer, openServer, toHostName } from '../server.ts';
@@ -7,18 +7,20 @@ import { type AdminDeps, createAdmin } from './routes.ts';
 
 export interface AdminOptions extends Omit<AdminDeps, 'hosts'> {
   readonly host: string;
-  /** 0 takes a free one. */
+  /** 0 takes a free port. */
   readonly port: number;
 }
 
-/** Names under which a browser on this machine reaches a port of it. */
+/** Names under which a browser on this machine reaches the port. */
 const loopbackNames = ['localhost', '127.0.0.1', '[::1]'];
 
-/** Starts to listen. Closing ends requests that are still open: they must not hold up the end of a worker. */
+/** Starts listening. Disposing ends open requests at once: they must not delay the shutdown of a worker. */
 export async function openAdmin({ host, port, ...deps }: AdminOptions): Promise<HttpServer> {
   const isLocal = isLoopback(host);
   if (!isLocal && deps.login === null) {
-    throw new SettingTrouble(`The admin port does not open on ${host} without ADMIN_USER and ADMIN_PASSWORD.`);
+    throw new SettingTrouble(
+      `The admin port opens on ${host} only with ADMIN_USER and ADMIN_PASSWORD: other machines could reach it.`,
+    );
   }
   const hosts = isLocal ? [...loopbackNames, toHostName(host)] : null;
   const { fetch } = createAdmin({ ...deps, hosts });

@@ -1,5 +1,5 @@
-// Turns history into the charts of the status page: what is drawn, how its figures read, and the same figures as a table.
-// Two charts: do people apply as usual, and are their applications here soon. Rates of files, sweeps and bytes are metrics.
+// Turns history into the two charts of the status page, each with its figures as a table: do people apply as usual, and how soon are
+// their applications stored. Rates of files, sweeps and bytes are metrics instead.
 
 import { html } from 'hono/html';
 import { type History, steps } from '../../domain/history.ts';
@@ -11,12 +11,12 @@ export function renderCharts(history: History): Html[] {
   return toCharts(history).map(renderFigure);
 }
 
-interface Told extends Chart {
-  /** The one figure to remember. */
+interface CaptionedChart extends Chart {
+  /** The main figure, shown below the title. */
   readonly figure: string;
 }
 
-function toCharts({ period, steps: taken }: History): Told[] {
+function toCharts({ period, steps: taken }: History): CaptionedChart[] {
   const { stepMs } = steps[period];
   const startAt = taken.map((step) => step.startAt);
   const per = period === '24h' ? 'hour' : 'day';
@@ -41,7 +41,7 @@ function toCharts({ period, steps: taken }: History): Told[] {
       id: 'delay',
       title: 'Delay from submission to storage',
       figure: delay,
-      summary: `95th percentile: ${delay}. Counts applications submitted since Intake reads their advertiser.`,
+      summary: `95th percentile: ${delay}. Counts applications submitted since Intake began to read their advertiser.`,
       shape: 'lines',
       unit: toDurationUnit(delayMs),
       format: toRoundedSpan,
@@ -53,12 +53,12 @@ function toCharts({ period, steps: taken }: History): Told[] {
   ];
 }
 
-/** Ticks of a span are whole seconds, minutes, hours or days. */
+/** The unit of which ticks are whole multiples: seconds, minutes, hours or days. */
 function toDurationUnit(longestMs: number): number {
   return [86_400_000, 3_600_000, 60_000, 1_000].find((unit) => longestMs >= 2 * unit) ?? 1_000;
 }
 
-function renderFigure(chart: Told): Html {
+function renderFigure(chart: CaptionedChart): Html {
   const { id, title, figure, series, startAt, stepMs, format } = chart;
   return html`<figure class="panel" id="${id}">
 <figcaption><h3>${title}</h3><p class="figure">${figure}</p>

@@ -1,5 +1,5 @@
-// The status page: is all well, what to do if not, then the facts behind it. A page for a person with ten seconds; plain HTML that needs
-// no script. Shows counts, names from the configuration and times, never a person; hono's html escapes what it is given.
+// The status page: is all well, what to do if not, then the facts behind it. Made for a reader with ten seconds; plain HTML without
+// scripts. Shows counts, configured names and times, never a person; hono's html escapes inserted values.
 
 import { html } from 'hono/html';
 import { type History, type Period, periods, type RecentSweep } from '../../domain/history.ts';
@@ -19,16 +19,16 @@ import { mostRows, renderDocument, renderRest, renderTable } from './page.ts';
 import { renderCharts } from './status-charts.ts';
 import type { Html } from './svg-chart.ts';
 
-/** What the page shows, and how it was asked for. */
+/** What the page shows, and the parameters of its address. */
 export interface StatusPage {
   readonly status: Status;
   readonly history: History;
   readonly version: string;
-  /** Loads itself again after this long. */
+  /** The page reloads itself after this time; null: never. */
   readonly refreshSeconds: number | null;
 }
 
-/** Advertisers that one cell names at most, those with the most files first. */
+/** The most advertisers that one cell names, those with the most files first. */
 const mostNames = 20;
 
 export function renderStatusPage({ status, history, version, refreshSeconds }: StatusPage): Html {
@@ -48,16 +48,16 @@ ${renderSweeps(history, status)}
   return renderDocument({ title: `${mood.word} · Intake`, body, version, at: status.at, refreshSeconds });
 }
 
-/** Shown where the status cannot be loaded: the page must not be blank when it is needed most. */
+/** Shown while the status cannot be loaded. */
 export function renderUnknownPage({ version, at, reason, since }: UnknownPage): Html {
   const body = html`<main>
 <section class="headline bad" aria-labelledby="headline">
 <p class="mood"><span class="sign" aria-hidden="true">!</span>Not known</p>
-<h1 id="headline">The database does not answer, so nothing can be said.</h1>
+<h1 id="headline">The database does not answer, so the status is unknown.</h1>
 ${reason === null ? '' : html`<p>${reason}${since === null ? '' : ` Since ${toUtc(since)}.`}</p>`}
 </section>
 <section aria-labelledby="problems"><h2 id="problems">What to do</h2>
-<ol class="problems"><li class="problem urgent"><p><strong class="badge bad">urgent</strong> The process waits and goes on by itself once the database is back. This says what it needs:</p>
+<ol class="problems"><li class="problem urgent"><p><strong class="badge bad">urgent</strong> The worker waits and continues by itself once the database is back. To see what is wrong, run:</p>
 <p class="command"><code>intake doctor</code></p></li></ol></section>
 </main>`;
   return renderDocument({ title: 'Not known · Intake', body, version, at, refreshSeconds: 30 });
@@ -66,7 +66,7 @@ ${reason === null ? '' : html`<p>${reason}${since === null ? '' : ` Since ${toUt
 export interface UnknownPage {
   readonly version: string;
   readonly at: Date;
-  /** What was met, and since when, as far as it is known. */
+  /** Why the database does not answer, and since when; null where unknown. */
   readonly reason: string | null;
   readonly since: Date | null;
 }
@@ -124,7 +124,7 @@ function toChecked(status: Status): string {
   return status.advertisers.length > 1 ? 'all up to date' : 'up to date';
 }
 
-/** The age of the oldest unread byte. */
+/** How long ago the bytes verified longest ago were read. */
 function toUnread({ advertisers, at }: Status): string {
   const read = advertisers.flatMap((one) => (one.verifiedSince === null ? [] : [one.verifiedSince.getTime()]));
   return read.length === 0 ? '' : `; every byte read within ${toRoundedSpan(at.getTime() - Math.min(...read))}`;
@@ -154,7 +154,7 @@ function renderAdvertisers({ advertisers, problems, at }: Status): Html {
   });
 }
 
-/** Files that have no bytes and get none by themselves. Those that `intake retry` may bring are problems already. */
+/** Files without bytes that Intake does not fetch again. Files that `intake retry` may bring are listed as problems instead. */
 const lostFiles: readonly { readonly state: string; readonly means: string; readonly todo: string }[] = [
   {
     state: 'infected',
@@ -234,7 +234,7 @@ function renderSweeps({ period, polls, recentSweeps }: History, status: Status):
   return renderTable({
     id: 'sweeps-recent',
     title: 'Recent sweeps',
-    columns: ['Begun', 'Advertiser', 'Sweep', 'Result', '#Requests', '#New', '#Changed', '#Took'],
+    columns: ['Started', 'Advertiser', 'Sweep', 'Result', '#Requests', '#New', '#Changed', '#Took'],
     rows: [
       [
         `last ${words[period]}`,

@@ -1,5 +1,5 @@
-// Draws figures over time as SVG on the server: bars of one series, or lines of several. It knows shapes and scales, not
-// what the figures mean. Colours and strokes are classes of status.css; no style attribute, so that the page needs no exception in its CSP.
+// Draws time series as SVG on the server: bars of one series, or lines of several. It knows shapes and scales, not the meaning of the
+// figures. Colours and strokes are classes of status.css: a style attribute would need an exception in the page's CSP.
 
 import { type ScaleLinear, scaleLinear, scaleUtc } from 'd3-scale';
 import { curveMonotoneX, line } from 'd3-shape';
@@ -16,7 +16,7 @@ export interface Chart {
   /** Unique on its page. */
   readonly id: string;
   readonly title: string;
-  /** What is to be seen, in a sentence, for those who do not see it. */
+  /** One sentence that describes the chart to screen readers. */
   readonly summary: string;
   readonly shape: 'bars' | 'lines';
   readonly startAt: readonly Date[];
@@ -30,12 +30,12 @@ export interface Chart {
 export type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 
 const size = { width: 520, height: 180 };
-/** The highest label reaches above its line by half of its letters, which are largest on a small screen. */
+/** The topmost label extends above its line by half its height, which is largest on a small screen. */
 const margin = { top: 16, right: 6, bottom: 24, left: 60 };
 const floorY = size.height - margin.bottom;
 /** How much of a step a bar fills. */
 const barShare = 0.74;
-/** Half of what `00:00` takes on a small screen, where its letters are largest. */
+/** Half the width of `00:00` on a small screen, where letters are largest. */
 const timeReach = 26;
 
 /** The chart as one image with a title and a description. */
@@ -58,7 +58,7 @@ ${highest > 0 ? renderScale(chart, y) : ''}${renderTimes(chart, x)}
 ${
   highest > 0
     ? draw(chart, x, y)
-    : html`<text class="nothing" x="${(margin.left + size.width) / 2}" y="${size.height / 2}">Nothing in this time</text>`
+    : html`<text class="nothing" x="${(margin.left + size.width) / 2}" y="${size.height / 2}">No data in this period</text>`
 }
 </svg>`;
 }
@@ -121,7 +121,7 @@ function renderLines({ startAt, stepMs, series, unit, format }: Chart, x: TimeSc
       .x(({ at }) => toX(at))
       .y(({ value }) => toY(value))
       .curve(curveMonotoneX);
-    // Every figure has its dot: one between two pauses would be no line.
+    // Every value has a dot: a single value between two gaps would draw no line.
     return html`<path class="line series-${order + 1}" d="${path(points) ?? ''}"/>
 ${points.map(({ at, value }) =>
   value === null
@@ -131,7 +131,7 @@ ${points.map(({ at, value }) =>
   });
 }
 
-/** A step's name: its hour, or its day. */
+/** The label of a step: its hour, or its day. */
 export function toTime(at: Date, stepMs: number): string {
   return stepMs < 86_400_000 ? `${day.format(at)} ${hour.format(at)}` : day.format(at);
 }

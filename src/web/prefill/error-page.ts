@@ -1,5 +1,5 @@
-// The page that a candidate sees when a prefill cannot go on: a few words, the same for everyone. It repeats nothing that
-// came with the request; hono's html escapes.
+// The page that a candidate sees when a prefill cannot continue. The texts are fixed: the page repeats nothing from the request.
+// hono's html escapes what is inserted.
 
 import { html, raw } from 'hono/html';
 
@@ -33,7 +33,7 @@ const notices = {
 
 export type ErrorNotice = keyof typeof notices;
 
-/** The page and its status. `detail` is for the people who build the careers site. */
+/** The page and its HTTP status. `detail` is for the developers of the careers site. */
 export function renderNotice(notice: ErrorNotice, nonce: string, detail = '') {
   const { status, title, text } = notices[notice];
   const page = html`<!DOCTYPE html>

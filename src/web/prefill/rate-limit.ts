@@ -1,15 +1,15 @@
-// How often one address may ask: a bucket per address that fills evenly. Memory is bounded, whatever the number of addresses.
+// Limits requests per client address: one token bucket each. Memory is bounded, whatever the number of addresses.
 
 import type { HttpBindings } from '@hono/node-server';
 import type { MiddlewareHandler } from 'hono';
 
 export interface RateLimitOptions {
-  /** Requests that an address may make at once. */
+  /** Requests that an address may make at once: the size of its bucket. */
   readonly burst: number;
-  /** How long until it has one more. */
+  /** The time in which a bucket regains one request. */
   readonly refillMs: number;
   readonly now: () => number;
-  /** What those get who ask too often. */
+  /** Answers a request beyond the limit. */
   readonly refuse: MiddlewareHandler;
 }
 
@@ -25,7 +25,7 @@ export function createRateLimit({ burst, refillMs, now, refuse }: RateLimitOptio
     const at = now();
     const before = buckets.get(address) ?? { left: burst, at };
     const left = Math.min(burst, before.left + (at - before.at) / refillMs);
-    // Put back at the end: the first of the map is the one that was quiet for longest.
+    // Reinserted at the end, so that the first entry of the map is the address that has been idle longest.
     buckets.delete(address);
     buckets.set(address, { left: Math.max(0, left - 1), at });
     if (buckets.size > mostAddresses) for (const first of buckets.keys().take(1)) buckets.delete(first);
@@ -36,8 +36,8 @@ export function createRateLimit({ burst, refillMs, now, refuse }: RateLimitOptio
 }
 
 /**
- * The peer; or, where the peer stands in a private network and is thus our own proxy, the address that it says it was asked from:
- * the last of the list, since everything before it was written by strangers.
+ * The peer's address. A peer in a private network is the operator's own proxy: then it is the last address in X-Forwarded-For, the only
+ * one that the proxy itself wrote; clients can forge all others.
  */
 export function toAddress(peer: string | undefined, forwardedFor: string | undefined): string {
   const own = toPlain(peer ?? '');
@@ -46,13 +46,13 @@ export function toAddress(peer: string | undefined, forwardedFor: string | undef
   return address.includes(':') ? toNetwork(address) : address;
 }
 
-/** The address alone: some proxies write its port behind it, and then brackets around IPv6. */
+/** The address alone: some proxies append the port, and put IPv6 in brackets. */
 function toPlain(address: string): string {
   const bare = address.replace(/^\[(.*)\](?::\d+)?$/, '$1').replace(/^([\d.]+):\d+$/, '$1');
   return bare.replace(/^::ffff:(?=\d+\.)/i, '').slice(0, 45);
 }
 
-/** The /64 of an IPv6 address: a household or office has a whole one. The zeros that `::` leaves out are counted. */
+/** The /64 of an IPv6 address, since a household or office has a whole /64. `::` is expanded first. */
 function toNetwork(address: string): string {
   const [before = [], after = []] = address.split('::').map((part) => part.split(':').filter((group) => group !== ''));
   const zeros = Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0');

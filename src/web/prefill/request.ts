@@ -1,11 +1,11 @@
-// What the addresses of the prefill routes carry: the careers site's wishes at start, the source's answer at callback.
-// Everything here comes from strangers; nothing of it is trusted or repeated.
+// Parses the query strings of the prefill routes: what the careers site requests at start, what the source answers at callback.
+// All of it is untrusted input: nothing is used unchecked, and no value is repeated on a page.
 
 import { z } from 'zod';
 import { type PrefillRequest, toAllowedUrl } from '../../domain/prefill.ts';
 import type { Callback } from '../../sync/prefill.ts';
 
-/** What was asked for, or the parameters that cannot be used. */
+/** The request, or the names of the parameters that cannot be used. */
 export function parseStart(
   query: URLSearchParams,
   returnUrls: readonly string[],
@@ -51,7 +51,7 @@ function startForm(returnUrls: readonly string[]) {
   });
 }
 
-/** An empty parameter is one that was not given. */
+/** An empty parameter counts as absent. */
 function optionalText(form: RegExp) {
   return z
     .string()
@@ -70,8 +70,8 @@ export function parseCallback(search: string): Pick<Callback, 'state' | 'answer'
   return { state, answer: toAnswer(all('code'), all('error')) };
 }
 
-// Spec silent: how a denial comes back. RFC 6749 says `error=access_denied`; with neither code nor error the candidate came back
-// without having said yes. A code beside an error is not used.
+// Spec silent: how a denial comes back. RFC 6749 says `error=access_denied`; with neither code nor error the candidate returned
+// without consenting. A code beside an error is not used.
 function toAnswer(codes: readonly string[], errors: readonly string[]): Callback['answer'] {
   const [code, ...moreCodes] = codes;
   if (errors.length > 0) return errors.includes('access_denied') ? 'denied' : 'failed';
@@ -79,7 +79,7 @@ function toAnswer(codes: readonly string[], errors: readonly string[]): Callback
   return moreCodes.length === 0 && code.length <= 4000 ? { code } : 'failed';
 }
 
-// Spec silent: what a code is made of. A bare `+` stays one: codes in base64 are common, codes with spaces are not.
+// Spec silent: which characters a code has. A bare `+` stays a plus: codes in base64 are common, codes with spaces are not.
 function toPairs(search: string): [string, string][] {
   return search
     .replace(/^\?/, '')

@@ -1,9 +1,8 @@
-// Links to a resume that work for minutes and without further credentials: the key of the prefill and an end, signed.
+// Links to a resume that work for ten minutes and need no other credential: the key of the prefill and an expiry time, signed.
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { PrefillKey } from '../../store/prefill/prefills.ts';
 
-/** How long a link works. */
 const lifetimeMs = 600_000;
 
 /** The last part of a link's path. */
@@ -12,7 +11,7 @@ export function toResumeToken({ advertiserId, prefillId }: PrefillKey, secret: s
   return `${claim}.${sign(claim, secret)}`;
 }
 
-/** Whose resume a token opens; null when it was altered, is old or never ours. */
+/** The prefill whose resume a token opens; null when the token is forged, altered or expired. */
 export function parseResumeToken(token: string, secret: string, nowMs: number): PrefillKey | null {
   const [claim, advertiserId, prefillId, endsAt] =
     /^(\d{1,19})\.([0-9a-f-]{36})\.(\d{1,16})(?=\.)/.exec(token) ?? ([] as string[]);

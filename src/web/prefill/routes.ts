@@ -1,5 +1,5 @@
-// The public routes of the candidate side. No page is ever shown at an address that carries a code or a state: the callback
-// answers 303 at once. Nothing is cached, nothing of a request is logged, and every way ends on a page that a person understands.
+// The public routes of the candidate side. No page is shown at an address that carries a code or a state: the callback always
+// answers 303. Nothing is cached, no part of a request is logged, and every path ends on a page that a candidate understands.
 
 import { timingSafeEqual } from 'node:crypto';
 import type { HttpBindings } from '@hono/node-server';
@@ -28,15 +28,15 @@ import { parseResumeToken, toResumeToken } from './resume-link.ts';
 
 export interface PrefillRoutesOptions {
   readonly deps: PrefillDeps;
-  /** The public address of the callback: cookies and links are made for it. */
+  /** The public address of the callback; decides whether cookies are secure, and is the base of resume links. */
   readonly redirectUri: string;
   /** Prefixes that return_url and form_url must begin with. */
   readonly returnUrls: readonly string[];
-  /** What the careers site's server sends to redeem. */
+  /** The bearer token with which the careers site's server redeems. */
   readonly key: () => string;
   readonly sessionSecret: () => string;
   readonly now: () => number;
-  /** Told what nobody expected; `route` holds no parameter. */
+  /** Called with unexpected errors; `route` is the pattern and holds no parameter. */
   readonly onError: (route: string, error: unknown) => void;
 }
 
@@ -45,7 +45,7 @@ type Env = { Bindings: HttpBindings; Variables: SecureHeadersVariables };
 /** The routes under /prefill. */
 export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
   const { deps, redirectUri, sessionSecret, now } = options;
-  // Headers stand before the base path, so that whatever this port answers carries them.
+  // Headers are set before the base path applies, so that every answer of this port carries them.
   const port = new Hono<Env>();
   const app = port.basePath('/prefill');
   const isSecure = redirectUri.startsWith('https:');
@@ -56,14 +56,14 @@ export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
   };
 
   port.use(createHeaders(isSecure), async (context, next) => {
-    // GET has effects here: nothing that only looks may cause them.
+    // GET has effects on these routes; a HEAD must not cause them.
     if (context.req.method === 'HEAD') context.res = context.body(null, 405);
     else await next();
     context.header('Cache-Control', 'no-store');
   });
   const limit = (burst: number, refillMs: number) =>
     createRateLimit({ burst, refillMs, now, refuse: async (context) => notice(context as Context<Env>, 'busy') });
-  // A person needs three requests; behind one address there may be an office.
+  // A candidate needs three requests; a whole office may share one address.
   app.use('/start', limit(60, 2_000));
   app.use('/callback', limit(60, 2_000));
   app.use('/resume/*', limit(240, 500));
@@ -72,7 +72,7 @@ export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
     if (error instanceof HTTPException) return error.getResponse();
     options.onError(`${context.req.method} ${context.req.routePath}`, error);
     context.header('Cache-Control', 'no-store');
-    if (context.req.method === 'POST') return context.json({ error: 'not now, please try again' }, 503);
+    if (context.req.method === 'POST') return context.json({ error: 'temporarily unavailable, please try again' }, 503);
     return notice(context, 'away');
   });
   app.notFound((context) => notice(context, 'nowhere'));
@@ -106,11 +106,11 @@ export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
       const { data } = redeemForm.safeParse(await context.req.json().catch(() => null));
       if (data === undefined) return context.json({ error: 'a JSON object with a handle is expected' }, 400);
       const redeemed = await redeemPrefill(deps, data.handle);
-      if (redeemed === null) return context.json({ error: 'unknown, used or old handle' }, 404);
+      if (redeemed === null) return context.json({ error: 'unknown, used or expired handle' }, 404);
       const token = toResumeToken(redeemed, sessionSecret(), now());
       const url = new URL(`resume/${token}`, redirectUri).href;
       const resume = redeemed.resume && { url, ...redeemed.resume };
-      // The profile is passed on as text, so that no digit of it is lost.
+      // The profile is passed on as text: parsing it would round large numbers.
       const body = `{"profile":${redeemed.profile},"resume":${JSON.stringify(resume)}}`;
       return context.body(body, 200, { 'Content-Type': 'application/json; charset=utf-8' });
     },
@@ -128,7 +128,7 @@ export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
       async (out) => {
         for await (const chunk of resume.bytes) await out.write(chunk);
       },
-      // The length was promised: a connection that ends early tells the reader that bytes are missing.
+      // Content-Length was sent, so a connection that ends early shows the client that bytes are missing.
       async (error) => options.onError('GET /prefill/resume/:token', error),
     );
   });
@@ -152,7 +152,7 @@ function createHeaders(isSecure: boolean): MiddlewareHandler {
   });
 }
 
-/** The cookie that names a browser, shared by its tabs. `__Host-` keeps it from being set by a neighbour; http cannot have that. */
+/** The cookie that identifies a browser, shared by its tabs. `__Host-` stops sibling domains from setting it; it requires https. */
 function createBindingCookie(isSecure: boolean, secret: () => string) {
   const name = 'prefill';
   const prefix = isSecure ? ('host' as const) : undefined;
@@ -165,7 +165,7 @@ function createBindingCookie(isSecure: boolean, secret: () => string) {
     async ensure(context: Context): Promise<string> {
       const binding = (await read(context)) ?? createSecret();
       const maxAge = stateLifetimeMs / 1000;
-      // Lax: it must come along when the source sends the browser back.
+      // Lax: the browser must send it when the source redirects back.
       const shape = {
         path: '/',
         httpOnly: true,
