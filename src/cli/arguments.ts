@@ -1,30 +1,30 @@
-// What people type, read the same way by every command: ids, kinds, counts, accounts. A wrong one is a Misuse: nothing has been started.
+// Parses arguments the same way for every command: ids, kinds, counts, accounts. A wrong value throws Misuse before anything starts.
 
 import { attachmentKinds } from '../domain/application.ts';
 import { largestId } from '../domain/coverage/range.ts';
 import { Misuse } from './failure.ts';
 
-/** An application id. `what` begins the sentence that a wrong one is answered with. */
+/** Parses an application id. `what` is the subject of the error message. */
 export function toId(text: string, what = 'An application id'): bigint {
   const id = /^\d{1,19}$/.test(text) ? BigInt(text) : null;
   if (id === null || id > largestId) throw new Misuse(`${what} must be a whole number up to ${largestId}.`);
   return id;
 }
 
-/** A kind, in any letter case. */
+/** Parses an attachment kind, in any letter case. */
 export function toKind(text: string): string {
   const kind = attachmentKinds.find((known) => known.toLowerCase() === text.toLowerCase());
   if (kind === undefined) throw new Misuse(`The kind must be one of ${attachmentKinds.join(', ')}.`);
   return kind;
 }
 
-/** A whole number given as an option. */
+/** Parses an option that is a whole number. */
 export function toCount(option: string, text: string, most = 999_999_999): number {
   if (/^\d{1,9}$/.test(text) && Number(text) <= most) return Number(text);
   throw new Misuse(`${option} must be a whole number from 0 to ${most}, not "${text.slice(0, 40)}".`);
 }
 
-/** An `--advertiser` that is not configured is answered with the names that are. */
+/** Throws for an `--advertiser` that is not configured, and lists the configured names. */
 export function requireAdvertiser(advertisers: readonly { readonly name: string }[], name: string | undefined): void {
   if (name === undefined || advertisers.some((advertiser) => advertiser.name === name)) return;
   throw new Misuse(
@@ -33,12 +33,12 @@ export function requireAdvertiser(advertisers: readonly { readonly name: string 
   );
 }
 
-/** A day is read from its first to its last second at +10:00, the source's standard time. */
+/** Parses a time. A day alone stands for its first or last second at +10:00, the source's standard time. */
 export function toSeconds(option: string, text: string, edge: 'start' | 'end'): bigint {
   const isDay = /^\d{4}-\d\d-\d\d$/.test(text);
   const hasZone = /^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(text);
   const at = Date.parse(isDay ? `${text}T${edge === 'start' ? '00:00:00' : '23:59:59'}+10:00` : text);
-  // JavaScript counts 30 February on into March.
+  // Date.parse turns 30 February into a day of March.
   const day = text.slice(0, 10);
   const isOnCalendar = new Date(Date.parse(day) || 0).toISOString().startsWith(day);
   if (Number.isNaN(at) || !isOnCalendar || !(isDay || hasZone)) {

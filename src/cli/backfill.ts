@@ -1,4 +1,4 @@
-// `intake backfill`: one sweep of a chosen range, beside a live worker. Stopped at any moment, it goes on when it is run again.
+// `intake backfill`: one sweep of a chosen range, beside a live worker. After an interruption the next run continues it.
 
 import type { BackfillRange } from '../app.ts';
 import { largestId } from '../domain/coverage/range.ts';
@@ -26,11 +26,11 @@ export const backfill = command<BackfillOptions>({
   name: 'backfill',
   summary: 'read a chosen range once, or everything, beside a live worker',
   examples: [
-    ['intake backfill', 'everything; an unfinished one goes on where it stopped'],
+    ['intake backfill', 'everything; continues an unfinished backfill where it stopped'],
     ['intake backfill --from 2026-07-01 --to 2026-07-31', 'what was submitted in July'],
-    ['intake backfill --after-id 120000 --before-id 150000', 'a range of ids, the two named ones left out'],
+    ['intake backfill --after-id 120000 --before-id 150000', 'a range of ids, without the two given ones'],
     ['intake backfill --gaps', 'only what coverage says is open'],
-    ['intake backfill --dry-run', 'what it would ask and how long that takes; two requests, nothing is stored'],
+    ['intake backfill --dry-run', 'estimate requests and duration; sends two requests, stores nothing'],
   ],
   shape: (shaped) =>
     shaped
@@ -39,10 +39,10 @@ export const backfill = command<BackfillOptions>({
       .option('--after-id <id>', 'ids above this one')
       .option('--before-id <id>', 'ids below this one')
       .option('--gaps', 'only what coverage says is open', false)
-      .option('--restart', 'drop an unfinished sweep of the same range and begin anew', false)
+      .option('--restart', 'discard an unfinished sweep of the same range and start over', false)
       .option('--no-files', 'leave downloads queued')
-      .option('--dry-run', 'tell the cost, store nothing', false)
-      .option('--advertiser <name>', 'only this one of several configured accounts'),
+      .option('--dry-run', 'estimate requests and duration, store nothing', false)
+      .option('--advertiser <name>', 'only this account, where several are configured'),
   async run(context, options) {
     const range = toRange(options);
     const config = await loadCommandConfig(context.env, { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] });

@@ -1,14 +1,14 @@
-// The seam between the CLI and its commands: a command is a value with its words, its options and what it runs.
-// A command file imports only this at its top; what it needs to run it imports inside `run`, so that `--help` stays quick.
+// Defines what a command is: a value with its help texts, its options and the function it runs.
+// Command files import heavy modules inside `run`, so that `--help` stays quick.
 
 import { Command, Help, type Option } from 'commander';
 import type { ExitCode } from './exit-codes.ts';
 import type { Terminal } from './terminal.ts';
 
-/** What every command is given: it touches neither `process` nor a stream. */
+/** What every command gets. Commands use neither `process` nor streams directly. */
 export interface Context {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Aborted by the first SIGINT or SIGTERM. A one-shot command throws its reason (exit 5), a worker ends well (exit 0). */
+  /** Aborted by the first SIGINT or SIGTERM. A one-shot command throws its reason (exit 5); a worker shuts down (exit 0). */
   readonly signal: AbortSignal;
   readonly terminal: Terminal;
 }
@@ -17,19 +17,19 @@ export interface Context {
 export interface Definition<Options = Record<string, unknown>> {
   readonly name: string;
   readonly summary: string;
-  /** Lines that could be typed, each with what it does. */
+  /** Command lines to copy, each with what it does. */
   readonly examples: readonly (readonly [line: string, does: string])[];
-  /** Declares arguments and options; `--json` is there already. */
+  /** Declares arguments and options; every command already has `--json`. */
   readonly shape?: (command: Command) => Command;
   readonly run: (context: Context, options: Options, ...args: string[]) => Promise<ExitCode>;
 }
 
-/** A definition ready to be listed in commands.ts, its options typed once here. */
+/** Types the options of a definition, so that commands.ts can list definitions of different options. */
 export function command<Options = object>(definition: Definition<Options>): Definition<never> {
   return definition;
 }
 
-/** The commander program over some definitions. Each action's outcome goes to `finish`. */
+/** Builds the commander program from the definitions. The exit code of the command goes to `finish`. */
 export function createProgram(
   definitions: readonly Definition<never>[],
   version: string,
@@ -62,7 +62,7 @@ export function createProgram(
   return program;
 }
 
-/** What an option does and its default, unless that is "off", as a reader of any help expects. */
+/** An option's description and default; a flag that defaults to false shows no default. */
 function optionDescription(this: Help, option: Option): string {
   return option.defaultValue === false ? option.description : Help.prototype.optionDescription.call(this, option);
 }

@@ -1,4 +1,4 @@
-// Every command of the CLI, in the order of the help.
+// Every command of the CLI, in the order in which the help lists them.
 
 import { backfill } from './backfill.ts';
 import type { Definition } from './command.ts';

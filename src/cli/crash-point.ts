@@ -1,8 +1,8 @@
-// Ends the process at a named moment, as a power cut would, or stops it there: for tests of what survives. Inert unless a variable
-// names the moment.
+// Kills the process at a named point, as a power cut would, or suspends it there, for crash tests. Does nothing unless INTAKE_CRASH_AT
+// names the point.
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 
-/** From `name`, `name:count` or `name:count:stop`: acts when the moment comes for the countth time. Undefined: nothing ever happens. */
+/** Parses `name`, `name:count` or `name:count:stop`: acts when the point is reached for the count-th time. Undefined: never. */
 export function createCrashPoint(spec: string | undefined): PassCrashPoint | undefined {
   if (!spec) return undefined;
   const [wanted, count = '1', manner] = spec.split(':');

@@ -1,5 +1,5 @@
 // `intake demo`: the whole of Intake on one machine without an account: embedded Postgres, the sandbox, a first full sync,
-// a look at the rows, then a live worker until Ctrl-C. What it leaves in .intake/ lets the next demo go on where this one stopped.
+// a table of the busiest ads, then a live worker until Ctrl-C. It keeps its state in .intake/, and the next demo continues from there.
 // Its board, ports and careers site are in src/dev/demo, which the production image does not have.
 import { join } from 'node:path';
 import type { Board } from '../dev/demo/board.ts';
@@ -23,12 +23,12 @@ export const demo = command<DemoOptions>({
   name: 'demo',
   summary: 'try everything on this machine: embedded Postgres, a sandbox job board, a live worker',
   examples: [
-    ['intake demo', 'fill a database and keep it live until Ctrl-C; other commands work beside it'],
-    ['intake demo --once', 'end after the first full sync'],
+    ['intake demo', 'fill a database and keep it up to date until Ctrl-C; other commands work beside it'],
+    ['intake demo --once', 'exit after the first full sync'],
   ],
   shape: (shaped) =>
     shaped
-      .option('--once', 'end after the first full sync', false)
+      .option('--once', 'exit after the first full sync', false)
       .option('--applications <count>', `how many applications a new board starts with (default: ${newBoardSize})`),
   async run(context, options) {
     const { terminal } = context;
@@ -38,7 +38,7 @@ export const demo = command<DemoOptions>({
     if (running !== null) {
       throw new Failure(exitCodes.held, `A demo already runs in this checkout (process ${running}).`, {
         kept: 'Everything, untouched.',
-        next: 'Use the commands beside it, or end it with Ctrl-C; another checkout can run its own.',
+        next: 'Run other commands beside it, or stop it with Ctrl-C; another checkout can run its own.',
       });
     }
     const { openBoard } = await loadDevelopment('demo', () => import('../dev/demo/board.ts'));
@@ -49,7 +49,7 @@ export const demo = command<DemoOptions>({
     await using board = await openBoard({ stateDir: checkoutStateDir, applications, port: ports.sandbox });
     if (wanted !== null && board.begunWith !== wanted) {
       terminal.note(
-        `The board of the earlier demo continues; it began with ${formatCount(board.begunWith, 'application')}. --applications only counts for the first demo of a checkout.`,
+        `The demo continues with its existing board, which began with ${formatCount(board.begunWith, 'application')}. --applications only applies to the first demo of a checkout.`,
       );
     }
     const { createDemoPrefill, openDemoSite } = await import('../dev/demo/careers-site.ts');
@@ -85,7 +85,7 @@ export const demo = command<DemoOptions>({
     if (code !== exitCodes.done || options.once) return code;
 
     await using _site = openDemoSite(board, prefill);
-    terminal.note(`A careers site with a button that fills in its form: ${prefill.siteUrl}/`);
+    terminal.note(`A sample careers site whose form can be prefilled: ${prefill.siteUrl}/`);
     return await keepLive(context, config, board);
   },
 });
@@ -117,19 +117,20 @@ function toNextSteps(databaseUrl: string, once: boolean): string {
     '  npm run intake -- sync --recheck',
     '  npm run intake -- verify --full',
   ];
-  // The server ends with this demo, and the next one may listen elsewhere.
-  if (once) return ['', 'What next: `npm run demo` goes on live, and these work beside it:', ...beside, ''].join('\n');
+  // No psql line here: the server stops with this demo, and the next one may use another port.
+  if (once)
+    return ['', 'Next: `npm run demo` keeps a worker running, and these work beside it:', ...beside, ''].join('\n');
   return [
     '',
-    'The demo goes on: people keep applying, and a worker polls every five seconds. Ctrl-C ends it.',
-    'Beside it, in another terminal, without any setting:',
+    'The demo keeps running: people keep applying, and a worker polls every five seconds. Ctrl-C stops it.',
+    'Try these in another terminal; they need no settings:',
     ...beside,
     `  psql '${databaseUrl}' -c 'SELECT * FROM intake.events ORDER BY event_id DESC LIMIT 10'`,
     '',
   ].join('\n');
 }
 
-/** A worker until the person has seen enough, and people who apply. */
+/** Runs a worker, and new arrivals on the board, until Ctrl-C. */
 async function keepLive({ signal, terminal }: Context, config: DemoConfig, board: Board): Promise<ExitCode> {
   const { createLog } = await import('../log.ts');
   const { runWorker } = await import('../app/worker.ts');

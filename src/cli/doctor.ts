@@ -1,4 +1,4 @@
-// `intake doctor`: looks at everything Intake needs and says what is wrong and what the source was learned to do.
+// `intake doctor`: checks everything that Intake needs, and shows what is wrong and what was learned about the source.
 import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -11,12 +11,13 @@ interface DoctorOptions {
 
 export const doctor = command<DoctorOptions>({
   name: 'doctor',
-  summary: 'check configuration, database, schema, clock, storage and credentials, and tell what the source is like',
+  summary:
+    'check configuration, database, schema, clock, storage and credentials; show what was learned about the source',
   examples: [
     ['intake doctor', 'every check, one line each'],
     ['intake doctor --json', 'the same for a program'],
   ],
-  shape: (shaped) => shaped.option('--advertiser <name>', 'only this one of several configured accounts'),
+  shape: (shaped) => shaped.option('--advertiser <name>', 'only this account, where several are configured'),
   async run({ env, signal, terminal }, { advertiser }) {
     const config = await loadCommandConfig(env, {
       needs: ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill'],
@@ -32,7 +33,7 @@ export const doctor = command<DoctorOptions>({
     const advice = new Map<object, string>();
     for (const finding of findings) {
       const cause = 'trouble' in finding ? finding.trouble : undefined;
-      // The others say themselves what to do.
+      // Subclasses of Trouble already say in their message what to do.
       if (cause instanceof Error && cause.name === 'Trouble')
         advice.set(finding, (await toFailure(cause, signal)).next);
     }

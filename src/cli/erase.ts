@@ -1,4 +1,4 @@
-// `intake erase`: takes a person out of the database and the file store, for good. Without --yes it only shows what would go.
+// `intake erase`: removes a person from the database and the file store, for good. Without --yes it only shows what would be erased.
 
 import type { ErasureCounts, ErasureJob, Sought } from '../app/privacy.ts';
 import { isNothing } from '../domain/erasure.ts';
@@ -26,14 +26,14 @@ export const erase = command<EraseOptions>({
   name: 'erase',
   summary: 'erase a person: rows, files, queue, quarantine; no later sweep brings them back',
   examples: [
-    ['intake erase --application 120045 --dry-run', 'show what one application would take with it'],
+    ['intake erase --application 120045 --dry-run', 'show what would be erased with one application'],
     ['intake erase --application 120045 --yes', 'erase it and wait for the receipt'],
     ['intake erase --job-seeker 3f2a9c --yes', 'all applications of one jobseeker account'],
     [
       'intake erase --email jo@example.com --dry-run',
-      'an explicit search by address, prefills and quarantine included',
+      'show everything with this address, prefills and quarantine included',
     ],
-    ['intake erase --retention --yes', 'everything older than RETENTION, also where the brake holds it back'],
+    ['intake erase --retention --yes', 'everything older than RETENTION, without the safety limit of the worker'],
   ],
   shape: (shaped) =>
     shaped
@@ -41,9 +41,9 @@ export const erase = command<EraseOptions>({
       .option('--job-seeker <id>', 'every application of this jobseeker account')
       .option('--email <address>', 'every application and prefill with this address')
       .option('--retention', 'everything older than RETENTION', false)
-      .option('--dry-run', 'only show what would go', false)
+      .option('--dry-run', 'only show what would be erased', false)
       .option('--yes', 'erase; it cannot be undone', false)
-      .option('--advertiser <name>', 'only this one of several configured accounts'),
+      .option('--advertiser <name>', 'only this account, where several are configured'),
   async run({ env, signal, terminal }, options) {
     const { advertiser } = options;
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
@@ -85,7 +85,7 @@ function toSought(options: EraseOptions, toRetentionStart: () => Date | null): S
   if (application !== undefined) return { by: 'application', applicationId: toId(application) };
   if (jobSeeker !== undefined) {
     if (toAccountId(jobSeeker) === null)
-      throw new Misuse('--job-seeker must name somebody: this stands for no account.');
+      throw new Misuse('--job-seeker must be the id of an account; this value stands for no account.');
     return { by: 'jobseeker', jobSeekerId: jobSeeker };
   }
   if (email !== undefined) {
@@ -106,12 +106,12 @@ async function showErasing(
   return await run((job) => {
     if (job.step === 'closed') closed.add(job.jobId);
     const waits = job.step === 'waiting' && job.quietInMs > 0;
-    const left = `rows and files are gone; ${Math.ceil(job.quietInMs / 1_000)} s until everything that was running has lapsed`;
-    progress.update(closed.size, null, waits ? left : job.step === 'bytes' ? 'rows are gone, deleting files' : '');
+    const left = `rows and files are deleted; ${Math.ceil(job.quietInMs / 1_000)} s until everything that ran before has expired`;
+    progress.update(closed.size, null, waits ? left : job.step === 'bytes' ? 'rows are deleted, deleting files' : '');
   });
 }
 
-/** A line for each receipt of something; one for all that found nothing. */
+/** A line for each receipt that erased something; one line for all receipts that found nothing. */
 function toReceiptLines(receipts: readonly ErasureJob[]): string[] {
   const found = receipts.filter(({ counts }) => !isNothing(counts));
   const lines = found.map(
@@ -119,13 +119,13 @@ function toReceiptLines(receipts: readonly ErasureJob[]): string[] {
   );
   const empty = receipts.filter(({ counts }) => isNothing(counts));
   const [first] = empty;
-  if (first === undefined) return lines.length > 0 ? lines : ['Nothing is held that fits. Nothing was erased.'];
+  if (first === undefined) return lines.length > 0 ? lines : ['No matching data is stored. Nothing was erased.'];
   const where = receipts.length === 1 ? '' : ` at ${empty.length} of ${receipts.length} advertisers`;
   const names = empty.length === 1 ? `Receipt ${first.jobId}, closed` : `${empty.length} receipts, the first closed`;
-  return [...lines, `Nothing is held that fits${where}. ${names} ${first.closedAt?.toISOString()}.`];
+  return [...lines, `No matching data is stored${where}. ${names} ${first.closedAt?.toISOString()}.`];
 }
 
-/** A receipt for programs: what was sought stands nowhere in it. */
+/** A receipt as JSON, without the value that was searched for. */
 function toReceipt({ advertiserId, jobId, soughtBy, requestedAt, requestedBy, closedAt, counts, checks }: ErasureJob) {
   return { advertiserId, jobId, soughtBy, requestedAt, requestedBy, closedAt, checks, counts };
 }
@@ -148,9 +148,9 @@ function toWords(counts: ErasureCounts): string {
   );
   if (parts.length === 0) return 'nothing';
   const { shared, keptVersions } = counts;
-  const others = shared > 0 ? ` (${shared} of them held for others too, and kept for them)` : '';
+  const others = shared > 0 ? ` (${shared} of them shared with other applications, and kept for those)` : '';
   const kept = formatCount(keptVersions, 'version');
-  return `${parts.join(', ')}${others}${keptVersions > 0 ? `; ${kept} of deleted files stay in the storage, which does not let Intake delete them` : ''}`;
+  return `${parts.join(', ')}${others}${keptVersions > 0 ? `; ${kept} of deleted files remain: the storage does not let Intake delete them` : ''}`;
 }
 
 const mostShown = 20;

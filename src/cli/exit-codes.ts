@@ -1,6 +1,5 @@
 // The exit codes that scripts and supervisors rely on: one table for the whole CLI.
 
-/** What a command's end means. */
 export const exitCodes = {
   done: 0,
   unexpected: 1,
@@ -8,11 +7,11 @@ export const exitCodes = {
   usage: 2,
   /** Finished, but some items failed, or coverage of the account is unproven or in doubt. */
   incomplete: 3,
-  /** Credentials refused, or of another advertiser. */
+  /** Credentials refused, or they belong to another advertiser. */
   refused: 4,
-  /** Temporary or interrupted: try again. */
+  /** A temporary failure or an interruption: run it again. */
   temporary: 5,
-  /** The same lane is held by a live process. */
+  /** Another live process holds the same lane. */
   held: 6,
   schema: 7,
   /** Stale or unhealthy. */

@@ -1,4 +1,4 @@
-// `intake export`: everything that is held of one person, in a folder, for an access request.
+// `intake export`: writes everything stored about one person into a folder, for an access request.
 import { resolve } from 'node:path';
 import { formatCount } from '../domain/format.ts';
 import { requireAdvertiser, toId } from './arguments.ts';
@@ -23,10 +23,10 @@ export const exportCommand = command<ExportOptions>({
     shaped
       .argument(
         '<application>',
-        'the id of one of their applications; others of the same jobseeker account and address come along',
+        'the id of one of their applications; includes others with the same jobseeker account and address',
       )
-      .option('--to <folder>', 'the folder to make; readable by you only')
-      .option('--advertiser <name>', 'only this one of several configured accounts'),
+      .option('--to <folder>', 'the folder to create; readable by you only')
+      .option('--advertiser <name>', 'only this account, where several are configured'),
   async run({ env, signal, terminal }, { to, advertiser }, application = '') {
     const applicationId = toId(application);
     const folder = resolve(to ?? `intake-export-${applicationId}`);
@@ -35,16 +35,16 @@ export const exportCommand = command<ExportOptions>({
     const { exportOnce } = await import('../app/privacy.ts');
     const written = await exportOnce(config, { applicationId, folder, advertiser, signal });
     if (written === null) {
-      throw new Failure(exitCodes.usage, `Application ${applicationId} is not held here, or it was erased.`, {
+      throw new Failure(exitCodes.usage, `Application ${applicationId} is not stored, or it was erased.`, {
         kept: 'Everything, untouched.',
-        next: 'Check the id; intake status shows which advertisers are held.',
+        next: 'Check the id; intake status shows which advertisers are stored.',
       });
     }
     const { applicationIds, leftOut, prefills, files, missing } = written;
     const lost = missing > 0 ? `; ${formatCount(missing, 'file is', 'files are')} not in the store: intake verify` : '';
     const others =
       leftOut > 0
-        ? `\nApplications of the same jobseeker account with another address, left out since they may be somebody else's: ${leftOut}.`
+        ? `\nLeft out: ${formatCount(leftOut, 'application')} of the same jobseeker account with another address, which may be somebody else's.`
         : '';
     terminal.result(
       { exports: [written] },

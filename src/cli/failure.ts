@@ -1,5 +1,5 @@
-// One form for every error a person meets: what happened, what was kept, what to do next, and the exit code.
-// Turns what the layers below throw into that form. A stack is shown for our own mistakes only.
+// One form for every error that a user sees: what happened, what was kept, what to do next, and the exit code.
+// Turns errors of the lower layers into that form. A stack is shown for unexpected errors only.
 
 import {
   CertificateTrouble,
@@ -15,7 +15,7 @@ import {
 } from '../domain/trouble.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 
-/** What a command throws when it knows what to tell the person. */
+/** Thrown by a command that knows what the user should do. */
 export class Failure extends Error {
   readonly exitCode: ExitCode;
   readonly kept: string;
@@ -33,7 +33,7 @@ export class Failure extends Error {
   }
 }
 
-/** The command line asks for something that cannot be asked. Where `next` is empty, the help of the command is named. */
+/** A wrong command line. Where `next` is empty, the report refers to the help of the command. */
 export class Misuse extends Failure {
   constructor(happened: string, next = '') {
     super(exitCodes.usage, happened, { kept: 'Nothing was started or changed.', next });
@@ -47,7 +47,7 @@ export interface FailureFacts {
   readonly cause?: unknown;
 }
 
-/** Why a command's signal was aborted: the person, the supervisor or a closed pipe asked it to stop. */
+/** The reason of an aborted signal: the user, the supervisor or a closed pipe stopped the command. */
 export class Interrupted extends Error {
   constructor(by: string) {
     super(`Interrupted by ${by}`);
@@ -55,19 +55,19 @@ export class Interrupted extends Error {
   }
 }
 
-/** Puts anything thrown into the one form. */
+/** Converts any thrown value into a Failure. */
 export async function toFailure(error: unknown, signal: AbortSignal): Promise<Failure> {
   if (error instanceof Failure) return error;
   if (signal.aborted && isAbort(error, signal)) {
     const by = signal.reason instanceof Interrupted ? signal.reason.message : 'Interrupted';
     return new Failure(exitCodes.temporary, by, {
       kept: committed,
-      next: 'Run the same command again: it goes on from there.',
+      next: 'Run the same command again: it continues from there.',
     });
   }
   if (error instanceof SchemaTrouble) {
     return new Failure(exitCodes.schema, error.message, {
-      kept: 'The database as it was.',
+      kept: 'The database is unchanged.',
       next: error.next,
       cause: error,
     });
@@ -89,14 +89,14 @@ export async function toFailure(error: unknown, signal: AbortSignal): Promise<Fa
   if (error instanceof LaneHeld) {
     return new Failure(exitCodes.held, error.message, {
       kept: 'Everything, untouched.',
-      next: 'Wait for the other process or stop it; intake status shows what it does.',
+      next: 'Wait for the other process or stop it; intake status shows what it is doing.',
       cause: error,
     });
   }
   if (error instanceof LeaseLost) {
     return new Failure(exitCodes.temporary, error.message, {
       kept: committed,
-      next: 'Run the same command again: it goes on from there. intake status shows who holds the lane.',
+      next: 'Run the same command again: it continues from there.',
       cause: error,
     });
   }
@@ -129,7 +129,7 @@ export async function toFailure(error: unknown, signal: AbortSignal): Promise<Fa
   const { toSafeError } = await import('../log.ts');
   return new Failure(exitCodes.unexpected, `Unexpected: ${toSafeError(error).message}`, {
     kept: committed,
-    next: 'This is a mistake in Intake. Run again with LOG_LEVEL=debug and report what it prints.',
+    next: 'This is a bug in Intake. Run the command again with LOG_LEVEL=debug and report what it prints.',
     cause: error,
   });
 }
@@ -151,12 +151,13 @@ const troubleAdvice: Record<TroubleKind, string> = {
   throttled: 'Run the same command again later, or lower SOURCE_RATE.',
   refused: 'Check SOURCE_CREDENTIAL, and that it belongs to SOURCE_URL.',
   missing: 'Check SOURCE_URL: the address without /v1.',
-  malformed: 'Check SOURCE_URL; if it is right, run again later: the source answered something else than its API.',
+  malformed:
+    'Check SOURCE_URL. If it is right, run the same command again later: the answer did not come from the API.',
   mismatch: 'Check that SOURCE_CREDENTIAL belongs to the configured advertiser.',
   local: 'Check the database, the disk and the storage, then run the same command again.',
 };
 
-/** What of our own is to be looked at. */
+/** Advice for trouble with a dependency of the operator's own. */
 const localAdvice: Record<Dependency, string> = {
   source: troubleAdvice.unreachable,
   database: 'Check the database and DATABASE_URL, then run the same command again.',

@@ -1,4 +1,4 @@
-// `intake grants`: the SQL that a DBA runs to give every role the least it needs. Printed unless told to apply it.
+// `intake grants`: the SQL that gives every role the least privileges it needs. Prints the SQL; --apply runs it.
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
@@ -20,7 +20,7 @@ export const grants = command<GrantsOptions>({
   shape: (shaped) =>
     shaped
       .option('--apply', 'run the SQL instead of printing it', false)
-      .option('--prefix <name>', 'what the names of the roles begin with', 'intake'),
+      .option('--prefix <name>', 'prefix of the role names', 'intake'),
   async run({ env, terminal }, { apply, prefix }) {
     if (!/^[a-z_][a-z0-9_]{0,30}$/.test(prefix)) {
       throw new Misuse('--prefix must be lower-case letters, digits and _, at most 31.');

@@ -1,18 +1,18 @@
-// `intake healthcheck`: asks the worker beside it whether it lives, for a container's HEALTHCHECK. Needs no database and no login.
+// `intake healthcheck`: requests /livez of the worker on this machine, for a container's HEALTHCHECK. Needs no database and no login.
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { loadCommandConfig } from './load-config.ts';
 
-const retryForMs = 4_000;
+const timeoutMs = 4_000;
 
 export const healthcheck = command({
   name: 'healthcheck',
-  summary: 'ask the worker on this machine whether it lives; ends with 8 when it does not',
-  examples: [['intake healthcheck', "for a container's HEALTHCHECK: asks /livez on ADMIN_PORT"]],
+  summary: 'check that the worker on this machine is alive; exits with 8 when it is not',
+  examples: [['intake healthcheck', "for a container's HEALTHCHECK: requests /livez on ADMIN_PORT"]],
   async run({ env, signal, terminal }) {
     const { admin } = await loadCommandConfig(env, { needs: ['admin'] });
     const url = `http://${toReachable(admin.host)}:${admin.port}/livez`;
-    const answer = await ask(url, AbortSignal.any([signal, AbortSignal.timeout(retryForMs)]));
+    const answer = await ask(url, AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]));
     signal.throwIfAborted();
     terminal.result({ url, ...answer }, () => `${url}: ${answer.detail}`);
     return answer.ok ? exitCodes.done : exitCodes.unhealthy;
@@ -28,13 +28,13 @@ async function ask(url: string, signal: AbortSignal): Promise<{ readonly ok: boo
     return {
       ok: false,
       detail: isLate
-        ? `no answer within ${retryForMs / 1_000} s`
+        ? `no answer within ${timeoutMs / 1_000} s`
         : 'no answer: no worker runs here, or it has another ADMIN_HOST or ADMIN_PORT',
     };
   }
 }
 
-/** What listens on every address is asked on this machine's own. */
+/** A worker that listens on every address is reached on loopback. */
 function toReachable(host: string): string {
   if (host === '0.0.0.0' || host === '*') return '127.0.0.1';
   if (host === '::' || host === '[::]') return '[::1]';

@@ -1,4 +1,4 @@
-// The configuration of a command, with the embedded server to hand: of all that runs, only the CLI knows the folder dev.
+// Loads the configuration of a command and passes in the embedded server: of the production code, only the CLI knows src/dev.
 import { join } from 'node:path';
 import type { Environment } from '../config/local.ts';
 import type { Config, Need } from '../config.ts';

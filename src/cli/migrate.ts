@@ -6,7 +6,7 @@ import { loadCommandConfig } from './load-config.ts';
 export const migrate = command({
   name: 'migrate',
   summary: 'bring the database schema up to date',
-  examples: [['intake migrate', 'apply what is missing; does nothing when all is there']],
+  examples: [['intake migrate', 'apply missing migrations; does nothing when the schema is up to date']],
   async run({ env, signal, terminal }) {
     const config = await loadCommandConfig(env, { needs: ['database'] });
     const { migrateDatabase } = await import('../app.ts');

@@ -1,11 +1,11 @@
-// Shows how far a long command has come, on stderr: a bar with rate and remaining time on a terminal, plain lines elsewhere,
-// NDJSON where a program listens. Loaded only by commands that take long.
+// Shows the progress of a long command: a bar with rate and remaining time on a terminal, plain lines elsewhere, both on stderr;
+// NDJSON events with --json. Loaded only by long commands.
 
 import cliProgress from 'cli-progress';
 
-/** Disposing it shows the last state and leaves the line. */
+/** Disposing it shows the last state and ends the line. */
 export interface Progress extends Disposable {
-  /** `total` null: not known (yet). `detail` follows the counts. */
+  /** `total` null: not known yet. `detail` follows the counts. */
   update(done: number, total: number | null, detail?: string): void;
 }
 

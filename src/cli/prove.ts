@@ -1,4 +1,4 @@
-// `intake prove`: the evidence behind a certificate, explained to a person, exported for others, or checked by a program of its own.
+// `intake prove`: explains the evidence behind a certificate, exports it, or has it checked by an independent program.
 import { resolve } from 'node:path';
 import type { Explanation } from '../domain/evidence/explain.ts';
 import { formatCount } from '../domain/format.ts';
@@ -10,7 +10,7 @@ import { loadCommandConfig } from './load-config.ts';
 
 interface ProveOptions {
   readonly export?: string;
-  /** True without a file: what is held now is checked. */
+  /** True without a file: the evidence stored now is checked. */
   readonly check?: string | true;
   readonly noted?: readonly string[];
   readonly at?: string;
@@ -22,21 +22,21 @@ export const prove = command<ProveOptions>({
   summary: 'show, export or check the evidence that nobody is missing',
   examples: [
     ['intake prove', 'what is proven now, what it rests on, what would have falsified it'],
-    ['intake prove --at 2026-07-31', 'the same of everything that was submitted until the end of that day'],
+    ['intake prove --at 2026-07-31', 'the same for everything submitted until the end of that day'],
     ['intake prove --export proof.ndjson', 'every question and answer behind it, as docs/proof-format.md describes'],
-    ['intake prove --check', 'has it checked by examples/check-proof.ts, which shares no code with Intake'],
-    ['intake prove --check proof.ndjson --noted 42:9f86..', 'a file, against a hash that was noted elsewhere'],
+    ['intake prove --check', 'check it with examples/check-proof.ts, which shares no code with Intake'],
+    ['intake prove --check proof.ndjson --noted 42:9f86..', 'check a file, also against a hash noted earlier'],
   ],
   shape: (shaped) =>
     shaped
       .option('--export <file>', 'write the evidence of one account; readable by you only')
-      .option('--check [file]', 'check a file, or what is held now')
+      .option('--check [file]', 'check a file, or the evidence stored now')
       .option('--noted <sweep:hash...>', 'with --check: hashes that were noted earlier')
       .option('--at <date>', 'a day (2026-07-31, until its end at +10:00) or a time with its zone')
-      .option('--advertiser <name>', 'only this one of several configured accounts')
+      .option('--advertiser <name>', 'only this account, where several are configured')
       .addHelpText(
         'after',
-        '\nEnds with 3 where completeness is unproven or in doubt, and where the checker refuses the proof.',
+        '\nExits with 3 where completeness is unproven or in doubt, and where the checker rejects the proof.',
       ),
   async run(context, options) {
     const { check, advertiser } = options;
@@ -59,14 +59,14 @@ export const prove = command<ProveOptions>({
       const moment = at === null ? null : new Date(Number(at) * 1_000);
       return showExplanations(context, await app.explainProofs(config, { at: moment, advertiser, signal }));
     }
-    if (!isOne) throw new Misuse('Several accounts are configured: name one by --advertiser.');
+    if (!isOne) throw new Misuse('Several accounts are configured: name one with --advertiser.');
     if (options.export !== undefined) {
       const exporting = app.exportProof(config, { file: resolve(options.export), advertiser, signal });
       const written = requireKnown(await orMisuse(exporting));
       terminal.result(written, () =>
         [
           `${written.file}: ${formatCount(written.sweeps, 'sweep')} and ${formatCount(written.applications, 'application')} of ${written.name}, ${formatCount(written.lines, 'line')}.`,
-          'To be noted elsewhere:',
+          'Keep these hashes somewhere else; they show later whether the evidence is the same:',
           ...written.evidence.map((one) => `  ${one}`),
         ].join('\n'),
       );
@@ -80,13 +80,13 @@ export const prove = command<ProveOptions>({
 
 function requireKnown<T>(written: T | null): T {
   if (written !== null) return written;
-  throw new Failure(exitCodes.incomplete, 'Nothing was read of this account yet, so there is no evidence.', {
+  throw new Failure(exitCodes.incomplete, 'This account was not read yet, so there is no evidence.', {
     kept: 'Everything, untouched.',
     next: 'intake sync',
   });
 }
 
-/** A file that cannot be used as it was named is the caller's to change. */
+/** A file that cannot be read or written as named is a Misuse. */
 async function orMisuse<T>(work: Promise<T>): Promise<T> {
   const { FileTrouble } = await import('../app/prove.ts');
   return await work.catch((error: unknown) => {
@@ -115,9 +115,9 @@ function render({ name, at, complete, certificate, certificates, assumptions, fa
     `${name}: ${complete ? `complete${moment}, ${certificate}` : `not known to be complete${moment}`}`,
     ...certificates.flatMap((one) => [
       `  ids ${one.low} to ${one.high ?? 'infinity'}: ${one.certificate}: ${one.reason}`,
-      `    speaks of what was submitted until ${one.completeThrough.toISOString()}${one.reaches ? '' : ', which is not far enough'}`,
+      `    covers applications submitted until ${one.completeThrough.toISOString()}${one.reaches ? '' : ', which is not far enough'}`,
       `    sweep ${one.sweepId} of ${one.startedAt.toISOString()}: ${formatCount(one.questions, 'question')} (${formatCount(one.witnesses, 'witness', 'witnesses')} among them), ${formatCount(one.audits, 'audit')} since`,
-      `    evidence ${one.evidence ?? 'was not kept by the version that read it; intake sync --recheck brings it'}`,
+      `    evidence ${one.evidence ?? 'was not recorded by the version that read it; intake sync --recheck records it'}`,
     ]),
     ...(certificates.length === 0 ? ['  nothing was read to its end yet'] : []),
     '  It rests on:',

@@ -1,5 +1,5 @@
-// `intake quarantine`: what of the list could not be read as an application, and reading it again after an upgrade.
-// What an element holds is shown only when a person asks for one by its id.
+// `intake quarantine`: lists elements that could not be parsed as an application, and parses them again after an upgrade.
+// The content of an element is shown only on request, by its id.
 import { formatCount } from '../domain/format.ts';
 import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
@@ -7,7 +7,7 @@ import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
 
-const nothing = 'Nothing waits in quarantine.';
+const nothing = 'The quarantine is empty.';
 
 interface QuarantineOptions {
   readonly show?: string;
@@ -17,19 +17,19 @@ interface QuarantineOptions {
 
 export const quarantine = command<QuarantineOptions>({
   name: 'quarantine',
-  summary: 'list what could not be read as an application, show one, or read all of them again',
+  summary: 'list elements that could not be parsed as an application, show one, or parse them again',
   examples: [
-    ['intake quarantine list', 'reasons and ids, nothing of what is in them'],
-    ['intake quarantine list --show 5f0c2a', 'one element whole: personal data on your screen, noted in the audit'],
-    ['intake quarantine replay', 'after an upgrade: what can be read now becomes applications'],
+    ['intake quarantine list', 'ids and reasons, without their content'],
+    ['intake quarantine list --show 5f0c2a', 'one whole element: personal data on your screen, recorded in the audit'],
+    ['intake quarantine replay', 'after an upgrade: elements that can be parsed now become applications'],
   ],
   shape: (shaped) =>
     shaped
       .argument('<action>', 'list or replay')
       .argument('[id]', 'for replay: only this element')
       .option('--show <id>', 'for list: this element with its text')
-      .option('--all', 'for list: also what could be read since', false)
-      .option('--advertiser <name>', 'only this one of several configured accounts'),
+      .option('--all', 'for list: also elements that were resolved since', false)
+      .option('--advertiser <name>', 'only this account, where several are configured'),
   async run({ env, signal, terminal }, { show, all, advertiser }, action = '', id?: string) {
     if (action !== 'list' && action !== 'replay') throw new Misuse('The action must be list or replay.');
     if (action === 'list' && id !== undefined)
@@ -48,7 +48,7 @@ export const quarantine = command<QuarantineOptions>({
           outcomes
             .map(
               ({ name, read, added, unusable }) =>
-                `${name}: ${read} could be read, ${added} of them new applications; ${unusable} still cannot.`,
+                `${name}: ${read} parsed, ${added} of them new applications; ${unusable} still unusable.`,
             )
             .join('\n') || nothing,
       );

@@ -10,8 +10,8 @@ import { toFailure } from './failure.ts';
 import type { Progress } from './progress.ts';
 
 /**
- * Runs a command with its progress shown: how many applications were found, of how many by the share of ids that is read; then
- * how many files and bytes came, of how many that are queued.
+ * Runs a command and shows its progress: applications found, of a total estimated from the share of ids already read; then files and
+ * bytes, of the number queued.
  */
 export async function showReadProgress<T>(
   { terminal, env }: Context,
@@ -47,7 +47,7 @@ export async function showReadProgress<T>(
   });
 }
 
-/** Prints what became of each advertiser and of the files, and gives the exit code of the worst. */
+/** Prints the outcome of each advertiser and of the files. Returns the worst exit code. */
 export async function reportOutcomes(
   { signal, terminal }: Context,
   { axis, advertisers: outcomes, files }: ReadOutcome,
@@ -69,12 +69,12 @@ export async function reportOutcomes(
   return failures.reduce<ExitCode>((worst, failure) => toWorse(worst, failure.exitCode), code);
 }
 
-/** A sweep that speaks against completeness counts also where the account was proven before it. */
+/** True where a sweep of this command gives reason to doubt completeness, even if the account was proven before. */
 function isDoubtfulSweep({ sweeps }: Outcome, axis: ReadOutcome['axis']): boolean {
   return sweeps?.some((one) => (axis === 'date' ? one.certificate === 'unproven' : one.risk === 'doubt')) ?? false;
 }
 
-/** Files that the source does not have yet are counted and no failure; what else waits or ended without its bytes is one. */
+/** Files that the source does not have yet are no failure. Other waiting files, and files that ended without bytes, are. */
 function isUnfinished(files: FilesOutcome): boolean {
   if (files === null || 'trouble' in files) return false;
   const { waiting, notThere, rejected, givenUp } = files.summary;
@@ -89,7 +89,7 @@ function toJsonFiles(files: FilesOutcome) {
 
 function renderFiles(files: FilesOutcome): string[] {
   if (files === null) return [];
-  if ('trouble' in files) return ['files: not all fetched'];
+  if ('trouble' in files) return ['files: not all downloaded'];
   const { stored, linked, bytes, infected, missing, rejected, givenUp, waiting, notThere } = files.summary;
   const parts = [
     `${stored} stored (${formatBytes(bytes)}${linked > 0 ? `, ${linked} duplicates skipped` : ''})`,
@@ -103,7 +103,7 @@ function renderFiles(files: FilesOutcome): string[] {
   return [`files: ${parts.join(', ')}`];
 }
 
-/** Of several outcomes a supervisor is told the one that most needs a person. */
+/** Of two exit codes, the one that needs a person more. */
 function toWorse(a: ExitCode, b: ExitCode): ExitCode {
   return worstFirst.indexOf(a) < worstFirst.indexOf(b) ? a : b;
 }

@@ -1,4 +1,4 @@
-// The status for a person: one sentence, problems with the command that helps, a table of facts per advertiser.
+// Renders the status as text: a headline, problems with the command that helps, a table of facts per advertiser.
 import Table from 'cli-table3';
 import { formatBytes, formatCount, formatSpan } from '../domain/format.ts';
 import {

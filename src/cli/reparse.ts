@@ -1,4 +1,4 @@
-// `intake reparse`: the rows of screens from their stored bytes, without the network.
+// `intake reparse`: rebuilds the rows of screens from their stored bytes, without requests to the source.
 import { formatCount } from '../domain/format.ts';
 import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
@@ -7,15 +7,15 @@ import { loadCommandConfig } from './load-config.ts';
 
 export const reparse = command<{ readonly all: boolean; readonly advertiser?: string }>({
   name: 'reparse',
-  summary: 'read stored screens again, those that this version has not read',
+  summary: 'parse stored screens again that this version has not parsed yet',
   examples: [
-    ['intake reparse', 'after an upgrade, or when status names unreadable screens'],
+    ['intake reparse', 'after an upgrade, or when status reports unreadable screens'],
     ['intake reparse --all', 'every stored screen'],
   ],
   shape: (shaped) =>
     shaped
       .option('--all', 'every stored screen', false)
-      .option('--advertiser <name>', 'only this one of several configured accounts'),
+      .option('--advertiser <name>', 'only this account, where several are configured'),
   async run({ env, signal, terminal }, { all, advertiser }) {
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
     requireAdvertiser(config.source.advertisers, advertiser);
@@ -24,7 +24,7 @@ export const reparse = command<{ readonly all: boolean; readonly advertiser?: st
     terminal.result(
       found,
       () =>
-        `${formatCount(found.read, 'screen')} read again, ${found.unreadable} cannot be read${found.missing > 0 ? `, ${found.missing} not in the store: intake verify` : ''}.`,
+        `${formatCount(found.read, 'screen')} parsed again, ${found.unreadable} unreadable${found.missing > 0 ? `, ${found.missing} not in the store: intake verify` : ''}.`,
     );
     return found.unreadable + found.missing > 0 ? exitCodes.incomplete : exitCodes.done;
   },

@@ -1,4 +1,4 @@
-// `intake retry`: makes downloads due now, also those that had ended without bytes.
+// `intake retry`: makes downloads due now, including those that ended without bytes.
 import { formatCount } from '../domain/format.ts';
 import { requireAdvertiser, toId, toKind } from './arguments.ts';
 import { command } from './command.ts';
@@ -28,7 +28,7 @@ export const retry = command<RetryFlags>({
       .option('--application <id>', 'only of this application')
       .option('--kind <kind>', 'only resume, coverLetter, selectionCriteria or screen')
       .option('--state <state>', `only ${states.join(', ')}`)
-      .option('--advertiser <name>', 'only this one of several configured accounts'),
+      .option('--advertiser <name>', 'only this account, where several are configured'),
   async run({ env, signal, terminal }, { application, kind, state, advertiser }) {
     const choice = {
       applicationId: application === undefined ? null : toId(application),
@@ -41,7 +41,7 @@ export const retry = command<RetryFlags>({
     const downloads = await retryOnce(config, { choice, advertiser, signal });
     terminal.result({ downloads }, () =>
       downloads === 0
-        ? 'Nothing to retry: no such download waits or has ended without its bytes.'
+        ? 'Nothing to retry: no matching download is waiting or has failed.'
         : `${formatCount(downloads, 'download is', 'downloads are')} due now. A worker fetches them, or: intake sync`,
     );
     return exitCodes.done;

@@ -1,4 +1,4 @@
-// Runs one command line from argv to exit code: parsing, signals, closed pipes, and the one form of every error.
+// Runs one command line from argv to exit code: parsing, signals, closed pipes, error reports.
 // The process is an argument, so that a test can run the CLI as a function.
 
 import { readFileSync } from 'node:fs';
@@ -19,11 +19,11 @@ export async function runProcess(host: NodeJS.Process, definitions = commands): 
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
     host.on(name, () => {
       if (stop.signal.aborted) host.exit(exitCodes.temporary);
-      if (host.stderr.isTTY) host.stderr.write('\nStopping. A second Ctrl-C ends it at once.\n');
+      if (host.stderr.isTTY) host.stderr.write('\nStopping. A second Ctrl-C stops at once.\n');
       stop.abort(new Interrupted(name));
     });
   }
-  // A reader that has seen enough (`| head`) is no error; what was asked for is given up, since nobody receives it.
+  // A reader that closes the pipe early (`| head`) is no error; the command stops, since nothing reads its output.
   host.stdout.on('error', (error) => stop.abort(isClosedPipe(error) ? new Interrupted('a closed pipe') : error));
   host.stderr.on('error', () => {});
   const io: CliHost = { env: host.env, stdout: host.stdout, stderr: host.stderr, signal: stop.signal };
@@ -38,11 +38,11 @@ export async function runProcess(host: NodeJS.Process, definitions = commands): 
       ? await runCli(argv, definitions, io)
       : await reportFailure(unreadable, io, { json: argv.includes('--json') });
   host.exitCode = code;
-  // A handle that someone forgot must not keep a finished command alive.
+  // A leaked handle must not keep a finished command alive.
   setTimeout(() => host.exit(code), 2_000).unref();
 }
 
-/** Takes over the settings of a `.env` in the working folder; what the environment has already stays as it is. */
+/** Loads settings from a `.env` in the working folder; variables that are already set take precedence. */
 function loadSettingsFile(env: NodeJS.ProcessEnv): Failure | null {
   try {
     for (const [name, value] of Object.entries(parseEnv(readFileSync('.env', 'utf8')))) env[name] ??= value;
@@ -52,12 +52,12 @@ function loadSettingsFile(env: NodeJS.ProcessEnv): Failure | null {
     if (code === 'ENOENT') return null;
     return new Failure(exitCodes.usage, `The settings in ${resolve('.env')} cannot be read (${code}).`, {
       kept: 'Nothing was started or changed.',
-      next: 'Make it a file that this user may read, or remove it: settings may come from the environment alone.',
+      next: 'Make it a file that this user may read, or remove it: settings can come from the environment alone.',
     });
   }
 }
 
-/** What a command line runs in. */
+/** The environment, streams and signal of one command line. */
 export interface CliHost {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdout: Output;
@@ -65,7 +65,7 @@ export interface CliHost {
   readonly signal: AbortSignal;
 }
 
-/** Runs one command line and gives its exit code; never throws. */
+/** Runs one command line and returns its exit code; never throws. */
 export async function runCli(
   argv: readonly string[],
   definitions: readonly Definition<never>[],
@@ -91,7 +91,7 @@ export async function runCli(
       stderr.write(program.helpInformation());
       return exitCodes.usage;
     }
-    // A misspelt name behind `help` is answered as the command itself would be: with the nearest one.
+    // A misspelt name after `help` gets the same suggestion as a misspelt command.
     const isLost = argv[0] === 'help' && argv[1] !== undefined && argv[1] !== 'help' && !isCommand(argv[1]);
     await program.parseAsync(isLost ? argv.slice(1) : argv, { from: 'user' });
     return code;
@@ -124,7 +124,7 @@ async function reportFailure(
   return exitCode;
 }
 
-/** Commander's words as a sentence of ours. */
+/** Commander's message as a full sentence. */
 function toMisuse({ message }: CommanderError): Misuse {
   const words = message.replace(/^error: /, '').replace(/\n/g, ' ');
   const sentence = words.charAt(0).toUpperCase() + words.slice(1);

@@ -1,4 +1,4 @@
-// `intake sandbox`: the job board of our own, as a process, with the environment to paste. Not for production.
+// `intake sandbox`: runs the sandbox job board as a process and prints the settings to paste. Not for production.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { Sandbox } from '../dev/sandbox/http/server.ts';
@@ -19,25 +19,25 @@ interface SandboxFlags {
 
 export const sandbox = command<SandboxFlags>({
   name: 'sandbox',
-  summary: 'run a job board of our own that speaks the API, to try Intake without an account',
+  summary: 'run a sandbox job board that implements the API, to try Intake without an account',
   examples: [
     ['intake sandbox', '500 applications on a free port; prints the settings to paste'],
-    ['intake sandbox --applications 20000 --port 4010', 'more of them, at a fixed address'],
+    ['intake sandbox --applications 20000 --port 4010', 'more applications, on a fixed port'],
     ['intake sandbox --live 30', 'thirty people apply every minute'],
   ],
   shape: (shaped) =>
     shaped
       .option('--applications <count>', 'how many applications it starts with', '500')
-      .option('--seed <number>', 'same seed, same bytes, for all boards begun on one day (UTC)', '1')
+      .option('--seed <number>', 'the same seed gives the same bytes for all boards started on one day (UTC)', '1')
       .option(
         '--host <host>',
-        'where it listens; beyond this machine only its API answers, not its control',
+        'the address to listen on; other machines reach only the API, not the control routes',
         '127.0.0.1',
       )
-      .option('--port <port>', '0 takes a free one', '0')
+      .option('--port <port>', '0 takes a free port', '0')
       .option(
         '--now <time>',
-        'the moment at which the board begins, in place of today: same seed and same moment, same bytes',
+        'the time at which the board starts, instead of today; the same seed and time give the same bytes',
       )
       .option('--live <per-minute>', 'new applications per minute', '0'),
   async run({ signal, terminal }, options) {
@@ -59,7 +59,7 @@ export const sandbox = command<SandboxFlags>({
         .join('\n'),
     );
     terminal.note('Paste these lines into another terminal; `npm run intake -- sync` there reads this board.');
-    terminal.note(`The sandbox runs until Ctrl-C. What it assumes: ${board.url}/`);
+    terminal.note(`The sandbox runs until Ctrl-C. What it assumes about the API: ${board.url}/`);
     if (!signal.aborted) await once(signal, 'abort');
     return exitCodes.done;
   },
@@ -79,19 +79,19 @@ export async function loadDevelopment<T>(command: 'sandbox' | 'demo', load: () =
   }
 }
 
-/** An address that is taken, or is none; null where something else failed. */
+/** The failure for an address that is taken or does not exist; null where something else failed. */
 function toListenFailure(error: unknown, { host, port }: SandboxFlags): Failure | null {
   const { code = '', syscall = '' } = error as NodeJS.ErrnoException;
   if (syscall !== 'listen' && syscall !== 'getaddrinfo') return null;
   const happened = `The sandbox cannot listen on port ${port} of ${toPrintable(host.slice(0, 100))} (${code}).`;
   return new Failure(exitCodes.usage, happened, {
     kept: 'Nothing was started or changed.',
-    next: 'Choose another --port or --host; without them it takes a free port of this machine.',
+    next: 'Choose another --port or --host; without them the sandbox takes a free port of this machine.',
     cause: error,
   });
 }
 
-/** What to paste: the advertiser side, and the candidate side as a careers site on this machine would use it. */
+/** The settings to paste: for the advertiser side, and for the candidate side with a careers site on this machine. */
 function toSettings({ url, credential, client }: Sandbox): Record<string, string> {
   return {
     SOURCE_URL: url,
@@ -107,7 +107,7 @@ function toSettings({ url, credential, client }: Sandbox): Record<string, string
   };
 }
 
-/** A clock that begins at the moment given and runs on. */
+/** A clock that starts at the given time and runs from there. */
 function toClock(text: string): () => number {
   const begin = Date.parse(text);
   if (Number.isNaN(begin)) {
@@ -115,7 +115,7 @@ function toClock(text: string): () => number {
   }
   let offset: number | undefined;
   return () => {
-    // The board is made at the moment itself, to the millisecond.
+    // The clock stands still while the board is created, so that every time on it is the given one to the millisecond.
     const elapsed = offset === undefined ? 0 : performance.now() - offset;
     setImmediate(() => {
       offset ??= performance.now();

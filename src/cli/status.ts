@@ -1,4 +1,4 @@
-// `intake status`: one value, printed for a person or as JSON; once, as a check for cron jobs, or again and again.
+// `intake status`: prints the status as text or JSON; once, as a check for cron jobs, or repeatedly.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -10,25 +10,25 @@ interface StatusOptions {
 }
 
 const betweenLooksMs = 2_000;
-/** Cursor to the upper left, then everything below it gone: redraws in place without losing what was above in the scrollback. */
+/** Moves the cursor to the upper left and clears the screen: redraws in place and keeps the scrollback. */
 const clear = '\u001b[H\u001b[2J';
 
 export const status = command<StatusOptions>({
   name: 'status',
   summary: 'show advertisers, coverage, cursor, queue and problems',
   examples: [
-    ['intake status', 'what is stored, how far it is read, and what needs a look'],
+    ['intake status', 'what is stored, how far the list was read, and what needs attention'],
     [
       'intake status --check',
-      'for cron jobs: ends with 8 when reading has stopped, or when the proof of completeness is missing or too old',
+      'for cron jobs: exits with 8 when reading has stopped, or when the proof of completeness is missing or too old',
     ],
-    ['intake status --watch', 'the same, drawn anew every two seconds until Ctrl-C'],
+    ['intake status --watch', 'the same, redrawn every two seconds until Ctrl-C'],
     ['intake status --json', 'for a program; with --watch one object per line'],
   ],
   shape: (shaped) =>
     shaped
-      .option('--check', 'end with 8 when a problem is urgent', false)
-      .option('--watch', 'draw it anew every two seconds', false),
+      .option('--check', 'exit with 8 when a problem is urgent', false)
+      .option('--watch', 'redraw every two seconds', false),
   async run({ env, signal, terminal }, { check, watch }) {
     const config = await loadCommandConfig(env, { needs: ['database', 'privacy', 'sync'] });
     const { openStatus } = await import('../app/status.ts');

@@ -1,4 +1,4 @@
-// `intake sync`: one complete sync of the configured advertisers, then it ends.
+// `intake sync`: one complete sync of the configured advertisers.
 import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
 import { loadCommandConfig } from './load-config.ts';
@@ -6,14 +6,14 @@ import { reportOutcomes, showReadProgress } from './read-report.ts';
 
 interface SyncOptions {
   readonly recheck: boolean;
-  /** `--no-files` makes it false. */
+  /** False with `--no-files`. */
   readonly files: boolean;
   readonly advertiser?: string;
 }
 
 export const sync = command<SyncOptions>({
   name: 'sync',
-  summary: 'read what is new and fetch its files, once, and end',
+  summary: 'read what is new, download its files, and exit',
   examples: [
     ['intake sync', 'what is new since the last sync; the first one reads everything'],
     ['intake sync --recheck', 'read everything again: changes, late arrivals, withdrawals'],
@@ -24,7 +24,7 @@ export const sync = command<SyncOptions>({
     shaped
       .option('--recheck', 'read everything again', false)
       .option('--no-files', 'leave downloads queued')
-      .option('--advertiser <name>', 'only this one of several configured accounts'),
+      .option('--advertiser <name>', 'only this account, where several are configured'),
   async run(context, { recheck, files, advertiser }) {
     const config = await loadCommandConfig(context.env, { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] });
     requireAdvertiser(config.source.advertisers, advertiser);

@@ -1,20 +1,20 @@
-// What a command says: its result on stdout, as text for people or as JSON for programs; everything else on stderr.
-// Knows streams and colours, no command. Text that came from outside goes through `toPrintable` before it is shown.
+// The output of a command: its result on stdout, as text or as JSON; everything else on stderr.
+// Knows streams and colours, no command. Text from outside goes through `toPrintable` before it is shown.
 
 import { createColors } from 'picocolors';
 import type { Output, Progress } from './progress.ts';
 
-/** Where a command speaks. */
+/** The output of a command. */
 export interface Terminal {
-  /** True where somebody looks at stdout: what is there can be drawn over. */
+  /** True where stdout is a terminal that can be redrawn. */
   readonly isScreen: boolean;
-  /** Paints text for stdout; plain where stdout is no terminal or NO_COLOR is set. */
+  /** Colours text for stdout; plain where stdout is no terminal or NO_COLOR is set. */
   readonly colors: ReturnType<typeof createColors>;
   /** The command's outcome: one object with `--json`, otherwise the text. */
   result(value: object, render: () => string): void;
-  /** One line of NDJSON with `--json`, nothing otherwise. For commands that take long. */
+  /** One line of NDJSON with `--json`, nothing otherwise. For long commands. */
   event(value: object): void;
-  /** A line for the person who waits. */
+  /** A line on stderr for the user. */
   note(text: string): void;
   /** A bar on a terminal, a line every few seconds elsewhere, NDJSON with `--json`. */
   openProgress(label: string): Promise<Progress>;
@@ -37,19 +37,19 @@ export function createTerminal(stdout: Output, stderr: Output, json: boolean, en
 
 type Colouring = Readonly<Record<string, string | undefined>>;
 
-/** The conventions of no-color.org and force-color.org, then whether somebody is looking. */
+/** Follows no-color.org and force-color.org, then whether the output is a terminal. */
 export function isColoured(output: Output, env: Colouring): boolean {
   if (env.NO_COLOR) return false;
   if (env.FORCE_COLOR) return env.FORCE_COLOR !== '0';
   return output.isTTY === true && env.TERM !== 'dumb';
 }
 
-/** JSON on one line; ids beyond 2^53 keep their digits, as text. */
+/** JSON on one line. A bigint becomes a string, so that ids beyond 2^53 keep their digits. */
 export function toJson(value: object): string {
   return JSON.stringify(value, (_, member) => (typeof member === 'bigint' ? member.toString() : member));
 }
 
-/** Text that cannot steer a terminal: a name may hold escape sequences, and right-to-left marks reorder a line. */
+/** Text that cannot control a terminal: a name may hold escape sequences, and right-to-left marks reorder a line. */
 export function toPrintable(text: string): string {
   return text.replace(/[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '\ufffd');
 }

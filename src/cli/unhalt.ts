@@ -1,4 +1,4 @@
-// `intake unhalt`: ends a halt after a person has looked. A refused credential recovers by itself.
+// `intake unhalt`: ends a halt after a person has found its cause. A halt by a refused credential ends by itself.
 import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -10,12 +10,12 @@ interface UnhaltOptions {
 
 export const unhalt = command<UnhaltOptions>({
   name: 'unhalt',
-  summary: 'end the halt of an advertiser after a person has looked',
+  summary: 'resume a halted advertiser after you have found the cause',
   examples: [
-    ['intake unhalt', 'every halted advertiser of the configuration'],
+    ['intake unhalt', 'every configured advertiser that is halted'],
     ['intake unhalt --advertiser acme', 'one of several'],
   ],
-  shape: (shaped) => shaped.option('--advertiser <name>', 'only this one of several configured accounts'),
+  shape: (shaped) => shaped.option('--advertiser <name>', 'only this account, where several are configured'),
   async run({ env, signal, terminal }, { advertiser }) {
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy'] });
     requireAdvertiser(config.source.advertisers, advertiser);

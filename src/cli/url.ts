@@ -1,4 +1,4 @@
-// `intake url`: an address under which stored files can be opened, for minutes where the store signs it.
+// `intake url`: prints an address at which a stored file can be opened; a presigned one expires after five minutes.
 import type { FilesConfig, FileUrl } from '../app/files.ts';
 import { formatBytes } from '../domain/format.ts';
 import { requireAdvertiser, toId, toKind } from './arguments.ts';
@@ -11,7 +11,7 @@ const expiresInMs = 5 * 60_000;
 
 export const url = command<{ readonly advertiser?: string; readonly all?: boolean }>({
   name: 'url',
-  summary: 'print an address of a stored file: signed for five minutes, or a path on disk',
+  summary: 'print the address of a stored file: a URL signed for five minutes, or a path on disk',
   examples: [
     ['intake url 120045 resume', 'the resume of an application'],
     ['intake url --all 120045 --json', 'every file of it: address, name, type, size and sha256'],
@@ -20,11 +20,11 @@ export const url = command<{ readonly advertiser?: string; readonly all?: boolea
     shaped
       .argument('<application>', 'its id')
       .argument('[kind]', 'resume, coverLetter, selectionCriteria or screen')
-      .option('--all', 'every file of the application, also those that are not stored, with their state')
-      .option('--advertiser <name>', 'of this one of several configured accounts'),
+      .option('--all', 'every file of the application; files that are not stored show their state')
+      .option('--advertiser <name>', 'the account of the application, where several are configured'),
   async run({ env, signal, terminal }, { advertiser, all = false }, application = '', kindText) {
     if (all === (kindText !== undefined)) {
-      throw new Misuse(all ? '--all takes no kind.' : 'Say which kind, or --all for every file.');
+      throw new Misuse(all ? '--all takes no kind.' : 'Name a kind, or use --all for every file.');
     }
     const request = { applicationId: toId(application), expiresInMs, advertiser, signal };
     const kind = kindText === undefined ? null : toKind(kindText);
@@ -54,7 +54,7 @@ function requireOne<T>(found: readonly T[], words: { readonly none: string; read
   if (only && found.length === 1) return only;
   throw new Failure(exitCodes.usage, only ? words.several : words.none, {
     kept: 'Everything, untouched.',
-    next: only ? 'Name one with --advertiser.' : 'intake status shows what is stored and what waits.',
+    next: only ? 'Name one with --advertiser.' : 'intake status shows what is stored and what is waiting.',
   });
 }
 

@@ -1,4 +1,4 @@
-// `intake verify`: is every stored file where its row says, with the bytes it says? What is damaged is queued again.
+// `intake verify`: checks that every stored file is where its row says, with the same bytes. Damaged files are queued again.
 
 import type { VerifySummary } from '../app/files.ts';
 import { formatBytes, formatCount } from '../domain/format.ts';
@@ -19,22 +19,22 @@ interface VerifyOptions {
 
 export const verify = command<VerifyOptions>({
   name: 'verify',
-  summary: 'compare rows with objects and bytes, and objects with rows; queue again what is damaged',
+  summary: 'compare rows with stored objects and their bytes; queue damaged files again',
   examples: [
-    ['intake verify', 'every row and object, and the hundredth of the bytes that was read longest ago'],
-    ['intake verify --sample 10', 'the tenth of the bytes that was read longest ago'],
+    ['intake verify', 'every row and object, and the 1 % of the bytes that was read longest ago'],
+    ['intake verify --sample 10', 'the 10 % of the bytes that was read longest ago'],
     ['intake verify --full', 'the bytes of every file'],
-    ['intake verify --collect', 'and delete what nothing refers to, also where that is more than a fiftieth'],
+    ['intake verify --collect', 'also delete unreferenced objects, even if they are more than 2 %'],
   ],
   shape: (shaped) =>
     shaped
-      .option('--sample <percent>', 'how much of the bytes is read, those first that were read longest ago', '1')
+      .option('--sample <percent>', 'percentage of the bytes to read, beginning with those read longest ago', '1')
       .option('--full', 'read the bytes of every file', false)
-      .option('--collect', 'delete what nothing has referred to for a day, however much that is', false)
-      .option('--advertiser <name>', 'only this one of several configured accounts')
+      .option('--collect', 'delete objects that were unreferenced for a day, without the safety limit', false)
+      .option('--advertiser <name>', 'only this account, where several are configured')
       .addHelpText(
         'after',
-        '\nEnds with 3 as long as a file is missing or damaged, and when an object is found that no row knows.',
+        '\nExits with 3 while a file is missing or damaged, and when an object without a row is found.',
       ),
   async run({ env, signal, terminal }, { sample, full, collect, advertiser }) {
     const share = full ? 1 : toShare(sample);
@@ -57,23 +57,23 @@ export const verify = command<VerifyOptions>({
           : `${unrepaired > 0 ? 'No other' : 'None'} is missing or damaged.`,
         ...(unrepaired > 0
           ? [
-              `${formatCount(unrepaired, 'file')} found missing or damaged earlier: not fetched again yet. Next: intake sync. Where the source did not have the file, run intake retry first.`,
+              `${formatCount(unrepaired, 'file')} found missing or damaged earlier: not downloaded again yet. Next: intake sync. Where the source did not have the file, run intake retry first.`,
             ]
           : []),
         ...(extra > 0
           ? [
-              `${formatCount(extra, 'object was', 'objects were')} in no row. They are marked, and deleted after a day unless a row refers to them by then.`,
+              `${formatCount(extra, 'object has', 'objects have')} no row. They are marked, and deleted after a day unless a row refers to them by then.`,
             ]
           : []),
         ...(found.foreign > 0
-          ? [`Left alone: ${formatCount(found.foreign, 'object')} with names that Intake does not give.`]
+          ? [`Left alone: ${formatCount(found.foreign, 'object')} whose names are not Intake's.`]
           : []),
         ...(found.collected > 0
-          ? [`Deleted: ${formatCount(found.collected, 'object')} that nothing referred to for a day.`]
+          ? [`Deleted: ${formatCount(found.collected, 'object')} that were unreferenced for a day.`]
           : []),
         ...(found.braked
           ? [
-              `${found.orphans} objects are referred to by nothing. That is too many at once, so none was deleted: an older database beside a newer bucket looks like this. To delete them all the same: intake verify --collect`,
+              `${found.orphans} objects are unreferenced. That is too many at once, so none was deleted: a database restored from an older backup looks like this. To delete them anyway: intake verify --collect`,
             ]
           : []),
       ].join('\n'),

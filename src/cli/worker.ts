@@ -1,4 +1,4 @@
-// `intake worker`: the long-running worker, the container's default. It ends well with SIGTERM; a second signal ends it at once.
+// `intake worker`: the long-running worker, the default command of the image. SIGTERM shuts it down; a second signal ends it at once.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { formatSpan } from '../domain/format.ts';
 import { command } from './command.ts';
@@ -7,17 +7,17 @@ import { exitCodes } from './exit-codes.ts';
 import { Failure } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
 
-/** After a signal everything is finished or given back within this; what is not lapses by itself. Supervisors wait for 25 s and more. */
+/** The worker finishes or releases everything this long after a signal; what it does not release expires. Supervisors wait 25 s or more. */
 const endMs = 20_000;
 
 export const worker = createWorkerCommand();
 
-/** The command; a test may set a shorter time. */
+/** The command; a test may set a shorter `stuckMs`. */
 export function createWorkerCommand(timing: { readonly stuckMs?: number } = {}) {
   return command({
     name: 'worker',
     summary: 'keep every advertiser up to date until it is stopped',
-    examples: [['intake worker', 'polls, rechecks and fetches files by the schedules of the configuration']],
+    examples: [['intake worker', 'polls, rechecks and downloads files by the configured schedules']],
     async run({ env, signal, terminal }) {
       const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill'] as const;
       const config = await loadCommandConfig(env, { needs });
@@ -33,7 +33,7 @@ export function createWorkerCommand(timing: { readonly stuckMs?: number } = {}) 
       }).then(
         () => 'ended' as const,
         (error: unknown) => {
-          // Stopped while it still waited for its database: nothing was begun, nothing has to be given back.
+          // Stopped while it still waited for its database: nothing was started, nothing has to be released.
           if (signal.aborted) return 'ended' as const;
           throw error;
         },
@@ -42,7 +42,7 @@ export function createWorkerCommand(timing: { readonly stuckMs?: number } = {}) 
       if (typeof end === 'object') {
         throw new Failure(exitCodes.unhealthy, `The worker has made no progress for ${formatSpan(end.silentMs)}.`, {
           kept: 'Everything committed so far.',
-          next: 'Its supervisor starts it again; its log says what it did last.',
+          next: 'Its supervisor restarts it; its log says what it did last.',
         });
       }
       if (end === 'late') log.warn({}, 'shutdown took too long; leases and claims lapse by themselves');

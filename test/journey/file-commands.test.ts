@@ -82,7 +82,7 @@ describe('files at the command line', { timeout: 600_000 + 30_000 * kills }, () 
     mkdirSync(dirname(extra), { recursive: true });
     writeFileSync(extra, 'left by somebody');
     const strange = await callIntake(['verify'], env);
-    expect(strange).toMatchObject({ code: 3, stdout: expect.stringContaining('1 object was in no row') });
+    expect(strange).toMatchObject({ code: 3, stdout: expect.stringContaining('1 object has no row') });
     expect(await callIntake(['verify'], env)).toMatchObject({ code: 0 });
     expect(await callIntake(['reparse', '--all'], env)).toMatchObject({
       code: 0,

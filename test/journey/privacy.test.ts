@@ -114,7 +114,7 @@ describe('a person who is erased', () => {
     const again = await callIntake(['erase', '--job-seeker', zelda.jobSeekerId, '--yes'], env);
     expect(again).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^Nothing is held that fits\. Receipt [\w-]{36}, closed 2\d{3}-/),
+      stdout: expect.stringMatching(/^No matching data is stored\. Receipt [\w-]{36}, closed 2\d{3}-/),
     });
     const nobody = await callIntake(['erase', '--email', 'nobody@example.com', '--yes', '--json'], env);
     const [receipt] = answer(nobody.stdout).receipts;

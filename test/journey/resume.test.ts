@@ -121,7 +121,7 @@ describe('a first sync that is interrupted', () => {
     }, 1);
     const interrupted = await ended;
     expect(interrupted.code).toBe(5);
-    expect(interrupted.stderr).toContain('goes on from there');
+    expect(interrupted.stderr).toContain('continues from there');
     expect(await database.query(`SELECT 1 FROM intake.cursors`)).toEqual([]);
 
     const asked = board.requests().length;
