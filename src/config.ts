@@ -1,5 +1,5 @@
-// Every setting, read once at the start: a typed Config, or all problems at once, each with its variable and an example.
-// The environment is an argument. No problem, warning or inspection ever shows a secret, nor any other refused text.
+// Reads every setting once at start: returns a typed Config, or throws all problems at once, each with its variable and an example.
+// The environment is an argument. No problem, warning or inspection shows a secret or any other rejected text.
 
 import { createTask } from 'node-cron';
 import { type Advertiser, loadAdvertisers } from './config/advertisers.ts';
@@ -10,10 +10,10 @@ import { type ConfigDraft, inTheClear, isPlain, rules } from './config/rules.ts'
 import { explainUnreadable, loadSecret, Secret } from './config/secret.ts';
 import { type Section, type Setting, sections, settings, type Values } from './config/settings.ts';
 
-/** A part of the configuration that a command can ask for; what it does not ask for is neither required nor read. */
+/** A part of the configuration that a command can request. Parts that it does not request are neither required nor read. */
 export type Need = Exclude<Section, 'process'>;
 
-/** The parts asked for, and what every command has. */
+/** The requested parts, and the values that every command has. */
 export type Config<N extends Need = Need> = ReturnType<typeof toBase> & {
   readonly [P in N]: ReturnType<(typeof load)[P]>;
 };
@@ -24,11 +24,11 @@ export type OpenEmbedded = () => Promise<{ readonly url: string } & AsyncDisposa
 interface ConfigRequest<N extends Need> {
   readonly needs: readonly N[];
   readonly stateDir?: string;
-  /** Handed on to those who open the database: it is no part of production. */
+  /** Passed in by the CLI and used by the code that opens the database: production code must not import src/dev. */
   readonly openEmbedded?: OpenEmbedded;
 }
 
-/** Reads the parts a command needs. Throws ConfigProblems with everything that is wrong with them. */
+/** Reads the parts that a command needs. Throws ConfigProblems with everything that is wrong with them. */
 export function loadConfig<const N extends Need>(
   env: Environment,
   { needs, stateDir = toStateDir(env), openEmbedded }: ConfigRequest<N>,
@@ -57,19 +57,19 @@ export function loadConfig<const N extends Need>(
   return { ...base, ...parts } as Config<N>;
 }
 
-/** What is wrong with the address of a database, in words that go on after its variable; null where nothing is. */
+/** What is wrong with the address of a database, as a sentence without its subject, the variable; null where nothing is. */
 export function findAddressProblem(text: string): string | null {
   return directUrl.safeParse(text).error?.issues[0]?.message ?? null;
 }
 
-/** One thing that is wrong: `name` is the variable, `text` goes on after it, `example` is a line that would do. */
+/** One problem: `name` is the variable, `text` the rest of the sentence that begins with it, `example` a valid line. */
 export interface ConfigProblem {
   readonly name: string;
   readonly text: string;
   readonly example: string | undefined;
 }
 
-/** All that is wrong with the configuration; the message is one block for a person. */
+/** All problems of the configuration; the message lists them. */
 export class ConfigProblems extends Error {
   readonly problems: readonly ConfigProblem[];
 
@@ -91,14 +91,14 @@ type LoadOptions = { readonly stateDir: string; readonly openEmbedded: OpenEmbed
 function toBase(values: Values<'process'>, production: boolean, warnings: readonly string[]) {
   return {
     production,
-    /** What is allowed but unwise, in words for the log. */
+    /** Allowed but unwise settings, as messages for the log. */
     warnings,
     log: { level: values.LOG_LEVEL, format: values.LOG_FORMAT },
   };
 }
 
-// The parts are put together even when a variable was refused, so that later problems are found in the same run;
-// a part with a refused (undefined) value is never handed out, since loadConfig throws.
+// The parts are built even when a variable was rejected, so that later problems are found in the same run. A part with a
+// rejected (undefined) value is never returned, since loadConfig throws.
 const load = {
   database(read: Read, _draft: ConfigDraft, { openEmbedded }: LoadOptions) {
     const {
@@ -132,7 +132,7 @@ const load = {
       recheckSchedule: values.RECHECK_SCHEDULE,
       /** Null: off. */
       auditSchedule: values.AUDIT_SCHEDULE,
-      /** What is new must have been read within this time; null: no schedule. */
+      /** The longest time between polls that counts as up to date; null: no schedule. */
       staleAfterMs: () => toStaleAfterMs(values.SYNC_SCHEDULE),
       /** How old a proof may be. */
       proofLimit: () => toProofLimit(values.RECHECK_SCHEDULE),
@@ -223,7 +223,7 @@ function loadOwnKey({ production, report }: ConfigDraft, stateDir: string): Secr
   return new Secret('');
 }
 
-/** The value of one variable, null when it is absent, undefined when it was refused and reported. */
+/** The value of one variable; null when it is absent, undefined when it was rejected and reported. */
 function readSetting(name: string, setting: Setting, env: Environment, draft: ConfigDraft): unknown {
   const given = loadGiven(name, setting, env, draft);
   if (given === undefined) return undefined;
@@ -240,7 +240,7 @@ function readSetting(name: string, setting: Setting, env: Environment, draft: Co
   return undefined;
 }
 
-/** What was set for a variable, itself or by its file; an empty text counts as not set. */
+/** The text of a variable, from the variable itself or from its file; an empty text counts as not set. */
 function loadGiven(
   name: string,
   setting: Setting,
@@ -281,14 +281,14 @@ function toExample(name: string): string | undefined {
     : undefined;
 }
 
-/** Enough runs to meet the longest pause of a schedule that rests at night and at weekends: 63 to 72 ms for the default schedules. */
+/** Enough runs to find the longest pause of a schedule that skips nights and weekends. Takes 63 to 72 ms for the default schedules. */
 const manyRuns = 1_000;
-/** Enough for a schedule that repeats every hour, and for one of a few runs a day: 13 to 19 ms. */
+/** Enough for a schedule that repeats every hour, and for one with a few runs a day. Takes 13 to 19 ms. */
 const someRuns = 130;
 const staleGraceMs = 600_000;
 
 /**
- * How long nothing may be read before that is a fault: twice the schedule's longest pause and ten minutes; null for a schedule that is off.
+ * How long an account may go without a poll before that is a fault: twice the schedule's longest pause and ten minutes; null for `off`.
  * Derived from the schedule, so that no second setting can contradict it.
  */
 export function toStaleAfterMs(schedule: string | null): number | null {
@@ -313,10 +313,10 @@ function findLongestPause(schedule: string): number {
   return Math.max(...(isEnough ? pauses : toPauses(task.getNextRuns(manyRuns))));
 }
 
-/** For rechecks that a person starts. */
+/** The limit where rechecks are started by hand. */
 const unscheduledProofMs = 14 * 86_400_000;
 
-/** How old a proof may be: as late as a poll may be, by the schedule of rechecks; two weeks where that is off. */
+/** How old a proof may be: the same rule as for polls, applied to the schedule of rechecks; two weeks where that is off. */
 export function toProofLimit(schedule: string | null): { readonly ms: number; readonly isScheduled: boolean } {
   return { ms: toStaleAfterMs(schedule) ?? unscheduledProofMs, isScheduled: schedule !== null };
 }

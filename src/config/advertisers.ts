@@ -1,5 +1,5 @@
-// Several accounts in one file: each with its name, its credential and, where it differs, its address.
-// Problems name the file and the place in it, never a value: the file holds credentials.
+// Reads several accounts from one file: each has a name, a credential and, where it differs from SOURCE_URL, an address.
+// Problems name the file and the position in it, never a value: the file holds credentials.
 
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -7,7 +7,7 @@ import { z } from 'zod';
 import * as read from './parsers.ts';
 import { explainUnreadable, loadSecret, Secret } from './secret.ts';
 
-/** One account to sweep. */
+/** One configured account. */
 export interface Advertiser {
   readonly name: string;
   readonly url: string;
@@ -16,7 +16,7 @@ export interface Advertiser {
   readonly advertiserId: bigint | null;
 }
 
-/** Reads the accounts of a file; what is wrong with it goes to `report`, all of it at once. */
+/** Reads the accounts of a file. Every problem goes to `report`, not only the first. */
 export function loadAdvertisers(file: string, url: string | null, report: (text: string) => void): Advertiser[] {
   const written = loadJson(file, report);
   if (written === undefined) return [];
@@ -71,7 +71,7 @@ const accountList = z
       const seen = new Set<unknown>();
       for (const [index, { [key]: mark }] of accounts.entries()) {
         if (mark !== undefined && seen.has(mark))
-          context.addIssue({ code: 'custom', path: [index, key], message: 'is there twice' });
+          context.addIssue({ code: 'custom', path: [index, key], message: 'occurs twice' });
         seen.add(mark);
       }
     }
@@ -88,9 +88,9 @@ function loadJson(file: string, report: (text: string) => void): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    // The parser's own message quotes the text around the mistake, which may be a credential: only the place is taken from it.
+    // The parser's message quotes the text around the mistake, which may be a credential: only the position is taken from it.
     const place = error instanceof Error ? /line \d+ column \d+/.exec(error.message)?.[0] : undefined;
-    report(`names ${file}, which is no JSON${place === undefined ? '' : `, see ${place}`}`);
+    report(`names ${file}, which is not valid JSON${place === undefined ? '' : `, see ${place}`}`);
     return undefined;
   }
 }

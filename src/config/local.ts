@@ -1,5 +1,5 @@
-// What a checkout keeps in .intake/ so that commands need no setting outside production: the settings of a running demo
-// and a privacy key. Both are readable by their owner only. Nothing here is used in production.
+// The files in .intake/ that let commands run without settings outside production: the settings of a running demo and a
+// privacy key. Both are readable by their owner only. Nothing here is used in production.
 
 import { randomBytes } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,19 +9,19 @@ import { loadSecret, type Secret } from './secret.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The folder of the checkout, in which the embedded database lies as well. */
+/** The state folder of the checkout, which also holds the embedded database. */
 export const checkoutStateDir = join(import.meta.dirname, '../../.intake');
 
 /**
- * The folder for what these settings leave to Intake. The embedded database is the checkout's, so its privacy key, its files and its demo are
- * too, from whichever folder a command is run. Beside a database that was named, the working folder is used, as for every relative path.
+ * The folder for state that no setting places elsewhere. The embedded database belongs to the checkout, so its privacy key, files and demo
+ * settings do too, whatever the working folder. With a configured database it is in the working folder, as every relative path.
  */
 export function toStateDir(env: Environment): string {
   const isNamed = Boolean(env.DATABASE_URL_FILE) || (env.DATABASE_URL?.trim() || 'embedded') !== 'embedded';
   return isNamed ? '.intake' : checkoutStateDir;
 }
 
-/** Leaves a demo's settings for the commands beside it, until it is disposed. */
+/** Writes a demo's settings for the commands beside it; disposing removes them. */
 export function openDemoSettings(env: Readonly<Record<string, string>>, stateDir: string): Disposable {
   const file = join(stateDir, 'demo.json');
   mkdirSync(stateDir, { recursive: true });
@@ -41,8 +41,9 @@ export function findRunningDemo(stateDir: string): number | null {
 }
 
 /**
- * The environment with the settings of a running demo underneath: the real environment wins. A demo is taken whole or not at all,
- * so that its invented people never meet a real database: one foreign address in the environment and it is left alone.
+ * The environment, completed by the settings of a running demo; variables that are set take precedence. A demo's settings apply
+ * all together or not at all: where the environment names another source, database or store, none applies, so that invented
+ * people never reach a real database.
  */
 export function withDemoSettings(env: Environment, stateDir: string): Environment {
   if (isSet(env, 'SOURCE_URL') || isSet(env, 'ADVERTISERS_FILE')) return env;
@@ -54,12 +55,12 @@ export function withDemoSettings(env: Environment, stateDir: string): Environmen
   return foreign ? env : { ...demo.env, ...Object.fromEntries(Object.entries(env).filter(([, text]) => text)) };
 }
 
-/** The environment with a folder for files underneath; one that is named is taken as it is. */
+/** The environment with a default BLOBS_URL in the state folder. */
 export function withLocalBlobs(env: Environment, stateDir: string): Environment {
   return isSet(env, 'BLOBS_URL') ? env : { ...env, BLOBS_URL: `file:${join(stateDir, 'blobs')}` };
 }
 
-/** The checkout's own privacy key, made on first need. */
+/** The local privacy key, created on first use. */
 export function loadLocalPrivacyKey(stateDir: string): Secret {
   const file = join(stateDir, 'privacy-key');
   mkdirSync(stateDir, { recursive: true });
@@ -67,7 +68,7 @@ export function loadLocalPrivacyKey(stateDir: string): Secret {
   try {
     return loadSecret(file);
   } catch {
-    // A link appears whole or not at all: of several processes that start together one makes the key and all read it.
+    // Linking is atomic: of several processes that start together one creates the key and all read it.
     writeFileSync(draft, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600 });
     try {
       linkSync(draft, file);

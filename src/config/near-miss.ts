@@ -1,5 +1,5 @@
-// Finds variables that were meant to be one of ours: misspelt, in the wrong case, or a file for what is no secret.
-// Judges by closeness alone and leaves short names in peace, since the environment belongs to others too.
+// Finds variables that were probably meant to be a setting: misspelt, or in the wrong case.
+// Compares by edit distance alone and ignores short names, since the environment holds other programs' variables too.
 
 /** The known name that `name` was probably meant to be, if any. */
 export function findNearMiss(name: string, known: readonly string[]): string | undefined {

@@ -1,25 +1,25 @@
-// How the text of a variable becomes a value: durations, sizes, rates, schedules, addresses.
-// No message repeats the text it refuses: a pasted credential must not come back in an error.
+// Parses the text of a variable into a value: durations, sizes, rates, schedules, addresses.
+// No message repeats the rejected text: a pasted credential must not appear in an error.
 
 import { validate as isCron } from 'node-cron';
 import { z } from 'zod';
 
-/** A length of time such as `15m`, in milliseconds. */
+/** A duration such as `15m`, in milliseconds. */
 export const duration = value('must be a time: a number and ms, s, m, h or d', toDurationMs);
 
-/** How long a lease is: at most ten minutes. A longer one in the database was given by a clock that was set back. */
+/** The duration of a lease, at most ten minutes. A lease in the database that lasts longer shows that the clock was set back. */
 export const lease = value('must be a time of at most 10m', (text) => {
   const ms = toDurationMs(text);
   return ms !== undefined && ms <= 600_000 ? ms : undefined;
 });
 
-/** A length of time in which at least two nights lie. */
+/** A duration of at least two days, so that it contains two nights. */
 export const nights = value('must be a time of at least 2d', (text) => {
   const ms = toDurationMs(text);
   return ms !== undefined && ms >= 2 * 86_400_000 ? ms : undefined;
 });
 
-/** A length of time, or null for `off`. */
+/** A duration, or null for `off`. */
 export const durationOrOff = value('must be a time (a number and ms, s, m, h or d) or off', (text) =>
   text === 'off' ? null : toDurationMs(text),
 );
@@ -83,18 +83,18 @@ export const advertiserId = value('must be the digits of a positive integer', (t
 /** Any text without control characters. */
 export const line = value('must not contain control characters', (text) => (hasControl(text) ? undefined : text));
 
-/** A text that is not guessed by trying: at least 16 characters, none of them a control character. */
+/** A secret that cannot be guessed by trying: at least 16 characters, none of them a control character. */
 export const longSecret = value('must be at least 16 characters long, without control characters', (text) =>
   text.trim().length >= 16 && !hasControl(text) ? text : undefined,
 );
 
-/** What goes into `Authorization: SWS <value>`. */
+/** The value of `Authorization: SWS <value>`. */
 export const credential = value(
   'must be visible ASCII without spaces around it, and without the word SWS (which is added)',
   (text) => (/^[!-~](?:[ -~]*[!-~])?$/.test(text) && !/^SWS\s/i.test(text) ? text : undefined),
 );
 
-/** What goes into `Authorization: Bearer <value>`. RFC 6750 knows no other characters, and a server refuses a token that has them. */
+/** The value of `Authorization: Bearer <value>`. RFC 6750 allows no other characters, and servers reject a token that has them. */
 export const bearerToken = value(
   'must be letters, digits and - . _ ~ + / only (= at its end): it is sent as a bearer token, which cannot carry spaces or other characters',
   (text) => (/^[A-Za-z0-9._~+/-]+=*$/.test(text) ? text : undefined),
@@ -102,7 +102,7 @@ export const bearerToken = value(
 
 const sslModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'];
 const sslParameters = ['ssl', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslpassword', 'sslnegotiation'];
-/** Any other word would be taken for none, and the connection would have no TLS. */
+/** The driver would ignore any other word and connect without TLS. */
 const sslWords = { sslmode: sslModes, ssl: ['true', 'false'], sslnegotiation: ['postgres', 'direct'] };
 
 /** A Postgres address, or `embedded`. */
@@ -127,12 +127,12 @@ function findSeveralHosts(text: string): string | null {
     : null;
 }
 
-/** What is wrong with what stands behind the `?`. */
+/** What is wrong with the parameters after the `?`. */
 function findParameterProblem(text: string): string | null {
   const parameters = new URLSearchParams(postgresPattern.exec(text)?.[3]);
   const names = [...parameters.keys()];
   if (names.some((name) => /^ssl/i.test(name) && !sslParameters.includes(name))) {
-    return `has a parameter about TLS that is not known here; there are ${sslParameters.join(', ')}`;
+    return `has an unknown TLS parameter; known are ${sslParameters.join(', ')}`;
   }
   if (new Set(names).size < names.length) return 'names a parameter twice';
   for (const [name, words] of Object.entries(sslWords)) {
@@ -148,7 +148,7 @@ function findParameterProblem(text: string): string | null {
   return null;
 }
 
-/** What rules look at in a Postgres address. */
+/** The parts of a Postgres address that rules check. */
 export interface PostgresFacts {
   /** Decoded; a folder where it is a Unix socket, empty where none is named. */
   readonly host: string;
@@ -167,7 +167,7 @@ export function toPostgresFacts(text: string): PostgresFacts {
   };
 }
 
-/** What stands between the user and the path, the path, and the parameters. */
+/** Captures host and port, the path, and the parameters. */
 const postgresPattern = /^postgres(?:ql)?:\/\/(?:[^/?]*@)?([^/?]*)([^?]*)\??(.*)$/s;
 
 /** The address of a web service, without credentials, query or trailing slash. */
@@ -193,7 +193,7 @@ export const rootCertificate = value('must be a path, system, or a certificate t
   text.includes('-----BEGIN CERTIFICATE-----') || !hasControl(text) ? text : undefined,
 );
 
-/** Where bytes rest: a folder or a bucket with an optional prefix. */
+/** Where files are stored: a folder, or a bucket with an optional prefix. */
 export type BlobsPlace = { readonly kind: 'disk'; readonly path: string } | S3Place;
 interface S3Place {
   readonly kind: 's3';
@@ -247,13 +247,13 @@ function toServiceUrl(text: string): string | undefined {
 }
 
 function isPostgres(text: string): boolean {
-  // psql leaves the host out where a parameter names it.
+  // psql accepts an empty host where a parameter names it; URL.parse does not.
   const url = URL.parse(text.replace('@/', '@host/'));
   const [, host = '', path = ''] = postgresPattern.exec(text) ?? [];
   return url !== null && url.hash === '' && postgresPattern.test(text) && isEncoded(host) && isEncoded(path);
 }
 
-/** A lone % could not be decoded. */
+/** False for a lone %, which cannot be decoded. */
 function isEncoded(text: string): boolean {
   try {
     decodeURIComponent(text);

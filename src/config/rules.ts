@@ -1,14 +1,14 @@
-// What no single variable can know: settings that need, exclude or endanger each other.
-// Each rule sees what could be read (null is absent, undefined was refused and has its own problem) and reports by variable.
+// Rules over several variables: settings that require, exclude or endanger each other.
+// Each rule gets the parsed values (null: absent; undefined: rejected and already reported) and reports by variable.
 
 import type { Environment } from './local.ts';
 import { isLoopback, toPostgresFacts } from './parsers.ts';
 import type { Section, Values } from './settings.ts';
 
-/** Says what is wrong with a variable. */
+/** Reports what is wrong with a variable. */
 export type Report = (name: string, text: string) => void;
 
-/** What is known while problems are still collected. */
+/** The state while problems are collected. */
 export interface ConfigDraft {
   readonly env: Environment;
   readonly production: boolean;
@@ -24,7 +24,7 @@ export const rules: { [S in Section]: (values: Partly<S>, draft: ConfigDraft) =>
 
   database({ DATABASE_URL, DATABASE_DIRECT_URL, DATABASE_CA }, { env, production, report, warn }) {
     if (production && DATABASE_URL?.reveal() === 'embedded') {
-      report('DATABASE_URL', 'is embedded, which is for development: production needs a database of its own');
+      report('DATABASE_URL', 'is embedded, which is for development only: production needs a real database');
     }
     for (const [name, url] of Object.entries({ DATABASE_URL, DATABASE_DIRECT_URL })) {
       const text = url?.reveal() ?? 'embedded';
@@ -45,7 +45,7 @@ export const rules: { [S in Section]: (values: Partly<S>, draft: ConfigDraft) =>
       if (production && !isNear && !isEncrypted) {
         warn(
           name,
-          'does not ask for TLS: the password and every application may cross the network in the clear; add sslmode=verify-full',
+          'does not require TLS: the password and every application may cross the network in the clear; add sslmode=verify-full',
         );
       }
     }
@@ -57,7 +57,7 @@ export const rules: { [S in Section]: (values: Partly<S>, draft: ConfigDraft) =>
       if (SOURCE_URL === null) report('SOURCE_URL', 'is required');
       if (SOURCE_CREDENTIAL === null) report('SOURCE_CREDENTIAL', 'is required');
     } else {
-      const excluded = 'and ADVERTISERS_FILE exclude each other: with several accounts it stands in the file';
+      const excluded = 'and ADVERTISERS_FILE exclude each other: with several accounts it belongs in the file';
       if (SOURCE_CREDENTIAL) report('SOURCE_CREDENTIAL', excluded);
       if (ADVERTISER_ID) report('ADVERTISER_ID', excluded);
     }
@@ -78,7 +78,7 @@ export const rules: { [S in Section]: (values: Partly<S>, draft: ConfigDraft) =>
     const open = ADMIN_HOST !== undefined && !isLoopback(ADMIN_HOST);
     const why = open
       ? 'is required, since ADMIN_HOST can be reached from other machines'
-      : 'is required beside the other';
+      : 'is required: set both ADMIN_USER and ADMIN_PASSWORD, or neither';
     if (ADMIN_USER === null && (open || ADMIN_PASSWORD)) report('ADMIN_USER', why);
     if (ADMIN_PASSWORD === null && (open || ADMIN_USER)) report('ADMIN_PASSWORD', why);
   },
@@ -87,7 +87,7 @@ export const rules: { [S in Section]: (values: Partly<S>, draft: ConfigDraft) =>
     const { HOST: _, PORT: __, PREFILL_TTL: ___, ...group } = values;
     const absent = Object.entries(group).filter(([, value]) => value === null);
     if (absent.length === Object.keys(group).length) return;
-    for (const [name] of absent) report(name, 'is required, since other settings of prefill are there');
+    for (const [name] of absent) report(name, 'is required, since other prefill settings are set');
     for (const name of ['AUTH_URL', 'OAUTH_REDIRECT_URI'] as const) {
       const url = values[name];
       if (production && url && isPlain(url)) warn(name, 'is http: codes and tokens cross the network in the clear');
@@ -101,10 +101,10 @@ export const rules: { [S in Section]: (values: Partly<S>, draft: ConfigDraft) =>
 
 const wayToVerify = 'name it with sslrootcert or DATABASE_CA, or use sslmode=verify-full';
 
-/** What plain http to a source means. */
+/** The consequence of plain http to a source. */
 export const inTheClear = 'the credential and every application cross the network in the clear';
 
-/** True for an address without TLS that leaves this machine. */
+/** True for an http address of another machine. */
 export function isPlain(url: string): boolean {
   return url.startsWith('http:') && !isLoopback(new URL(url).hostname);
 }

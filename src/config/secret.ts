@@ -1,10 +1,10 @@
-// A value that must not be seen: it prints as `[secret]` wherever it is logged, inspected or serialised.
-// Knows where it came from, so that a rotated file can be read again. It knows no variable and no rule.
+// A value that must not be shown: it prints as `[secret]` wherever it is logged, inspected or serialised.
+// It remembers its file, so that a rotated secret can be read again.
 
 import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';
 
-/** Holds a secret's text; only `reveal` gives it away. */
+/** Holds a secret's text; only `reveal` and `current` return it. */
 export class Secret {
   readonly #text: string;
   /** The file it was read from, or null: reading that file again gives the rotated value. */
@@ -20,8 +20,8 @@ export class Secret {
   }
 
   /**
-   * The secret as its file holds it now, so that rotation needs no restart; what was read first while the file cannot be read, or is empty
-   * because somebody is just writing it.
+   * The secret as its file holds it now, so that rotation needs no restart. While the file cannot be read, or is empty because it is
+   * being written, the text read first.
    */
   current(): string {
     if (this.file === null) return this.#text;
@@ -45,16 +45,16 @@ export class Secret {
   }
 }
 
-/** Reads a secret from its file. Editors and `echo` end a file with a line break that is no part of the secret. */
+/** Reads a secret from its file, without the line break that editors and `echo` append. */
 export function loadSecret(file: string): Secret {
   return new Secret(readFileSync(file, 'utf8').replace(/\r?\n$/, ''), file);
 }
 
-/** Why a file could not be read, in words for a person; never its content. */
+/** Why a file could not be read, as part of a message; never its content. */
 export function explainUnreadable(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code === 'ENOENT') return 'does not exist';
-  if (code === 'EACCES' || code === 'EPERM') return 'may not be read by this user';
+  if (code === 'EACCES' || code === 'EPERM') return 'is not readable by this user';
   if (code === 'EISDIR') return 'is a folder';
   return `cannot be read (${typeof code === 'string' ? code : 'unknown error'})`;
 }

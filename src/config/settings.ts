@@ -1,5 +1,5 @@
-// The one table of settings: every variable with its meaning, default and the reader of its text.
-// .env.example and docs/configuration.md are rendered from it; nothing else may name a variable that is not here.
+// The one table of settings: every variable with its meaning, default and parser.
+// .env.example and docs/configuration.md are rendered from it; no other code may use a variable that is not here.
 
 import type { z } from 'zod';
 import * as read from './parsers.ts';
@@ -12,41 +12,41 @@ export interface Setting {
   /** Never printed, and also read from the file named by NAME_FILE. */
   readonly secret?: true;
   readonly default?: string;
-  /** Holds outside production only; in production the variable is required. */
+  /** The default outside production; in production the variable is required. */
   readonly developmentDefault?: string;
   /** What the absence of an optional variable means, for the documentation. */
   readonly absent?: string;
-  /** A value as it could be; the default where none is given. */
+  /** A valid value; where omitted, the default is the example. */
   readonly example?: string;
 }
 
-/** The settings by section: a command names the sections it needs, and the others are not read. `process` always is. */
+/** The settings by section. A command names the sections it needs and the others are not read, except `process`, which always is. */
 export const sections = {
   database: {
     DATABASE_URL: {
       secret: true,
-      meaning: 'Postgres. `embedded` starts one of its own, outside production only',
+      meaning: 'the Postgres database; `embedded` starts a local server, outside production only',
       example: 'postgres://intake:password@db.example.com:5432/intake',
       read: read.databaseUrl,
       developmentDefault: 'embedded',
     },
     DATABASE_DIRECT_URL: {
       secret: true,
-      meaning: 'the same database past a pooler, for `intake migrate` and LISTEN',
+      meaning: 'the same database without a pooler, for `intake migrate` and LISTEN',
       example: 'postgres://intake:password@db.example.com:5433/intake',
       read: read.directUrl,
       absent: 'DATABASE_URL',
     },
     DATABASE_CA: {
       meaning:
-        "the root certificate of the database's authority: a path, `system`, or the certificate itself; `sslrootcert` in the URL wins",
+        'the root certificate that signs the database server: a path, `system`, or the certificate itself; `sslrootcert` in the URL takes precedence',
       example: '/etc/intake/database-root.crt',
       read: read.rootCertificate,
-      absent: 'the authorities that Node knows',
+      absent: 'the certificate authorities built into Node',
     },
     DATABASE_AUTH: {
       meaning:
-        "`password`: the one in the URL; `rds-iam`: a token of Amazon RDS for every connection, by the platform's role (needs the package @aws-sdk/rds-signer)",
+        "`password`: the one in the URL; `rds-iam`: an Amazon RDS token for every connection, from the platform's role (needs the package @aws-sdk/rds-signer)",
       read: read.word('password', 'rds-iam'),
       default: 'password',
     },
@@ -66,7 +66,7 @@ export const sections = {
       absent: 'required, unless ADVERTISERS_FILE is set',
     },
     ADVERTISER_ID: {
-      meaning: 'the account that the credential opens; any other id in an answer halts',
+      meaning: 'the account of the credential; an answer with another id halts it',
       example: '12345678',
       read: read.advertiserId,
       absent: 'learned from the first answer, then pinned',
@@ -93,14 +93,14 @@ export const sections = {
       default: '8',
     },
     SOURCE_TIMEOUT: {
-      meaning: 'no byte for this long ends a request; whole requests end after 10 minutes',
+      meaning: 'a request without a byte for this long is aborted; every request is aborted after 10 minutes',
       read: read.duration,
       default: '30s',
     },
   },
   sync: {
     SYNC_SCHEDULE: {
-      meaning: 'when a worker sweeps: cron of five or six fields, or `off`; also once at start',
+      meaning: 'when a worker polls: cron of five or six fields, or `off`; also once at start',
       read: read.schedule,
       default: '*/5 * * * *',
     },
@@ -111,8 +111,7 @@ export const sections = {
       default: '17 3 * * *',
     },
     AUDIT_SCHEDULE: {
-      meaning:
-        'when a worker asks a random place of the list again, with two to five requests an account: cron, or `off`',
+      meaning: 'when a worker audits a random place of the list, with two to five requests per account: cron, or `off`',
       read: read.schedule,
       default: '*/10 * * * *',
     },
@@ -129,7 +128,7 @@ export const sections = {
     },
     LEASE: {
       meaning:
-        'how long a dead process holds its lane; one-shot commands wait that long for a lapsed holder; at most `10m`',
+        'how long a dead process still holds its lane; one-shot commands wait that long for it to expire; at most `10m`',
       read: read.lease,
       default: '30s',
     },
@@ -140,19 +139,19 @@ export const sections = {
     },
     VERIFY_WITHIN: {
       meaning:
-        'every stored byte is read again and compared with its sha256 within this time, a part of them every night; at least `2d`',
+        'every stored file is read again and compared with its sha256 within this time, some of them every night; at least `2d`',
       read: read.nights,
       default: '30d',
     },
     SOURCE_HASH: {
-      meaning: 'may an equal Hash spare a download: `learn`, `always` or `never`',
+      meaning: 'whether an equal Hash replaces a download: `learn`, `always` or `never`',
       read: read.word('learn', 'always', 'never'),
       default: 'learn',
     },
   },
   blobs: {
     BLOBS_URL: {
-      meaning: 'where files are kept: `file:PATH` or `s3://bucket/prefix`',
+      meaning: 'where files are stored: `file:PATH` or `s3://bucket/prefix`',
       example: 's3://applications/intake',
       read: read.blobsPlace,
       developmentDefault: 'file:.intake/blobs',
@@ -170,17 +169,17 @@ export const sections = {
       absent: 'AWS_REGION',
     },
     S3_FORCE_PATH_STYLE: {
-      meaning: '`true` puts the bucket into the path, as many compatible stores need it',
+      meaning: '`true` puts the bucket into the path, as many compatible stores require',
       read: read.flag,
       default: 'false',
     },
     S3_CHECKSUMS: {
-      meaning: '`required`: with every put and where S3 demands them; `supported`: wherever it can; `off`: nowhere',
+      meaning: '`required`: with every put and where S3 requires them; `supported`: wherever possible; `off`: never',
       read: read.word('required', 'supported', 'off'),
       default: 'required',
     },
     S3_SSE: {
-      meaning: "encryption at rest to ask for: `AES256` or `aws:kms`; `off` leaves it to the bucket's own setting",
+      meaning: "encryption at rest to request: `AES256` or `aws:kms`; `off` uses the bucket's own setting",
       example: 'aws:kms',
       read: read.word('off', 'AES256', 'aws:kms'),
       default: 'off',
@@ -194,7 +193,7 @@ export const sections = {
   },
   admin: {
     ADMIN_HOST: {
-      meaning: 'where the status page, /proof, /metrics, /livez, /readyz and /api/status listen',
+      meaning: 'the address on which the status page, /proof, /metrics, /livez, /readyz and /api/status listen',
       read: read.line,
       default: '127.0.0.1',
     },
@@ -204,7 +203,7 @@ export const sections = {
       default: '9090',
     },
     ADMIN_USER: {
-      meaning: 'asked for on the admin port, probes excepted',
+      meaning: 'the login of the admin port; probes need none',
       example: 'operator',
       read: read.line,
       absent: 'required when ADMIN_HOST is not this machine',
@@ -219,7 +218,7 @@ export const sections = {
   },
   prefill: {
     HOST: {
-      meaning: 'where the prefill routes listen',
+      meaning: 'the address on which the prefill routes listen',
       read: read.line,
       default: '127.0.0.1',
     },
@@ -235,7 +234,7 @@ export const sections = {
       absent: 'prefill is off',
     },
     OAUTH_CLIENT_ID: {
-      meaning: 'the client that asks candidates for their profile',
+      meaning: 'the OAuth client that requests the profiles of candidates',
       example: 'your-client-id',
       read: read.line,
       absent: 'prefill is off',
@@ -261,7 +260,7 @@ export const sections = {
     },
     PREFILL_KEY: {
       secret: true,
-      meaning: 'what the careers site sends as `Authorization: Bearer` to redeem a handle',
+      meaning: 'the token that the careers site sends as `Authorization: Bearer` to redeem a handle',
       example: 'a-long-random-text',
       read: read.bearerToken,
       absent: 'prefill is off',
@@ -282,14 +281,15 @@ export const sections = {
   privacy: {
     PRIVACY_KEY: {
       secret: true,
-      meaning: 'keys person keys and tombstones; at least 16 characters; if it is lost, erased people could return',
+      meaning:
+        'the key of the hashes that keep erased people out; at least 16 characters; if it is lost, erased people could return',
       example: 'a-long-random-text',
       read: read.longSecret,
       absent: 'kept in .intake/ outside production, required in production',
     },
     RETENTION: {
       meaning:
-        'what was stored longer ago than this is erased, with a brake (docs/protect-people.md); `off` keeps them',
+        'records stored longer ago than this are erased, unless too many are due at once (docs/protect-people.md); `off` keeps everything',
       example: '365d',
       read: read.durationOrOff,
       default: 'off',
@@ -297,7 +297,7 @@ export const sections = {
   },
   process: {
     NODE_ENV: {
-      meaning: '`production` requires what is marked so and refuses what is for development; the image sets it',
+      meaning: '`production` requires the settings marked so and rejects those for development; the image sets it',
       example: 'production',
       read: read.word('production', 'development', 'test'),
       default: 'development',
@@ -317,7 +317,7 @@ export const sections = {
 
 export type Section = keyof typeof sections;
 
-/** What the readers of a section give, by variable; null where an optional variable is absent. */
+/** The parsed values of a section, by variable; null where an optional variable is absent. */
 export type Values<S extends Section> = { [N in keyof (typeof sections)[S]]: ValueOf<(typeof sections)[S][N]> };
 
 /** Every variable, by name. */

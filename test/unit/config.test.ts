@@ -562,8 +562,8 @@ describe('several accounts', () => {
   });
 
   it.each<[problem: string, list: unknown]>([
-    ['is no JSON', '[{"name": "a", "credential": xMARKERx}]'],
-    ['is no JSON', ''],
+    ['is not valid JSON', '[{"name": "a", "credential": xMARKERx}]'],
+    ['is not valid JSON', ''],
     ['the file must be a list', {}],
     ['the file must name at least one account', []],
     ['[0] must be an object', ['xMARKERx']],
@@ -578,14 +578,14 @@ describe('several accounts', () => {
     ['[0] has an unknown member secret', [{ name: 'a', url: 'https://x', credential: 'x', secret: 'xMARKERx' }]],
     ['[0] credentialFile', [{ name: 'a', url: 'https://x', credentialFile: 'nowhere' }]],
     [
-      '[1].name is there twice',
+      '[1].name occurs twice',
       [
         { name: 'a', url: 'https://x', credential: 'xMARKERx' },
         { name: 'a', url: 'https://x', credential: 'y' },
       ],
     ],
     [
-      '[1].advertiserId is there twice',
+      '[1].advertiserId occurs twice',
       [
         { name: 'a', advertiserId: 1, credential: 'x' },
         { name: 'b', advertiserId: '1', credential: 'y' },
