@@ -694,7 +694,7 @@ describe('a screen', () => {
     const screens = [{ id: '3', name: 'First', successful: true, questions }];
     const ids = board.add(screenTraps.map(() => ({ attachments: [{ kind: 'screen' }], screens })));
     await intake.sweep();
-    await database.query(`UPDATE intake.downloads SET due_at = 'infinity'`);
+    await database.query(`UPDATE intake.downloads SET due_at = now() + interval '1 year'`);
     for (const [nth, [choices, wanted]] of screenTraps.entries()) {
       board.choose(choices);
       const id = String(ids[nth]);

@@ -202,10 +202,10 @@ describe('state', () => {
     const browser = createBrowser();
     const callback = await browser.toCallback(stage.toStartUrl());
     const [{ lifetime } = { lifetime: 0 }] = await database.query<{ lifetime: number }>(
-      `UPDATE intake.oauth_states SET expires_at = now() WHERE used_at IS NULL
-       RETURNING extract(epoch FROM old.expires_at - created_at)::int AS lifetime`,
+      `SELECT extract(epoch FROM expires_at - created_at)::int AS lifetime FROM intake.oauth_states WHERE used_at IS NULL`,
     );
     expect(lifetime).toBe(600);
+    await database.query(`UPDATE intake.oauth_states SET expires_at = now() WHERE used_at IS NULL`);
     expect(errorOf(new URL(await browser.step(callback)))).toBe('expired');
     expect(await lastRow(database)).toMatchObject({ outcome: 'expired', reason: 'came back too late' });
   });
