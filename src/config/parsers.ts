@@ -102,8 +102,13 @@ export const bearerToken = value(
 
 const sslModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'];
 const sslParameters = ['ssl', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslpassword', 'sslnegotiation'];
-/** The driver would ignore any other word and connect without TLS. */
-const sslWords = { sslmode: sslModes, ssl: ['true', 'false'], sslnegotiation: ['postgres', 'direct'] };
+/** The driver would ignore any other word and connect without TLS or without channel binding. */
+const sslWords = {
+  sslmode: sslModes,
+  ssl: ['true', 'false'],
+  sslnegotiation: ['postgres', 'direct'],
+  channel_binding: ['disable', 'prefer', 'require'],
+};
 
 /** A Postgres address, or `embedded`. */
 export const databaseUrl = postgresUrl(

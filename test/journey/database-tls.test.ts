@@ -10,7 +10,7 @@ import { openScratch } from '../support/blob-stores.ts';
 import { callIntake, runIntake } from '../support/intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { test as base } from '../support/test-database.ts';
-import { openTlsPostgres } from '../support/tls-postgres.ts';
+import { openTlsPostgres, openTlsRelay } from '../support/tls-postgres.ts';
 
 // biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern what a fixture needs; this one needs nothing.
 const test = base.extend('server', { scope: 'file' }, async ({}, { onCleanup }) => {
@@ -118,6 +118,25 @@ describe('a database over TLS', () => {
     }
   });
 
+  test('is bound to the login by channel_binding as psql does it', async ({ server }) => {
+    await using scratch = await openScratch();
+    await using between = await openTlsRelay(server, scratch.path);
+    for (const url of [server.url, between.url]) {
+      const unbound = `${url}?sslmode=require`;
+      expect({ url, ...(await migrate(unbound)) }).toEqual({ url, ...done });
+      expect({ url, ...(await migrate(`${unbound}&channel_binding=disable`)) }).toEqual({ url, ...done });
+    }
+    for (const word of ['prefer', 'require']) {
+      const bound = `sslmode=require&channel_binding=${word}`;
+      expect({ word, ...(await migrate(`${server.url}?${bound}`)) }).toEqual({ word, ...done });
+      expect({ word, ...(await migrate(`${between.url}?${bound}`)) }).toEqual({
+        word,
+        code: 2,
+        stderr: expect.stringMatching(/DATABASE_URL: the TLS connection does not end at localhost:\d+/),
+      });
+    }
+  });
+
   test('that speaks no TLS is a setting to correct', async ({ database }) => {
     const { code, stderr } = await migrate(`${database.url}?sslmode=verify-full`);
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('does not speak TLS') });
@@ -131,6 +150,17 @@ describe('a database over TLS', () => {
 });
 
 describe('a database without TLS', () => {
+  test('is not used where channel binding is required', async ({ database }) => {
+    expect(await migrate(`${database.url}?channel_binding=prefer`)).toEqual(done);
+    for (const parameters of ['channel_binding=require', 'sslmode=prefer&channel_binding=require']) {
+      expect({ parameters, ...(await migrate(`${database.url}?${parameters}`)) }).toEqual({
+        parameters,
+        code: 2,
+        stderr: expect.stringMatching(/DATABASE_URL: .+ offers no login with channel binding/),
+      });
+    }
+  });
+
   test('is used where TLS is preferred', async ({ database }) => {
     expect(await migrate(`${database.url}?sslmode=prefer`)).toEqual(done);
   });

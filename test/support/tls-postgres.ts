@@ -1,19 +1,23 @@
 // A Postgres that speaks TLS with a certificate of a private authority, as managed databases and companies have it.
 
+import { once } from 'node:events';
 import {
   appendFileSync,
   chmodSync,
   chownSync,
   copyFileSync,
   mkdtempSync,
+  readFileSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { connect as connectTls, TLSSocket } from 'node:tls';
 import pg from 'pg';
 import { openPlace } from '../../src/dev/embedded/place.ts';
 import { openServer } from '../../src/dev/embedded/server.ts';
@@ -58,6 +62,45 @@ export async function openTlsPostgres(): Promise<TlsPostgres> {
     async [Symbol.asyncDispose]() {
       await server.stop();
       for (const each of [place.home, folder]) rmSync(each, { recursive: true, force: true });
+    },
+  };
+}
+
+/** What begins TLS, and the server's yes. */
+const tlsRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
+
+/** Starts something between a client and the server that ends TLS with a certificate of its own, and could read along. */
+export async function openTlsRelay(server: TlsPostgres, folder: string): Promise<{ url: string } & AsyncDisposable> {
+  const own = join(folder, 'relay');
+  makeAuthority(own);
+  const [cert, key] = [readFileSync(`${own}.crt`), readFileSync(`${own}.key`)];
+  const { port: behind } = new URL(server.url);
+  const sockets = new Set<Socket>();
+  const relay = createServer(async (client) => {
+    const upstream = connect(Number(behind), '127.0.0.1');
+    for (const each of [client, upstream]) {
+      sockets.add(each);
+      each.on('error', () => {});
+      each.on('close', () => [client, upstream].map((one) => one.destroy()));
+    }
+    await once(client, 'data');
+    upstream.write(tlsRequest);
+    await once(upstream, 'data');
+    client.write('S');
+    const near = new TLSSocket(client, { isServer: true, cert, key });
+    const far = connectTls({ socket: upstream, rejectUnauthorized: false });
+    for (const each of [near, far]) each.on('error', () => {});
+    near.pipe(far).pipe(near);
+  });
+  relay.listen(0, '127.0.0.1');
+  await once(relay, 'listening');
+  const { port } = relay.address() as AddressInfo;
+  return {
+    url: server.url.replace(`:${behind}/`, `:${port}/`),
+    async [Symbol.asyncDispose]() {
+      for (const each of sockets) each.destroy();
+      relay.close();
+      await once(relay, 'close');
     },
   };
 }

@@ -275,6 +275,7 @@ const refusals: [name: string, ...texts: string[]][] = [
     'postgres://h/d?ssl=no-verify',
     'postgres://h/d?sslmode=disable&sslmode=verify-full',
     'postgres://h/d?sslmode=require&sslnegotiation=dirct',
+    'postgres://h/d?sslmode=require&channel_binding=required',
     'postgres://h/d?port=abc',
     'postgres://h/d?port=65536',
     'postgres://h/d?sslmode=require&sslcert=/a.crt',

@@ -34,19 +34,21 @@ export function clientOf(url: DatabaseUrl) {
     /** A configuration error, which `connect` throws. Thrown by the constructor, it would end the process when a pool creates a client. */
     readonly #problem: unknown;
     readonly #preferTls: boolean;
+    readonly #requireBinding: boolean;
 
     constructor(config: pg.ClientConfig = {}) {
-      let target: ConnectionTarget = { connectionString: 'postgres://', ssl: false, preferTls: false };
+      let target: ConnectionTarget = { ...nowhere };
       let problem: unknown;
       try {
         target = toTarget(currentUrl(url));
       } catch (error) {
         problem = error;
       }
-      const { preferTls, ...connection } = target;
+      const { preferTls, requireBinding, ...connection } = target;
       super({ ...config, ...connection });
       this.#problem = problem;
       this.#preferTls = preferTls;
+      this.#requireBinding = requireBinding;
       // A server that shuts down may close a connection before the pool listens for errors. The next query reports it.
       this.on('error', () => {});
     }
@@ -67,14 +69,27 @@ export function clientOf(url: DatabaseUrl) {
         this.ssl = false;
         (this.connection as unknown as { ssl: boolean }).ssl = false;
       }
+      if (this.#requireBinding) requireChannelBinding(this.connection);
       if (typeof url !== 'string' && url.password) this.password = await url.password({ host, port, user });
     }
   };
 }
 
-type ConnectionTarget = Pick<pg.ClientConfig, 'connectionString' | 'ssl' | 'sslnegotiation'> & {
+type ConnectionTarget = Pick<
+  pg.ClientConfig,
+  'connectionString' | 'ssl' | 'sslnegotiation' | 'enableChannelBinding'
+> & {
   /** Connect without TLS if the server offers none. */
   readonly preferTls: boolean;
+  /** Refuse a login that is not bound to the TLS connection. */
+  readonly requireBinding: boolean;
+};
+
+const nowhere: ConnectionTarget = {
+  connectionString: 'postgres://',
+  ssl: false,
+  preferTls: false,
+  requireBinding: false,
 };
 
 /** Splits the URL's TLS parameters off, because the driver interprets them differently from psql, and resolves them. */
@@ -83,15 +98,20 @@ function toTarget(text: string): ConnectionTarget {
   const all = new URLSearchParams(query);
   const others = new URLSearchParams([...all].filter(([name]) => !tlsParameters.has(name)));
   const sslnegotiation = all.get('sslnegotiation');
+  const binding = all.get('channel_binding') ?? 'disable';
   return {
     connectionString: `${base}?${others}`,
+    enableChannelBinding: binding !== 'disable',
+    requireBinding: binding === 'require',
     ...(sslnegotiation && { sslnegotiation: sslnegotiation as 'direct' }),
     ...toTls(all, toHost(text)),
   };
 }
 
 const tlsParameters = new Set(
-  ['ssl', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslpassword', 'sslnegotiation'].concat('uselibpqcompat'),
+  ['ssl', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslpassword', 'sslnegotiation'].concat(
+    ...['uselibpqcompat', 'channel_binding'],
+  ),
 );
 
 function toTls(parameters: URLSearchParams, host: string): Pick<ConnectionTarget, 'ssl' | 'preferTls'> {
@@ -111,6 +131,33 @@ function toTls(parameters: URLSearchParams, host: string): Pick<ConnectionTarget
   const anyName: ConnectionOptions = mode === 'verify-full' ? {} : { checkServerIdentity: () => undefined };
   return { ssl: { ...own, ...ca, ...anyName, rejectUnauthorized: true }, preferTls: false };
 }
+
+/**
+ * Ends the connection unless the server requests SCRAM with channel binding. The driver alone binds where the server offers it and logs in
+ * without it elsewhere. These listeners run before the driver's, so no password is sent.
+ */
+function requireChannelBinding(connection: pg.Connection): void {
+  let [isOffered, isBound] = [false, false];
+  const refuse = () => {
+    connection.emit('error', new Error(unboundLogin));
+    connection.stream.destroy();
+  };
+  connection.on('authenticationSASL', ({ mechanisms }: { readonly mechanisms: readonly string[] }) => {
+    isOffered = mechanisms.includes('SCRAM-SHA-256-PLUS');
+    if (!isOffered) refuse();
+  });
+  connection.on('authenticationSASLFinal', () => {
+    isBound = isOffered;
+  });
+  connection.on('authenticationCleartextPassword', refuse);
+  connection.on('authenticationMD5Password', refuse);
+  connection.on('authenticationOk', () => {
+    if (!isBound) refuse();
+  });
+}
+
+/** The message of a login that `channel_binding=require` ended. */
+export const unboundLogin = 'login without channel binding';
 
 /** Loads CA certificates from the system store, from PEM text in the URL, or from a file. */
 function loadAuthorities(root: string): string[] {

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import pg from 'pg';
 import { toCertificateProblem, toConnectionReason } from '../../domain/connection-error.ts';
 import { SettingTrouble, Trouble } from '../../domain/trouble.ts';
-import { clientOf, type DatabaseUrl, toAddress, toDatabaseName } from './connection.ts';
+import { clientOf, type DatabaseUrl, toAddress, toDatabaseName, unboundLogin } from './connection.ts';
 import { type Copy, copyInto } from './copy.ts';
 
 export interface DatabaseOptions {
@@ -274,6 +274,12 @@ function toTlsProblem(error: Error, code: string, server: string): string | null
       ? `the pooler at ${server} connects to its server without TLS, and the server rejects that: set server_tls_sslmode there`
       : `${server} does not allow this user to connect from here without TLS; add sslmode=verify-full, or sslmode=require to check no certificate. A server that has no TLS needs an entry in its pg_hba.conf`;
   }
+  if (error.message === unboundLogin)
+    return `${server} offers no login with channel binding, which channel_binding=require asks for; it needs TLS and SCRAM, and a pooler may not have it`;
+  if (/channel binding check failed/.test(error.message))
+    return `the TLS connection does not end at ${server} but at something between, which may read along`;
+  if (/^SASL channel binding/.test(error.message))
+    return `channel binding is not possible with the certificate of ${server}; use channel_binding=disable`;
   if (/valid client certificate/.test(error.message))
     return `${server} requires a client certificate; name it with sslcert and sslkey`;
   if (wantsTls.test(error.message))
