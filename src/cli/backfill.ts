@@ -7,7 +7,7 @@ import { requireAdvertiser, toId, toSeconds } from './arguments.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
-import { loadCommandConfig } from './load-config.ts';
+import { loadReadConfig } from './load-config.ts';
 import { reportOutcomes, showReadProgress } from './read-report.ts';
 
 interface BackfillOptions {
@@ -45,7 +45,7 @@ export const backfill = command<BackfillOptions>({
       .option('--advertiser <name>', 'only this account, where several are configured'),
   async run(context, options) {
     const range = toRange(options);
-    const config = await loadCommandConfig(context.env, { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] });
+    const config = await loadReadConfig(context);
     const { advertiser, restart, files } = options;
     requireAdvertiser(config.source.advertisers, advertiser);
     const { backfillOnce, estimateBackfill } = await import('../app.ts');

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type { Environment } from '../config/local.ts';
 import type { Config, Need } from '../config.ts';
+import type { Context } from './command.ts';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -12,6 +13,13 @@ export async function loadCommandConfig<const N extends Need>(
 ): Promise<Config<N>> {
   const { loadConfig } = await import('../config.ts');
   return loadConfig(env, { ...request, openEmbedded });
+}
+
+/** The configuration of a command that reads once, as a worker does for ever; tells its warnings, which a worker logs. */
+export async function loadReadConfig({ env, terminal }: Pick<Context, 'env' | 'terminal'>) {
+  const config = await loadCommandConfig(env, { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] });
+  for (const warning of config.warnings) terminal.note(`Warning: ${warning}.`);
+  return config;
 }
 
 async function openEmbedded() {

@@ -1,7 +1,7 @@
 // `intake sync`: one complete sync of the configured advertisers.
 import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
-import { loadCommandConfig } from './load-config.ts';
+import { loadReadConfig } from './load-config.ts';
 import { reportOutcomes, showReadProgress } from './read-report.ts';
 
 interface SyncOptions {
@@ -26,7 +26,7 @@ export const sync = command<SyncOptions>({
       .option('--no-files', 'leave downloads queued')
       .option('--advertiser <name>', 'only this account, where several are configured'),
   async run(context, { recheck, files, advertiser }) {
-    const config = await loadCommandConfig(context.env, { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] });
+    const config = await loadReadConfig(context);
     requireAdvertiser(config.source.advertisers, advertiser);
     const { syncOnce } = await import('../app.ts');
     const { signal } = context;
