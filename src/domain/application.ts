@@ -1,5 +1,5 @@
-// The words of the advertiser side: an application, what is attached to it, and the page it came on.
-// These are the source's facts after parsing; how the source writes them is known only to source/, how they are kept only to store/.
+// Types of the advertiser side: an application, its attachments, and the list page it came on.
+// They hold the source's facts after parsing. Only source/ knows the wire format, and only store/ knows the tables.
 
 /** One person's application to one job ad. Only the id is certain: every other fact may be absent at the source. */
 export interface Application {
@@ -17,19 +17,19 @@ export interface Application {
   readonly jobSeekingInfo: JobSeekingInfo | null;
   /** At most one per kind. */
   readonly attachments: readonly Attachment[];
-  /** What could not be kept as it came, and why. */
+  /** Fields that could not be stored as sent, and why. */
   readonly notes: readonly Note[];
   /** The whole source object as JSON text that a jsonb column accepts. */
   readonly raw: string;
-  /** The source object as it was written, where `raw` had to differ from it; otherwise null. */
+  /** The source object exactly as sent, where `raw` had to differ from it; otherwise null. */
   readonly rawText: string | null;
-  /** Hex sha256 over the facts above and all members we do not know, in a form that is the same for JSON and XML. */
+  /** Hex sha256 over the facts above and all members that Intake does not know, in a form that is the same for JSON and XML. */
   readonly contentHash: string;
-  /** Hex, the same without Hash and Href of each attachment: where it is equal, nothing but these differs. */
+  /** The same hash without Hash and Href of each attachment. Two versions with the same `factsHash` differ at most in these. */
   readonly factsHash: string;
 }
 
-/** What the jobseeker said of their work when applying. */
+/** What the jobseeker stated about their work when applying. */
 export interface JobSeekingInfo {
   readonly jobTitle: string | null;
   readonly companyName: string | null;
@@ -41,45 +41,45 @@ export interface JobSeekingInfo {
 export const attachmentKinds = ['resume', 'coverLetter', 'selectionCriteria', 'screen'] as const;
 export type AttachmentKind = (typeof attachmentKinds)[number];
 
-/** What the source says exists beside an application. */
+/** A file that the source lists with an application. */
 export interface Attachment {
-  /** An AttachmentKind, or the source's own text for a type we do not know, or `unknown`. */
+  /** An AttachmentKind, or the source's own text for a type that Intake does not know, or `unknown`. */
   readonly kind: string;
   readonly sourceHash: string | null;
   readonly sizeBytes: number | null;
   readonly hasVirus: boolean | null;
   readonly uploadedAt: number | null;
-  /** As sent. Never followed: paths are built from kind and application id. */
+  /** As sent. Intake never requests this address: it builds paths from kind and application id. */
   readonly href: string | null;
 }
 
-/** Something of an application that could not be kept as it came. Names the field, never its content. */
+/** A field of an application that could not be stored as sent. Names the field, never its content. */
 export interface Note {
   readonly field: string;
   readonly reason: string;
 }
 
-/** An element of the list that is no application: it has no usable id, or is no object at all. */
+/** A list element that is not an application: it has no usable id, or is not an object. */
 export interface Reject {
   readonly reason: string;
-  /** What is stable in it: the same for the same element in every answer, whatever else of it differs. */
+  /** Identifies the element across answers: it stays the same even where other parts of the element change. */
   readonly identity: string;
   /** The element as JSON text that a jsonb column accepts. */
   readonly raw: string;
   readonly rawText: string | null;
 }
 
-/** What the source repeats of a filter: not at all, null, a value, or something that cannot be read. */
+/** A filter as the answer repeats it: absent, null, a value, or something that cannot be parsed. */
 export type Echo<T> = 'absent' | 'unreadable' | null | T;
 
-/** One whole, valid answer of the list. */
+/** One complete and valid list answer. */
 export interface Page {
   /** Null where the answer names none. */
   readonly advertiserId: bigint | null;
   readonly agentId: string | null;
   /** One per id, in the order of first appearance. */
   readonly applications: readonly Application[];
-  /** Every usable id in the order it came, repeated where it came more than once. */
+  /** Every usable id in the order of the answer, repeated where the answer repeats it. */
   readonly ids: readonly bigint[];
   readonly rejects: readonly Reject[];
   readonly echo: {
@@ -89,7 +89,7 @@ export interface Page {
     readonly afterDate: Echo<number>;
     readonly beforeDate: Echo<number>;
   };
-  /** Empty without an envelope to say so: 204, 404 or no body. A proof needs more. */
+  /** The answer is empty without an envelope: 204, 404 or no body. Too weak for a proof. */
   readonly weakEmpty: boolean;
   /** Size of the body, inflated. */
   readonly bytes: number;
@@ -97,18 +97,18 @@ export interface Page {
   readonly bodyHash: Uint8Array | null;
   /** The answer says that it comes from a cache. */
   readonly cached: boolean;
-  /** When the source says that this version of its API ends; null where it says nothing. */
+  /** When this version of the API ends, as the source announces it; null without an announcement. */
   readonly sunsetAt: number | null;
 }
 
-/** True for the kinds that have a path to fetch them by. */
+/** True for kinds that have a download path. */
 export function isAttachmentKind(kind: string): kind is AttachmentKind {
   return (attachmentKinds as readonly string[]).includes(kind);
 }
 
 export type AttachmentState = 'pending' | 'stored' | 'infected' | 'missing' | 'rejected' | 'given_up' | 'erased';
 
-/** The state in which a newly met attachment begins. Spec: Attachment.HasVirus true means that there is nothing to fetch. */
+/** The initial state of a new attachment. Spec: Attachment.HasVirus true means that there is nothing to fetch. */
 export function toFirstState(attachment: Attachment): { state: AttachmentState; reason: string | null } {
   if (attachment.hasVirus === true) return { state: 'infected', reason: null };
   if (!isAttachmentKind(attachment.kind)) return { state: 'rejected', reason: 'a type without a known path' };

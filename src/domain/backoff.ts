@@ -7,19 +7,19 @@ export interface BackoffRange {
   readonly maxMs: number;
   /** No wait is shorter. */
   readonly minMs?: number;
-  /** How much the ceiling grows with each further attempt; 2 unless told. */
+  /** The ceiling is multiplied by this with each further attempt; 2 by default. */
   readonly factor?: number;
 }
 
 /**
- * The wait after an attempt, of which the first is 1: a random time below a ceiling that grows with each attempt. Full jitter: callers that
- * failed together do not come back together. `random` from 0 to 1.
+ * The wait after an attempt: a random time below a ceiling that grows with each attempt. Attempts count from 1. Full jitter keeps callers
+ * that failed together from retrying together. `random` is from 0 to 1.
  */
 export function backoff(attempt: number, range: BackoffRange, random: number): number {
   return Math.max(range.minMs ?? 0, random * backoffCeiling(attempt, range));
 }
 
-/** The longest wait that `backoff` gives after an attempt. */
+/** The longest wait that `backoff` returns after an attempt. */
 export function backoffCeiling(attempt: number, { baseMs, maxMs, factor = 2 }: BackoffRange): number {
   return Math.min(maxMs, baseMs * factor ** Math.max(0, attempt - 1));
 }

@@ -1,42 +1,42 @@
-// Where bytes rest: the port that both stores answer to, how a key is made, and when a disk counts as full.
-// A key is made of the advertiser and the bytes themselves: it tells nothing of a person, a file name or a source's hash.
+// The port that both blob stores implement, the format of keys, and the rule for a full disk.
+// A key consists of the advertiser and the sha256 of the bytes: it reveals no person, no file name and no hash of the source.
 // Knows no file system and no S3.
 
 import { Trouble } from './trouble.ts';
 
-/** Keeps bytes under keys. Every method throws Trouble, or the signal's reason when it was aborted. */
+/** Stores bytes under keys. Every method throws Trouble, or the signal's reason when it was aborted. */
 export interface BlobStore extends AsyncDisposable {
-  /** Where it lies, for people: `file:///folder` or `s3://bucket/prefix`. */
+  /** The store's location, for display: `file:///folder` or `s3://bucket/prefix`. */
   readonly location: string;
   /**
-   * Resolves only when the key is proven to hold exactly these bytes: `present` when it did before, `stored` when they were written,
-   * also over damaged ones. Safe to repeat, and safe when several do it at once. Trouble `mismatch`: the body is not what its facts say.
+   * Resolves only when the key is proven to hold exactly these bytes: `present` if it already did, `stored` if this call wrote them,
+   * also over damaged ones. Safe to repeat and to call concurrently. Trouble `mismatch`: the body does not match its facts.
    */
   put(key: string, body: BlobBody, facts: BlobFacts, signal: AbortSignal): Promise<'stored' | 'present'>;
-  /** Compares what lies under the key with the facts. `record` asks the store, which is cheap; `bytes` reads and hashes everything. */
+  /** Compares the object with the facts. `record` compares the store's metadata, which is cheap; `bytes` reads and hashes the object. */
   verify(key: string, facts: BlobFacts, proof: 'record' | 'bytes', signal: AbortSignal): Promise<BlobCondition>;
-  /** The bytes. Nothing is opened before the first chunk is asked for; Trouble `missing` comes there. */
+  /** The bytes. The object is opened when the first chunk is requested; Trouble `missing` is thrown there. */
   get(key: string, signal: AbortSignal): AsyncIterable<Uint8Array>;
   /**
-   * After this none of the keys holds anything, except those that the store refused to delete; those that held nothing are fine. Trouble
-   * without a status: it may still be carried out.
+   * Deletes the objects under these keys, except those that the store refuses to delete. Keys without an object are not an error. After
+   * a Trouble without a status, the store may still carry out the deletion later.
    */
   delete(keys: readonly string[], signal: AbortSignal): Promise<Deleted>;
-  /** All blobs below a folder (`''`, or a prefix with a final `/`) in the order of their keys, so that a reader can walk beside sorted rows. */
+  /** All blobs below a folder (`''`, or a prefix with a final `/`), ordered by key so that a caller can merge them with sorted rows. */
   list(folder: string, signal: AbortSignal): AsyncIterable<ListedBlob>;
   /** An address that a person's browser or viewer opens: signed and short-lived for S3, a `file:` URL on disk. */
   url(key: string, options: BlobUrlOptions): Promise<string>;
-  /** What the store keeps of objects that are deleted. */
+  /** Whether the store keeps deleted objects as versions, and whether it can lock objects. */
   loadKeeping(signal: AbortSignal): Promise<Keeping>;
-  /** What can still be written, or null where there is no such limit. */
+  /** Bytes that can still be written; null where there is no such limit. */
   freeBytes(): Promise<number | null>;
-  /** The id that marks this store, null when it carries none. The database remembers it: another id, or none, is the wrong bucket. */
+  /** The id that marks this store; null if it has none. The database records the id: another id, or none, means the wrong bucket. */
   loadIdentity(signal: AbortSignal): Promise<string | null>;
-  /** The same at first use: where there is none, a new one is written. Of several who do it at once, all get the same. */
+  /** The id of this store. Writes a new one if there is none; concurrent callers all get the same id. */
   openIdentity(signal: AbortSignal): Promise<string>;
 }
 
-/** Bytes in memory, or a file on our own disk; both can be read again for another try. */
+/** Bytes in memory, or a file on the local disk. Both can be read again for another attempt. */
 export type BlobBody = Uint8Array | { readonly path: string };
 
 export interface BlobFacts {
@@ -46,9 +46,9 @@ export interface BlobFacts {
 }
 
 export interface Deleted {
-  /** Versions that the store keeps although their objects are deleted: it does not let us delete them, or does not show them. */
+  /** Versions of deleted objects that the store keeps, because it does not let Intake delete them or does not list them. */
   readonly keptVersions: number;
-  /** Objects that the store did not delete, and why. The others are gone. */
+  /** Objects that the store did not delete, and why. All others are deleted. */
   readonly refused: readonly RefusedDelete[];
 }
 
@@ -58,7 +58,7 @@ export interface RefusedDelete {
 }
 
 export interface Keeping {
-  /** Deleted objects stay as versions. Null: the store does not say. */
+  /** The store keeps deleted objects as versions. Null: the store does not report it. */
   readonly versions: boolean | null;
   /** Objects can be locked against deletion for a time. */
   readonly locks: boolean | null;
@@ -73,19 +73,19 @@ export interface ListedBlob {
 }
 
 export interface BlobUrlOptions {
-  /** What the file is saved as. */
+  /** The name under which a browser saves the file. */
   readonly fileName: string;
   readonly contentType: string;
   readonly expiresInMs: number;
 }
 
-/** The key of an advertiser's bytes, relative to the store. The middle part keeps folders small: a million files make 256 of 4,000. */
+/** The key of an advertiser's bytes, relative to the store. The middle part keeps folders small: 256 of 4,000 for a million files. */
 export function toBlobKey(advertiserId: bigint, sha256: string): string {
   if (!/^[0-9a-f]{64}$/.test(sha256)) throw new Trouble('local', 'A blob key needs a sha256 in lower-case hex.');
   return `${advertiserId}/${sha256.slice(0, 2)}/${sha256}`;
 }
 
-/** The sha256 that such a key names; null for a name that is not ours. */
+/** The sha256 in such a key; null for any other name. */
 export function toSha256(key: string): string | null {
   return /^\d+\/([0-9a-f]{2})\/(\1[0-9a-f]{62})$/.exec(key)?.[2] ?? null;
 }
@@ -95,16 +95,16 @@ export function toBlobFolder(advertiserId: bigint): string {
   return `${advertiserId}/`;
 }
 
-/** A text that may serve as a key. No key leaves its store: no `..`, no empty part, nothing absolute. Dot names are the store's own. */
+/** Checks that a text is a valid key. No key can leave its store: no `..`, no empty part, nothing absolute. Dot names are reserved. */
 export function parseBlobKey(text: string): string {
-  if (text.length > maxKeyLength || !keyPattern.test(text)) throw new Trouble('local', 'This is no blob key.');
+  if (text.length > maxKeyLength || !keyPattern.test(text)) throw new Trouble('local', 'This is not a blob key.');
   return text;
 }
 
-/** A text that may serve as a folder of keys: empty, or a key and a slash. */
+/** Checks that a text is a valid folder of keys: empty, or a key and a slash. */
 export function parseBlobFolder(text: string): string {
   if (text !== '' && !(text.endsWith('/') && parseBlobKey(text.slice(0, -1)))) {
-    throw new Trouble('local', 'This is no folder of blob keys.');
+    throw new Trouble('local', 'This is not a folder of blob keys.');
   }
   return text;
 }
@@ -112,13 +112,13 @@ export function parseBlobFolder(text: string): string {
 const maxKeyLength = 255;
 const keyPattern = /^[0-9A-Za-z_-][0-9A-Za-z._-]*(?:\/[0-9A-Za-z_-][0-9A-Za-z._-]*)*$/;
 
-/** The name under which a store keeps its id. No key can be spelled like it. */
+/** The name under which a store keeps its id. It is not a valid key, so it cannot collide with a blob. */
 export const identityName = '.intake-store';
 
-/** True while a disk takes what is still ahead (bytes claimed but not yet written) and keeps a reserve for everything else on it. */
+/** True while a disk has room for `aheadBytes` (bytes claimed but not yet written) and a reserve for everything else on it. */
 export function hasRoom(freeBytes: number | null, aheadBytes: number): boolean {
   return freeBytes === null || freeBytes - aheadBytes >= reserveBytes;
 }
 
-/** Enough for logs, for the database's WAL segments beside the blobs, and for a person to act in. */
+/** Enough for logs, for the database's WAL segments on the same disk, and for an operator to work with. */
 const reserveBytes = 256 * 1024 * 1024;

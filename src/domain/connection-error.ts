@@ -1,6 +1,6 @@
-// What a connection that failed means, in the same words for the database, the source and the storage.
+// Explains failed connections, in the same words for the database, the source and the storage.
 
-/** The error's code, with its meaning where its name does not say it. */
+/** The error's code, with an explanation where the code does not speak for itself. */
 export function toConnectionReason(code: string): string {
   const meaning = meanings.find(([codes]) => codes.test(code))?.[1];
   return meaning === undefined ? code : `${meaning}, ${code}`;
@@ -16,12 +16,12 @@ const meanings: readonly (readonly [RegExp, string])[] = [
 const certificateCodes = /^(CERT_|CRL_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_|INVALID_|PATH_LENGTH|ERROR_IN_)/;
 
 /**
- * What is wrong with the server's certificate, by the error's code; null where the code is about something else. `remedy` says where the
- * certificate of its authority is named.
+ * Explains what is wrong with the server's certificate, by the error's code; null for a code about something else. `remedy` says in which
+ * setting the certificate of its authority belongs.
  */
 export function toCertificateProblem(code: string, server: string, remedy: string): string | null {
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID' || code === 'HOSTNAME_MISMATCH') {
-    return `the certificate of ${server} is for another name; use the name that it bears`;
+    return `the certificate of ${server} is for another name; use the name in the certificate`;
   }
   if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') {
     return `the certificate of ${server} is not valid at this time; renew it, or set this machine's clock right`;

@@ -1,21 +1,21 @@
-// Named moments at which a test may end or stop the process, by the task they belong to. Inert unless a test arms one.
-// The list is the harness's too: a moment that no run ever reaches is found by its name.
+// Named points at which a test may end or stop the process, grouped by task. Inert unless a test arms one.
+// The test harness reads this list as well, so that it finds points that no run ever reaches.
 
-/** Every moment, in the order in which its task passes them. */
+/** Every crash point, in the order in which its task reaches them. */
 export const crashPoints = {
   /** Before each statement of a migration. */
   migration: ['migrating'],
-  /** A page is compared with what is held; written and not committed; committed, and nobody told. */
+  /** In order: the page is compared with the stored rows; written but not committed; committed but not yet reported to the caller. */
   page: ['pageCompared', 'pageWritten', 'pageCommitted'],
   download: ['claimed', 'fetched', 'intended', 'put', 'completed'],
-  /** The rows are gone and it is not committed; committed, the files lie there still; these are deleted and their rows are not; what
-   *  ran at the time is waited for; the second look is over, and nobody told. */
+  /** In order: the rows are deleted but not committed; committed, with the files still in the store; files deleted but not their rows;
+   *  before the wait for work that was running; second check done but not yet reported to the caller. */
   erasure: ['erasureWritten', 'erasureBegun', 'erasureDeleted', 'erasureWaiting', 'erasureLooked'],
-  /** Orphans are marked; their bytes are deleted and their rows are not; both are. */
+  /** In order: orphans are marked; their bytes are deleted but not their rows; both are deleted. */
   collection: ['orphansMarked', 'orphansDeleted', 'orphansCollected'],
 } as const;
 
 export type CrashPoint = (typeof crashPoints)[keyof typeof crashPoints][number];
 
-/** Called at each moment with its name. */
+/** Called at each crash point with its name. */
 export type PassCrashPoint = (name: CrashPoint) => void;

@@ -1,5 +1,5 @@
-// What becomes of a download that failed: when it is tried again, whether the try counts against it, and when it is given up.
-// Pure; the caller knows the clock, the queue and what else it heard of the source.
+// Decides what happens to a failed download: when it is retried, whether the attempt counts, and when it is given up.
+// Pure: the caller knows the clock, the queue and how other requests to the source fare.
 
 import type { AttachmentState } from './application.ts';
 import { type BackoffRange, backoff, backoffCeiling } from './backoff.ts';
@@ -8,47 +8,47 @@ import type { Trouble } from './trouble.ts';
 /** What to do with a failed download. */
 export type Verdict =
   | { readonly kind: 'retry'; readonly delayMs: number; readonly spend: boolean }
-  /** Not this download's fault: it goes back unspent, and nothing is claimed (of this account, or at all) for a while. */
+  /** Not this download's fault: the attempt does not count, and nothing is claimed (for this account, or for all) for a while. */
   | { readonly kind: 'pause'; readonly scope: 'account' | 'all'; readonly delayMs: number }
-  /** The account rests until its cause is gone. */
+  /** The account stays halted until the cause is gone. */
   | { readonly kind: 'halt' }
   | { readonly kind: 'complete'; readonly state: FinalState; readonly reason: string };
 
 export type FinalState = Extract<AttachmentState, 'infected' | 'missing' | 'rejected' | 'given_up'>;
 
 /**
- * What became of the account's other requests, or of other files at the storage. served: what fails is this file, not the source or the
- * storage. failing: nothing is served, or nothing is known. refused: the list is refused too, so it is the credential.
+ * How the account's other requests fare at the source, or other files at the storage. served: they succeed, so this file is at fault.
+ * failing: they fail too, or nothing is known. refused: the source refuses the list as well, so the credential is at fault.
  */
 export type Others = 'served' | 'failing' | 'refused';
 
 export interface FailedAttempt {
   readonly trouble: Trouble;
-  /** Whose trouble it is: the source's, or that of our storage, disk or database. */
+  /** Where it failed: at the source, or at our storage, disk or database. */
   readonly at: 'source' | 'storage';
-  /** This one included. */
+  /** Including this one. */
   readonly attempts: number;
   readonly others: Others;
   /** From 0 to 1. */
   readonly random: number;
 }
 
-/** Tries that a file gets from a source which serves others. */
+/** Attempts for a file while the source serves other files. */
 export const mostAttempts = 8;
-/** Lapses of a claim on a file that was fetched alone. */
+/** A file is given up after its claim has lapsed this often while it was fetched alone. */
 export const mostLapses = 3;
 const hourMs = 3_600_000;
 const delays: BackoffRange = { baseMs: 5_000, maxMs: 6 * hourMs, factor: 4 };
 const dayMs = 24 * hourMs;
-/** A file that is not there yet: tries over a day. */
+/** For a file that the source does not have yet: attempts spread over a day. */
 const missingDelaysMs = [60_000, 600_000, hourMs, 4 * hourMs, 8 * hourMs, 11 * hourMs];
 
-/** True where the failure alone does not tell whether the file or the whole source is at fault: `others` decides. */
+/** True if the failure alone does not tell whether the file or the whole source is at fault. Then `others` decides. */
 export function dependsOnOthers({ trouble, at }: Pick<FailedAttempt, 'trouble' | 'at'>): boolean {
   return at === 'source' && ['refused', 'unreachable', 'malformed'].includes(trouble.kind);
 }
 
-/** The one verdict on every failure. */
+/** The single place that decides on a failure. */
 export function toVerdict(failed: FailedAttempt): Verdict {
   const { trouble, at, attempts, others, random } = failed;
   if (at === 'storage' && trouble.kind !== 'mismatch') {
@@ -66,14 +66,14 @@ export function toVerdict(failed: FailedAttempt): Verdict {
     case 'refused':
     case 'unreachable':
     case 'malformed':
-      // An outage spends nobody's tries, and a refused credential halts its account.
+      // During an outage no attempt counts, and a refused credential halts its account.
       return others === 'refused' ? { kind: 'halt' } : toRetry(failed, others === 'served');
   }
 }
 
 /**
- * The longest that a download may wait, in milliseconds, by the attempts that are noted for it (this one may be among them or not): for a
- * file that is not there yet, and for any other that fails.
+ * The longest wait of a download in milliseconds, indexed by its recorded attempts, whether or not the current one is recorded yet.
+ * `missing` is for a file that the source does not have yet, `other` for every other failure.
  */
 export const longestWaitsMs = {
   missing: missingDelaysMs.map((delayMs) => 1.1 * delayMs),
@@ -87,7 +87,7 @@ function toRetry({ trouble, attempts, random }: FailedAttempt, spend: boolean): 
   return { kind: 'retry', delayMs: Math.round(backoff(attempts, delays, random)), spend };
 }
 
-/** The source asked for fewer requests because of this file alone: only the file waits, for at least as long as it asked. */
+/** The source throttles only this file, so only this file waits, for at least as long as the source demands. */
 function toPostponed(failed: FailedAttempt): Verdict {
   const verdict = toRetry(failed, true);
   if (verdict.kind !== 'retry') return verdict;
@@ -98,7 +98,7 @@ function toMissing(trouble: Trouble, attempts: number, random: number): Verdict 
   const delayMs = missingDelaysMs[attempts - 1];
   if (trouble.status === 410 || delayMs === undefined)
     return { kind: 'complete', state: 'missing', reason: trouble.message };
-  // The tries must cover a day, so the jitter is a fifth.
+  // The attempts must cover a day, so the jitter is only 10 % in each direction.
   return { kind: 'retry', delayMs: Math.round(delayMs * (0.9 + 0.2 * random)), spend: true };
 }
 

@@ -1,23 +1,23 @@
-// The words of erasing: whom it is about, what went, and the receipt. And the brake of retention, which is a pure rule.
-// Knows no table and no clock; nothing here can hold a fact about a person except what a person was asked for by.
+// Types of an erasure: whom it concerns, what it deleted, and the receipt. Also the limit of retention, which is a pure rule.
+// Knows no table and no clock. The only fact about a person here is the id or address in the request.
 import { toAccountId, toBareAddress } from './person.ts';
 
-/** Whom an erasure is about, in the words of the request. */
+/** Whom an erasure concerns, as requested. */
 export type Sought =
   | { readonly by: 'application'; readonly applicationId: bigint }
   | { readonly by: 'jobseeker'; readonly jobSeekerId: string }
   | { readonly by: 'address'; readonly email: string }
-  /** At most `limit` applications, elements in quarantine and prefills each that are here since before this moment. */
+  /** Everything stored before this moment: at most `limit` each of applications, quarantined elements and prefills. */
   | { readonly by: 'retention'; readonly before: Date; readonly limit: number };
 
-/** The id, the address or the time that was asked for. */
+/** The id, the address or the time in the request. */
 export function toSoughtValue(sought: Sought): bigint | string | Date {
   if (sought.by === 'application') return sought.applicationId;
   if (sought.by === 'jobseeker') return sought.jobSeekerId;
   return sought.by === 'address' ? sought.email : sought.before;
 }
 
-/** What was sought in one text, the same however it was typed: a request is found again by the keyed hash of it. */
+/** The request as normalized text, the same however it was typed. The keyed hash of this text finds a request again. */
 export function toSoughtText(sought: Sought): string {
   if (sought.by === 'address') return `address:${toBareAddress(sought.email).toLowerCase()}`;
   if (sought.by === 'jobseeker') return `jobseeker:${toAccountId(sought.jobSeekerId) ?? ''}`;
@@ -36,15 +36,15 @@ export interface ErasureCounts {
   readonly downloads: number;
   readonly quarantined: number;
   readonly prefills: number;
-  /** Different files that were held for them. */
+  /** Distinct files that were stored for them. */
   readonly files: number;
-  /** Of these, files that others hold as well and that stay for them. */
+  /** Of these, files that stay because other applications refer to them as well. */
   readonly shared: number;
-  /** Versions that the blob store keeps of deleted files, since it does not let us delete them. */
+  /** Versions of deleted files that the blob store keeps, because it does not let Intake delete them or does not list them. */
   readonly keptVersions: number;
 }
 
-/** An erasure as it stands; a receipt once `closedAt` is set. */
+/** The current state of an erasure; a receipt once `closedAt` is set. */
 export interface ErasureJob {
   readonly advertiserId: bigint;
   readonly jobId: string;
@@ -52,7 +52,7 @@ export interface ErasureJob {
   readonly requestedAt: Date;
   readonly requestedBy: string;
   readonly step: 'bytes' | 'waiting' | 'closed';
-  /** How long until everything that ran at the time has lapsed; 0 or less when it has. */
+  /** How long until every lease, claim and resume upload that was active at the time has ended or lapsed; 0 or less when all have. */
   readonly quietInMs: number;
   /** Null once closed. */
   readonly applicationIds: readonly bigint[] | null;
@@ -62,15 +62,15 @@ export interface ErasureJob {
   readonly closedAt: Date | null;
 }
 
-/** Retention lets through this many in one run, or this share of what is held; beyond that a person has to say so. */
+/** Retention erases up to this many records in one run, or this share of all stored ones. Beyond that an operator has to confirm. */
 const retentionBrake = { applications: 100, share: 0.1 };
 
-/** True when so many at once do not come about by the days passing: a setting mistyped, a clock that jumped, a first run. */
+/** True if more is due at once than normal ageing explains: the setting is mistyped, the clock has jumped, or it is the first run. */
 export function isBraked({ due, held }: { readonly due: number; readonly held: number }): boolean {
   return due > Math.max(retentionBrake.applications, retentionBrake.share * held);
 }
 
-/** Nobody and nothing. */
+/** True if the erasure found no record. */
 export function isNothing(counts: ErasureCounts): boolean {
   return counts.applications + counts.quarantined + counts.prefills === 0;
 }

@@ -1,6 +1,6 @@
-// How counts, bytes and spans of time read, in every sentence, table and chart.
+// Formats counts, bytes and time spans for every sentence, table and chart.
 
-/** 12,345; with a thing: 1 request, 12,345 requests. `many` for a plural that is more than an s. */
+/** 12,345; with a thing: 1 request, 12,345 requests. `many` is for irregular plurals. */
 export function formatCount(count: number, thing?: string, many = `${thing}s`): string {
   const figure = count.toLocaleString('en-US');
   return thing === undefined ? figure : `${figure} ${count === 1 ? thing : many}`;

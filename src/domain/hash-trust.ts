@@ -1,25 +1,26 @@
-// How far the source's Hash is believed. Spec: Attachment.Hash is a fingerprint; its algorithm is not shown, and nothing says that it is
-// one. So it is an opaque hint: it may spare a download after it has earned that, and one contradiction ends it. Pure.
+// How far Intake trusts the source's Hash. Spec: Attachment.Hash is a fingerprint. The spec names no algorithm, and nothing guarantees that
+// equal hashes mean equal bytes. So Hash is an opaque hint: it saves downloads once it has earned trust, and one contradiction ends the
+// trust. Pure.
 
-/** What SOURCE_HASH says: earn trust, take it for granted, or never. */
+/** The setting SOURCE_HASH: trust is earned, always given, or never given. */
 export type HashSetting = 'learn' | 'always' | 'never';
 
 export interface HashTrust {
-  /** Pairs of equal Hash and Size whose bytes were compared and equal. */
+  /** Pairs of files with equal Hash and Size whose bytes were compared and are equal. */
   readonly agreed: number;
   readonly contradicted: boolean;
   /** How often Hash changed while the bytes did not. */
   readonly unchanged: number;
 }
 
-/** Pairs that are fetched anyway before the first download is spared. */
+/** Pairs that are downloaded and compared before the first download is skipped. */
 const pairsToTrust = 20;
-/** From then on one pair in so many is still compared. */
+/** After that, one pair in this many is still compared. */
 const comparedOneIn = 20;
-/** Changes of Hash without a change of bytes that end it as a sign of change. */
+/** After this many changes of Hash without a change of bytes, a new Hash no longer counts as a changed file. */
 export const mostUnchanged = 3;
 
-/** What to do with a file whose Hash and Size equal those of one that is held: fetch and compare, or link without a request. */
+/** What to do with a file whose Hash and Size equal those of a stored file: fetch, fetch and compare, or link without a request. */
 export function toHashUse(setting: HashSetting, trust: HashTrust, random: number): 'fetch' | 'compare' | 'link' {
   if (setting === 'never') return 'fetch';
   if (setting === 'always') return 'link';

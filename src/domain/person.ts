@@ -1,12 +1,12 @@
-// What people are known by, an e-mail address and an account, as they are typed, pasted and passed on: with quotes around them, with
-// characters that cannot be seen. Two forms of the same must come out the same here, and the addresses of two people must not.
+// Normalizes what identifies a person, an e-mail address and an account id. They arrive as people type and paste them: in quotes, with
+// invisible characters. Two spellings of one address must normalize to the same text, and the addresses of two people must not.
 
-/** Characters that take no place: soft hyphens, zero-width ones, marks of direction. */
+/** Invisible characters: soft hyphens, zero-width characters, direction marks. */
 export const unseen =
   '\u00ad\u034f\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\ufeff';
 const anyUnseen = new RegExp(`[${unseen}]`, 'gu');
 
-/** A text as it looks: full-width letters as plain ones, without what cannot be seen, control characters as spaces. */
+/** A text as it looks: full-width letters become plain ones, invisible characters go, control characters become spaces. */
 function toVisible(text: string): string {
   return text
     .normalize('NFKC')
@@ -14,7 +14,7 @@ function toVisible(text: string): string {
     .replace(/[\p{Cc}\p{Cf}]/gu, ' ');
 }
 
-/** The bare address in what was typed or sent: `Jo <jo@example.org>`, quotes around it, `mailto:` and what cannot be seen are taken off. */
+/** The bare address in typed or sent text. Removes the name of `Jo <jo@example.org>`, quotes, `mailto:` and invisible characters. */
 export function toBareAddress(text: string): string {
   const visible = toVisible(text);
   const [, inBrackets] = /<([^<>]*@[^<>]*)>\s*$/.exec(visible) ?? [];
@@ -22,19 +22,19 @@ export function toBareAddress(text: string): string {
   return bare.replace(/^(['"])(.*)\1$/s, '$2');
 }
 
-/** What sources write where there is no account. */
+/** Values that sources write in place of an account id. */
 export const nobody = ['-1', 'null', 'nil', 'none', 'undefined', 'nan', 'n/a', 'unknown', 'anonymous'];
 const isNobody = new RegExp(`^(?:(?:0|[^\\p{L}\\p{N}])*|${nobody.join('|')})$`, 'iu');
 
-/** The id of an account without what cannot be seen, its letters as they came; null where it names nobody: empty, all zeros, or a word for it. */
+/** An account id without invisible characters, its letters unchanged; null where it names nobody: empty, zeros, or a word like `none`. */
 export function toAccountId(text: string | null | undefined): string | null {
   const id = text?.replace(anyUnseen, '').trim() ?? '';
   return isNobody.test(id) ? null : id;
 }
 
 /**
- * Every address that is written in JSON, as a search for it would find it there. What was erased is remembered by hashes, in which nothing
- * can be searched: of what may be one address or another, both are given.
+ * Every address in a JSON text. Erased addresses are known only by their hashes, which allow exact comparison but no search. So where a
+ * text can be read as one address or another, this returns both.
  */
 export function findAddresses(json: string): string[] {
   const text = toVisible(json.replace(/\\(?:u[0-9a-f]{4}|.)/gi, ' ')).toLowerCase();
@@ -53,10 +53,10 @@ export function findAddresses(json: string): string[] {
 
 const longestLocal = 100;
 
-/** Where an address can begin: not within a word, nor behind what joins it to one. */
+/** Where an address can begin: not within a word, and not after a dot, an apostrophe or a hyphen that joins it to a word. */
 const beginnings = /(?<![\p{L}\p{N}_%+])(?<![\p{L}\p{N}_][.'-]+)./gu;
 
-/** Every jobseeker account that is named in JSON. */
+/** Every jobseeker account id in a JSON text. */
 export function findAccounts(json: string): string[] {
   const members = json.matchAll(/"jobseekerid"\s*:\s*("[^"]*"|[\w.+-]+)/gi);
   return [...new Set([...members].flatMap(([, id = '']) => toAccountId(id.replace(/"|\\[nrt]/g, ' ')) ?? []))];

@@ -1,10 +1,10 @@
-// The words of the candidate side: what a careers site asks for, what came, and how it ended. Pure rules for addresses and
-// tickets; knows no cookie, no table and no token.
+// Types of the candidate side: a careers site's request, the profile that came, and how the prefill ended. Pure rules for addresses and
+// tickets. Knows no cookie, no table and no token.
 
 import type { Note } from './application.ts';
 import { Trouble } from './trouble.ts';
 
-/** What a careers site wants filled in, for which advertiser and position, and where the browser goes afterwards. */
+/** The form that a careers site wants filled in, the advertiser and position, and where the browser goes afterwards. */
 export interface PrefillRequest {
   readonly advertiserId: bigint;
   readonly formUrl: string;
@@ -15,25 +15,25 @@ export interface PrefillRequest {
   readonly postalCode: string | null;
 }
 
-/** A candidate's profile as it was read: whole, and the parts that nearly every profile has. */
+/** A candidate's profile: the whole of it, and the parts that nearly every profile has. */
 export interface Profile {
   /** JSON text that jsonb accepts. */
   readonly raw: string;
-  /** The same unaltered, where jsonb cannot hold it. */
+  /** The profile exactly as sent, where jsonb cannot hold it; otherwise null. */
   readonly rawText: string | null;
   readonly notes: readonly Note[];
   readonly firstName: string | null;
   readonly lastName: string | null;
   readonly email: string | null;
   readonly phone: string | null;
-  /** Every address and account id by which the candidate can be found: of the profile itself and of the session that gave it. */
+  /** Every address and account id that identifies the candidate, from the profile and from the session that returned it. */
   readonly emails: readonly string[];
   readonly accountIds: readonly string[];
-  /** Where its resume is; null when the profile names none that we may fetch. */
+  /** The id of the resume; null when the profile names none that Intake may fetch. */
   readonly resumeId: string | null;
 }
 
-/** A resume with what its answer said about it. */
+/** A resume with the name and type from its answer. */
 export interface Resume {
   readonly bytes: Uint8Array;
   readonly sizeBytes: number;
@@ -43,10 +43,10 @@ export interface Resume {
   readonly contentType: string;
 }
 
-/** How a prefill can end for the browser, in the words of the return address. */
+/** How a prefill can fail, as the return address tells the careers site. */
 export type PrefillError = 'denied' | 'expired' | 'failed';
 
-/** The code was used before or came too late: the candidate has to begin again. */
+/** The code was used before or came too late. The candidate has to start again. */
 export class CodeSpent extends Trouble {
   constructor() {
     super('missing', 'The source does not accept the code any more.');
@@ -54,15 +54,15 @@ export class CodeSpent extends Trouble {
   }
 }
 
-/** How long the callback may take, the put of the resume included: a browser waits meanwhile. */
+/** How long the callback may take, including the put of the resume. A browser waits for it. */
 export const callbackTimeoutMs = 60_000;
 
 /** How long a browser may take from start to callback. */
 export const stateLifetimeMs = 600_000;
 
-/** The address, when it begins with one of the prefixes; a prefix ends at the end of a path segment. */
+/** The address if it begins with one of the prefixes, otherwise null. A prefix must end at the end of a path segment. */
 export function toAllowedUrl(text: string, prefixes: readonly string[]): string | null {
-  // URL takes tabs and line breaks out of the middle of an address: nobody means that.
+  // URL silently removes tabs and line breaks from the middle of an address, so such an address is refused.
   const url = /^[!-~]{1,2000}$/.test(text) ? URL.parse(text) : null;
   if (url === null || url.username !== '' || url.password !== '') return null;
   const isBelow = (prefix: string) =>
@@ -70,38 +70,38 @@ export function toAllowedUrl(text: string, prefixes: readonly string[]): string 
   return prefixes.some(isBelow) ? url.href : null;
 }
 
-/** The return address with what the careers site is told. */
-export function toReturnUrl(returnUrl: string, told: { readonly handle: string } | { readonly error: PrefillError }) {
+/** The return address with the handle or the error for the careers site. */
+export function toReturnUrl(returnUrl: string, result: { readonly handle: string } | { readonly error: PrefillError }) {
   const url = new URL(returnUrl);
   url.searchParams.delete('prefill');
   url.searchParams.delete('prefill_error');
-  if ('handle' in told) url.searchParams.set('prefill', told.handle);
-  else url.searchParams.set('prefill_error', told.error);
+  if ('handle' in result) url.searchParams.set('prefill', result.handle);
+  else url.searchParams.set('prefill_error', result.error);
   return url.href;
 }
 
-/** An unguessable text that names its advertiser, so that its row is found by a key that begins with it. */
+/** An unguessable text that includes its advertiser, because the key of its row begins with the advertiser. */
 export function toTicket(advertiserId: bigint, secret: string): string {
   return `${advertiserId}.${secret}`;
 }
 
-/** The advertiser of a ticket; null for what is no ticket of ours. */
+/** The advertiser of a ticket; null for a text that is not a ticket. */
 export function parseTicket(ticket: string): bigint | null {
   const [, digits] = /^([1-9]\d{0,18})\.[\w-]{43}$/.exec(ticket) ?? [];
   return digits === undefined || BigInt(digits) >= 2n ** 63n ? null : BigInt(digits);
 }
 
-/** The folder of all resumes of prefills, as `list` takes it. */
+/** The folder of all resumes of prefills, as `BlobStore.list` takes it. */
 export const resumeFolder = 'prefills/';
 
-/** The prefill whose resume such a key names; null for a name that is not ours. */
+/** The prefill of such a key; null for any other name. */
 export function parseResumeKey(key: string): { readonly advertiserId: bigint; readonly prefillId: string } | null {
   const [, digits = '', prefillId = ''] =
     /^prefills\/(\d{1,19})\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/.exec(key) ?? [];
   return digits === '' || BigInt(digits) >= 2n ** 63n ? null : { advertiserId: BigInt(digits), prefillId };
 }
 
-/** Where a prefill's resume rests. A key of its own, not of its bytes: it goes with its prefill, also when others hold the same bytes. */
+/** The key of a prefill's resume. It names the prefill, not the bytes, so the resume is deleted with it even if others share its bytes. */
 export function toResumeKey(advertiserId: bigint, prefillId: string): string {
   return `${resumeFolder}${advertiserId}/${prefillId}`;
 }

@@ -1,22 +1,22 @@
-// How many stored bytes one night reads again, so that none goes unread for longer than it may. A pure rule: the store counts the bytes,
-// the pass reads them, those first that were read longest ago.
+// How many stored bytes one nightly verify reads again, so that no byte stays unread beyond the limit. A pure rule: the store counts the
+// bytes, and verify reads them, starting with those read longest ago.
 
-/** Stored bytes that must be read within so many nights, tonight included. */
+/** Stored bytes that must be read within `nights` nights, including tonight. */
 export interface UnreadBytes {
-  /** At least 1: what is overdue is read tonight. */
+  /** At least 1: overdue bytes are due tonight. */
   readonly nights: number;
   readonly bytes: number;
 }
 
 export const nightMs = 86_400_000;
 
-/** A night reads no more than this share of the bytes, or twice the usual amount where that is more: a worker that was away catches up in steps. */
+/** A night reads at most this share of all bytes, or twice the usual amount if that is more: a worker that was down catches up in steps. */
 const mostShare = 1 / 4;
 
 /**
- * The least number of bytes a night at which every deadline is met: for each deadline, the bytes due by then over the nights until then. The
- * amount falls or stays from night to night unless bytes are added or a night is left out, so that a large account is read evenly from
- * its first night on. One night is spare: bytes are due the night before the last.
+ * The smallest number of bytes per night that meets every deadline: the maximum, over all deadlines, of the bytes due by then divided by
+ * the nights until then. The amount never rises from night to night unless bytes are added or a night is skipped, so a large account is
+ * read evenly from its first night on. One night is spare: bytes are due one night before the limit.
  */
 export function toNightBudget(unread: readonly UnreadBytes[], withinMs: number): number {
   let due = 0;
@@ -25,7 +25,7 @@ export function toNightBudget(unread: readonly UnreadBytes[], withinMs: number):
     due += bytes;
     needed = Math.max(needed, due / nights);
   }
-  // Bytes that were stored just after the last night have one night less than those that it read.
+  // Bytes stored just after a night's run have one night less than bytes that the run has read.
   const usual = due / Math.max(1, Math.floor(withinMs / nightMs) - 2);
   return Math.min(needed, Math.max(mostShare * due, 2 * usual));
 }

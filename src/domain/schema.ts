@@ -1,11 +1,11 @@
-// How the database's schema compares with the one that this version needs, in the words that every command uses.
+// Compares the database's schema with the one that this version needs. Every command describes it in these words.
 
 import { SchemaTrouble } from './trouble.ts';
 
 export interface Schema {
-  /** behind, absent: migrations of this version are missing. ahead: a newer version has migrated it. */
+  /** behind, absent: migrations of this version are missing. ahead: a newer version has migrated the database. */
   readonly state: 'current' | 'behind' | 'ahead' | 'absent';
-  /** The version of Intake that migrated it last, where that is known. */
+  /** The version of Intake that last migrated the database; null where unknown. */
   readonly migratedBy: string | null;
 }
 
@@ -23,7 +23,7 @@ export function describeSchema({ state, migratedBy }: Schema): string {
   }
 }
 
-/** For a command that needs this version's schema and must not change it. */
+/** The error of a command that needs this version's schema and must not migrate. */
 export function toSchemaTrouble(schema: Schema): SchemaTrouble {
   const { state, migratedBy } = schema;
   if (state === 'ahead') {

@@ -1,22 +1,22 @@
 // A screening questionnaire as one person answered it: screen, question, answer, in the source's order.
-// Facts as the source states them and the one rule about them; how they are written on the wire is known only to source/.
+// Holds the source's facts and the one rule about them. Only source/ knows the wire format.
 
 import type { Note } from './application.ts';
 
-/** One questionnaire of an application; an application may carry several. */
+/** One questionnaire of an application; an application may have several. */
 export interface Screen {
   readonly id: string | null;
   readonly name: string | null;
   readonly outcome: ScreenOutcome;
   readonly questions: readonly ScreenQuestion[];
-  /** What could not be kept as it came, and why. */
+  /** Fields that could not be stored as sent, and why. */
   readonly notes: readonly Note[];
 }
 
-/** What the source made of the answers. */
+/** The source's verdict on the answers. */
 export type ScreenOutcome = 'pass' | 'fail' | 'unknown';
 
-/** A question; its type is the source's word, whether we know it or not. Ids may be absent, or come twice. */
+/** A question. Its type is the source's own word, known to Intake or not. Ids may be absent or repeated. */
 export interface ScreenQuestion {
   readonly id: string | null;
   readonly type: string | null;
@@ -27,29 +27,29 @@ export interface ScreenQuestion {
 /** An answer that was offered, or the text that was entered. */
 export interface ScreenAnswer {
   readonly id: string | null;
-  /** Empty where there is none: XML cannot tell an empty text from an absent one, so neither do we. */
+  /** Empty where there is none: XML cannot tell an empty text from an absent one, so Intake does not either. */
   readonly text: string;
   /**
-   * True only where the source says so. Spec: answer.selected stands on what was selected or entered, for a Text question
-   * too; a text without it is kept, and nobody is said to have chosen it.
+   * True only where the source says so. Spec: answer.selected marks the answers that were selected or entered, also for a Text question.
+   * A text without the mark is stored, but not as selected.
    */
   readonly selected: boolean;
 }
 
-/** Everything read from one answer of the screen path. */
+/** Everything parsed from one screen file. */
 export interface ParsedScreens {
   readonly screens: readonly Screen[];
-  /** Which parser read it: rows of an older one can be rebuilt from the stored bytes. */
+  /** The version of the parser. Rows of an older version can be rebuilt from the stored bytes. */
   readonly parserVersion: number;
 }
 
-/** Spec: screen.successful, True is pass and False is fail. What the source does not say is unknown, never fail. */
+/** Spec: screen.successful, True is pass and False is fail. Without it the outcome is unknown, never fail. */
 export function toOutcome(successful: boolean | null): ScreenOutcome {
   if (successful === null) return 'unknown';
   return successful ? 'pass' : 'fail';
 }
 
-/** What is said of a screen whose bytes are kept and cannot be read. */
+/** The note on a screen whose bytes are stored but cannot be parsed. */
 export function toUnreadableNote(why: string): Note {
   return { field: 'screen', reason: `cannot be read: ${why}` };
 }

@@ -1,10 +1,10 @@
-// When an account that was never silent falls silent, a filter that hides its newest applications looks just the same.
-// Judges arrival times against the account's own habit; it knows no source and no schedule.
+// Detects an account that unexpectedly stops receiving applications. A filter that hides its newest applications would look the same.
+// Compares arrival times with the account's own history. Knows no source and no schedule.
 
-/** A silence that is out of habit, and what the habit was. */
+/** An unusually long silence, and the longest one before it. */
 export interface Silence {
   readonly silentForMs: number;
-  /** The two weeks around Christmas left out. */
+  /** Not counting 20 December to 6 January. */
   readonly longestUsualMs: number;
 }
 
@@ -12,18 +12,18 @@ const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
 /**
- * Which arrivals the rule needs: the newest ones, this far apart, of one year. Every arrival of a busy account would be a history of
- * a few days, which knows no weekend.
+ * The arrivals that the rule needs: the newest ones within one year, at least this far apart. Without the spacing, the sample of a busy
+ * account would cover only a few days and might contain no weekend.
  */
 export const arrivalSample = { apartMs: 12 * hourMs, count: 200, reachMs: 365 * dayMs } as const;
 
-/** Fewer arrivals, or a shorter history, are no habit: a weekend would look like a fault. */
+/** With fewer arrivals or a shorter history, an ordinary weekend would look like a fault. */
 const fewestArrivals = 20;
 const shortestHistoryMs = 14 * dayMs;
-/** From the evening before Good Friday to the morning after Easter Monday it is four and a half days. */
+/** Longer than Easter: from the evening before Good Friday to the morning after Easter Monday it is four and a half days. */
 const shortestSilenceMs = 5 * dayMs;
 
-/** The silence since the last arrival when it is more than twice as long as any before it; otherwise null. */
+/** The silence since the last arrival if it is at least five days and more than twice as long as any before it; otherwise null. */
 export function toUnusualSilence(arrivedAt: readonly number[], nowAt: number): Silence | null {
   const times = arrivedAt.filter((at) => at <= nowAt).sort((a, b) => a - b);
   const [first, last] = [times[0], times.at(-1)];
@@ -38,7 +38,7 @@ export function toUnusualSilence(arrivedAt: readonly number[], nowAt: number): S
   return { silentForMs: nowAt - last, longestUsualMs };
 }
 
-/** Milliseconds between two moments; those from 20 December to 6 January do not count. */
+/** Milliseconds between two moments, not counting 20 December to 6 January. */
 function spanWithoutChristmas(from: number, to: number): number {
   let ms = to - from;
   for (let year = new Date(from).getUTCFullYear() - 1; year <= new Date(to).getUTCFullYear(); year++) {

@@ -1,5 +1,5 @@
-// Status is one value, rendered by the CLI, the page, the metrics and the probes. This file holds its shape and the rules that turn
-// facts into problems; it loads nothing and knows no clock.
+// The status is one value that the CLI, the page, the metrics and the probes render. This file holds its type and the rules that turn
+// facts into problems. It loads nothing and knows no clock.
 
 import type { CertificateLevel, Risk } from './coverage/certificate.ts';
 import { formatCount, formatSpan } from './format.ts';
@@ -8,7 +8,7 @@ import { toUnusualSilence } from './silence.ts';
 import type { Dependency } from './trouble.ts';
 import { undeleted, type Wait } from './wait.ts';
 
-/** What is known of one advertiser, as the database shows it at one moment. */
+/** The state of one advertiser, as the database shows it at one moment. */
 export interface AdvertiserStatus {
   readonly name: string;
   /** Null until the first answer. */
@@ -17,50 +17,50 @@ export interface AdvertiserStatus {
   readonly applications: number;
   readonly newestSubmittedAt: Date | null;
   readonly cursor: { readonly afterId: bigint; readonly asOf: Date } | null;
-  /** When what is new was last read to its end; null before the first time. */
+  /** When the last poll reached the end of the list; null before the first one. */
   readonly readAt: Date | null;
   /** Downloads in the queue. */
   readonly waiting: number;
-  /** Of these, how many could be fetched now, and since when the oldest could. */
+  /** Queued downloads that could be fetched now, and since when the oldest of them could. */
   readonly due: number;
   readonly oldestDueAt: Date | null;
-  /** Of these, files that the source does not have yet. */
+  /** Queued downloads of files that the source does not have yet. */
   readonly notThere: number;
-  /** Claims that lapsed: files during whose download a process ended. */
+  /** Queued downloads whose claim has lapsed: a process ended while it fetched them. */
   readonly suspects: number;
   /** Attachments by state. */
   readonly attachments: Readonly<Record<string, number>>;
-  /** Distinct contents held, and their bytes. */
+  /** Distinct stored files, and their bytes. */
   readonly blobs: { readonly count: number; readonly bytes: number };
-  /** Screens that are stored and cannot be read. */
+  /** Screens that are stored but cannot be parsed. */
   readonly unreadableScreens: number;
-  /** Blobs that verify found damaged and that were not fetched again yet. */
+  /** Blobs that verify found damaged and that have not been fetched again yet. */
   readonly damagedBlobs: number;
-  /** Every stored byte was read, or stored and proven, since then; null while nothing is stored. */
+  /** Every stored byte has been verified at or after this time; storing counts. Null while nothing is stored. */
   readonly verifiedSince: Date | null;
   readonly quarantined: number;
-  /** Records that RETENTION would erase at once and that its brake holds back; null when none. */
+  /** Records due for RETENTION that its limit holds back; null when none. */
   readonly retentionDue: number | null;
-  /** Since when the oldest erasure waits for its receipt; null when none does. */
+  /** When the oldest unfinished erasure was requested; null when all are finished. */
   readonly erasingSince: Date | null;
-  /** What keeps the files of an erasure from being deleted; null where nothing does. */
+  /** Why the files of an erasure cannot be deleted; null where they can. */
   readonly erasingTrouble: string | null;
   readonly lastSweep: SweepStatus | null;
-  /** Sweeps that stopped before their end and go on by themselves. */
+  /** Sweeps that were interrupted and will continue automatically. */
   readonly unfinished: readonly { readonly purpose: string; readonly startedAt: Date; readonly reason: string }[];
-  /** What all sweeps together vouch for. */
+  /** What all sweeps together prove. */
   readonly coverage: CoverageStatus | null;
-  /** Ranges that are open: never read, or left as gaps by a sweep that ended. */
+  /** Id ranges that are open: never read, or left as gaps by a sweep that ended. */
   readonly openRanges: number;
-  /** Ids whose application alone is larger than an answer may be. */
+  /** Ids of applications that alone exceed the size limit of an answer. */
   readonly unreadable: readonly bigint[];
-  /** How late applications were met by live polls, at most, in milliseconds; null when none was. */
+  /** The greatest delay in milliseconds at which a poll found an application that the source showed late; null when there was none. */
   readonly latenessMs: number | null;
-  /** When applications were submitted, in milliseconds since the epoch: the sample of silence.ts. */
+  /** Submission times in milliseconds since the epoch: the sample that silence.ts needs. */
   readonly submittedAt: readonly number[];
 }
 
-/** What a sweep did, and what it was worth. */
+/** What a sweep did, and its certificate. */
 export interface SweepFacts {
   readonly purpose: string;
   readonly state: string;
@@ -78,7 +78,7 @@ export interface SweepStatus extends SweepFacts {
   readonly openGaps: number;
 }
 
-/** A sweep's result in a word or two, how much it matters, and why it is so. */
+/** A sweep's result in a word or two, its severity, and the reason. */
 export interface SweepResult {
   readonly word: string;
   readonly mood: 'good' | 'plain' | 'fair' | 'bad';
@@ -91,7 +91,7 @@ export function toSweepName({ purpose }: Pick<SweepFacts, 'purpose'>): string {
   return sweepNames[purpose] ?? purpose;
 }
 
-/** A poll brings what is new and proves nothing, so its result is "up to date"; certificates belong to rechecks and backfills. */
+/** A poll finds new applications and proves nothing, so its result is "up to date". Certificates are for rechecks and backfills. */
 export function toSweepResult({ purpose, state, certificate, risk, reason }: SweepFacts): SweepResult {
   if (certificate === null) return { word: state, mood: 'plain', note: reason };
   const isPoll = purpose === 'live';
@@ -100,14 +100,14 @@ export function toSweepResult({ purpose, state, certificate, risk, reason }: Swe
   return isPoll ? { word: 'up to date', mood: 'good', note: null } : { word: certificate, mood: 'good', note: reason };
 }
 
-/** What all sweeps together say of an account. */
+/** What all sweeps together say about an account. */
 export interface AccountVerdict {
   readonly certificate: CertificateLevel;
   readonly risk: Risk;
   readonly reason: string;
 }
 
-/** The same with the last hash of each sweep behind it, as SWEEP:HASH. */
+/** The verdict with the last evidence hash of each sweep behind it, as SWEEP:HASH. */
 export interface ProvenVerdict extends AccountVerdict {
   readonly evidence: readonly string[];
 }
@@ -120,46 +120,46 @@ export interface CoverageStatus extends AccountVerdict {
   readonly completeThrough: Date | null;
 }
 
-/** Something a person should look at, and what to run. */
+/** Something an operator should look at, and the command to run. */
 export interface Problem {
-  /** Null where it concerns all of them. */
+  /** Null where it concerns all advertisers. */
   readonly advertiser: string | null;
   readonly what: string;
   readonly command: string;
-  /** Reading or fetching has stopped, or completeness is not proven: people may be waiting or missing. Other problems can wait. */
+  /** Polls or downloads have stopped, or completeness is not proven: applications may be delayed or missing. Other problems can wait. */
   readonly urgent: boolean;
 }
 
 export interface Status {
   readonly at: Date;
-  /** One sentence: is all well? */
+  /** One sentence that says whether all is well. */
   readonly headline: string;
-  /** What is new must have been read within this time; null where nothing reads by schedule. */
+  /** Polls must have reached the end of the list within this time; null where nothing polls by schedule. */
   readonly staleAfterMs: number | null;
-  /** Every id must have been read again within this time; null where nobody gave a limit. */
+  /** Every id must have been read again within this time; null without a limit. */
   readonly proofLimitMs: number | null;
-  /** Every stored byte must have been read again within this time; null where nobody gave a limit. */
+  /** Every stored byte must have been read again within this time; null without a limit. */
   readonly verifyWithinMs: number | null;
   readonly problems: readonly Problem[];
-  /** What workers wait for now. */
+  /** What workers are waiting for now. */
   readonly waits: readonly Wait[];
   readonly advertisers: readonly AdvertiserStatus[];
 }
 
-/** Downloads that could be fetched and were not for this long are a problem. */
+/** Downloads that have been due for longer than this are a problem. */
 const overdueMs = 3_600_000;
 
-/** An erasure is at its end within minutes, wherever a worker runs. */
+/** An erasure that is open for longer than this is a problem: with a worker running, it finishes within minutes. */
 const erasingMs = 3_600_000;
 
 /** How old a proof may be. */
 export interface ProofLimit {
   readonly ms: number;
-  /** False: rechecks are off, and only a person starts one. */
+  /** False: scheduled rechecks are off, and only an operator starts one. */
   readonly isScheduled: boolean;
 }
 
-/** What concerns all advertisers. */
+/** Facts that concern all advertisers. */
 export interface CommonFacts {
   readonly schema: Schema;
   readonly waits: readonly Wait[];
@@ -167,7 +167,7 @@ export interface CommonFacts {
   readonly verifyWithinMs: number;
 }
 
-/** Puts facts and the problems that follow from them into one value, urgent problems first. */
+/** Combines the facts and the problems that follow from them, urgent problems first. */
 export function toStatus(
   at: Date,
   advertisers: readonly AdvertiserStatus[],
@@ -199,11 +199,11 @@ function toSchemaProblems(schema: Schema): Problem[] {
   if (schema.state === 'current') return [];
   const what = `The schema is ${describeSchema(schema)}.`;
   const command = schema.state === 'ahead' ? 'intake --version' : 'intake migrate';
-  // The workers of the version that migrated it work on: nobody waits.
+  // Not urgent: the workers of the version that migrated the database keep working.
   return [{ advertiser: null, what, command, urgent: false }];
 }
 
-/** A wait is told at once, and is urgent when it has lasted for this long: a restart of a server is no emergency. */
+/** The status shows a wait at once. It becomes urgent only after this time, since the restart of a server is no emergency. */
 const urgentWaitMs = 60_000;
 
 const waitWords: Record<Dependency, string> = {
@@ -212,7 +212,7 @@ const waitWords: Record<Dependency, string> = {
   storage: 'Downloads have been waiting for the storage',
 };
 
-/** Workers that met the same are one problem, an account's own where it alone waits. */
+/** Workers that wait for the same reason make one problem. It names the account where only one account waits. */
 function toWaitProblems(waits: readonly Wait[], now: Date): Problem[] {
   const alike = Map.groupBy(waits, ({ dependency, reason }) => `${dependency} ${reason}`);
   return [...alike.values()].map((same) => {
@@ -230,7 +230,7 @@ function toWaitProblems(waits: readonly Wait[], now: Date): Problem[] {
   });
 }
 
-/** A worker runs and says why it does not read this advertiser. */
+/** True if a running worker reports why it does not read this advertiser. */
 function isAwaited({ name }: AdvertiserStatus, waits: readonly Wait[]): boolean {
   return waits.some(
     ({ dependency, advertisers }) =>
@@ -251,18 +251,18 @@ export function toUnknownStatus(at: Date, since: Date, reason: string): Status {
   return { at, headline, ...limits, problems: [problem], waits: [], advertisers: [] };
 }
 
-/** True while something is read and nothing urgent stands against it. */
+/** True if Intake reads at least one advertiser and no problem is urgent. */
 export function isHealthy({ advertisers, problems }: Status): boolean {
   return advertisers.length > 0 && !problems.some((problem) => problem.urgent);
 }
 
-/** True where what is new was read to its end within the time that the schedule allows. */
+/** True if a poll reached the end of the list within the time that the schedule allows. */
 export function isUpToDate({ halt, readAt }: AdvertiserStatus, { at, staleAfterMs }: Status): boolean {
   if (halt !== null || readAt === null) return false;
   return staleAfterMs === null || at.getTime() - readAt.getTime() <= staleAfterMs;
 }
 
-/** The status for programs: ids as text, and without the arrival times, which only serve to find a silence. */
+/** The status for programs: ids as text, and without the arrival times, which serve only to detect a silence. */
 export function toReport(status: Status): object {
   const advertisers = status.advertisers.map(({ submittedAt: _, ...one }) => ({
     ...one,
@@ -293,7 +293,7 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null,
     );
   }
   for (const id of a.unreadable) {
-    add(`Application ${id} is not stored: alone it is larger than an answer may be.`, 'intake backfill --gaps');
+    add(`Application ${id} is not stored: it alone exceeds the size limit of an answer.`, 'intake backfill --gaps');
   }
   const silence = toUnusualSilence(a.submittedAt, now.getTime());
   if (silence) {
@@ -346,7 +346,7 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null,
   return problems;
 }
 
-/** What stands against completeness: one problem per account, the gravest. An account that was never read has a problem already. */
+/** The most serious problem with an account's completeness. None for an account that was never read: it already has a problem. */
 function toCoverageProblems(a: AdvertiserStatus, now: Date, limit: ProofLimit | null): Problem[] {
   const problem = (what: string, command: string, urgent: boolean): Problem[] => [
     { advertiser: a.name, what, command, urgent },
@@ -363,7 +363,7 @@ function toCoverageProblems(a: AdvertiserStatus, now: Date, limit: ProofLimit | 
   }
   const ageMs = now.getTime() - coverage.asOf.getTime();
   if (limit !== null && a.halt === null && ageMs > limit.ms) {
-    const why = limit.isScheduled ? 'no recheck has come to its end since' : 'rechecks are off (RECHECK_SCHEDULE)';
+    const why = limit.isScheduled ? 'no recheck has completed since' : 'rechecks are off (RECHECK_SCHEDULE)';
     return problem(
       `The last proof is ${formatSpan(ageMs)} old, the limit is ${formatSpan(limit.ms)}: ${why}.`,
       'intake sync --recheck',
@@ -373,14 +373,14 @@ function toCoverageProblems(a: AdvertiserStatus, now: Date, limit: ProofLimit | 
   if (coverage.risk === 'doubt') {
     return problem(`Completeness is in doubt: ${coverage.reason}.`, 'intake sync --recheck', false);
   }
-  // Dates cannot prove completeness, so a backfill by date always ends with a doubt, which is none of the account.
+  // Dates cannot prove completeness, so a backfill by date always ends in doubt. That says nothing about the account.
   if (lastSweep?.certificate === 'unproven' || (lastSweep?.purpose === 'live' && lastSweep.risk === 'doubt')) {
     return problem(`The last sweep is in doubt: ${lastSweep.reason}.`, 'intake sync --recheck', false);
   }
   return [];
 }
 
-/** Stored bytes that nobody has read for too long: damage would be met by the person who opens the file. */
+/** Stored bytes that have not been verified for too long. Otherwise the user who opens a damaged file would be the first to notice. */
 function toVerifyProblems(
   { name, verifiedSince }: AdvertiserStatus,
   now: Date,
@@ -395,7 +395,7 @@ function toVerifyProblems(
 function toHeadline(advertisers: readonly AdvertiserStatus[], problems: readonly Problem[]): string {
   if (advertisers.length === 0) return 'No advertiser has been read yet.';
   const total = advertisers.reduce((sum, a) => sum + a.applications, 0);
-  // Files that the source lacks are not waited for. A one-shot sync may leave others in the queue, where nobody fetches them.
+  // Files that the source does not have yet are left out. The others count: after a one-shot sync, no worker may be running to fetch them.
   const waiting = advertisers.reduce((sum, a) => sum + a.waiting - a.notThere, 0);
   const files = waiting > 0 ? `; ${formatCount(waiting, 'file waits', 'files wait')} to be fetched` : '';
   const held = `${formatCount(total, 'application')} of ${formatCount(advertisers.length, 'advertiser')} stored${files}.`;

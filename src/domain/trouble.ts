@@ -1,27 +1,27 @@
-// One error for everything that can go wrong at an edge. Its kind says what may be done next; its message is for a person
-// and never holds a payload, a credential or a fact about a person.
+// One error class for everything that can go wrong outside the process. Its kind decides what happens next. Its message is for people and
+// never contains a payload, a credential or a fact about a person.
 
 /**
- * unreachable: no usable answer, try again. throttled: the source names a time. refused: the credential is not accepted.
- * missing: it is not there (yet). malformed: an answer that cannot be read. mismatch: an answer that contradicts what we know.
- * local: our own disk, database or storage cannot take it.
+ * unreachable: no usable answer, try again. throttled: the source limits requests. refused: the credential is not accepted.
+ * missing: it is not there (yet). malformed: the answer cannot be parsed. mismatch: the answer contradicts what Intake knows.
+ * local: our own disk, database or storage fails.
  */
 export type TroubleKind = 'unreachable' | 'throttled' | 'refused' | 'missing' | 'malformed' | 'mismatch' | 'local';
 
-/** What Intake depends on, and waits for while it cannot be used. */
+/** A service that Intake depends on, and waits for while it is unavailable. */
 export type Dependency = 'source' | 'database' | 'storage';
 
 export interface TroubleFacts {
-  /** Where it was met, known to the edge that throws it. */
+  /** The dependency that failed, set by the code that throws. */
   readonly at?: Dependency;
   /** HTTP status, where there was one. */
   readonly status?: number;
-  /** Milliseconds to wait, where the other side said so. */
+  /** Milliseconds to wait, where the other side named a time. */
   readonly retryAfterMs?: number;
   readonly cause?: unknown;
 }
 
-/** What an edge throws. `kind` decides; the rest explains. */
+/** What source/, store/ and blobs/ throw. `kind` decides what happens next; the rest explains. */
 export class Trouble extends Error {
   readonly kind: TroubleKind;
   readonly at: Dependency | undefined;
@@ -38,7 +38,7 @@ export class Trouble extends Error {
   }
 }
 
-/** A setting is wrong in a way that only its use could show; no waiting helps. */
+/** A setting is wrong, which only its use could show. Waiting does not help. */
 export class SettingTrouble extends Trouble {
   constructor(message: string, cause?: unknown, at?: Dependency) {
     super('local', message, { cause, ...(at && { at }) });
@@ -46,7 +46,7 @@ export class SettingTrouble extends Trouble {
   }
 }
 
-/** The certificate of the source or the storage is not believed. No waiting helps a command; a worker waits, since it may be renewed. */
+/** The TLS certificate of the source or the storage is not trusted. A command fails at once; a worker waits, since it may be renewed. */
 export class CertificateTrouble extends Trouble {
   constructor(at: 'source' | 'storage', message: string) {
     super(at === 'source' ? 'unreachable' : 'local', message, { at });
@@ -54,9 +54,9 @@ export class CertificateTrouble extends Trouble {
   }
 }
 
-/** The database's schema is not the one this version needs, or could not be brought to it. */
+/** The database's schema is not the one that this version needs, or could not be migrated to it. */
 export class SchemaTrouble extends Trouble {
-  /** What a person should do. */
+  /** What the operator should do. */
   readonly next: string;
 
   constructor(message: string, next: string, cause?: unknown) {
@@ -66,7 +66,7 @@ export class SchemaTrouble extends Trouble {
   }
 }
 
-/** An id names different people at different advertisers, and nobody said which one is meant. */
+/** An id may name different people at different advertisers, and the request does not say which advertiser. */
 export class SeveralFit extends Trouble {
   constructor(advertiserIds: readonly bigint[]) {
     super(
@@ -77,7 +77,7 @@ export class SeveralFit extends Trouble {
   }
 }
 
-/** The same lane of an advertiser is held by a living process. */
+/** Another live process holds the same lane of an advertiser. */
 export class LaneHeld extends Trouble {
   constructor(message: string) {
     super('local', message);
@@ -85,7 +85,7 @@ export class LaneHeld extends Trouble {
   }
 }
 
-/** Another process has taken over a lane: whatever this one holds in memory is stale and must be dropped. */
+/** Another process has taken over a lane. The state that this process has in memory is stale and must be dropped. */
 export class LeaseLost extends Trouble {
   constructor(name: string, lane: string) {
     super('local', `The ${lane} lane of ${name} was taken over by another process; nothing of this step was written.`);

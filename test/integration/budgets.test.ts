@@ -82,7 +82,7 @@ describe('an application that is larger than a list may be', () => {
     expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications`)).toEqual([{ n: 70 }]);
     const { problems } = toStatus(new Date(), await sweeping.store.reports.loadStatus(), 3_600_000);
     expect(problems.map((problem) => problem.what)).toContain(
-      `Application ${id} is not stored: alone it is larger than an answer may be.`,
+      `Application ${id} is not stored: it alone exceeds the size limit of an answer.`,
     );
   });
 });

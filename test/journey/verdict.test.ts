@@ -196,7 +196,7 @@ describe('intake status --check', () => {
     const old = await callIntake(['status', '--check'], env);
     expect(old).toMatchObject({ code: 8, stdout: expect.not.stringContaining('All is well') });
     expect(old.stdout).toMatch(
-      /The last proof is 9\dd(?: \d+\w)? old, the limit is 2d: no recheck has come to its end since/,
+      /The last proof is 9\dd(?: \d+\w)? old, the limit is 2d: no recheck has completed since/,
     );
     expect(old.stdout).toMatch(/proof +│ 9\dd \d+h ago|proof +│ 9\dd/);
 
