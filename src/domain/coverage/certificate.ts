@@ -1,5 +1,5 @@
-// What a sweep is worth when it ends: proven, assumed or unproven, with the reason in words for the person who reads the status.
-// Looks only at the facts of the sweep; asks nothing and decides nothing about single ranges. Also how far a live sweep may move the cursor.
+// Judges a sweep when it ends: proven, assumed or unproven, with a reason for the reader of the status. Looks only at the facts of the
+// sweep; asks nothing and decides nothing about single ranges. Also decides how far a poll may move the cursor.
 
 import { type Direction, directionOf, fewestPairs, rowLimit, smallPage } from './capacity.ts';
 import { isShortPage } from './page-cuts.ts';
@@ -8,36 +8,39 @@ import { isSorted, type KnownCapacity, type Reservation, type State, type StateF
 import { absentLimit } from './unshown.ts';
 import { isWalkInOrder } from './walk.ts';
 
-/** proven: under the three assumptions below. assumed: read to the end, with a reservation; its risk says how serious. unproven: do not rely on it. */
+/**
+ * proven: complete under the three assumptions below. assumed: read to the end, with a reservation whose risk says how serious it is.
+ * unproven: do not rely on it.
+ */
 export type CertificateLevel = 'proven' | 'assumed' | 'unproven';
 
 /** none: proven. harmless: nothing speaks against completeness. doubt: something does. */
 export type Risk = 'none' | Reservation['risk'];
 
-/** What was shown, and what is still open. */
+/** What a sweep has proven, and what is still open. */
 export interface Certificate {
   readonly certificate: CertificateLevel;
   readonly risk: Risk;
   readonly reason: string;
   /** Ranges that the sweep did not close. */
   readonly open: readonly Range[];
-  /** Ids held before that the source no longer shows; empty when the sweep is unproven. */
+  /** Previously stored ids that the source no longer shows; empty when the sweep is unproven or was a walk. */
   readonly absent: readonly bigint[];
   readonly requests: number;
-  /** What a page is known to hold, for the next poll. */
+  /** The page size, for the next poll. */
   readonly capacity: KnownCapacity;
   /** The id filters hide applications, or may do so: the date filters are worth trying. */
   readonly tryDates: boolean;
 }
 
-/** What `proven` rests on and no question can test for certain. */
+/** What `proven` relies on and no question can test with certainty. */
 export const assumptions: readonly string[] = [
   'The source applies both id filters before it cuts a page off.',
   'What fits into a page, by count or by bytes, does not shrink below half within one sweep; no application fills a quarter of it.',
   'Every answer comes from one current list: no cache, no stale replica, no default window, no grouping by person.',
 ];
 
-/** Judges a sweep as it stands. */
+/** Judges the current state of a sweep. */
 export function conclude(state: State): Certificate {
   const { facts } = state;
   const faults = findFaults(state);
@@ -57,7 +60,7 @@ export function conclude(state: State): Certificate {
   };
 }
 
-/** The smaller of what both shapes of question have shown. */
+/** The smaller page size of the two shapes of question. */
 function pollCapacity(facts: StateFacts): KnownCapacity {
   const { after, both, largestRow, uneven } = facts;
   const limits = [after, both].filter(({ rows }) => rows > 0).map(rowLimit);
@@ -66,7 +69,7 @@ function pollCapacity(facts: StateFacts): KnownCapacity {
     count: limits.length === 0 ? 0 : Math.min(...limits),
     bytes: bytes.length === 0 ? 0 : Math.min(...bytes),
     largestRow,
-    // By date, the order of dates was seen, not that of ids.
+    // A sweep by date has seen the order of dates, not that of ids.
     order: facts.axis === 'id' && isSorted(facts) ? directionOf(facts) : 'mixed',
     uneven,
     longest: Math.max(facts.longest, facts.longestBefore),
@@ -74,8 +77,8 @@ function pollCapacity(facts: StateFacts): KnownCapacity {
 }
 
 /**
- * True when a sweep has asked more than the applications it found can justify. Arrivals count only up to a bound: where more arrive
- * than a question shows, a sweep would follow them for ever.
+ * True when a sweep has asked more questions than the applications it found justify. Arrivals count only up to a limit: if they came
+ * faster than answers show them, the sweep would follow them forever.
  */
 export function isOverBudget(facts: StateFacts, inFlight = 0): boolean {
   const requests = facts.requests + inFlight;
@@ -84,7 +87,7 @@ export function isOverBudget(facts: StateFacts, inFlight = 0): boolean {
   return requests >= 96 + 6 * justified;
 }
 
-/** The brake: so many gone at once is a source that misbehaves, not a source that deletes. */
+/** True if so many ids are gone at once that the source misbehaves rather than deletes. */
 export function hasTooManyAbsent(facts: StateFacts): boolean {
   return facts.absent.length > absentLimit(facts.heldBefore);
 }
@@ -106,15 +109,15 @@ function findFaults(state: State): string[] {
   } else if (!isFinished(state)) {
     faults.push('the sweep has not come to its end');
   }
-  // It comes first: past this brake no unshown id is asked alone, so other faults follow from it.
+  // This fault comes first: beyond the limit no unshown id is asked alone any more, so other faults follow from it.
   if (hasTooManyAbsent(facts)) faults.unshift('too many stored applications are gone at once');
   return faults;
 }
 
-/** Nothing is left to ask: every range closed, every suspicion cleared, every witness heard. */
+/** True if nothing is left to ask: every range is closed, every suspect is resolved, every witness is answered. */
 function isFinished({ facts, ranges }: State): boolean {
-  const heard = facts.rigor === 'poll' || facts.axis === 'date' || facts.witnesses?.length === 0;
-  return heard && facts.suspects.length === 0 && ranges.every((range) => range.state === 'closed');
+  const isWitnessed = facts.rigor === 'poll' || facts.axis === 'date' || facts.witnesses?.length === 0;
+  return isWitnessed && facts.suspects.length === 0 && ranges.every((range) => range.state === 'closed');
 }
 
 function findReservations(facts: StateFacts): Reservation[] {
@@ -136,7 +139,7 @@ function findReservations(facts: StateFacts): Reservation[] {
   if (facts.from <= 1n && facts.to === null && facts.lowest === null) {
     add('harmless', 'the source shows no application at all');
   }
-  // A page of 7 that lost its rows after the cap is empty by chance, and nobody has seen that pages can be longer.
+  // If filters act after the cap, a page of 7 rows may come back empty by chance, and no longer page was seen that would rule this out.
   if (facts.lowest !== null && facts.longest < smallPage) {
     add('harmless', 'there are too few applications to tell whether pages are cut short');
   }
@@ -148,17 +151,17 @@ function findReservations(facts: StateFacts): Reservation[] {
   return found;
 }
 
-/** A page held only the bounds of its question, and pages are so small that more may have been cut off. */
+/** True if a page held only the bounds of its question, and pages are so small that rows may have been cut off. */
 function hasOnlyBounds(facts: StateFacts): boolean {
   return (['after', 'both'] as const).some((shape) => {
     const page = facts.boundsOnly[shape];
     if (page === null || isShortPage(facts, shape, page)) return false;
-    // Small pages prove nothing by their length; but less than half of a page says no less than an empty answer.
+    // The length of small pages proves nothing, but a page that is less than half full proves as much as an empty answer.
     return facts.cut && page.rows * 2 >= rowLimit(facts[shape]);
   });
 }
 
-/** In a sorted list only the filter towards its far end can hide anything; in any other, both can. */
+/** True if the filters that can hide rows act before the cap. In a sorted list that is the filter towards its far end, otherwise both. */
 function hasReach(facts: StateFacts): boolean {
   const direction = orderOf(facts);
   if (direction === 'ascending') return facts.reachAfter || facts.reachInner;
@@ -167,8 +170,8 @@ function hasReach(facts: StateFacts): boolean {
 }
 
 /**
- * The order in which rows are chosen. Parts of answers tell it where they speak against one direction and for the other; otherwise pages
- * do, or parts alone where pages are too short to tell.
+ * The order in which the source chooses rows. Parts of answers decide if they contradict exactly one direction. Otherwise the order of rows
+ * on pages decides, or parts alone where pages are too short.
  */
 function orderOf(facts: StateFacts): Direction {
   const { ascending, descending } = facts.chosen;
@@ -180,8 +183,8 @@ function orderOf(facts: StateFacts): Direction {
 }
 
 /**
- * Held ids at the far end are gone, nothing shows that the filter there reaches beyond a page, and the page is just as long as the longest
- * that was ever seen: a page that is shorter is not full, and a longer one says that the earlier one was not.
+ * True if stored ids at the far end are gone, nothing shows that the filter there acts before the cap, and the longest page has exactly as
+ * many rows as the longest of earlier sweeps. A shorter page is not full, and a longer one shows that the earlier one was not full.
  */
 function hasEdgeAbsence(facts: StateFacts): boolean {
   const { lowest, highest, absent } = facts;
@@ -194,13 +197,13 @@ function hasEdgeAbsence(facts: StateFacts): boolean {
   return absent.some(isFar);
 }
 
-/** Ids of one board rise from one sequence: a real id is never more than twice its predecessor plus this. */
+/** All ids of a board come from one sequence, so a real id is never more than twice its predecessor plus this. */
 const usualLeap = 1_000_000n;
 
 /**
- * The cursor after these ids are committed: the largest of them, but a lone id far beyond all others does not move it. A cursor that is
- * too low costs a few rows read again; one that is too high hides every later application. The lag window is no part of this: it is
- * counted by the database's clock.
+ * The cursor after these ids are committed: the largest of them, except that a single id far beyond all others does not move it. A cursor
+ * that is too low costs a few rows that are read again; one that is too high hides every later application. The lag window is not applied
+ * here: the store applies it by the database's clock.
  */
 export function toCursor(current: bigint | null, committed: readonly bigint[]): bigint | null {
   let cursor = current;

@@ -1,25 +1,27 @@
-// Reading a list whose order, paging and filters are unknown, without losing anyone: what to ask next, and what an answer proves.
-// A pure state machine without clock, network or database. Its driver commits a page and the state that `learn` returns in one
-// transaction, or neither, so a sweep can stop after any answer and go on.
+// Reads a list whose order, paging and filters are unknown without missing an application: what to ask next, and what an answer proves.
+// A pure state machine without clock, network or database. Its caller commits a page and the state that `learn` returns in one
+// transaction, so a sweep can stop after any answer and continue.
 //
 // Rules (test/unit/coverage.test.ts names each in a test):
-//   R1  A range is closed only by an empty answer, or by one with strictly less than half of the rows and bytes of the smallest page
-//       that may have been cut. Where bytes may end pages, a sorted list is closed up to the last row shown, any other by less than a
-//       quarter of a page and only while no row is large.
-//   R2  Every position of the swept range lies in a range, open or closed, or is an id that a whole answer showed.
-//   R3  A cut leaves only strictly smaller ranges; requests stay within a bound per application found.
+//   R1  A range is closed only by an empty answer, by an answer that shows its only id, or by a short answer. Short is less than half of
+//       the rows of the smallest page that may have been cut off, and less than 60 % of the bytes of the largest body. Where a byte cap may
+//       end pages, the byte limit is lower: about half in a sorted list, which closes only up to the last row shown, and a quarter in any
+//       other list while no row is large.
+//   R2  Every position of the swept range lies in an open or closed range, or is an id that a complete answer showed.
+//   R3  A cut leaves only strictly smaller ranges. Requests stay within a limit per application found.
 //   R4  An answer that lacks a known id closes nothing. If it is short, each such id is asked alone, and then the question again. If it
-//       is long, it was cut off: what may be believed is lowered, and whatever was closed on more is open again. One exception: where
-//       bytes may end the pages of a sorted list, ids may be missing behind the last row, and the rest is asked.
-//   R5  An empty answer is confirmed by a question of another shape.
-//   R6  An id outside a range question, or a refused mixture, ends belief in both filters together: walk, a doubt at best.
-//   R7  An echo that contradicts the question ends every proof; an absent one leaves `assumed`.
-//   R8  Bounds are sent as if they were exclusive; a bound that comes back is stepped over only where it fills the page, by the shape
-//       of the question.
-//   R9  An id that comes to light in a closed range opens it again; unless it is recent, it is a doubt.
-//   R10 A stored id that does not come back when asked alone is absent; more than max(20, 2 %) mean that the source is not believed.
-//   R11 `proven` needs witnesses and random audits; beyond one page it also needs to have seen the filters act before the cap.
-//   R12 An answer that comes from a cache is a doubt.
+//       is long, it was cut off: the assumed page size is lowered, and ranges that were closed on more are reopened. One exception: where
+//       a byte cap may end the pages of a sorted list, ids may be missing behind the last row, and the sweep asks for the rest.
+//   R5  A question of another shape confirms an empty answer.
+//   R6  After an id outside a range question, or a refused combination of filters, the sweep no longer trusts both filters together. It
+//       walks the list, which ends with a doubt at best.
+//   R7  An echo that contradicts the question makes the sweep unproven; an absent echo allows `assumed` at best.
+//   R8  Bounds are sent as if they were exclusive. A question steps over a bound that comes back only where it fills the page, separately
+//       for each shape of question.
+//   R9  An id that appears in a closed range reopens it. Unless the id is recent, it is a doubt.
+//   R10 A stored id that does not come back when asked alone is absent. With more than max(20, 2 %) of them the source is not trusted.
+//   R11 `proven` needs witnesses, some at random splits. Beyond one page the filters must also have been seen to act before the cap.
+//   R12 An answer from a cache is a doubt.
 
 import { isCutByBytes } from './capacity.ts';
 import { type Certificate, conclude, hasTooManyAbsent, isOverBudget } from './certificate.ts';
@@ -50,24 +52,24 @@ import {
 import { askWalk, learnWalk } from './walk.ts';
 import { planWitnesses } from './witness.ts';
 
-/** What is swept, and how hard. */
+/** What to sweep, and how thoroughly. */
 export interface Plan {
   readonly axis?: Axis;
-  /** First position; the proof speaks of ids from 1. */
+  /** First position; 1 by default. A proof of the whole list begins at id 1. */
   readonly from?: bigint;
   /** Last position; null, the default, is no end. */
   readonly to?: bigint | null;
-  /** poll: one question when nothing is new, `assumed` at best. */
+  /** A poll asks one question when nothing is new, and is `assumed` at best. */
   readonly rigor?: 'proof' | 'poll';
-  /** Applications held in the range before the sweep. */
+  /** Applications stored in the range before the sweep. */
   readonly heldBefore?: number;
   /** Rows of the longest page that earlier sweeps have seen. */
   readonly longestBefore?: number;
   /** For a poll: the page size that an earlier sweep has seen. */
   readonly capacity?: KnownCapacity;
-  /** Applications submitted from this second on may arrive while the sweep is under way. */
+  /** Applications submitted from this second on may arrive during the sweep. */
   readonly recentFrom?: bigint;
-  /** Chooses the places of the random audits. */
+  /** Decides where the witnesses split ranges at random. */
   readonly seed?: number;
 }
 
@@ -76,7 +78,7 @@ export interface Done extends Certificate {
   readonly kind: 'done';
 }
 
-/** Begins a sweep: a backfill, a recheck or a poll, by its range. */
+/** Begins a sweep of a range: a backfill, a recheck or a poll. */
 export function begin(plan: Plan): State {
   const from = plan.from ?? 1n;
   const to = plan.to ?? null;
@@ -97,17 +99,17 @@ export function begin(plan: Plan): State {
   return { facts, ranges: [openRange(from, to)] };
 }
 
-/** A sweep taken up again after long: what is closed stays closed, what was learned of the source is learned anew. */
+/** Continues a sweep after a long pause: closed ranges stay closed, and everything about the source is learned anew. */
 export function renew({ facts, ranges }: State): State {
   const { inclusive, after, both, largestRow, chosen, cutAt, uneven, shift } = createFacts(facts, null);
   return {
     facts: { ...facts, part: facts.part + 1, inclusive, after, both, largestRow, chosen, cutAt, uneven, shift },
-    // Counts of then say nothing of the pages of now.
+    // Row counts from before the pause say nothing about pages now.
     ranges: ranges.map((range) => ({ ...range, answer: null, origin: null, empty: null })),
   };
 }
 
-/** What to ask next: a question, the end, or null when only answers in flight can tell. */
+/** The next question, the end of the sweep, or null when that depends on answers in flight. */
 export function ask(state: State, inFlight: readonly Question[] = [], known?: Known): Question | Done | null {
   const { facts } = state;
   const isAsked = (question: Question) => inFlight.some((other) => isSameQuestion(other, question));
@@ -123,11 +125,11 @@ export function ask(state: State, inFlight: readonly Question[] = [], known?: Kn
   return waitOr(facts.witnesses?.find((question) => !isAsked(question)) ?? null);
 }
 
-/** What an answer teaches: a new state, to be committed together with the page. */
+/** The state after an answer, to be committed together with the page. */
 export function learn(state: State, question: Question, answer: Answer): State {
   const draft: SweepDraft = { facts: { ...state.facts, requests: state.facts.requests + 1 }, ranges: state.ranges };
   const { facts } = draft;
-  // Answers that were in flight when belief in both filters ended prove nothing any more.
+  // Answers that were in flight when the sweep stopped trusting both filters prove nothing any more.
   if (facts.walk !== null && question.purpose !== 'walk') return draft;
   if (answer.kind !== 'refused') noteRows(facts, answer.rows);
   if (answer.kind === 'page') notePage(facts, answer);
@@ -152,35 +154,35 @@ function notePage(facts: SweepDraft['facts'], page: PageAnswer): void {
   facts.longest = Math.max(facts.longest, lengthOf(page));
 }
 
-/** Pages may be ended by their bytes. */
+/** Detects a byte cap. */
 function noteEnd(facts: SweepDraft['facts'], question: Question, page: PageAnswer): void {
   if (question.axis !== 'id') return;
   const capacity = facts[shapeOf(question) === 'both' ? 'both' : 'after'];
   if (isCutByBytes(capacity, lengthOf(page), page.bytes)) facts.uneven = true;
 }
 
-/** A known id that a short answer lacked was asked alone. */
+/** Applies the answer about a known id that a short answer lacked. */
 function learnAlone(draft: SweepDraft, question: Question, answer: Answer): void {
   const { facts } = draft;
   const id = question.from as bigint;
   const suspect = facts.suspects.find((other) => other.id === id);
   if (suspect === undefined) return;
   facts.suspects = facts.suspects.filter((other) => other !== suspect);
-  // An answer that cannot be read is no evidence of a deletion.
+  // An answer with unreadable elements, or no page at all, is no evidence of a deletion.
   const isBack = answer.kind !== 'page' || answer.unreadable > 0 || answer.rows.some((row) => row.id === id);
   if (isBack) {
     contradict(draft, suspect, answer);
     return;
   }
   if (suspect.old) facts.absent = [...facts.absent, id];
-  // It was there a moment ago: one false answer must not pass for a deletion.
+  // The id was shown during this sweep, so one wrong answer must not count as a deletion.
   else if (!suspect.missedOnce) facts.suspects = [...facts.suspects, { ...suspect, missedOnce: true }];
   else noteVanished(facts, id);
-  // The brake: past it nothing is marked, so the rest need not be asked.
+  // Beyond the limit no id is marked as missing, so the remaining suspects need not be asked.
   if (hasTooManyAbsent(facts)) facts.suspects = [];
 }
 
-/** Deletions that one sweep takes for what they seem, whatever its size. One more is a doubt. */
+/** Deletions during a sweep that are plausible, whatever its size. One more is a doubt. */
 const mostVanished = 2;
 
 function noteVanished(facts: SweepDraft['facts'], id: bigint): void {
@@ -190,12 +192,12 @@ function noteVanished(facts: SweepDraft['facts'], id: bigint): void {
   else addReservation(facts, 'doubt', 'the source shows applications by one question that it hides from another');
 }
 
-/** The id is there, so the answer that lacked it was cut off or false. Other ids that it lacked need not be asked. */
+/** The id exists, so the answer that lacked it was cut off or wrong. The other ids that it lacked need not be asked. */
 function contradict(draft: SweepDraft, suspect: Suspect, answer: Answer): void {
   const { facts } = draft;
   const size = answer.kind === 'page' ? answer.bytes : 0;
   if (suspect.bytes + size > believed(facts, suspect.shape).bytes) {
-    // It had no room on that page: bytes end pages here, not only rows.
+    // The row had no room on that page: a byte cap ends pages, not only a row cap.
     facts.uneven = true;
     reopen(draft);
   } else {
@@ -237,7 +239,7 @@ function learnWalkAnswer(facts: SweepDraft['facts'], answer: Answer): void {
   facts.found += found;
 }
 
-/** When every range is closed and nothing is left to clear up, the witnesses are planned, once. */
+/** Plans the witnesses, once, when every range is closed and no suspect is left. */
 function callWitnesses({ facts, ranges }: SweepDraft): void {
   if (facts.witnesses !== null || facts.walk !== null || facts.rigor === 'poll' || facts.axis === 'date') return;
   if (ranges.some((range) => range.state !== 'closed') || facts.suspects.length > 0) return;

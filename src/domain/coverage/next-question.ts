@@ -1,15 +1,15 @@
-// Which open range is asked next, and how a question for it is put. Decides nothing about answers.
+// Chooses the next open range and builds the question for it. Decides nothing about answers.
 
 import { directionOf, largeShare, pieceSize, type Vouch } from './capacity.ts';
 import type { FilterShape, Question } from './question.ts';
 import { contains, isInside, largestId, type Range } from './range.ts';
 import { isSorted, type State, type StateFacts } from './sweep-state.ts';
 
-/** Some of the ids already held, in rising order, one in every `stride`: questions are cut there so that each expects less than half a page. */
+/** A sample of the stored ids in rising order, one in every `stride`. Questions end there so that each expects less than half a page. */
 export interface Known {
   readonly positions: readonly bigint[];
   readonly stride: number;
-  /** An earlier sweep saw pages end at different lengths. It makes questions smaller; answers are judged by what this sweep sees. */
+  /** An earlier sweep saw pages end at different lengths. This only makes questions smaller: answers are judged by what this sweep sees. */
   readonly uneven: boolean;
 }
 
@@ -29,19 +29,19 @@ export function nextRangeQuestion(
     }
     return null;
   };
-  // The first page with both bounds should be a full one: it says what may be closed. After that, ranges whose content is
-  // known come first: they close, and the list of open ranges stays short.
+  // The first page with both bounds should be full, because it shows how much a page holds. After that, ranges whose content is known come
+  // first: they close, and the list of open ranges stays short.
   const untried =
     facts.both.rows === 0 ? first((range) => isUnread(range) && range.to !== null && range.origin !== null) : null;
   return untried ?? first((range) => !isUnread(range)) ?? first(isUnread);
 }
 
-/** A range that waits for an unshown id to be asked alone is not asked meanwhile. */
+/** True while an unshown id of the range still has to be asked alone. The range itself waits for that. */
 function hasSuspect({ suspects }: StateFacts, range: Range): boolean {
   return suspects.some(({ id }) => isInside(range, id));
 }
 
-/** A range, or the next part of it that should close at once by what is held there; null while it is in flight. */
+/** The question for a range, or for its next part whose stored ids suggest that one answer closes it; null while it is in flight. */
 function partQuestion(
   facts: StateFacts,
   range: Range,
@@ -57,18 +57,19 @@ function partQuestion(
   if (range.empty !== null && from === range.from) return confirmQuestion(facts, range, range.empty);
   const whole = rangeQuestion(facts, { ...range, from });
   const size = sizeOfPieces(known?.uneven && isSorted(facts) ? { ...facts, uneven: true } : facts, 'both');
-  // The sizes of stored rows are not known here: the mean stands for them, with room for rows above it.
+  // The sizes of stored rows are unknown here. The mean size is used, with room for larger rows.
   const mean = facts.shown.bytes / Math.max(1, facts.shown.rows);
   const rows = Math.max(1, Math.min(size.rows, Math.floor((size.bytes * 0.9) / Math.max(1, mean))));
-  // In a list without order the first halves show whether the filters reach beyond a page: parts inside could not.
+  // In an unsorted list, only the first halves can show whether the filters act before the cap; inner parts cannot.
   const direction = directionOf(facts);
   const reach = direction !== 'mixed' || (facts.reachAfter && facts.reachBefore);
-  // Where single rows take up much of a page, parts cut by the mean come out too large: an answer tells the sizes, as in a first sweep.
+  // Where single rows take up much of a page, parts cut by the mean size are too large. Ask for the whole range to learn the sizes, as in a
+  // first sweep.
   const isUneven = known?.uneven === true && facts.largestRow >= facts.both.bytes * largeShare;
   if (known === undefined || size.rows === 0 || facts.both.rows === 0 || !reach || isUneven) return whole;
   const step = Math.max(1, Math.floor(rows / known.stride));
   const ahead = indexOf(known.positions, from) + step;
-  // A part ends in a held id at its far end: in a list that falls, at its beginning.
+  // A part has a stored id at its far end: its last position, or its first in a descending list.
   const next = known.positions[ahead];
   const to = direction === 'descending' ? (next === undefined ? undefined : next - 1n) : known.positions[ahead - 1];
   if (to === undefined || to < from || (range.to !== null && to >= range.to)) return whole;
@@ -86,7 +87,7 @@ function indexOf(positions: readonly bigint[], from: bigint): number {
   return low;
 }
 
-/** What pieces may hold, so that answers of this shape close them. */
+/** How much pieces may hold so that answers of this shape close them. */
 export function sizeOfPieces(facts: StateFacts, shape: 'after' | 'both'): { rows: number; bytes: number } {
   const { after, before } = facts.inclusive[shape];
   const capacity = believed(facts, shape);
@@ -94,16 +95,16 @@ export function sizeOfPieces(facts: StateFacts, shape: 'after' | 'both'): { rows
   return { rows: rows === 0 ? 0 : Math.max(1, rows - Number(after) - Number(before)), bytes };
 }
 
-/** What speaks for a short answer of this source being whole. */
+/** Why a short answer of this source may count as complete. */
 export function vouchOf(facts: StateFacts, capacity: StateFacts['after']): Vouch {
   const hasLargeRows = facts.largestRow >= capacity.bytes * largeShare;
   if (!hasLargeRows && !facts.uneven) return 'even';
   if (isSorted(facts)) return 'sorted';
-  // Smallest first, the large rows are those that no page shows.
+  // If pages show small rows first, the large rows may be those that no page shows.
   return hasLargeRows || directionOf(facts.sizes) === 'ascending' ? 'none' : 'small';
 }
 
-/** Pages with both bounds may be smaller than those with one, but are not believed to be larger. */
+/** Assumes that pages with both bounds may have a lower row cap than pages with one bound, but not a higher one. */
 export function believed({ after, both }: Pick<StateFacts, 'after' | 'both'>, shape: FilterShape): StateFacts['after'] {
   if (shape !== 'both') return after;
   if (after.cutRows === null || (both.cutRows !== null && both.cutRows <= after.cutRows)) return both;
@@ -111,31 +112,31 @@ export function believed({ after, both }: Pick<StateFacts, 'after' | 'both'>, sh
 }
 
 /**
- * The question for a range. Bounds are always sent as if they were exclusive, so that a range is covered however the source reads
- * them; a bound that comes back takes up a row, and is stepped over only where it fills the page.
+ * The question for a range. Bounds are always sent as if they were exclusive, so that the range is covered whether the source includes
+ * them or not. A bound that comes back takes up a row; the question steps over it only where it fills the page.
  */
 export function rangeQuestion(facts: StateFacts, { from, to, step }: Pick<Range, 'from' | 'to' | 'step'>): Question {
   const { least, most } = facts.shift;
   const isDate = facts.axis === 'date';
   const after = from - (step.after ? 0n : 1n) - (isDate ? most : 0n);
   const upper = to === null ? null : to + (step.before ? 0n : 1n) - (isDate ? least : 0n);
-  // Nothing lies beyond, and a bound that is no id would be refused.
+  // There are no ids beyond, and the source would refuse a bound that is not a valid id.
   const before = upper !== null && upper > largestId ? null : upper;
   return { axis: facts.axis, purpose: 'range', from, to, after, before, since: null };
 }
 
-/** The question whether an id is still there. */
+/** Asks whether an id is still in the list. */
 export function aloneQuestion(id: bigint): Question {
   const before = id < largestId ? id + 1n : null;
   return { axis: 'id', purpose: 'alone', from: id, to: id, after: id - 1n, before, since: null };
 }
 
-/** The same range in another shape: a source that answers one shape wrongly need not do so with the other. */
+/** Asks for the same range in another shape: a source that answers one shape wrongly may answer the other correctly. */
 function confirmQuestion(facts: StateFacts, range: Range, answered: FilterShape): Question {
   const { from, to } = range;
   const shared = { axis: facts.axis, purpose: 'confirm', from, to, since: null } as const;
   if (answered === 'both' && to !== null) {
-    // The filter on the side where the list begins, so that the first rows of the answer lie next to the range.
+    // Uses the filter on the side where the list begins, so that the first rows of the answer are next to the range.
     const falls = directionOf(facts) === 'descending';
     return { ...shared, after: falls ? null : from - 1n, before: falls ? to + 1n : null };
   }

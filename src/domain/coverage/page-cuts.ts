@@ -1,5 +1,5 @@
-// Which pages may have been cut off, and what shows that one was: known ids that it lacks, or more rows in a part than in the whole. Ranges
-// that were closed on such a page are opened again.
+// Decides which pages may have been cut off. A page was cut off if it lacks known ids, or if a part of its range shows more rows than the
+// page did. Ranges that were closed on such a page are reopened.
 
 import { directionOf, isShortByBytes, isShortByRows, rowLimit, smallPage, withCut } from './capacity.ts';
 import { believed, vouchOf } from './next-question.ts';
@@ -8,7 +8,7 @@ import type { Origin, Range } from './range.ts';
 import { addReservation, type StateFacts, type SweepDraft } from './sweep-state.ts';
 import { absentLimit } from './unshown.ts';
 
-/** True when a page of so many rows and bytes cannot have been cut off, by what pages of its shape have shown. */
+/** True when a page of this many rows and bytes cannot have been cut off, judging by the other pages of its shape. */
 export function isShortPage(facts: StateFacts, shape: FilterShape, page: { rows: number; bytes: number }): boolean {
   const capacity = believed(facts, shape);
   const vouch = vouchOf(facts, capacity);
@@ -16,27 +16,27 @@ export function isShortPage(facts: StateFacts, shape: FilterShape, page: { rows:
   return isShortByBytes(capacity, page.bytes, facts.largestRow, vouch);
 }
 
-/** Known ids that the answer lacks and that are not yet known to be gone. */
+/** Known ids that the answer lacks, except those already known to be deleted at the source. */
 export function findUnexplained(facts: StateFacts, page: PageAnswer): PageAnswer['unshown'] {
   return page.unshown.filter(({ id }) => !facts.absent.includes(id) && !facts.vanished.includes(id));
 }
 
-/** More ids than the wider answer showed: that one was cut off, and the bound that moved acts before the cap. */
+/** If a part shows more ids than the wider answer did, that answer was cut off, and the moved bound acts before the cap. */
 export function noteExcess(draft: SweepDraft, range: Range, count: number): void {
   const { facts } = draft;
   const excess = count - range.expected;
-  // What an abandoned answer showed was not stored, so it counts as found only now.
+  // Rows of an abandoned answer were not stored, so they count as found only now.
   facts.found += range.origin === null ? count : Math.max(0, excess);
   if (range.origin !== null) noteChoice(draft, range, range.origin, excess > 0);
   if (excess <= 0 || range.origin === null) return;
   const { side, shape } = range.origin;
   const direction = directionOf(facts);
-  // In a list without order even one more means that the wider page was not all there was.
+  // In an unsorted list even one more id means that the wider page was incomplete.
   if (direction === 'mixed' && range.to !== null) {
     facts.cut = true;
     noteReach(facts, side);
   }
-  // Otherwise one or two more are late commits or arrivals, not a page that was cut off.
+  // Otherwise a few more ids, up to an eighth of a page, are late commits or arrivals, not a page that was cut off.
   const limit = rowLimit(believed(facts, shape));
   const few = facts.rigor === 'poll' ? Math.max(2, range.origin.rows / 8) : limit / 8;
   if (limit >= smallPage && excess <= few) return;
@@ -45,7 +45,7 @@ export function noteExcess(draft: SweepDraft, range: Range, count: number): void
   lower(draft, range.origin);
 }
 
-/** Ids came to light because this bound was moved: it acts before the cap. */
+/** Moving this bound revealed ids, so the source applies it before the cap. */
 function noteReach(facts: SweepDraft['facts'], side: Origin['side']): void {
   if (side === 'after') facts.reachAfter = true;
   else if (side === 'before') facts.reachBefore = true;
@@ -53,8 +53,8 @@ function noteReach(facts: SweepDraft['facts'], side: Origin['side']): void {
 }
 
 /**
- * What a part of an answer's range says of how its rows were chosen: by rising ids it left nothing out up to the highest id that it
- * showed, by falling ids nothing down to the lowest.
+ * Uses a part of an answer's range to learn how the source chose the rows of that answer. Chosen by rising ids, the answer is complete up
+ * to its highest id; chosen by falling ids, it is complete down to its lowest.
  */
 function noteChoice(draft: SweepDraft, range: Range, { low, high }: Origin, isMore: boolean): void {
   const { facts } = draft;
@@ -70,7 +70,7 @@ function noteChoice(draft: SweepDraft, range: Range, { low, high }: Origin, isMo
   if (isBroken) reopen(draft);
 }
 
-/** A wide answer that lacks many known ids was cut off. */
+/** Records that a wide answer was cut off if it lacks many known ids. */
 export function noteCut(draft: SweepDraft, question: Question, page: PageAnswer): void {
   const { facts } = draft;
   const shape = shapeOf(question);
@@ -87,18 +87,19 @@ export function noteCut(draft: SweepDraft, question: Question, page: PageAnswer)
     };
     if (facts.chosen.ascending !== ascending || facts.chosen.descending !== descending) reopen(draft);
   }
-  // 8 times 63: the store reports as few as 64 unshown ids, so 64 are enough on any page.
+  // 8 times 63: the store may report no more than 64 unshown ids, so 64 must be enough on any page.
   if (unshown.length * 8 <= Math.min(rowLimit(facts[shape]), 504)) return;
   lower(draft, { rows: lengthOf(page), bytes: page.bytes, shape });
 }
 
-/** An answer of this size had been cut off: whatever was closed on more than half of it is open again. */
+/** Records that an answer of this size was cut off. Ranges that were closed on more than half of that size are reopened. */
 export function lower(draft: SweepDraft, cut: { rows: number; bytes: number; shape: FilterShape }): void {
   const { facts } = draft;
   const shape = cut.shape === 'both' ? 'both' : 'after';
   const capacity = facts[shape];
   const before = rowLimit(capacity);
-  // Where bytes filled the page, its number of rows is no limit. Where they filled half of it, its rows are one only if they are half of theirs.
+  // If bytes filled the page, its row count is not a limit. If bytes filled half of the page, its row count is a limit only if it is at
+  // least half of the most rows seen.
   const isFull = cut.rows > 0 && cut.bytes + facts.largestRow >= capacity.bytes * 0.95;
   const isByRows = cut.rows * 2 >= capacity.rows;
   const isByBytes = cut.rows > 0 && (cut.bytes + facts.largestRow) * 2 >= capacity.bytes;
@@ -113,7 +114,7 @@ export function lower(draft: SweepDraft, cut: { rows: number; bytes: number; sha
   if (isNews) reopen(draft);
 }
 
-/** Opens again what would not be closed by what is known now. */
+/** Reopens ranges that would not be closed by what is known now. */
 export function reopen(draft: SweepDraft): void {
   const { facts } = draft;
   draft.ranges = draft.ranges.map((range) => {

@@ -1,9 +1,9 @@
-// What a sweep may ask of a list, and what it can be told. A position is an id on the id axis and a whole second since the epoch on
-// the date axis; how a source spells either is known to source/ only.
+// The questions that a sweep asks a list, and the possible answers. A position is an id on the id axis and a whole second since the epoch
+// on the date axis. Only source/ knows how the source writes either.
 
 export type Axis = 'id' | 'date';
 
-/** Which bounds a question sends. A source may treat each shape differently: page size, inclusive bounds, even which rows it shows. */
+/** Which bounds a question sends. A source may treat each shape differently: the page size, inclusive bounds, even which rows it shows. */
 export type FilterShape = 'after' | 'before' | 'both';
 
 /**
@@ -12,42 +12,42 @@ export type FilterShape = 'after' | 'before' | 'both';
  */
 type Purpose = 'range' | 'confirm' | 'alone' | 'witness' | 'walk';
 
-/** One list request, and what it is asked for. */
+/** One list request and its purpose. */
 export interface Question {
   readonly axis: Axis;
   readonly purpose: Purpose;
-  /** First position that the answer should speak of; null when it speaks of none in particular. */
+  /** First position that the answer should cover; null when it covers no particular range. */
   readonly from: bigint | null;
-  /** Last position that the answer should speak of; null is no end. */
+  /** Last position that the answer should cover; null is no end. */
   readonly to: bigint | null;
   /** The bounds to send; null leaves the filter out. */
   readonly after: bigint | null;
   readonly before: bigint | null;
-  /** A lower bound by date sent beside the ids, in seconds: a default window of the source ends where a date filter is sent. */
+  /** A lower date bound sent together with the id filters, in seconds. A date filter turns off a default time window of the source. */
   readonly since: bigint | null;
 }
 
-/** An application as the list showed it, reduced to where it lies and how much of the page it takes. */
+/** An application in the list, reduced to its position and its share of the page. */
 export interface ListedRow {
   readonly id: bigint;
-  /** Submission in whole seconds since the epoch; null where it is not known. */
+  /** Submission time in whole seconds since the epoch; null where unknown. */
   readonly at: bigint | null;
   readonly bytes: number;
 }
 
-/** A known id that the asked range holds and the answer does not. */
+/** A known id in the range of the question that the answer does not show. */
 export interface UnshownId {
   readonly id: bigint;
-  /** It was stored before the sweep began, so the source may have deleted it since; otherwise this sweep itself has seen it. */
+  /** It was stored before the sweep began, so the source may have deleted it since. Otherwise it was first seen during the sweep. */
   readonly old: boolean;
 }
 
-/** A whole answer that was read to its end and came from our advertiser. */
+/** A complete answer from the right advertiser. */
 export interface PageAnswer {
   readonly kind: 'page';
-  /** As returned: in order, with copies and with ids that were not asked for. */
+  /** As returned: in the order of the answer, with duplicates and with ids outside the question. */
   readonly rows: readonly ListedRow[];
-  /** Elements whose id could not be read. They take up places of the page, and are kept in quarantine. */
+  /** Elements whose id cannot be parsed. They take up room on the page and are kept in quarantine. */
   readonly unreadable: number;
   readonly bytes: number;
   /** Whether the filters that the answer repeats are those that were sent. */
@@ -58,11 +58,14 @@ export interface PageAnswer {
   readonly cached: boolean;
   /** Ids on this page that were not stored before it. */
   readonly unheld: readonly bigint[];
-  /** What `findUnshown` (unshown.ts) finds, at most `mostUnshown` of it. */
+  /** What `findUnshown` (unshown.ts) finds, at most `mostUnshown` ids. */
   readonly unshown: readonly UnshownId[];
 }
 
-/** overflow: abandoned over the byte budget, nothing stored, the ids of its beginning serve as cut points. refused: not this mixture of filters. */
+/**
+ * overflow: the answer exceeded the byte budget and was abandoned; nothing is stored, and its first ids serve as cut points.
+ * refused: the source does not accept this combination of filters.
+ */
 export type Answer =
   | PageAnswer
   | { readonly kind: 'overflow'; readonly rows: readonly ListedRow[] }
@@ -73,7 +76,7 @@ export function positionOf(axis: Axis, row: Pick<ListedRow, 'id' | 'at'>): bigin
   return axis === 'id' ? row.id : row.at;
 }
 
-/** How many elements a page holds. */
+/** The number of elements on a page. */
 export function lengthOf({ rows, unreadable }: Pick<PageAnswer, 'rows' | 'unreadable'>): number {
   return rows.length + unreadable;
 }
@@ -83,7 +86,7 @@ export function shapeOf({ after, before }: Pick<Question, 'after' | 'before'>): 
   return after === null ? 'before' : before === null ? 'after' : 'both';
 }
 
-/** True when both would send the same request for the same reason. */
+/** True if both send the same request for the same purpose. */
 export function isSameQuestion(a: Question, b: Question): boolean {
   return (
     a.purpose === b.purpose &&

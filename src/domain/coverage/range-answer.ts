@@ -1,5 +1,5 @@
-// What an answer to a range question proves: the range is closed, or has to be asked again, or both filters are not honoured together.
-// Knows neither which question comes next nor what the whole sweep is worth.
+// Decides what an answer to a range question proves: the range is closed, or must be asked again, or the source does not honour both
+// filters together. Does not know which question comes next or what the whole sweep proves.
 
 import { directionOf, isShortByRows, rowLimit, smallPage, withAnswer } from './capacity.ts';
 import { believed, vouchOf } from './next-question.ts';
@@ -27,19 +27,19 @@ import {
 } from './sweep-state.ts';
 import { beginWalk } from './walk.ts';
 
-/** Takes in the answer to a range question. */
+/** Applies the answer to a range question. */
 export function learnRange(draft: SweepDraft, question: Question, answer: Answer): void {
   const whole = draft.ranges.find((range) => range.state === 'open' && contains(range, question));
   if (whole === undefined || question.from === null) return;
   const range = partOf(whole, question.from, question.to);
   const pieces = piecesOf(draft, range, question, answer);
   if (pieces === null) return;
-  // Learning may have reopened other ranges, never this one.
+  // `piecesOf` may have reopened other ranges, but never this one.
   const now = draft.ranges.find((other) => other.from === whole.from) ?? whole;
   replace(draft, now, [...remainders(whole, question.from, question.to), ...pieces]);
 }
 
-/** What becomes of the range; null when both filters are no longer believed. */
+/** The pieces that replace the range; null when the sweep no longer trusts both filters together. */
 function piecesOf(draft: SweepDraft, range: Range, question: Question, answer: Answer): Range[] | null {
   const { facts } = draft;
   if (answer.kind === 'refused') {
@@ -67,7 +67,7 @@ function piecesOf(draft: SweepDraft, range: Range, question: Question, answer: A
 
 /**
  * True when no cap can have cut the answer off: it is empty, or it has less than half of the rows of the smallest page that may have been
- * cut and few enough bytes, or it was asked for one id and shows that.
+ * cut off and few enough bytes, or the question was for one id and the answer shows it.
  */
 export function isShort(facts: StateFacts, question: Question, page: PageAnswer): boolean {
   const { rows, unreadable, bytes } = page;
@@ -77,7 +77,7 @@ export function isShort(facts: StateFacts, question: Question, page: PageAnswer)
   return isShortPage(facts, shapeOf(question), { rows: rows.length + unreadable, bytes });
 }
 
-/** Nothing came back. Elements without a readable id take up places and bytes, so they must leave half of a page free. */
+/** True if the answer shows no id. Elements without a readable id take up room, so they must leave half of a page free. */
 function isEmpty(facts: StateFacts, question: Question, { rows, unreadable, bytes }: PageAnswer): boolean {
   if (rows.length > 0) return false;
   if (unreadable === 0) return true;
@@ -86,12 +86,12 @@ function isEmpty(facts: StateFacts, question: Question, { rows, unreadable, byte
   return isShortPage(facts, shapeOf(question), { rows: unreadable, bytes });
 }
 
-/** Elements without a readable id take up at most half of the longest page. */
+/** True if the elements without a readable id take up at most half of the longest page. */
 function leavesRoom({ longest }: StateFacts, unreadable: number): boolean {
   return unreadable * 2 <= longest;
 }
 
-/** The page does not show known ids, all of them behind the last row of a sorted page, which its bytes may have ended there. */
+/** True if all known ids that the page lacks are behind the last row of a sorted page: a byte cap may have ended it there. */
 export function isUnshownBehind(facts: StateFacts, question: Question, page: PageAnswer): boolean {
   if (vouchOf(facts, believed(facts, shapeOf(question))) !== 'sorted') return false;
   const { rows } = page;
@@ -105,8 +105,8 @@ export function isUnshownBehind(facts: StateFacts, question: Question, page: Pag
 }
 
 /**
- * An answer that is too short to have been cut off lacks known ids: the source has deleted them, or the answer is false. It closes
- * nothing, each of the ids is asked alone, and then the question is asked again.
+ * Handles an answer that lacks known ids although it is too short to have been cut off: the source has deleted them, or the answer is
+ * wrong. It closes nothing. Each of the ids is asked alone, and then the question is asked again.
  */
 function suspect(draft: SweepDraft, range: Range, question: Question, page: PageAnswer): Range[] {
   addSuspects(draft.facts, question, page);
@@ -122,12 +122,12 @@ export function addSuspects(facts: SweepDraft['facts'], question: Question, page
   const known = new Set(facts.suspects.map(({ id }) => id));
   const evidence = { rows: lengthOf(page), bytes: page.bytes, shape: shapeOf(question), missedOnce: false };
   const fresh = findUnexplained(facts, page).filter(({ id }) => !known.has(id));
-  // First the one next to the rows that were shown: it may have had no room on the page, which explains the others.
+  // The id next to the last row shown comes first. If it had no room on the page, that explains the others too.
   if (directionOf(facts) === 'descending') fresh.reverse();
   facts.suspects = [...facts.suspects, ...fresh.map(({ id, old }) => ({ id, old, ...evidence }))];
 }
 
-/** Closes the range of a short answer that nothing contradicts; where rows may be too large for a page, only up to the last one shown. */
+/** Closes the range of a short answer that nothing contradicts; only up to the last row shown where rows may be too large for a page. */
 function closeShort(
   facts: SweepDraft['facts'],
   range: Range,
@@ -168,8 +168,8 @@ function closeShort(
 }
 
 /**
- * A poll asks no witnesses and takes the page size from an earlier sweep, so the rest is asked: what follows the last row in a list in
- * order, both halves in any other, which show more than the whole did if that was cut off.
+ * A poll asks no witnesses and takes the page size from an earlier sweep, so it checks for more rows: after the last row of a sorted list,
+ * or in both halves of an unsorted one. The halves show more rows than the whole did if that was cut off.
  */
 function closePolled(
   facts: StateFacts,
@@ -203,8 +203,8 @@ function closePolled(
 }
 
 /**
- * An empty answer is confirmed by another shape of question. Not in polls, by date, for a single id, between neighbours of a sorted
- * page, and not inside the list while pages with both bounds hold fewer than 16 rows, where half of all answers are empty.
+ * A question of another shape confirms an empty answer. Exceptions: polls, sweeps by date, single ids, ranges between neighbours of a
+ * sorted page, and ranges inside the list while pages with both bounds hold fewer than 16 rows, where half of all answers are empty.
  */
 function needsConfirmation(facts: StateFacts, range: Range): boolean {
   if (facts.rigor === 'poll' || facts.axis === 'date' || range.empty !== null || range.from === range.to) return false;
@@ -213,13 +213,13 @@ function needsConfirmation(facts: StateFacts, range: Range): boolean {
   return isEnd || rowLimit(believed(facts, 'both')) >= smallPage;
 }
 
-/** In a sorted list the page that showed the ids on both sides of a range and none inside has said already that it is empty. */
+/** True if a page of a sorted list showed ids on both sides of the range and none inside. That page already proves the range empty. */
 function isBetweenNeighbours(facts: StateFacts, { from, to, expected, origin }: Range): boolean {
   if (origin === null || origin.low === null || origin.high === null || to === null || !isSorted(facts)) return false;
   return expected === 0 && origin.low < from && to < origin.high;
 }
 
-/** Takes in what another shape of question says of a range that was answered empty. */
+/** Applies the answer to a question of another shape about a range that was answered empty. */
 export function learnConfirmation(draft: SweepDraft, question: Question, answer: Answer): void {
   const { facts } = draft;
   const range = draft.ranges.find(
@@ -247,18 +247,18 @@ export function learnConfirmation(draft: SweepDraft, question: Question, answer:
   replace(draft, now, [{ ...openRange(range.from, range.to), expected: inside.length }]);
 }
 
-/** True when the row may have arrived while the sweep was under way. */
+/** True if the row may have arrived during the sweep. */
 function isRecent({ recentFrom }: StateFacts, { at }: ListedRow): boolean {
   return recentFrom !== null && at !== null && at >= recentFrom;
 }
 
-/** Rows that came to light where a range had been read: a recent one arrived meanwhile, an older one may have been hidden. */
+/** Records rows that appeared in a range that had been read: a recent row arrived meanwhile, an older one may have been hidden. */
 export function noteLate(facts: SweepDraft['facts'], rows: readonly ListedRow[]): void {
   if (rows.every((row) => isRecent(facts, row))) return;
   addReservation(facts, 'doubt', 'an application came to light in a range that had been read');
 }
 
-/** The positions that a page shows inside the range, distinct and rising; null when it shows what was not asked for. */
+/** The positions that a page shows inside the range, distinct and rising; null when it shows ids outside the question. */
 function readRange(facts: SweepDraft['facts'], range: Range, question: Question, page: PageAnswer): Shown[] | null {
   const inside = new Map<bigint, number>();
   if (facts.axis === 'date') noteShift(facts, question, page);
@@ -283,7 +283,7 @@ function noteInclusive(facts: SweepDraft['facts'], question: Question, position:
   facts.inclusive = { ...facts.inclusive, [shape]: { ...facts.inclusive[shape], [side]: true } };
 }
 
-/** On the date axis: what the shown dates say of the zone in which the source reads a bound. An hour is left for daylight saving. */
+/** On the date axis, learns from the dates shown in which time zone the source interprets a bound. Allows an hour for daylight saving. */
 function noteShift(facts: SweepDraft['facts'], { after, before }: Question, { rows }: PageAnswer): void {
   let { least, most } = facts.shift;
   for (const { at } of rows) {
@@ -298,7 +298,7 @@ function noteShift(facts: SweepDraft['facts'], { after, before }: Question, { ro
   facts.shift = { least, most };
 }
 
-/** Both filters together are not honoured: the list is walked by one. */
+/** The source does not honour both filters together, so the sweep walks the list with one. */
 function startWalk(facts: SweepDraft['facts'], does: string): null {
   facts.walk = beginWalk(facts.from, facts.to, facts, `the source ${does} afterid and beforeid together`);
   return null;

@@ -1,10 +1,10 @@
-// A stretch of positions that a sweep has still to read or has closed, and how it is cut into smaller ones at ids that were shown.
-// Knows integers, counts and bytes only; why a range is closed is decided in range-answer.ts.
+// A range of positions that a sweep has closed or still has to read, and how it is cut into smaller ranges at ids that were shown.
+// Knows only integers, counts and bytes; range-answer.ts decides why a range is closed.
 
 import type { Direction } from './capacity.ts';
 import type { FilterShape } from './question.ts';
 
-/** Which bound was moved against the answer that a range was cut from. */
+/** Which bound differs from the answer that a range was cut from. */
 export type Side = 'after' | 'before' | 'inner' | 'whole';
 
 /** The answer that a range was cut from. */
@@ -13,7 +13,7 @@ export interface Origin {
   readonly bytes: number;
   readonly shape: FilterShape;
   readonly side: Side;
-  /** The lowest and the highest position that it showed: a list chosen in the order of ids leaves nothing out between its beginning and there. */
+  /** The lowest and the highest position shown. If rows are chosen in the order of ids, nothing is missing from the start up to there. */
   readonly low: bigint | null;
   readonly high: bigint | null;
 }
@@ -27,16 +27,16 @@ export interface Range {
   readonly state: 'open' | 'closed' | 'stuck';
   /** The answer that closed it. */
   readonly answer: { readonly rows: number; readonly bytes: number } | null;
-  /** It was closed in a sorted list up to its last position, so a row too large for the page cannot hide in it. */
+  /** The range was closed in a sorted list up to its last position, so no row too large for the page can be missing in it. */
   readonly sorted: boolean;
-  /** Ids that the answer it was cut from showed inside it: more than these, and that answer had been cut off. */
+  /** Number of ids inside it that the answer it was cut from showed. If the range shows more, that answer had been cut off. */
   readonly expected: number;
   readonly origin: Origin | null;
-  /** The shape in which it was answered empty; another shape has to confirm it. */
+  /** The shape of the question that was answered empty; another shape has to confirm it. */
   readonly empty: FilterShape | null;
-  /** Its page was filled by these bounds themselves: the question steps over them. */
+  /** These bounds themselves filled the page, so the question steps over them. */
   readonly step: { readonly after: boolean; readonly before: boolean };
-  /** Answers that lacked known ids. */
+  /** Number of answers that lacked known ids. */
   readonly failures: number;
 }
 
@@ -46,15 +46,15 @@ export interface Shown {
   readonly bytes: number;
 }
 
-/** Ids are 64-bit; nothing lies beyond, and asking there would be refused. */
+/** Ids are 64-bit. No id is larger, and the source would refuse a larger bound. */
 export const largestId = 2n ** 63n - 1n;
 
-/** Most pieces of one cut, so that one answer changes few ranges. */
+/** Most cuts in one range, so that one answer changes few ranges. */
 const mostCuts = 15;
 
 const noStep: Range['step'] = { after: false, before: false };
 
-/** A range that nothing is known of. */
+/** A range about which nothing is known. */
 export function openRange(from: bigint, to: bigint | null): Range {
   const unknown = { answer: null, sorted: false, expected: 0, origin: null, empty: null, step: noStep, failures: 0 };
   return { from, to, state: 'open', ...unknown };
@@ -63,19 +63,19 @@ export function openRange(from: bigint, to: bigint | null): Range {
 /** Where and how a range is cut. */
 export interface Cutting {
   readonly direction: Direction;
-  /** What a piece may hold. */
+  /** How much a piece may hold. */
   readonly size: { readonly rows: number; readonly bytes: number };
-  /** The answer goes on beyond its far end: a cut is also made there. */
+  /** The list continues beyond the far end of the answer, so a cut is also made there. */
   readonly goesOn: boolean;
-  /** Where a list in order goes on, when its last row is a straggler; null is the outermost position. */
+  /** Where a sorted list continues if its last row is a straggler; null is the outermost position. */
   readonly far: bigint | null;
   readonly origin: Omit<Origin, 'side'>;
 }
 
 /**
- * Cuts a range at positions that an answer showed (rising, distinct, inside it), into pieces that should close; null when it cannot be
- * made smaller. In a list in order a piece ends in a position that was shown, at its far end: its answer then shows that the list was
- * not cut off before it. In any other list the cut positions need no reading and lie in no piece.
+ * Cuts a range at positions that an answer showed (rising, distinct, inside it) into pieces that should close; null when the range cannot
+ * be made smaller. In a sorted list, the far end of a piece is a position that was shown: the answer to the piece then shows that it was
+ * not cut off before. In any other list, the cut positions belong to no piece, because they have already been read.
  */
 export function cutRange(range: Range, shown: readonly Shown[], cutting: Cutting): Range[] | null {
   const ends =
@@ -113,7 +113,7 @@ interface PieceEnd {
   readonly next: bigint;
 }
 
-/** While no page with both bounds is known: the whole stretch that was shown, and what lies on either side of it. */
+/** While no page with both bounds is known: cuts before the first and after the last position shown. */
 function stretchEnds(shown: readonly Shown[]): PieceEnd[] {
   const [first, last] = [shown[0], shown.at(-1)];
   if (first === undefined || last === undefined) return [];
@@ -124,11 +124,11 @@ function stretchEnds(shown: readonly Shown[]): PieceEnd[] {
 }
 
 function endsFromBottom(shown: readonly Shown[], { direction, size, goesOn, far }: Cutting): PieceEnd[] {
-  // Where only an empty answer closes, a piece must hold no id that was shown.
+  // Where only an empty answer closes a range, a piece must contain no id that was shown.
   const isSorted = direction === 'ascending' && size.rows > 0;
   const limit = far === null || !isSorted ? shown.length : shown.filter((one) => one.position <= far).length;
   const ends: PieceEnd[] = [];
-  // What was shown before is cut evenly: a full piece and a small rest would cost the same, and close less surely.
+  // Rows shown before are cut evenly: a full piece and a small rest would cost as many requests and be less likely to close.
   const mostRows = isSorted && goesOn ? size.rows : Math.ceil(limit / Math.max(1, Math.ceil(limit / size.rows)));
   let rows = 0;
   let bytes = 0;
@@ -136,7 +136,7 @@ function endsFromBottom(shown: readonly Shown[], { direction, size, goesOn, far 
     const { position, bytes: more } = shown[index] as Shown;
     const isFull = rows > 0 && (rows + 1 > mostRows || bytes + more > size.bytes);
     if (isSorted && more * 4 > size.bytes * 3) {
-      // A row that nearly fills a piece by itself was shown, and need not be read again.
+      // A row that nearly fills a piece by itself has been shown and need not be read again.
       ends.push({ to: position - 1n, next: position + 1n });
       [rows, bytes] = [0, 0];
     } else if (isSorted) {
@@ -155,7 +155,7 @@ function endsFromBottom(shown: readonly Shown[], { direction, size, goesOn, far 
   }
   if (isSorted && goesOn && ends.length < mostCuts) {
     const last = shown[limit - 1];
-    // A short rest is read again with the next page, which costs less than a question of its own.
+    // Reading a short rest again with the next page costs less than a separate question.
     const isWorth = ends.length === 0 || rows * 4 >= Math.min(size.rows, limit);
     if (last !== undefined && isWorth) ends.push({ to: last.position, next: last.position + 1n });
   }
@@ -164,7 +164,7 @@ function endsFromBottom(shown: readonly Shown[], { direction, size, goesOn, far 
   return [{ to: isSorted ? middle.position : middle.position - 1n, next: middle.position + 1n }];
 }
 
-/** The same from the highest position down: the lowest position of a piece was shown. */
+/** Like `endsFromBottom`, from the highest position down: the lowest position of a piece is one that was shown. */
 function endsFromTop(shown: readonly Shown[], cutting: Cutting): PieceEnd[] {
   const mirrored = shown.toReversed().map((one) => ({ ...one, position: -one.position }));
   const far = cutting.far === null ? null : -cutting.far;
@@ -172,7 +172,7 @@ function endsFromTop(shown: readonly Shown[], cutting: Cutting): PieceEnd[] {
   return ends.map(({ to, next }) => ({ to: -next, next: -to })).reverse();
 }
 
-/** What is left of a range when a question spoke only of its part `from` to `to`. */
+/** The rest of a range when a question covered only its part `from` to `to`. */
 export function remainders(range: Range, from: bigint, to: bigint | null): Range[] {
   const rest: Range[] = [];
   if (from > range.from) rest.push({ ...range, to: from - 1n, origin: moved(range, 'before'), step: noStep });
@@ -211,13 +211,13 @@ export function contains(range: Range, part: { readonly from: bigint | null; rea
   return range.to === null || (part.to !== null && part.to <= range.to);
 }
 
-/** A range of ids with something said of it; `high` null is no end. */
+/** The ids that a sweep or a certificate covers; `high` null is no end. */
 export interface Covered {
   readonly low: bigint;
   readonly high: bigint | null;
 }
 
-/** The set after a range was read again: rows that it overlaps are trimmed, rows that it contains go. Rows that stay are the same objects. */
+/** The rows after a range was read again: overlapping rows are trimmed, rows inside it are removed. Unchanged rows are the same objects. */
 export function withRange<T extends Covered>(rows: readonly T[], read: T): T[] {
   const kept: T[] = [];
   for (const row of rows) {

@@ -1,4 +1,4 @@
-// Everything a sweep has to remember between two questions, as plain values that can be stored after each answer and read back.
+// Everything that a sweep remembers between two questions, as plain values that are stored after each answer and can be loaded again.
 // `facts` is small and changes with every answer; `ranges` are many, and an answer replaces only a few of them.
 
 import { type Capacity, type Direction, fewestPairs, type Pairs, unknownCapacity } from './capacity.ts';
@@ -9,85 +9,85 @@ import type { Walk } from './walk.ts';
 /** A sweep between two questions. */
 export interface State {
   readonly facts: StateFacts;
-  /** In rising order, without overlap; positions in none of them are ids that a whole answer showed. */
+  /** In rising order, without overlap. Positions in none of them are ids that a complete answer showed. */
   readonly ranges: readonly Range[];
 }
 
-/** Why a sweep is worth less than a proof. harmless: nothing speaks against completeness. doubt: something does. */
+/** Why a sweep is not a proof. harmless: nothing speaks against completeness. doubt: something does. */
 export interface Reservation {
   readonly risk: 'harmless' | 'doubt';
   readonly reason: string;
 }
 
-/** A known id that a short answer lacked, to be asked alone, and the answer that lacked it. */
+/** A known id that a short answer lacked and that is asked alone next, with the size and shape of that answer. */
 export interface Suspect {
   readonly id: bigint;
   readonly old: boolean;
   readonly rows: number;
   readonly bytes: number;
   readonly shape: FilterShape;
-  /** It was asked alone once, and did not come back. */
+  /** The id was asked alone once and did not come back. */
   readonly missedOnce: boolean;
 }
 
-/** What was learned so far. It holds for this sweep only. */
+/** What the sweep has learned so far. It is valid for this sweep only. */
 export interface StateFacts {
   readonly axis: Axis;
   readonly from: bigint;
   readonly to: bigint | null;
   /** A proof asks witnesses and confirms empty answers; a poll does neither. */
   readonly rigor: 'proof' | 'poll';
-  /** Rises when the sweep goes on after so long that page sizes are learned anew. */
+  /** Rises when the sweep continues after so long a pause that it learns page sizes anew. */
   readonly part: number;
   readonly requests: number;
   /** Applications found in the range so far. */
   readonly found: number;
-  /** Of these, applications that may have arrived while the sweep was under way. */
+  /** Of these, applications that may have arrived during the sweep. */
   readonly recent: number;
   /** Applications stored in the range before the sweep. */
   readonly heldBefore: number;
   /** Rows of the longest page that earlier sweeps have seen. */
   readonly longestBefore: number;
-  /** Applications submitted from this second on may have arrived while the sweep was under way; null where no clock is given. */
+  /** Applications submitted from this second on may have arrived during the sweep; null without a clock. */
   readonly recentFrom: bigint | null;
-  /** Chooses the random places of the audits. */
+  /** Decides where the witnesses split ranges at random. */
   readonly seed: number;
-  /** Pages asked for with a lower bound alone and with both bounds may be cut at different sizes, so each shape earns its own trust. */
+  /** Pages with a lower bound alone and pages with both bounds may be cut off at different sizes, so each shape has its own capacity. */
   readonly after: Capacity;
   readonly both: Capacity;
   /** Bytes of the largest row that was shown. */
   readonly largestRow: number;
-  /** Rows shown in all, and their bytes. */
+  /** Total rows shown, and their bytes. */
   readonly shown: { readonly rows: number; readonly bytes: number };
-  /** The bound itself came back, by the shape of the question. */
+  /** Whether the bound itself came back, by the shape of the question. */
   readonly inclusive: Readonly<Record<FilterShape, { readonly after: boolean; readonly before: boolean }>>;
-  /** The largest page that held only the bounds of its question, by its shape; null while there was none. */
+  /** Most rows and bytes of pages that held only the bounds of their question, by shape; null while there was none. */
   readonly boundsOnly: Readonly<Record<'after' | 'both', { readonly rows: number; readonly bytes: number } | null>>;
-  /** Adjacent pairs in which pages rose and fell. */
+  /** Adjacent pairs of rows in rising and in falling order of positions. */
   readonly rising: number;
   readonly falling: number;
-  /** Adjacent pairs of rows of which the second was larger, and smaller. */
+  /** Adjacent pairs of rows whose second row has more bytes, and fewer bytes. */
   readonly sizes: Pairs;
-  /** Parts of answers that agree with rows being chosen by rising and by falling ids; null once a part contradicts it. */
+  /** Number of parts of answers that agree with a choice of rows by rising and by falling ids; null once a part contradicts it. */
   readonly chosen: { readonly ascending: number | null; readonly descending: number | null };
   /** Rows of the last answer of a shape that is known to have been cut off; null while none is. */
   readonly cutAt: { readonly after: number | null; readonly both: number | null };
   /** Answers were cut off at different lengths. */
   readonly uneven: boolean;
-  /** Which filters were seen to act before the cap: ids came to light because that bound alone was moved. */
+  /** The filter was seen to act before the cap: moving that bound alone revealed ids. */
   readonly reachAfter: boolean;
   readonly reachBefore: boolean;
-  /** Many ids came to light when both bounds were moved: one of the two filters acts before the cap. */
+  /** Moving both bounds revealed ids, so one of the two filters acts before the cap. */
   readonly reachInner: boolean;
   /** Some answer is known to have been cut off. */
   readonly cut: boolean;
-  /** Rows of the longest page of all, whatever it was asked for. */
+  /** Rows of the longest page, whatever its question. */
   readonly longest: number;
   readonly lowest: bigint | null;
   readonly highest: bigint | null;
   readonly earliestAt: bigint | null;
   readonly latestAt: bigint | null;
-  /** How many seconds later the source reads a date than it was meant, at least and at most. */
+  /** By how many seconds the source interprets a date bound later than intended, at least and at most. */
   readonly shift: { readonly least: bigint; readonly most: bigint };
   /** Why the sweep can be assumed at best. */
   readonly reservations: readonly Reservation[];
@@ -96,7 +96,7 @@ export interface StateFacts {
   readonly suspects: readonly Suspect[];
   /** Ids stored before the sweep that did not come back when asked alone. */
   readonly absent: readonly bigint[];
-  /** Ids that this sweep saw and that did not come back when asked alone. */
+  /** Ids first seen during the sweep that did not come back when asked alone. */
   readonly vanished: readonly bigint[];
   /** Null until every range is closed. */
   readonly witnesses: readonly Question[] | null;
@@ -113,7 +113,7 @@ export interface KnownCapacity {
   readonly count: number;
   readonly bytes: number;
   readonly largestRow: number;
-  /** The order in which rows are chosen and shown, by ids; mixed where they are not. */
+  /** The order of ids in which rows are chosen and shown; mixed if there is none. */
   readonly order: Direction;
   /** Pages are cut off at different lengths. */
   readonly uneven: boolean;
@@ -121,10 +121,10 @@ export interface KnownCapacity {
   readonly longest: number;
 }
 
-/** Every interpretation of "Australian Eastern Standard time", with room. */
+/** Covers every interpretation of "Australian Eastern Standard time", with a margin. */
 export const dateSlackSeconds = 26n * 3600n;
 
-/** The facts of a sweep that has asked nothing. */
+/** The facts of a sweep that has asked nothing yet. */
 export function createFacts(given: SweepBounds, known: KnownCapacity | null): StateFacts {
   const capacity = known === null ? unknownCapacity : { rows: known.count, bytes: known.bytes, cutRows: null };
   const neither = { after: false, before: false };
@@ -166,13 +166,13 @@ export function createFacts(given: SweepBounds, known: KnownCapacity | null): St
   };
 }
 
-/** A step in the making: facts may be set, ranges are replaced. */
+/** The next state while an answer is applied: facts may be set, ranges are replaced. */
 export interface SweepDraft {
   readonly facts: { -readonly [K in keyof StateFacts]: StateFacts[K] };
   ranges: readonly Range[];
 }
 
-/** Counts in which order neighbours came, and what the largest row is. */
+/** Counts adjacent rows in rising and falling order, and records the largest row. */
 export function noteRows(facts: SweepDraft['facts'], rows: readonly ListedRow[]): void {
   let last: bigint | null = null;
   let lastBytes: number | null = null;
@@ -193,13 +193,13 @@ export function noteRows(facts: SweepDraft['facts'], rows: readonly ListedRow[])
   facts.sizes = { rising, falling };
 }
 
-/** True when every page came in the order in which its rows were chosen, as far as answers show: it is complete up to its last row. */
+/** True when, as far as answers show, the source chooses and returns rows in one order. Then a page is complete up to its last row. */
 export function isSorted({ rising, falling, chosen }: StateFacts): boolean {
   if (rising + falling < fewestPairs || Math.min(rising, falling) > 0) return false;
   return (falling === 0 ? chosen.ascending : chosen.descending) !== null;
 }
 
-/** How much of the range is read, from 0 to 1, as far as it can be told; null before the first id is seen. */
+/** An estimate of how much of the range has been read, from 0 to 1; null before the first id is seen, and in a walk. */
 export function shareRead({ facts, ranges }: State): number | null {
   const top = facts.to ?? facts.highest;
   if (top === null || top < facts.from || facts.walk !== null) return null;
@@ -211,12 +211,12 @@ export function shareRead({ facts, ranges }: State): number | null {
   return 1 - Number(open) / Number(top - facts.from + 1n);
 }
 
-/** Text for a jsonb column, of facts or of a range; ids stay exact. */
+/** Facts or a range as text for a jsonb column; ids stay exact. */
 export function encode(value: StateFacts | Range): string {
   return JSON.stringify(value, (_, member: unknown) => (typeof member === 'bigint' ? `${member}n` : member));
 }
 
-/** The facts that `encode` wrote. What an earlier version did not know begins as in a new sweep. */
+/** The facts that `encode` wrote. Members that an earlier version did not know start as in a new sweep. */
 export function decodeFacts(text: string): StateFacts {
   const facts = JSON.parse(text, revive) as StateFacts;
   return { ...createFacts({ ...facts, longestBefore: 0 }, null), ...facts };
@@ -231,7 +231,7 @@ function revive(_: string, member: unknown): unknown {
   return typeof member === 'string' && /^-?\d+n$/.test(member) ? BigInt(member.slice(0, -1)) : member;
 }
 
-/** Which ranges an answer replaced: few, so that storing a step is cheap. */
+/** The ranges that an answer replaced. They are few, so storing the new state is cheap. */
 export function findChanges(before: State, after: State): { readonly dropped: Range[]; readonly added: Range[] } {
   const old = new Set(before.ranges);
   const now = new Set(after.ranges);
@@ -241,19 +241,19 @@ export function findChanges(before: State, after: State): { readonly dropped: Ra
   };
 }
 
-/** Puts pieces in the place of a range. */
+/** Replaces a range by its pieces. */
 export function replace(draft: SweepDraft, old: Range, pieces: readonly Range[]): void {
   const at = draft.ranges.indexOf(old);
   const sorted = [...pieces].sort((a, b) => (a.from < b.from ? -1 : 1));
   draft.ranges = draft.ranges.toSpliced(at, 1, ...sorted);
 }
 
-/** Notes why the sweep proves nothing. */
+/** Records why the sweep proves nothing. */
 export function addFault(facts: SweepDraft['facts'], reason: string): void {
   if (!facts.faults.includes(reason)) facts.faults = [...facts.faults, reason];
 }
 
-/** Notes why the sweep can be assumed at best. */
+/** Records why the sweep can be assumed at best. */
 export function addReservation(facts: SweepDraft['facts'], risk: Reservation['risk'], reason: string): void {
   if (facts.reservations.some((one) => one.reason === reason)) return;
   facts.reservations = [...facts.reservations, { risk, reason }];

@@ -1,6 +1,6 @@
-// The one rule for stored ids that an answer does not show: every id that was stored before the question was sent, lies in the asked range
-// and is not in the answer. Ids that this sweep stored count like all others. The store computes it in SQL (store/applications/diff-page.ts); a
-// test holds the SQL against this function on random pages, and the simulation uses this function.
+// The one rule for unshown ids: every id that was stored before the question was sent, lies in the range of the question and is not in the
+// answer. Ids that this sweep stored count like all others. The store computes the rule in SQL (store/applications/diff-page.ts). A test
+// compares the SQL with this function on random pages, and the simulation uses this function.
 
 import type { ListedRow, Question, UnshownId } from './question.ts';
 
@@ -13,7 +13,7 @@ export interface Held {
   readonly missingSince: number | null;
 }
 
-/** Which ids an answer is expected to show, and how many of those that it lacks are worth knowing. */
+/** The ids that an answer is expected to show, and how many unshown ids to report. */
 export interface ExpectedIds {
   readonly low: bigint;
   /** Null is no end. */
@@ -23,7 +23,7 @@ export interface ExpectedIds {
   readonly fromTop: boolean;
 }
 
-/** Where a question expects ids to come back; null when it speaks of no range of ids. */
+/** The ids that a question expects; null when it covers no range of ids. */
 export function toExpectedIds(question: Question, heldBefore: number): ExpectedIds | null {
   if (question.axis === 'date' || question.from === null || question.purpose === 'alone') return null;
   const fromTop = question.purpose === 'walk' && question.after === null;
@@ -31,9 +31,9 @@ export function toExpectedIds(question: Question, heldBefore: number): ExpectedI
 }
 
 /**
- * Stored ids that the answer should have shown: stored before the question was sent, in the asked range, not among the rows. No sweep looks
- * for ids that were gone before it began. One that another sweep has found gone since is looked for: otherwise the proof of this sweep
- * would say nothing of an application that was stored when it began.
+ * Stored ids that the answer should have shown: stored before the question was sent, in its range, and not among the rows. Ids that were
+ * missing before the sweep began are left out. Ids that another sweep marked missing since then are included: otherwise the proof of this
+ * sweep would not mention an application that was stored when the sweep began.
  */
 export function findUnshown(
   asked: ExpectedIds,
@@ -53,7 +53,7 @@ export function findUnshown(
   return unshown.slice(0, asked.limit);
 }
 
-/** Most ids that one sweep may find gone at the source before it believes the source no more. */
+/** Most ids that one sweep may find deleted at the source. Beyond that the sweep no longer trusts the source. */
 export function absentLimit(heldBefore: number): number {
   return Math.max(20, Math.floor(heldBefore * 0.02));
 }

@@ -1,15 +1,15 @@
-// The questions that are asked when all ranges are closed, to catch what a range question may have hidden: other shapes, other places,
-// random splits and dates. They close nothing; they can only contradict.
+// Plans the questions that follow when all ranges are closed. They look for applications that the range questions may have hidden, with
+// other filter shapes, at other places, at random splits and by date. They close nothing and can only contradict.
 
 import { directionOf } from './capacity.ts';
 import type { Question } from './question.ts';
 import { largestId, type Range } from './range.ts';
 import { dateSlackSeconds, type StateFacts } from './sweep-state.ts';
 
-/** Closed ranges that a sweep asks again, split at a random position. */
+/** Closed ranges that a sweep asks for again, split at a random position. */
 const splitsPerSweep = 6;
 
-/** Before any job board: a date filter that leaves nobody out. */
+/** Before any job board existed: a date filter that excludes nobody. */
 const longAgo = 0n;
 
 /** Plans the witnesses of a sweep whose ranges are all closed. */
@@ -30,9 +30,9 @@ export function planWitnesses(facts: StateFacts, ranges: readonly Range[]): Ques
     add(witness(facts, after, before, since));
   if (lowest !== null) addId(null, lowest);
   if (highest !== null && highest < largestId && to === null) addId(highest, null);
-  // The widest question once more: a list in another order on every request shows itself.
+  // The widest question again reveals a list that comes in another order on every request.
   if (ranges.length > 1) addId(from - 1n, to === null ? null : to + 1n);
-  // A source that shows a recent window unless a date is sent shows what lies below it now.
+  // A source that shows only a recent window unless a date is sent now shows the rows before that window.
   if (lowest !== null && lowest > from) addId(from - 1n, lowest, longAgo);
   for (const probe of beyondTheEdges(facts)) addId(...probe);
   for (const [after, before] of places(facts, ranges)) addId(after, before);
@@ -44,14 +44,14 @@ export function planWitnesses(facts: StateFacts, ranges: readonly Range[]): Ques
 function witness(facts: StateFacts, after: bigint | null, before: bigint | null, since: bigint | null): Question {
   const from = after === null ? facts.from : after + 1n;
   const to = before === null ? facts.to : before - 1n;
-  // Below the first id of the sweep it speaks of no id, and says so as docs/proof-format.md does.
+  // A question below the first id of the sweep covers no id. docs/proof-format.md writes that as null.
   const speaks = to === null || from <= to;
   return { axis: 'id', purpose: 'witness', from: speaks ? from : null, to: speaks ? to : null, after, before, since };
 }
 
-/** A page of deleted rows, or one row that never fits, hides what follows it from the last id on: ask further on, up to ten pages. */
+/** A page of deleted rows, or one row that never fits, hides everything behind the last id. So ask further out, up to ten pages away. */
 function beyondTheEdges({ lowest, highest, from, to, found, longest }: StateFacts): [bigint | null, bigint | null][] {
-  // Where next to nothing came, no id tells how far apart ids lie.
+  // With fewer than two ids, their distance is unknown.
   if (lowest === null || highest === null || found < 2) {
     const after = highest ?? from - 1n;
     return to === null ? [1_000n, 1_000_000n, 1_000_000_000n].map((far) => [after + far, null]) : [];
@@ -65,7 +65,7 @@ function beyondTheEdges({ lowest, highest, from, to, found, longest }: StateFact
   return probes;
 }
 
-/** One filter at places inside. Without order any place may hide something; in a sorted list only its edges. */
+/** Questions with one filter at places inside the list. An unsorted list may hide rows anywhere, a sorted one only at its edges. */
 function places(facts: StateFacts, ranges: readonly Range[]): [bigint | null, bigint | null][] {
   const count = directionOf(facts) === 'mixed' ? 6 : 2;
   const found: [bigint | null, bigint | null][] = [];
@@ -78,8 +78,8 @@ function places(facts: StateFacts, ranges: readonly Range[]): [bigint | null, bi
 }
 
 /**
- * Random splits: a closed range is split at a random position. The lower part is asked with both bounds, the upper with one: the filter on
- * the side where the list begins, so that the part comes first.
+ * Splits closed ranges at random positions. The lower part is asked for with both bounds, the upper part with one: the filter on the side
+ * where the list begins, so that the rows of the part come first.
  */
 function splitQuestions(facts: StateFacts, ranges: readonly Range[]): Question[] {
   const { highest } = facts;
@@ -98,7 +98,7 @@ function splitQuestions(facts: StateFacts, ranges: readonly Range[]): Question[]
   return questions;
 }
 
-/** Numbers from 0 to 1 that a seed decides, so that a sweep that is read back plans the same audits. */
+/** Random numbers from 0 to 1 that depend only on the seed, so that a sweep loaded from the database plans the same questions. */
 function createRandom(seed: number): () => number {
   let state = (seed ^ 0x9e3779b9) >>> 0;
   return () => {
@@ -110,9 +110,9 @@ function createRandom(seed: number): () => number {
 }
 
 /**
- * Beyond both edges by more than any interpretation of the time zone nothing may come back. Where no answer is known to have been cut off, the
- * account may be one page of a larger list whose id filters act after the cap: then the edges themselves are asked, in the three
- * usual interpretations of a date without a zone.
+ * Date questions outside both edges, by more than any time zone can explain, must come back empty. If no answer is known to have been cut
+ * off, the account may be one page of a larger list whose id filters act after the cap. Then the edges themselves are asked as well, in the
+ * three usual interpretations of a date without a zone.
  */
 function dateQuestions({ earliestAt, latestAt, cut, from, to }: StateFacts): Question[] {
   const shared = { axis: 'date', purpose: 'witness', from: null, to: null, since: null } as const;
