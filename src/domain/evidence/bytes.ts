@@ -1,12 +1,12 @@
-// Whole numbers of any size in as few bytes as they need: seven bits a byte, the lowest first, and the eighth says that more follow.
+// Variable-length integers of any size: seven bits per byte, lowest first; the eighth bit says that more bytes follow.
 
 /** Collects bytes. */
 export interface Writer {
-  /** A whole number from 0. */
+  /** An integer from 0 upwards. */
   number(value: number | bigint): void;
-  /** A whole number of either sign. */
+  /** An integer of either sign. */
   signed(value: bigint): void;
-  /** A number or null. */
+  /** An integer of either sign, or null. */
   optional(value: bigint | null): void;
   bytes(value: Uint8Array): void;
   text(value: string): void;
@@ -45,7 +45,7 @@ export function createWriter(): Writer {
   };
 }
 
-/** Reads what a writer wrote, in the same order. */
+/** Reads the values that a writer wrote, in the same order. */
 export interface Reader {
   number(): number;
   big(): bigint;

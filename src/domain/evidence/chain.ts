@@ -1,16 +1,16 @@
-// The chain of a sweep's records: each is hashed together with the hash of the one before, so none can be changed, removed, added or moved
-// without every later hash being another.
+// The hash chain of a sweep's records. Each record is hashed together with the hash of the record before it, so changing, removing, adding
+// or moving a record changes every later hash.
 
 import { canonical, type EvidenceRecord, type Leaf, seal } from './record.ts';
 import { createLeaves, type Hash, join, type Leaves, rootOf } from './tree.ts';
 
-/** The end of a chain so far. */
+/** The last record of a chain so far, by its number and hash. */
 export interface ChainEnd {
   readonly n: number;
   readonly hash: Uint8Array;
 }
 
-/** A record with its place in the chain. */
+/** A record with its number and hash in the chain. */
 export interface ChainedRecord extends ChainEnd {
   readonly record: EvidenceRecord;
   readonly leaves: Leaves;
@@ -20,7 +20,7 @@ const start: ChainEnd = { n: -1, hash: new Uint8Array(32) };
 const noLeaves: Leaves = { entries: [], seeds: [] };
 const utf8 = new TextEncoder();
 
-/** The record that follows on the end of a chain; null begins one. */
+/** Appends a record to a chain; `end` null begins one. */
 export function chain(
   hash: Hash,
   end: ChainEnd | null,
@@ -36,7 +36,7 @@ function hashRecord(hash: Hash, before: Uint8Array, record: EvidenceRecord, n: n
   return hash(join([before, utf8.encode(canonical(seal(record, n, rootOf(hash, leaves))))]));
 }
 
-/** The same for an answer, whose leaves get their salts from `seed`. */
+/** Appends an answer to a chain. Its leaves get their salts from `seed`. */
 export function chainAnswer(
   hash: Hash,
   end: ChainEnd | null,

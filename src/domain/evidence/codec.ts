@@ -1,5 +1,5 @@
-// The form in which records lie in the database: positions as differences from each other, ids and seconds as differences from the row
-// before. About 3 bytes a row and 50 a question, where the exported form has 60 and 700.
+// The encoding of records in the database: positions as differences from each other, ids and seconds as differences from the row before.
+// It takes about 3 bytes per row and 50 per question; the exported form takes 60 and 700.
 
 import { createReader, createWriter, type Reader, type Writer } from './bytes.ts';
 import type { AnswerRecord, Bounds, EndRecord, EvidenceRecord, Leaf, OpeningRecord, RecordedAnswer } from './record.ts';
@@ -95,7 +95,7 @@ function encodeAnswer(out: Writer, record: AnswerRecord): void {
   out.number(record.tookMs);
   out.number(purposes.indexOf(question.purpose));
   out.number(axes.indexOf(question.axis));
-  // Bounds lie next to the range that is asked for.
+  // Bounds are close to the range of the question.
   const base = question.from ?? 0n;
   out.optional(question.from);
   encodeNear(out, question.to, base);
@@ -155,7 +155,7 @@ function decodePlanned(from: Reader): AnswerRecord['planned'] {
   });
 }
 
-/** A position by its distance from another. */
+/** Writes a position as its distance from another. */
 function encodeNear(out: Writer, position: bigint | null, base: bigint): void {
   out.optional(position === null ? null : position - base);
 }
@@ -225,7 +225,7 @@ function decodeEnd(from: Reader): EndRecord {
   };
 }
 
-/** Leaves with their seeds; null where there is none. */
+/** Leaves with their seeds; null if there are no leaves. */
 export function encodeLeaves({ entries, seeds }: Leaves): Uint8Array | null {
   if (entries.length === 0) return null;
   const out = createWriter();
@@ -243,7 +243,7 @@ export function encodeLeaves({ entries, seeds }: Leaves): Uint8Array | null {
       out.bytes(entry);
       continue;
     }
-    // One number tells the mark, whether there is a date, and how far the id lies from the one before.
+    // One number encodes the mark, whether there is a date, and the distance from the id before.
     const distance = entry.id - last.id;
     const kind = entry.mark === 'lacking' ? 0n : (entry.mark === 'held' ? 1n : 2n) + (entry.at === null ? 2n : 0n);
     out.number(1n + kind + 5n * (distance < 0n ? -distance * 2n - 1n : distance * 2n));

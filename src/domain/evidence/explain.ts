@@ -1,28 +1,28 @@
-// What a certificate rests on, for a person who asks: was everything here by that day, what was asked to know it, and what would have shown
-// that it is not so?
+// Explains certificates to a person: whether everything was stored by a given day, which questions were asked, and what would have
+// disproved it.
 
 import { assumptions } from '../coverage/certificate.ts';
 import type { ExportedCertificate } from './export.ts';
 import { type EvidenceRecord, toHex } from './record.ts';
 
-/** A certificate with what was asked for it. */
+/** A certificate with counts of the questions behind it. */
 export interface ExplainedCertificate extends Omit<ExportedCertificate, 'last'> {
-  /** It speaks of everything that was submitted until the moment in question. */
+  /** The certificate covers everything submitted up to the moment in question. */
   readonly reaches: boolean;
   readonly questions: number;
   /** Applications that the answers showed, with repetitions. */
   readonly shown: number;
   readonly witnesses: number;
   readonly audits: number;
-  /** The last hash as SWEEP:HASH, to be noted elsewhere; null where no evidence is kept. */
+  /** The last hash as SWEEP:HASH, for safekeeping outside Intake; null where no evidence is kept. */
   readonly evidence: string | null;
 }
 
-/** The answer to "was everything here by then?". */
+/** The answer to "was everything stored by then?". */
 export interface Explanation {
-  /** Null where no moment was asked for. */
+  /** Null if the request names no moment. */
   readonly at: Date | null;
-  /** Every id from 1 is covered by a certificate that reaches so far, and none of them is unproven. */
+  /** Certificates that reach this moment cover every id from 1, and none of them is unproven. */
   readonly complete: boolean;
   /** The weakest of the certificates. */
   readonly certificate: 'proven' | 'assumed' | 'unproven';
@@ -32,7 +32,7 @@ export interface Explanation {
   readonly falsifiedBy: readonly string[];
 }
 
-/** What the sweep or an audit would have met, had somebody been left out. */
+/** What the sweep or an audit would have seen if an application had been missed. */
 const falsifiedBy: readonly string[] = [
   'an answer that lacks an application which another answer, or an earlier sweep, has shown',
   'a second question over the same ids that shows more than the first',
@@ -41,7 +41,7 @@ const falsifiedBy: readonly string[] = [
   'an application with an earlier date that comes to light later',
 ];
 
-/** Explains certificates, which are in the order of their ids. */
+/** Explains certificates, which must be in the order of their ids. */
 export function explain(
   at: Date | null,
   certificates: readonly ExportedCertificate[],

@@ -1,10 +1,10 @@
-// A proof as the lines of a file that others can check: docs/proof-format.md.
+// A proof as the lines of a file that others can check. docs/proof-format.md defines the format.
 
 import type { ChainedRecord } from './chain.ts';
 import { seal, toHex } from './record.ts';
 import { type Hash, isErased, rootOf, saltsOf } from './tree.ts';
 
-/** A certificate as it stands, and the last hash of the evidence behind it. */
+/** A certificate, and the last hash of the evidence behind it. */
 export interface ExportedCertificate {
   readonly low: bigint;
   readonly high: bigint | null;
@@ -17,10 +17,10 @@ export interface ExportedCertificate {
   readonly last: Uint8Array | null;
 }
 
-/** An application that is stored, in seconds since 1970. */
+/** A stored application. Times are in seconds since 1970. */
 export interface ExportedRow {
   readonly id: bigint;
-  /** Null where it was erased: its id is all that is left. */
+  /** Null if the application was erased: only its id is left. */
   readonly firstSeen: bigint | null;
   readonly missingSince: bigint | null;
 }
@@ -50,7 +50,7 @@ export function toProofLine(
   });
 }
 
-/** The line of a record; `bodyKey` stands in the first of a sweep. */
+/** The line of a record. Only the first record of a sweep contains `bodyKey`. */
 export function toRecordLine(hash: Hash, chained: ChainedRecord, bodyKey: Uint8Array | null): string {
   const { n, record, leaves } = chained;
   const { type } = record;

@@ -1,13 +1,13 @@
-// Which sweeps keep their evidence: for every id the newest that covers it, the one before that, and the first.
+// Which sweeps keep their evidence: for every id, the newest sweep that covers it, the one before that, and the first one.
 
 import type { Covered } from '../coverage/range.ts';
 
-/** Of sweeps that have ended, oldest first, those whose evidence is kept. */
+/** The sweeps whose evidence is kept, out of ended sweeps in order, oldest first. */
 export function findKept<Sweep extends Covered>(sweeps: readonly Sweep[]): Set<Sweep> {
   return new Set([...cover(sweeps, 1), ...cover(sweeps.toReversed(), 2)]);
 }
 
-/** Goes through sweeps and keeps each that some id needs, until `depth` of them cover it. */
+/** Keeps each sweep with an id that fewer than `depth` of the kept sweeps cover. */
 function cover<Sweep extends Covered>(sweeps: readonly Sweep[], depth: number): Sweep[] {
   const kept: Sweep[] = [];
   for (const sweep of sweeps) {
@@ -16,7 +16,7 @@ function cover<Sweep extends Covered>(sweeps: readonly Sweep[], depth: number): 
   return kept;
 }
 
-/** True when every id of a range lies in at least `depth` of the others. Only where one of them begins or ends can the number fall. */
+/** True when at least `depth` of the others cover every id of the range. The number can only fall right after one of them ends. */
 function isCovered(range: Covered, others: readonly Covered[], depth: number): boolean {
   const starts = [range.low, ...others.flatMap(({ high }) => (high === null ? [] : [high + 1n]))];
   return starts

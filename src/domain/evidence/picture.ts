@@ -1,29 +1,29 @@
-// A proof as a picture for people: the axis of ids cut into columns, each with how and when it was closed, how many applications lie in it
-// and where audits asked again. And, for one place on the axis, the questions that were asked about it.
+// A proof as a chart for people: the id axis cut into columns, each with how and when it was closed, how many applications it contains and
+// how many audits checked it. Also the questions about one id.
 
 import type { ExportedCertificate } from './export.ts';
 import type { AnswerRecord, Bounds, EvidenceRecord } from './record.ts';
 
 /**
- * Why nothing can be missing from a range. empty: the source shows nothing there. confirmed: nothing, asked in two shapes. short: its page
- * was less than half full. single: a range of one id, which was shown.
+ * Why nothing can be missing from a range. empty: the source shows nothing there. confirmed: empty in two shapes of question. short: its
+ * page was less than half full. single: a range of one id, which was shown.
  */
 export type Closing = 'empty' | 'confirmed' | 'short' | 'single';
 
-/** A range that an answer closed and no later one opened again. */
+/** A range that an answer closed and no later answer reopened. */
 export interface ClosedRange extends Bounds {
   readonly how: Closing;
   readonly at: number;
 }
 
-/** A record of a sweep, with the applications among its rows that were not stored before. */
+/** A record of a sweep, with the number of applications that it showed first. */
 export interface ShownRecord {
   readonly n: number;
   readonly record: EvidenceRecord;
   readonly added: number;
 }
 
-/** The stored applications of an advertiser by equal parts of their axis. A few ids that lie far from all others are only counted. */
+/** The stored applications of an advertiser, counted in equal parts of the id axis. A few outliers are counted as `below` and `above`. */
 export interface Density {
   readonly lowest: bigint;
   readonly highest: bigint;
@@ -33,20 +33,23 @@ export interface Density {
   readonly above: number;
 }
 
-/** One column of the picture. */
+/** One column of the chart. */
 export interface PictureColumn extends Bounds {
-  /** Before the lowest application or after the highest, but for a few that lie far from all others. */
+  /** Before the lowest application or after the highest one, not counting outliers. */
   readonly isEdge: boolean;
-  /** open: ids that no sweep has read to their end. shown: ids of answers alone. unrecorded: read before evidence was kept. */
+  /**
+   * open: not fully covered by a certificate. shown: contains only ids that answers showed, and no closed range. unrecorded: read before
+   * evidence was kept.
+   */
   readonly state: Closing | 'open' | 'shown' | 'unrecorded';
   readonly certificate: ExportedCertificate['certificate'] | null;
-  /** When the first of its closed ranges was closed; null where there is none. */
+  /** When the first of its closed ranges was closed; null if it has none. */
   readonly closedAt: number | null;
   readonly applications: number;
   readonly audits: number;
 }
 
-/** What stands closed at the end of a sweep. */
+/** The ranges that are closed at the end of a sweep. */
 export function findClosed(records: readonly ShownRecord[]): ClosedRange[] {
   const closed = new Map<string, ClosedRange>();
   for (const { record } of records) {
@@ -65,7 +68,7 @@ export function toClosing({ question, answer }: AnswerRecord, { from, to }: Boun
   return from === to ? 'single' : 'short';
 }
 
-/** Columns of the parts of the axis that hold applications, with one before them and one after them. */
+/** Columns for the part of the axis with applications, plus one column before it and one after it. */
 export function toColumns(
   certificates: readonly ExportedCertificate[],
   recordsOf: (sweepId: bigint) => readonly ShownRecord[],
@@ -98,7 +101,7 @@ function toParts(density: Density | null): (Bounds & Pick<PictureColumn, 'isEdge
   const { lowest, highest, counts, below, above } = density;
   const length = highest - lowest + 1n;
   const columns = BigInt(counts.length);
-  // The first id of a column, rounded up: a part of an id belongs to the column before.
+  // The first id of a column, rounded up.
   const firstOf = (index: number) => lowest + (length * BigInt(index) + columns - 1n) / columns;
   return [
     ...(lowest > 1n ? [{ from: 1n, to: lowest - 1n, isEdge: true, applications: below }] : []),
@@ -110,7 +113,7 @@ function toParts(density: Density | null): (Bounds & Pick<PictureColumn, 'isEdge
   ];
 }
 
-/** By what most of a column was closed. */
+/** How the largest share of a column was closed. */
 function toState(
   certificates: readonly { readonly last: Uint8Array | null }[],
   ranges: readonly ClosedRange[],
@@ -122,7 +125,7 @@ function toState(
   return [...lengths].reduce((most, one) => (one[1] > most[1] ? one : most))[0];
 }
 
-/** Beyond any id: stands for the end of a range without one. */
+/** Larger than any id: the end of a range without one. */
 const endless = 1n << 63n;
 
 function lengthOf({ from, to }: Bounds): bigint {
@@ -148,12 +151,12 @@ function findAudits(records: readonly ShownRecord[]): AnswerRecord['question'][]
 /** An answer among the records. */
 export type ShownAnswer = ShownRecord & { readonly record: AnswerRecord };
 
-/** The answers of a sweep, in their order. */
+/** The answers of a sweep, in order. */
 export function answersOf(records: readonly ShownRecord[]): ShownAnswer[] {
   return records.filter((one): one is ShownAnswer => one.record.type === 'answer');
 }
 
-/** The questions of a sweep that speak of one id: those over a range that holds it. */
+/** The questions of a sweep whose range contains the id. Witnesses and audits are left out. */
 export function findQuestionsAbout(records: readonly ShownRecord[], id: bigint): ShownAnswer[] {
   return answersOf(records).filter(({ record: { question } }) => {
     const { purpose, axis, from, to } = question;

@@ -1,5 +1,5 @@
-// The records of a proof: what was asked, what was answered, and what followed. docs/proof-format.md defines them for those who check a
-// proof without this code; `seal` gives them the form that is hashed there. Pure: no clock, no database, no hash function of its own.
+// The records of a proof: questions, answers and conclusions. docs/proof-format.md defines them for readers who check a proof without this
+// code; `seal` brings a record into the form that is hashed there. Pure: no clock, no database, no hash function of its own.
 
 import { rowLimit } from '../coverage/capacity.ts';
 import { believed } from '../coverage/next-question.ts';
@@ -21,7 +21,7 @@ export interface OpeningRecord {
   readonly recentFrom: bigint;
   readonly heldBefore: number;
   readonly longestBefore: number;
-  /** The last hashes, at that time, of the sweeps behind the certificates that stood: what was appended to them cannot be cut off later. */
+  /** The last hashes, at that time, of the sweeps behind the current certificates. So the end of their chains cannot be cut off later. */
   readonly previous: readonly LastHash[];
   readonly bodyKeyHash: Uint8Array;
 }
@@ -82,14 +82,14 @@ export interface RecordedAnswer {
   readonly body: Uint8Array | null;
 }
 
-/** An application in an answer, or one that is stored where the question asked and did not come. */
+/** An application in an answer, or a stored one in the range of the question that the answer lacks. */
 export interface Leaf {
   readonly id: bigint;
   readonly at: bigint | null;
   readonly mark: 'new' | 'held' | 'lacking';
 }
 
-/** When a question was asked, and what was known then. */
+/** When a question was sent, and what was known then. */
 export type Sent = Pick<AnswerRecord, 'knew' | 'seq' | 'sentAt' | 'tookMs'>;
 
 /** The record of an answer that moved a sweep from one state to the next. */
@@ -123,7 +123,7 @@ export function recordAnswer(
   };
 }
 
-/** The record of an audit: it moves nothing, and can only contradict. */
+/** The record of an audit. It changes no state and can only contradict. */
 export function recordAudit(
   sent: Sent,
   question: Question,
@@ -148,7 +148,7 @@ export function recordAudit(
   };
 }
 
-/** What a page lacks matters where it cannot have been cut off. A long one lacks whatever had no room on it. */
+/** Keeps the unshown ids only of a page that cannot have been cut off. A long page lacks ids simply because it had no room for them. */
 function withoutCutOff(answer: Answer, question: Question, before: State, after: State): Answer {
   if (answer.kind !== 'page' || answer.unshown.length === 0) return answer;
   const isWhole = [before, after].some(({ facts }) => isShort(facts, question, answer));
@@ -207,7 +207,7 @@ function countSizes(rows: readonly ListedRow[]): [rising: number, falling: numbe
 
 type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 
-/** The form of a record that is hashed and exported; `root` is that of its leaves. */
+/** The form of a record that is hashed and exported; `root` is the root of its leaves. */
 export function seal(record: EvidenceRecord, n: number, root: Uint8Array | null): { readonly [name: string]: Json } {
   if (record.type === 'sweep') return sealOpening(record, n);
   if (record.type === 'end') {

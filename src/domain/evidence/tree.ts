@@ -1,13 +1,13 @@
-// The applications of a record as salted leaves of a tree of hashes. A leaf can be erased: its hash stays, so the root stays, and its
-// salt can be made no more. The salts of a record come from one seed through a tree of their own: erasing one leaf leaves the seeds
-// beside its way from the root, a few bytes instead of a salt for every row.
+// The applications of a record as salted leaves of a hash tree. A leaf can be erased: its hash stays, so the root stays the same, and its
+// salt can no longer be computed. The salts of a record derive from one seed through a tree of their own. Erasing a leaf replaces that seed
+// by the seeds beside the path to the leaf, which takes a few bytes instead of a salt for every row.
 
 import type { Leaf } from './record.ts';
 
-/** SHA-256, handed in: the domain has no packages. */
+/** SHA-256, passed in because the domain imports no packages. */
 export type Hash = (bytes: Uint8Array) => Uint8Array;
 
-/** A seed of the salts of all leaves below a node of a binary tree: level 0 is the root, `index` counts from the left. */
+/** The seed for the salts of all leaves below a node of a binary tree. Level 0 is the root, `index` counts from the left. */
 export interface Seed {
   readonly level: number;
   readonly index: number;
@@ -32,7 +32,7 @@ export function isErased(entry: Leaf | Uint8Array): entry is Uint8Array {
   return entry instanceof Uint8Array;
 }
 
-/** The root of the tree; null without leaves. Neighbours are joined from the left, an odd last node moves up unchanged. */
+/** The root of the tree; null without leaves. Neighbours are joined from the left; an odd last node moves up unchanged. */
 export function rootOf(hash: Hash, leaves: Leaves): Uint8Array | null {
   const salts = saltsOf(hash, leaves);
   let level = leaves.entries.map((entry, index) => (isErased(entry) ? entry : hashLeaf(hash, entry, salts[index])));
@@ -47,11 +47,11 @@ export function rootOf(hash: Hash, leaves: Leaves): Uint8Array | null {
   return level[0] ?? null;
 }
 
-/** The first byte of what is hashed says what it is. */
+/** The first byte of the hashed bytes, which separates leaves, parents and seeds. */
 const kinds = { leaf: 0, parent: 1, seed: 2 } as const;
 const hashBytes = 32;
 const utf8 = new TextEncoder();
-/** Filled anew for every hash: allocating for each took a quarter of the time (13 us a row, now 10, measured on a busy machine). */
+/** Reused for every hash: allocating a buffer each time took a quarter of the time (13 us per row, now 10, measured on a busy machine). */
 const scratch = new Uint8Array(128);
 const seedPart = scratch.subarray(0, 1 + saltBytes);
 const parentPart = scratch.subarray(0, 1 + 2 * hashBytes);
@@ -72,7 +72,7 @@ function hashLeaf(hash: Hash, { id, at, mark }: Leaf, salt: Uint8Array | undefin
   return hash(scratch.subarray(0, 1 + saltBytes + written));
 }
 
-/** The salt of each leaf, by its place; undefined where it was erased. */
+/** The salt of each leaf, by its index; undefined where it was erased. */
 export function saltsOf(hash: Hash, { entries, seeds }: Leaves): (Uint8Array | undefined)[] {
   const salts: (Uint8Array | undefined)[] = new Array(entries.length).fill(undefined);
   const depth = depthOf(entries.length);
@@ -101,7 +101,7 @@ function children(hash: Hash, seed: Uint8Array): [left: Uint8Array, right: Uint8
   return [both.subarray(0, saltBytes), both.subarray(saltBytes, 2 * saltBytes)];
 }
 
-/** The leaves without these applications; null when none of them is there. */
+/** The leaves with these applications erased; null when none of them is among the leaves. */
 export function eraseLeaves(hash: Hash, leaves: Leaves, ids: ReadonlySet<bigint>): Leaves | null {
   const places = leaves.entries.flatMap((entry, at) => (!isErased(entry) && ids.has(entry.id) ? [at] : []));
   if (places.length === 0) return null;
@@ -115,7 +115,7 @@ export function eraseLeaves(hash: Hash, leaves: Leaves, ids: ReadonlySet<bigint>
   return { entries, seeds };
 }
 
-/** Seeds of every salt but one: the seed above it gives way to the seeds beside the way down to it. */
+/** Seeds for every salt but one: the seed above that salt is replaced by the seeds beside the path down to it. */
 function withoutSalt(hash: Hash, seeds: readonly Seed[], count: number, place: number): Seed[] {
   const depth = depthOf(count);
   return seeds.flatMap((seed) => {
