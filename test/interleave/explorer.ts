@@ -102,13 +102,20 @@ export async function playAgain(stage: Stage, scenario: Scenario, prefix: readon
   return null;
 }
 
+/** The situation of a scenario could not be made: a mistake of the scenario, or something that the product now refuses. */
+export class SetUpFailed extends Error {
+  override name = 'SetUpFailed';
+}
+
 /** Plays one schedule of a scenario and checks its promises. */
 export async function play(
   stage: Stage,
   scenario: Scenario,
   choices: readonly Choice[],
 ): Promise<{ readonly outcome: Outcome; readonly error: Error | null }> {
-  const { check, ...cast } = await scenario.open();
+  const { check, ...cast } = await scenario.open().catch((error: unknown) => {
+    throw new SetUpFailed(`"${scenario.name}" could not be set up: ${toMessage(error)}`, { cause: error });
+  });
   const outcome = await runSchedule(stage, cast, choices);
   try {
     const failures = outcome.failures.map(({ client, error }) => `${client} failed: ${toMessage(error)}`);

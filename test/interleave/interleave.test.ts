@@ -151,6 +151,15 @@ describe('a schedule that does not end is told', () => {
   });
 });
 
+test('a situation that cannot be made is told with the name of its scenario', async ({ stage }) => {
+  const scenario: Scenario = {
+    ...{ name: 'planted', promise: 'it begins' },
+    open: () => Promise.reject(new Error('The lane is free.')),
+  };
+  const played = explore(stage, scenario, { preemptions: 0 });
+  await expect(played).rejects.toThrow('"planted" could not be set up: Error: The lane is free.');
+});
+
 describe('docs/reliability.md', () => {
   const rows = readFileSync(new URL('../../docs/reliability.md', import.meta.url), 'utf8')
     .split('\n')

@@ -7,8 +7,8 @@ import { parseArgs } from 'node:util';
 import { migrate } from '../../src/store/postgres/migrations.ts';
 import { openTestRun, toDatabaseUrl } from '../support/test-run.ts';
 import { openTestServer } from '../support/test-server.ts';
-import { describe, type Explored, explore, fromText, play, toText } from './explorer.ts';
-import { exploreWithout, guards } from './guards.ts';
+import { describe, type Explored, explore, fromText, play, SetUpFailed, toText } from './explorer.ts';
+import { exploreWithout, type Guard, guards } from './guards.ts';
 import { type ScenarioName, scenarioNames, scenarios } from './scenarios/all.ts';
 import { openStage } from './stage.ts';
 
@@ -52,36 +52,56 @@ function toCounts({ schedules, isComplete, deadlocks, diverged, ms }: Explored):
   return [counts, ...more].join(', ');
 }
 
-if (values.replay !== undefined) {
-  const [name] = chosen;
-  if (chosen.length !== 1 || !name) throw new Error('--replay needs one --scenario.');
+/** Does one thing of several. A situation that cannot be made is told, and the next thing is done. */
+async function attempt(what: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof SetUpFailed)) throw error;
+    console.log(`FAILED ${what}: ${error.message}`);
+    isRed = true;
+  }
+}
+
+async function replay(name: ScenarioName, schedule: string): Promise<void> {
   const scenario = scenarios[name](stage);
   const [without] = values.guard === undefined ? [] : guards.filter((one) => one.name.includes(values.guard ?? ''));
   without?.takeOut(stage);
-  const choices = fromText(values.replay);
-  const { outcome, error } = await play(stage, scenario, choices);
+  const { outcome, error } = await play(stage, scenario, fromText(schedule));
   const made = outcome.decisions.map((decision) => decision.chosen);
   isRed = error !== null;
   console.log(describe(scenario, { number: 1, choices: made, outcome, error: error ?? new Error('kept') }));
+}
+
+async function exploreScenario(name: ScenarioName): Promise<void> {
+  const scenario = scenarios[name](stage);
+  const explored = await explore(stage, scenario, bounds);
+  console.log(`${explored.found ? 'BROKEN' : 'kept  '} ${name}: ${toCounts(explored)}`);
+  if (explored.found) console.log(describe(scenario, explored.found));
+  isRed ||= explored.found !== null;
+}
+
+async function exploreGuard(one: Guard): Promise<void> {
+  const explored = await exploreWithout(stage, one, bounds);
+  const { found } = explored;
+  const verdict = found ? `found: ${found.error.message.split('\n')[0]} [${toText(found.choices)}]` : 'NOT FOUND';
+  console.log(`${one.from}: without ${one.name}: ${verdict}, ${toCounts(explored)}`);
+  if (explored.taken === 0) console.log('  No statement had this guard.');
+  if (found && values.guard !== undefined) console.log(describe(scenarios[one.scenario](stage), found));
+  isRed ||= found === null;
+}
+
+const { replay: schedule } = values;
+if (schedule !== undefined) {
+  const [name] = chosen;
+  if (chosen.length !== 1 || !name) throw new Error('--replay needs one --scenario.');
+  await attempt(name, () => replay(name, schedule));
 } else {
-  if (!values.guards && values.guard === undefined) {
-    for (const name of chosen) {
-      const scenario = scenarios[name](stage);
-      const explored = await explore(stage, scenario, bounds);
-      console.log(`${explored.found ? 'BROKEN' : 'kept  '} ${name}: ${toCounts(explored)}`);
-      if (explored.found) console.log(describe(scenario, explored.found));
-      isRed ||= explored.found !== null;
-    }
-  }
+  if (!values.guards && values.guard === undefined)
+    for (const name of chosen) await attempt(name, () => exploreScenario(name));
   for (const one of values.scenarios ? [] : guards) {
     if (!chosen.includes(one.scenario) || !one.name.includes(values.guard ?? '')) continue;
-    const explored = await exploreWithout(stage, one, bounds);
-    const { found } = explored;
-    const verdict = found ? `found: ${found.error.message.split('\n')[0]} [${toText(found.choices)}]` : 'NOT FOUND';
-    console.log(`${one.from}: without ${one.name}: ${verdict}, ${toCounts(explored)}`);
-    if (explored.taken === 0) console.log('  No statement had this guard.');
-    if (found && values.guard !== undefined) console.log(describe(scenarios[one.scenario](stage), found));
-    isRed ||= found === null;
+    await attempt(`${one.scenario} without ${one.name}`, () => exploreGuard(one));
   }
 }
 
