@@ -5,7 +5,7 @@ import { basename } from 'node:path';
 import { describe, expect } from 'vitest';
 import { test as base } from '../support/test-database.ts';
 import { describe as describeFound, explore, fromText, play, playAgain, type Scenario, toText } from './explorer.ts';
-import { areDependent, onEverything, toFootprint } from './footprint.ts';
+import { areDependent, onEverything, openTransaction, toFootprint } from './footprint.ts';
 import { exploreWithout, guards } from './guards.ts';
 import { scenarioNames, scenarios } from './scenarios/all.ts';
 import { type Actor, type Choice, type Program, runSchedule } from './schedule.ts';
@@ -52,9 +52,14 @@ describe('a guard that is taken out', () => {
 
 describe('a transaction begins at a time', () => {
   test('so BEGIN may not change places with the clock', () => {
-    const begin = toFootprint('BEGIN ISOLATION LEVEL READ COMMITTED', false, new Set(), new Map());
+    const begin = toFootprint('BEGIN ISOLATION LEVEL READ COMMITTED', false, openTransaction(), new Map());
     expect(areDependent(begin, onEverything)).toBe(true);
-    const other = toFootprint('SELECT 1 FROM intake.leases FOR SHARE', true, new Set(), new Map([['leases', []]]));
+    const other = toFootprint(
+      'SELECT 1 FROM intake.leases FOR SHARE',
+      true,
+      openTransaction(),
+      new Map([['leases', []]]),
+    );
     expect(areDependent(begin, other)).toBe(false);
   });
 
@@ -72,9 +77,41 @@ describe('a transaction begins at a time', () => {
   });
 });
 
+describe('a transaction that reads from one snapshot takes it with its first query', () => {
+  const neighbours = new Map(['advertisers', 'coverage', 'evidence'].map((name) => [name, []]));
+  const write = `INSERT INTO intake.evidence VALUES (1)`;
+  const commit = toFootprint(write, true, openTransaction(), neighbours);
+  /** Which of these statements of one transaction may not change places with a commit of evidence. */
+  const dependent = (...statements: readonly string[]) => {
+    const open = openTransaction();
+    return statements.filter((sql) => areDependent(toFootprint(sql, false, open, neighbours), commit));
+  };
+  const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED;SET LOCAL jit = off';
+  const isolation = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY';
+  const [first, second, third] = ['advertisers', 'coverage', 'evidence'].map(
+    (name) => `SELECT 1 FROM intake.${name}`,
+  ) as [string, string, string];
+
+  test('so the first query depends on what the later ones read', () => {
+    expect(dependent(begin, isolation, first, second, third)).toEqual([first, third]);
+    expect(dependent(begin, first, second, third)).toEqual([third]);
+  });
+
+  test('which may be the lock that comes with BEGIN, and only until its end', () => {
+    const locked = `${begin.replace('READ COMMITTED', 'REPEATABLE READ')};SELECT pg_advisory_xact_lock(1, 1)`;
+    expect(dependent(locked, first, third)).toEqual([locked, third]);
+    expect(dependent(begin, isolation, 'ROLLBACK', begin, first)).toEqual([]);
+  });
+});
+
 test('a delete that cascades over several tables writes all of them', async ({ stage }) => {
-  const erased = toFootprint('DELETE FROM intake.screens WHERE advertiser_id = $1', true, new Set(), stage.neighbours);
-  const read = toFootprint('SELECT 1 FROM intake.screen_answers', true, new Set(), stage.neighbours);
+  const erased = toFootprint(
+    'DELETE FROM intake.screens WHERE advertiser_id = $1',
+    true,
+    openTransaction(),
+    stage.neighbours,
+  );
+  const read = toFootprint('SELECT 1 FROM intake.screen_answers', true, openTransaction(), stage.neighbours);
   expect(areDependent(erased, read)).toBe(true);
 });
 

@@ -3,7 +3,17 @@
 // another choice was possible.
 import { hash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { areDependent, type Footprint, type Neighbours, onEverything, onObjects, toFootprint } from './footprint.ts';
+import {
+  areDependent,
+  type Footprint,
+  forget,
+  type Neighbours,
+  type OpenTransaction,
+  onEverything,
+  onObjects,
+  openTransaction,
+  toFootprint,
+} from './footprint.ts';
 import type { Gate, Step } from './gate.ts';
 
 /** Runs a statement on a connection of the explorer's own. */
@@ -103,7 +113,7 @@ export async function runSchedule(stage: Stage, cast: Cast, choices: readonly Ch
 
 interface Client {
   readonly name: string;
-  readonly open: Set<string>;
+  readonly open: OpenTransaction;
   isEnded: boolean;
   isDead: boolean;
   error: unknown;
@@ -175,7 +185,7 @@ class Run {
 
   #start(name: string, program: Program): void {
     const traffic = this.#stage.gate.traffic(name);
-    const client: Client = { name, open: new Set(), isEnded: false, isDead: false, error: undefined, steps: 0 };
+    const client: Client = { name, open: openTransaction(), isEnded: false, isDead: false, error: undefined, steps: 0 };
     this.#clients.push(client);
     if (traffic.isDead) Object.assign(traffic, { isDead: false, life: traffic.life + 1 });
     traffic.onChange = () => this.#wake();
@@ -336,7 +346,7 @@ class Run {
   async #kill(client: Client): Promise<void> {
     this.#lines.push({ client: client.name, text: 'dies', waited: false });
     await this.#cut(client);
-    client.open.clear();
+    forget(client.open);
     this.#note(client.name, onEverything);
   }
 
