@@ -544,6 +544,42 @@ export const guards: readonly Guard[] = [
     /SELECT pg_advisory_xact_lock(_shared)?\(1, [^;]+/,
     'SELECT 1',
   ),
+  guard(
+    'one snapshot of an exported proof',
+    'export-evidence',
+    'proof-export',
+    /ISOLATION LEVEL REPEATABLE READ (?=READ ONLY)/,
+  ),
+  guard('one snapshot of a proof on its page', 'proof', 'proof-page', /ISOLATION LEVEL REPEATABLE READ (?=READ ONLY)/),
+  // As on a server whose default is another.
+  guard(
+    'READ COMMITTED of a transaction',
+    'database',
+    'ready',
+    /^BEGIN ISOLATION LEVEL READ COMMITTED/,
+    'BEGIN ISOLATION LEVEL REPEATABLE READ',
+  ),
+  // What has one end, or ends in one way only.
+  guard('a kept profile is not ended', 'prefills', 'state-late', /(?<=SET outcome = \$3.*) AND outcome = 'started'/s),
+  guard(
+    'a prefill that has ended is not kept',
+    'prefills',
+    'state-late',
+    /(?<=SET outcome = 'prefilled'.*) AND outcome = 'started'/s,
+  ),
+  guard(
+    'a refusal does not replace another halt',
+    'advertisers',
+    'halts',
+    /AND \(state = 'active' OR halt_kind = 'refused'\)/,
+  ),
+  guard(
+    'a credential that is accepted ends no other halt',
+    'advertisers',
+    'halts',
+    /halt_kind = coalesce\(\$2, halt_kind\)/,
+    '($2::text IS NULL OR true)',
+  ),
   // The same key twice.
   guard(
     'ON CONFLICT of flagged bytes',
@@ -574,7 +610,7 @@ export const guards: readonly Guard[] = [
     'ON CONFLICT of a file that is opened again',
     'ready',
     'retried',
-    /ON CONFLICT \(advertiser_id, application_id, kind\) DO UPDATE SET due_at = now\(\) WHERE d\.lease_token IS NULL/,
+    /ON CONFLICT \(advertiser_id, application_id, kind\) DO UPDATE SET due_at = now\(\)/,
   ),
   guard(
     'ON CONFLICT of counted prefills',
@@ -601,6 +637,7 @@ export const guards: readonly Guard[] = [
     repetition('an announcement is repeated after a deadlock', 'store', 'infected', 'fetch'),
   ),
   repetition('an erasure is repeated after a deadlock', 'erasure-jobs', 'erase-release', 'erase'),
+  repetition('a second check is repeated after a deadlock', 'erasure-jobs', 'erase-again-release', 'again'),
   repetition('a recall is repeated after a deadlock', 'mark-infected', 'recalled-twice', 'recall'),
   repetition('a loss is recorded again after a deadlock', 'store', 'lost-twice', 'verify'),
   repetition('a drop is begun again after a deadlock', 'delete-blobs', 'drop-two', 'drop'),

@@ -32,7 +32,7 @@ export async function updateReady(
 
 /**
  * Reopens attachments of one advertiser: they become pending and queued, and their applications are no longer ready. A download that is
- * already queued becomes due now. The caller chose the attachments without a lock, so one whose state is no longer in `from` stays as it
+ * already queued becomes due now; a claimed one keeps its claim. The caller chose the attachments without a lock, so one whose state is no longer in `from` stays as it
  * is. An attachment whose bytes were lost keeps their sha256 until it has bytes again, so that the loss stays visible. The caller appends
  * the events.
  */
@@ -57,9 +57,9 @@ export async function reopenAttachments(
        FROM chosen k WHERE a.advertiser_id = $1 AND a.application_id = k.application_id AND a.kind = k.kind
          AND a.state = ANY ($4::text[]) RETURNING a.application_id, a.kind
      )
-     INSERT INTO intake.downloads AS d (advertiser_id, application_id, kind, priority)
+     INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority)
      SELECT $1, application_id, kind, 0 FROM opened
-     ON CONFLICT (advertiser_id, application_id, kind) DO UPDATE SET due_at = now() WHERE d.lease_token IS NULL`,
+     ON CONFLICT (advertiser_id, application_id, kind) DO UPDATE SET due_at = now()`,
     [advertiserId, ids, keys.map((key) => key.kind), from],
   );
   const events = await updateReady(tx, advertiserId, [...new Set(ids)]);

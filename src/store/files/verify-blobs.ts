@@ -6,7 +6,7 @@ import { appendEvents, type ChangedRow, toEvents } from '../events.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { lockHolders } from './blobs.ts';
-import { isBefore, isBeingDeleted, isReferenced, isUnreferenced } from './delete-blobs.ts';
+import { isBefore, isReferenced, isUnreferenced } from './delete-blobs.ts';
 import { takeBackAnnounced } from './download-queue.ts';
 import { reopenAttachments } from './ready.ts';
 
@@ -153,11 +153,13 @@ export async function loadUnrepaired(db: Queryable, advertiserId: bigint): Promi
   return row?.unrepaired ?? 0;
 }
 
-/** Marks infected bytes that were found in the store to be deleted again. */
+/**
+ * Marks infected bytes that were found in the store to be deleted again. If a run is deleting them now, its confirmation marks them deleted;
+ * without a confirmation the next run deletes them.
+ */
 export async function markUndeleted(db: Queryable, advertiserId: bigint, sha256: string): Promise<void> {
   await db.query(
-    `UPDATE intake.blobs b SET deleted_at = NULL
-     WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'infected' AND ${isBeingDeleted} IS NOT TRUE`,
+    `UPDATE intake.blobs SET deleted_at = NULL WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'infected'`,
     [advertiserId, sha256],
   );
 }

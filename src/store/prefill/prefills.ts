@@ -84,12 +84,12 @@ export async function takeState(
   return { advertiserId: row.advertiser_id, prefillId, condition, request: toRequest(row) };
 }
 
-/** Records that the candidate gave consent. */
+/** Records that the candidate gave consent, whatever the outcome. */
 export async function noteAuthorized(db: Queryable, key: PrefillKey): Promise<void> {
-  await db.query(
-    `UPDATE intake.prefills SET authorized_at = now() WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'started'`,
-    [key.advertiserId, key.prefillId],
-  );
+  await db.query(`UPDATE intake.prefills SET authorized_at = now() WHERE advertiser_id = $1 AND prefill_id = $2`, [
+    key.advertiserId,
+    key.prefillId,
+  ]);
 }
 
 /** Ends a prefill that got no profile. */

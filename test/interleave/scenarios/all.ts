@@ -17,6 +17,7 @@ import {
   createDeleters,
   createDrop,
   createFlagged,
+  createFoundInfected,
   createInfected,
   createLateOrphan,
   createLifted,
@@ -24,7 +25,7 @@ import {
   createOrphan,
   createPin,
 } from './deletions.ts';
-import { createAuditEnd, createAuditPruned, createEraseAudit } from './evidence.ts';
+import { createAuditEnd, createAuditPruned, createEraseAudit, createProofExport, createProofPage } from './evidence.ts';
 import {
   createBatch,
   createConfirmed,
@@ -54,6 +55,7 @@ import {
   createCoverage,
   createCursors,
   createEpochTwice,
+  createHalts,
   createHandOver,
   createHandOverTwice,
   createHeartbeat,
@@ -75,9 +77,10 @@ import {
   createOrderPage,
   createOrderRetry,
 } from './order.ts';
-import { createEraseResume, createStateTwice } from './prefills.ts';
+import { createEraseResume, createStateLate, createStateTwice } from './prefills.ts';
 import {
   createEraseAgain,
+  createEraseAgainRelease,
   createEraseFile,
   createErasePage,
   createErasePrefill,
@@ -115,15 +118,18 @@ export const scenarios = {
   infected: createInfected,
   flagged: createFlagged,
   lifted: createLifted,
+  'found-infected': createFoundInfected,
   'erase-page': createErasePage,
   'erase-quarantine': createEraseQuarantine,
   'erase-file': createEraseFile,
   'erase-again': createEraseAgain,
+  'erase-again-release': createEraseAgainRelease,
   'erase-prefill': createErasePrefill,
   'erase-release': createEraseRelease,
   'erase-resume': createEraseResume,
   'erase-twice': createEraseTwice,
   'state-twice': createStateTwice,
+  'state-late': createStateLate,
   'erase-audit': createEraseAudit,
   trust: createTrust,
   forward: createForward,
@@ -155,10 +161,13 @@ export const scenarios = {
   certificates: createCertificates,
   'audit-end': createAuditEnd,
   'audit-pruned': createAuditPruned,
+  'proof-export': createProofExport,
+  'proof-page': createProofPage,
   pruning: createPruning,
   'prefill-days': createPrefillDays,
   'new-account': createNewAccount,
   pinned: createPinned,
+  halts: createHalts,
   cursors: createCursors,
   'order-page': createOrderPage,
   'order-back': createOrderBack,

@@ -4,7 +4,7 @@ import { toBlobKey } from '../../../src/domain/blob.ts';
 import { Trouble } from '../../../src/domain/trouble.ts';
 import { pinBlobStore } from '../../../src/store/files/blobs.ts';
 import { beginInfected, beginOrphans, type Deletion } from '../../../src/store/files/delete-blobs.ts';
-import { adoptBlob } from '../../../src/store/files/verify-blobs.ts';
+import { adoptBlob, markUndeleted } from '../../../src/store/files/verify-blobs.ts';
 import { type Database, isConflict } from '../../../src/store/postgres/database.ts';
 import type { Store } from '../../../src/store/store.ts';
 import {
@@ -147,10 +147,7 @@ export function createFlagged(stage: Stage): Scenario {
         mortal: ['delete'],
         lapses: [],
         async check() {
-          // The next run, when the tokens of dead ones have lapsed.
-          await stage.query(`UPDATE intake.blobs SET delete_until = NULL WHERE advertiser_id = $1`, [advertiserId]);
-          const next: Actor = { name: 'next', act: async (_, work) => work() };
-          await deleteInfected({ store: stage.directStore, blobs: toBlobs(next, files.objects) }, never);
+          await deleteLater(files);
           if (files.objects.size > 0) throw new Error('P8: flagged bytes are in the store, and no run deletes them.');
           const rows = await stage.query(
             `SELECT 1 FROM intake.attachments WHERE advertiser_id = $1 AND state = 'stored'`,
@@ -162,6 +159,13 @@ export function createFlagged(stage: Stage): Scenario {
       };
     },
   };
+}
+
+/** The next run, when the tokens of dead ones have lapsed. */
+async function deleteLater({ stage, advertiserId, objects }: FilesOf): Promise<void> {
+  await stage.query(`UPDATE intake.blobs SET delete_until = NULL WHERE advertiser_id = $1`, [advertiserId]);
+  const next: Actor = { name: 'next', act: async (_, work) => work() };
+  await deleteInfected({ store: stage.directStore, blobs: toBlobs(next, objects) }, never);
 }
 
 /** A flag is lifted while a run whose claim the flag took back names the bytes that it has fetched. */
@@ -369,6 +373,44 @@ export function createLost(stage: Stage): Scenario {
         async check({ lines }) {
           // Where verify dies, the next one finds the loss.
           if (!lines.some(({ client, text }) => client === 'verify' && text === 'dies')) await checkObjects(files);
+          await dropBlobs(files);
+        },
+      };
+    },
+  };
+}
+
+/** Verify finds infected bytes in the store that are called deleted, while a run deletes them once more and may die or stand still. */
+export function createFoundInfected(stage: Stage): Scenario {
+  return {
+    name: 'infected bytes are found in the store while they are deleted',
+    promise: 'infected bytes that are in the store are deleted by this run or by the next (P8)',
+    async open() {
+      const { advertiserId } = await stage.openAdvertiser();
+      const files: FilesOf = { stage, advertiserId, objects: new Set() };
+      // Announced shortly before they were deleted, so that a put which was under way may have brought them back.
+      await addBlob(
+        files,
+        `state = 'infected', infected_at = now(), intended_at = now() - interval '65 minutes', deleted_at = now() - interval '1 hour'`,
+      );
+      const key = toBlobKey(advertiserId, sha256);
+      return {
+        programs: new Map<string, Program>([
+          [
+            'verify',
+            async (actor) => {
+              const isFound = await actor.act('lists the objects', () => files.objects.has(key));
+              if (isFound) await markUndeleted(stage.database(actor.name), advertiserId, sha256);
+            },
+          ],
+          ['delete', (actor) => giveUp(deleteInfected(toDeleting(files, actor, false), never))],
+        ]),
+        mortal: ['delete'],
+        lapses: [leaseMs + 1_000],
+        commitsApart: true,
+        async check() {
+          await deleteLater(files);
+          if (files.objects.size > 0) throw new Error('P8: infected bytes are in the store, and no run deletes them.');
           await dropBlobs(files);
         },
       };

@@ -1,22 +1,25 @@
-// The evidence of proofs: audits append to the chain of a sweep that has ended, while other sweeps end, old evidence is pruned and people
-// are erased.
+// The evidence of proofs: audits append to the chain of a sweep that has ended, while other sweeps end, old evidence is pruned, people
+// are erased and proofs are loaded.
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { chain } from '../../../src/domain/evidence/chain.ts';
 import { decodeLeaves, decodeRecord } from '../../../src/domain/evidence/codec.ts';
+import type { ExportedCertificate } from '../../../src/domain/evidence/export.ts';
 import type { EndRecord } from '../../../src/domain/evidence/record.ts';
-import { createLeaves, type Hash, type Leaves, saltBytes } from '../../../src/domain/evidence/tree.ts';
+import { createLeaves, type Hash, isErased, type Leaves, saltBytes } from '../../../src/domain/evidence/tree.ts';
 import { commitPage } from '../../../src/store/applications/commit-page.ts';
 import { diffPage } from '../../../src/store/applications/diff-page.ts';
 import type { Database } from '../../../src/store/postgres/database.ts';
+import { loadProofReport, type ProofReport } from '../../../src/store/reports/proof.ts';
 import { loadAuditedProof } from '../../../src/store/sweeps/evidence.ts';
+import { type StoredEvidence, withProofs } from '../../../src/store/sweeps/export-evidence.ts';
 import { claimLease, type Lease } from '../../../src/store/sweeps/leases.ts';
 import { pruneSweeps } from '../../../src/store/sweeps/sweeps.ts';
 import { aPage, commitPage as commitCurrent } from '../../support/applications.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Program } from '../schedule.ts';
 import type { Stage } from '../stage.ts';
-import { endSweep, openLanes, privacyKey } from './lanes.ts';
+import { endSweep, openLane, openLanes, privacyKey } from './lanes.ts';
 import { checkErased, eraseFirst, openPerson } from './privacy.ts';
 
 const sha256: Hash = (bytes) => hash('sha256', bytes, 'buffer');
@@ -153,6 +156,98 @@ export function createEraseAudit(stage: Stage): Scenario {
           if (named.length > 0) throw new Error('P17: an erased person is in the evidence.');
           await checkErased(stage, advertiserId);
           await checkChains(stage, advertiserId);
+        },
+      };
+    },
+  };
+}
+
+/** What was loaded is of one moment: each certificate names the last record that was loaded of its proof. */
+function checkLoaded(
+  certificates: readonly ExportedCertificate[],
+  findLast: (sweepId: bigint) => Uint8Array | undefined,
+): void {
+  for (const { sweepId, last } of certificates) {
+    const found = findLast(sweepId);
+    if (!last || !found || !Buffer.from(last).equals(found))
+      throw new Error(`P23: a certificate does not name the last record of sweep ${sweepId} that was loaded with it.`);
+  }
+}
+
+/** A proof is exported while an audit appends to it, and while a person whom it names is erased. */
+export function createProofExport(stage: Stage): Scenario {
+  return {
+    name: 'a proof is exported while an audit is recorded and a person is erased',
+    promise: 'an exported proof is of one moment: records, certificates and erased people agree (P17, P23)',
+    async open() {
+      const { advertiserId, lease } = await openPerson(stage);
+      const ended = { advertiserId, sweepId: 2n, low: 1n, high: 20n, evidence: proof(person) };
+      await endSweep(stage.direct, lease, ended);
+      const loaded: {
+        readonly certificates: readonly ExportedCertificate[];
+        readonly sweeps: readonly StoredEvidence[];
+        readonly isErased: boolean;
+      }[] = [];
+      return {
+        programs: new Map<string, Program>([
+          [
+            'export',
+            (actor) =>
+              withProofs(stage.database(actor.name), advertiserId, async ({ certificates, sweeps, rows }) => {
+                const [first] = (await Array.fromAsync(rows)).flat();
+                loaded.push({ certificates, sweeps, isErased: first?.firstSeen === null });
+              }),
+          ],
+          ['audit', (actor) => appendAudit(stage.database(actor.name), { advertiserId, lease }, 5n)],
+          ['erase', eraseFirst(stage, advertiserId)],
+        ]),
+        mortal: ['audit'],
+        lapses: [],
+        async check() {
+          for (const { certificates, sweeps, isErased: isGone } of loaded) {
+            const records = (sweepId: bigint) => sweeps.find((one) => one.sweepId === sweepId)?.records;
+            checkLoaded(certificates, (sweepId) => records(sweepId)?.at(-1)?.hash);
+            const [entry] = records(2n)?.[0]?.leaves.entries ?? [];
+            if (entry && isErased(entry) !== isGone)
+              throw new Error('P17: a person is erased in one part of an exported proof, and named in another.');
+          }
+        },
+      };
+    },
+  };
+}
+
+/** The page about a proof is loaded while an audit appends to it. */
+export function createProofPage(stage: Stage): Scenario {
+  return {
+    name: 'the page about a proof is loaded while an audit is recorded',
+    promise: 'the page shows a proof of one moment: records and certificates agree (P10)',
+    async open() {
+      const { advertiserId, name, lease } = await openLane(stage);
+      await endSweep(stage.direct, lease, { advertiserId, sweepId: 1n, low: 1n, high: 20n, evidence: proof() });
+      const loaded: ProofReport[] = [];
+      return {
+        programs: new Map<string, Program>([
+          [
+            'page',
+            async (actor) => {
+              const report = await loadProofReport(stage.database(actor.name), name);
+              if (report) loaded.push(report);
+            },
+          ],
+          ['audit', (actor) => appendAudit(stage.database(actor.name), { advertiserId, lease }, 5n)],
+        ]),
+        mortal: ['audit'],
+        lapses: [],
+        async check() {
+          assert.equal(loaded.length, 1, 'the page was loaded');
+          for (const { certificates, records } of loaded) {
+            checkLoaded(certificates, (sweepId) => {
+              let end: ReturnType<typeof chain> | null = null;
+              for (const shown of records.get(sweepId) ?? []) end = chain(sha256, end, shown.record);
+              return end?.hash;
+            });
+          }
         },
       };
     },

@@ -3,7 +3,12 @@ import assert from 'node:assert/strict';
 import { createSecretKey } from 'node:crypto';
 import { LeaseLost } from '../../../src/domain/trouble.ts';
 import type { Database } from '../../../src/store/postgres/database.ts';
-import { ensureAdvertiser, pinAdvertiser } from '../../../src/store/sweeps/advertisers.ts';
+import {
+  ensureAdvertiser,
+  haltAdvertiser,
+  pinAdvertiser,
+  unhaltAdvertiser,
+} from '../../../src/store/sweeps/advertisers.ts';
 import { loadUnfinished } from '../../../src/store/sweeps/continue-sweep.ts';
 import { confirmCursors } from '../../../src/store/sweeps/cursors.ts';
 import {
@@ -488,6 +493,32 @@ export function createPinned(stage: Stage): Scenario {
         commitsApart: true,
         async check() {
           assert.equal(new Set(told).size, 1, 'an id that was pinned has changed');
+        },
+      };
+    },
+  };
+}
+
+/** A list shows another advertiser's data while a download is refused and a poll is accepted, by which a refusal ends by itself. */
+export function createHalts(stage: Stage): Scenario {
+  return {
+    name: 'an account is halted for two reasons while one of them ends',
+    promise: "a halt for another advertiser's data stays until a person ends it",
+    async open() {
+      const { name } = await stage.openAdvertiser();
+      return {
+        programs: new Map<string, Program>([
+          ['list', (actor) => haltAdvertiser(stage.database(actor.name), name, 'mismatch', 'another advertiser')],
+          ['file', (actor) => haltAdvertiser(stage.database(actor.name), name, 'refused', 'the credential')],
+          ['poll', (actor) => unhaltAdvertiser(stage.database(actor.name), name, 'refused')],
+        ]),
+        mortal: [],
+        lapses: [],
+        commitsApart: true,
+        async check() {
+          const rows = await stage.query(`SELECT state, halt_kind FROM intake.advertisers WHERE name = $1`, [name]);
+          const halted = { state: 'halted', halt_kind: 'mismatch' };
+          assert.deepEqual(rows, [halted], "a halt for another advertiser's data ended, and nobody looked");
         },
       };
     },

@@ -75,6 +75,35 @@ export function createStateTwice(stage: Stage): Scenario {
   };
 }
 
+/** A browser comes back twice, and the state expires at this moment. */
+export function createStateLate(stage: Stage): Scenario {
+  return {
+    name: 'a browser comes back twice while its state expires',
+    promise: 'a prefill has one end: a profile that is kept is not ended, and one that has ended is not kept (P20)',
+    async open() {
+      const { advertiserId, name } = await stage.openAdvertiser();
+      const visit = await openVisit(stage, { advertiserId, name });
+      return {
+        programs: new Map<string, Program>([
+          ['first', visit.comeBack],
+          ['second', visit.comeBack],
+        ]),
+        mortal: [],
+        lapses: [stateLifetimeMs + 1_000],
+        commitsApart: true,
+        async check() {
+          const [row] = await stage.query<{ outcome: string; ended: boolean }>(
+            `SELECT outcome, ended_at IS NOT NULL AS ended FROM intake.prefills WHERE advertiser_id = $1`,
+            [advertiserId],
+          );
+          assert.ok(row && row.outcome !== 'started', 'the prefill has an outcome');
+          assert.equal(row.ended, row.outcome !== 'prefilled', `P20: a prefill that has ended is ${row.outcome}`);
+        },
+      };
+    },
+  };
+}
+
 /** A resume is put while its person is erased; the process that puts it may die. */
 export function createEraseResume(stage: Stage): Scenario {
   return {

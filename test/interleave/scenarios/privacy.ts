@@ -1,9 +1,8 @@
 // Erasure beside everything that could bring a person back (P17).
 import assert from 'node:assert/strict';
 import { hash, randomUUID } from 'node:crypto';
-import type { Sought } from '../../../src/domain/erasure.ts';
-import { completeDownloads } from '../../../src/store/files/complete-download.ts';
-import { claimDownloads } from '../../../src/store/files/download-queue.ts';
+import type { ErasureJob, Sought } from '../../../src/domain/erasure.ts';
+import type { Claim } from '../../../src/store/files/download-queue.ts';
 import { beginPrefill, keepProfile, offerPrefill, redeemPrefill } from '../../../src/store/prefill/prefills.ts';
 import { beginErasure, checkAgain, recordDeletedFiles } from '../../../src/store/privacy/erasure-jobs.ts';
 import { deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
@@ -11,7 +10,7 @@ import { anApplication, anAttachment, aPage, commitPage } from '../../support/ap
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';
 import type { Stage } from '../stage.ts';
-import { claimAll, toStored } from './claims.ts';
+import { claimAll, completeOne, toStored } from './claims.ts';
 import { checkEvents } from './files.ts';
 import { leaseMs, openLane, privacyKey } from './lanes.ts';
 import {
@@ -234,6 +233,21 @@ export function createErasePrefill(stage: Stage): Scenario {
   };
 }
 
+/** Erases a person and brings claimed files of theirs back, as a failover leaves it that lost the erasure's rows and kept the job. */
+async function eraseInVain(stage: Stage, sought: Sought, claims: readonly Claim[]): Promise<ErasureJob> {
+  const advertiserId = claims[0]?.advertiserId ?? 0n;
+  const job = await beginErasure(stage.direct, privacyKey, { advertiserId, sought, by: 'test' });
+  if (!job) throw new Error('Nobody was found to erase.');
+  await stage.query(
+    `WITH f AS (INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, size_bytes)
+       SELECT $1, id, 'resume', 'pending', 1 FROM unnest($2::bigint[]) AS id)
+     INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority, lease_token, leased_until)
+     SELECT $1, id, 'resume', 0, token, now() + interval '1 minute' FROM unnest($2::bigint[], $3::uuid[]) AS c (id, token)`,
+    [advertiserId, claims.map((one) => one.applicationId), claims.map((one) => one.token)],
+  );
+  return job;
+}
+
 /** The second check of an erasure finds what came back of a person, while a run completes a file of theirs. */
 export function createEraseAgain(stage: Stage): Scenario {
   return {
@@ -242,31 +256,13 @@ export function createEraseAgain(stage: Stage): Scenario {
     async open() {
       const attachments = [anAttachment('resume', { sizeBytes: content.length })];
       const { advertiserId } = await openPerson(stage, { attachments });
-      const { claims } = await claimDownloads(stage.direct, {
-        ...{ advertisers: [advertiserId], tier: 'usual', limit: 1, token: randomUUID(), leaseMs },
-      });
-      const job = await beginErasure(stage.direct, privacyKey, { advertiserId, sought: byId, by: 'test' });
-      const [claimed] = claims;
-      if (!job || !claimed) throw new Error('Nobody was found to erase, or nothing was claimed.');
-      // As a failover leaves it that lost the erasure's rows and kept the job.
-      await stage.query(
-        `INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, size_bytes) VALUES ($1, 1, 'resume', 'pending', 1)`,
-        [advertiserId],
-      );
-      await stage.query(
-        `INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority, lease_token, leased_until)
-         VALUES ($1, 1, 'resume', 0, $2, now() + interval '1 minute')`,
-        [advertiserId, claimed.token],
-      );
+      const claimed = await claimAll(stage, advertiserId);
+      const job = await eraseInVain(stage, byId, [claimed(1)]);
       const completion = { kind: 'final', state: 'missing', reason: 'the source does not have it' } as const;
       return {
         programs: new Map<string, Program>([
           ['again', async (actor) => void (await checkAgain(stage.database(actor.name), job))],
-          [
-            'run',
-            async (actor) =>
-              void (await completeDownloads(stage.database(actor.name), [{ claim: claimed, completion }])),
-          ],
+          ['run', async (actor) => void (await completeOne(stage, actor, claimed(1), completion))],
         ]),
         mortal: ['run'],
         lapses: [],
@@ -276,10 +272,10 @@ export function createEraseAgain(stage: Stage): Scenario {
   };
 }
 
-/** A run that is told to stop releases its claims while their person is erased. */
-export function createEraseRelease(stage: Stage): Scenario {
+/** A run that is told to stop releases its claims while their person is erased, or while the second check finds them. */
+function createEraseReleaseOf(stage: Stage, isAgain: boolean): Scenario {
   return {
-    name: 'erasure beside claims that are released',
+    name: `${isAgain ? 'the second check of an erasure' : 'erasure'} beside claims that are released`,
     promise: 'nobody fails, and nothing of an erased person is left (P17)',
     allowsDeadlocks: true,
     async open() {
@@ -289,11 +285,14 @@ export function createEraseRelease(stage: Stage): Scenario {
       await commitPage(stage.direct, privacyKey, aPage(lease, applications, { advertiserId }));
       const claimed = await claimAll(stage, advertiserId);
       const { blob } = toStored(advertiserId, sha256);
+      const job = isAgain ? await eraseInVain(stage, byAddress, [1, 2, 3].map(claimed)) : null;
       return {
         programs: new Map<string, Program>([
           // Holds the second file meanwhile: rows that one statement locks one after the other are no steps.
           ['second', (actor) => stage.store(actor.name).blobs.announce(claimed(2), blob)],
-          ['erase', erase(stage, advertiserId, byAddress)],
+          job
+            ? ['again', (actor) => checkAgain(stage.database(actor.name), job)]
+            : ['erase', erase(stage, advertiserId, byAddress)],
           ['release', (actor) => stage.store(actor.name).downloads.release([claimed(3), claimed(2), claimed(1)])],
         ]),
         mortal: ['release'],
@@ -307,6 +306,9 @@ export function createEraseRelease(stage: Stage): Scenario {
     },
   };
 }
+
+export const createEraseRelease = (stage: Stage) => createEraseReleaseOf(stage, false);
+export const createEraseAgainRelease = (stage: Stage) => createEraseReleaseOf(stage, true);
 
 /** Two processes go on with one erasure, each as it loaded it. */
 export function createEraseTwice(stage: Stage): Scenario {
