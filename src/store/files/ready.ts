@@ -31,10 +31,10 @@ export async function updateReady(
 }
 
 /**
- * Reopens attachments of one advertiser: they become pending and queued, and their applications are no longer ready. A download that is
- * already queued becomes due now; a claimed one keeps its claim. The caller chose the attachments without a lock, so one whose state is no longer in `from` stays as it
- * is. An attachment whose bytes were lost keeps their sha256 until it has bytes again, so that the loss stays visible. The caller appends
- * the events.
+ * Reopens attachments of one advertiser: they become pending and queued, and their applications are no longer ready. A queued download
+ * becomes due now; a claimed one keeps its claim. The caller chose the attachments without a lock, so one whose state is no longer in `from`
+ * stays as it is. An attachment whose bytes were lost keeps their sha256 until it has bytes again, so that the loss stays visible. The
+ * caller appends the events.
  */
 export async function reopenAttachments(
   tx: Queryable,
