@@ -5,6 +5,9 @@ const tickMs = 25;
 const slowMs = 600;
 const freeMs = 300;
 const started = Symbol.for('intake.stalls');
+// The real ones, whatever a test's turned clock puts in their place.
+const { setTimeout, setImmediate } = globalThis;
+const now = performance.now.bind(performance);
 const marks = process as unknown as Record<symbol, boolean>;
 
 // One process serves many files.
@@ -12,8 +15,8 @@ if (!marks[started]) {
   marks[started] = true;
   let isSlow = false;
   const stall = () => {
-    const until = performance.now() + tickMs;
-    while (performance.now() < until);
+    const until = now() + tickMs;
+    while (now() < until);
     if (isSlow) setImmediate(stall).unref();
   };
   const change = () => {
