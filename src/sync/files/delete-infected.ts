@@ -1,5 +1,5 @@
-// Recall: deletes infected bytes from the blob store within a minute of the flag being read (P8), usually within five seconds. It runs
-// beside everything else for as long as a worker or a command does, since a sweep or a download run may take hours.
+// Recall: deletes infected bytes from the blob store within a minute of the flag being read (P8), usually within five seconds. It runs in
+// the background for as long as the worker or the command does, because a sweep or a download run may take hours.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BlobStore } from '../../domain/blob.ts';
 import type { Store } from '../../store/store.ts';
@@ -7,32 +7,35 @@ import { deleteInfected } from './delete-objects.ts';
 
 export interface RecallDeps {
   readonly store: Pick<Store, 'blobs' | 'deletions'>;
-  /** Opens the blob store; asked only when there is something to delete. */
+  /** Opens the blob store; called only when there is something to delete. */
   readonly openBlobs: (signal: AbortSignal) => Promise<BlobStore>;
-  /** Told what keeps bytes from being deleted, at each failed run; null once none are left. */
+  /** Called after each failed run with its error, and with null once no infected bytes are left. */
   readonly onTrouble?: ((error: unknown) => void) | undefined;
   readonly everyMs?: number;
 }
 
 export interface Recall extends AsyncDisposable {
-  /** Stops the runs and makes a last one, which throws what keeps bytes from being deleted. */
+  /** Stops the periodic runs, does a last one, and throws its error if infected bytes remain. */
   finish(): Promise<void>;
 }
 
-/** A dead run lapses after 30 s (store/files/delete-blobs.ts): with this the next one is still within a minute. */
+/** The token of a run that died lapses after 30 s (store/files/delete-blobs.ts). At this interval the next run is still within a minute. */
 const usuallyEveryMs = 5_000;
 
-/** Deletes infected bytes every few seconds until the signal, or its disposal. */
+/** Deletes infected bytes every few seconds until the signal aborts or the recall is disposed. */
 export function startRecall(deps: RecallDeps, signal: AbortSignal): Recall {
   const stop = new AbortController();
   const stopSignal = AbortSignal.any([signal, stop.signal]);
 
   const { store, openBlobs, onTrouble, everyMs = usuallyEveryMs } = deps;
-  /** The last failure, until nothing is left to delete: the token of a failed delete holds for a while, and the runs find nothing due. */
+  /**
+   * The last failure, kept until nothing is left to delete. The token of a failed delete holds for a while; until it lapses, the runs find
+   * nothing due although bytes remain.
+   */
   let lastError: unknown = null;
   let reportedError: unknown = null;
 
-  /** Not ended by `stop`: a delete that is broken off keeps its token, and the last run would find nothing to do. */
+  /** `stop` does not interrupt a run: an interrupted delete keeps its token, and the last run would find nothing due. */
   async function runOnce(): Promise<void> {
     const left = await store.deletions.findInfected();
     if (left === 'due') {

@@ -1,5 +1,6 @@
-// Deletes objects from the blob store: infected ones, orphans, and those of erased persons. The store's rows say what may be deleted and
-// keep equal bytes from being put meanwhile (store/files/delete-blobs.ts); the network is asked between two transactions, never inside one.
+// Deletes objects from the blob store: infected ones, orphans, and those of erased persons. Rows in the database decide what may be deleted
+// and prevent a put of equal bytes meanwhile (store/files/delete-blobs.ts). Requests to the blob store happen between two transactions,
+// never inside one.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BlobStore, Deleted } from '../../domain/blob.ts';
 import { Trouble } from '../../domain/trouble.ts';
@@ -9,25 +10,26 @@ import type { Store } from '../../store/store.ts';
 export interface DeletingDeps {
   readonly store: Pick<Store, 'blobs' | 'deletions'>;
   readonly blobs: BlobStore;
-  /** Told when objects are deleted and their rows are not. */
+  /** Called after the objects are deleted and before their rows are updated. */
   readonly onDeleted?: (() => void) | undefined;
-  /** The process's own clock, in milliseconds; `performance.now` unless told otherwise. */
+  /** A monotonic clock, in milliseconds; `performance.now` by default. */
   readonly now?: (() => number) | undefined;
 }
 
 /**
- * A delete that takes longer is given up: its token still holds for a while, and the next run deletes again. Counted from before the token
- * was asked for, so that a process that stood still in between does not send a delete at all: the same bytes may be there again by then.
+ * Time limit of a delete. After it the delete is abandoned; its token holds for a while longer, and the next run deletes again. The time
+ * counts from before the token is requested. A process that was suspended in between therefore sends no delete at all: by then the same
+ * bytes may have been put again.
  */
 const longestDeleteMs = 20_000;
 const retryMs = 1_000;
 
-/** Deletes infected bytes of every advertiser, and finishes deletes that were interrupted. Returns how many. */
+/** Deletes infected bytes of every advertiser, and finishes interrupted deletes. Returns the number of deleted objects. */
 export async function deleteInfected(deps: DeletingDeps, signal: AbortSignal): Promise<number> {
   return await deleteAll(deps, () => deps.store.deletions.beginInfected(), signal);
 }
 
-/** Deletes what nothing has referred to for the grace. Returns how many. */
+/** Deletes objects that have been orphans for the grace period. Returns the number of deleted objects. */
 export async function deleteOrphans(
   deps: DeletingDeps,
   request: { readonly advertiserId: bigint; readonly graceMs: number; readonly signal: AbortSignal },
@@ -36,15 +38,18 @@ export async function deleteOrphans(
   return await deleteAll(deps, () => deps.store.deletions.beginOrphans(advertiserId, graceMs), signal);
 }
 
-/** What became of bytes that were to go. */
+/** The result of `deleteUnneeded`. */
 export interface Dropped {
-  /** Hashes of those that others still need. */
+  /** Hashes whose bytes other files still need. */
   readonly needed: readonly string[];
-  /** Versions of objects that the blob store keeps. */
+  /** Object versions that the blob store keeps in spite of the delete. */
   readonly keptVersions: number;
 }
 
-/** Deletes bytes at once that nobody refers to and nobody is about to put. What the store refuses keeps no other bytes: it is thrown last. */
+/**
+ * Deletes bytes immediately if no file refers to them and no download is about to put them. If the blob store refuses some objects, the
+ * others are still deleted; the first refusal is thrown at the end.
+ */
 export async function deleteUnneeded(
   deps: DeletingDeps,
   advertiserId: bigint,
@@ -62,14 +67,14 @@ export async function deleteUnneeded(
     trouble ??= deleted.refused[0]?.trouble;
     needed.push(...begun.needed);
     left = [...left.slice(100), ...begun.busy];
-    // Another run deletes it at this moment, or died doing so. What was put after its delete has to go as well.
+    // Another run is deleting these objects, or died while doing so. Bytes that were put after its delete must be deleted too.
     if (begun.busy.length > 0) await sleep(retryMs, undefined, { signal });
   }
   if (trouble) throw trouble;
   return { needed, keptVersions };
 }
 
-/** What the store refuses keeps its token for a while, so that `begin` gives the others first; it is thrown last. */
+/** Refused objects keep their token for a while, so `begin` returns the others first. The first refusal is thrown at the end. */
 async function deleteAll(deps: DeletingDeps, begin: () => Promise<Deletion>, signal: AbortSignal): Promise<number> {
   let deleted = 0;
   let trouble: Trouble | undefined;
@@ -104,7 +109,7 @@ async function deleteObjects(
   const refused = new Set(deleted.refused.map(({ key }) => key));
   const gone = { ...deletion, blobs: deletion.blobs.filter(({ key }) => !refused.has(key)) };
   for (const blob of await store.deletions.confirm(gone)) {
-    // It was taken over while this process stood still: the same bytes may have been put again, and then deleted by this run.
+    // Another run took over while this process was suspended: the same bytes may have been put again and then deleted by this run.
     const condition = await blobs.verify(blob.key, blob, 'record', signal);
     if (condition === 'missing') await store.blobs.markDamaged(blob.advertiserId, blob.sha256);
   }
@@ -112,9 +117,9 @@ async function deleteObjects(
 }
 
 /**
- * A store that refuses the request is asked again while there is time; single objects that it refuses are left to the next run. One that
- * does not answer is not asked again: its delete may still be carried out, and a second one that succeeds would free the token before it
- * is. The token lapses, and the next run deletes.
+ * If the blob store refuses the whole request, it is repeated until the time limit; single refused objects are left to the next run.
+ * A request without an answer is not repeated. The store may still carry it out, and a second delete that succeeds would release the token
+ * before that. Instead the token lapses, and the next run deletes.
  */
 async function deleteInTime(
   { blobs, now = () => performance.now() }: DeletingDeps,
@@ -132,7 +137,7 @@ async function deleteInTime(
       return await blobs.delete(keys, either);
     } catch (error) {
       signal.throwIfAborted();
-      // The time may be over while it is asked again: what it answered before is the cause.
+      // The time limit may end a repeated request; the earlier refusal is then the cause to report.
       if (limit.aborted && refusal !== null) throw refusal;
       if (limit.aborted && !(error instanceof Trouble)) throw toTooSlow(blobs, keys, error);
       if (!(error instanceof Trouble) || error.status === undefined || limit.aborted) throw error;

@@ -1,5 +1,5 @@
-// A download run: one pass over the due downloads of some accounts, several at once, fairly between accounts. It claims downloads, renews
-// the claims, handles every failure, and returns the claims that it cannot finish. download.ts has the steps of one file.
+// A download run: one pass over the due downloads of some accounts, several at once and fair between accounts. It claims downloads, renews
+// the claims, handles every failure, and releases the claims that it cannot finish. download.ts has the steps of one file.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { dependsOnOthers, type Others } from '../../domain/download-verdict.ts';
@@ -36,15 +36,15 @@ export interface DownloadRunDeps extends Omit<DownloadDeps, 'source'> {
   readonly accounts: readonly DownloadAccount[];
   /** Free space of the spool's disk. */
   readonly loadSpoolBytes: () => Promise<number | null>;
-  /** Until when accounts are paused, by name and on the process's own clock; kept from run to run. */
+  /** When the pause of each account ends, by account name, on the `performance.now` clock. Carried over from run to run. */
   readonly pauses?: Map<string, number> | undefined;
-  /** What the storage took and did not take, kept in the same way. */
+  /** Which puts succeeded and failed. Carried over in the same way. */
   readonly puts?: Puts | undefined;
   readonly onStep?: ((totals: DownloadTotals) => void) | undefined;
-  /** Told for each download that was claimed how long it was due. */
+  /** Called with how long each claimed download had been due. */
   readonly onClaimed?: ((waitedMs: readonly number[]) => void) | undefined;
   readonly onWait?: ((trouble: Trouble, waitMs: number) => void) | undefined;
-  /** Told when no connection to an account's source could be had, by the account's name. */
+  /** Called with the account's name when its source could not be connected to. */
   readonly onUnreachable?: ((name: string) => void) | undefined;
 }
 
@@ -53,20 +53,20 @@ export interface DownloadRunRequest {
   readonly leaseMs: number;
   readonly maxBytes: number;
   readonly hash: HashSetting;
-  /** How long the run waits for what is due a little later, and for storage that is gone. 0: it ends as soon as nothing is due. */
+  /** How long the run waits for downloads that become due later, and for unavailable storage. 0: it ends as soon as nothing is due. */
   readonly retryForMs: number;
-  /** After the signal, downloads under way get so long to finish. */
+  /** How long downloads in flight may take to finish after the signal aborts. */
   readonly graceMs: number;
   readonly signal: AbortSignal;
 }
 
-/** Suspects are fetched alone, so a long run makes room for them now and then. */
+/** Suspect downloads are fetched alone. A long run pauses all others at this interval to fetch one. */
 const suspectsEveryMs = 60_000;
 
 type Ended = Omit<DownloadEnd & { kind: 'completed' }, 'kind'>;
 type RunAccount = DownloadAccount & Standing;
 
-/** Downloads what is due, until nothing is due and nothing will be within `retryForMs`. */
+/** Downloads until nothing is due and nothing becomes due within `retryForMs`. */
 export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRequest): Promise<DownloadSummary> {
   const run = new DownloadRun(deps, request);
   using _renewal = run.keepClaims();
@@ -103,11 +103,11 @@ class DownloadRun {
     this.#accounts = new Map(deps.accounts.map((one) => [one.advertiserId, { ...one, ...begin(one.name) }]));
   }
 
-  /** Prolongs the claims of everything in hand, on a connection of its own, while the run lasts. */
+  /** Renews all claims that this run holds until disposed, on a database connection of its own. */
   keepClaims(): Disposable {
     const timer = setInterval(() => {
       const claims = [...this.#inFlight.claims(), ...[...this.#ready, ...this.#undecided()].map((one) => one.claim)];
-      // A database that does not answer is met by the downloads themselves.
+      // If the database does not answer, the downloads themselves fail and report it.
       if (claims.length > 0) this.#deps.store.downloads.renew(claims, this.#request.leaseMs).catch(() => {});
     }, this.#request.leaseMs / 3);
     return { [Symbol.dispose]: () => clearInterval(timer) };
@@ -129,7 +129,7 @@ class DownloadRun {
     } finally {
       signal.removeEventListener('abort', stop);
       await this.#giveBack();
-      // A halt is the database's to remember, and to end.
+      // An infinite pause is a halt. The database stores and ends halts.
       for (const { name, pausedUntil } of this.#accounts.values())
         if (pausedUntil < Infinity) this.#deps.pauses?.set(name, pausedUntil);
     }
@@ -164,7 +164,7 @@ class DownloadRun {
       const token = randomUUID();
       const { claims, lapsed } = await store.downloads.claim({ advertisers, tier, limit, token, leaseMs, onClaimed });
       if (claims.length > 0) this.#ready.push(...(await store.downloads.loadFacts(claims, hash)));
-      // A claim shows that the database is back; of the storage it shows nothing.
+      // A claim shows that the database is back. It shows nothing about the storage.
       if (!this.#broken?.isStorage) this.#broken = null;
       return claims.length > 0 || lapsed > 0;
     } catch (error) {
@@ -185,44 +185,44 @@ class DownloadRun {
 
   #start(file: FileFacts | undefined): void {
     if (!file) return;
-    this.#track(file.claim, (signs) =>
-      file.claim.wasThrottled ? this.#fetchThrottled(file, signs) : this.#fetch(file, signs),
+    this.#track(file.claim, (callbacks) =>
+      file.claim.wasThrottled ? this.#fetchThrottled(file, callbacks) : this.#fetch(file, callbacks),
     );
   }
 
-  #track(claim: Claim, work: (signs: DownloadCallbacks) => Promise<void>): void {
-    this.#inFlight.start(claim, (signs) =>
-      work(signs).catch((error: unknown) => {
+  #track(claim: Claim, work: (callbacks: DownloadCallbacks) => Promise<void>): void {
+    this.#inFlight.start(claim, (callbacks) =>
+      work(callbacks).catch((error: unknown) => {
         this.#fatal ??= { error };
       }),
     );
   }
 
   /**
-   * The source asked for fewer requests when it was asked for this file. That time is over, and others are asked for first: where they are
-   * served, the same answer once more is about this file alone. One after the other, so that few requests are enough for a source that
-   * serves few.
+   * The source throttled an earlier request for this file, and the wait is over. First the run checks that the source serves other requests
+   * of the account; if it does, being throttled again is about this file alone. Such files are fetched one after the other, so that a
+   * source with a low limit can serve them.
    */
-  async #fetchThrottled(file: FileFacts, signs: DownloadCallbacks): Promise<void> {
+  async #fetchThrottled(file: FileFacts, callbacks: DownloadCallbacks): Promise<void> {
     const account = this.#accounts.get(file.claim.advertiserId);
     if (!account) return;
     const fetched = account.line.then(async () => {
       const isPaused = account.pausedUntil > performance.now();
       account.isServed = !isPaused && (account.isServed || (await this.#askSource(account)) === 'served');
-      await (account.isServed ? this.#fetch(file, signs, true) : this.#release([file.claim]));
+      await (account.isServed ? this.#fetch(file, callbacks, true) : this.#release([file.claim]));
     });
     account.line = fetched.catch(() => {});
     await fetched;
   }
 
-  async #fetch(file: FileFacts, signs: DownloadCallbacks, isKnownServed = false): Promise<void> {
+  async #fetch(file: FileFacts, callbacks: DownloadCallbacks, isKnownServed = false): Promise<void> {
     const account = this.#accounts.get(file.claim.advertiserId);
     if (!account) return;
     const { hash, maxBytes } = this.#request;
     const { signal } = this.#abort;
     try {
       const deps = { ...this.#deps, source: account.source };
-      const ended = await download(deps, { file, hash, maxBytes, signal, isKnownServed, ...signs });
+      const ended = await download(deps, { file, hash, maxBytes, signal, isKnownServed, ...callbacks });
       if (ended.kind === 'completed') {
         this.#count(ended);
         if (ended.state === 'stored' && ended.fetched) this.#puts.succeed(file.claim);
@@ -257,11 +257,11 @@ class DownloadRun {
     }
   }
 
-  /** Commits a failure, or keeps it until it is known whether the source serves the account's other files. */
+  /** Commits a failure, or keeps it undecided until the run knows whether the source serves the account's other files. */
   async #note(failed: FailedDownload, account: RunAccount): Promise<void> {
     this.#add({ failures: 1 });
     const { at, trouble } = failed;
-    // With a status it was an answer, and may be about this file alone.
+    // A trouble with a status is an answer of the source, which may be about this file alone.
     if (at === 'source' && trouble.kind === 'unreachable' && trouble.status === undefined) {
       this.#deps.onUnreachable?.(account.name);
     }
@@ -272,7 +272,7 @@ class DownloadRun {
     if (++account.streak >= outageStreak) await this.#ask(account);
   }
 
-  /** Without a status nothing was asked: a Retry-After that any worker has heard still lasts. */
+  /** A throttled trouble without a status means that no request was sent: an earlier Retry-After, received by any worker, still applies. */
   async #noteThrottled(failed: FailedDownload, account: RunAccount, isKnownServed: boolean): Promise<void> {
     this.#add({ failures: 1 });
     account.isServed = false;
@@ -281,7 +281,7 @@ class DownloadRun {
     await this.#fail(failed, isItsOwn ? 'served' : 'failing', account);
   }
 
-  /** An account that has nothing else to fetch learns nothing more by itself about its failures, so the source is asked. */
+  /** An account with undecided failures and nothing else to fetch gets no further evidence, so the run probes its source. */
   #askAboutIdle(): void {
     const busy = new Set(
       [...this.#inFlight.claims(), ...this.#ready.map((file) => file.claim)].map((one) => one.advertiserId),
@@ -299,14 +299,14 @@ class DownloadRun {
     try {
       const isPaused = account.pausedUntil > performance.now();
       const others = isPaused ? 'failing' : await this.#askSource(account);
-      // The claims are given back unspent at the end, or lapse.
+      // With null the failures stay undecided. Their claims are released at the end without counting an attempt, or lapse.
       if (others !== null) await this.#decide(account, others);
     } finally {
       account.isAsking = false;
     }
   }
 
-  /** Whether the source serves the account; null when stopped, or when the database cannot be asked. */
+  /** Whether the source serves the account; null when the run is stopped, or when the database does not answer. */
   async #askSource(account: RunAccount): Promise<Others | null> {
     const { maxBytes } = this.#request;
     const { signal } = this.#abort;
@@ -324,7 +324,7 @@ class DownloadRun {
     }
   }
 
-  /** Commits the failures that waited for this answer. */
+  /** Commits the undecided failures, now that `others` is known. */
   async #decide(account: RunAccount, others: Others): Promise<void> {
     account.streak = 0;
     account.isServed = others === 'served';
@@ -337,7 +337,7 @@ class DownloadRun {
       if (consequence.kind === 'completed') this.#count({ ...consequence, bytes: 0, fetched: false });
       if (consequence.kind === 'pause') this.#pause(failed.trouble, true);
     } catch (error) {
-      // The claim lapses by itself where the database cannot be told.
+      // If the database does not answer, the claim lapses by itself.
       if (!(error instanceof Trouble)) throw error;
       this.#pause(error);
     }
@@ -351,7 +351,7 @@ class DownloadRun {
     await this.#deps.store.advertisers.halt(name, 'refused', trouble.message);
   }
 
-  /** What was claimed and not begun goes back while its account, or everything, is paused. */
+  /** Releases claimed downloads that have not started while their account, or the whole run, is paused. */
   async #returnPaused(): Promise<void> {
     const now = performance.now();
     const isPaused = ({ claim }: FileFacts) =>
@@ -362,15 +362,15 @@ class DownloadRun {
     await this.#release(paused.map((file) => file.claim));
   }
 
-  /** Gives claims back unspent; those that cannot be given back lapse. */
+  /** Releases claims without counting an attempt. Claims that cannot be released lapse. */
   async #release(claims: readonly Claim[]): Promise<void> {
     await this.#deps.store.downloads.release(claims).catch(() => {});
   }
 
-  /** Storage or database cannot take work: nothing is claimed for a while, longer each time until something succeeds. */
+  /** The storage or the database is unavailable: nothing is claimed for a while. Each pause is longer until a download succeeds. */
   #pause(trouble: Trouble, isStorage = false): void {
     const now = performance.now();
-    // Those that fail together are one failure.
+    // Downloads that fail at the same time count as one failure.
     if (this.#pausedUntil > now) return;
     const delayMs = backoffAfter(trouble, ++this.#pauses, shortBackoff);
     this.#broken ??= { trouble, since: now, isStorage };
@@ -378,7 +378,7 @@ class DownloadRun {
     this.#deps.onWait?.(trouble, delayMs);
   }
 
-  /** Waits for storage or database to come back; thrown when that takes longer than `retryForMs`. */
+  /** Waits for the storage or the database to come back. Throws its trouble when that takes longer than `retryForMs`. */
   async #wait(ms: number): Promise<boolean> {
     const { retryForMs, signal } = this.#request;
     const brokenMs = this.#broken ? performance.now() + ms - this.#broken.since : 0;
@@ -387,7 +387,7 @@ class DownloadRun {
     return true;
   }
 
-  /** Nothing is due. Goes on when something will be within `retryForMs`, counted from when the queue was first empty. */
+  /** Nothing is due. Waits for a download that becomes due within `retryForMs` of when the queue was first empty; false without one. */
   async #waitForDue(): Promise<boolean> {
     const now = performance.now();
     this.#dryAt ??= now;

@@ -1,14 +1,13 @@
 // The counts of a download run, while it runs and at its end.
 import type { Trouble } from '../../domain/trouble.ts';
 
-/** Files by what became of them. */
+/** Files by result. */
 export interface DownloadTotals {
   readonly stored: number;
   readonly bytes: number;
-  /** Stored without a request, because Hash said so. */
+  /** Stored without a request: Hash and Size equal those of a stored file. */
   readonly linked: number;
   readonly infected: number;
-  /** Ended as missing, rejected or given_up. */
   readonly missing: number;
   readonly rejected: number;
   readonly givenUp: number;
@@ -16,14 +15,14 @@ export interface DownloadTotals {
 }
 
 export interface DownloadSummary extends DownloadTotals {
-  /** Still in the queue, and how many of those because the source does not have the file yet. */
+  /** Downloads still in the queue. */
   readonly waiting: number;
+  /** Those of them whose file the source does not have yet. */
   readonly notThere: number;
-  /** Accounts that were halted on the way, with their trouble. */
+  /** Accounts that this run halted, with the reason. */
   readonly halted: readonly { readonly name: string; readonly trouble: Trouble }[];
 }
 
-/** The beginning. */
 export const nothingDownloaded: DownloadTotals = {
   stored: 0,
   bytes: 0,

@@ -1,5 +1,5 @@
-// One claimed download from beginning to end: what Hash may spare, the bytes, the blob announced, put and proven, the rows.
-// A failure is a value: it comes back to the download run, which handles it.
+// Carries out one claimed download: links the file to equal stored bytes where Hash is trusted, or else fetches the bytes, announces and
+// puts the blob, and commits the rows. A failure is returned as a value to the download run, which handles it.
 import { isAttachmentKind } from '../../domain/application.ts';
 import { type BlobStore, toBlobKey } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
@@ -23,11 +23,11 @@ export interface DownloadRequest {
   readonly hash: HashSetting;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
-  /** The source serves the account: a Retry-After is about this file alone. */
+  /** The source is known to serve the account, so a Retry-After is about this file alone. */
   readonly isKnownServed?: boolean | undefined;
-  /** Told when the source is no longer needed. */
+  /** Called when the source is no longer needed. */
   readonly onFetched?: (() => void) | undefined;
-  /** Told when the bytes lie in the store, and nowhere here. */
+  /** Called once the bytes are in the blob store and no longer in the spool. */
   readonly onStored?: (() => void) | undefined;
 }
 
@@ -42,7 +42,7 @@ export async function download(deps: DownloadDeps, request: DownloadRequest): Pr
   const { claim, twin } = file;
   deps.crashPoint?.('claimed');
   if (claim.lapses >= mostLapses) {
-    const reason = `The process ended ${claim.lapses} times while this file was fetched alone.`;
+    const reason = `The process ended ${claim.lapses} times while it fetched this file alone.`;
     return await complete(deps, () =>
       deps.store.downloads.complete(claim, { kind: 'final', state: 'given_up', reason }),
     );
@@ -58,10 +58,10 @@ export async function download(deps: DownloadDeps, request: DownloadRequest): Pr
   return await complete(deps, () => commit(deps, request, stored), { bytes: stored.blob.sizeBytes, signal });
 }
 
-/** Most deletes take less; one whose process died is waited for a few times. */
+/** How long to wait for a delete of equal bytes. Most take less; if the deleting process died, the download waits several times. */
 const deletingDelayMs = 2_000;
 
-/** Fetches the bytes, announces and puts them, and lets go of them. Infected ones are not put. */
+/** Fetches the bytes, announces them, puts them into the blob store, and frees the spool. Infected bytes are not put. */
 async function fetchAndPut(
   deps: DownloadDeps,
   request: DownloadRequest,
@@ -95,7 +95,7 @@ async function fetchAndPut(
       return { kind: 'completed', state: answer, bytes: 0, fetched: true };
     }
     if (answer === 'deleting') {
-      // The object of equal bytes is on its way out; what is put now would go with it. Unspent, and asked for again.
+      // An object with equal bytes is being deleted, and a put now would be deleted with it. The download waits; no attempt is counted.
       await deps.store.downloads.postpone(claim, { delayMs: deletingDelayMs, spend: false, trouble: null });
       return { kind: 'completed', state: 'lost', bytes: 0, fetched: true };
     }
@@ -113,7 +113,10 @@ async function fetchAndPut(
   return { kind: 'stored', blob, linkedBy: null, contentType, detectedType, fileName, notes, screens, compared };
 }
 
-/** Commits the stored bytes. Taken over, flagged, or its person was erased meanwhile: what nobody else needs must not stay behind. */
+/**
+ * Commits the stored bytes. `lost`: meanwhile another process took the download over, the file was flagged, or its person was erased. The
+ * bytes are then deleted unless another file needs them.
+ */
 async function commit(
   deps: DownloadDeps,
   { file, signal }: DownloadRequest,
@@ -133,13 +136,13 @@ async function link(deps: DownloadDeps, { file, hash }: DownloadRequest, twin: N
   const { claim } = file;
   const { contentType, detectedType, sizeBytes, sha256 } = twin;
   const blob = { sizeBytes, sha256, key: toBlobKey(claim.advertiserId, sha256) };
-  // Its own name is told with its bytes, which were not asked for.
+  // The source sends the file name with the bytes, which are not requested here.
   const said = { contentType, detectedType, fileName: null, notes: [], screens: null, compared: null };
   const linkedBy = hash === 'always' ? 'given' : 'earned';
   return await complete(deps, () => deps.store.downloads.complete(claim, { kind: 'stored', blob, linkedBy, ...said }));
 }
 
-/** Commits an end. `fetched` where the source gave the file, be it empty. */
+/** Commits the end of a download. `fetched` is set when the source sent the file, even an empty one. */
 async function complete(
   deps: DownloadDeps,
   work: () => Promise<CompletedState>,
@@ -158,6 +161,6 @@ async function complete(
 function toFailure(at: 'source' | 'storage', error: unknown, signal?: AbortSignal): DownloadEnd {
   signal?.throwIfAborted();
   if (!(error instanceof Trouble)) throw error;
-  // The spool is ours, wherever it is met.
+  // A spool failure is a failure of our storage, even during a fetch.
   return { kind: 'failed', at: error.kind === 'local' ? 'storage' : at, trouble: error };
 }

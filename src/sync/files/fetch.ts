@@ -1,6 +1,6 @@
-// One file from the source, beyond reasonable doubt: fetched whole, by its framing or its Size, counted, hashed, and where something does
-// not fit fetched again until equal bytes decide. What may be cut, is empty or an error page is never taken for the file. Knows nothing
-// of queue and store.
+// Fetches one file from the source and makes sure that it is whole, by its HTTP framing or its Size. It counts and hashes the bytes. If
+// something does not match, it fetches again until two fetches agree. A truncated body, an empty body or an error page is never taken for
+// the file. Knows nothing of the queue and the store.
 import type { AttachmentKind, Note } from '../../domain/application.ts';
 import type { BlobBody, BlobFacts } from '../../domain/blob.ts';
 import { type ParsedScreens, toUnreadableNote } from '../../domain/screen.ts';
@@ -17,32 +17,32 @@ export interface FetchDeps {
     head: Uint8Array,
   ) => Promise<FileDescription>;
   readonly parseScreens: (body: Uint8Array, contentType: string | undefined) => ParsedScreens;
-  /** Told as bytes come: however long a file takes, it moves. */
+  /** Called as bytes arrive, so that a slow file still counts as progress. */
   readonly onBytes?: (() => void) | undefined;
 }
 
 export interface FetchRequest {
   readonly kind: AttachmentKind;
   readonly applicationId: bigint;
-  /** As the list says; it may be wrong. */
+  /** Size from the list; it may be wrong. */
   readonly sizeBytes: number | null;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
-  /** The source serves the account: a Retry-After is about this file alone. */
+  /** The source is known to serve the account, so a Retry-After is about this file alone. */
   readonly isKnownServed?: boolean | undefined;
 }
 
-/** A file that can be kept. Disposing it frees its bytes. */
+/** A whole file. Disposing it frees its bytes. */
 export interface FetchedFile extends AsyncDisposable {
   readonly body: BlobBody;
   readonly facts: BlobFacts;
   readonly description: FileDescription;
-  /** Null for a file, and for a screen that cannot be read. */
+  /** Null for files other than screens, and for a screen that cannot be parsed. */
   readonly screens: ParsedScreens | null;
   readonly notes: readonly Note[];
 }
 
-/** Fetches until there is no doubt, or until the same bytes have come twice. `tooLarge`: beyond the limit, abandoned. */
+/** Fetches until there is no doubt, or until two fetches in a row give the same bytes. `tooLarge`: the file exceeds `maxBytes`. */
 export async function fetchFile(deps: FetchDeps, request: FetchRequest): Promise<FetchedFile | 'tooLarge'> {
   let before: string | null = null;
   for (let tries = 1; ; tries++) {
@@ -53,7 +53,7 @@ export async function fetchFile(deps: FetchDeps, request: FetchRequest): Promise
       const { doubt } = fetched;
       if (fetched.facts.sha256 === before) return { ...fetched, notes: [...fetched.notes, doubt.note] };
       if (tries === mostFetches) {
-        if (doubt.isShort) throw toUseless('The file came cut, each time at another place.');
+        if (doubt.isShort) throw toUseless('The file was truncated, at a different place in each download.');
         const note = { field: 'bytes', reason: 'other bytes on each download; the last are kept' };
         return { ...fetched, notes: [...fetched.notes, doubt.note, note] };
       }
@@ -66,10 +66,10 @@ export async function fetchFile(deps: FetchDeps, request: FetchRequest): Promise
   }
 }
 
-/** Two equal ones in a row decide against the list; where the first two differ there is a third. */
+/** Two equal fetches in a row overrule the Size in the list. If the first two differ, there is a third. */
 const mostFetches = 3;
 
-/** Why a whole body is not simply believed. */
+/** Why a complete body may still be wrong. */
 interface Doubt {
   readonly note: Note;
   readonly isShort: boolean;
@@ -92,15 +92,15 @@ async function fetchOnce(
     deps.onBytes?.();
   }
   const { body, facts, head } = await spooled.finish();
-  if (declared !== null && declared !== facts.sizeBytes) throw toUseless('The file came cut.');
-  if (facts.sizeBytes === 0 && sizeBytes !== 0) throw toUseless('The file came empty.');
+  if (declared !== null && declared !== facts.sizeBytes) throw toUseless('The file was truncated.');
+  if (facts.sizeBytes === 0 && sizeBytes !== 0) throw toUseless('The file was empty.');
   const description = await deps.describeFile(headers, head);
   const parsed = kind === 'screen' ? readScreens(deps, body, description) : null;
   const isExpectedSize = sizeBytes === facts.sizeBytes;
-  // A page with exactly the size that was announced is a file that happens to be HTML. A screen is told by reading it.
+  // A page of exactly the expected Size is a file that happens to be HTML. For a screen, parsing decides.
   if (parsed?.screens == null && description.looksLikePage && !isExpectedSize && kind !== 'screen') throw aPage();
   if (parsed?.note && /html/i.test(description.contentType ?? '')) throw aPage();
-  // A body that ends with its connection may have been cut by anyone, and by the same proxy at the same place each time.
+  // A body that ends when the connection closes may be truncated, and a proxy may truncate it at the same place each time.
   const isWhole = declared !== null || isChunked(headers) || isExpectedSize || parsed?.screens != null;
   if (!isWhole)
     throw toUseless('The file ended with its connection, and neither its Size nor a length shows that it is whole.');
@@ -120,7 +120,7 @@ async function fetchOnce(
   };
 }
 
-/** JSON and XML are refused whole when they are cut, so a screen that can be read needs no Size, which may be that of the other format. */
+/** Truncated JSON or XML does not parse, so a screen that parses is whole. Its Size is ignored: it may be that of the other format. */
 function readScreens(deps: FetchDeps, body: BlobBody, { contentType }: FileDescription) {
   if (!(body instanceof Uint8Array)) return { screens: null, note: toUnreadableNote('larger than a screen can be') };
   try {
@@ -136,16 +136,16 @@ function toSizeNote(listed: number | null, came: number): Note | null {
   return { field: 'Size', reason: `says ${listed}, and ${came} bytes came` };
 }
 
-/** The source answered, and not with the file. */
+/** The source answered, but not with a usable file. */
 function toUseless(message: string): Trouble {
   return new Trouble('unreachable', message, { status: 200 });
 }
 
 function aPage(): Trouble {
-  return new Trouble('malformed', 'A page for people came instead of the file.');
+  return new Trouble('malformed', 'The source sent an HTML page instead of the file.');
 }
 
-/** The last chunk tells the end; a connection that closes before it is an error of the client. */
+/** In a chunked body the last chunk marks the end. If the connection closes before it, the HTTP client throws. */
 function isChunked(headers: Readonly<Record<string, string | undefined>>): boolean {
   return /\bchunked\s*$/i.test(headers['transfer-encoding'] ?? '');
 }

@@ -1,4 +1,4 @@
-// Handles the failure of a download: finds out whether the file or the whole source is at fault, and carries out the verdict.
+// Handles the failure of a download: finds out whether the file or the whole source is at fault, and applies the verdict.
 import { isAttachmentKind } from '../../domain/application.ts';
 import { type Others, toVerdict } from '../../domain/download-verdict.ts';
 import { Trouble } from '../../domain/trouble.ts';
@@ -14,19 +14,19 @@ export interface FailedDownload {
   readonly trouble: Trouble;
 }
 
-/** How an account has fared in this run. */
+/** The state of an account in this run. */
 export interface Standing {
   /** Failures in a row. */
   streak: number;
   /** Failures that count against their files only if the account's other requests are served. Their claims are still held. */
   undecided: FailedDownload[];
-  /** The source is being asked about the undecided ones. */
+  /** A probe for the undecided failures is in flight. */
   isAsking: boolean;
-  /** Nothing is claimed of it before this, on the process's own clock. */
+  /** No download of the account is claimed before this time, on the `performance.now` clock. */
   pausedUntil: number;
-  /** The source has served it, and has not asked for fewer requests since. */
+  /** The source has served the account and has not throttled it since. */
   isServed: boolean;
-  /** Where files wait that are fetched one after the other. */
+  /** The queue of files that were throttled before and are fetched one after the other. */
   line: Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export type Consequence =
   | { readonly kind: 'completed'; readonly state: CompletedState }
   | { readonly kind: 'pause' };
 
-/** After so many failures in a row the list no longer speaks for the files: only a file that is served does. */
+/** After this many failures in a row a served list no longer shows that files are served; only a served file does. */
 export const outageStreak = 8;
 export const outagePauseMs = 5_000;
 
@@ -49,7 +49,7 @@ export async function failDownload(
 ): Promise<Consequence> {
   const trouble = others === 'served' && at === 'source' ? toFileTrouble(failed.trouble) : failed.trouble;
   const { message } = trouble;
-  // Whatever a storage says of itself, to the file it is our trouble.
+  // A storage failure is recorded as `local`, whatever kind the storage reports.
   const kind = at === 'storage' && trouble.kind !== 'mismatch' ? 'local' : trouble.kind;
   const verdict = toVerdict({ trouble, at, attempts: claim.attempts, others, random: Math.random() });
   switch (verdict.kind) {
@@ -71,13 +71,13 @@ export async function failDownload(
   }
 }
 
-/** A refusal names the credential, and a Retry-After all requests: both are about one file where others are served. */
+/** A refusal usually concerns the credential, and a Retry-After all requests. If other requests are served, both concern only this file. */
 function toFileTrouble(trouble: Trouble): Trouble {
   const { status, retryAfterMs } = trouble;
   if (status === undefined) return trouble;
   if (trouble.kind === 'throttled') {
     const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
-    return new Trouble('throttled', `The source puts this file off (${status}) and serves others.`, {
+    return new Trouble('throttled', `The source throttles this file (${status}) and serves others.`, {
       status,
       ...wait,
     });
@@ -86,15 +86,15 @@ function toFileTrouble(trouble: Trouble): Trouble {
   return new Trouble('refused', `The source refuses this file (${status}) and accepts the credential.`, { status });
 }
 
-/** What the source answers when it is asked whether it serves the account; `trouble` is why the list is refused, or why it failed. */
+/** Whether the source serves the account. `trouble` is the reason why a probe was refused or failed. */
 export type SourceProbe =
   | { readonly others: 'served' }
   | { readonly others: 'failing'; readonly trouble?: Trouble }
   | { readonly others: 'refused'; readonly trouble: Trouble };
 
 /**
- * Asks the list and then a file that is stored: a list that is served proves the credential, a file that comes again proves that files
- * are served. An account without a stored file has only its list, which is not enough once many files have failed.
+ * Requests the list, then a file that is already stored. A served list proves that the credential is valid; a served file proves that
+ * files are served. An account without a stored file has only its list, which is not enough once many files have failed.
  */
 export async function probeSource(
   deps: FetchDeps & { readonly store: Pick<Store, 'downloads'> },
@@ -120,7 +120,7 @@ export async function probeSource(
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof Trouble)) throw error;
-    // The source may have deleted the file since. That is an answer about a file, so files are served.
+    // The source may have deleted the file since. It still answered a request for a file, so files are served.
     return error.kind === 'missing' ? { others: 'served' } : { others: 'failing', trouble: error };
   }
 }

@@ -1,12 +1,12 @@
 // Tracks downloads in flight. Fetching, holding bytes and waiting for the commit have separate limits, so that source, blob store and
-// database do not wait for each other. Knows nothing of what a download does.
+// database do not wait for each other. Knows nothing about what a download does.
 import type { Claim } from '../../store/files/download-queue.ts';
 
-/** What a download reports on its way, in this order. */
+/** Progress of a download, reported in this order. */
 export interface DownloadCallbacks {
-  /** It no longer needs the source. */
+  /** The download no longer needs the source. */
   readonly onFetched: () => void;
-  /** It no longer has bytes in hand. */
+  /** The download no longer holds bytes in the spool. */
   readonly onStored: () => void;
 }
 
@@ -14,10 +14,10 @@ export interface InFlight {
   readonly size: number;
   /** The claims of the downloads in flight. */
   claims(): Claim[];
-  /** True while another one would be too many. */
+  /** True while no further download may start. */
   isFull(): boolean;
-  /** Starts a download, which never rejects. */
-  start(claim: Claim, work: (signs: DownloadCallbacks) => Promise<void>): void;
+  /** Starts a download. The promise of `work` must not reject. */
+  start(claim: Claim, work: (callbacks: DownloadCallbacks) => Promise<void>): void;
   /** Resolves to true when a download has its bytes, has stored them, or has ended. */
   nextChange(): Promise<true>;
   /** Resolves when all have ended. */
@@ -25,12 +25,11 @@ export interface InFlight {
 }
 
 /**
- * Most stored downloads that wait for their commit. A waiting one costs nothing but its claim, and larger batches cost less per file. With no
- * more than twice the concurrency in flight, commits of 14 files at a time were the bottleneck of a run without latency (measured).
+ * Most stored downloads that wait for their commit. A waiting download costs only its claim, and larger batches cost less per file. With
+ * only twice the concurrency in flight, commits of 14 files at a time were the bottleneck of a run without network latency (measured).
  */
 const mostUncommitted = 64;
 
-/** Starts with none. */
 export function createInFlight(concurrency: number): InFlight {
   const inFlight = new Map<Claim, Promise<void>>();
   const fetching = new Set<Claim>();

@@ -1,20 +1,20 @@
-// Decides whether a failed put is the storage's fault or that of these bytes: it is the bytes if others were put since they last failed.
-// Kept from one download run to the next.
+// Decides whether a failed put is caused by the storage or by these bytes. It is the bytes if other puts have succeeded since these bytes
+// last failed. Carried over from one download run to the next.
 import type { DownloadKey } from '../../store/files/download-queue.ts';
 
 export interface Puts {
   /** The bytes of this download were put. */
   succeed(key: DownloadKey): void;
-  /** They were not. True where those of others were, since these failed last. */
+  /** The put failed. True if other puts have succeeded since the last failure of this download. */
   fail(key: DownloadKey): boolean;
 }
 
-/** A long outage meets many files. Forgotten ones are judged from the beginning. */
+/** Most failures kept during a long outage. After that all are forgotten, and each download is judged afresh. */
 const mostKept = 10_000;
 
 export function createPuts(): Puts {
   let succeeded = 0;
-  /** How many had succeeded when this one failed last. */
+  /** By download, the number of puts that had succeeded when it last failed. */
   const failures = new Map<string, number>();
   const toName = ({ advertiserId, applicationId, kind }: DownloadKey) => `${advertiserId} ${applicationId} ${kind}`;
   return {

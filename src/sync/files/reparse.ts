@@ -1,4 +1,4 @@
-// Reads the stored screens once more, without the network: a better parser gives better rows for the same bytes.
+// Parses the stored screens again without requests to the source, so that an improved parser also applies to screens stored before.
 import type { BlobStore } from '../../domain/blob.ts';
 import { type ParsedScreens, toUnreadableNote } from '../../domain/screen.ts';
 import { Trouble } from '../../domain/trouble.ts';
@@ -12,20 +12,20 @@ export interface ReparseDeps {
 
 export interface ReparseRequest {
   readonly advertisers: readonly bigint[];
-  /** Only what another version read, or none could; null is everything. */
+  /** Only screens that another parser version parsed, or that no version could parse. Null: all screens. */
   readonly parserVersion: number | null;
   readonly signal: AbortSignal;
 }
 
 export interface ReparseSummary {
   readonly read: number;
-  /** Kept as bytes without rows. */
+  /** Screens that cannot be parsed; their bytes stay, without rows. */
   readonly unreadable: number;
-  /** Not in the store: `intake verify` finds them. */
+  /** Screens whose object is not in the blob store; `intake verify` repairs them. */
   readonly missing: number;
 }
 
-/** Rebuilds the rows of the screens of some advertisers. */
+/** Rebuilds the screen rows of some advertisers. */
 export async function reparse(deps: ReparseDeps, request: ReparseRequest): Promise<ReparseSummary> {
   const { store, blobs } = deps;
   const counts = { read: 0, unreadable: 0, missing: 0 };

@@ -1,9 +1,9 @@
-// Room on the disks that downloads go through: nothing is claimed that they could not take.
+// Checks the free space of the disks that downloads use, so that no download is claimed that would not fit.
 import { type BlobStore, hasRoom } from '../../domain/blob.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Spool } from './spool.ts';
 
-/** Throws while the blobs' or the spool's disk could not take what is ahead, if every file were as large as it may be. */
+/** Throws while the disk of the blobs or of the spool has no room for `aheadBytes`: all files ahead, each of the largest allowed size. */
 export async function requireRoom(
   {
     blobs,

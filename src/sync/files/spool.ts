@@ -1,5 +1,5 @@
-// Where the bytes of a download wait until they are stored: small ones in memory within a budget over all downloads, larger ones in a
-// file that is unlinked as soon as it is open, so that nothing of a person stays on the disk when the process dies.
+// Holds the bytes of a download until they are stored: small files in memory, within a budget for all downloads, and larger ones in a disk
+// file that is unlinked as soon as it is open, so that no personal data stays on the disk when the process dies.
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { lstat, mkdir, open, readdir, rm } from 'node:fs/promises';
@@ -7,16 +7,16 @@ import { join } from 'node:path';
 import type { BlobBody, BlobFacts } from '../../domain/blob.ts';
 import { SettingTrouble, Trouble } from '../../domain/trouble.ts';
 
-/** Takes one download's bytes after the other. Disposing it frees the memory, or the file. */
+/** The bytes of one download. Disposing it frees the memory or the file. */
 export interface Spooled extends AsyncDisposable {
   write(chunk: Uint8Array): Promise<void>;
-  /** What was written, once it is whole. */
+  /** Ends the writing and returns what was written. */
   finish(): Promise<{ readonly body: BlobBody; readonly facts: BlobFacts; readonly head: Uint8Array }>;
   readonly sizeBytes: number;
 }
 
 export interface Spool {
-  /** One that is expected to be large goes to its file at once; the expectation may be wrong. */
+  /** A download that is expected to be large goes to a file at once. The expectation may be wrong. */
   open(expectedBytes: number | null): Spooled;
   readonly folder: string;
 }
@@ -24,10 +24,10 @@ export interface Spool {
 const inMemoryBytes = 8 * 1024 * 1024;
 const headBytes = 65_536;
 const bufferBytes = 512 * 1024;
-/** A file that its process did not unlink at once, where that is not possible; no download lasts that long. */
+/** Where open files cannot be unlinked, a file of this age was left over by a process that died. No download lasts this long. */
 const leftoverAgeMs = 3_600_000;
 
-/** Prepares the folder. `budgetBytes` bounds what all downloads together hold in memory; what exceeds it goes to files. */
+/** Prepares the folder. `budgetBytes` limits what all downloads together hold in memory; bytes beyond it go to files. */
 export async function openSpool(folder: string, budgetBytes: number): Promise<Spool> {
   await guard(folder, () => openFolder(folder));
   await guard(folder, () => removeLeftovers(folder));
@@ -62,7 +62,7 @@ export async function openSpool(folder: string, budgetBytes: number): Promise<Sp
         if (!file) {
           file = await guard(folder, () => openSpoolFile(folder));
           for (const held of chunks) await file.write(held);
-          // The first piece stays: the type is detected from it.
+          // The first chunk stays in memory: the content type is detected from it.
           chunks.length = Math.min(chunks.length, 1);
           release();
         }
@@ -93,9 +93,9 @@ interface SpoolFile extends AsyncDisposable {
 }
 
 /**
- * On Linux a file without a name can still be opened again, by its number in /proc. Elsewhere the name stays until the end.
- * Chunks are copied into one buffer that is used again. Those that lived through a slow write grew old, and old ones are
- * collected late: four files of 200 MB at once held 96 MB of them (measured).
+ * On Linux an unlinked file can still be opened again by its descriptor in /proc. Elsewhere the file keeps its name until it is disposed.
+ * Chunks are copied into one reused buffer. Without it, chunks that survived a slow write reached the old generation and were collected
+ * late: four files of 200 MB at once held 96 MB of them (measured).
  */
 async function openSpoolFile(folder: string): Promise<SpoolFile> {
   const named = join(folder, randomUUID());
@@ -132,8 +132,8 @@ async function openSpoolFile(folder: string): Promise<SpoolFile> {
 }
 
 /**
- * Makes the folder, or uses one that this user made. It lies where every user may write: another's folder could be read, and a link would
- * lead the removal of leftovers elsewhere.
+ * Creates the folder, or uses one that this user created. Its parent is writable for every user: another user could read the files in a
+ * folder of their own, and a symbolic link would redirect the removal of leftovers.
  */
 async function openFolder(folder: string): Promise<void> {
   await mkdir(folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {

@@ -1,6 +1,6 @@
-// Verify: the rows against the objects, in both directions, and as many bytes as asked for against their sha256, those first that were
-// read longest ago. What is lost is queued again; what nobody refers to is marked, and deleted after a grace. A finding counts only when
-// a second look confirms it, since both sides move while they are compared.
+// Verify compares rows with stored objects in both directions. It also reads the requested amount of bytes again, longest unread first, and
+// checks their sha256. Lost files are queued for download again. Orphaned objects are marked, and deleted after a grace period. A finding
+// counts only when a second look confirms it, because rows and objects change while they are compared.
 import { type BlobStore, type ListedBlob, toBlobFolder, toSha256 } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { parseResumeKey, resumeFolder, toResumeKey } from '../../domain/prefill.ts';
@@ -19,54 +19,55 @@ export interface VerifyDeps {
 }
 
 /**
- * How many bytes are read and hashed, those first that were read longest ago: a share of them, 0 to 1; or as many as one night has to
- * read so that none stays unread for longer than that.
+ * How many bytes are read and hashed, longest unread first: a share (0 to 1) of the advertiser's bytes, or as many as one night has to read
+ * so that no byte stays unread for longer than `withinMs`.
  */
 export type ReadAmount = { readonly share: number } | { readonly withinMs: number };
 
 export interface VerifyRequest {
   readonly advertisers: readonly bigint[];
   readonly amount: ReadAmount;
-  /** How long bytes that nothing refers to are kept. */
+  /** How long orphaned objects are kept. */
   readonly graceMs: number;
-  /** A person said so: however many orphans there are, they are deleted. */
+  /** An operator has confirmed that orphans are deleted however many there are. */
   readonly released?: boolean | undefined;
-  /** Objects asked for at once; 8 where nobody says. */
+  /** Objects checked at once; 8 by default. */
   readonly parallel?: number;
   readonly signal: AbortSignal;
 }
 
 export interface VerifySummary {
   readonly blobs: number;
-  /** Of these the bytes were read. */
+  /** Blobs whose bytes were read. */
   readonly read: number;
   readonly readBytes: number;
   readonly missing: number;
   readonly damaged: number;
-  /** Blobs that were found missing or damaged earlier, and whose files were not fetched again since. */
+  /** Blobs that an earlier run found missing or damaged, and whose files have not been fetched again since. */
   readonly unrepaired: number;
-  /** Attachments that are fetched again, and earlier versions that cannot be. */
+  /** Attachments that are queued for download again. */
   readonly requeued: number;
+  /** Earlier versions of files, which cannot be downloaded again. */
   readonly lost: number;
   /** Objects without a row. */
   readonly extra: number;
-  /** Objects with a name that is not ours; left alone. */
+  /** Objects whose key Intake did not create; they are left alone. */
   readonly foreign: number;
   readonly orphans: number;
   readonly collected: number;
-  /** Too many orphans at once to be believed: none was deleted. */
+  /** There were implausibly many orphans, so none was deleted. */
   readonly braked: boolean;
 }
 
 type VerifyCounts = { -readonly [Name in keyof VerifySummary]: VerifySummary[Name] };
 
-/** Announced so recently that the bytes may be under way. */
+/** A blob announced more recently than this is not marked as an orphan: its bytes may still be on the way. */
 const quietMs = 3_600_000;
 
-/** After so many failures in a row the store may be away. */
+/** After this many failures in a row the blob store may be unavailable. */
 const mostFailures = 8;
 
-/** Compares everything, repairs what can be, and says what was found. */
+/** Compares everything, repairs what can be repaired, and returns the findings. */
 export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<VerifySummary> {
   const counts: VerifyCounts = {
     blobs: 0,
@@ -103,7 +104,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
   return counts;
 }
 
-/** Walks rows and objects side by side; both come in the order of their keys. An object that cannot be looked at is thrown last. */
+/** Walks rows and objects in parallel, both ordered by key. A failure to check single objects is thrown at the end. */
 async function compare(
   deps: VerifyDeps,
   request: VerifyRequest,
@@ -113,7 +114,7 @@ async function compare(
   const { store, blobs } = deps;
   const onStep = () => deps.onStep?.(counts);
   const objects = blobs.list(toBlobFolder(advertiserId), request.signal)[Symbol.asyncIterator]();
-  const questions = createQuestions(request, onStep, async () => true);
+  const checks = createChecks(request, onStep, async () => true);
   let object = await objects.next();
   try {
     for await (const row of store.blobs.load(advertiserId)) {
@@ -125,16 +126,16 @@ async function compare(
       }
       const found = !object.done && object.value.key === row.key ? object.value : null;
       if (found) object = await objects.next();
-      await questions.ask(() => compareOne(deps, request.signal, advertiserId, row, found, counts));
+      await checks.start(() => compareOne(deps, request.signal, advertiserId, row, found, counts));
     }
   } finally {
-    await questions.untilAnswered();
+    await checks.untilDone();
   }
   for (; !object.done; object = await objects.next()) {
     await countExtra(store, advertiserId, object.value, counts);
     onStep();
   }
-  questions.throwTrouble();
+  checks.throwTrouble();
 }
 
 async function compareOne(
@@ -153,8 +154,8 @@ async function compareOne(
 }
 
 /**
- * Reads stored bytes again, those first that were read longest ago, and stops when the budget is spent. What was read stays recorded, however
- * it ends. Objects that cannot be read come first every night: they spend no budget, and do not end the night while others can be read.
+ * Reads stored bytes again, longest unread first, and stops when the budget is spent. Verified blobs are recorded even if the run fails.
+ * Objects that cannot be read come first every night; therefore they spend no budget, and do not end the run while others can be read.
  */
 async function readAgain(
   deps: VerifyDeps,
@@ -183,13 +184,13 @@ async function readAgain(
       () => true,
     );
   };
-  const questions = createQuestions(request, () => deps.onStep?.(counts), isAway);
+  const checks = createChecks(request, () => deps.onStep?.(counts), isAway);
   try {
     for await (const row of left > 0 ? store.blobs.loadLongestUnread(advertiserId) : []) {
       signal.throwIfAborted();
       const bytes = Math.max(1, row.sizeBytes);
       left -= bytes;
-      await questions.ask(async () => {
+      await checks.start(async () => {
         const condition = await blobs.verify(row.key, row, 'bytes', signal).catch((error: unknown) => {
           left += bytes;
           throw error;
@@ -201,18 +202,18 @@ async function readAgain(
         if (condition === 'intact') verified.push(row);
         else await recordDamage(store, advertiserId, row, condition, counts);
       });
-      if (left <= 0) await questions.untilAnswered();
+      if (left <= 0) await checks.untilDone();
       if (left <= 0) break;
       if (verified.length >= recordedRows || sumBytes(verified) >= recordedBytes) await record();
     }
   } finally {
-    await questions.untilAnswered();
+    await checks.untilDone();
     await record();
   }
-  questions.throwTrouble();
+  checks.throwTrouble();
 }
 
-/** What was read is recorded after so many files or bytes: a process that is killed reads as much again at most. */
+/** Verified blobs are recorded after this many files or bytes. A process that is killed has at most this much to read again. */
 const recordedRows = 100;
 const recordedBytes = 64_000_000;
 
@@ -242,16 +243,19 @@ async function recordDamage(
   counts.lost += damage.lost;
 }
 
-/** Asks for several objects at once. One that cannot be looked at costs only itself; after many in a row `isAway` tells whether the store is away. */
-function createQuestions({ parallel = 8 }: VerifyRequest, onStep: () => void, isAway: () => Promise<boolean>) {
-  const asking = new Set<Promise<void>>();
+/**
+ * Checks several objects at once. An object that cannot be checked does not affect the others; after many failures in a row, `isAway`
+ * decides whether the blob store is unavailable.
+ */
+function createChecks({ parallel = 8 }: VerifyRequest, onStep: () => void, isAway: () => Promise<boolean>) {
+  const running = new Set<Promise<void>>();
   let trouble: Trouble | undefined;
   let failures = 0;
-  /** What ends the walk. Several are asked at once, so it is met by the next one. */
+  /** An error that ends the walk. Checks run concurrently, so the next `start` throws it. */
   let fatal: { readonly error: unknown } | undefined;
-  const run = async (question: () => Promise<void>) => {
+  const run = async (check: () => Promise<void>) => {
     try {
-      await question();
+      await check();
       failures = 0;
     } catch (error) {
       const isOwn = error instanceof Trouble && error.at !== 'database';
@@ -263,15 +267,15 @@ function createQuestions({ parallel = 8 }: VerifyRequest, onStep: () => void, is
     onStep();
   };
   return {
-    /** Waits for a free place. Throws what ends the walk. */
-    async ask(question: () => Promise<void>): Promise<void> {
-      const asked = run(question).finally(() => asking.delete(asked));
-      asking.add(asked);
-      if (asking.size >= parallel) await Promise.race(asking);
+    /** Starts a check, then waits while `parallel` checks are running. Throws an error that ends the walk. */
+    async start(check: () => Promise<void>): Promise<void> {
+      const started = run(check).finally(() => running.delete(started));
+      running.add(started);
+      if (running.size >= parallel) await Promise.race(running);
       if (fatal) throw fatal.error;
     },
-    /** Waits for all of them: they use what the caller closes. */
-    untilAnswered: () => Promise.all(asking),
+    /** Waits for all checks: they use resources that the caller closes. */
+    untilDone: () => Promise.all(running),
     /** Throws the first trouble, if there was any. */
     throwTrouble(): void {
       if (fatal) throw fatal.error;
@@ -280,7 +284,7 @@ function createQuestions({ parallel = 8 }: VerifyRequest, onStep: () => void, is
   };
 }
 
-/** An object without a row: adopted as an orphan, or left alone where its name is not ours. */
+/** An object without a row is adopted as an orphan, or left alone if Intake did not create its key. */
 async function countExtra(
   store: Pick<Store, 'blobs'>,
   advertiserId: bigint,
@@ -295,7 +299,7 @@ async function countExtra(
   if (await store.blobs.adopt(advertiserId, { sha256, sizeBytes })) counts.extra += 1;
 }
 
-/** More orphans than a few, or than a fiftieth, do not come about by themselves: an older database beside a newer bucket, say. */
+/** More orphans than both limits suggest a mistake, such as an older database restored beside a newer bucket. */
 const fewOrphans = 20;
 const orphanShare = 0.02;
 
@@ -319,8 +323,9 @@ async function collect(
 }
 
 /**
- * Deletes resumes of prefills that no row claims: a put that ended after its person was erased, say. Their row is written before their bytes,
- * so what has lain there for the grace without one is nobody's. Looks at all accounts: one that was given up has no other visitor.
+ * Deletes resumes of prefills that have no row, for example when a put ended after its person was erased. The row is written before the
+ * bytes, so a resume that is older than the grace period and has no row belongs to nobody. Covers all accounts, because nothing else checks
+ * the resumes of an account that is no longer configured.
  */
 async function collectResumes(
   { store, blobs, onStep }: VerifyDeps,
