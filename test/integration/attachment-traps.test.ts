@@ -404,7 +404,7 @@ describe('A6 an error page with status 200', () => {
       await intake.runDownloads();
     }
     const file = await intake.file();
-    expect(file).toMatchObject({ state: 'given_up', reason: expect.stringContaining('page for people'), sha256: null });
+    expect(file).toMatchObject({ state: 'given_up', reason: expect.stringContaining('error page'), sha256: null });
   });
 
   test('a file that is HTML, with the announced size, is a file', async () => {

@@ -186,7 +186,7 @@ describe('a source', () => {
 const forEver = [
   ['that is refused', { kind: 'refuse', status: 403 }, /refuses this file \(403\).*8 times/],
   ['whose connection is reset', { kind: 'reset', at: 'start' }, /connection.*8 times/],
-  ['that is a page for people', { kind: 'html' }, /page.*8 times/],
+  ['that is an error page', { kind: 'html' }, /page.*8 times/],
 ] as const;
 
 describe.for(forEver)('a file %s for ever', ([, fault, reason]) => {

@@ -1,6 +1,6 @@
 // Fetches one file from the source and makes sure that it is whole, by its HTTP framing or its Size. It counts and hashes the bytes. If
-// something does not match, it fetches again until two fetches agree. A truncated body, an empty body or an error page is never taken for
-// the file. Knows nothing of the queue and the store.
+// something does not match, it fetches again until two fetches in a row agree, at most three times. A truncated body, an empty body or an
+// error page is never taken for the file. Knows nothing of the queue and the store.
 import type { AttachmentKind, Note } from '../../domain/application.ts';
 import type { BlobBody, BlobFacts } from '../../domain/blob.ts';
 import { type ParsedScreens, toUnreadableNote } from '../../domain/screen.ts';
@@ -142,7 +142,7 @@ function toUseless(message: string): Trouble {
 }
 
 function aPage(): Trouble {
-  return new Trouble('malformed', 'The source sent an HTML page instead of the file.');
+  return new Trouble('malformed', 'The source sent an error page instead of the file.');
 }
 
 /** In a chunked body the last chunk marks the end. If the connection closes before it, the HTTP client throws. */
