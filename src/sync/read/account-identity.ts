@@ -1,16 +1,16 @@
-// The account identity check: whose data an answer holds, before any of it is stored. An account that answers with another advertiser's data
-// is halted until a person has looked.
+// The account identity check finds out whose data an answer holds before any of it is stored. An account that answers with the data of
+// another advertiser is halted until an operator resolves it.
 import { Trouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 
-/** Throws while the advertiser is halted for another's data. */
+/** Throws while the advertiser is halted because the source answered with another advertiser's data. */
 export function requireIdentity({ name, halt }: KnownAdvertiser): void {
   if (halt?.kind !== 'mismatch') return;
   throw new Trouble('mismatch', `${name} is halted: ${halt.reason} Run \`intake unhalt\` once the cause is gone.`);
 }
 
-/** The first answer pins the id; any other id afterwards halts the advertiser, and nothing of it is kept. */
+/** The first answer pins the advertiser's id. An answer with another id halts the advertiser, and nothing of that answer is kept. */
 export async function checkIdentity(
   store: Pick<Store, 'advertisers'>,
   advertiser: KnownAdvertiser,
@@ -20,11 +20,11 @@ export async function checkIdentity(
   if (advertiserId === null && page.advertiserId === null) {
     throw new Trouble(
       'mismatch',
-      'The answer does not say whose applications it lists; set ADVERTISER_ID. Nothing of it was kept.',
+      'The answer does not say whose applications it lists; set ADVERTISER_ID. None of it was stored.',
     );
   }
   if (advertiserId !== null && page.advertiserId !== null && page.advertiserId !== advertiserId) {
-    const reason = `the source answered with data of advertiser ${page.advertiserId} instead of ${advertiserId}; nothing of it was kept.`;
+    const reason = `the source answered with data of advertiser ${page.advertiserId} instead of ${advertiserId}; none of it was stored.`;
     await store.advertisers.halt(name, 'mismatch', reason);
     throw new Trouble('mismatch', `${name} is halted: ${reason}`);
   }

@@ -1,6 +1,7 @@
-// Audits: questions between two sweeps that prove nothing and can only contradict. A random audit chooses a place of the list, not at ids,
-// and asks for it in two shapes; the check by date asks the date filter for the newest. A source that hides someone from the questions of
-// a sweep need not hide them from these. One person who was hidden ends every certificate that covers them.
+// Audits are requests between sweeps. They prove nothing and can only contradict a proof. A random audit requests a random place of the
+// list, whose bounds are not known ids, in two filter shapes. The check by date requests the newest applications by the date filter. A
+// source that hides an application from the requests of a sweep may show it in these. One hidden application ends every certificate that
+// covers it.
 import { auditQuestions, auditSize, lackingQuestions } from '../../domain/coverage/audit.ts';
 import type { Question } from '../../domain/coverage/question.ts';
 import { dateSlackSeconds } from '../../domain/coverage/sweep-state.ts';
@@ -11,16 +12,16 @@ import { type Heard, requestPage } from './request-page.ts';
 import type { SweepDeps } from './sweep.ts';
 import type { SweepRequest } from './sweep-request.ts';
 
-/** What an audit asked and found. */
+/** The result of an audit. */
 export interface AuditSummary {
   readonly requests: number;
-  /** Applications that the certificate should have known of, and stored ones that an answer left out. */
+  /** Applications that a certificate covers although they were not stored, and stored ones that an answer left out. */
   readonly contradictions: number;
 }
 
 const nothing: AuditSummary = { requests: 0, contradictions: 0 };
 
-/** Audits one place of what is covered; `random` is a number from 0 to 1. */
+/** Audits one place of the covered ids; `random` returns a number from 0 to 1. */
 export async function audit(deps: SweepDeps, task: ReadContext, random: () => number): Promise<AuditSummary> {
   const { store } = deps;
   const { advertiserId } = task.advertiser;
@@ -39,7 +40,7 @@ export async function audit(deps: SweepDeps, task: ReadContext, random: () => nu
     const id = question.from as bigint;
     if (!(await ask(deps, task, question)).shown.includes(id)) continue;
     leftOut.push(id);
-    const reason = 'a random audit was answered without somebody who is there';
+    const reason = 'the answer to a random audit left out an application that exists';
     await store.coverage.endCertificates(advertiserId, [id], reason);
     deps.onContradiction?.();
   }
@@ -47,8 +48,8 @@ export async function audit(deps: SweepDeps, task: ReadContext, random: () => nu
 }
 
 /**
- * Asks the date filter alone for the newest applications and keeps what it shows. Answers how many of them the id filters had not
- * shown although the next poll begins above their ids: evidence that they hide something.
+ * Requests the newest applications by the date filter alone and stores what it shows. Returns how many of them the id filters had not
+ * shown although the next poll starts above their ids: evidence that the id filters hide applications.
  */
 export async function witnessByDate(deps: SweepDeps, task: ReadContext, now: number): Promise<number> {
   const { store } = deps;
@@ -77,13 +78,13 @@ async function ask(deps: SweepDeps, task: ReadContext, question: Question): Prom
   return { isPage: true, shown: asked.page.ids, hidden: await commit(deps, asked, 'a random audit') };
 }
 
-/** A question that was asked outside of a sweep, with its answer. */
+/** A question that was sent outside a sweep, with its answer. */
 interface Asked {
   readonly request: SweepRequest;
   readonly run: SweepRun;
   readonly answer: ReceivedAnswer;
   readonly advertiserId: bigint | null;
-  /** Null where the answer is none. */
+  /** Null if the answer is not a page. */
   readonly page: Extract<Heard, { kind: 'page' }>['page'] | null;
 }
 
@@ -101,8 +102,8 @@ async function send({ store, source }: SweepDeps, task: ReadContext, question: Q
 }
 
 /**
- * Commits an answer. Gives the ids that are covered by a certificate, were submitted before it and are not stored; their certificates are
- * ended before they are stored: afterwards nothing would tell that they were hidden.
+ * Commits an answer. Returns the hidden ids: those that a certificate covers, that were submitted before it, and that are not stored. The
+ * certificates are ended before these applications are stored; afterwards nothing would show that they had been hidden.
  */
 async function commit(
   { store, onContradiction }: SweepDeps,
@@ -113,7 +114,11 @@ async function commit(
   const submitted = page.applications.map(({ id, submittedAt }) => ({ id, submittedAt }));
   const hidden = await store.coverage.findUncovered(advertiserId, submitted);
   if (hidden.length > 0) {
-    await store.coverage.endCertificates(advertiserId, hidden, `${by} found somebody whom the proof did not show`);
+    await store.coverage.endCertificates(
+      advertiserId,
+      hidden,
+      `${by} found an application that the proof did not show`,
+    );
     onContradiction?.();
   }
   await commitAudit(store, request, advertiserId, run, answer);

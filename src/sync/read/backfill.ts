@@ -1,5 +1,5 @@
-// A backfill: one sweep of a chosen range, in its own lane, beside a live worker. The same sweep as ever, over another range;
-// an unfinished one of the same range goes on where it stopped.
+// A backfill: an ordinary sweep over a chosen range, in its own lane, so that it can run beside a live worker. It continues an unfinished
+// backfill of the same range.
 import type { Plan } from '../../domain/coverage/coverage.ts';
 import { retry } from '../retry.ts';
 import { requireIdentity } from './account-identity.ts';
@@ -7,7 +7,7 @@ import { holdLane } from './held-lane.ts';
 import { loadKnown } from './read-tasks.ts';
 import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
 
-/** What to read: ids or dates (whole seconds since 1970), both ends included; or what coverage leaves open. */
+/** What to read: a range of ids or of dates (whole seconds since 1970), both ends included; or the gaps in coverage. */
 export type BackfillRange =
   | { readonly kind: 'ids'; readonly from: bigint; readonly to: bigint | null }
   | { readonly kind: 'dates'; readonly from: bigint; readonly to: bigint | null }
@@ -17,7 +17,7 @@ export interface BackfillRequest {
   readonly name: string;
   readonly advertiserId: bigint | null;
   readonly range: BackfillRange;
-  /** Begin anew instead of going on with an unfinished sweep of the range. */
+  /** Start again instead of continuing an unfinished sweep of the range. */
   readonly restart: boolean;
   readonly parallel: number;
   readonly owner: string;

@@ -1,5 +1,5 @@
-// Commits an answer: compares its page with what is stored (reads), learns from it (pure), and commits both together (writes). Loads an
-// interrupted sweep again from its rows. account-identity.ts has checked before whose answer it is.
+// Commits an answer: compares its page with the stored rows (reads), learns from it (pure), and commits both together (writes). Also loads
+// an interrupted sweep from its rows. account-identity.ts has already checked whose data the answer holds.
 import { ask, begin, type Done, learn, renew } from '../../domain/coverage/coverage.ts';
 import type { Known } from '../../domain/coverage/next-question.ts';
 import type { Question } from '../../domain/coverage/question.ts';
@@ -17,17 +17,17 @@ import { beginProof, type Proof, recordAudited, recordStep, type Step, toOpening
 import type { Heard } from './request-page.ts';
 import type { SweepRequest } from './sweep-request.ts';
 
-/** An answer that came, with its question and its number. */
+/** An answer with its question and its request number. */
 export interface ReceivedAnswer {
   readonly question: Question;
   readonly ticket: Ticket;
   readonly heard: Heard;
   readonly tookMs: number;
-  /** The last record of the proof that was committed when the question was sent. */
+  /** Number of the last proof record that was committed when the question was sent. */
   readonly knew: number;
 }
 
-/** A sweep with its reasoning; `recorded` once it has a row. */
+/** A sweep with its state; `recorded` once it has a row. */
 export interface SweepRun {
   readonly sweep: Sweep;
   readonly state: State;
@@ -36,10 +36,10 @@ export interface SweepRun {
   readonly proof: Proof | null;
 }
 
-/** After a day the source may have changed: its limits are measured again. */
+/** After this time without progress the source may have changed, so a continued sweep measures its limits again. */
 const forgetAfterMs = 86_400_000;
 
-/** The interrupted sweep of the same range, or a new one; `fallback` stands in for one that has no row yet. */
+/** Loads the interrupted sweep of the same range, or begins a new one. With `fallback`, returns that sweep instead of a new one. */
 export async function loadOrBeginSweep(
   store: Pick<Store, 'applications' | 'sweeps'>,
   request: SweepRequest,
@@ -73,8 +73,8 @@ export async function loadOrBeginSweep(
 }
 
 /**
- * Commits an answer together with what the sweep learns from it; `others` are the questions in flight. If what is
- * stored has changed since the page was compared, it is compared and learned from again.
+ * Commits an answer together with what the sweep learns from it; `others` are the questions in flight. If the stored rows have changed
+ * since the page was compared with them, it compares and learns again.
  */
 export async function commitAnswer(
   store: Pick<Store, 'applications' | 'evidence' | 'sweeps'>,
@@ -84,7 +84,7 @@ export async function commitAnswer(
   answer: ReceivedAnswer,
   others: readonly Question[],
 ): Promise<{ readonly run: SweepRun; readonly summary: PageSummary }> {
-  // Before the first answer tells whose data it is there is no account to record it for: an abandoned answer is learned from in memory.
+  // Until the first page pins the advertiser's id, nothing can be recorded. What an answer without a page teaches stays in memory.
   if (advertiser.advertiserId === null) {
     const { state } = learnFrom(request, run, answer, others, { unheld: [], unshown: [] });
     return { run: { ...run, state }, summary: nothingWritten };
@@ -96,7 +96,7 @@ export async function commitAnswer(
   for (let tries = 0; tries < mostTries; tries++) {
     const diff = await store.applications.diffPage(page);
     const { state, progress, step } = learnFrom(request, run, answer, others, diff.seen);
-    // A poll that brought nothing writes no row; any other sweep does, also when one empty answer ends it.
+    // A poll that found nothing new writes no row. Any other sweep does, even if one empty answer ends it.
     const isQuiet =
       run.sweep.purpose === 'live' && !run.recorded && progress.ended !== null && progress.ended.risk !== 'doubt';
     if (isQuiet && needsNoCommit(diff)) return { run: { ...run, state }, summary: nothingWritten };
@@ -112,11 +112,11 @@ export async function commitAnswer(
   throw toContended();
 }
 
-/** The lag that the sweep began with, by which its records tell recent applications from others: the setting may have changed since. */
+/** The lag with which the sweep began, by which its records separate recent applications from others. The setting may have changed. */
 function lagOf({ startedAt }: Sweep, { facts: { recentFrom } }: State, lagMs: number): number {
   if (recentFrom === null) return lagMs;
   const begunMs = startedAt.getTime() - Number(recentFrom) * 1_000;
-  // The records know whole seconds.
+  // The records have a resolution of one second.
   return begunMs >= lagMs && begunMs < lagMs + 1_000 ? lagMs : begunMs;
 }
 
@@ -124,7 +124,7 @@ function toEnd({ certificate, risk, reason, open, absent }: Done): EndRecord {
   return { type: 'end', certificate, risk, reason, open: open.map(toBounds), absent: absent.length };
 }
 
-/** Commits the applications of an answer that the sweep did not ask for, such as a cross-check. The sweep learns nothing from it. */
+/** Commits the applications of an answer to a request outside the sweep's own questions. The sweep learns nothing from it. */
 export async function commitWithoutProgress(
   store: Pick<Store, 'applications' | 'sweeps'>,
   request: SweepRequest,
@@ -135,12 +135,15 @@ export async function commitWithoutProgress(
   return await commitApplications(store, toReadPage(request, advertiserId, run, answer, null));
 }
 
-/** Audits that a sweep keeps, about 0.4 kB each. Beyond these only what may contradict it is recorded: without rechecks they would grow for ever. */
+/**
+ * Most audits that the proof of a sweep records, about 0.4 kB each. Beyond these only audits that may contradict the proof are recorded;
+ * without rechecks the records would grow without limit.
+ */
 export const mostAudits = 50;
 
 /**
- * Commits the applications of an audit, and its record at the end of the proof that covers what was asked. An audit teaches no sweep
- * anything: it can only contradict.
+ * Commits the applications of an audit, and appends its record to the proof that covers the audited place. No sweep learns from an audit:
+ * it can only contradict.
  */
 export async function commitAudit(
   store: Pick<Store, 'applications' | 'evidence' | 'sweeps'>,
@@ -167,7 +170,7 @@ export async function commitAudit(
   throw toContended();
 }
 
-/** Commits the applications of a page, and no progress. */
+/** Commits the applications of a page without progress of a sweep. */
 export async function commitApplications(
   store: Pick<Store, 'applications' | 'sweeps'>,
   page: ReadPage,
@@ -183,14 +186,14 @@ export async function commitApplications(
 
 const nothingWritten: PageSummary = { added: 0, changed: 0, quarantined: 0, stale: [] };
 
-/** More would mean that another lane changes the same applications between every comparison and its commit. */
+/** So many tries fail only if another lane changes the same applications between every comparison and its commit. */
 const mostTries = 20;
 
 function toContended(): Trouble {
   return new Trouble('local', 'Another process keeps changing the applications of this page.', { at: 'database' });
 }
 
-/** Beside another lane the page is committed all the same: its ids and its number are remembered. */
+/** While another lane is active, a page without changes is committed too, so that its ids and its request number are recorded. */
 function needsNoCommit({ writes, otherLane }: PageDiff): boolean {
   return writes === 0 && !otherLane;
 }
@@ -206,7 +209,7 @@ function toReadPage(
   return { lease: lane.lease, advertiserId, seq: ticket.seq, sweep, askedAt: ticket.at, asked, applications, rejects };
 }
 
-/** What the sweep learns from an answer, by what was held before it. Pure. */
+/** What the sweep learns from an answer, given which ids were stored before it. Pure. */
 function learnFrom(
   { lane, lagMs, known }: SweepRequest,
   { sweep, state: before, recorded }: SweepRun,
@@ -241,7 +244,7 @@ function learnFrom(
   };
 }
 
-/** Up to where everything was read: below the lowest range that is still open, or all of it at the end. */
+/** The id up to which everything was read: just below the lowest open range, or the highest id if no range is open. */
 function toReadThrough({ facts, ranges }: State, done: Done | null): bigint | null {
   if (facts.axis === 'date' || facts.walk !== null)
     return done && done.certificate !== 'unproven' ? facts.highest : null;
@@ -253,7 +256,7 @@ function toReadThrough({ facts, ranges }: State, done: Done | null): bigint | nu
 function toLearned({ facts }: State, done: Done, known: Known | undefined): Learned {
   return {
     order: done.capacity.order,
-    // A source known to be uneven is asked small questions, which no longer show it: so the earlier knowledge is kept.
+    // Requests to a source that is known to be uneven are small, and small pages no longer show that. So the earlier finding is kept.
     capacity: { ...done.capacity, uneven: done.capacity.uneven || known?.uneven === true },
     together: facts.walk === null,
     inclusiveAfter: facts.inclusive.after.after || facts.inclusive.both.after,

@@ -1,9 +1,9 @@
-// What a backfill would cost, from a few probing questions: nothing is stored.
+// Estimates what a backfill would cost from two probe requests. Nothing is stored.
 import type { Plan } from '../../domain/coverage/coverage.ts';
 import type { Source } from '../../source/client.ts';
 
 export interface Estimate {
-  /** Applications that the range probably holds; null when the probes cannot tell. */
+  /** Estimated number of applications in the range; null if the probes do not allow an estimate. */
   readonly applications: number | null;
   readonly requests: number | null;
   readonly durationMs: number | null;
@@ -13,7 +13,7 @@ export interface Estimate {
 
 export interface EstimateRequest {
   readonly plan: Plan;
-  /** Applications already held in a range of ids. */
+  /** Applications of the range that are already stored; known for a range of ids only. */
   readonly held: number;
   readonly requestsPerSecond: number | null;
   readonly parallel: number;
@@ -21,11 +21,11 @@ export interface EstimateRequest {
   readonly signal: AbortSignal;
 }
 
-/** Questions that a first, proving sweep asks per full page; measured by the simulator on ordered, capped lists. */
+/** Requests per full page of a first sweep that proves; measured with the simulator on ordered, capped lists. */
 const requestsPerPage = 3;
 const recentMs = 4 * 86_400_000;
 
-/** Asks for the beginning of the range and for the newest applications, and reckons from their density. */
+/** Requests the beginning of the range and the newest applications, and estimates from their density. */
 export async function estimate(source: Source, request: EstimateRequest): Promise<Estimate> {
   const { plan, signal } = request;
   const startedAt = performance.now();
@@ -54,7 +54,7 @@ function toFilters({ axis, from = 1n, to = null }: Plan) {
   return { afterId: from - 1n, ...(to !== null && { beforeId: to + 1n }) };
 }
 
-/** Density of the page times the width of the range; what is held is a lower bound. Of dates only an empty page tells. */
+/** Density of the page times the width of the range; the stored count is a lower bound. By date, only an empty page allows an estimate. */
 function toCount(plan: Plan, ids: readonly bigint[], newest: readonly bigint[], held: number): number | null {
   if (ids.length === 0) return held;
   if (plan.axis === 'date') return null;
@@ -62,7 +62,7 @@ function toCount(plan: Plan, ids: readonly bigint[], newest: readonly bigint[], 
   const high = ids.reduce((a, b) => (a > b ? a : b));
   const end = plan.to ?? newest.reduce((a, b) => (a > b ? a : b), high);
   if (high === low) return Math.max(held, ids.length);
-  // What the page does not show lies beyond its last row: above it in a list that rises, below it in one that falls.
+  // The rest of the range lies beyond the last row of the page: above it in an ascending list, below it in a descending one.
   const falls = (ids[0] ?? low) > (ids.at(-1) ?? low);
   const beyond = falls ? Number(low - (plan.from ?? 1n)) : Number(end - high);
   const perId = ids.length / Number(high - low + 1n);

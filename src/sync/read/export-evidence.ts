@@ -1,4 +1,4 @@
-// The evidence behind certificates: as the lines of a file that others can check, and explained to a person.
+// Exports the evidence behind certificates as lines of a file that others can check, and explains it to an operator.
 import { hash } from 'node:crypto';
 import { type Explanation, explain } from '../../domain/evidence/explain.ts';
 import { toProofLine, toRecordLine, toRowsLine } from '../../domain/evidence/export.ts';
@@ -17,7 +17,7 @@ export async function* toProofLines(advertiserId: bigint, proofs: StoredProofs):
   for await (const rows of proofs.rows) yield toRowsLine(rows);
 }
 
-/** What the certificates of an advertiser say of a moment, and what they rest on. */
+/** What the certificates of an advertiser state about a moment, and on what they rest. */
 export async function explainProof(
   store: Pick<Store, 'evidence'>,
   advertiserId: bigint,

@@ -1,5 +1,5 @@
-// Holding a lane: a lease that is renewed while the work runs and given back when it ends.
-// The renewal stops nothing by itself; it tells the work through a signal, and the fence in every write protects the rows.
+// Holds a lane: claims its lease, renews it while the work runs, and releases it at the end. When the lease is lost, only the signal tells
+// the work to stop; the fence in every write protects the rows.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LaneHeld, LeaseLost } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
@@ -7,9 +7,9 @@ import type { Lane, Lease } from '../../store/sweeps/leases.ts';
 
 export interface HeldLane extends AsyncDisposable {
   readonly lease: Lease;
-  /** Aborts when the caller's does, or when the lease has changed hands. */
+  /** Aborts when the caller's signal does, or when another process has taken the lease. */
   readonly signal: AbortSignal;
-  /** The work is done: it need not be repeated within a moment. */
+  /** Records at release that the work is done, so that another process can skip it for a while. */
   markDone(): void;
 }
 
@@ -21,7 +21,7 @@ export interface LaneRequest {
   readonly signal: AbortSignal;
 }
 
-/** Takes the lane if it is free now and its work was not done just before; null otherwise. */
+/** Takes the lane if it is free and its work was not done within `skipIfDoneWithinMs`; null otherwise. */
 export async function tryHoldLane(
   store: Pick<Store, 'leases'>,
   request: LaneRequest & { readonly skipIfDoneWithinMs?: number },
@@ -30,7 +30,7 @@ export async function tryHoldLane(
   return lease && keepLane(store, request, lease);
 }
 
-/** Takes the lane. A holder that died is waited out, as long as its lease can last; one that lives on makes this throw LaneHeld. */
+/** Takes the lane. If the holder has died, waits until its lease lapses. If the holder is alive, throws LaneHeld. */
 export async function holdLane(store: Pick<Store, 'leases'>, request: LaneRequest): Promise<HeldLane> {
   return keepLane(store, request, await claimRetrying(store, request));
 }
@@ -43,7 +43,7 @@ function keepLane(store: Pick<Store, 'leases'>, request: LaneRequest, lease: Lea
       (held) => {
         if (!held) lost.abort(new LeaseLost(lease.name, lease.lane));
       },
-      // A database that does not answer is met by the work itself; the next tick tries again.
+      // If the database does not answer, the work itself fails and reports it. The next tick tries again.
       () => {},
     );
   }, request.leaseMs / 3);
@@ -67,11 +67,11 @@ async function claimRetrying(store: Pick<Store, 'leases'>, request: LaneRequest)
     if (lease) return lease;
     const holder = await store.leases.loadHolder(request.name, request.lane);
     if (!holder) {
-      // Free since, or lapsed and still held by a transaction of its last holder, which the server ends.
+      // The lease was released meanwhile, or it lapsed and a transaction of its last holder still locks the row until the server ends it.
       await sleep(50, undefined, { signal: request.signal });
       continue;
     }
-    // A lease that grows is being renewed: its holder lives.
+    // A lease whose remaining time grows is being renewed, so its holder is alive.
     if (first && (holder.owner !== first.owner || holder.remainingMs > first.remainingMs)) {
       throw new LaneHeld(
         `The ${request.lane} lane of ${request.name} is held by ${holder.owner}, which is alive. Nothing was read. ` +

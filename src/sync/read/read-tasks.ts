@@ -1,5 +1,4 @@
-// The read tasks of an account: read what is new, and read again what was read. `intake sync` and the worker run the same tasks at different
-// times.
+// The read tasks of an account: read new applications, and read earlier ones again. `intake sync` and the worker run the same tasks.
 import type { Plan } from '../../domain/coverage/coverage.ts';
 import { dateSlackSeconds } from '../../domain/coverage/sweep-state.ts';
 import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
@@ -8,19 +7,19 @@ import { type RetryOptions, retry } from '../retry.ts';
 import type { HeldLane } from './held-lane.ts';
 import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
 
-/** Whose lane it is, and how it is read. */
+/** The account to read, its held lane, and how to read. */
 export interface ReadContext {
   readonly lane: HeldLane;
   readonly advertiser: KnownAdvertiser;
   readonly lagMs: number;
-  /** Where the first sweep begins, in milliseconds since the epoch; null is everything. */
+  /** Submission date at which the first sweep begins, in milliseconds since the epoch; null reads everything. */
   readonly startAt: number | null;
   readonly retryForMs: number;
   readonly shouldPause?: (() => boolean) | undefined;
   readonly timeLimitMs?: number | undefined;
 }
 
-/** Reads on from where the cursor stood one lag ago; the first time, everything. Goes on with what an earlier sweep left open. */
+/** Reads on from where the cursor was one lag ago; the first time, everything. Continues an unfinished poll from the same id. */
 export async function readNew(deps: SweepDeps, context: ReadContext, known?: SyncState): Promise<SweepSummary> {
   const { pollFrom, learned, unfinished } =
     known ??
@@ -34,8 +33,8 @@ export async function readNew(deps: SweepDeps, context: ReadContext, known?: Syn
 }
 
 /**
- * Continues the sweeps that stopped early, then reads what is new: until the former are closed, the cursor cannot pass them. With `recheck`
- * everything is read again. Nothing is read after a sweep that stopped early; the last summary is always the newest.
+ * Continues unfinished sweeps, because the cursor cannot pass them until they are closed. Then it reads new applications, or with `recheck`
+ * everything again. If a sweep stops early, nothing is read after it. The last summary is always the newest.
  */
 export async function readUnfinishedAndNew(
   deps: SweepDeps,
@@ -70,7 +69,7 @@ export async function readUnfinishedAndNew(
   return sweeps;
 }
 
-/** Reads a range again, or for the first time, up to a proof. The ids already held are where its questions are cut. */
+/** Reads a range again, or for the first time, up to a proof. Ids that are already stored split the range into questions. */
 export async function readAgain(deps: SweepDeps, context: ReadContext, plan: Plan): Promise<SweepSummary> {
   const known = await retry(retryOptions(deps, context), () => loadKnown(deps, context.advertiser, plan));
   const byIds = await sweep(deps, {
@@ -86,8 +85,8 @@ export async function readAgain(deps: SweepDeps, context: ReadContext, plan: Pla
 }
 
 /**
- * Where the id filters hide applications, or may do so, the date filters are tried: a source may honour these. What comes is stored; the
- * certificate stays that of the ids, since dates cannot prove completeness.
+ * If the id filters hide applications, or may do so, this sweep tries the date filters, which the source may honour. It stores what they
+ * show. The certificate stays that of the sweep by ids, because dates cannot prove completeness.
  */
 async function readByDates(deps: SweepDeps, context: ReadContext, plan: Plan): Promise<SweepSummary> {
   const { advertiserId } = context.advertiser;
@@ -102,7 +101,7 @@ async function readByDates(deps: SweepDeps, context: ReadContext, plan: Plan): P
   });
 }
 
-/** The counts of two sweeps over the same applications; what the second says of itself is dropped. */
+/** Adds up the counts of two sweeps over the same applications. All other fields are those of the first. */
 function addUp(first: SweepSummary, second: SweepSummary): SweepSummary {
   const sum = (name: 'requests' | 'received' | 'added' | 'changed' | 'quarantined' | 'bytes') =>
     first[name] + second[name];
@@ -119,12 +118,12 @@ function addUp(first: SweepSummary, second: SweepSummary): SweepSummary {
   };
 }
 
-/** Everything, or from a date on; the latter goes by the date filter, since no id is known yet. */
+/** Everything, or from a date on. The latter uses the date filter, because no id is known yet. */
 function toFirstPlan({ startAt }: Pick<ReadContext, 'startAt'>): Plan {
   return startAt === null ? { from: 1n } : { axis: 'date', from: BigInt(Math.floor(startAt / 1_000)) };
 }
 
-/** The ids already held are where a second sweep cuts its questions: nearly every one then closes at once. */
+/** Loads the stored ids, by which a second sweep splits its range into questions. Nearly every question then closes its range at once. */
 export async function loadKnown(
   { store }: Pick<SweepDeps, 'store'>,
   { advertiserId }: Pick<KnownAdvertiser, 'advertiserId'>,

@@ -1,4 +1,4 @@
-// Records what a sweep asks and hears, for its proof (docs/proof-format.md). Chains the records; the store commits them with the page.
+// Records the requests and answers of a sweep for its proof (docs/proof-format.md) and chains them. The store commits them with the page.
 import { createHmac, hash, randomBytes } from 'node:crypto';
 import type { Answer, Question } from '../../domain/coverage/question.ts';
 import type { State } from '../../domain/coverage/sweep-state.ts';
@@ -18,17 +18,17 @@ const sha256: Hash = (bytes) => hash('sha256', bytes, 'buffer');
 
 /** The proof of a sweep so far. */
 export interface Proof {
-  /** Null before its first record. */
+  /** Null before the first record. */
   readonly end: ChainEnd | null;
-  /** Null once somebody was erased whom the sweep has seen. */
+  /** Null once a person was erased whose application the sweep has seen. */
   readonly bodyKey: Uint8Array | null;
 }
 
-/** What is known of a request beside its question and its answer. */
+/** The facts of a request beside its question and its answer. */
 export interface Exchange {
   readonly ticket: Ticket;
   readonly tookMs: number;
-  /** The last record that was committed when it was sent. */
+  /** Number of the last record that was committed when the request was sent. */
   readonly knew: number;
 }
 
@@ -62,7 +62,7 @@ export function toOpening(
   };
 }
 
-/** What one answer adds to a proof: its record, after the opening where there is none yet and before the end where it is the last. */
+/** What one answer adds to a proof: its own record, the opening before it if it is the first, and the end after it if it is the last. */
 export interface Step {
   readonly question: Question;
   readonly answer: Answer;
@@ -89,7 +89,7 @@ export function recordStep(
   ];
 }
 
-/** The record of an audit, chained to the proof that it was asked of. */
+/** The record of an audit, chained to the proof that it audits. */
 export function recordAudited(
   proof: Proof & { readonly end: ChainEnd },
   question: Question,

@@ -1,5 +1,5 @@
-// Quarantine, read once more: what the parser of this version can read becomes an application, as if a page had just brought it. It is
-// committed like every page (lane, fence, tombstones), as the oldest answer of all: it never overwrites what is held.
+// Parses quarantined elements again. An element that this version's parser can read becomes an application, as if a page had just shown it.
+// It is committed like every page (lane, fence, tombstones), but as the oldest answer of all, so it never overwrites a stored application.
 import type { Application, Reject } from '../../domain/application.ts';
 import type { ReadPage } from '../../store/applications/diff-page.ts';
 import type { Store } from '../../store/store.ts';
@@ -8,19 +8,19 @@ import { holdLane, type LaneRequest } from './held-lane.ts';
 
 export interface ReplayDeps {
   readonly store: Pick<Store, 'applications' | 'leases' | 'quarantine' | 'sweeps'>;
-  /** One element of the list from its text; a Reject when it still cannot be used. */
+  /** Parses one element of the list; a Reject if it still cannot be used. */
   readonly parseElement: (text: string) => Application | Reject;
 }
 
 export interface ReplayRequest extends Omit<LaneRequest, 'lane'> {
   readonly advertiserId: bigint;
-  /** Only this element; null is all that wait. */
+  /** Only this element; null is all elements in quarantine. */
   readonly id: string | null;
 }
 
 export interface ReplaySummary {
   readonly read: number;
-  /** Of these, applications that were not held before. */
+  /** Applications among them that were not stored before. */
   readonly added: number;
   /** Still without a usable id. */
   readonly unusable: number;
@@ -28,7 +28,7 @@ export interface ReplaySummary {
 
 const pageSize = 200;
 
-/** Reads what waits in quarantine again and marks what could be read. */
+/** Parses quarantined elements again and marks those that could be read as resolved. */
 export async function replay({ store, parseElement }: ReplayDeps, request: ReplayRequest): Promise<ReplaySummary> {
   const { advertiserId, id } = request;
   await using lane = await holdLane(store, { ...request, lane: 'backfill' });
@@ -43,7 +43,7 @@ export async function replay({ store, parseElement }: ReplayDeps, request: Repla
       else counts.unusable += 1;
       after = element.id;
     }
-    // Two elements may turn out to be one application: a page knows each id once.
+    // Two elements may be the same application, and a page must hold each id only once.
     const chosen = [...new Map(readable.map((one) => [one.application.id, one])).values()];
     const toReplayed = (one: (typeof readable)[number]) => ({ id: one.id, applicationId: one.application.id });
     if (chosen.length > 0) {
@@ -62,7 +62,7 @@ export async function replay({ store, parseElement }: ReplayDeps, request: Repla
       const { added } = await commitApplications(store, page);
       counts.added += added;
       counts.read += readable.length;
-      // Also those that an unchanged or another element of the same application left untouched.
+      // Also resolves elements that changed nothing, and those of which another element of the same application was committed.
       await store.quarantine.resolve(advertiserId, readable.map(toReplayed));
     }
     if (waiting.length < pageSize) return counts;

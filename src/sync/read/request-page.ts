@@ -1,12 +1,12 @@
-// Carries one question of a sweep to the source and brings the answer back in the sweep's own words, with whether the source has
-// understood it: the filters that an answer repeats, and mixtures of them that are refused.
+// Sends one question of a sweep to the source and translates the answer for the sweep. The result says whether the source understood the
+// question: whether it echoes the filters that were sent, and whether it refused their combination.
 import type { Page } from '../../domain/application.ts';
 import type { Answer, ListedRow, Question } from '../../domain/coverage/question.ts';
 import { dateSlackSeconds } from '../../domain/coverage/sweep-state.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { ListFilters, Source } from '../../source/client.ts';
 
-/** An answer as the sweep's reasoning sees it; what depends on stored rows is added when the page is compared with them. */
+/** An answer for the sweep's reasoning. The fields that depend on stored rows are added when the page is compared with them. */
 export type Heard =
   | {
       readonly kind: 'page';
@@ -15,7 +15,7 @@ export type Heard =
     }
   | { readonly kind: 'overflow' | 'refused'; readonly answer: Exclude<Answer, { kind: 'page' }> };
 
-/** Asks. A mixture of filters or a date filter that is refused, while one id filter alone is answered, is an answer too. */
+/** Sends the question. A refused combination of filters, or a refused date filter, counts as an answer if one id filter alone is served. */
 export async function requestPage(source: Source, question: Question, signal: AbortSignal): Promise<Heard> {
   const filters = toFilters(question);
   try {
@@ -44,7 +44,7 @@ export async function requestPage(source: Source, question: Question, signal: Ab
     };
   } catch (error) {
     if (isOneIdFilter(question) || !isRefusal(error, question)) throw error;
-    // Refused for its filters, or refused as a whole? One id filter alone tells.
+    // A request with one id filter shows whether the source refuses these filters or every request.
     await source.list(toOneIdFilter(question), signal);
     return { kind: 'refused', answer: { kind: 'refused' } };
   }
@@ -59,7 +59,7 @@ function toOneIdFilter({ axis, after, before }: Question): ListFilters {
   return after === null ? { ...(before !== null && { beforeId: before }) } : { afterId: after };
 }
 
-/** A 401 is believed to be about the filters only where no proof rests on them: by dates. */
+/** A 401 counts as a refusal of the filters only on the date axis, where no proof depends on it. */
 function isRefusal(error: unknown, { axis }: Question): boolean {
   if (!(error instanceof Trouble)) return false;
   return [400, 403, 422].includes(error.status ?? 0) || (axis === 'date' && error.status === 401);
@@ -79,7 +79,7 @@ function toFilters({ axis, after, before, since }: Question): ListFilters {
   };
 }
 
-/** The rows of a page. How many bytes each took is shared out by the length of what is kept of it. */
+/** The rows of a page. The bytes of the page are divided among the rows in proportion to the length of their stored text. */
 function toRows(page: Page): ListedRow[] {
   const byId = new Map(page.applications.map((a) => [a.id, a]));
   const kept = page.ids.reduce((sum, id) => sum + (byId.get(id)?.raw.length ?? 0), 0);
@@ -91,10 +91,10 @@ function toRows(page: Page): ListedRow[] {
   });
 }
 
-/** We send text without a zone: what is repeated may be read in any. */
+/** Dates are sent without a time zone, so the source may echo them in any zone. */
 const zoneSlackMs = Number(dateSlackSeconds) * 1_000;
 
-/** Whether the filters that the answer repeats are those that were sent. */
+/** Whether the filters that the answer echoes are those that were sent. */
 function toEcho(sent: ListFilters, echo: Page['echo']): 'matches' | 'absent' | 'differs' {
   const pairs = [
     compare(sent.afterId, echo.afterId, (a, b) => a === b),

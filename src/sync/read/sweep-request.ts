@@ -1,4 +1,4 @@
-// What a sweep is asked to do.
+// The parameters of a sweep.
 import type { Plan } from '../../domain/coverage/coverage.ts';
 import type { Known } from '../../domain/coverage/next-question.ts';
 import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
@@ -10,18 +10,18 @@ export interface SweepRequest {
   readonly advertiser: KnownAdvertiser;
   readonly purpose: SweepPurpose;
   readonly plan: Plan;
-  /** No interrupted sweep of this range is there: none is looked for. */
+  /** The caller knows that there is no interrupted sweep of this range, so none is looked up. */
   readonly isNew?: boolean | undefined;
-  /** Held ids to cut the questions at, for a range that was read before. */
+  /** Stored ids at which the questions are split, for a range that was read before. */
   readonly known?: Known | undefined;
-  /** Questions under way at once: while one answer is committed, the next is fetched. */
+  /** Requests in flight at once. With 2, the next answer is fetched while one is committed. */
   readonly parallel: number;
-  /** How long an application may take to show at the source after its submission. */
+  /** How long an application may take to appear in the source's list after its submission. */
   readonly lagMs: number;
-  /** How long the source or the database may be gone. */
+  /** How long the source or the database may be unavailable. */
   readonly retryForMs: number;
-  /** Looked at between two answers: a sweep that pauses keeps its gaps and goes on when it is asked again. */
+  /** Checked between two answers. A paused sweep keeps its open ranges and continues when it is run again. */
   readonly shouldPause?: (() => boolean) | undefined;
-  /** After this long no further question is asked: what is open is read next time. */
+  /** After this time no further request is sent; open ranges are read next time. */
   readonly timeLimitMs?: number | undefined;
 }

@@ -1,5 +1,5 @@
-// A sweep: one pass over a range of the list until it is closed. It carries questions to the source and answers to the store;
-// what to ask and what an answer proves is decided in domain/coverage, and every step is committed with the page it follows from.
+// A sweep: one pass over a range of the list until it is closed. It sends questions to the source and commits the answers to the store.
+// domain/coverage decides what to ask and what an answer proves. Each step is committed together with the page from which it follows.
 import { ask, type Done } from '../../domain/coverage/coverage.ts';
 import { aloneQuestion } from '../../domain/coverage/next-question.ts';
 import type { Question } from '../../domain/coverage/question.ts';
@@ -17,16 +17,17 @@ import type { SweepRequest } from './sweep-request.ts';
 export interface SweepDeps {
   readonly store: Pick<Store, 'advertisers' | 'applications' | 'coverage' | 'evidence' | 'leases' | 'sweeps'>;
   readonly source: Source;
-  /** Told after every answer. */
+  /** Called after every answer. */
   readonly onStep?: ((totals: SweepTotals) => void) | undefined;
   readonly onWait?: RetryOptions['onWait'];
-  /** Told as soon as an audit has ended a certificate: the rest of the audit may fail. */
+  /** Called as soon as an audit has ended a certificate, because the rest of the audit may fail. */
   readonly onContradiction?: (() => void) | undefined;
 }
 
 export interface SweepTotals {
-  /** Applications found in the range so far, and how much of it is read (0 to 1, null while nobody can tell). */
+  /** Applications found in the range so far. */
   readonly found: number;
+  /** The share of the range that is read (0 to 1); null while it cannot be estimated. */
   readonly share: number | null;
   readonly requests: number;
   readonly received: number;
@@ -38,20 +39,20 @@ export interface SweepTotals {
 
 export interface SweepSummary extends SweepTotals {
   readonly advertiser: KnownAdvertiser;
-  /** Why it is not at its end: it was asked to pause, or its time is used up. */
+  /** Why the sweep stopped early: it was asked to pause, or it reached its time limit. */
   readonly stopped: 'paused' | 'outOfTime' | null;
   readonly certificate: Done['certificate'];
   readonly risk: Done['risk'];
   readonly reason: string;
   /** The id filters hide applications, or may do so. */
   readonly tryDates: boolean;
-  /** Applications that only the date filters showed; absent where these were not tried. */
+  /** Applications that only the date filters showed; absent if these were not tried. */
   readonly readByDates?: number;
   readonly openRanges: number;
   readonly absent: number;
 }
 
-/** Reads the range to its end, going on where an interrupted sweep of the same range stopped. */
+/** Reads the range to its end. Continues an interrupted sweep of the same range. */
 export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<SweepSummary> {
   const abort = new AbortController();
   const signal = AbortSignal.any([request.lane.signal, abort.signal]);
@@ -63,7 +64,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
 
   let { advertiser } = request;
   let run = await retry(retryOptions, () => loadOrBeginSweep(store, request, advertiser));
-  /** Set where the last commit was left without an answer, and the rows say that it was carried out. */
+  /** Set when the answer to the last commit of the sweep was lost, and the rows show that it succeeded. */
   let outcome: SweepOutcome | null = null;
   let totals: SweepTotals = {
     found: 0,
@@ -87,7 +88,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
     });
   }
 
-  /** Commits an answer. After a failure the rows say whether it was committed: the state in memory is dropped and loaded again. */
+  /** Commits an answer. After a failure only the rows show whether it was committed, so the state is loaded again from them. */
   async function commit(answer: ReceivedAnswer): Promise<void> {
     const page = answer.heard.kind === 'page' ? answer.heard.page : null;
     if (page) advertiser = await retry(retryOptions, () => checkIdentity(store, advertiser, page));
@@ -125,7 +126,10 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
     if (outcome === null) run = await retry(retryOptions, () => loadOrBeginSweep(store, request, advertiser, run));
   }
 
-  /** A change that came too late to be believed is asked for alone, with a request number of its own; after five tries a recheck finds it. */
+  /**
+   * Requests one application alone, with a new request number, because its change was not written: a newer request of the other lane has
+   * seen it. After five tries it is left to the next recheck.
+   */
   async function askAgain(id: bigint): Promise<void> {
     const { advertiserId } = advertiser;
     if (advertiserId === null) return;
@@ -149,7 +153,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
         else if (stopped) break;
         else {
           const sent = send(next);
-          // It may fail while another answer is committed: the race below meets it.
+          // It may fail while another answer is being committed. The race below handles the failure.
           sent.catch(() => {});
           inFlight.set(next, sent);
         }
@@ -177,9 +181,9 @@ function toEnd({ certificate, risk, reason, open, absent, tryDates }: Done) {
 }
 
 const reasons = {
-  paused: 'it gave way to what is more urgent and goes on by itself',
-  outOfTime: 'its time was used up, and it goes on where it stopped next time',
+  paused: 'paused for a more urgent task; continues by itself',
+  outOfTime: 'stopped at its time limit; continues next time',
 } as const;
 
-/** What a sweep is worth that has not ended. How many ranges are open is not counted: one stands for some. */
+/** The result of a sweep that has not ended. The open ranges are not counted: 1 stands for at least one. */
 const notEnded = { certificate: 'unproven', risk: 'doubt', tryDates: false, openRanges: 1, absent: 0 } as const;

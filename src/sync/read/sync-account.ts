@@ -1,5 +1,5 @@
-// Everything `intake sync` does for one advertiser. It first continues interrupted sweeps, then reads what is new.
-// The first sync reads everything; later ones read on from the cursor, less the lag.
+// Everything that `intake sync` reads for one advertiser. It first continues interrupted sweeps, then reads new applications.
+// The first sync reads everything; later ones read on from where the cursor was one lag ago.
 import { Trouble } from '../../domain/trouble.ts';
 import { retry } from '../retry.ts';
 import { requireIdentity } from './account-identity.ts';
@@ -9,12 +9,12 @@ import type { SweepDeps, SweepSummary } from './sweep.ts';
 
 export interface SyncAccountRequest {
   readonly name: string;
-  /** Null: learned from the first answer. */
+  /** Null: taken from the first answer. */
   readonly advertiserId: bigint | null;
   readonly owner: string;
   readonly leaseMs: number;
   readonly lagMs: number;
-  /** Where the first sync begins, in milliseconds since the epoch; null is everything. */
+  /** Submission date at which the first sync begins, in milliseconds since the epoch; null reads everything. */
   readonly startAt: number | null;
   /** Read everything again. */
   readonly recheck: boolean;
@@ -22,7 +22,7 @@ export interface SyncAccountRequest {
   readonly signal: AbortSignal;
 }
 
-/** Reads what is new (or everything), holding the advertiser's live lane; the last sweep is the newest. A refused credential halts the advertiser. */
+/** Reads new applications (or everything) in the live lane; the last sweep is the newest. A refused credential halts the advertiser. */
 export async function syncAccount(deps: SweepDeps, request: SyncAccountRequest): Promise<SweepSummary[]> {
   const { store } = deps;
   const retryOptions = { ...request, onWait: deps.onWait };
