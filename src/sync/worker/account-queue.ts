@@ -1,5 +1,5 @@
-// One queue per account: which tasks are due, whether one runs, and whether the account is paused after a failure. Polls come before
-// everything else, and long tasks have few slots, so that no account waits for another's (P11). Knows nothing of what a task does.
+// One queue per account: which tasks are due, whether one runs, and whether the account is paused after a failure. Polls come before all
+// other tasks, and long tasks have few slots, so that no account waits for another (P11). Knows nothing about what a task does.
 import type { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { Heartbeat } from './watchdog.ts';
@@ -9,11 +9,11 @@ export interface WorkerAccount {
   readonly name: string;
   readonly advertiserId: bigint | null;
   readonly source: Source;
-  /** Every request of the account counts as progress of this task from now on; null is none. */
+  /** From now on every request of the account counts as progress of the task with this heartbeat; null: of none. */
   readonly watch: (heartbeat: Heartbeat | null) => void;
 }
 
-/** In the order in which one account runs them. */
+/** In the order in which an account runs its due tasks. */
 const taskNames = ['poll', 'unfinished', 'witness', 'audit', 'day', 'fortnight', 'everything'] as const;
 export type TaskName = (typeof taskNames)[number];
 
@@ -21,7 +21,7 @@ export interface AccountQueue {
   readonly account: WorkerAccount;
   readonly due: Set<TaskName>;
   isBusy: boolean;
-  /** Paused after a failure. By a timer, not by the time of day: a clock that is set back must not prolong it. */
+  /** Paused after a failure. A timer ends the pause, not the time of day: setting the clock back must not prolong it. */
   isPaused: boolean;
   failures: number;
   /** The last failure, until the next success. */
@@ -30,10 +30,11 @@ export interface AccountQueue {
 
 export interface AccountQueuesRequest {
   readonly accounts: readonly WorkerAccount[];
-  /** Tasks run at once, and how many of these may be something else than a poll. */
+  /** Most tasks that run at once. */
   readonly atOnce: number;
+  /** Most of them that may be other tasks than polls. */
   readonly longAtOnce: number;
-  /** Runs one task; never throws. */
+  /** Runs one task. Its promise never rejects. */
   readonly work: (queue: AccountQueue, task: TaskName) => Promise<void>;
   readonly signal: AbortSignal;
 }
@@ -44,16 +45,16 @@ export interface AccountQueues {
   demand(...names: TaskName[]): void;
   /** Makes a task due for one account. */
   demandOf(queue: AccountQueue, name: TaskName): void;
-  /** Pauses an account for a while; the task stays due. */
+  /** Pauses an account for a while and makes the task due again afterwards. */
   pause(queue: AccountQueue, name: TaskName, ms: number): void;
-  /** Resolves when no task runs any more. */
+  /** Resolves when no task is running. */
   untilIdle(): Promise<void>;
 }
 
-/** Whatever a source asks for, it is looked at again the next day. */
+/** The longest pause of an account, even if the source sends a longer Retry-After. */
 const longestRestMs = 86_400_000;
 
-/** Creates the queues; work begins with the first demand. */
+/** Creates the queues. The first task starts with the first demand. */
 export function createAccountQueues({
   accounts,
   atOnce,
@@ -65,7 +66,7 @@ export function createAccountQueues({
     const quiet = { isBusy: false, isPaused: false, failures: 0, trouble: null };
     return { account, due: new Set(), ...quiet };
   });
-  // Sets keep their order, so these are queues from which an account can also leave.
+  // A Set keeps insertion order, so each is a queue from which any account can be removed.
   const polls = new Set<AccountQueue>();
   const others = new Set<AccountQueue>();
   const running = new Set<Promise<void>>();

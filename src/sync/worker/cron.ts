@@ -1,13 +1,13 @@
-// Runs work by cron schedules. A run whose time passed while the process was busy, paused or asleep starts once as soon as it can, and a
-// clock that is set back does not stop the schedules until it is level again. Knows nothing of what a run does.
+// Runs work by cron schedules. If the time of a run passed while the process was busy, suspended or asleep, the run starts once, as soon as
+// possible. If the clock is set back, the schedules do not wait until it has caught up. Knows nothing about what a run does.
 import { type ScheduledTask, schedule, type TaskContext } from 'node-cron';
 import type { WorkerLog } from './download-loop.ts';
 
-/** When, as cron text (null is never), and what. */
+/** When to run, as cron text (null is never), and what to run. */
 export type Schedule = readonly [when: string | null, take: () => unknown];
 
 export interface Schedules {
-  /** No run begins any more; running ones are not waited for. */
+  /** Prevents further runs; does not wait for those in progress. */
   stop(): Promise<void>;
 }
 
@@ -19,7 +19,7 @@ export function startSchedules(schedules: readonly Schedule[], log: WorkerLog): 
     const before = offsetMs;
     offsetMs = toOffsetMs();
     if (before - offsetMs < setBackMs) return;
-    log.warn({ byMs: Math.round(before - offsetMs) }, 'the clock was set back; schedules begin anew');
+    log.warn({ byMs: Math.round(before - offsetMs) }, 'the clock was set back; schedules restarted');
     for (const task of tasks) {
       void task.stop();
       void task.start();
@@ -33,10 +33,10 @@ export function startSchedules(schedules: readonly Schedule[], log: WorkerLog): 
   };
 }
 
-/** node-cron keeps the moment it waits for: with a clock that is a day behind it would wait for a day. */
+/** Schedules restart when the clock was set back by this much. node-cron keeps its next date: with a clock a day behind, it waits a day. */
 const setBackMs = 30_000;
 const lookEveryMs = 60_000;
-/** Said from here on: a second or two are nothing that anybody could mend. */
+/** Log runs that start later than this. A delay of a second or two is not worth a warning. */
 const lateMs = 10_000;
 
 function toTask(when: string, take: () => unknown, log: WorkerLog): ScheduledTask {
@@ -47,15 +47,15 @@ function toTask(when: string, take: () => unknown, log: WorkerLog): ScheduledTas
   }
   return schedule(when, runOnTime, {
     noOverlap: true,
-    // By default a run that is more than a second late is left out, though the next one may be a day away.
+    // By default node-cron skips a run that is more than a second late, although the next one may be a day away.
     missedExecutionTolerance: Number.POSITIVE_INFINITY,
-    // One line for each second of a pause would follow; runOnTime has said it.
+    // node-cron would log a line for each second of a pause. `runOnTime` logs the delay once.
     suppressMissedWarning: true,
     logger: toCronLog(when, log),
   });
 }
 
-/** node-cron's own words go where ours go, and errors without their text: by default both go to the console. */
+/** Sends node-cron's messages to the worker's log, errors without their text. By default both go to the console. */
 function toCronLog(when: string, log: WorkerLog) {
   const tell = (level: keyof WorkerLog) => (said: string | Error, error?: Error) => {
     const err = said instanceof Error ? said : error;
@@ -64,7 +64,7 @@ function toCronLog(when: string, log: WorkerLog) {
   return { info: tell('info'), warn: tell('warn'), error: tell('warn'), debug: tell('debug') };
 }
 
-/** How far the clock of the day is from one that nobody sets. */
+/** The difference between the system clock and the monotonic clock. It shrinks when the system clock is set back. */
 function toOffsetMs(): number {
   return Date.now() - performance.now();
 }

@@ -1,5 +1,5 @@
-// The download loop: one download run after another for as long as the worker lives, whenever downloads are due. When storage, database or
-// source is unavailable it waits, longer each time, and reports why.
+// The download loop starts a download run whenever downloads are due, for as long as the worker lives. If the storage, the database or the
+// source is unavailable, it waits, longer each time, and reports why.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Trouble } from '../../domain/trouble.ts';
 import type { DownloadSummary } from '../files/download-summary.ts';
@@ -7,31 +7,31 @@ import { backoffAfter, toTrouble } from '../retry.ts';
 import { createTeller, type Pass, toKind } from './pass.ts';
 import type { Watchdog } from './watchdog.ts';
 
-/** What a download run reports. */
+/** What the loop passes to a download run: the signal to stop, and callbacks. */
 export interface DownloadWatch {
   readonly signal: AbortSignal;
   readonly onStep: () => void;
-  /** A file was stored: nothing is in the way any more. */
+  /** A file was stored, so the last trouble is over. */
   readonly onStored: () => void;
-  /** Storage, database or source make it wait. */
+  /** The run waits for the storage, the database or the source. */
   readonly onWait: (trouble: Trouble) => void;
-  /** No connection to an account's source could be had, by the account's name. */
+  /** The source of the named account could not be connected to. */
   readonly onUnreachable: (name: string) => void;
-  /** Waits for something that ends by itself, however long it takes. */
+  /** Tells the watchdog that the run waits for something that ends by itself, however long it takes. */
   readonly whileWaiting: <T>(waiting: Promise<T>) => Promise<T>;
 }
 
 export interface DownloadLoopDeps {
-  /** One run through the due downloads; null when nothing was due. */
+  /** Runs through the due downloads once; null when nothing was due. */
   readonly runDownloads: (watch: DownloadWatch) => Promise<DownloadSummary | null>;
-  /** Resolves when downloads were queued, or after the time given. */
+  /** Resolves when downloads were queued, or after the timeout. */
   readonly untilQueued: (timeoutMs: number, signal: AbortSignal) => Promise<void>;
   readonly watchdog: Watchdog;
   readonly log: WorkerLog;
   readonly onPass: (pass: Pass) => void;
 }
 
-/** Lines an operator relies on; ids and counts only. */
+/** The worker's log, for operators. It holds ids and counts only. */
 export interface WorkerLog {
   debug(facts: object, message: string): void;
   info(facts: object, message: string): void;
@@ -39,18 +39,18 @@ export interface WorkerLog {
 }
 
 export interface DownloadLoop {
-  /** What it waits for, while it does. */
+  /** Why the loop waits; null while it does not. */
   trouble(): Trouble | null;
   readonly ended: Promise<void>;
 }
 
 const backoffRange = { minMs: 1_000, baseMs: 2_000, maxMs: 60_000 };
-/** Where no notification comes through. */
+/** How often the queue is checked if no notification arrives. */
 const checkEveryMs = 2_000;
-/** Files that failed are postponed. While none of them is due again, nothing is known of what they failed at. */
+/** How long a trouble stays reported while nothing is due. Files that failed are postponed, and until one is due again nothing tests it. */
 const knownForMs = 60_000;
 
-/** Runs until the signal. */
+/** Runs until the signal aborts. */
 export function startDownloadLoop(
   deps: DownloadLoopDeps & Pick<DownloadWatch, 'onUnreachable'>,
   signal: AbortSignal,

@@ -1,5 +1,5 @@
-// What `intake doctor` and a worker's readiness look at, one finding per check: can the database, the storage and the source be used, and
-// what is the source like? Asks one harmless question of each source, and leaves nothing in the storage.
+// The checks of `intake doctor` and of a worker's readiness: whether the database, the storage and the source can be used, and what earlier
+// sweeps learned about the source. A check returns findings. It sends one harmless request to a source and leaves nothing in the storage.
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { type BlobStore, type Deleted, hasRoom, type Keeping } from '../../domain/blob.ts';
 import { assumptions } from '../../domain/coverage/certificate.ts';
@@ -11,7 +11,7 @@ import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 import type { Learned } from '../../store/sweeps/continue-sweep.ts';
 import type { WorkerFacts } from './worker.ts';
 
-/** One thing that was looked at. `trouble` carries what went wrong, for the exit code. */
+/** The result of one check. `trouble` is the cause of a failure; the exit code depends on it. */
 export interface Finding {
   readonly check: string;
   readonly ok: boolean;
@@ -19,7 +19,7 @@ export interface Finding {
   readonly trouble?: unknown;
 }
 
-/** The database: reachable, of this version's schema, its clock near ours. */
+/** Checks that the database is reachable, has this version's schema, and that its clock agrees with this machine's. */
 export async function checkDatabase(store: Pick<Store, 'schema'>, now: () => number): Promise<Finding[]> {
   const askedAt = now();
   try {
@@ -37,7 +37,7 @@ export async function checkDatabase(store: Pick<Store, 'schema'>, now: () => num
       {
         check: 'clock',
         ok: skewMs < 60_000,
-        detail: `${Math.round(skewMs)} ms from the database's${skewMs < 60_000 ? '' : '; times in logs will mislead, set this machine right'}`,
+        detail: `${Math.round(skewMs)} ms from the database's${skewMs < 60_000 ? '' : '; times in logs are wrong: set the clock'}`,
       },
     ];
   } catch (trouble) {
@@ -63,7 +63,7 @@ function toSchemaFinding({ schema, mayCreate }: Awaited<ReturnType<Store['schema
   return { check, ok: false, detail, trouble: toSchemaTrouble(schema) };
 }
 
-/** What the other checks ask of the database. */
+/** The part of the store that the other checks need. */
 export interface Recorded {
   readonly privacy: Pick<Store['privacy'], 'loadKeyState'>;
   readonly blobs: Pick<Store['blobs'], 'loadStore'>;
@@ -71,7 +71,7 @@ export interface Recorded {
   readonly sweeps: Pick<Store['sweeps'], 'loadSyncState'>;
 }
 
-/** A database in which nothing is recorded, or that cannot be asked: storage and source are checked all the same. */
+/** Stands in for a database that is empty or unavailable, so that storage and source are checked all the same. */
 export const nothingRecorded: Recorded = {
   privacy: { loadKeyState: async () => 'untried' },
   blobs: { loadStore: async () => null },
@@ -79,7 +79,7 @@ export const nothingRecorded: Recorded = {
   sweeps: { loadSyncState: async () => ({ unfinished: [], pollFrom: null, covered: false, learned: null }) },
 };
 
-/** The storage: the one that this database's files lie in, and one that takes, gives back and deletes. Nothing stays in it. */
+/** Checks that the storage is the one that holds this database's files, and that put, get and delete work. Leaves nothing in it. */
 export async function checkBlobs(
   store: Pick<Recorded, 'blobs'>,
   open: () => Promise<BlobStore>,
@@ -107,7 +107,7 @@ export async function checkBlobs(
   }
 }
 
-/** The store answers, and has no such bucket or does not let us in. Work waits for a policy to be mended; a check calls it what it is. */
+/** The storage answers, but the bucket does not exist or access is denied. A worker waits for a fix; a check reports a wrong setting. */
 function isRefusal(trouble: unknown): trouble is Trouble {
   return trouble instanceof Trouble && trouble.status !== undefined && [301, 401, 403, 404].includes(trouble.status);
 }
@@ -116,7 +116,7 @@ function toSettingTrouble(trouble: Trouble): SettingTrouble {
   return new SettingTrouble(trouble.message, trouble, 'storage');
 }
 
-/** What stands against erasure in a storage that takes, gives back and deletes. Nothing is said of one that keeps nothing. */
+/** Whether the storage keeps deleted objects, which would prevent erasure. No finding if it keeps none. */
 function toKeepingFindings({ versions, locks }: Keeping, keptVersions: number): Finding[] {
   const check = 'erasure';
   if (locks) {
@@ -137,25 +137,24 @@ function toKeepingFindings({ versions, locks }: Keeping, keptVersions: number): 
 async function probe(blobs: BlobStore, signal: AbortSignal): Promise<Deleted> {
   const bytes = randomBytes(64);
   const facts = { sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
-  // Without a slash: on a disk the folder would stay.
+  // The key has no slash: on disk, its folder would stay behind.
   const key = `doctor-${randomUUID()}`;
   let deleted: Deleted;
   try {
     await blobs.put(key, bytes, facts, signal);
     const got = Buffer.concat(await Array.fromAsync(blobs.get(key, signal)));
-    if (!got.equals(bytes)) throw new Trouble('local', 'The storage gives back other bytes than it took.');
+    if (!got.equals(bytes)) throw new Trouble('local', 'The storage returned other bytes than were stored.');
   } finally {
     deleted = await blobs.delete([key], signal);
   }
   if (deleted.refused[0]) throw deleted.refused[0].trouble;
   if ((await blobs.verify(key, facts, 'record', signal)) === 'missing') return deleted;
-  throw new Trouble('local', 'The storage still holds what was deleted: nothing could be erased.');
+  throw new Trouble('local', 'The storage still holds an object that was deleted: nothing could be erased.');
 }
 
-/** What the work of a worker has met last; null before it could begin. */
+/** Whether the worker can read its accounts and store files; null before its work has begun. */
 export function checkWork(work: WorkerFacts | null): Finding[] {
-  if (work === null)
-    return [{ check: 'progress', ok: false, detail: 'work has not begun: the database is waited for' }];
+  if (work === null) return [{ check: 'progress', ok: false, detail: 'work has not begun: waiting for the database' }];
   const { accounts, troubled, trouble, filesTrouble } = work;
   const canRead = troubled < accounts;
   return [
@@ -181,7 +180,7 @@ const keyWords = {
     'is not the one that this database was filled with: erased people could return. Set the earlier key, or restore it from your secrets',
 };
 
-/** Whether PRIVACY_KEY is the one that this database was filled with. */
+/** Checks that PRIVACY_KEY is the key with which this database was filled. */
 export async function checkKey(store: Pick<Recorded, 'privacy'>): Promise<Finding> {
   const check = 'PRIVACY_KEY';
   try {
@@ -200,7 +199,7 @@ export interface CheckSourceRequest {
   readonly signal: AbortSignal;
 }
 
-/** One account: its halt, the credential, whose data the source answers with, and what earlier sweeps have seen of the source. */
+/** Checks one account: its halt, its credential, whose data the source returns, and what earlier sweeps learned about the source. */
 export async function checkSource(
   store: Pick<Recorded, 'advertisers' | 'sweeps'>,
   source: Pick<Source, 'list'>,
@@ -230,7 +229,7 @@ export async function checkSource(
       detail: learned ? toLearnedWords(learned) : 'nothing yet: run intake sync',
     });
     const sunsetAt = answer.kind === 'page' ? answer.page.sunsetAt : null;
-    // Spec silent: how the end of a version is announced. RFC 8594 names a header.
+    // The spec does not say how the end of a version is announced. RFC 8594 defines the Sunset header.
     if (sunsetAt !== null) {
       const detail = `the source announces that this version of its API ends on ${new Date(sunsetAt).toISOString().slice(0, 10)}`;
       findings.push({ check: `${name}: sunset`, ok: true, detail });
@@ -242,7 +241,7 @@ export async function checkSource(
   return findings;
 }
 
-/** A refused credential recovers by itself, and its own check says whether it is accepted now. Another's data waits for a person. */
+/** A halt for a refused credential ends by itself; the credential check shows whether it is accepted now. Other halts need an operator. */
 function toHaltFinding(name: string, { kind, reason }: NonNullable<KnownAdvertiser['halt']>): Finding {
   const check = `${name}: halt`;
   if (kind === 'refused')
@@ -251,11 +250,11 @@ function toHaltFinding(name: string, { kind, reason }: NonNullable<KnownAdvertis
   return { check, ok: false, detail, trouble: new Trouble('mismatch', `${name} is halted: ${reason}`) };
 }
 
-/** Only what answers have shown: an account without applications has shown nothing. */
+/** Describes only what answers have shown. An account without applications has shown nothing. */
 function toLearnedWords({ order, capacity, together, inclusiveAfter, inclusiveBefore }: Learned): string {
   if (capacity.count === 0) return 'nothing yet: no application was listed so far';
   return [
-    // Two rows may stand in either order by chance.
+    // Two rows may be in order by chance.
     capacity.count <= 2 ? '' : order === 'mixed' ? 'lists in no order' : `lists in ${order} order`,
     `returned ${capacity.count} applications or more in one page`,
     together
@@ -269,7 +268,7 @@ function toLearnedWords({ order, capacity, together, inclusiveAfter, inclusiveBe
     .join('; ');
 }
 
-/** What is no Trouble may quote a value in its message: its name and code are told. */
+/** The message of an error other than Trouble may quote a value, so only its name and code are shown. */
 function toWords(trouble: unknown): string {
   if (trouble instanceof Trouble) return trouble.message;
   const { name = 'no error', code } = (trouble ?? {}) as { readonly name?: string; readonly code?: unknown };

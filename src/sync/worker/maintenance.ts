@@ -1,5 +1,5 @@
-// Maintenance tasks run by the clock, not per advertiser. Of several workers one runs each task: the one that takes its lease. The others
-// find the lease taken, or just released. Knows nothing of what a task does.
+// Maintenance tasks run by schedule, not per advertiser. Of several workers, the one that takes the lease of a task runs it. The others
+// find the lease taken or just released. Knows nothing about what a task does.
 import type { Store } from '../../store/store.ts';
 import { tryHoldLane } from '../read/held-lane.ts';
 import type { PassName } from './pass.ts';
@@ -8,13 +8,13 @@ export interface MaintenanceTask {
   readonly name: PassName;
   /** Cron text. */
   readonly schedule: string;
-  /** Also by this schedule, where no run has come to its end for so long. */
+  /** Also runs by this schedule if no run has finished for `afterMs`. */
   readonly missed?: { readonly schedule: string; readonly afterMs: number };
-  /** `onStep` is called while it makes progress. */
+  /** Calls `onStep` while it makes progress. */
   readonly run: (signal: AbortSignal, onStep: () => void) => Promise<void>;
 }
 
-/** Clocks of workers differ by less. */
+/** A task that finished within this time is not run again: the clocks of workers differ by less. */
 const sameTickMs = 60_000;
 
 /** Runs the task unless another worker runs it, or has just run it. True when this worker ran it. */
@@ -26,11 +26,11 @@ export async function runMaintenance(
     readonly leaseMs: number;
     readonly signal: AbortSignal;
     readonly onStep: () => void;
-    /** A run that ended within this time is not repeated. */
+    /** The task is skipped if a run finished within this time. */
     readonly skipIfDoneWithinMs?: number | undefined;
   },
 ): Promise<boolean> {
-  // No advertiser's name has a space in it.
+  // The space keeps it apart from advertiser names, which have none.
   const name = `maintenance ${task.name}`;
   const skipIfDoneWithinMs = request.skipIfDoneWithinMs ?? sameTickMs;
   await using lane = await tryHoldLane(store, { ...request, name, lane: 'live', skipIfDoneWithinMs });

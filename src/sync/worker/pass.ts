@@ -1,4 +1,4 @@
-// What a worker reports of a task that ended: counts only, for metrics and logs.
+// What a worker reports about a finished task: counts only, for metrics and logs.
 import { Trouble, type TroubleKind } from '../../domain/trouble.ts';
 
 /** The tasks of a worker. */
@@ -13,17 +13,17 @@ export type PassName =
   | 'prefills'
   | 'prune';
 
-/** What can become of a file in a download run. */
+/** The possible outcomes of a file in a download run. */
 export const fileOutcomes = ['stored', 'linked', 'infected', 'missing', 'rejected', 'given_up', 'failed'] as const;
 
-/** One task that ended. */
+/** One finished task. */
 export interface Pass {
   readonly pass: PassName;
   readonly outcome: 'done' | 'failed';
   readonly durationMs: number;
-  /** Of a task that failed: the kind of its trouble. */
+  /** The kind of its trouble, if it failed. */
   readonly kind?: TroubleKind | 'unexpected';
-  /** List requests, and the applications that they brought. */
+  /** List requests. */
   readonly requests?: number;
   readonly added?: number;
   readonly changed?: number;
@@ -32,7 +32,7 @@ export interface Pass {
   readonly files?: Readonly<Partial<Record<(typeof fileOutcomes)[number], number>>>;
 }
 
-/** Reports how a task that begins now has ended. */
+/** Starts to time a task. The returned function reports its end. */
 export function createTeller(
   { onPass }: { readonly onPass: (pass: Pass) => void },
   pass: PassName,
@@ -41,7 +41,7 @@ export function createTeller(
   return (outcome, counts = {}) => onPass({ ...counts, pass, outcome, durationMs: performance.now() - beganAt });
 }
 
-/** One of a closed set of words, whatever was thrown. */
+/** Maps any error to one of a fixed set of words. */
 export function toKind(error: unknown): TroubleKind | 'unexpected' {
   return error instanceof Trouble ? error.kind : 'unexpected';
 }

@@ -1,5 +1,5 @@
 // Runs one scheduled task for an account: takes its lease, reads the list, and halts the account when the credential is refused.
-// read-tasks.ts has what is read; the worker decides when, and what follows a failure.
+// read-tasks.ts defines what is read. The worker decides when, and what follows a failure.
 import { Trouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
@@ -22,27 +22,27 @@ export interface RunTaskRequest {
   readonly leaseMs: number;
   readonly lagMs: number;
   readonly startAt: number | null;
-  /** A poll is skipped when another worker's ended within this time: their schedules start at the same moment. */
+  /** A poll is skipped if another worker's poll finished within this time: the schedules of workers start at the same moment. */
   readonly skipIfDoneWithinMs: number;
   readonly signal: AbortSignal;
 }
 
-/** What a task brought. */
+/** The result of a task. */
 export interface TaskResult {
-  /** Whose list was read up to its newest end. */
+  /** The advertiser whose list was read up to its newest application; null if none was. */
   readonly polled: bigint | null;
   readonly sweeps: readonly SweepSummary[];
-  /** Applications that a date witness or a random audit shows and the id filters did not. */
+  /** Contradictions that the check by date or a random audit found. */
   readonly hidden: number;
 }
 
 const longTasks = ['unfinished', 'day', 'fortnight', 'everything'] as const;
 const nothing: TaskResult = { polled: null, sweeps: [], hidden: 0 };
 
-/** How long a task retries before the account rests instead: a poll must not keep its slot from others. */
+/** How long a task retries before it fails and its account is paused: a poll must not block its slot for others. */
 const pollRetryMs = 5_000;
 const longRetryMs = 30_000;
-/** A task that takes longer goes on later, so that none keeps an account's lane to itself. */
+/** A task that takes longer stops and continues later, so that no task occupies the lane of an account. */
 const sweepLimitMs = 3_600_000;
 
 /** Runs the task if the lane is free; null when another process holds it. */
@@ -87,7 +87,7 @@ export async function runTask(
   }
 }
 
-/** Reads what is new. Unfinished sweeps become due as well. A first sweep of everything is no poll. */
+/** Reads new applications, and makes unfinished sweeps due. A first sweep of everything is left to the task `unfinished`. */
 async function poll(
   deps: RunTaskDeps,
   sweepDeps: SweepDeps,
@@ -103,7 +103,7 @@ async function poll(
   return { ...nothing, polled: advertiserId, sweeps: [await readNew(sweepDeps, context, state)] };
 }
 
-/** Nothing to go on from yet, or a sweep of everything that was interrupted. */
+/** True if there is no cursor yet, or the first sweep of everything was interrupted. */
 function isFirstSweep({ pollFrom, covered, unfinished }: SyncState): boolean {
   return pollFrom === null || (!covered && unfinished.length > 0);
 }
@@ -118,7 +118,7 @@ async function carryOut(
   const loadIsFirst = async () =>
     isFirstSweep(await deps.store.sweeps.loadSyncState({ advertiserId, lagMs: context.lagMs }));
   if (name === 'unfinished') {
-    // A first sweep goes on to its end: a poll in between would read the rest of it as if it were new.
+    // A first sweep does not pause for polls: a poll would read the rest of the list as if it were new.
     const isFirst = await loadIsFirst();
     const sweeps = isFirst
       ? await readUnfinishedAndNew(sweepDeps, { ...context, shouldPause: undefined })
@@ -135,7 +135,7 @@ async function carryOut(
     return { ...nothing, hidden: contradictions };
   }
   const days = name === 'day' ? 1 : name === 'fortnight' ? 14 : null;
-  // Recent days come after the first sweep: at their end the cursor would pass what that has not read yet.
+  // Recent days are read only after the first sweep. Otherwise the cursor would pass applications that the first sweep has not read yet.
   if (days !== null && (await loadIsFirst())) {
     deps.demand('unfinished');
     return nothing;
@@ -144,7 +144,7 @@ async function carryOut(
   return from === null ? nothing : { ...nothing, sweeps: [await readAgain(sweepDeps, context, { from })] };
 }
 
-/** A refusal that a former holder of the lane heard says nothing about the account as it is now. */
+/** True if another process may hold the lane by now. A refusal that this process received then says nothing about the account's state. */
 function lost({ signal }: HeldLane): boolean {
   return signal.aborted;
 }

@@ -1,18 +1,18 @@
-// The watchdog of a process: which tasks run, and how long each has made no progress. It ends nothing; the caller decides when a task is
-// stuck (P13). A task that waits with a timer of its own is not stuck, however long it waits. A process without any task is.
+// The watchdog of a process: which tasks run, and how long each has made no progress. It stops nothing; the caller decides when a task is
+// stuck (P13). A task that waits for its own timer does not count as stuck, however long it waits. A process without any task does.
 
 /** One running task. Disposed when it ends. */
 export interface Heartbeat extends Disposable {
-  /** Progress: a step, a request, a wait that begins. */
+  /** Reports progress: a step, a request, or the beginning of a wait. */
   move(): void;
-  /** Waits for something that ends by itself. */
+  /** Waits for something that ends by itself. The task does not count as stuck meanwhile. */
   whileWaiting<T>(waiting: Promise<T>): Promise<T>;
 }
 
 export interface Watchdog {
   /** A task begins. */
   begin(): Heartbeat;
-  /** How long the slowest running task has made no progress; without one, how long ago the last ended; 0 before the first. */
+  /** The longest time that a running task has made no progress. If none runs, the time since the last one ended; 0 before the first. */
   silentMs(): number;
 }
 

@@ -1,5 +1,5 @@
-// The worker: schedules make tasks due for accounts, maintenance runs by the clock, and the download loop follows the queue. A failure
-// pauses its own account only. The worker only schedules: run-task.ts and download-run.ts do the work. It never gives up.
+// The worker: schedules make tasks due for accounts and start maintenance tasks, and the download loop follows the queue. A failure pauses
+// only its own account. The worker only schedules; run-task.ts and download-run.ts do the work. It retries without end.
 import { createTask } from 'node-cron';
 import { LeaseLost, type Trouble } from '../../domain/trouble.ts';
 import { undeleted, type Wait } from '../../domain/wait.ts';
@@ -18,7 +18,7 @@ export interface WorkerDeps extends DownloadLoopDeps {
   readonly store: Store;
   readonly accounts: readonly WorkerAccount[];
   readonly maintenance: readonly MaintenanceTask[];
-  /** What keeps infected bytes from being deleted at this moment. */
+  /** The error that currently prevents infected bytes from being deleted; null if there is none. */
   readonly loadRecallTrouble: () => Trouble | null;
   readonly now: () => number;
 }
@@ -30,34 +30,36 @@ export interface WorkerRequest extends Omit<RunTaskRequest, 'skipIfDoneWithinMs'
   readonly recheckSchedule: string | null;
   /** Cron text of random audits; null is off. */
   readonly auditSchedule: string | null;
-  /** Accounts read at once, and how many of these may be at something longer than a poll. */
+  /** Most accounts that are read at once. */
   readonly accountsAtOnce: number;
+  /** Most of them that may run other tasks than polls. */
   readonly longAtOnce: number;
-  /** How often a halted advertiser is looked at. */
+  /** How often a halted advertiser is tried again. */
   readonly probeEveryMs: number;
 }
 
-/** What makes a worker wait at this moment. */
+/** The current state of a worker: its accounts, and what it waits for. */
 export interface WorkerFacts {
   readonly accounts: number;
-  /** Accounts that met trouble when they were last tried, and one of these troubles. */
+  /** Accounts whose last try failed. */
   readonly troubled: number;
+  /** The trouble of one of them. */
   readonly trouble: Trouble | null;
-  /** What keeps files from being fetched or stored. */
+  /** Why files cannot be fetched or stored; null if they can. */
   readonly filesTrouble: Trouble | null;
   readonly waits: readonly Wait[];
 }
 
 export interface Worker {
   facts(): WorkerFacts;
-  /** Resolves when the signal has ended everything. */
+  /** Resolves when everything has stopped after the signal. */
   readonly ended: Promise<void>;
 }
 
 const backoffRange = { minMs: 1_000, baseMs: 2_000, maxMs: 300_000 };
-/** However many files fail, the list is asked so often at most. */
-const askAgainMs = 10_000;
-/** The cursors of finished polls are confirmed together for many advertisers. */
+/** Limits how often the list of an account is requested because of failed files, however many files fail. */
+const extraPollEveryMs = 10_000;
+/** Cursors of finished polls are confirmed at this interval, for all advertisers in one statement. */
 const confirmEveryMs = 5_000;
 
 const passNames: Record<TaskName, PassName> = {
@@ -70,7 +72,7 @@ const passNames: Record<TaskName, PassName> = {
   everything: 'recheck',
 };
 
-/** Starts the schedules and works until the signal. Every account is polled once at the start. */
+/** Starts the schedules and runs until the signal aborts. Every account is polled once at the start. */
 export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
   const { store, log, now, watchdog } = deps;
   const { signal } = request;
@@ -120,7 +122,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
   function pauseAfter(queue: AccountQueue, name: TaskName, error: unknown): void {
     const facts = { advertiser: queue.account.name, task: name };
     if (error instanceof LeaseLost) {
-      // The new holder goes on with what this one began.
+      // The new holder continues the sweep.
       log.warn(facts, 'lease lost');
       return;
     }
@@ -150,11 +152,14 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     }
   }
 
-  /** A file met no source. The list is asked at once and not at the next poll, which may be minutes away: it tells whether the source is down. */
   const lastExtraPollAt = new Map<string, number>();
+  /** A download could not connect to the source. An extra poll shows now whether the source is down; the next one may be minutes away. */
   function pollUnreachable(name: string): void {
     const queue = queues.all.find(({ account }) => account.name === name);
-    if (queue === undefined || performance.now() - (lastExtraPollAt.get(name) ?? Number.NEGATIVE_INFINITY) < askAgainMs)
+    if (
+      queue === undefined ||
+      performance.now() - (lastExtraPollAt.get(name) ?? Number.NEGATIVE_INFINITY) < extraPollEveryMs
+    )
       return;
     lastExtraPollAt.set(name, performance.now());
     queues.demandOf(queue, 'poll');
@@ -177,13 +182,13 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     const ids = [...polled];
     if (ids.length === 0) return;
     polled.clear();
-    // The polls report an unavailable database; what was polled is committed later.
+    // If the database is unavailable, the polls report it, and these cursors are confirmed later.
     await store.coverage.confirmCursors(ids).catch(() => {
       for (const id of ids) polled.add(id);
     });
   }
 
-  /** By name. A second run of one task would pass the lease, which is this worker's own. */
+  /** Running tasks by name. The lease does not prevent a second run in the same worker, because the worker already owns it. */
   const maintenance = new Map<PassName, Promise<void>>();
   async function startMaintenance(task: MaintenanceTask, skipIfDoneWithinMs?: number): Promise<void> {
     if (maintenance.has(task.name)) return;
@@ -258,7 +263,7 @@ function toWaiting(
   return [...sources, files, ...recall].filter((wait) => wait !== null);
 }
 
-/** Workers whose clocks tick together must not poll an account twice; half of the time between two polls is theirs. */
+/** How long after a poll other workers skip theirs, since all schedules start at the same moment: half the poll interval, at most 20 s. */
 function toNotWithinMs(schedule: string | null): number {
   const [first, second] = schedule === null ? [] : createTask(schedule, () => {}).getNextRuns(2);
   return first && second ? Math.min(20_000, (second.getTime() - first.getTime()) / 2) : 20_000;
