@@ -1,5 +1,5 @@
-// Erasing a person: the rows at once, then the files, then a wait until everything that ran at the time has lapsed, then a second look.
-// The job lies in the database: an interrupted erasure is finished by the same command, or by any worker.
+// Erases a person: deletes the rows at once, then the files, waits until all work that was running at that time has ended or lapsed, and
+// then checks again. The job is in the database, so the same command or any worker can finish an interrupted erasure.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BlobStore } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
@@ -13,7 +13,7 @@ import { requireKey } from './privacy-key.ts';
 export interface EraseDeps {
   readonly store: Pick<Store, 'blobs' | 'deletions' | 'erasures' | 'prefills' | 'privacy'>;
   readonly blobs: BlobStore;
-  /** Told when a step is reached, and every second of a wait. */
+  /** Called when a step is reached, and every second during a wait. */
   readonly onStep?: ((job: ErasureJob) => void) | undefined;
   /** For tests that end the process at named moments. */
   readonly crashPoint?: PassCrashPoint | undefined;
@@ -27,8 +27,8 @@ export interface EraseRequest {
 }
 
 /**
- * Erases and waits for the receipts: of this request, and of earlier ones of the same words that were interrupted. A request that finds
- * nothing has a receipt as well.
+ * Erases a person and waits for the receipts: of this request, and of interrupted earlier requests with the same search. A request that
+ * finds nothing has a receipt as well.
  */
 export async function erase(deps: EraseDeps, request: EraseRequest): Promise<ErasureJob[]> {
   const { store } = deps;
@@ -37,12 +37,12 @@ export async function erase(deps: EraseDeps, request: EraseRequest): Promise<Era
   const begun = await store.erasures.begin(request);
   deps.crashPoint?.('erasureBegun');
   const open = await store.erasures.loadOpen(advertiserId, sought);
-  // The earlier job of the same words, which was open a moment ago, has its receipt by now: this request has one of its own.
+  // `begin` found an open job with the same search, which has been finished since. Start again, so that this request has its own receipt.
   if (begun === null && open.length === 0 && sought.by !== 'retention') return await erase(deps, request);
   return await finishBegun(deps, begun === null ? [] : [begun], open, signal);
 }
 
-/** Finishes what is open and what was begun here: a worker may have finished one of the latter since, and its receipt is told as well. */
+/** Finishes the open jobs and those begun here. A worker may already have finished one of the latter; its receipt is returned as well. */
 export async function finishBegun(
   deps: EraseDeps,
   begun: readonly ErasureJob[],
@@ -57,7 +57,7 @@ export async function finishBegun(
   return receipts;
 }
 
-/** Goes on with a job to its receipt. Any number of processes may do it at once: every step can be repeated. */
+/** Continues a job up to its receipt. Several processes may do this at once, because every step can be repeated. */
 async function finishErasure(deps: EraseDeps, job: ErasureJob, signal: AbortSignal): Promise<ErasureJob> {
   let current = job;
   while (current.step !== 'closed') {
@@ -65,7 +65,7 @@ async function finishErasure(deps: EraseDeps, job: ErasureJob, signal: AbortSign
     current = await deleteFiles(deps, current, signal);
     deps.crashPoint?.('erasureWaiting');
     await untilQuiet(deps, current, signal);
-    // What was on its way while the files were deleted the first time has arrived by now, and nothing can follow it.
+    // Puts that were in flight during the first deletion have ended by now, and no further ones can follow.
     current = await deleteFiles(deps, current, signal);
     current = await deps.store.erasures.checkAgain(current);
     deps.crashPoint?.('erasureLooked');
@@ -81,10 +81,10 @@ async function deleteFiles(deps: EraseDeps, job: ErasureJob, signal: AbortSignal
     const { advertiserId } = job;
     const deleting = { store, blobs, onDeleted };
     const { needed, keptVersions } = await deleteUnneeded(deleting, advertiserId, job.hashes ?? [], signal);
-    // Nobody can say any more whose these are.
+    // It is no longer known whose bytes these are.
     await deleteUnneeded(deleting, advertiserId, await store.blobs.loadForgotten(advertiserId), signal);
     const resumes = await deleteLeavingResumes({ store, blobs }, signal);
-    // Whose resume is refused is not known, but whose is not: where the job has no prefill, it is somebody else's.
+    // It is not known to whom a refused resume belongs. If this job has no prefill, the resume belongs to another job.
     const refused = job.counts.prefills > 0 && resumes.refused.find((resume) => resume.advertiserId === advertiserId);
     if (refused) throw refused.trouble;
     return await store.erasures.recordDeletedFiles(job, {
@@ -92,7 +92,7 @@ async function deleteFiles(deps: EraseDeps, job: ErasureJob, signal: AbortSignal
       keptVersions: keptVersions + resumes.keptVersions,
     });
   } catch (error) {
-    // The status tells from the first failure on; a database that is away is told by others.
+    // The status shows the trouble from the first failure on. An unavailable database is reported elsewhere.
     if (error instanceof Trouble && error.at !== 'database') {
       await store.erasures.noteTrouble(job, error.message).catch(() => {});
     }
@@ -108,7 +108,7 @@ async function untilQuiet({ onStep }: EraseDeps, job: ErasureJob, signal: AbortS
   }
 }
 
-/** Finishes what was interrupted and has nothing left to wait for; gives the receipts. A job that fails keeps no other: it is thrown last. */
+/** Finishes interrupted jobs whose wait is over; returns the receipts. A failed job does not stop the others; it is thrown at the end. */
 export async function finishErasures(
   deps: EraseDeps,
   request: { readonly advertisers: readonly bigint[]; readonly signal: AbortSignal },
@@ -133,9 +133,9 @@ export async function finishErasures(
 
 export interface RetentionRequest {
   readonly advertisers: readonly bigint[];
-  /** What was stored before this is erased. */
+  /** Applications that were stored before this time are erased. */
   readonly before: Date;
-  /** A person said so: the brake lets everything through. */
+  /** An operator has confirmed the erasure, so the brake does not apply. */
   readonly released: boolean;
   readonly by: string;
   readonly signal: AbortSignal;
@@ -143,14 +143,17 @@ export interface RetentionRequest {
 
 export interface RetentionSummary {
   readonly erased: number;
-  /** Held back by the brake. */
+  /** Applications that the brake holds back. */
   readonly braked: number;
 }
 
-/** So many applications in one transaction: a fraction of a second, in which no page of the advertiser is written. */
+/** Applications per transaction. It takes a fraction of a second, during which no page of the advertiser is written. */
 const batchSize = 200;
 
-/** Erases what has come of age, unless that is more than the days passing explain. Files and receipts follow, as for any erasure. */
+/**
+ * Erases applications that have exceeded the retention period, unless they are implausibly many (`isBraked`). Files and receipts follow, as
+ * for any erasure.
+ */
 export async function retain(
   { store, onStep }: Pick<EraseDeps, 'store' | 'onStep'>,
   request: RetentionRequest,

@@ -1,5 +1,5 @@
-// Writes what is held of one person into a folder: export.json with every row, and the files beside it. Nothing leaves by another way,
-// only the user who runs it can read the folder, and what could not be written whole does not stay.
+// Writes all stored data of one person into a folder: export.json with every row, and the files beside it. The data goes nowhere else, only
+// the user who runs the command can read the folder, and an incomplete export is removed.
 import { createHash } from 'node:crypto';
 import { mkdir, open, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,15 +20,15 @@ export interface ExportRequest {
 export interface ExportSummary {
   readonly folder: string;
   readonly applicationIds: readonly bigint[];
-  /** Applications of the same jobseeker account that carry another address, or none: they may be somebody else's. */
+  /** Applications of the same jobseeker account with another e-mail address, or none: they may belong to another person. */
   readonly leftOut: number;
   readonly prefills: number;
   readonly files: number;
-  /** Files whose bytes are not in the store, or not the ones that were stored. */
+  /** Files whose bytes are missing from the blob store or differ from those that were stored. */
   readonly missing: number;
 }
 
-/** Writes the folder; null when there is no such application. */
+/** Writes the folder; null if there is no such application. */
 export async function exportPerson(
   { store, blobs }: { readonly store: Pick<Store, 'privacy'>; readonly blobs: BlobStore },
   request: ExportRequest,
@@ -43,7 +43,7 @@ export async function exportPerson(
   try {
     return await fillFolder(blobs, person, request);
   } catch (error) {
-    // Ours alone, since it was just made: half of it would help nobody, and stand in the way of the next try.
+    // This run has just created the folder, so it can be removed. An incomplete one would be useless and block the next try.
     await rm(folder, { recursive: true, force: true });
     if (!(error instanceof Error && 'syscall' in error && 'code' in error)) throw error;
     throw new Trouble('local', `${folder} could not be written (${error.code}), and is removed again.`, {
@@ -87,13 +87,13 @@ async function makeFolder(folder: string): Promise<void> {
   }
 }
 
-/** File systems take names of 255 bytes; kind and version come before this. */
+/** Longest part of a name in bytes. File systems allow 255 bytes, and kind and version come before this part. */
 const longestName = 200;
 
-/** The source's name of a file, as far as it is harmless: never a path, never hidden. Kind and version keep apart what has the same name. */
+/** The file name from the source, made safe: never a path, never hidden. Kind and version distinguish files of the same name. */
 function toName({ kind, version, fileName }: ExportedFile): string {
   const safe = (text: string) => text.replace(/[^\p{L}\p{N}._-]+/gu, '_');
-  // A letter that the cut goes through is left out whole.
+  // Drops a character that the cut has split.
   const end = Buffer.from(safe(fileName ?? 'file'))
     .subarray(-longestName)
     .toString()
@@ -101,7 +101,7 @@ function toName({ kind, version, fileName }: ExportedFile): string {
   return `${safe(kind)}-${version}-${end}`;
 }
 
-/** False when the bytes are not there, or are others than those that were stored. */
+/** False if the bytes are missing or differ from those that were stored. */
 async function copy(blobs: BlobStore, file: ExportedFile, path: string, signal: AbortSignal): Promise<boolean> {
   const hash = createHash('sha256');
   await using handle = await open(path, 'wx', 0o600);

@@ -1,9 +1,9 @@
-// Checks PRIVACY_KEY: pages and erasures need the key that this database was filled with. With another one no tombstone matches, and erased
-// people would be stored again.
+// Checks PRIVACY_KEY: pages and erasures need the key with which this database was filled. With another key no tombstone matches, and
+// erased people would be stored again.
 import { SettingTrouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 
-/** Throws when PRIVACY_KEY is not the one that made what is in the database. */
+/** Throws if PRIVACY_KEY is not the key with which this database was filled. */
 export async function requireKey(store: Pick<Store, 'privacy'>): Promise<void> {
   if ((await store.privacy.loadKeyState()) !== 'differs') return;
   throw new SettingTrouble(
