@@ -1,6 +1,6 @@
-// A prefill from click to filled form: begin, finish when the browser comes back, redeem, hand the resume over, and let go
-// what nobody fetched. Each is a pass that can run on any worker: all that must be remembered is in the store.
-// Knows no HTTP and no cookie; what binds a browser comes as a text.
+// A prefill from the click to the filled form: begin it, finish it when the browser comes back, redeem it, hand over the resume, and delete
+// uncollected prefills. Each step can run on any worker, because all state is in the store.
+// Knows nothing of HTTP and cookies; `binding` is an opaque text that identifies the browser.
 
 import { hash, randomBytes } from 'node:crypto';
 import type { BlobStore } from '../domain/blob.ts';
@@ -20,32 +20,32 @@ import type { CandidateSession, PrefillSource } from '../source/prefill.ts';
 import type { FoundState, PrefillKey, RedeemedPrefill, ResumeFacts } from '../store/prefill/prefills.ts';
 import type { Store } from '../store/store.ts';
 
-/** What the passes work with. */
+/** Dependencies of all steps. */
 export interface PrefillDeps {
   readonly store: Pick<Store, 'prefills'>;
   readonly blobs: BlobStore;
   /** The client of each configured account, by its name. */
   readonly sources: ReadonlyMap<string, PrefillSource>;
-  /** How long a profile waits to be redeemed. */
+  /** How long a profile can be redeemed. */
   readonly ttlMs: number;
-  /** Told how each prefill ended, and what went wrong on the way. */
+  /** Called when a prefill has ended, with its outcome and any trouble. */
   readonly onEnd: (end: PrefillEnd) => void;
 }
 
-/** Ids and words only: nothing of the candidate. */
+/** How a prefill ended. Holds ids and fixed words only, no personal data. */
 export interface PrefillEnd extends PrefillKey {
   readonly outcome: 'prefilled' | PrefillError;
-  /** Why, or which part of it is lacking. */
+  /** Why the prefill failed, or why a part of it is missing. */
   readonly reason: string | null;
   readonly trouble: unknown;
 }
 
-/** An unguessable text of 256 bits. */
+/** A random text of 256 bits. */
 export function createSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** Starts a prefill for the browser that holds `binding`; answers where to send it, or null for an advertiser that is not ours. */
+/** Starts a prefill for the browser that holds `binding`. Returns the URL to send it to; null for an advertiser that is not configured. */
 export async function beginPrefill(
   { store, sources }: PrefillDeps,
   { request, binding }: { readonly request: PrefillRequest; readonly binding: string },
@@ -66,16 +66,16 @@ export async function beginPrefill(
   return source.toAuthorizeUrl(state, advertiserId);
 }
 
-/** What a browser brings back. */
+/** What the browser sends when it comes back from the source. */
 export interface Callback {
   readonly state: string;
   readonly binding: string;
-  /** A code, or the candidate's no, or an error of the source. */
+  /** The authorization code; `denied` by the candidate; or `failed` because of an error of the source. */
   readonly answer: { readonly code: string } | 'denied' | 'failed';
   readonly signal: AbortSignal;
 }
 
-/** Finishes a prefill; answers where the browser goes next, or null when the state is not this browser's. */
+/** Finishes a prefill. Returns the URL to send the browser to, or null if the state does not belong to this browser. */
 export async function finishPrefill(deps: PrefillDeps, callback: Callback): Promise<string | null> {
   const advertiserId = parseTicket(callback.state);
   if (advertiserId === null) return null;
@@ -110,7 +110,7 @@ async function finish(
   }
 }
 
-/** Uses the code: profile, resume, rows, bytes. A missing resume does not cost the profile. */
+/** Uses the code to fetch the profile and the resume, and stores both. Without a resume the profile is stored all the same. */
 async function keep(deps: PrefillDeps, found: FoundState, code: string, signal: AbortSignal): Promise<string> {
   const { store } = deps;
   const key = toKey(found);
@@ -122,7 +122,7 @@ async function keep(deps: PrefillDeps, found: FoundState, code: string, signal: 
   const { resume, trouble: notFetched } = await fetchResume(session, profile.resumeId, signal);
   const facts = 'bytes' in resume ? withoutBytes(resume) : resume;
   const isKept = await store.prefills.keepProfile({ ...key, profile, resume: facts, ttlMs: deps.ttlMs });
-  if (!isKept) throw new Trouble('missing', 'The person was erased while the profile was on its way.');
+  if (!isKept) throw new Trouble('missing', 'The person was erased while the profile was being fetched.');
   const { reason, trouble } =
     'bytes' in resume ? await storeResume(deps, key, resume, signal) : { reason: resume.reason, trouble: notFetched };
   const handle = toTicket(key.advertiserId, createSecret());
@@ -150,24 +150,24 @@ async function storeResume({ store, blobs }: PrefillDeps, key: PrefillKey, resum
     () => null,
     (error: unknown) => error,
   );
-  const reason = trouble === null ? null : 'the blob store did not take it';
+  const reason = trouble === null ? null : 'the blob store did not accept it';
   const isKept = await store.prefills.completeResume(key, reason);
-  // A put that failed may have stored the bytes, and a prefill that was erased meanwhile must leave none. What cannot be deleted now is
-  // deleted with the profile, by its row. The callback's own time may be over: deleting has a time of its own.
+  // A failed put may still have stored the bytes, and a prefill that was erased meanwhile must leave none. If the delete fails, the bytes
+  // are deleted later with the profile, by its row. The delete has its own time limit, because that of the callback may be over.
   if (trouble !== null || !isKept) await blobs.delete([blobKey], AbortSignal.timeout(deletingMs)).catch(() => {});
   return { reason, trouble };
 }
 
 const deletingMs = 10_000;
 
-/** Hands a profile out for its handle, once; null for a handle that is unknown, used or old. */
+/** Returns the profile for a handle, once; null for a handle that is unknown, used or expired. */
 export async function redeemPrefill({ store }: PrefillDeps, handle: string): Promise<RedeemedPrefill | null> {
   const advertiserId = parseTicket(handle);
   if (advertiserId === null) return null;
   return await store.prefills.redeem({ advertiserId, handleHash: toHash(handle) });
 }
 
-/** The resume of a redeemed prefill, to be read once asked for; null when there is none any more. */
+/** The resume of a redeemed prefill; null if there is none, or none any more. Its bytes are fetched only when they are read. */
 export async function openResume(
   { store, blobs }: PrefillDeps,
   key: PrefillKey,
@@ -177,7 +177,7 @@ export async function openResume(
   return facts && { ...facts, bytes: blobs.get(toResumeKey(key.advertiserId, key.prefillId), signal) };
 }
 
-/** Lets go what was never redeemed in time, with its resumes. Opens the blob store only when there are any. */
+/** Deletes prefills that were not redeemed in time, with their resumes. Opens the blob store only if there are resumes to delete. */
 export async function lapsePrefills(
   { store, openBlobs }: { readonly store: Pick<Store, 'prefills'>; readonly openBlobs: () => Promise<BlobStore> },
   signal: AbortSignal,
@@ -192,15 +192,15 @@ export async function lapsePrefills(
 
 const deletedAtOnce = 500;
 
-/** What became of the resumes of prefills that have left. */
+/** The result of `deleteLeavingResumes`. */
 export interface LeftResumes {
-  /** Versions of them that the blob store keeps. */
+  /** Object versions that the blob store keeps in spite of the delete. */
   readonly keptVersions: number;
-  /** Those that the blob store refused to delete. */
+  /** Resumes that the blob store refused to delete. */
   readonly refused: readonly { readonly advertiserId: bigint; readonly trouble: Trouble }[];
 }
 
-/** Deletes the resumes of prefills that have left. One that the blob store refuses keeps no other. */
+/** Deletes the resumes of lapsed and erased prefills. If the blob store refuses one, the others are still deleted. */
 export async function deleteLeavingResumes(
   { store, blobs }: Pick<PrefillDeps, 'store' | 'blobs'>,
   signal: AbortSignal,
@@ -218,7 +218,7 @@ export async function deleteLeavingResumes(
     keptVersions += deleted.keptVersions;
     const troubles = new Map(deleted.refused.map(({ key, trouble }) => [key, trouble]));
     await store.prefills.forgetResumes(resumes.filter(({ key }) => !troubles.has(key)));
-    // The refused ones come first again: without one that went, or one that waits behind them, there is no more to do.
+    // Refused resumes are loaded again first. Stop if none of this batch was deleted, or if no others wait behind it.
     if (troubles.size > 0 && (troubles.size === resumes.length || resumes.length < deletedAtOnce)) {
       const refused = resumes.flatMap(({ advertiserId, key }) => {
         const trouble = troubles.get(key);

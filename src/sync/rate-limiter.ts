@@ -1,37 +1,37 @@
-// The rate limiter: requests to one source are evenly spaced over all workers, so that no second has more than the configured rate (P14).
-// Slots are reserved in the database, a few at once when many requests wait.
+// The rate limiter spaces the requests to one source evenly over all workers, so that no second has more than the configured rate (P14).
+// It reserves slots in the database, several at once when several requests wait.
 import { Trouble } from '../domain/trouble.ts';
 import type { Store } from '../store/store.ts';
 import { pause } from './retry.ts';
 
-/** Awaited before each request. */
+/** Waits until a request may be sent. Called before each request. */
 export type TakeSlot = (signal: AbortSignal) => Promise<void>;
 
-/** Slots reserved ahead are lost when the process ends: few enough to be no loss. */
+/** Most slots that one reservation takes. Reserved slots are lost when the process ends, so they are few. */
 const mostAtOnce = 8;
-/** A slot that is reached later than this is not used: several late ones could make one request too many in a second. */
+/** How late a slot may be used. Several requests that are later could exceed the rate of a second. */
 const lateMs = 25;
-/** Two workers may see the database's clock as far apart: the latency of its answers differs. */
+/** How much two workers may differ in their estimate of the database clock, because the latency of its answers differs. */
 const apartMs = 25;
 const missesInARow = 3;
 
-/** More slots than all workers together ever reserve ahead: each reserves no more than it has requests waiting. */
+/** More slots than all workers together ever reserve ahead, since none reserves more slots than it has waiting requests. */
 const mostAhead = 1_000;
 
-/** From when until when a request may be sent, by `performance.now()`. */
+/** The time in which a request may be sent, by `performance.now()`. */
 interface Slot {
   readonly from: number;
   readonly until: number;
 }
 
-/** The shared limit of one source; null is no limit. */
+/** The shared rate limiter of one source; a rate of null is no limit. */
 export function createRateLimiter(
   store: Pick<Store, 'rateLimits'>,
   source: string,
   requestsPerSecond: number | null,
 ): TakeSlot {
   if (requestsPerSecond === null) return async () => {};
-  // Spread so that a second, and what may come late into it, has no more slots than the rate.
+  // Spaced so that one second, plus the lateness and clock difference allowed above, has no more slots than the rate.
   const spacingMs = (1_000 + lateMs + apartMs) / requestsPerSecond;
   const clock = createDatabaseClock();
   const slots: Slot[] = [];
@@ -41,7 +41,7 @@ export function createRateLimiter(
   const take = (stretchMs: number) => store.rateLimits.takeSlots(source, stretchMs, mostAhead * spacingMs);
 
   async function reserve(count: number, widthMs: number): Promise<Slot[]> {
-    // The first answer may have waited for a connection to be opened: slots by that sample alone would be used too late.
+    // The first answer may include the time to open a connection. With only that clock sample, slots would be used too late.
     for (let looks = 0; looks < 2 && clock.samples < 2; looks++) clock.look((await take(0)).now);
     const { now, firstAt } = await take(count * spacingMs + widthMs - lateMs);
     const from = firstAt - clock.look(now);
@@ -75,7 +75,7 @@ export function createRateLimiter(
       for (let misses = 1; !(await isReached(slot, signal)); misses++) {
         if (misses < missesInARow) slot = await next(signal);
         else {
-          // On a very busy machine: this slot is wider, and all that follow are pushed back by as much.
+          // A very busy machine misses its slots. This slot is wider, and all later slots move back by the same time.
           clock.reset();
           [slot] = await reserve(1, lateMs * 2 ** (misses - 1));
         }
@@ -86,7 +86,7 @@ export function createRateLimiter(
   };
 }
 
-/** A longer Retry-After is told to the caller: queue and schedule wait without holding a lane or a claim. */
+/** A longer Retry-After is thrown to the caller, so that the queue or the schedule waits without holding a lane or a claim. */
 const longestWaitMs = 10_000;
 
 /** Waits for a slot, and for the Retry-After that any worker has received for the account. */
@@ -97,7 +97,7 @@ export function honourRetryAfter(store: Pick<Store, 'advertisers'>, name: string
       const leftMs = await store.advertisers.loadRetryAfter(name);
       if (leftMs <= 0) return;
       if (leftMs > longestWaitMs) {
-        const message = 'The source has asked to be left alone for a time that is not over (Retry-After).';
+        const message = 'The source asked for a pause that is not over yet (Retry-After).';
         throw new Trouble('throttled', message, { retryAfterMs: leftMs });
       }
       await pause(leftMs, signal);
@@ -105,17 +105,17 @@ export function honourRetryAfter(store: Pick<Store, 'advertisers'>, name: string
   };
 }
 
-/** Waits for a slot; false when it is over. */
+/** Waits for a slot; false if it is missed. */
 async function isReached(slot: Slot | undefined, signal: AbortSignal): Promise<boolean> {
   if (!slot) return false;
   await pause(Math.max(0, slot.from - performance.now()), signal);
   return performance.now() <= slot.until;
 }
 
-/** How much clocks may part in a millisecond. */
+/** How far two clocks may drift apart per millisecond, in milliseconds. */
 const drift = 1e-4;
 
-/** The database's clock as seen from here. Each sample is too small by the latency of its answer, so the largest is the best. */
+/** Estimates the database clock. Each sample is too small by the latency of its answer, so the largest is the best. */
 function createDatabaseClock() {
   let aheadMs = Number.NEGATIVE_INFINITY;
   let lookedAt = 0;
@@ -124,7 +124,7 @@ function createDatabaseClock() {
     get samples(): number {
       return samples;
     },
-    /** By how much it is ahead of ours, now that it was just seen to stand at `now`. */
+    /** Takes the sample `now` of the database clock. Returns how far that clock is ahead of `performance.now()`. */
     look(now: number): number {
       const at = performance.now();
       aheadMs = Math.max(now - at, aheadMs - (at - lookedAt) * drift);
@@ -132,7 +132,7 @@ function createDatabaseClock() {
       samples += 1;
       return aheadMs;
     },
-    /** Forgets: one of the clocks may have been set. */
+    /** Forgets all samples, because one of the clocks may have been set. */
     reset(): void {
       aheadMs = Number.NEGATIVE_INFINITY;
       samples = 0;

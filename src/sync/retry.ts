@@ -1,19 +1,19 @@
-// Retries work while a source or database is unavailable. The levels: the source client retries for seconds inside one
-// request (p-retry), a worker's task for 5 or 30 seconds (then its account rests for up to 5 minutes), a one-shot command for two minutes, the
-// download queue for hours.
+// Retries work while a source or a database is unavailable. There are four levels of retries. The source client retries one request for
+// seconds (p-retry). A worker's task retries for 5 or 30 seconds, then its account pauses for up to 5 minutes. A one-shot command retries
+// for two minutes, and the download queue for hours.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type BackoffRange, backoff } from '../domain/backoff.ts';
 import { CertificateTrouble, LaneHeld, LeaseLost, SchemaTrouble, SettingTrouble, Trouble } from '../domain/trouble.ts';
 
 export interface RetryOptions {
-  /** How long failures may last before the last one is thrown; Infinity retries without end. */
+  /** How long failures may last before the last one is thrown. Infinity: retries without end. */
   readonly retryForMs: number;
   readonly signal: AbortSignal;
-  /** Told before each wait, with the number of the attempt that failed. */
+  /** Called before each wait, with the number of the failed attempt. */
   readonly onWait?: ((trouble: Trouble, waitMs: number, attempt: number) => void) | undefined;
 }
 
-/** Repeats the work until it succeeds, or until temporary failures have lasted too long. Other failures are thrown at once. */
+/** Repeats the work until it succeeds, or until temporary failures have lasted for `retryForMs`. Other failures are thrown at once. */
 export async function retry<T>(retryOptions: RetryOptions, work: () => Promise<T>): Promise<T> {
   const { retryForMs, signal, onWait } = retryOptions;
   const startedAt = performance.now();
@@ -31,18 +31,18 @@ export async function retry<T>(retryOptions: RetryOptions, work: () => Promise<T
   }
 }
 
-/** Waits of work that goes on in the same process as soon as it can. */
+/** Backoff for work that is retried inside the same call. */
 export const shortBackoff: BackoffRange = { baseMs: 500, maxMs: 15_000 };
 
-/** Waits. Ended early it throws the signal's own reason: a lost lease must not look like an unexpected error. */
+/** Waits. If the signal aborts, throws the signal's reason, so that a lost lease does not look like an unexpected error. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
 }
 
-/** Failures that a retry within minutes does not mend. */
+/** Failures that retries within minutes do not resolve. */
 const notRetried = [CertificateTrouble, LaneHeld, LeaseLost, SchemaTrouble, SettingTrouble];
 
-/** Trouble that may be gone a little later without anyone doing anything. */
+/** True for trouble that may soon be over by itself. */
 export function isTemporary(error: unknown): error is Trouble {
   if (!(error instanceof Trouble)) return false;
   if (notRetried.some((kind) => error instanceof kind)) return false;
@@ -51,12 +51,12 @@ export function isTemporary(error: unknown): error is Trouble {
   );
 }
 
-/** The wait after so many failures in a row: the server's Retry-After, or a backoff. */
+/** The wait after a number of failures in a row: the Retry-After of the source, or a backoff. */
 export function backoffAfter({ retryAfterMs }: Trouble, failures: number, range: BackoffRange): number {
   return retryAfterMs ?? backoff(failures, range, Math.random());
 }
 
-/** Whatever was thrown, as trouble; an unexpected error is local. */
+/** Turns any error into Trouble. An unexpected error becomes `local`. */
 export function toTrouble(error: unknown): Trouble {
   return error instanceof Trouble ? error : new Trouble('local', 'Something failed unexpectedly.', { cause: error });
 }

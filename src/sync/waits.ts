@@ -1,5 +1,5 @@
-// Tells what this process waits for: a worker to its own page at once, and every process to the others through the database. The database
-// is written when something has changed, and every half minute while something is waited for; who waits for nothing writes nothing.
+// Reports what this process waits for: on a worker's own status page at once, and to all processes through the database. The process writes
+// to the database when its waits change, and every 30 s while it waits for something. A process that waits for nothing writes nothing.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dependency, Trouble } from '../domain/trouble.ts';
 import type { Wait } from '../domain/wait.ts';
@@ -7,7 +7,7 @@ import type { Store } from '../store/store.ts';
 
 /** One task that waits. */
 export interface Waiting {
-  /** The account; null where the task serves all of them. */
+  /** The account; null if the task serves all accounts. */
   readonly advertiser: string | null;
   readonly dependency: Dependency;
   readonly reason: string;
@@ -22,16 +22,15 @@ export interface WaitsDeps {
 }
 
 export interface Waits {
-  /** As of this moment. */
   current(): Wait[];
-  /** Looks once, and records what has changed. A database that is away is told at a later look. */
+  /** Checks once, and records the waits if they have changed. Throws if the database is unavailable; a later call records them. */
   look(): Promise<void>;
-  /** Takes back what was recorded. */
+  /** Deletes the recorded waits of this process. */
   forget(): Promise<void>;
 }
 
 const lookEveryMs = 1_000;
-/** The database takes a row that is older than three of these for one of a killed worker. */
+/** Readers ignore a row that is three times as old: its worker was killed (store/reports/waits.ts). */
 const refreshEveryMs = 30_000;
 
 export function createWaits({ store, worker, loadWaiting, now }: WaitsDeps): Waits {
@@ -39,7 +38,7 @@ export function createWaits({ store, worker, loadWaiting, now }: WaitsDeps): Wai
   let recorded = '[]';
   let recordedAt = 0;
 
-  /** Tasks that wait for the same thing, for the same reason, are one wait. It began when the first of them did. */
+  /** Tasks that wait for the same dependency for the same reason form one wait. It began when the first of them did. */
   function group() {
     const waiting = loadWaiting();
     const keys = new Set(waiting.map(toKey));
@@ -75,7 +74,7 @@ export function createWaits({ store, worker, loadWaiting, now }: WaitsDeps): Wai
   };
 }
 
-/** Looks until the signal, then takes back what was recorded. */
+/** Records waits until the signal aborts, then deletes them. */
 export async function keepWaits(waits: Waits, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await waits.look().catch(() => {});
@@ -85,7 +84,7 @@ export async function keepWaits(waits: Waits, signal: AbortSignal): Promise<void
 }
 
 /**
- * Why an account's reading waits, or null where it does not: a halt has its own line in the status, and an unexpected error is no wait.
+ * Why the read tasks of an account wait. Null if they do not: a halt has its own line in the status, and an unexpected error is not a wait.
  */
 export function toSourceWait(advertiser: string, trouble: Trouble): Waiting | null {
   if (trouble.kind === 'refused' || trouble.kind === 'mismatch') return null;
@@ -93,12 +92,12 @@ export function toSourceWait(advertiser: string, trouble: Trouble): Waiting | nu
   return dependency === null ? null : { advertiser, dependency, reason: trouble.message };
 }
 
-/** Why files wait, whosever they are. */
+/** Why downloads wait, for all accounts. */
 export function toFilesWait({ at, message }: Trouble): Waiting | null {
   return at === undefined ? null : { advertiser: null, dependency: at, reason: message };
 }
 
-/** A task keeps its beginning while it waits for the same thing, also when the error changes. */
+/** The reason is not part of the key: a wait keeps its start time when only the error changes. */
 function toKey({ advertiser, dependency }: Waiting): string {
   return JSON.stringify([advertiser, dependency]);
 }
