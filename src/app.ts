@@ -1,5 +1,6 @@
-// The composition root: opens what a command needs from its configuration, wires the edges into the passes, and closes it all again; here
-// for the database and for reading, in app/ for everything else. Nobody else opens resources, and nothing here decides what is read or kept.
+// The composition root: opens the resources of a command from its configuration, passes them to the work in sync/, and closes them. This
+// file has the schema, doctor and read commands; app/ has all others. Only these files open resources, and they do not decide what is read
+// or kept.
 import { toOwner } from './app/actor.ts';
 import { type DatabasePlace, openMigratedStoreOf, openPlace, openStoreOf, toStoreOptions } from './app/database.ts';
 import { downloadFiles, type FilesEvents } from './app/files.ts';
@@ -48,7 +49,7 @@ export async function migrateDatabase(config: Config<'database'>, signal: AbortS
   await ensureSchema(db, { directUrl: place.directUrl, signal, retryForMs: 0 });
 }
 
-/** The SQL that gives every role the least it needs; run as well when asked to. */
+/** The SQL that gives every role its least privileges; `apply` also runs it. */
 export async function grantRoles(
   config: Config<'database'>,
   request: { readonly prefix: string; readonly apply: boolean },
@@ -61,7 +62,7 @@ export async function grantRoles(
   return sql;
 }
 
-/** Ends the halts of the chosen advertisers; answers whose halt was ended. */
+/** Ends the halts of the chosen advertisers; returns the names of those that were halted. */
 export async function unhaltAdvertisers(
   config: Config<'database' | 'source' | 'privacy'>,
   request: Chosen,
@@ -74,16 +75,16 @@ export async function unhaltAdvertisers(
   return ended;
 }
 
-/** What `intake doctor` finds. The schema is looked at, not changed. No failing check hides another. */
+/** Runs the checks of `intake doctor`. They do not change the schema, and a failing check does not stop the others. */
 export async function runChecks(config: ReadConfig, request: Chosen): Promise<Finding[]> {
   await using stack = new AsyncDisposableStack();
   const { findings, store } = await checkConfigured(config, stack);
   const recorded = store ?? nothingRecorded;
   if (findings.every(({ check, ok }) => ok || check !== 'database')) findings.push(await checkKey(recorded));
-  else findings.push({ check: 'PRIVACY_KEY', ok: false, detail: 'not compared: the database cannot be asked' });
+  else findings.push({ check: 'PRIVACY_KEY', ok: false, detail: 'not compared: the database is unavailable' });
   findings.push(...(await checkBlobs(recorded, () => openConfiguredBlobs(config), request.signal)));
   for (const account of toChosen(config, request.advertiser)) {
-    // The rate is shared through the database; without it the one request of this check is sent at once.
+    // The rate limit is shared through the database. Without a database, the single request of this check is sent at once.
     const limiter =
       store === null ? async () => {} : createRateLimiter(store, account.url, config.source.requestsPerSecond);
     await using source = openSourceToLook(config, store, account, limiter);
@@ -92,7 +93,7 @@ export async function runChecks(config: ReadConfig, request: Chosen): Promise<Fi
   return findings;
 }
 
-/** The findings about the database, and its store where there is a schema to ask. */
+/** The findings about the database, and its store if it has a schema. */
 async function checkConfigured(
   config: ReadConfig,
   stack: AsyncDisposableStack,
@@ -112,7 +113,7 @@ async function checkConfigured(
 
 export type { BackfillRange } from './sync/read/backfill.ts';
 
-/** What a long command tells while it runs. */
+/** Progress events of a long command. */
 export interface ReadEvents extends FilesEvents {
   readonly onStep?: (name: string, totals: SweepTotals) => void;
 }
@@ -122,24 +123,24 @@ export interface ReadRequest extends ReadEvents, Chosen {
   readonly files: boolean;
 }
 
-/** What became of one advertiser: its sweeps, or the trouble that ended them. One advertiser's trouble stops no other. */
+/** The outcome of one advertiser: its sweeps, or the trouble that ended them. The trouble of one advertiser stops no other. */
 export type Outcome = { readonly name: string } & (
   | {
       readonly advertiserId: bigint | null;
       readonly sweeps: readonly SweepSummary[];
-      /** What is known of the account after these sweeps and all earlier ones. */
+      /** The verdict on the account after these and all earlier sweeps. */
       readonly account: ProvenVerdict;
       readonly trouble: null;
     }
   | { readonly advertiserId: null; readonly sweeps: null; readonly account: null; readonly trouble: unknown }
 );
 
-/** What became of the files of all of them; null where none was to be fetched. */
+/** The outcome of all downloads; null if none were requested. */
 export type FilesOutcome = { readonly summary: DownloadSummary } | { readonly trouble: unknown } | null;
 
-/** What became of everything that a command read. */
+/** The outcome of a command that reads. */
 export interface ReadOutcome {
-  /** What the sweeps went by. Dates cannot prove completeness, so such a sweep always ends with a doubt of its own. */
+  /** The axis of the sweeps. Dates cannot prove completeness, so a sweep by date always ends with a doubt. */
   readonly axis: 'id' | 'date';
   readonly advertisers: readonly Outcome[];
   readonly files: FilesOutcome;
@@ -147,7 +148,7 @@ export interface ReadOutcome {
 
 type ReadConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs'>;
 
-/** How long one-shot commands wait for a database or source that is gone. */
+/** How long one-shot commands wait for an unavailable database or source. */
 const retryForMs = 120_000;
 
 /** One complete sync of the configured advertisers. */
@@ -162,7 +163,7 @@ export async function syncOnce(
   });
 }
 
-/** One sweep of a chosen range. */
+/** One backfill of a chosen range. */
 export async function backfillOnce(
   config: ReadConfig,
   request: ReadRequest & { readonly range: BackfillRange; readonly restart: boolean },
@@ -185,15 +186,15 @@ export async function backfillOnce(
   });
 }
 
-/** Lists asked for at once by a backfill. */
+/** List requests that a backfill has in flight at once. */
 const backfillParallel = 4;
 
-/** What a backfill would ask, per advertiser and range; nothing is stored. */
+/** What a backfill would cost, per advertiser and range. Stores nothing of what it reads. */
 export async function estimateBackfill(
   config: Omit<ReadConfig, 'blobs'>,
   request: Chosen & { readonly range: BackfillRange },
 ): Promise<{ readonly name: string; readonly plan: Plan; readonly estimate: Estimate }[]> {
-  // An estimate is a look: it creates a schema where there is none, and changes none.
+  // An estimate creates a missing schema but does not upgrade an existing one.
   await using app = await openMigratedStoreOf(config, 'backfill', request.signal, { upgrade: false });
   const estimates = [];
   for (const account of toChosen(config, request.advertiser)) {
@@ -220,7 +221,7 @@ export async function estimateBackfill(
   return estimates;
 }
 
-/** Does the work for one chosen advertiser after the other, with its source and the shared store; then downloads the files of all of them, fairly shared. */
+/** Does the work for each chosen advertiser in sequence, with its source and the shared store, then downloads the files of all of them. */
 async function overAdvertisers(
   config: ReadConfig,
   { role, axis }: Pick<ReadOutcome, 'axis'> & { readonly role: string },
@@ -263,7 +264,7 @@ async function overAdvertisers(
     };
     try {
       const sweeps = await work(deps, account, owner);
-      // Where nothing was to be read, what is known from earlier sweeps.
+      // Without a sweep, the id comes from the database.
       const { advertiserId } =
         sweeps.at(-1)?.advertiser ??
         (await retry(retryOptions, () => app.store.advertisers.ensure(name, account.advertiserId)));
@@ -286,7 +287,7 @@ async function overAdvertisers(
   }
 }
 
-/** While a command holds an account, no worker asks its source: what the command waits for is told as a worker's waits are. */
+/** Records what the command waits for, as a worker does: while it holds an account, no worker reads that account. */
 function tellWaits(store: Store, owner: string) {
   const files = Symbol('files');
   const waiting = new Map<string | symbol, Waiting>();
@@ -299,7 +300,7 @@ function tellWaits(store: Store, owner: string) {
   return {
     begin,
     end: (task: string) => waiting.delete(task),
-    /** What the storage makes wait; a stored file ends it. */
+    /** Events that begin and end the wait of downloads. A stored file ends it. */
     whileDownloading(events: FilesEvents): Pick<FilesEvents, 'onFiles' | 'onWait' | 'onSilentStorage'> {
       let stored = 0;
       return {
@@ -340,7 +341,7 @@ async function fetchFiles(
   }
 }
 
-/** The database of the configuration, held while a command like the demo runs. */
+/** The configured database, kept open while a command like the demo runs. */
 export async function openLocalDatabase(
   config: Config<'database'>,
 ): Promise<{ readonly url: string } & AsyncDisposable> {

@@ -1,13 +1,13 @@
-// Who acts: for the audit the account of the operating system, not a setting that anyone could write; for a lease this very process.
+// Names the actor: for the audit log the user of the operating system, not a setting that anyone could change; for a lease this process.
 import { randomUUID } from 'node:crypto';
 import { hostname, userInfo } from 'node:os';
 
-/** User and machine. A container may have a number without a name. */
+/** User and machine. In a container the user may have a number but no name. */
 export function toActor(): string {
   return `${toUser()} on ${hostname()}`;
 }
 
-/** A name that no other process bears, nor this one when it is asked again: it tells whose a lease is, to people as well. */
+/** A new name at every call, which no other process has. It shows operators who holds a lease. */
 export function toOwner(role: string): string {
   return `${role} on ${hostname()} (${process.pid}, ${randomUUID().slice(0, 8)})`;
 }

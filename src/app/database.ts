@@ -1,5 +1,5 @@
-// Opens the database of a configuration, and the store on it. Nothing else is imported here: commands that only look, like `status`, start
-// without the clients of source and storage, which take longer to load than a status takes to show.
+// Opens the configured database and the store on it. Nothing else is imported here, so that read-only commands like `status` start without
+// the clients of source and storage, which take longer to load than a status takes to show.
 
 import { type Config, findAddressProblem } from '../config.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
@@ -14,13 +14,13 @@ export interface DatabasePlace extends AsyncDisposable {
   readonly directUrl: DatabaseUrl;
 }
 
-/** The database of the configuration, started if it is the embedded one. */
+/** The configured database. Starts the embedded one. */
 export async function openPlace({ database }: Config<'database'>): Promise<DatabasePlace> {
   if (database.url === 'embedded') {
     if (!database.openEmbedded) {
       throw new Trouble(
         'local',
-        'DATABASE_URL is embedded, and this process has no embedded Postgres: name a database.',
+        'DATABASE_URL is embedded, and this process has no embedded Postgres: set DATABASE_URL to a database.',
       );
     }
     const embedded = await database.openEmbedded();
@@ -35,14 +35,14 @@ export async function openPlace({ database }: Config<'database'>): Promise<Datab
   return { url, directUrl, [Symbol.asyncDispose]: async () => {} };
 }
 
-/** Its file may have been written anew since the start: what was refused then is refused now. */
+/** The address may come from a file that has changed since the start, so it is checked again. */
 function requireAddress(name: string, text: string): string {
   const problem = findAddressProblem(text);
   if (problem !== null) throw new SettingTrouble(`${name} ${problem}.`, undefined, 'database');
   return text;
 }
 
-/** The URL, with the root certificate that it does not name itself. */
+/** Adds the configured root certificate unless the URL names one. */
 function withRootCertificate(url: string, root: string | null): string {
   if (root === null || /[?&]sslrootcert=[^&]/.test(url)) return url;
   const without = url.replace(/(?<=[?&])sslrootcert=(?:&|$)/, '');
@@ -57,7 +57,7 @@ interface OpenedStore extends AsyncDisposable {
   readonly store: Store;
 }
 
-/** The store on this version's schema; refused on any other, which stays as it is. For commands that act on stored rows. */
+/** Opens the store for commands that act on stored rows. Throws if the schema is not this version's, and does not change it. */
 export async function openStoreOf(
   config: Config<'database' | 'privacy'> & Partial<Config<'sync'>>,
   role: string,
@@ -67,7 +67,7 @@ export async function openStoreOf(
   return await openReady(config, role, signal, request, (store) => store.schema.require());
 }
 
-/** The store on a schema that was created or migrated where it had to be. For what reads the source. */
+/** Opens the store for commands that read the source. Creates or migrates the schema if necessary. */
 export async function openMigratedStoreOf(
   config: Config<'database' | 'privacy'> & Partial<Config<'sync'>>,
   role: string,
@@ -90,7 +90,7 @@ async function openReady(
   try {
     const place = stack.use(await openPlace(config));
     const store = stack.use(openStore({ ...toStoreOptions(config, place, role), crashPoint }));
-    // A database that is not there yet is waited for, like one that goes away later.
+    // Waits for a database that is not up yet, as for one that goes down later.
     await retry({ retryForMs, signal, onWait }, () => prepare(store, place));
     return { store, [Symbol.asyncDispose]: () => stack.disposeAsync() };
   } catch (error) {
@@ -106,7 +106,7 @@ export function toStoreOptions(
 ): StoreOptions {
   const privacyKey = Buffer.from(config.privacy.key.reveal(), 'utf8');
   const { leaseMs } = config.sync ?? {};
-  // Below the lease: a process that stops inside a transaction must not keep its lane from the next holder.
+  // Shorter than the lease, so that a process suspended inside a transaction does not block the next holder of its lane.
   return {
     url: place.url,
     role,

@@ -1,5 +1,5 @@
-// The commands about files, wired: fetch what is queued, verify what is held, fetch again, show where one lies, read screens anew.
-// Opens what they need through resources.ts; decides nothing.
+// Composes the commands about files: download queued files, verify stored ones, retry downloads, show the address of a file, and parse
+// screens again. Opens their resources through resources.ts and makes no decisions.
 import type { Config } from '../config.ts';
 import type { BlobStore, BlobUrlOptions } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
@@ -27,17 +27,17 @@ export interface FilesEvents {
   readonly onFiles?: ((totals: DownloadTotals, queued: number) => void) | undefined;
   readonly onWait?: ((name: string, trouble: Trouble, waitMs: number, attempt?: number) => void) | undefined;
   readonly onBytes?: (() => void) | undefined;
-  /** Told for each download that was claimed how long it was due. */
+  /** Called with how long each claimed download had been due. */
   readonly onClaimed?: ((waitedMs: readonly number[]) => void) | undefined;
-  /** Until when accounts are paused, for the next run. */
+  /** When the pause of each account ends, by account name. Carried over to the next run. */
   readonly pauses?: Map<string, number> | undefined;
-  /** What the storage took and did not take, for the next run. */
+  /** Which puts succeeded and failed. Carried over to the next run. */
   readonly puts?: Puts | undefined;
-  /** Told when no connection to an account's source could be had. */
+  /** Called with the account's name when its source could not be connected to. */
   readonly onUnreachable?: ((name: string) => void) | undefined;
-  /** Told when the storage has not answered for long; what was asked of it goes on. */
+  /** Called when the storage has not answered for a long time. The request continues. */
   readonly onSilentStorage?: ((trouble: Trouble) => void) | undefined;
-  /** Waits for the store, which ends a put in which nothing moves by itself. */
+  /** Tells the watchdog that a wait for the blob store ends by itself: the store aborts a put that makes no progress. */
   readonly whileWaiting?: (<T>(waiting: Promise<T>) => Promise<T>) | undefined;
   /** For tests that end the process at named moments. */
   readonly crashPoint?: PassCrashPoint | undefined;
@@ -48,10 +48,10 @@ export interface FilesRequest extends FilesEvents {
   readonly signal: AbortSignal;
 }
 
-/** An interrupted command gives downloads in flight a moment to finish. */
+/** How long downloads in flight may take to finish after an interrupt. */
 const graceMs = 5_000;
 
-/** Fetches what is queued for these accounts. */
+/** Downloads the queued files of these accounts. */
 export async function downloadFiles(
   config: FilesConfig & Config<'sync'>,
   store: Store,
@@ -99,7 +99,7 @@ function describeStore({ blobs: { place, s3 } }: Config<'blobs'>): string {
   return s3.endpoint === null ? `s3://${place.bucket}` : new URL(s3.endpoint).host;
 }
 
-/** A storage that takes longer, at a megabyte a second, is silent. Its client gives up much later: it tries several times. */
+/** A storage that takes longer than this, plus a second per megabyte, is reported as silent. Its client retries and gives up much later. */
 const silentMs = 10_000;
 const slowestBytesPerMs = 1_000;
 
@@ -119,15 +119,15 @@ async function watchSilence<T>(
   }
 }
 
-/** Bytes that nothing refers to are kept this long. */
+/** How long orphaned objects are kept. */
 export const orphanGraceMs = 24 * 3_600_000;
 
-/** Rows against objects and bytes, objects against rows. */
+/** Compares rows with objects and bytes, and objects with rows. */
 export async function verifyOnce(
   config: FilesConfig,
   request: Chosen &
     Pick<FilesEvents, 'crashPoint'> & {
-      /** Of the stored bytes, those that were read longest ago. */
+      /** The share of the stored bytes that is read again (0 to 1), longest unread first. */
       readonly share: number;
       readonly released?: boolean;
       readonly onStep?: (summary: VerifySummary) => void;
@@ -142,7 +142,7 @@ export async function verifyOnce(
   );
 }
 
-/** Reads stored screens again; all of them, or those that this version has not read. */
+/** Parses stored screens again: all of them, or those that this parser version has not parsed. */
 export async function reparseOnce(
   config: FilesConfig,
   request: Chosen & { readonly all: boolean },
@@ -153,7 +153,7 @@ export async function reparseOnce(
   return await reparse({ store, blobs, parseScreens }, { advertisers, parserVersion, signal: request.signal });
 }
 
-/** Where a stored file of an application can be opened: one answer per advertiser that has it. */
+/** The address of a stored file of an application, for each advertiser that has it. */
 export async function loadFileUrls(
   config: FilesConfig,
   request: Chosen & { readonly applicationId: bigint; readonly kind: string; readonly expiresInMs: number },
@@ -178,7 +178,7 @@ export async function loadFileUrls(
   );
 }
 
-/** A file of an application as a program takes it over; what is not held has neither address, size nor sha256. */
+/** A file of an application, described for programs. A file that is not stored has no address, size or sha256. */
 export interface FileUrl {
   readonly kind: string;
   readonly state: string;
@@ -191,7 +191,7 @@ export interface FileUrl {
   readonly sha256: string | null;
 }
 
-/** Every file of an application: one answer per advertiser that has an application with this id. */
+/** Every file of an application, for each advertiser that has an application with this id. */
 export async function loadAllFileUrls(
   config: FilesConfig,
   request: Chosen & { readonly applicationId: bigint; readonly expiresInMs: number },
@@ -199,7 +199,7 @@ export async function loadAllFileUrls(
   await using held = await openHeld(config, 'url', request);
   const { applicationId, expiresInMs } = request;
   const found = await held.store.files.loadAll(held.advertisers, applicationId);
-  // Which account is meant is asked before an address is made of anybody's file.
+  // If several advertisers have this id, the caller must choose one before an address is created for anybody's file.
   if (found.size > 1) return [...found.keys()].map((advertiserId) => ({ advertiserId, applicationId, files: [] }));
   return await Promise.all(
     [...found].map(async ([advertiserId, files]) => {
@@ -250,7 +250,7 @@ export async function retryOnce(
   return count;
 }
 
-/** Store and blobs, and the advertisers that were chosen. */
+/** The store, the blob store, and the ids of the chosen advertisers. */
 export interface HeldFileAccess extends AsyncDisposable {
   readonly store: Store;
   readonly blobs: BlobStore;

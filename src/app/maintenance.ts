@@ -29,11 +29,11 @@ export function createMaintenance({ config, store }: MaintenanceParts): Maintena
     {
       name: 'verify',
       schedule: '37 4 * * *',
-      // A night that was cut short, or that no worker was up in.
+      // Catches up if a nightly run was interrupted, or if no worker was running.
       missed: { schedule: '37 0-3,5-23 * * *', afterMs: 25 * 3_600_000 },
       async run(signal, onStep) {
         await using blobs = await openBlobsOf(config, store, signal);
-        // Also of accounts that are no longer configured: their bytes have no other visitor.
+        // Includes accounts that are no longer configured, because nothing else checks their bytes.
         const advertisers = await store.advertisers.loadIds();
         const amount = { withinMs: config.sync.verifyWithinMs };
         await verify(
@@ -45,7 +45,7 @@ export function createMaintenance({ config, store }: MaintenanceParts): Maintena
     {
       name: 'prefills',
       schedule: '*/10 * * * *',
-      // Also where prefill is not configured: of several workers one does it for all, and people's data leaves by what the rows say.
+      // Runs even if prefill is not configured here: one worker does it for all, and expired personal data must be deleted in any case.
       async run(signal) {
         await lapsePrefills({ store, openBlobs: () => openBlobsOf(config, store, signal) }, signal);
       },

@@ -1,5 +1,5 @@
-// The candidate side put together: a client per configured account, the passes, the routes, and the public port.
-// Opens and closes; decides nothing about what a prefill is.
+// Composes the candidate side: a client per configured account, the prefill steps, the routes, and the public port.
+// Opens and closes resources; decides nothing about prefills.
 import type { Config } from '../config.ts';
 import type { Log } from '../log.ts';
 import { createPrefillSource, type PrefillSource } from '../source/prefill.ts';
@@ -9,14 +9,14 @@ import { createPrefillRoutes } from '../web/prefill/routes.ts';
 import { type HttpServer, openServer } from '../web/server.ts';
 import { findConfigured, openBlobsOf, version } from './resources.ts';
 
-/** No resume is as large; it is held in memory while a browser waits. */
+/** Larger than any expected resume. The resume is held in memory while the browser waits. */
 const resumeMaxBytes = 20_000_000;
-/** A browser waits: what takes longer has failed. */
+/** A request to the source that takes longer has failed, because a browser is waiting. */
 const longestRequestMs = 30_000;
-/** For candidates who are on their way through when the worker ends. */
+/** How long requests in progress may take to finish when the worker ends. */
 const closingMs = 5_000;
 
-/** The public port with blobs of its own; null when prefill is off. Closing it ends what it opened; the store stays with its owner. */
+/** Opens the public port with its own blob store client; null if prefill is off. Closing it closes both; the store stays open. */
 export async function openPrefillServer(
   config: Config<'source' | 'blobs' | 'prefill'>,
   request: {
@@ -33,7 +33,7 @@ export async function openPrefillServer(
   const blobs = stack.use(await openBlobsOf(config, store, signal));
   const sources = new Map<string, PrefillSource>();
   for (const account of source.advertisers) {
-    // An account that is configured wrongly costs no other its candidates.
+    // A wrongly configured account must not stop the prefills of the others.
     if ((await findConfigured(store, account)) === null) continue;
     const client = createPrefillSource({
       url: account.url,
@@ -57,7 +57,7 @@ export async function openPrefillServer(
     key: () => prefill.key.current(),
     sessionSecret: () => prefill.sessionSecret.current(),
     now,
-    onError: (route, err) => log.error({ route, err }, 'a prefill request failed'),
+    onError: (route, err) => log.error({ route, err }, 'prefill request failed'),
   });
   const { host, port } = prefill;
   const server = stack.use(await openServer({ host, port, fetch, setting: 'PORT', closingMs }));
@@ -70,6 +70,6 @@ export async function openPrefillServer(
 
 function logEnd(log: Log, { advertiserId, prefillId, outcome, reason, trouble }: PrefillEnd): void {
   const facts = { advertiserId, prefillId, outcome, reason, ...(trouble !== null && { err: trouble }) };
-  if (trouble === null) log.info(facts, 'a prefill ended');
-  else log.warn(facts, 'a prefill met trouble');
+  if (trouble === null) log.info(facts, 'prefill ended');
+  else log.warn(facts, 'prefill ended with an error');
 }

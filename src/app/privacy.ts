@@ -1,5 +1,5 @@
-// The commands that protect people, wired: erase, export, retention; and the maintenance with which a worker finishes what was interrupted,
-// and lets go what has come of age. Opens what they need through resources.ts; decides nothing.
+// Composes the privacy commands: erase, export and retention. Also the maintenance tasks with which a worker finishes interrupted erasures
+// and applies the retention period. Opens their resources through resources.ts and makes no decisions.
 import type { Config } from '../config.ts';
 import { type ErasureJob, isNothing, type Sought } from '../domain/erasure.ts';
 import { SeveralFit } from '../domain/trouble.ts';
@@ -23,13 +23,13 @@ import { type Chosen, loadKnownIds, openBlobsOf } from './resources.ts';
 
 export type { ErasureCounts, ErasureJob, Sought } from '../domain/erasure.ts';
 
-/** The advertiser that was named, or all of whom something may be held: a person's rights do not end when an account is given up. */
+/** The named advertiser, or all that may hold data. Accounts no longer configured count too: a person's rights do not end with them. */
 async function loadHolders(config: Config<'source'>, store: Store, name: string | undefined): Promise<bigint[]> {
   const configured = await loadKnownIds(config, store, name);
   return name === undefined ? [...new Set([...configured, ...(await store.advertisers.loadIds())])] : configured;
 }
 
-/** What an erasure would take, per advertiser; nothing is changed. */
+/** What an erasure would delete, per advertiser. Changes nothing. */
 export async function previewErasure(
   config: Config<'database' | 'source' | 'privacy'>,
   request: Chosen & { readonly sought: Sought },
@@ -45,8 +45,8 @@ export async function previewErasure(
 }
 
 /**
- * Erases and waits for the receipts. An address is one person everywhere; an id must fit one advertiser only. Where nobody fits, every
- * advertiser that was searched has a receipt of that.
+ * Erases a person and waits for the receipts. An e-mail address is the same person at every advertiser; an id must match at one advertiser
+ * only. If nobody matches, every advertiser that was searched has a receipt that says so.
  */
 export async function eraseOnce(
   config: FilesConfig,
@@ -64,7 +64,7 @@ export async function eraseOnce(
   return receipts;
 }
 
-/** Writes a person's rows and files into a folder; null when no advertiser knows the application. */
+/** Writes a person's rows and files into a folder; null if no advertiser has the application. */
 export async function exportOnce(
   config: FilesConfig,
   request: Chosen & { readonly applicationId: bigint; readonly folder: string },
@@ -77,25 +77,27 @@ export async function exportOnce(
   return await exportPerson(held, { advertiserId, applicationId, folder, by: toActor(), signal });
 }
 
-/** The advertiser at which something is held by this id, or is on its way out; none, or one. */
-// Spec silent: whether ids are unique beyond one advertiser.
+/**
+ * The advertiser that holds data for this id, or is erasing it; none or one. The spec does not say whether ids are unique across
+ * advertisers.
+ */
 async function findHolder(store: Store, advertisers: readonly bigint[], sought: Sought): Promise<readonly bigint[]> {
   const fitting: bigint[] = [];
   for (const id of advertisers) {
     const isHeld = !isNothing((await store.privacy.findPerson(id, sought)).counts);
-    // The rows of an interrupted erasure are gone: without its job the person of another advertiser would be the only one left.
+    // An interrupted erasure has no rows any more. Without its job, a person at another advertiser would seem to be the only match.
     if (isHeld || (await store.erasures.loadOpen(id, sought)).length > 0) fitting.push(id);
   }
   if (fitting.length > 1) throw new SeveralFit(fitting);
   return fitting;
 }
 
-/** The moment before which everything is older than RETENTION; null when it is off. */
+/** Everything stored before this time is older than RETENTION; null if RETENTION is off. */
 export function toRetentionStart({ privacy }: Config<'privacy'>, now: number): Date | null {
   return privacy.retentionMs === null ? null : new Date(now - privacy.retentionMs);
 }
 
-/** Erases everything that is older than RETENTION, without the brake: a person said so. Waits for the receipts. */
+/** Erases everything that is older than RETENTION, without the brake, because an operator confirmed it. Waits for the receipts. */
 export async function releaseRetention(
   config: FilesConfig,
   request: Chosen & { readonly before: Date; readonly onStep?: EraseDeps['onStep'] },
@@ -113,7 +115,7 @@ export async function releaseRetention(
   return await finishBegun({ ...held, onStep }, begun, open.flat(), signal);
 }
 
-/** One run of retention with its brake: what a worker does every hour. Nothing when RETENTION is off. */
+/** Runs retention once, with its brake. A worker does this every hour. Erases nothing if RETENTION is off. */
 async function runRetention(
   config: FilesConfig,
   store: Store,
@@ -121,7 +123,7 @@ async function runRetention(
   onStep: () => void,
   now: () => number,
 ): Promise<RetentionSummary> {
-  // The earlier of both clocks: one that is ahead would erase people who came yesterday.
+  // Uses the earlier of the two clocks: one that is ahead would erase recent applications.
   const { now: databaseNow } = await store.schema.loadServer();
   const before = toRetentionStart(config, Math.min(now(), databaseNow.getTime()));
   const advertisers = await store.advertisers.loadIds();
@@ -132,7 +134,7 @@ async function runRetention(
   return await retain({ store, onStep }, { advertisers, before, released: false, by: 'retention', signal });
 }
 
-/** Finishes erasures that were interrupted; opens the blob store only when there is one. */
+/** Finishes interrupted erasures. Opens the blob store only if there is one. */
 async function runErasures(
   config: FilesConfig,
   store: Store,
@@ -146,7 +148,7 @@ async function runErasures(
   return await finishErasures({ store, blobs, onStep }, { advertisers, signal });
 }
 
-/** What a worker does by the clock for people's protection. */
+/** The worker's scheduled privacy tasks. */
 export function createPrivacyMaintenance(
   config: FilesConfig,
   store: Store,
@@ -159,7 +161,7 @@ export function createPrivacyMaintenance(
       schedule: '*/2 * * * *',
       run: async (signal, onStep) => {
         for (const { advertiserId, jobId, counts } of await runErasures(config, store, signal, onStep)) {
-          log.info({ advertiserId, jobId, applications: counts.applications }, 'an erasure is complete');
+          log.info({ advertiserId, jobId, applications: counts.applications }, 'erasure complete');
         }
       },
     },
@@ -170,7 +172,7 @@ export function createPrivacyMaintenance(
         const { erased, braked } = await runRetention(config, store, signal, onStep, now);
         if (erased > 0) log.info({ erased }, 'applications older than RETENTION were erased');
         if (braked > 0)
-          log.warn({ braked }, 'retention paused: too many to erase at once; intake status says how to go on');
+          log.warn({ braked }, 'retention paused: too many to erase at once; run intake status for the next step');
       },
     },
   ];

@@ -1,4 +1,4 @@
-// `intake prove`, wired: exports the evidence of an account, has it checked by a program that shares no code with Intake, explains it.
+// Composes `intake prove`: exports the evidence of an account, checks it with a program that shares no code with Intake, and explains it.
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
@@ -16,7 +16,7 @@ import { type Chosen, toChosen } from './resources.ts';
 
 type ProveConfig = Config<'database' | 'source' | 'privacy'>;
 
-/** What was written. */
+/** The result of an export. */
 export interface ProofFile {
   readonly name: string;
   readonly advertiserId: bigint;
@@ -28,7 +28,7 @@ export interface ProofFile {
   readonly evidence: readonly string[];
 }
 
-/** Writes the evidence of an account into a file that only this user may read; null where the account is not known yet. */
+/** Writes the evidence of an account into a file that only this user may read; null if the account is not known yet. */
 export async function exportProof(
   config: ProveConfig,
   request: Chosen & { readonly file: string },
@@ -70,19 +70,19 @@ async function* countRows(
   }
 }
 
-/** A file that cannot be read or written as it was named. */
+/** A named file cannot be read or written. */
 export class FileTrouble extends Trouble {
   constructor(file: string, why: string, cause?: unknown) {
     super('local', `${file}: ${why}.`, { cause });
   }
 }
 
-/** Writes beside the file and puts it into place when it is whole: what stood there stays until then, whatever its mode was. */
+/** Writes a temporary file and renames it when it is complete. Until then an existing file stays; its mode is not kept. */
 async function writeLines(file: string, lines: AsyncIterable<string>, signal: AbortSignal): Promise<number> {
   const unfinished = `${file}.${process.pid}.tmp`;
   try {
     const before = await stat(file).catch(ignoreAbsent);
-    // A device or a folder is not replaced by a file.
+    // A device or a folder must not be replaced.
     if (before !== null && !before.isFile()) throw new FileTrouble(file, 'this is no file');
     const count = await fill(unfinished, lines, signal);
     await rename(unfinished, file);
@@ -111,12 +111,12 @@ function ignoreAbsent(error: unknown): null {
   throw error;
 }
 
-/** An error of the operating system, about a file here. */
+/** True for an error of the operating system. */
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error && 'code' in error;
 }
 
-/** Throws where there is no file to be read. */
+/** Throws unless the path is a readable regular file. */
 async function requireReadable(file: string): Promise<void> {
   try {
     await using handle = await open(file, 'r');
@@ -126,17 +126,17 @@ async function requireReadable(file: string): Promise<void> {
   }
 }
 
-/** What the checker says of a file. */
+/** The checker's report on a file. */
 export interface CheckReport {
   readonly verdict: 'forged' | 'unproven' | 'assumed' | 'proven';
-  /** No certificate says more than its records support. */
+  /** True if no certificate claims more than its records support. */
   readonly supported: boolean;
 }
 
 const checker = join(import.meta.dirname, '../../examples/check-proof.ts');
 
 /**
- * Runs the checker on a file, in a process of its own: it gets the file and nothing else. `text` is its report for a person.
+ * Runs the checker on a file in a separate process, which gets the file and no environment. `text` is its report for people.
  */
 export async function checkProofFile(
   file: string,
@@ -153,14 +153,14 @@ async function runChecker(args: readonly string[], signal: AbortSignal): Promise
   return await new Promise((resolve, reject) => {
     const options = { signal, env: {}, maxBuffer: 256 * 1024 * 1024 };
     execFile(process.execPath, [...args], options, (error, stdout, stderr) => {
-      // It ends with 1 where it refuses a proof: that is an answer.
+      // Exit code 1 means that the checker rejects the proof, which is a valid result.
       if (error === null || error.code === 1) resolve(stdout);
       else reject(signal.aborted ? (signal.reason as Error) : new Error(stderr.trim() || error.message));
     });
   });
 }
 
-/** A place for a file that is needed for a moment. */
+/** A temporary folder for one proof file. Disposing it deletes the folder. */
 export async function openProofFolder(): Promise<AsyncDisposable & { readonly file: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'intake-proof-'));
   return {
@@ -169,7 +169,7 @@ export async function openProofFolder(): Promise<AsyncDisposable & { readonly fi
   };
 }
 
-/** What is known of each account at a moment, or now where it is null. */
+/** What the certificates of each account state about a moment, or about now if `at` is null. */
 export async function explainProofs(
   config: ProveConfig,
   request: Chosen & { readonly at: Date | null },
@@ -178,7 +178,7 @@ export async function explainProofs(
   const explained = [];
   for (const account of toChosen(config, request.advertiser)) {
     const { advertiserId } = await app.store.advertisers.lookUp(account.name, account.advertiserId);
-    // An id that no account has stands for one that is not known yet: nothing is covered.
+    // -1, which no account has, stands for an id that is not known yet: nothing is covered.
     const explanation = await explainProof(app.store, advertiserId ?? -1n, request.at);
     explained.push({ name: account.name, advertiserId, ...explanation });
   }

@@ -1,4 +1,4 @@
-// `intake quarantine`, wired: what waits, one element whole, and reading them again with this version's parser.
+// Composes `intake quarantine`: lists elements, shows one in full, and parses them again with this version's parser.
 import type { Config } from '../config.ts';
 import { parseElement } from '../source/parse/list.ts';
 import type { Quarantined, QuarantinedText } from '../store/applications/quarantine.ts';
@@ -12,7 +12,7 @@ import { type Chosen, loadKnownIds, toChosen } from './resources.ts';
 
 type QuarantineConfig = Config<'database' | 'source' | 'privacy' | 'sync'>;
 
-/** What waits in quarantine; without what is in it. */
+/** Lists the quarantined elements without their contents. */
 export async function listQuarantine(
   config: QuarantineConfig,
   request: Chosen & { readonly resolved: boolean },
@@ -25,7 +25,7 @@ export async function listQuarantine(
   return lists.flat();
 }
 
-/** Elements with their texts, by the beginning of an id; looking is written into the audit. */
+/** Quarantined elements with their texts, by a prefix of their id. The access is recorded in the audit log. */
 export async function showQuarantined(
   config: QuarantineConfig,
   request: Chosen & { readonly id: string },
@@ -41,7 +41,7 @@ export async function showQuarantined(
   return found;
 }
 
-/** Reads what waits once more; per advertiser what came of it. */
+/** Parses quarantined elements again. Returns a summary per advertiser. */
 export async function replayQuarantine(
   config: QuarantineConfig,
   request: Chosen & { readonly id: string | null },

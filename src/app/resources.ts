@@ -1,4 +1,4 @@
-// Opens what a command needs from its configuration beside the database: source, blobs, spool. Each comes back disposable.
+// Opens the configured resources beside the database: source, blob store and spool.
 import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,31 +15,31 @@ import { honourRetryAfter } from '../sync/rate-limiter.ts';
 const root = join(import.meta.dirname, '../..');
 export const version = (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }).version;
 
-/** Lists are abandoned beyond this and asked for in smaller ranges, so that memory stays bounded whatever the source sends. */
+/** A larger list answer is abandoned and requested in smaller ranges, so that memory stays bounded whatever the source sends. */
 const listMaxBytes = 3_000_000;
-/** One application is never expected to come near this; a larger one is named in the status and stays unread. */
+/** Far more than any expected application. A larger one is shown in the status and stays unread. */
 const applicationMaxBytes = 64_000_000;
-/** However steadily an answer drips, it ends after this. */
+/** Time limit of one answer, even if bytes keep arriving. */
 const totalTimeoutMs = 600_000;
-/** What all downloads together hold in memory; the rest goes through the spool. */
+/** Most bytes that all downloads together hold in memory; the rest goes to files of the spool. */
 const spoolMemoryBytes = 64 * 1024 * 1024;
 
 export type ConfiguredAdvertiser = Config<'source'>['source']['advertisers'][number];
 
-/** What every command about accounts is asked with. */
+/** The request of every command about accounts. */
 export interface Chosen {
-  /** Of several configured advertisers only this one. */
+  /** Only this one of the configured advertisers; undefined is all. */
   readonly advertiser?: string | undefined;
   readonly signal: AbortSignal;
 }
 
-/** The configured accounts, or the one that was named. */
+/** All configured accounts, or the named one. */
 export function toChosen(config: Config<'source'>, name: string | undefined): readonly ConfiguredAdvertiser[] {
   const { advertisers } = config.source;
   return name === undefined ? advertisers : advertisers.filter((advertiser) => advertiser.name === name);
 }
 
-/** The ids of the configured accounts, or of the one that was named, as far as they are known. Throws where one is configured wrongly. */
+/** The known ids of all configured accounts, or of the named one. Throws if the configuration contradicts the database. */
 export async function loadKnownIds(
   config: Config<'source'>,
   store: Store,
@@ -53,7 +53,7 @@ export async function loadKnownIds(
   return ids;
 }
 
-/** The client of one account for a look: it writes nothing but the shared request rate. */
+/** The client of one account for read-only commands. It records only the shared rate limit and Retry-After. */
 export function openSourceToLook(
   config: Config<'source'>,
   store: Store | null,
@@ -84,10 +84,10 @@ export function openSource(
     applicationMaxBytes,
     userAgent: `intake/${version}`,
     takeSlot,
-    // Without a database nothing is shared with other processes, and nothing remembered.
+    // Without a database, nothing is shared with other processes and nothing is recorded.
     ...(store !== null && {
       takeSlot: honourRetryAfter(store, name, takeSlot),
-      // A worker that cannot tell the others still honours it, and they hear it from the source themselves.
+      // If this fails, the process still honours the Retry-After, and the other workers receive their own from the source.
       onRetryAfter: (retryAfterMs) => store.advertisers.noteRetryAfter(name, retryAfterMs).catch(() => {}),
       memory: {
         hasAnswered: () => store.advertisers.hasAnswered(name, url),
@@ -98,7 +98,7 @@ export function openSource(
   });
 }
 
-/** The advertiser of an account; null where the configuration contradicts the database. */
+/** The advertiser of an account; null if the configuration contradicts the database. */
 export async function findConfigured(
   store: Store,
   { name, advertiserId }: ConfiguredAdvertiser,
@@ -111,7 +111,7 @@ export async function findConfigured(
   }
 }
 
-/** The blob store of the configuration, proven to be the one that this database's blobs lie in. */
+/** Opens the configured blob store and checks that it is the one that holds this database's blobs. */
 export async function openBlobsOf(
   config: Config<'blobs' | 'source'>,
   store: Store,
@@ -120,7 +120,7 @@ export async function openBlobsOf(
   const blobs = await openConfiguredBlobs(config);
   try {
     const pinned = await store.blobs.loadStore();
-    // Only a database without a store marks one: an unmounted folder must not pass for a new store.
+    // A new identity is written only if the database has no blob store yet: an unmounted folder must not be taken for a new store.
     const identity = pinned === null ? await blobs.openIdentity(signal) : await blobs.loadIdentity(signal);
     await store.blobs.pinStore(identity ?? 'none', blobs.location);
     return blobs;
@@ -130,13 +130,13 @@ export async function openBlobsOf(
   }
 }
 
-/** The blob store of the configuration, whichever it is; for looking at. */
+/** Opens the configured blob store without checking that it belongs to this database; for health checks. */
 export async function openConfiguredBlobs({
   blobs: { place, s3 },
   source,
 }: Config<'blobs' | 'source'>): Promise<BlobStore> {
   if (place.kind === 'disk') return await openDiskBlobs(place.path);
-  // Loaded only where it is used: the SDK is large.
+  // The SDK is large, so it is loaded only when needed.
   const { openS3Blobs } = await import('../blobs/s3.ts');
   return openS3Blobs({
     ...place,
@@ -153,9 +153,9 @@ export async function openConfiguredBlobs({
 
 const checksums = { required: 'WHEN_REQUIRED', supported: 'WHEN_SUPPORTED', off: 'OFF' } as const;
 
-/** Where large files wait on their way to the store. */
+/** The spool, where files wait on their way to the blob store. */
 export async function openSpoolOf(): Promise<Spool & { loadBytes(): Promise<number> }> {
-  // One per account of the system: a folder that another user made would be closed to this one. By number: in a container it may have no name.
+  // One folder per system user, because a folder of another user cannot be used. By number: in a container the user may have no name.
   const folder = join(tmpdir(), `intake-spool-${process.getuid?.() ?? 0}`);
   const spool = await openSpool(folder, spoolMemoryBytes);
   return { ...spool, loadBytes: () => loadFreeBytes(folder) };

@@ -1,4 +1,4 @@
-// What `intake status` needs, and nothing beside it.
+// Composes `intake status` with as few imports as possible, so that it starts quickly.
 import type { Config } from '../config.ts';
 import { toSchemaTrouble } from '../domain/schema.ts';
 import { type CommonFacts, type Status, toStatus, toUnknownStatus } from '../domain/status.ts';
@@ -7,10 +7,10 @@ import { openStore, type Store } from '../store/store.ts';
 import { isTemporary } from '../sync/retry.ts';
 import { openPlace, toStoreOptions } from './database.ts';
 
-/** What a person asks of `intake status`. Nothing is asked of the database before the first look. */
+/** Loads the status for `intake status`. Sends no query before the first `load` or `watch`. */
 export interface StatusView extends AsyncDisposable {
   load(): Promise<Status>;
-  /** The same, again and again: a database that restarts is shown as unreachable. What stays until someone acts is thrown. */
+  /** For repeated calls: shows a temporarily unavailable database as unreachable. Throws errors that need an operator. */
   watch(): Promise<Status>;
 }
 
@@ -39,7 +39,7 @@ export async function openStatus(config: Config<'database' | 'privacy' | 'sync'>
   };
 }
 
-/** The status as far as the schema has it. Throws SchemaTrouble where nothing can be shown of it. */
+/** The status, as far as the schema supports it. Throws SchemaTrouble if the schema is absent or too different. */
 async function loadStatus(
   store: Store,
   staleAfterMs: number | null,
@@ -50,7 +50,7 @@ async function loadStatus(
   const advertisers = await store.reports.loadStatus().catch((error: unknown) => {
     throw schema.state === 'current' || error instanceof Trouble ? error : toSchemaTrouble(schema);
   });
-  // A schema that is behind may not have them yet.
+  // An older schema may not have this table yet.
   const waits = schema.state === 'current' ? await store.waits.load() : [];
   return toStatus(new Date(), advertisers, staleAfterMs, { schema, waits, ...limits });
 }

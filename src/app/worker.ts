@@ -1,5 +1,5 @@
-// The worker, wired: the admin port first, so that it can be asked what the rest waits for; then database, sources, files, the public
-// port and maintenance. It runs until its signal, and needs no restart when a dependency comes back.
+// Composes the worker. The admin port opens first, so that it can report what the rest waits for; then come database, sources, files, the
+// public port and maintenance. The worker runs until its signal aborts, and needs no restart when a dependency comes back.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
@@ -38,34 +38,35 @@ export type WorkerConfig = Config<'database' | 'source' | 'sync' | 'privacy' | '
 export interface WorkerRun {
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** Told once the admin port answers. */
+  /** Called once the admin port answers. */
   readonly onOpen?: (adminUrl: string) => void;
-  /** Told of every task that ended. */
+  /** Called for every finished task. */
   readonly onPass?: (pass: Pass) => void;
-  /** Told when something has not moved for so long that it never will. */
+  /** Called while a task has made no progress for `stuckMs` or longer. */
   readonly onStuck?: (silentMs: number) => void;
-  /** How often a halted advertiser is looked at. */
+  /** How often a halted advertiser is tried again. */
   readonly probeEveryMs?: number;
-  /** Silence of so long is death. */
+  /** A task without progress for this long counts as stuck. */
   readonly stuckMs?: number;
-  /** By which clock silence is measured. Not the clock of the day: one that is set would look like silence. */
+  /** The clock of the watchdog. Must be monotonic: setting the system clock would look like a stuck task. */
   readonly elapsed?: () => number;
-  /** How often due downloads are looked for without a notification. */
+  /** How often the queue is checked for due downloads without a notification. */
   readonly lookEveryMs?: number;
   /** For tests that end the process at named moments. */
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
-/** Advertisers read at once: each waits for its source most of the time. Long sweeps leave places to polls. */
+/** Most accounts read at once; each waits for its source most of the time. */
 const accountsAtOnce = 16;
+/** Most of them that run long sweeps, so that slots stay free for polls. */
 const longAtOnce = 4;
-/** Every wait of the work has a limit far below this, and bytes that still come are movement: what is silent for so long is dead (P13). */
-const deadAfterMs = 600_000;
+/** Every wait has a limit far below this, and arriving bytes count as progress. A task without progress for this long is stuck (P13). */
+const stuckAfterMs = 600_000;
 
-/** Works until the signal; resolves when everything is given back. */
+/** Runs until the signal aborts; resolves when all resources are closed. */
 export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<void> {
   const { log, signal, probeEveryMs = 180_000, crashPoint } = run;
-  const { stuckMs = Math.max(deadAfterMs, 2 * config.source.idleTimeoutMs) } = run;
+  const { stuckMs = Math.max(stuckAfterMs, 2 * config.source.idleTimeoutMs) } = run;
   await using stack = new AsyncDisposableStack();
   const place = stack.use(await openPlace(config));
   const store = stack.use(openStore({ ...toStoreOptions(config, place, 'worker'), crashPoint }));
@@ -170,7 +171,7 @@ function toAdminOptions(
     login: login && { user: login.user, password: () => login.password.current() },
     loadStatus: async () => {
       const advertisers = await store.reports.loadStatus();
-      // What this worker waits for is known here before the database has it.
+      // This worker knows its own waits before the database has them.
       const others = (await store.waits.load()).filter(({ worker }) => worker !== owner);
       return toStatus(new Date(), advertisers, staleAfterMs, {
         waits: [...loadOwnWaits(), ...others],
@@ -184,7 +185,7 @@ function toAdminOptions(
   } satisfies Partial<AdminOptions>;
 }
 
-/** A client per account. Accounts at one origin share its connections, those of one address its rate limit. */
+/** Opens a client per account. Accounts with the same origin share its connections; accounts with the same URL share its rate limit. */
 function openAccounts(config: WorkerConfig, store: Store, stack: AsyncDisposableStack): WorkerAccount[] {
   const { advertisers, requestsPerSecond, idleTimeoutMs, concurrency } = config.source;
   const limiters = new Map<string, TakeSlot>();
@@ -194,7 +195,7 @@ function openAccounts(config: WorkerConfig, store: Store, stack: AsyncDisposable
     const limiter = limiters.get(url) ?? createRateLimiter(store, url, requestsPerSecond);
     limiters.set(url, limiter);
     const { origin } = new URL(url);
-    // As many as can be asked for at once: a slow account delays no other.
+    // As many connections as there can be requests at once, so that a slow account delays no other.
     const most = concurrency + 2 * accountsAtOnce;
     const connections = origins.get(origin) ?? stack.use(openConnections({ url, idleTimeoutMs, connections: most }));
     origins.set(origin, connections);
@@ -215,7 +216,7 @@ function openAccounts(config: WorkerConfig, store: Store, stack: AsyncDisposable
 
 const prefillRetryMs = 15_000;
 
-/** Opens the public port as soon as it can be, and tries again until then. A port that is taken is a setting that is wrong. */
+/** Opens the public port, and retries until it succeeds. A wrong setting, such as a port in use, is passed to `onWrong` instead. */
 function openPrefillInTime(
   config: WorkerConfig,
   request: { readonly log: Log; readonly signal: AbortSignal; readonly store: Store },
@@ -245,7 +246,7 @@ function openPrefillInTime(
   };
 }
 
-/** Fetches what is due of the configured accounts. Nothing is opened when nothing is due. */
+/** Downloads the due files of the configured accounts. Opens nothing if nothing is due. */
 async function downloadDue(
   config: WorkerConfig,
   store: Store,
@@ -264,7 +265,7 @@ async function downloadDue(
     const advertiserId = due.get(account.name);
     if (advertiserId === undefined) return [];
     const { source } = account;
-    // However low the rate, a slot comes, and opening an answer takes a limited time.
+    // These waits end by themselves: a slot comes at any rate, and opening an answer has a time limit.
     const watched = {
       ...source,
       list: (...args) => watch.whileWaiting(source.list(...args)),

@@ -434,7 +434,7 @@ describe('what is left behind', () => {
     await fetch(redeemed.resume?.url ?? '');
     stage.sandbox.fault({ kind: 'fail', on: 'prefilled' });
     await createBrowser().toReturn(stage.toStartUrl());
-    expect(stage.logged()).toContain('a prefill met trouble');
+    expect(stage.logged()).toContain('prefill ended with an error');
 
     const [grant] = stage.sandbox.grants();
     const { person } = grant?.candidate ?? {};

@@ -207,7 +207,7 @@ describe('a database that cannot be written', () => {
       code: 5,
       stdout: expect.stringMatching(/bad {2}writing: the database is read-only/),
     });
-    expect(doctor.stdout).not.toContain('cannot be asked');
+    expect(doctor.stdout).not.toContain('the database is unavailable');
     const sync = startIntake(['sync'], env);
     sync.child.stderr?.once('data', () => sync.child.kill('SIGINT'));
     expect((await sync.ended).stderr).toMatch(/^default: The database at \S+ is read-only \(25006\)\./);
