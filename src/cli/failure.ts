@@ -89,7 +89,7 @@ export async function toFailure(error: unknown, signal: AbortSignal): Promise<Fa
   if (error instanceof LaneHeld) {
     return new Failure(exitCodes.held, error.message, {
       kept: 'Everything, untouched.',
-      next: 'Wait for the other process or stop it; intake status shows what it is doing.',
+      next: 'Let that process finish, or stop it, then run the same command again.',
       cause: error,
     });
   }

@@ -74,8 +74,7 @@ async function claimRetrying(store: Pick<Store, 'leases'>, request: LaneRequest)
     // A lease whose remaining time grows is being renewed, so its holder is alive.
     if (first && (holder.owner !== first.owner || holder.remainingMs > first.remainingMs)) {
       throw new LaneHeld(
-        `The ${request.lane} lane of ${request.name} is held by ${holder.owner}, which is alive. Nothing was read. ` +
-          'Let it finish, or stop it, then run this again.',
+        `The ${request.lane} lane of ${request.name} is held by ${holder.owner}, which is alive. Nothing was read.`,
       );
     }
     first = holder;
