@@ -251,7 +251,7 @@ export function toUnknownStatus(at: Date, since: Date, reason: string): Status {
   return { at, headline, ...limits, problems: [problem], waits: [], advertisers: [] };
 }
 
-/** True if Intake reads at least one advertiser and no problem is urgent. */
+/** True if at least one advertiser exists and no problem is urgent. */
 export function isHealthy({ advertisers, problems }: Status): boolean {
   return advertisers.length > 0 && !problems.some((problem) => problem.urgent);
 }
