@@ -60,7 +60,7 @@ export interface DownloadRunRequest {
   readonly signal: AbortSignal;
 }
 
-/** Suspect downloads are fetched alone. A long run pauses all others at this interval to fetch one. */
+/** At this interval a long run claims no other downloads and fetches the due suspects, each alone. */
 const suspectsEveryMs = 60_000;
 
 type Ended = Omit<DownloadEnd & { kind: 'completed' }, 'kind'>;
@@ -367,7 +367,7 @@ class DownloadRun {
     await this.#deps.store.downloads.release(claims).catch(() => {});
   }
 
-  /** The storage or the database is unavailable: nothing is claimed for a while. Each pause is longer until a download succeeds. */
+  /** The storage or the database is unavailable: nothing is claimed for a while. Each pause is longer until a download completes. */
   #pause(trouble: Trouble, isStorage = false): void {
     const now = performance.now();
     // Downloads that fail at the same time count as one failure.

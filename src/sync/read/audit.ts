@@ -48,8 +48,8 @@ export async function audit(deps: SweepDeps, task: ReadContext, random: () => nu
 }
 
 /**
- * Requests the newest applications by the date filter alone and stores what it shows. Returns how many of them the id filters had not
- * shown although the next poll starts above their ids: evidence that the id filters hide applications.
+ * Requests the newest applications by the date filter alone and stores what it shows. Returns how many of them were not stored although
+ * the next poll starts above their ids, or a certificate covers them: evidence that the id filters hide applications.
  */
 export async function witnessByDate(deps: SweepDeps, task: ReadContext, now: number): Promise<number> {
   const { store } = deps;

@@ -244,7 +244,10 @@ function learnFrom(
   };
 }
 
-/** The id up to which everything was read: just below the lowest open range, or the highest id if no range is open. */
+/**
+ * The id up to which everything was read: just below the lowest open range, or the highest id if no range is open. In a sweep by date and
+ * in a walk it is known only at the end, and only with a certificate.
+ */
 function toReadThrough({ facts, ranges }: State, done: Done | null): bigint | null {
   if (facts.axis === 'date' || facts.walk !== null)
     return done && done.certificate !== 'unproven' ? facts.highest : null;

@@ -19,7 +19,7 @@ export interface ReadContext {
   readonly timeLimitMs?: number | undefined;
 }
 
-/** Reads on from where the cursor was one lag ago; the first time, everything. Continues an unfinished poll from the same id. */
+/** Reads on from where the cursor was one lag ago; the first time, from `startAt`. Continues an unfinished poll from the same id. */
 export async function readNew(deps: SweepDeps, context: ReadContext, known?: SyncState): Promise<SweepSummary> {
   const { pollFrom, learned, unfinished } =
     known ??
