@@ -99,7 +99,7 @@ async function finish(
     return { error };
   };
   if (found.condition === 'expired') return await end('expired', 'came back too late');
-  if (answer === 'denied') return await end('denied', 'the candidate said no');
+  if (answer === 'denied') return await end('denied', 'the candidate declined');
   if (answer === 'failed') return await end('failed', 'the source refused to authorize');
   await deps.store.prefills.noteAuthorized(found);
   try {

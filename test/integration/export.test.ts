@@ -162,7 +162,7 @@ test('a folder that cannot be written is named, and none of it stays', async () 
   await expect(exportPerson({ store, blobs: { ...blobs, get } }, request)).rejects.toMatchObject({
     name: 'Trouble',
     kind: 'local',
-    message: `${folder} could not be written (ENOENT), and is removed again.`,
+    message: `${folder} could not be written (ENOENT) and was removed.`,
   });
   expect(existsSync(folder)).toBe(false);
 });

@@ -97,7 +97,7 @@ describe('files at the command line', { timeout: 600_000 + 30_000 * kills }, () 
     for (const command of [['verify'], ['sync'], ['url', String(first?.id), 'resume'], ['doctor']]) {
       const refused = await callIntake(command, toEnvironment(database, board, elsewhere.path));
       expect(refused.code, command.join(' ')).toBe(2);
-      expect(refused.stdout + refused.stderr).toMatch(/another store|not where the files of this database lie/);
+      expect(refused.stdout + refused.stderr).toMatch(/another store|does not hold the files of this database/);
     }
     expect(readdirSync(elsewhere.path)).not.toContain('.intake-store');
   });

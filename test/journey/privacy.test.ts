@@ -276,7 +276,7 @@ describe('a person who asks what is held', () => {
 
     expect(await callIntake(['export', String(first), '--to', folder], env)).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('is there already'),
+      stderr: expect.stringContaining('already exists'),
     });
     expect((await callIntake(['export', '999999999', '--to', join(parent.path, 'x')], env)).code).toBe(2);
     expect(existsSync(join(parent.path, 'x'))).toBe(false);

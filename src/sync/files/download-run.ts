@@ -234,7 +234,7 @@ class DownloadRun {
       if (signal.aborted) return await this.#release([file.claim]);
       // An unexpected error counts against this file only.
       const name = error instanceof Error ? error.name : 'no error';
-      const trouble = new Trouble('mismatch', `Unexpected while fetching (${name}).`, { cause: error });
+      const trouble = new Trouble('mismatch', `Unexpected error while fetching (${name}).`, { cause: error });
       await this.#note({ at: 'source', trouble, claim: file.claim }, account);
     }
     this.#deps.onStep?.(this.#totals);

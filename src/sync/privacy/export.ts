@@ -46,7 +46,7 @@ export async function exportPerson(
     // This run has just created the folder, so it can be removed. An incomplete one would be useless and block the next try.
     await rm(folder, { recursive: true, force: true });
     if (!(error instanceof Error && 'syscall' in error && 'code' in error)) throw error;
-    throw new Trouble('local', `${folder} could not be written (${error.code}), and is removed again.`, {
+    throw new Trouble('local', `${folder} could not be written (${error.code}) and was removed.`, {
       cause: error,
     });
   }
@@ -82,7 +82,7 @@ async function makeFolder(folder: string): Promise<void> {
     await mkdir(folder, { mode: 0o700 });
   } catch (error) {
     const code = (error as { code?: string }).code ?? 'unknown';
-    const why = code === 'EEXIST' ? 'is there already' : `cannot be made (${code})`;
+    const why = code === 'EEXIST' ? 'already exists' : `cannot be created (${code})`;
     throw new SettingTrouble(`The folder ${folder} ${why}: name another one with --to.`, error);
   }
 }

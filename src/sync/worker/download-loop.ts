@@ -57,17 +57,17 @@ export function startDownloadLoop(
 ): DownloadLoop {
   const { log, watchdog } = deps;
   let trouble: Trouble | null = null;
-  let metAt = 0;
-  const meet = (met: Trouble) => {
-    trouble = met;
-    metAt = performance.now();
+  let troubleAt = 0;
+  const noteTrouble = (found: Trouble) => {
+    trouble = found;
+    troubleAt = performance.now();
   };
 
   async function runOn(): Promise<void> {
     using heartbeat = watchdog.begin();
-    const onWait = (met: Trouble) => {
+    const onWait = (found: Trouble) => {
       heartbeat.move();
-      meet(met);
+      noteTrouble(found);
     };
     const onStored = () => {
       trouble = null;
@@ -84,7 +84,7 @@ export function startDownloadLoop(
           whileWaiting: (waiting) => heartbeat.whileWaiting(waiting),
         });
         failures = 0;
-        if (summary !== null || performance.now() - metAt > knownForMs) trouble = null;
+        if (summary !== null || performance.now() - troubleAt > knownForMs) trouble = null;
         if (summary !== null) {
           tell('done', toFileCounts(summary));
           log.info({ ...summary, halted: summary.halted.length }, 'files fetched');
@@ -92,9 +92,9 @@ export function startDownloadLoop(
       } catch (error) {
         if (signal.aborted) return;
         tell('failed', { kind: toKind(error) });
-        const met = toTrouble(error);
-        meet(met);
-        const waitMs = backoffAfter(met, ++failures, backoffRange);
+        const found = toTrouble(error);
+        noteTrouble(found);
+        const waitMs = backoffAfter(found, ++failures, backoffRange);
         log.warn(
           { kind: toKind(error), attempt: failures, waitMs: Math.round(waitMs), err: error },
           'downloads paused',

@@ -90,7 +90,7 @@ export async function checkBlobs(
     await using blobs = await open();
     const pinned = await store.blobs.loadStore();
     if (pinned !== null && pinned.identity !== (await blobs.loadIdentity(signal))) {
-      const detail = `${blobs.location} is not where the files of this database lie: that is ${pinned.location}`;
+      const detail = `${blobs.location} does not hold the files of this database: they are in ${pinned.location}`;
       return [{ check, ok: false, detail, trouble: new WrongStore(`${detail}.`) }];
     }
     const startedAt = performance.now();
@@ -121,7 +121,7 @@ function toKeepingFindings({ versions, locks }: Keeping, keptVersions: number): 
   const check = 'erasure';
   if (locks) {
     const detail =
-      'the bucket has object lock: what is locked cannot be erased before its time. Use a bucket without it';
+      'the bucket has object lock: locked objects cannot be erased until the lock expires. Use a bucket without it';
     return [{ check, ok: false, detail, trouble: new SettingTrouble(`BLOBS_URL: ${detail}.`, undefined, 'storage') }];
   }
   if (keptVersions > 0) {
@@ -167,7 +167,7 @@ export function checkWork(work: WorkerFacts | null): Finding[] {
     {
       check: 'files',
       ok: filesTrouble === null,
-      detail: filesTrouble === null ? 'nothing keeps them from being stored' : filesTrouble.message,
+      detail: filesTrouble === null ? 'can be stored' : filesTrouble.message,
       ...(filesTrouble && { trouble: filesTrouble }),
     },
   ];
@@ -175,7 +175,7 @@ export function checkWork(work: WorkerFacts | null): Finding[] {
 
 const keyWords = {
   matches: 'matches this database',
-  untried: 'nothing in this database was made with a key yet',
+  untried: 'not used in this database yet',
   differs:
     'is not the one that this database was filled with: erased people could return. Set the earlier key, or restore it from your secrets',
 };
