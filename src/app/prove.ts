@@ -83,7 +83,7 @@ async function writeLines(file: string, lines: AsyncIterable<string>, signal: Ab
   try {
     const before = await stat(file).catch(ignoreAbsent);
     // A device or a folder must not be replaced.
-    if (before !== null && !before.isFile()) throw new FileTrouble(file, 'this is no file');
+    if (before !== null && !before.isFile()) throw new FileTrouble(file, 'not a regular file');
     const count = await fill(unfinished, lines, signal);
     await rename(unfinished, file);
     return count;
@@ -120,7 +120,7 @@ function isSystemError(error: unknown): error is NodeJS.ErrnoException {
 async function requireReadable(file: string): Promise<void> {
   try {
     await using handle = await open(file, 'r');
-    if (!(await handle.stat()).isFile()) throw new FileTrouble(file, 'this is no file');
+    if (!(await handle.stat()).isFile()) throw new FileTrouble(file, 'not a regular file');
   } catch (error) {
     throw isSystemError(error) ? new FileTrouble(file, `it cannot be read (${error.code})`, error) : error;
   }

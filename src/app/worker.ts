@@ -84,7 +84,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
     await openAdmin({
       ...toAdminOptions(config, store, owner, () => worker?.facts().waits ?? []),
       metrics,
-      onError: (route, err) => log.error({ route, err }, 'an admin request failed'),
+      onError: (route, err) => log.error({ route, err }, 'admin request failed'),
       loadLiveness: () => {
         const silentMs = watchdog.silentMs();
         const detail = `last progress ${Math.round(silentMs / 1_000)} s ago`;
