@@ -7,6 +7,7 @@ import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { openScratch } from '../support/blob-stores.ts';
+import { query, succeeds } from '../support/embedded-root.ts';
 import { findDifferences } from '../support/equality.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -17,6 +18,8 @@ async function openRole(database: TestDatabase) {
   const role = `rotated_${randomBytes(6).toString('hex')}`;
   await database.query(`CREATE ROLE ${role} SUPERUSER LOGIN PASSWORD 'first'`);
   const toUrl = (password: string) => Object.assign(new URL(database.url), { username: role, password }).href;
+  if (await succeeds(query(toUrl('wrong'), 'SELECT 1')))
+    throw new Error('The server checks no password (pg_hba.conf: trust), so none can be rotated.');
   return {
     role,
     toUrl,

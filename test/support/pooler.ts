@@ -30,7 +30,7 @@ export async function openPooler(target: string, poolSize = 3): Promise<Pooler |
     file,
     [
       '[databases]',
-      `* = host=${hostname} port=${port} user=${username} password=${password}`,
+      `* = host=${hostname} port=${port} user=${username}${password && ` password=${password}`}`,
       '[pgbouncer]',
       'listen_addr = 127.0.0.1',
       `listen_port = ${ownPort}`,
