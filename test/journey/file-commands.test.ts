@@ -71,7 +71,7 @@ describe('files at the command line', { timeout: 600_000 + 30_000 * kills }, () 
     expect(await callIntake(['verify', '--full'], env)).toMatchObject({
       code: 3,
       stdout: expect.stringContaining(
-        '1 file found missing or damaged earlier: not fetched again yet. Next: intake sync',
+        '1 file found missing or damaged earlier: not downloaded again yet. Next: intake sync',
       ),
     });
     expect((await callIntake(['sync'], env)).code).toBe(0);

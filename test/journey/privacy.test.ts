@@ -321,7 +321,7 @@ describe('quarantine', () => {
     expect(await database.query(`SELECT action FROM intake.audit_log`)).toHaveLength(2);
 
     const still = await callIntake(['quarantine', 'replay'], env);
-    expect(still).toMatchObject({ code: 3, stdout: expect.stringContaining('0 could be read') });
+    expect(still).toMatchObject({ code: 3, stdout: expect.stringContaining('0 parsed') });
     // As if the parser had learned to read them: one is new, the other is an older copy of one that is held.
     await database.query(
       `UPDATE intake.quarantine SET raw = jsonb_set(raw, '{ID}', CASE WHEN raw->>'ID' = 'none' THEN '4711' ELSE to_jsonb($1::bigint) END)`,
@@ -337,7 +337,7 @@ describe('quarantine', () => {
       { application_id: String(held?.id), email: held?.email },
     ]);
     expect(await database.query(`SELECT 1 FROM intake.quarantine WHERE resolved_at IS NULL`)).toEqual([]);
-    expect((await callIntake(['quarantine', 'list'], env)).stdout).toContain('Nothing waits');
+    expect((await callIntake(['quarantine', 'list'], env)).stdout).toContain('The quarantine is empty');
     expect(answer((await callIntake(['quarantine', 'list', '--all', '--json'], env)).stdout).elements).toHaveLength(2);
   });
 });
