@@ -1,11 +1,11 @@
-// A body read into memory within a limit. We ask for plain bytes; what comes compressed all the same is inflated here, and
-// the limit counts what comes out, so that a small bomb is worth no more than a large body.
+// Reads a response body into memory, up to a limit. Intake requests uncompressed bytes; a body that is compressed nevertheless is
+// inflated here. The limit counts inflated bytes, so a decompression bomb cannot exceed it.
 
 import { pipeline } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { Trouble } from '../domain/trouble.ts';
 
-/** Bytes of a body; `whole` is false when it was abandoned at the limit. */
+/** The bytes of a body; `whole` is false when reading stopped at the limit. */
 export interface ReadBody {
   readonly bytes: Buffer;
   readonly whole: boolean;
@@ -13,7 +13,7 @@ export interface ReadBody {
 
 const inflaters = { gzip: createGunzip, 'x-gzip': createGunzip, deflate: createInflate, br: createBrotliDecompress };
 
-/** Reads a body up to `maxBytes`; beyond that the connection is dropped and the beginning returned. */
+/** Reads a body up to `maxBytes`. A larger body ends the connection; the first `maxBytes` are returned. */
 export async function readBody(
   body: AsyncIterable<Uint8Array>,
   contentEncoding: string | undefined,
@@ -26,7 +26,7 @@ export async function readBody(
     onBytes?.();
     chunks.push(chunk);
     size += chunk.length;
-    // Leaving the loop ends the stream and its connection.
+    // Leaving the loop destroys the stream and its connection.
     if (size > maxBytes) return { bytes: Buffer.concat(chunks, maxBytes), whole: false };
   }
   return { bytes: Buffer.concat(chunks, size), whole: true };
@@ -34,13 +34,14 @@ export async function readBody(
 
 async function* toPlain(body: AsyncIterable<Uint8Array>, encoding: string): AsyncGenerator<Uint8Array> {
   if (encoding === 'identity' || encoding === '') return yield* body;
-  if (!Object.hasOwn(inflaters, encoding)) throw new Trouble('malformed', 'The answer has an encoding we do not read.');
+  if (!Object.hasOwn(inflaters, encoding))
+    throw new Trouble('malformed', 'The answer has an unsupported Content-Encoding.');
   const inflate = inflaters[encoding as keyof typeof inflaters]();
   try {
-    // Errors reach us through the iteration; the callback is there because pipeline wants one.
+    // The iteration throws the errors; pipeline requires a callback all the same.
     yield* pipeline(body, inflate, () => undefined) as AsyncIterable<Uint8Array>;
   } catch (error) {
     if (typeof (error as { errno?: unknown }).errno !== 'number') throw error;
-    throw new Trouble('malformed', 'The compressed answer is cut off or damaged.');
+    throw new Trouble('malformed', 'The compressed answer is truncated or damaged.');
   }
 }

@@ -1,5 +1,5 @@
-// The advertiser side of the source API (version 1): ask the list, open an attachment.
-// Paths and parameters are built here and from nothing the source says. Decides nothing about what to ask next.
+// The advertiser side of the source API (version 1): requests the list and opens attachments.
+// Paths and parameters are built here; no text from the source enters them. The caller decides what to request next.
 
 import { hash } from 'node:crypto';
 import type { AttachmentKind, Page } from '../domain/application.ts';
@@ -11,34 +11,34 @@ import { decodeText } from './parse/charset.ts';
 import { toFilterDate } from './parse/dates.ts';
 import { parsePage, scanIds, toEmptyPage } from './parse/list.ts';
 
-/** One advertiser's account at the source. Closing it ends its connections. */
+/** One advertiser's account at the source. Disposing closes its connections, unless they are shared. */
 export interface Source extends AsyncDisposable {
-  /** Asks one question of the list. `most`: how many applications it can be about. Throws Trouble, or the signal's reason. */
+  /** Requests the list once. `most`: how many applications the filters can match. Throws Trouble, or the signal's reason. */
   list(filters: ListFilters, signal: AbortSignal, most?: 'many' | 'one'): Promise<ListAnswer>;
-  /** Opens the bytes of an attachment, by its kind and its application's id. `isKnownServed`: a Retry-After is about this file alone. */
+  /** Opens an attachment by its kind and its application's id. `isKnownServed`: a Retry-After applies to this file alone. */
   openAttachment(kind: AttachmentKind, id: bigint, signal: AbortSignal, isKnownServed?: boolean): Promise<HttpAnswer>;
 }
 
-/** How the account is reached, and what of its answers is read. */
+/** The connection to the account, and the limits for its answers. */
 export interface SourceOptions extends HttpOptions {
   readonly format: 'json' | 'xml';
-  /** Larger lists are abandoned. */
+  /** Reading stops at this size; the answer is then an overflow. */
   readonly listMaxBytes: number;
-  /** Told as the bytes of a list come: however long it takes, it moves. */
+  /** Called for every chunk of a list, so that a slow answer counts as progress. */
   readonly onListBytes?: (() => void) | undefined;
-  /** Whether the list has answered in an earlier process. Without it only this process counts. */
+  /** Remembers over restarts whether the list has answered. Without it, only answers to this process count. */
   readonly memory?: AnswerMemory | undefined;
-  /** A list of one application cannot be asked for in smaller pieces: it is abandoned beyond this only. */
+  /** The size limit for a request that can match one application only, since such a request cannot be split further. */
   readonly applicationMaxBytes: number;
 }
 
-/** What is remembered of the account's list over restarts. */
+/** Persists whether the account's list has ever answered. */
 export interface AnswerMemory {
   hasAnswered(): Promise<boolean>;
   noteAnswered(): Promise<void>;
 }
 
-/** Bounds of a question; dates in milliseconds since the epoch. */
+/** The filters of a list request; dates in milliseconds since the epoch. */
 export interface ListFilters {
   readonly afterId?: bigint;
   readonly beforeId?: bigint;
@@ -46,14 +46,14 @@ export interface ListFilters {
   readonly beforeDate?: number;
 }
 
-/** A whole page, or, of a list beyond the byte limit, the ids seen in its beginning: split points that need no trust. */
+/** A whole page; or, for a list beyond the byte limit, the ids found in its beginning. They serve as split points only and may be wrong. */
 export type ListAnswer =
   | { readonly kind: 'page'; readonly page: Page }
   | { readonly kind: 'overflow'; readonly ids: readonly bigint[]; readonly bytes: number };
 
 const mediaTypes = { json: 'application/json', xml: 'application/xml' };
 
-/** Creates the client of one account; nothing is sent before the first question. */
+/** Creates the client of one account; it sends nothing before the first call. */
 export function createSource(options: SourceOptions): Source {
   const http = createHttp(options);
   const accept = mediaTypes[options.format];
@@ -72,7 +72,7 @@ export function createSource(options: SourceOptions): Source {
       return answer;
     } catch (error) {
       if (!(error instanceof Trouble) || error.status !== 404) throw error;
-      // Spec silent: a filter that matches nothing. Some servers say 404, but not before they have said anything else.
+      // Spec silent: a filter that matches nothing. Some servers answer 404. Before the list has ever answered, 404 means a wrong base URL.
       hasAnswered ||= (await options.memory?.hasAnswered()) ?? false;
       if (hasAnswered) return toEmptyAnswer(null);
       throw new Trouble('missing', `There is no list at ${options.url}/v1 (404): the base URL is probably wrong.`, {
@@ -94,7 +94,7 @@ export function createSource(options: SourceOptions): Source {
   };
 }
 
-// Spec: Query parameters of the list operation. Job-seeking info comes only when it is asked for.
+// Spec: Query parameters of the list operation. The source sends job-seeking info only with `include`.
 function toQuery(filters: ListFilters): URLSearchParams {
   const query = new URLSearchParams();
   if (filters.afterId !== undefined) query.set('afterid', String(filters.afterId));
@@ -113,7 +113,7 @@ async function readList(
 ): Promise<ListAnswer> {
   const { bytes, whole } = await readBody(body, headers['content-encoding'], maxBytes, onBytes);
   if (!whole) {
-    // Byte by byte: ids are ASCII, in UTF-16 with a zero beside each digit.
+    // One character per byte is enough: ids are ASCII. In UTF-16 each digit has a zero byte beside it, which is removed.
     const prefix = bytes.toString('latin1').replaceAll('\0', '');
     return { kind: 'overflow', ids: scanIds(prefix), bytes: bytes.length };
   }
@@ -131,12 +131,12 @@ function toEmptyAnswer(sunsetAt: number | null, cached = false): ListAnswer {
   return { kind: 'page', page: { ...toEmptyPage(), bytes: 0, bodyHash: null, cached, sunsetAt } };
 }
 
-/** An answer whose Date lags this far behind what the answers before it said was not made now. */
+/** An answer whose Date is this far behind the Date of earlier answers was not generated now. */
 const staleMs = 60_000;
 
 /**
- * Tells whether an answer comes from a cache, although none was asked for: by its Age, or by a Date that lies behind that of earlier
- * answers. The source's clock is compared with itself only, so it may be wrong.
+ * Detects answers that come from a cache despite `no-cache`: they have an Age, or a Date behind that of earlier answers.
+ * The source's clock is compared with itself only, so it may be wrong.
  */
 function createCacheTest(): (headers: HttpAnswer['headers']) => boolean {
   let newest: { readonly dateMs: number; readonly atMs: number } | null = null;

@@ -1,43 +1,43 @@
-// The only code that sends requests to the source: timeouts, retries of seconds, Retry-After, redirects, byte limits, status to
-// Trouble. The credential goes to the configured origin and nowhere else, and into no error. Knows nothing of applications.
+// The only code that sends requests to the source. It handles timeouts, retries within seconds, Retry-After and redirects, and maps
+// statuses to Trouble. The credential is sent to the configured origin only and never appears in an error. Does not know applications.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import pRetry from 'p-retry';
 import { type Dispatcher, Pool } from 'undici';
 import { toCertificateProblem, toConnectionReason } from '../domain/connection-error.ts';
 import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
-import { isRedirect, isWorthAnother, toStatusTrouble } from './status.ts';
+import { isRedirect, isRetryable, toStatusTrouble } from './status.ts';
 
-/** Where to, as whom, and with which timeouts. */
+/** Address, credential, timeouts and limits of the client. */
 export interface HttpOptions {
   /** Scheme, host and optional path. */
   readonly url: string;
-  /** Sent as SWS with every request that brings no authorization of its own; read anew for each, so that it can be rotated. */
+  /** Sent as SWS with every request that has no `authorization`. A function is called for each request, so it can be rotated. */
   readonly credential?: string | (() => string | Promise<string>) | undefined;
-  /** No byte for this long ends a request. */
+  /** A request fails after this long without a byte. */
   readonly idleTimeoutMs: number;
-  /** A whole request ends after this, however steadily it drips. */
+  /** A request fails after this long, even while bytes arrive. */
   readonly totalTimeoutMs: number;
-  /** How many at most, or those of an origin that several accounts share. */
+  /** The maximum number of connections, or a pool that several accounts at one origin share. */
   readonly connections: number | Connections;
   readonly userAgent: string;
-  /** Awaited before every single request: the shared rate budget. */
+  /** Awaited before every request, retries included: the shared rate limit. */
   readonly takeSlot?: ((signal: AbortSignal) => Promise<void>) | undefined;
-  /** Told how long the source wants to be left alone, before anything else is asked. */
+  /** Called with the wait that the source demands, and awaited before the next request. */
   readonly onRetryAfter?: ((retryAfterMs: number) => Promise<void>) | undefined;
-  /** The first wait between tries, doubled and spread for each further one. */
+  /** The delay before the first retry; it doubles for each further retry, with jitter. */
   readonly retryDelayMs?: number | undefined;
 }
 
 interface HttpRequest {
-  /** Below the base URL, with its query. */
+  /** Relative to the base URL, with its query. */
   readonly path: string;
   readonly accept: string;
-  /** Asks caches on the way to step aside. */
+  /** Sends `Cache-Control: no-cache`, so that caches on the way do not answer. */
   readonly fresh?: boolean;
-  /** Others are known to be served: a Retry-After is about this request alone. */
+  /** True when the source serves other requests: a Retry-After then applies to this request alone. */
   readonly isKnownServed?: boolean | undefined;
-  /** The whole header, in place of the credential. Such a request is sent where it is meant to go: no redirect is followed. */
+  /** The Authorization header, sent instead of the credential. A request with it follows no redirect. */
   readonly authorization?: string;
   readonly signal: AbortSignal;
 }
@@ -47,21 +47,21 @@ interface HttpPost extends HttpRequest {
   readonly body: string;
 }
 
-/** An open answer. Disposing drops what was not read, and its connection. */
+/** An open answer. Disposing discards the unread part of the body and closes the connection. */
 export interface HttpAnswer extends AsyncDisposable {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** The bytes as they come, not inflated; a failing connection throws Trouble here. */
+  /** The bytes as received, not inflated. A connection that fails throws Trouble here. */
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-/** The HTTP client of one origin; closing it ends its connections. */
+/** The HTTP client of one origin. Disposing closes its connections, unless they are shared. */
 export interface Http extends AsyncDisposable {
-  /** Asks and reads the whole answer: what `read` throws as unreachable or malformed is asked again, a few times. */
+  /** Requests and reads the whole answer. When `read` throws unreachable or malformed, the request is repeated a few times. */
   get<T>(request: HttpRequest, read: (answer: HttpAnswer) => Promise<T>): Promise<T>;
-  /** Opens an answer to be read by the caller; tries again only until the headers are there. */
+  /** Opens an answer whose body the caller reads. Retries only until the headers have arrived. */
   open(request: HttpRequest): Promise<HttpAnswer>;
-  /** Sends once, whatever happens: a lost answer does not mean that nothing was done. Every status comes to `read`. */
+  /** Sends once, without retries: the source may have acted although its answer was lost. `read` gets every status. */
   post<T>(request: HttpPost, read: (answer: HttpAnswer) => Promise<T>): Promise<T>;
 }
 
@@ -70,7 +70,7 @@ export interface Connections extends AsyncDisposable {
   readonly pool: Pool;
 }
 
-/** Connections that several accounts at one origin share; nothing is opened before the first request. */
+/** Creates a pool that several accounts at one origin share; no connection is opened before the first request. */
 export function openConnections(
   options: Pick<HttpOptions, 'url' | 'idleTimeoutMs'> & { readonly connections: number },
 ): Connections {
@@ -87,7 +87,7 @@ export function openConnections(
 const retries = 3;
 const discardedBytes = 65_536;
 
-/** Creates the client of one origin; nothing is opened before the first request. */
+/** Creates the client of one origin; no connection is opened before the first request. */
 export function createHttp(options: HttpOptions): Http {
   const base = new URL(options.url.endsWith('/') ? options.url : `${options.url}/`);
   const { connections } = options;
@@ -138,13 +138,13 @@ export function createHttp(options: HttpOptions): Http {
       retries,
       minTimeout: options.retryDelayMs ?? 300,
       randomize: true,
-      // A request that has used up its whole time is not given it again.
+      // Once a request and its retries have used up the total timeout, there is no further retry.
       maxRetryTime: options.totalTimeoutMs,
       signal,
-      shouldRetry: ({ error }) => error instanceof Trouble && isWorthAnother(error),
+      shouldRetry: ({ error }) => error instanceof Trouble && isRetryable(error),
       onFailedAttempt: async ({ error, retriesLeft }) => {
-        // Also called after the last failure.
-        if (retriesLeft === 0 || !(error instanceof Trouble) || !isWorthAnother(error)) return;
+        // p-retry calls this after the last failure as well.
+        if (retriesLeft === 0 || !(error instanceof Trouble) || !isRetryable(error)) return;
         if (error.retryAfterMs !== undefined) await pause(error.retryAfterMs, signal);
       },
     });
@@ -167,14 +167,14 @@ export function createHttp(options: HttpOptions): Http {
   };
 }
 
-// Spec: Authentication 2. An invalid header value would be thrown back at us by the client, and no one knows in how many words.
+// Spec: Authentication 2. For an invalid header value undici throws an error that might quote the credential, so it is checked first.
 async function toSws(credential: HttpOptions['credential']): Promise<string> {
   const secret = (typeof credential === 'function' ? await credential() : (credential ?? '')).trim();
   if (!/^[\x20-\x7e]+$/.test(secret)) throw new Trouble('refused', 'The credential is empty or not plain ASCII.');
   return `SWS ${secret}`;
 }
 
-// An abort ends the pause; p-retry then throws the signal's own reason.
+// An abort ends the pause; p-retry then throws the signal's reason.
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => undefined);
 }
@@ -203,7 +203,7 @@ async function* toBytes(
   }
 }
 
-// A small rest is read so that the connection can serve again; a large or slow one is cut off.
+// Reads a small rest of the body so that the connection can be reused; a larger rest closes the connection.
 function discard(response: Dispatcher.ResponseData): void {
   response.body.dump({ limit: discardedBytes }).catch(() => undefined);
 }
@@ -213,18 +213,19 @@ function toRedirectTarget(response: Dispatcher.ResponseData, from: URL, address:
   const location = [response.headers.location].flat()[0] ?? '';
   const target = URL.parse(location, from.href);
   if (target?.origin === from.origin) return target;
-  const where = target === null ? 'nowhere' : 'to another origin, where neither we nor the credential go';
+  const where =
+    target === null ? 'to an invalid address' : 'to another origin; Intake does not send the credential there';
   const { statusCode: status } = response;
   throw new Trouble('unreachable', `The source at ${address} redirects ${where} (${status}).`, { status });
 }
 
-// Never the client's own error: it may hold what was sent (the credential) or received (people).
+// Never passes on undici's own error: it may contain what was sent (the credential) or received (personal data).
 function toTrouble(error: unknown, signal: AbortSignal, address: string): unknown {
   if (signal.aborted) return signal.reason;
   const { name, code } = error as { readonly name?: unknown; readonly code?: unknown };
   const at = 'source';
   if (name === 'TimeoutError') {
-    return new Trouble('unreachable', `The source at ${address} took longer than a whole request may.`, { at });
+    return new Trouble('unreachable', `A request to the source at ${address} exceeded its total timeout.`, { at });
   }
   const reason = typeof code === 'string' && /^\w+$/.test(code) ? code : 'no reason given';
   const problem = toCertificateProblem(reason, address, 'file in NODE_EXTRA_CA_CERTS');

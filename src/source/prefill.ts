@@ -1,5 +1,5 @@
-// The candidate side of the source API (version 2): where to authorize, a code for a session, the profile, the resume.
-// The token never leaves this file: it lives as long as the session object and is stored nowhere.
+// The candidate side of the source API (version 2): builds the authorize URL, exchanges a code for a session, loads profile and resume.
+// The access token never leaves this file: it exists as long as the session object and is not stored.
 
 import { CodeSpent, type PrefillRequest, type Profile, type Resume } from '../domain/prefill.ts';
 import { Trouble } from '../domain/trouble.ts';
@@ -12,19 +12,19 @@ import { isObject } from './parse/values.ts';
 import { readResume } from './resume.ts';
 import { toStatusTrouble } from './status.ts';
 
-/** Asks candidates' permission at one source and uses it. Closing it ends its connections. */
+/** Gets candidates' consent at one source and uses it. Disposing closes its connections. */
 export interface PrefillSource extends AsyncDisposable {
-  /** Where the browser goes to be asked. */
+  /** The URL of the consent page, for the candidate's browser. */
   toAuthorizeUrl(state: string, advertiserId: bigint): string;
   /** Exchanges a code, once. Throws CodeSpent, another Trouble, or the signal's reason. */
   openSession(code: string, signal: AbortSignal): Promise<CandidateSession>;
 }
 
-/** What one candidate has allowed. */
+/** Loads the data that one candidate has consented to share. */
 export interface CandidateSession {
-  /** Asks for the profile, once. */
+  /** Requests the profile, without retries. */
   loadProfile(request: PrefillRequest, signal: AbortSignal): Promise<Profile>;
-  /** The bytes of a resume, whole or not at all. */
+  /** Loads a complete resume, or throws. */
   loadResume(resumeId: string, signal: AbortSignal): Promise<Resume>;
 }
 
@@ -32,7 +32,7 @@ export interface PrefillSourceOptions extends Omit<HttpOptions, 'credential'> {
   /** {auth_url}. */
   readonly authUrl: string;
   readonly clientId: string;
-  /** Read anew for each exchange, so that it can be rotated. */
+  /** Called for each exchange, so that the secret can be rotated. */
   readonly clientSecret: () => string;
   readonly redirectUri: string;
   readonly resumeMaxBytes: number;
@@ -41,7 +41,7 @@ export interface PrefillSourceOptions extends Omit<HttpOptions, 'credential'> {
 const tokenMaxBytes = 65_536;
 const profileMaxBytes = 2_000_000;
 
-/** Creates the client; nothing is sent before the first code. */
+/** Creates the client; it sends nothing before the first code. */
 export function createPrefillSource(options: PrefillSourceOptions): PrefillSource {
   const auth = createHttp({ ...options, url: options.authUrl });
   const api = createHttp(options);
@@ -53,7 +53,7 @@ export function createPrefillSource(options: PrefillSourceOptions): PrefillSourc
         {
           path: 'api/iam/oauth2/token',
           accept: 'application/json',
-          // Spec: base64(client_id:client_secret), the two as they are; RFC 6749 would percent-encode them first.
+          // Spec: base64(client_id:client_secret), both unencoded; RFC 6749 would percent-encode them first.
           authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret()}`).toString('base64')}`,
           contentType: 'application/x-www-form-urlencoded',
           body: new URLSearchParams({
@@ -113,7 +113,7 @@ function createSession(
   };
 }
 
-// Spec: Prefill request body. Spec silent: which fields are required; what is empty is left out.
+// Spec: Prefill request body. Spec silent: which fields are required; empty fields are left out.
 function toBody(request: PrefillRequest): Record<string, string> {
   const fields = {
     applicationFormUrl: request.formUrl,
@@ -126,31 +126,31 @@ function toBody(request: PrefillRequest): Record<string, string> {
   return Object.fromEntries(Object.entries(fields).filter((field): field is [string, string] => !!field[1]?.trim()));
 }
 
-// Spec: Token response. expires_in is not looked at: the token is used within seconds and then forgotten. Spec silent: whether it names the
-// candidate's account beside the token; by that id a request to erase finds the profile.
+// Spec: Token response. expires_in is ignored: the token is used within seconds and then dropped. Spec silent: whether the response
+// contains the candidate's account id; an erasure request finds the profile by that id.
 async function readToken(answer: HttpAnswer): Promise<{ readonly token: string; readonly accountIds: string[] }> {
-  const told = await readJson(answer, tokenMaxBytes).catch((error: unknown) => {
+  const parsed = await readJson(answer, tokenMaxBytes).catch((error: unknown) => {
     throw toStatusTrouble(answer, Date.now()) ?? error;
   });
-  // Spec silent: errors. RFC 6749 names them in `error`, usually with status 400, here and there with 200.
-  if (isObject(told) && typeof told.error === 'string') throw toGrantTrouble(told.error, answer.status);
+  // Spec silent: errors. RFC 6749 names them in `error`, usually with status 400; some servers send 200.
+  if (isObject(parsed) && typeof parsed.error === 'string') throw toGrantTrouble(parsed.error, answer.status);
   const trouble = toStatusTrouble(answer, Date.now());
   if (trouble !== null) throw trouble;
-  const { access_token: token, token_type: type = 'bearer' } = isObject(told) ? told : {};
+  const { access_token: token, token_type: type = 'bearer' } = isObject(parsed) ? parsed : {};
   if (typeof token !== 'string' || !/^[!-~]{1,8000}$/.test(token) || String(type).toLowerCase() !== 'bearer') {
-    throw new Trouble('malformed', 'The token endpoint gave no bearer token.');
+    throw new Trouble('malformed', 'The token endpoint sent no bearer token.');
   }
-  return { token, accountIds: isObject(told) ? findAccountIds(told) : [] };
+  return { token, accountIds: isObject(parsed) ? findAccountIds(parsed) : [] };
 }
 
 function toGrantTrouble(error: string, status: number): Trouble {
   if (error === 'invalid_grant') return new CodeSpent();
   if (error === 'invalid_client' || error === 'unauthorized_client') {
-    return new Trouble('refused', 'The token endpoint refuses the client: look at OAUTH_CLIENT_ID and its secret.', {
+    return new Trouble('refused', 'The token endpoint rejects the client: check OAUTH_CLIENT_ID and its secret.', {
       status,
     });
   }
-  return new Trouble('malformed', 'The token endpoint refuses the request.', { status });
+  return new Trouble('malformed', 'The token endpoint rejects the request.', { status });
 }
 
 async function readProfile(answer: HttpAnswer, baseUrl: string, accountIds: readonly string[]): Promise<Profile> {
@@ -162,6 +162,6 @@ async function readProfile(answer: HttpAnswer, baseUrl: string, accountIds: read
 
 async function readJson(answer: HttpAnswer, maxBytes: number): Promise<unknown> {
   const { bytes, whole } = await readBody(answer.body, answer.headers['content-encoding'], maxBytes);
-  if (!whole) throw new Trouble('malformed', 'The answer is larger than any such answer should be.');
+  if (!whole) throw new Trouble('malformed', `The answer is larger than ${maxBytes} bytes.`);
   return parseJson(decodeText(bytes, answer.headers['content-type']).text).value;
 }

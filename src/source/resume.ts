@@ -1,5 +1,5 @@
-// The bytes of a candidate's resume and what its headers say of them. A cut, empty or wrong body is never taken for a resume;
-// a file name is kept as a word for people and never as a path.
+// Reads a candidate's resume and its headers. A truncated, empty or wrong body is never accepted as a resume.
+// The file name is for display only; it is never used as a path.
 
 import { hash } from 'node:crypto';
 import { fileTypeFromBuffer } from 'file-type';
@@ -12,16 +12,16 @@ import { parseDeclaredName, startsAsHtml } from './parse/file-description.ts';
 /** Reads a resume into memory, up to a limit. Spec: Resume (version 2). */
 export async function readResume({ status, headers, body }: HttpAnswer, maxBytes: number): Promise<Resume> {
   if (status === 204) throw new Trouble('missing', 'The source has no resume (204).', { status });
-  // Spec: Content-Length. A body that only ends when the connection does cannot be told from one that was cut.
+  // Spec: Content-Length. A body that ends with the connection cannot be distinguished from a truncated one.
   if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) {
-    throw new Trouble('malformed', 'The resume came without a length.');
+    throw new Trouble('malformed', 'The resume has no length (Content-Length).');
   }
   const { bytes, whole } = await readBody(body, headers['content-encoding'], maxBytes);
   if (!whole) throw new Trouble('mismatch', `The resume is larger than ${maxBytes} bytes.`);
-  if (bytes.length === 0) throw new Trouble('malformed', 'The resume came empty.');
+  if (bytes.length === 0) throw new Trouble('malformed', 'The resume is empty.');
   const fileName = toFileName(headers['content-disposition']);
   if (isErrorPage(bytes, headers['content-type'], fileName)) {
-    throw new Trouble('malformed', 'A page came in place of the resume.');
+    throw new Trouble('malformed', 'The source sent a page instead of the resume.');
   }
   const detected = await fileTypeFromBuffer(bytes);
   return {
@@ -29,14 +29,14 @@ export async function readResume({ status, headers, body }: HttpAnswer, maxBytes
     sizeBytes: bytes.length,
     sha256: hash('sha256', bytes, 'hex'),
     fileName,
-    // Spec: always application/octet-stream, which helps nobody.
+    // Spec: the header is always application/octet-stream, so the type is detected from the bytes.
     contentType: detected?.mime ?? 'application/octet-stream',
   };
 }
 
 const longestName = 150;
 
-/** The name of a file, without any path; `resume` where there is none. */
+/** The file name without its path; `resume` when the header has no usable name. */
 export function toFileName(header: string | undefined): string {
   const clean = (parseDeclaredName(header) ?? '').replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '').trim();
   if (/^\.*$/.test(clean)) return 'resume';

@@ -1,7 +1,7 @@
 // Transport: what a status means, and what Retry-After asks for.
 
 import { describe, expect, test } from 'vitest';
-import { isWorthAnother, toStatusTrouble } from '../../src/source/status.ts';
+import { isRetryable, toStatusTrouble } from '../../src/source/status.ts';
 
 const now = Date.parse('Fri, 15 Nov 2024 12:00:00 GMT');
 
@@ -33,7 +33,7 @@ describe('a status', () => {
     [599, 'unreachable', true],
   ] as const)('%i is %s, worth another try within seconds: %s', ([status, kind, another]) => {
     expect(trouble(status)).toMatchObject({ kind, status });
-    expect(isWorthAnother(trouble(status))).toBe(another);
+    expect(isRetryable(trouble(status))).toBe(another);
   });
 });
 
@@ -52,7 +52,7 @@ describe('Retry-After', () => {
   ] as const)('as %s', ([, value, retryAfterMs, another]) => {
     const found = trouble(429, { 'retry-after': value });
     expect(found).toMatchObject({ kind: 'throttled', retryAfterMs });
-    expect(isWorthAnother(found)).toBe(another);
+    expect(isRetryable(found)).toBe(another);
   });
 
   test('as a date counts by the clock of the server that sent it', () => {

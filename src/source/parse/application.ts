@@ -1,5 +1,5 @@
-// One element of the list to one application: each member read by itself, so that a bad one costs only itself.
-// Serves JSON and XML alike, since XML is given the JSON shape before it comes here.
+// Parses one element of the list into one application. Each member is parsed separately, so that a bad member affects nothing else.
+// Serves JSON and XML: list-xml.ts converts XML to the JSON shape first.
 
 import { hash } from 'node:crypto';
 import type { Application, Attachment, JobSeekingInfo, Reject } from '../../domain/application.ts';
@@ -13,7 +13,7 @@ import { isObject, parseId, readBoolean, readCount, readIdentifier, readText } f
 
 const largestMonths = 2 ** 31 - 1;
 
-/** Reads an element of the list; without a usable id it is a Reject, with one it is an application whatever else is wrong. */
+/** Parses an element of the list. An element without a usable id is a Reject; with one it is an application, whatever else is wrong. */
 export function parseApplication(element: unknown, exact: boolean): Application | Reject {
   const { raw, rawText, reason } = toRaw(element, exact);
   if (!isObject(element)) return { reason: 'is not an object', identity: toOutline(element), raw, rawText };
@@ -58,15 +58,15 @@ function toJobSeekingInfo(value: unknown, findings: ParseFindings): JobSeekingIn
     timeInRoleMonths: readCount(known.TimeInRole, largestMonths, `${field}.TimeInRole`, findings.notes),
     isNewToWorkforce: readBoolean(known.IsNewToWorkForce, `${field}.IsNewToWorkForce`, findings.notes),
   };
-  // Spec: present only when the jobseeker supplied it. An object of nothing says the same as no object.
+  // Spec: present only when the jobseeker supplied it. An object without values means the same as no object.
   return Object.values(info).every((fact) => fact === null) ? null : info;
 }
 
 type Hashes = Pick<Application, 'contentHash' | 'factsHash'>;
 type ParsedFacts = Omit<Application, 'notes' | 'raw' | 'rawText' | keyof Hashes>;
 
-// The facts in a fixed order, null where absent. Members we do not know count by name and by the texts of their leaves,
-// empties left out: XML has only texts, and the element names of its lists have no counterpart in JSON.
+// Hashes the facts in a fixed order, null where absent. Unknown members enter by name and by the texts of their non-empty leaves:
+// XML has only texts, and the element names of its lists have no counterpart in JSON.
 function toHashes(facts: ParsedFacts, unknown: string[]): Hashes {
   const info = facts.jobSeekingInfo;
   const attachments = facts.attachments.toSorted((a, b) => byText(a.kind, b.kind));
@@ -92,7 +92,7 @@ function toHashes(facts: ParsedFacts, unknown: string[]): Hashes {
   };
 }
 
-/** Hash and Href may be others at every look while nothing has changed, and Href is never followed. */
+/** Leaves out Hash and Href: the source may change both in every answer although the file is the same. Href is never followed. */
 function toFact(attachment: Attachment): readonly unknown[] {
   return toHashed({ ...attachment, sourceHash: null, href: null });
 }

@@ -1,5 +1,5 @@
-// What the source says is attached to an application, at most one per kind.
-// Href is kept as sent and compared with the path built from kind and id; it is never followed.
+// Parses the attachments that the source lists for an application, at most one per kind.
+// Href is stored as sent and compared with the path built from kind and id; it is never followed.
 
 import {
   type Attachment,
@@ -16,17 +16,17 @@ import { isObject, readBoolean, readCount, readText } from './values.ts';
 const field = 'Attachments';
 const kindByLowerCase = new Map<string, AttachmentKind>(attachmentKinds.map((kind) => [kind.toLowerCase(), kind]));
 
-// A kind is part of a key, and a key has a largest size.
+// A kind is part of an index key, whose size is limited.
 const longestKind = 100;
 
-/** Reads the attachments of application `id`: an array, a single object, or none. */
+/** Parses the attachments of application `id`: an array, a single object, or none. */
 export function toAttachments(value: unknown, id: bigint, findings: ParseFindings): Attachment[] {
   if (value === null || value === undefined) return [];
   const listed = Array.isArray(value) ? value : [value];
   const byKind = new Map<string, Attachment>();
   for (const element of listed) {
     if (!isObject(element)) {
-      findings.notes.push({ field, reason: 'holds what is not an object' });
+      findings.notes.push({ field, reason: 'contains an element that is not an object' });
       continue;
     }
     const attachment = toAttachment(element, id, findings);
@@ -36,7 +36,7 @@ export function toAttachments(value: unknown, id: bigint, findings: ParseFinding
   return [...byKind.values()];
 }
 
-/** The path of a kind's bytes below the base URL. Spec: the type is `coverLetter`, its path `coverletter`. */
+/** The path of an attachment, relative to the base URL. Spec: the type is `coverLetter`, its path `coverletter`. */
 export function toAttachmentPath(kind: AttachmentKind, id: bigint): string {
   return `advertiser/applications/${kind.toLowerCase()}/${id}`;
 }
@@ -76,8 +76,8 @@ function isExpectedHref(href: string | null, kind: AttachmentKind, id: bigint): 
   return href === toAttachmentPath(kind, id) || href === `advertiser/applications/${kind}/${id}`;
 }
 
-// Spec silent: two of one kind, though one path serves both. The newest speaks for the kind; a virus in either counts.
-// The choice must not hang on their order, which the source may change from answer to answer.
+// Spec silent: two attachments of one kind, although one path serves both. The newest is kept; a virus in either counts.
+// The choice must not depend on their order, which the source may change with every answer.
 function mergeOfKind(a: Attachment, b: Attachment, notes: Note[]): Attachment {
   notes.push({ field: `${field}.Type`, reason: 'ambiguous: more than one of a kind' });
   const newest = rankOf(a) > rankOf(b) ? a : b;

@@ -1,16 +1,16 @@
-// Bytes of a list to text, whatever the charset header says: headers are wrong more often than bytes are.
-// Says when bytes had to be replaced, so that it can be noted; never guesses between national charsets.
+// Decodes the bytes of an answer. The bytes decide before the charset header, which is wrong more often than they are.
+// Reports when bytes had to be replaced, so that it can be noted. Never guesses between national charsets.
 
 import { TextDecoder } from 'node:util';
 
 /** A body as text. */
 export interface DecodedText {
   readonly text: string;
-  /** The body byte by byte as Latin-1, where some bytes had to be replaced by U+FFFD; otherwise null. */
+  /** The body as Latin-1, one character per byte, when some bytes had to be replaced by U+FFFD; otherwise null. */
   readonly bytesAsText: string | null;
 }
 
-/** Decodes by byte order mark, then as UTF-16 where zero bytes show it, as UTF-8 where it is valid, else as declared. */
+/** Decodes by byte order mark; without one as UTF-16 if zero bytes indicate it, as UTF-8 if that is valid, else as declared. */
 export function decodeText(body: Uint8Array, contentType: string | undefined): DecodedText {
   const marked = toMarkedCharset(body);
   if (marked !== null) return decoded(new TextDecoder(marked).decode(body));
@@ -27,7 +27,7 @@ function toMarkedCharset(body: Uint8Array): string | null {
   const [first, second] = body;
   if (first === 0xff && second === 0xfe) return 'utf-16le';
   if (first === 0xfe && second === 0xff) return 'utf-16be';
-  // JSON and XML begin with an ASCII character: a zero beside it is half of a UTF-16 unit.
+  // JSON and XML begin with an ASCII character: a zero byte beside it is half of a UTF-16 code unit.
   if (body.length > 1 && first === 0) return 'utf-16be';
   if (body.length > 1 && second === 0) return 'utf-16le';
   return null;
@@ -37,7 +37,7 @@ function toDeclaredCharset(body: Uint8Array, contentType: string | undefined): s
   const header = /charset\s*=\s*"?([\w.:-]+)/i.exec(contentType ?? '')?.[1];
   const prolog = Buffer.from(body.subarray(0, 200)).toString('latin1');
   const declaration = /^\s*<\?xml[^>]*\sencoding\s*=\s*["']([\w.:-]+)["']/i.exec(prolog)?.[1];
-  // A header that claims UTF-8 was just refuted; the document's own word may still be right.
+  // The body is not UTF-8, so a header that says so is wrong; the XML declaration may still be right.
   return header === undefined || /^utf-?8$/i.test(header) ? (declaration ?? header) : header;
 }
 

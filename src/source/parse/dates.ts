@@ -1,28 +1,28 @@
-// The source's moments: `/Date(ms+hhmm)/`, ISO text and what else was seen in their place, read to an instant.
-// The milliseconds are the instant, an offset is only how the source shows it. Knows no clock: a future date is a date.
+// Parses the source's dates, `/Date(ms+hhmm)/` and ISO text, into instants. In `/Date()/` the milliseconds are the instant and the offset
+// is for display only. Does not compare with the clock: a future date is valid.
 
-/** A moment as the source wrote it; `problem` says why it could not be kept as it came, else null. */
+/** A date as the source wrote it. `problem` says why it could not be kept unchanged; otherwise null. */
 export interface SourceDate {
-  /** Milliseconds since the epoch, null when there is no usable moment. */
+  /** Milliseconds since the epoch; null when there is no usable date. */
   readonly at: number | null;
-  /** The offset written beside it, as `+11:00`; null when none (or `Z`) was written. */
+  /** The offset as written, in the form `+11:00`; null when there is none, or `Z`. */
   readonly offset: string | null;
   readonly problem: string | null;
 }
 
-/** The problem of a moment in year 1, which stands for no date. */
+/** The problem of a date in year 1, which means "no date". */
 export const noDate = 'lies in year 1 or before, which stands for no date';
 
 const slashDate = /^\\?\/Date\((-?\d{1,20})([+-]\d\d:?\d\d)?\)\\?\/$/i;
 const isoDate = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,12}))?)?\s?(Z|[+-]\d\d:?\d\d)?)?$/i;
 
-// Years 2 to 9999: year 1 is the usual stand-in for "no date", and within these bounds every store and format agrees.
+// Years 2 to 9999: year 1 usually means "no date", and every database and format supports these years.
 const earliestMs = Date.parse('0002-01-01T00:00:00Z');
 const latestMs = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 const standardOffsetMs = 10 * 3_600_000;
 const none: SourceDate = { at: null, offset: null, problem: null };
 
-/** Reads a date member; null and absent are no problem, anything unreadable is. */
+/** Parses a date member. An absent or null member is not a problem; an invalid one is. */
 export function parseDate(value: unknown): SourceDate {
   if (value === null || value === undefined) return none;
   if (typeof value !== 'string') return broken('is not a date text');
@@ -33,14 +33,14 @@ export function parseDate(value: unknown): SourceDate {
   return iso ? parseIso(iso) : broken('is not a date');
 }
 
-/** The JSON form of a moment, as the spec draws it. */
+/** The JSON form of a date, as in the spec. */
 export function toDateText(at: number, offset: string | null): string {
   return `/Date(${at}${offset === null ? '' : offset.replace(':', '')})/`;
 }
 
 /**
- * A moment as a list filter: the text has no zone, so it is written in fixed +10:00; callers leave room for other interpretations. That room
- * may reach into years that have no such text: nothing lies there.
+ * Formats a date as a list filter. The text has no zone, so it is always written in +10:00; callers add a margin for other interpretations.
+ * Dates beyond the supported years are clamped: no application lies there.
  */
 export function toFilterDate(at: number): string {
   const wallMs = Math.min(latestMs, Math.max(earliestMs, at + standardOffsetMs));
@@ -53,7 +53,7 @@ function parseIso(parts: RegExpExecArray): SourceDate {
   const [hour, minute, second] = [part(4), part(5), part(6)];
   const wall = new Date(0);
   wall.setUTCFullYear(part(1), month - 1, day);
-  // setUTCFullYear rolls 31 April over into May: what rolled over was no date.
+  // setUTCFullYear turns 31 April into 1 May: a date that changes is invalid.
   if (wall.getUTCMonth() !== month - 1 || wall.getUTCDate() !== day) return broken('is not a date');
   if (hour > 23 || minute > 59 || second > 59) return broken('is not a time of day');
   const millisecond = Number((parts[7] ?? '').padEnd(3, '0').slice(0, 3));
@@ -63,7 +63,7 @@ function parseIso(parts: RegExpExecArray): SourceDate {
     // Spec: DateSubmitted is in Australian Eastern Standard time. Spec silent: text without a zone.
     return bounded(wallMs - standardOffsetMs, undefined, 'has no zone, read as +10:00');
   }
-  // Z names an instant and no way to show it: JSON writers give such a moment no offset at all.
+  // Z is treated like no offset, since JSON serializers write a UTC date without one.
   if (zone.toUpperCase() === 'Z') return bounded(wallMs, undefined, null);
   const offsetMs = toOffsetMs(zone);
   return offsetMs === null ? broken('has an impossible offset') : bounded(wallMs - offsetMs, zone, null);

@@ -1,5 +1,5 @@
-// What an answer says of a file beside its bytes: the declared type, the name, the type that the bytes show, and whether they look like a
-// page made for people instead of a file. None of it is trusted: a name is never a path, a type decides nothing.
+// Describes a downloaded file: its declared type, its name, the type detected from its bytes, and whether it looks like an HTML page
+// instead of a file. None of it is trusted: a name is never used as a path, and no decision depends on a type.
 
 import { parse as parseDisposition } from 'content-disposition';
 import { fileTypeFromBuffer } from 'file-type';
@@ -8,9 +8,9 @@ export interface FileDescription {
   readonly contentType: string | null;
   readonly detectedType: string | null;
   readonly fileName: string | null;
-  /** Content-Encoding, where the bytes came packed although nobody asked. They are kept as they came. */
+  /** Content-Encoding, where the source compressed the bytes without being asked. They are stored as received. */
   readonly encoding: string | null;
-  /** An error or login page, by its look: what is certain only the size can say. */
+  /** True for what looks like an error or login page. Only a comparison with the declared size is conclusive. */
   readonly looksLikePage: boolean;
 }
 
@@ -35,7 +35,7 @@ export async function describeFile(
 
 const longestName = 255;
 
-/** The declared name; null where there is none that could be shown. */
+/** The declared name; null when there is none that can be displayed. */
 function parseFileName(header: string | undefined): string | null {
   const shown = parseDeclaredName(header)
     ?.replace(/\p{Cc}/gu, '')
@@ -45,7 +45,7 @@ function parseFileName(header: string | undefined): string | null {
   return [...shown].slice(0, longestName).join('');
 }
 
-/** The name that Content-Disposition declares, decoded and without its path, whichever form the header has, valid or not. */
+/** The name that Content-Disposition declares, decoded and without its path. Invalid headers are accepted as well. */
 export function parseDeclaredName(header: string | undefined): string | undefined {
   return readName(toUtf8(header ?? ''))
     ?.split(/[/\\]/)
@@ -57,9 +57,9 @@ function readName(header: string): string | undefined {
     const filename: string | undefined = parseDisposition(header).parameters.filename;
     if (filename !== undefined && !isCutAtSpace(header, filename)) return filename;
   } catch {
-    // Read by hand below.
+    // The expression below reads the name from an invalid header.
   }
-  // Unquoted with spaces is no valid header, and common.
+  // An unquoted name with spaces is invalid, but common.
   return /filename\s*=\s*"?([^";]+)/i.exec(header)?.[1];
 }
 
@@ -67,7 +67,7 @@ function isCutAtSpace(header: string, filename: string): boolean {
   return header.includes(`filename=${filename} `) && !header.includes('filename*');
 }
 
-/** Header bytes arrive one per character; where they are UTF-8, they are read so. */
+/** Node gives a header as Latin-1, one character per byte. Bytes that are valid UTF-8 are decoded as such. */
 function toUtf8(header: string): string {
   if (/[^\0-\xff]/.test(header)) return header;
   try {

@@ -1,10 +1,11 @@
-// What an element without a usable id is known by when it comes again: what is stable in it. A member that differs in every answer must
-// neither make another row of it nor bring an erased person back. The text names people: it is only ever kept as a hash.
+// Builds the identity of an element without a usable id from its stable parts, so that it is found again in later answers. A member
+// that differs in every answer must neither create another row nor bring an erased person back. The text is personal data: only its
+// hash is stored.
 import { toBareAddress } from '../../domain/person.ts';
 import { parseDate } from './dates.ts';
 import { isObject, toScalarText } from './values.ts';
 
-/** The identity of an element by its members: the text of its id, the person and the date; without a person also by its outline. */
+/** The identity of an element: the text of its id, the person and the date; without a person, its outline instead. */
 export function toIdentity(element: unknown, known: Readonly<Record<string, unknown>>): string {
   const id = readWord(known.ID);
   const person = toPerson(known);
@@ -12,7 +13,7 @@ export function toIdentity(element: unknown, known: Readonly<Record<string, unkn
   return JSON.stringify(person === null ? [id, date, toOutline(element)] : [id, person, date]);
 }
 
-/** The account, or the first of the facts that stand for a person where there is none. */
+/** The first of these that is present: account, email address, phone number, name. */
 function toPerson(known: Readonly<Record<string, unknown>>): readonly string[] | null {
   const email = readWord(known.Email);
   const facts: readonly (readonly [string, string | null])[] = [
@@ -31,8 +32,8 @@ function readWord(value: unknown): string | null {
 const deepest = 20;
 
 /**
- * The names of the members and the sentences in them. A text of one word may be a token or a time, and a number a counter: of these only
- * the type counts, and of a sentence no digit.
+ * The names of the members, and those of their texts that contain a space or an @, without digits. A text of one word may be a token or a
+ * time, and a number may be a counter, so only their type is included.
  */
 export function toOutline(value: unknown, depth = 0): string {
   if (depth > deepest) return 'deep';

@@ -1,5 +1,5 @@
-// JSON text to values, with every digit kept: numbers that a double would bend stay literals (JSON.rawJSON).
-// Knows nothing of applications; what it cannot read it refuses whole.
+// Parses JSON without losing digits: numbers that a double cannot hold exactly stay literals (JSON.rawJSON).
+// Invalid JSON is rejected as a whole. Does not know applications.
 
 import { randomUUID } from 'node:crypto';
 import { Trouble } from '../../domain/trouble.ts';
@@ -15,14 +15,14 @@ declare global {
   }
 }
 
-// Sixteen digits, or an exponent of two: the only numbers that a double may not hold as written. Looked for where a
-// number can stand, since long digit runs inside texts (hashes, dates) are common and would make every page slow.
+// Sixteen or more digits, or an exponent of at least two digits: a double may not hold these numbers as written. The expression matches
+// only where a number can occur: long runs of digits in strings (hashes, dates) are common and would make every page slow.
 const risky = /[:,[]\s*-?\d(?:[\d.]{15}|[\d.]*e[+-]?\d{2})/i;
 const riskyLiteral = /^-?\d(?:[\d.]{15}|[\d.]*e[+-]?\d{2})/i;
 
 /**
- * Reads JSON; a reviver costs six times as much, so it runs only where a number asks for it (`exact`), or the caller:
- * with `everyDigit` all numbers keep the spelling they came with, for places where a number stands for a text.
+ * Parses JSON. A reviver costs six times as much, so it runs only when the text contains such a number (`exact`), or with `everyDigit`:
+ * then all numbers keep their original spelling, for members where a number is used as a text.
  */
 export function parseJson(text: string, everyDigit = false): { readonly value: unknown; readonly exact: boolean } {
   const exact = everyDigit || risky.test(text);
@@ -33,15 +33,15 @@ export function parseJson(text: string, everyDigit = false): { readonly value: u
     if (error instanceof RangeError) return { value: parseDeep(text), exact };
     const escaped = escapeControls(text);
     if (escaped !== text) return parseJson(escaped, everyDigit);
-    // V8's message quotes the text around the fault, which may be a person's: only the fact is passed on.
+    // V8's message quotes the text around the error, which may be personal data, so it is dropped.
     throw new Trouble('malformed', 'The answer is not whole, valid JSON.');
   }
 }
 
 const stringOrNumber = /"(?:[^"\\]|\\.)*"|-?\d[\d.e+-]*/gi;
 
-// A reviver is called recursively and overflows at some thousands of levels, where JSON.parse itself does not. There the
-// digits travel as marked texts and are put back by a walk that needs no stack. Valid text only: it has been parsed before.
+// A reviver is called recursively and overflows the stack at some thousands of levels, where JSON.parse alone does not. This function
+// replaces the risky numbers by marked strings, parses, and puts the literals back without recursion. The text must be valid JSON.
 function parseDeep(text: string): unknown {
   const mark = `${randomUUID()}:`;
   const marked = text.replace(stringOrNumber, (token) =>
@@ -61,8 +61,8 @@ function parseDeep(text: string): unknown {
   return root[0];
 }
 
-// A tab or line end left bare inside a text is the one fault of careless writers whose meaning is plain; refusing it would
-// cost every application of its page.
+// Some servers do not escape a tab or line end inside a string. The meaning is clear, and rejecting it would lose every application of
+// the page.
 function escapeControls(text: string): string {
   const parts: string[] = [];
   let from = 0;
@@ -86,9 +86,9 @@ function keepSpelling(_key: string, value: unknown, { source }: { readonly sourc
 function keepDigits(_key: string, value: unknown, context: { readonly source?: string }): unknown {
   const { source } = context;
   if (typeof value !== 'number' || source === undefined) return value;
-  // From 2^53 on a double may print the digits that came and still stand for another integer.
+  // From 2^53 on, a double may print the original digits although its value is another integer.
   const isExact = Number.isSafeInteger(value) || !Number.isInteger(value);
   if (isExact && String(value) === source) return value;
-  // Judged by itself, so that an element reads the same whatever its neighbours hold.
+  // Decided per number, so that an element gives the same value whatever other elements contain.
   return riskyLiteral.test(source) ? JSON.rawJSON(source) : value;
 }

@@ -1,12 +1,12 @@
-// The list in XML to the JSON shape of the spec, typed by what we know of its members, so that one parser serves both.
-// A text that is not of its member's type stays text: judging it is that parser's work.
+// Converts a list in XML to the JSON shape of the spec, with the types of members.ts, so that one parser serves both.
+// A text that does not fit its member's type stays text; the parser in application.ts notes it.
 
 import { Trouble } from '../../domain/trouble.ts';
 import { parseDate, toDateText } from './dates.ts';
 import { applicationShape, envelopeShape, type MemberType, type ObjectShape } from './members.ts';
 import { isNil, parseXml, toJsonShape, toObject, type XmlElement } from './xml.ts';
 
-/** Reads a list document to the value that its JSON twin would have. */
+/** Parses a list document into the value that the same list in JSON would have. */
 export function parseListXml(text: string): unknown {
   const root = parseXml(text);
   const name = root.name.toLowerCase();
@@ -22,7 +22,7 @@ function toValue(element: XmlElement, type: MemberType | undefined): unknown {
   if (typeof type === 'object') {
     return 'listOf' in type ? toList(element, type.listOf) : toMembers(element, type.object);
   }
-  // Elements where a scalar was to be: kept as they are, the parser will note it.
+  // Elements in place of a scalar are kept; application.ts notes them.
   return element.children.length > 0 ? toJsonShape(element) : toScalar(element.text, type);
 }
 

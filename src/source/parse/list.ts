@@ -1,5 +1,5 @@
-// A list answer's text to a Page: the envelope in any of its forms, then element by element.
-// A page is believed whole or refused whole (Trouble malformed); an element costs only itself. Knows no HTTP.
+// Parses the text of a list answer into a Page: the envelope in any of its forms, then element by element.
+// An invalid envelope rejects the whole page (Trouble malformed); an invalid element affects only itself. Does not know HTTP.
 
 import type { Application, Echo, Page, Reject } from '../../domain/application.ts';
 import { Trouble } from '../../domain/trouble.ts';
@@ -10,36 +10,35 @@ import { parseListXml } from './list-xml.ts';
 import { envelopeShape, type Members, readMembers } from './members.ts';
 import { isObject, parseId, readText, toBigInt, toScalarText } from './values.ts';
 
-/** What of a page its text alone can tell. */
+/** The part of a Page that comes from its text alone. */
 export type PageFacts = Omit<Page, 'bytes' | 'bodyHash' | 'cached' | 'sunsetAt'>;
 
 /**
- * Reads a list answer, JSON or XML by its first character: some servers answer in the form that was not asked for.
- * `bytesAsText` is the same body byte by byte, where decoding it had to replace bytes.
+ * Parses a list answer. The first character decides between JSON and XML: some servers ignore the requested format.
+ * `bytesAsText` is the same body as Latin-1, set when decoding had to replace bytes.
  */
 export function parsePage(text: string, bytesAsText: string | null = null): PageFacts {
   const page = parseText(text);
   return bytesAsText === null ? page : keepBytes(page, parseText(bytesAsText));
 }
 
-/** One element of a list by itself, from the JSON text that was kept of it. Text that cannot be read is a Reject still. */
+/** Parses one element of a list from its stored JSON text. Invalid text gives a Reject. */
 export function parseElement(text: string): Application | Reject {
   try {
     const { value, exact } = parseJson(text);
     return parseApplication(value, exact);
   } catch (error) {
-    if (error instanceof Trouble)
-      return { reason: 'is no JSON that can be read', identity: '', raw: 'null', rawText: text };
+    if (error instanceof Trouble) return { reason: 'is not valid JSON', identity: '', raw: 'null', rawText: text };
     throw error;
   }
 }
 
-/** The page of an answer that has no envelope. */
+/** The page for an empty body or a 404. */
 export function toEmptyPage(): PageFacts {
   return { ...toPage(null, false), weakEmpty: true };
 }
 
-/** Ids in the beginning of a list that is too large to read: split points, which need no trust. */
+/** Finds ids in the beginning of a list that is too large to parse. They serve as split points only and may be wrong. */
 export function scanIds(prefix: string): bigint[] {
   const ids = prefix.matchAll(/(?:"ID"\s*:\s*"?|<(?:[\w.-]+:)?ID(?:\s[^<>]{0,200})?>\s*)(-?\d{1,19})(?=["\s,}<])/gi);
   return Array.from(ids, (match) => parseId(match[1])).filter((id) => typeof id === 'bigint');
@@ -52,12 +51,15 @@ function parseText(text: string): PageFacts {
     return toPage(value, exact);
   }
   if (/^<(?:!doctype\s+html|html|head|body)\b/i.test(start)) {
-    throw new Trouble('malformed', 'The source answered with an HTML page instead of a list (a login page, a proxy?).');
+    throw new Trouble(
+      'malformed',
+      'The source answered with an HTML page instead of a list (a login page or a proxy?).',
+    );
   }
   return toPage(parseListXml(text), false);
 }
 
-// The structure of JSON and XML is ASCII, so both decodings have the same elements in the same places.
+// The structure of JSON and XML is ASCII, so both decodings have the same elements in the same order.
 function keepBytes(page: PageFacts, byteForByte: PageFacts): PageFacts {
   const originals = new Map(byteForByte.applications.map((application) => [application.id, application]));
   const note = { field: 'raw', reason: 'bytes that are not UTF-8 replaced by U+FFFD, kept as Latin-1 in the raw text' };
@@ -92,30 +94,30 @@ function toPage(value: unknown, exact: boolean): PageFacts {
       afterDate: toDateEcho(known.AfterDate),
       beforeDate: toDateEcho(known.BeforeDate),
     },
-    // A message in the place of a list is no proof that there is nothing.
-    weakEmpty: (known.JobApplicationsList ?? null) === null && unknown.some(isSaying),
+    // An answer with a message and no list does not prove that the list is empty.
+    weakEmpty: (known.JobApplicationsList ?? null) === null && unknown.some(hasValue),
   };
 }
 
 const strange = 'The answer is an object, but not a list of applications.';
 
-/** A member that carries something; attributes of XML and type hints carry nothing. */
-function isSaying([name, member]: readonly [string, unknown]): boolean {
+/** True for a member with a value; XML attributes and type hints do not count. */
+function hasValue([name, member]: readonly [string, unknown]): boolean {
   return member !== null && member !== undefined && member !== '' && !/^(?:@|__)/.test(name);
 }
 
-// Spec: a top-level object JobApplications. Spec silent: its absence; bare lists and unwrapped envelopes are known from
-// sister APIs, as is an empty object for no result.
+// Spec: a top-level object JobApplications. Spec silent: its absence. Sister APIs send bare lists, unwrapped envelopes, and an empty
+// object for no result.
 function toEnvelope(top: unknown): Members {
   const wrapper = isObject(top) && Object.keys(top).find((key) => key.toLowerCase() === 'jobapplications');
   const value = wrapper ? top[wrapper] : top;
   const beside = wrapper ? Object.entries(top).filter(([key]) => key !== wrapper) : [];
-  if (value === null && beside.some(isSaying)) throw new Trouble('malformed', strange);
+  if (value === null && beside.some(hasValue)) throw new Trouble('malformed', strange);
   if (value === null) return { known: {}, unknown: [] };
   if (Array.isArray(value)) return { known: { JobApplicationsList: value }, unknown: [] };
   if (!isObject(value)) throw new Trouble('malformed', 'The answer is neither an object nor a list.');
   const members = readMembers(value, envelopeShape.names);
-  // An object of unknown members is some other message, an error most likely. Reading it as an empty list would hide that.
+  // An object with only unknown members is another message, most likely an error. Parsing it as an empty list would hide that.
   if (Object.keys(members.known).length === 0 && members.unknown.length > 0) {
     throw new Trouble('malformed', strange);
   }
@@ -146,8 +148,8 @@ function toElements(list: readonly unknown[], exact: boolean): Pick<PageFacts, '
   return { applications: [...byId.values()], ids, rejects };
 }
 
-// Spec silent: the same id twice. Which copy is kept must not hang on their order, or a list in random order would
-// change the row with every sweep.
+// Spec silent: the same id twice. The choice must not depend on the order of the copies, or a list in random order would change the row
+// with every sweep.
 function mergeCopies(a: Application, b: Application): Application {
   if (a.contentHash === b.contentHash) return a;
   const kept = a.contentHash > b.contentHash ? a : b;

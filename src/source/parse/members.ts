@@ -1,7 +1,7 @@
-// The members of the list as the spec writes them, and how an object's members are found under their names.
-// Any key case is accepted, the spec's own first; what we do not know is kept apart, never dropped.
+// The members of the list as the spec names them, and how they are found in an object.
+// Names match in any case, the spec's own spelling first. Unknown members are kept separately, never dropped.
 
-/** An object's members: those we know by the spec's name, the others as they came. */
+/** An object's members: known ones by the spec's name, unknown ones as received. */
 export interface Members {
   readonly known: Readonly<Record<string, unknown>>;
   readonly unknown: readonly (readonly [name: string, value: unknown])[];
@@ -21,7 +21,7 @@ export type MemberType =
 /** The members of an object that the spec names. */
 export interface ObjectShape {
   readonly names: Names;
-  /** By the name in lower case. */
+  /** Keyed by the name in lower case. */
   readonly types: ReadonlyMap<string, MemberType>;
 }
 
@@ -70,9 +70,9 @@ function shapeOf(members: Readonly<Record<string, MemberType>>): ObjectShape {
   return { names: namesOf(Object.keys(members)), types: new Map(types) };
 }
 
-/** Sorts an object's members into known and unknown; `__type`, a serializer's own mark, is neither. */
+/** Splits an object's members into known and unknown; `__type`, which some serializers add, is ignored. */
 export function readMembers(object: Readonly<Record<string, unknown>>, names: Names): Members {
-  // Only the spec's names become keys here, so a member called __proto__ or constructor touches nothing.
+  // Only the spec's names become keys of `known`, so a member called __proto__ or constructor does no harm.
   const known: Record<string, unknown> = {};
   const unknown: [string, unknown][] = [];
   for (const key of Object.keys(object)) {
@@ -87,7 +87,7 @@ export function readMembers(object: Readonly<Record<string, unknown>>, names: Na
   return { known, unknown };
 }
 
-/** Names as the spec spells them, to be found in any case. */
+/** Maps names, as spelled and in lower case, to the spec's spelling. */
 export function namesOf(spelled: readonly string[]): Names {
   return new Map(spelled.flatMap((name) => [[name.toLowerCase(), name] as const, [name, name] as const]));
 }

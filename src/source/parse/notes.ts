@@ -1,17 +1,17 @@
-// What parsing an element yields beside its facts: notes, and the members we do not know, as texts for the content hash.
-// Those texts are the same for JSON and XML: XML knows only text, and the names of its list elements have no JSON form.
+// What parsing an element yields besides its facts: notes, and its unknown members as texts for the content hash.
+// The texts are the same for JSON and XML: XML has only text, and the names of its list elements have no counterpart in JSON.
 
 import type { Note } from '../../domain/application.ts';
 import { parseDate } from './dates.ts';
 import { isObject, toScalarText } from './values.ts';
 
-/** One element's notes and unknown members, filled while it is read. */
+/** One element's notes and unknown members, filled while it is parsed. */
 export interface ParseFindings {
   readonly notes: Note[];
   readonly unknown: string[];
 }
 
-/** Records unknown members by name and the texts of their leaves, empties left out, so that a change in them is seen. */
+/** Records unknown members by name and the texts of their non-empty leaves, so that a change in them changes the content hash. */
 export function noteUnknown(
   findings: ParseFindings,
   path: string,
@@ -23,12 +23,12 @@ export function noteUnknown(
   }
 }
 
-/** Order of texts by their code units: the same on every machine. */
+/** Compares texts by code units: the order is the same on every machine. */
 export function byText(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1;
 }
 
-// Without recursion: a value 200,000 levels deep is walked like any other.
+// Without recursion: a value may be 200,000 levels deep.
 function toLeaves(value: unknown): unknown[] {
   const leaves: unknown[] = [];
   const open: unknown[] = [value];
@@ -41,7 +41,7 @@ function toLeaves(value: unknown): unknown[] {
   return leaves;
 }
 
-// The same moment and the same decimal are one text, however JSON and XML write them.
+// Equal times and equal decimals give the same text, however JSON and XML write them.
 function toLeafText(leaf: unknown): string[] {
   const text = toScalarText(leaf);
   if (text === undefined || text === '') return [];
@@ -49,6 +49,6 @@ function toLeafText(leaf: unknown): string[] {
     const date = parseDate(text);
     if (date.at !== null) return [`${date.at} ${date.offset}`];
   }
-  // Only what can be a number: the pattern is quadratic in a run of zeros.
+  // The length limit keeps the pattern cheap: it is quadratic in a run of zeros.
   return [text.length < 40 && /^-?\d+\.\d*0$/.test(text) ? text.replace(/\.?0+$/, '') : text];
 }

@@ -1,5 +1,5 @@
-// A candidate's profile: kept whole, since no description names its members, with the parts that nearly every profile has
-// found by the names in use. Pure; no resume is fetched because of what a profile says, unless it lies at the API itself.
+// Parses a candidate's profile. The spec does not name its members, so the profile is kept whole, and the parts that nearly every profile
+// has are found by their usual names. Pure. A link to a resume is used only if it points to the API itself.
 
 import type { Note } from '../../domain/application.ts';
 import { toAccountId, toBareAddress } from '../../domain/person.ts';
@@ -8,10 +8,10 @@ import { Trouble } from '../../domain/trouble.ts';
 import { toRaw } from './raw.ts';
 import { isObject, readText, toScalarText } from './values.ts';
 
-/** Reads a profile; `baseUrl` is where a resume may lie, `sessionIds` the account ids that came with the token. */
+/** Parses a profile. `baseUrl`: the API that resume links must point to. `sessionIds`: the account ids that came with the token. */
 export function parseProfile(value: unknown, baseUrl: string, sessionIds: readonly string[] = []): Profile {
   // Spec: a JSON object. Spec silent: no profile at all.
-  if (!isObject(value)) throw new Trouble('missing', 'The source gave no profile.');
+  if (!isObject(value)) throw new Trouble('missing', 'The source sent no profile.');
   const notes: Note[] = [];
   const { raw, rawText, reason } = toRaw(value, true);
   if (reason !== null) notes.push({ field: 'profile', reason });
@@ -30,12 +30,12 @@ export function parseProfile(value: unknown, baseUrl: string, sessionIds: readon
   };
 }
 
-// At the top or one level below, never in lists: a referee's address further down is somebody else's.
+// The top level and the objects one level below, but no lists: an address further down may belong to a referee.
 function ownObjects(profile: Record<string, unknown>): Record<string, unknown>[] {
   return [profile, ...Object.values(profile).filter(isObject)];
 }
 
-/** Every address of the candidate, under whatever name it stands. */
+/** Every email address of the candidate, whatever its member is called. */
 function findEmails(profile: Record<string, unknown>): string[] {
   return [...new Set(ownObjects(profile).flatMap((object) => Object.values(object).flatMap(toAddress)))];
 }
@@ -47,7 +47,7 @@ function toAddress(value: unknown): string[] {
 
 const accountNames = /^(?:(?:job_?seeker|candidate|user|account|member|person|profile)_?id|sub)$/i;
 
-/** The ids of the candidate's account. A plain `id` counts at the top, or beside an address: elsewhere it names a country or a file. */
+/** The ids of the candidate's account. A plain `id` counts at the top level or beside an email address; elsewhere it may be any id. */
 export function findAccountIds(profile: Record<string, unknown>): string[] {
   const ids = ownObjects(profile).flatMap((object) =>
     Object.entries(object).flatMap(([name, value]) => {
@@ -71,23 +71,23 @@ function findMember(profile: Record<string, unknown>, names: readonly string[]):
   return undefined;
 }
 
-// Spec silent: where the id of a resume is found. It is the link that ends in /v2/resumes/<id>, under whatever name it stands.
+// Spec silent: which member has the id of a resume. It is taken from the link that ends in /v2/resumes/<id>, whatever its member is called.
 function findResumeId(profile: unknown, base: URL, notes: Note[]): string | null {
   const ids = new Set<string>();
   for (const text of texts(profile)) {
     const link = text.length <= 2000 && /v2\/resumes\//.test(text) ? URL.parse(text.trim(), base.href) : null;
     if (link === null) continue;
     const [, id] = /\/v2\/resumes\/([\w-]{1,100})\/?$/.exec(link.pathname) ?? [];
-    // The token goes to the API and nowhere else, whatever a profile says.
+    // The token is sent to the API only, whatever a profile contains.
     if (link.origin !== base.origin) notes.push({ field: 'resume', reason: 'lies at another host' });
-    else if (id === undefined) notes.push({ field: 'resume', reason: 'has an id that cannot be one' });
+    else if (id === undefined) notes.push({ field: 'resume', reason: 'has an invalid id' });
     else ids.add(id);
   }
   if (ids.size > 1) notes.push({ field: 'resume', reason: 'more than one: the first is taken' });
   return [...ids][0] ?? null;
 }
 
-/** All texts, in order, without recursion: profiles may nest as deeply as they like. */
+/** All texts in order, without recursion: a profile may be nested to any depth. */
 function* texts(root: unknown): Generator<string> {
   const open: unknown[] = [root];
   while (open.length > 0) {

@@ -1,23 +1,23 @@
-// The source object as JSON text that a jsonb column accepts, and the original beside it where the two must differ.
-// jsonb refuses NUL, lone surrogates, numbers beyond numeric and what nests deeper than the server's stack.
+// Renders a source object as JSON text that a jsonb column accepts, with the original text beside it where the two must differ.
+// jsonb rejects NUL, lone surrogates, numbers beyond numeric, and nesting deeper than the server's stack.
 
 import { isExactNumber, isObject } from './values.ts';
 
-/** One element of the list as text: `raw` for jsonb, `rawText` the same value unaltered where jsonb cannot hold it. */
+/** One element of the list as text: `raw` for jsonb, `rawText` the unaltered value where jsonb cannot hold it. */
 export interface RawElement {
   readonly raw: string;
   readonly rawText: string | null;
-  /** Why they differ; null when they do not. */
+  /** Why `raw` and the original differ; null when they do not. */
   readonly reason: string | null;
 }
 
 const deepest = 1000;
 const unholdable = /\\(?:\\|u0000|ud[89a-f][0-9a-f]{2})/g;
 
-/** Renders an element of the list for storage; `exact` says that it may hold number literals beyond a double. */
+/** Renders an element of the list for storage. `exact`: it may contain number literals that a double cannot hold. */
 export function toRaw(element: unknown, exact: boolean): RawElement {
   const text = render(element);
-  // An object of n levels needs 2n brackets: short texts, nearly all, need no look at their depth.
+  // A value of n levels needs 2n brackets, so a short text, which is nearly every text, cannot be too deep.
   if (text === null || (text.length > 2 * deepest && depthOf(element) > deepest)) {
     return {
       raw: '{"nested":"too deeply"}',
@@ -26,7 +26,7 @@ export function toRaw(element: unknown, exact: boolean): RawElement {
     };
   }
   const numbered = exact ? JSON.stringify(element, fitNumber) : text;
-  // JSON.stringify escapes NUL and lone surrogates, and nothing else that way.
+  // JSON.stringify writes \u0000 and \ud... only for NUL and lone surrogates.
   const raw = numbered.includes('\\u')
     ? numbered.replace(unholdable, (found) => (found === '\\\\' ? found : '\ufffd'))
     : numbered;
@@ -39,7 +39,7 @@ function render(element: unknown): string | null {
   try {
     return JSON.stringify(element);
   } catch (error) {
-    // JSON.stringify is recursive and overflows at some thousands of levels; JSON.parse is not.
+    // JSON.stringify is recursive and overflows the stack at some thousands of levels; JSON.parse is not.
     if (error instanceof RangeError) return null;
     throw error;
   }
@@ -75,7 +75,7 @@ function renderDeep(root: unknown): string {
   return parts.join('');
 }
 
-// numeric holds 131,072 digits before the point and 16,383 after it; a little less is allowed here.
+// numeric holds 131,072 digits before the point and 16,383 after it; the limits here are slightly lower.
 function fitNumber(_key: string, value: unknown): unknown {
   if (!isExactNumber(value)) return value;
   const parts = /^-?(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(value.rawJSON);

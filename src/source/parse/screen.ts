@@ -1,6 +1,6 @@
-// The bytes of a screen, JSON or XML, to its questions and answers. XML is brought to the JSON form of the spec first
-// (attributes as @name, text as #text), so one reader serves both. A text that is no screen is refused whole; within a
-// screen, what cannot be kept as it came is noted, and everything offered stays.
+// Parses the bytes of a screen, JSON or XML, into questions and answers. XML is converted to the JSON form of the spec first (attributes
+// as @name, text as #text), so one parser serves both. A document that is not a screen is rejected as a whole. Within a screen, a value
+// that cannot be kept unchanged gets a note, and every answer option is kept, selected or not.
 
 import type { Note } from '../../domain/application.ts';
 import {
@@ -17,7 +17,7 @@ import { namesOf, readMembers } from './members.ts';
 import { isObject, readBoolean, readText } from './values.ts';
 import { parseXml, toJsonShape } from './xml.ts';
 
-/** Counts the changes of this reader that give other rows for the same bytes. */
+/** Incremented by every change of this parser that gives different rows for the same bytes. */
 export const screenParserVersion = 1;
 
 const documentNames = namesOf(['screen', 'screens']);
@@ -25,10 +25,10 @@ const screenNames = namesOf(['@id', '@name', '@successful', 'question']);
 const questionNames = namesOf(['@id', '@type', '@text', 'answer']);
 const answerNames = namesOf(['@id', '@selected', '#text', '#cdata-section']);
 
-/** What a conversion from XML leaves in JSON and what carries no fact: declarations, namespaces, nil, schema locations. */
+/** Members that a conversion from XML leaves in JSON and that carry no fact: declarations, namespaces, nil, schema locations. */
 const leftover = /^(?:\?.*|@xmlns(?::.*)?|@(?:[\w.-]+:)?(?:nil|schemaLocation))$/;
 
-/** Reads the body of the screen path; whether it is JSON or XML its first character says, not its header. */
+/** Parses the body of a screen. Its first character decides between JSON and XML, not its header. */
 export function parseScreens(body: Uint8Array, contentType: string | undefined): ParsedScreens {
   const { text, bytesAsText } = decodeText(body, contentType);
   const screens = toScreenList(parseDocument(text)).flatMap(toScreen);
@@ -39,14 +39,14 @@ export function parseScreens(body: Uint8Array, contentType: string | undefined):
 }
 
 function parseDocument(text: string): unknown {
-  // A number may stand where a text was to be: it keeps its spelling.
+  // A number in place of a text keeps its spelling.
   if (!text.trimStart().startsWith('<')) return parseJson(text, true).value;
   const root = parseXml(text);
   return { [root.name]: toJsonShape(root) };
 }
 
-// Spec: a top-level member screen, an array by the text, an object in the sample. Spec silent: none, null, no wrapper, and
-// several screens in XML, which need a root of their own.
+// Spec: a top-level member screen, an array in the text, an object in the sample. Spec silent: no member, null, no wrapper, and several
+// screens in XML, which need a root element.
 function toScreenList(value: unknown): readonly unknown[] {
   if (isNothing(value)) return [];
   if (Array.isArray(value)) return value;
@@ -56,15 +56,16 @@ function toScreenList(value: unknown): readonly unknown[] {
   if ('screens' in known) return toScreenList(known.screens);
   const bare = readMembers(value, screenNames).known;
   if ('@id' in bare || '@name' in bare || '@successful' in bare) return [value];
-  // An object of unknown members is some other message, an error most likely. Reading it as no screen would hide that.
+  // An object with only unknown members is another message, most likely an error. Parsing it as no screen would hide that.
   return hasUnknown(Object.entries(value)) ? refuse('is not a screen') : [];
 }
 
 function toScreen(value: unknown): Screen[] {
   if (isNothing(value)) return [];
-  if (!isObject(value)) return refuse('holds a screen that is not an object');
+  if (!isObject(value)) return refuse('contains a screen that is not an object');
   const { known, unknown } = readMembers(value, screenNames);
-  if (Object.keys(known).length === 0) return hasUnknown(unknown) ? refuse('holds a screen of unknown members') : [];
+  if (Object.keys(known).length === 0)
+    return hasUnknown(unknown) ? refuse('contains a screen with unknown members only') : [];
   const notes: Note[] = [];
   noteUnknown(unknown, 'screen', notes);
   return [
@@ -99,7 +100,7 @@ function toQuestion(value: unknown, field: string, notes: Note[]): ScreenQuestio
 
 function toAnswer(value: unknown, field: string, notes: Note[]): ScreenAnswer[] {
   if (value === null || value === undefined || value === '') return [];
-  // An element without attributes is its text.
+  // An XML element without attributes becomes its text.
   if (!isObject(value)) return [{ id: null, text: readText(value, field, notes) ?? '', selected: false }];
   const { known, unknown } = readMembers(value, answerNames);
   if (Object.keys(known).length === 0 && !hasUnknown(unknown)) return [];
@@ -113,11 +114,11 @@ function toAnswer(value: unknown, field: string, notes: Note[]): ScreenAnswer[] 
   ];
 }
 
-/** Text may come in pieces, plain and CDATA: they are joined in the order in which they stand. */
+/** Text may be split into plain and CDATA pieces; they are joined in the order of their members. */
 function toAnswerText(known: Readonly<Record<string, unknown>>, field: string, notes: Note[]): string {
   const names = Object.keys(known).filter((name) => name === '#text' || name === '#cdata-section');
   const pieces = names.flatMap((name) => toList(known[name]));
-  // Joined before they are judged: a pair of surrogates may be split between two pieces.
+  // Joined before they are checked: a surrogate pair may be split between two pieces.
   if (pieces.every((piece) => typeof piece === 'string'))
     return readText(pieces.join(''), `${field}.#text`, notes) ?? '';
   return pieces.map((piece) => readText(piece, `${field}.#text`, notes) ?? '').join('');
@@ -128,7 +129,7 @@ function toList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [value];
 }
 
-/** An empty element: XML writes it as one, JSON as null or as a text of nothing but space. */
+/** True for an empty element, which becomes null or a text of whitespace in JSON. */
 function isNothing(value: unknown): boolean {
   return value === null || value === undefined || (typeof value === 'string' && value.trim() === '');
 }
@@ -138,7 +139,7 @@ function hasUnknown(members: readonly (readonly [string, unknown])[]): boolean {
 }
 
 function noteUnknown(unknown: readonly (readonly [string, unknown])[], field: string, notes: Note[]): void {
-  if (hasUnknown(unknown)) notes.push({ field, reason: 'holds members we do not know, kept in the stored bytes only' });
+  if (hasUnknown(unknown)) notes.push({ field, reason: 'has unknown members, kept in the stored bytes only' });
 }
 
 function noteReplacedBytes(screen: Screen): Screen {

@@ -1,12 +1,12 @@
-// Single values of the wire: ids, texts, numbers and booleans, in whatever form they come.
-// A value that cannot be kept becomes null or visibly altered, with a note that names its member and never its content.
+// Parses single values of the source: ids, texts, numbers and booleans, in any of their forms.
+// A value that cannot be kept becomes null or is visibly altered, with a note that names the member and never its content.
 
 import type { Note } from '../../domain/application.ts';
 import { largestId } from '../../domain/coverage/range.ts';
 
 const replacement = '\ufffd';
 
-/** An exact 64-bit integer, or the reason why there is none. */
+/** Parses an exact 64-bit integer; otherwise returns the reason. */
 export function parseId(value: unknown): bigint | { readonly reason: string } {
   if (value === undefined || value === null) return { reason: 'ID is missing' };
   const id = toBigInt(value);
@@ -14,21 +14,21 @@ export function parseId(value: unknown): bigint | { readonly reason: string } {
   return id > largestId || id < -largestId - 1n ? { reason: 'ID does not fit 64 bits' } : id;
 }
 
-/** The integer that a number, an exact number literal or a text of digits stands for. */
+/** The integer value of a number, an exact number literal or a text of digits. */
 export function toBigInt(value: unknown): bigint | null {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : null;
   const text = toScalarText(value)?.trim();
   return text !== undefined && text.length <= 40 && /^-?\d+$/.test(text) ? BigInt(text) : null;
 }
 
-/** The text of a scalar: strings as they are, numbers with the digits they came with; undefined for what is no scalar. */
+/** The text of a scalar: strings unchanged, exact numbers with their original digits; undefined for anything else. */
 export function toScalarText(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   return isExactNumber(value) ? value.rawJSON : undefined;
 }
 
-/** A text member; what Postgres text cannot hold is replaced by U+FFFD. */
+/** Parses a text member; characters that Postgres text cannot hold are replaced by U+FFFD. */
 export function readText(value: unknown, field: string, notes: Note[]): string | null {
   if (value === null || value === undefined) return null;
   const text = toScalarText(value);
@@ -43,7 +43,7 @@ export function readText(value: unknown, field: string, notes: Note[]): string |
 
 const longestIdentifier = 500;
 
-/** A text that people look things up by: longer than any index takes, it is cut; the whole stands in raw. */
+/** Parses a text that is indexed for lookups. A text too long for an index is cut; `raw` has all of it. */
 export function readIdentifier(value: unknown, field: string, notes: Note[]): string | null {
   const text = readText(value, field, notes);
   if (text === null || text.length <= longestIdentifier) return text;
@@ -51,13 +51,13 @@ export function readIdentifier(value: unknown, field: string, notes: Note[]): st
   return text.slice(0, longestIdentifier).toWellFormed();
 }
 
-// Postgres refuses NUL in text and silently alters lone surrogates.
+// Postgres rejects NUL in text; lone surrogates are silently altered on the way to it.
 function toStorableText(text: string): string {
   const wellFormed = text.isWellFormed() ? text : text.toWellFormed();
   return wellFormed.includes('\0') ? wellFormed.replaceAll('\0', replacement) : wellFormed;
 }
 
-/** A count: a whole number from 0 to `most`, as number or as digits. */
+/** Parses a whole number from 0 to `most`, written as a number or as digits. */
 export function readCount(value: unknown, most: number, field: string, notes: Note[]): number | null {
   if (value === null || value === undefined) return null;
   const count = toBigInt(value);
@@ -66,7 +66,7 @@ export function readCount(value: unknown, most: number, field: string, notes: No
   return null;
 }
 
-/** A boolean: true, "True", 1 and their opposites. */
+/** Parses a boolean: true, "True", 1 and their opposites. */
 export function readBoolean(value: unknown, field: string, notes: Note[]): boolean | null {
   if (typeof value === 'boolean') return value;
   if (value === null || value === undefined) return null;
@@ -77,12 +77,12 @@ export function readBoolean(value: unknown, field: string, notes: Note[]): boole
   return null;
 }
 
-/** True for a JSON object: no array, no null, no exact number. */
+/** True for a JSON object: not an array, null or an exact number. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value);
 }
 
-/** True for a number whose digits a double cannot carry; it holds its literal. */
+/** True for a number that is kept as its literal because a double cannot hold its digits. */
 export function isExactNumber(value: unknown): value is { readonly rawJSON: string } {
   return typeof value === 'object' && value !== null && JSON.isRawJSON(value);
 }

@@ -1,23 +1,23 @@
-// XML text to a tree of local names, attributes and text. Strict where the parser is lax: unclosed tags, a second root,
-// a DOCTYPE are refused. Every text stays text. Knows nothing of applications or screens.
+// Parses XML into a tree of local names, attributes and text. Stricter than fast-xml-parser: it rejects unclosed tags, a second root
+// and a DOCTYPE. Values stay text. Does not know applications or screens.
 
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { Trouble } from '../../domain/trouble.ts';
 
-/** An element by its local name; its namespace and prefix are dropped. */
+/** An element with its local name; namespace and prefix are dropped. */
 export interface XmlElement {
   readonly name: string;
-  /** By local name, without namespace declarations; of two with one local name, the one without a prefix. */
+  /** By local name, without namespace declarations. Of two attributes with the same local name, the one without a prefix. */
   readonly attributes: ReadonlyMap<string, string>;
   readonly children: readonly XmlElement[];
   /**
-   * Text and CDATA of the element itself, joined; empty when it holds elements and only whitespace between them.
-   * A slice of the document, which V8 keeps in memory as long as one of its slices.
+   * Text and CDATA of the element itself, joined; empty when it contains elements with only whitespace between them.
+   * A slice of the document: V8 keeps the whole document in memory as long as one slice is referenced.
    */
   readonly text: string;
 }
 
-// What the parser gives with preserveOrder: one object per node, its name the first key.
+// A node as the parser returns it with preserveOrder: the first key is its name.
 type OrderedNode = { readonly [name: string]: unknown };
 
 const attributesKey = ':@';
@@ -39,14 +39,14 @@ const parser = new XMLParser({
   ignoreDeclaration: true,
   ignorePiTags: true,
   jPath: false,
-  // The parser throws on these three names; no XML name starts with the guard, so it can be taken off again.
+  // The parser throws on these three names. No XML name starts with the guard, so it can be removed again.
   transformTagName: (name) => (/^(?:__proto__|constructor|prototype)\/?$/.test(name) ? guard + name : name),
   onDangerousProperty: (name) => name,
   entityDecoder: {
-    // A DOCTYPE is where entity bombs and outside references come from; nothing of ours needs one.
+    // A DOCTYPE can define entity bombs and external references, and no answer of the source needs one.
     addInputEntities: () => refuse('has a DOCTYPE'),
-    // The parser's own decoder silently drops &#0;, &#1; and lone surrogates (tried). Here they come through as the source
-    // wrote them, to be replaced and noted like their JSON twins.
+    // The parser's own decoder silently drops &#0;, &#1; and lone surrogates (tested). This one keeps them, so that they are replaced and
+    // noted as in JSON.
     decode: (text) =>
       text.includes('&') ? text.replace(/&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|(\w+));/gi, toCharacter) : text,
     setExternalEntities: () => undefined,
@@ -55,26 +55,26 @@ const parser = new XMLParser({
   },
 });
 
-/** Reads a whole, well-formed document; anything less is Trouble malformed. */
+/** Parses a complete, well-formed document; anything else throws Trouble malformed. */
 export function parseXml(text: string): XmlElement {
-  // The validator lets <a/>text pass.
+  // The validator accepts <a/>text.
   if (!text.trimEnd().endsWith('>') || XMLValidator.validate(text) !== true) refuse('is not whole, valid XML');
   const roots = parseNodes(text).filter((node) => !(textKey in node));
   const root = roots[0];
-  // The validator lets <a/><b/> pass.
+  // The validator accepts <a/><b/>.
   if (root === undefined || roots.length > 1) refuse('has no root element, or more than one');
   return toElement(root);
 }
 
-/** True for an element that says it is null, by whatever prefix. */
+/** True for an element with a true `nil` attribute, with any prefix. */
 export function isNil(element: XmlElement): boolean {
   const nil = element.attributes.get('nil');
   return nil === 'true' || nil === '1';
 }
 
 /**
- * An element without a known shape in JSON form: attributes as `@name`, text as `#text`, repeated children as arrays;
- * an element of text alone is that text, one that only says it is nil is null.
+ * Converts an element without a known shape to JSON form: attributes as `@name`, text as `#text`, repeated children as arrays.
+ * An element with text alone becomes that text; an element whose only attribute is a true `nil` becomes null.
  */
 export function toJsonShape(element: XmlElement): unknown {
   if (isNil(element) && element.attributes.size === 1) return null;
@@ -85,7 +85,7 @@ export function toJsonShape(element: XmlElement): unknown {
   return toObject(members);
 }
 
-/** Members to an object; what comes more than once becomes an array. */
+/** Builds an object from members; values with the same name become an array. */
 export function toObject(members: readonly (readonly [string, unknown])[]): Record<string, unknown> {
   const grouped = new Map<string, unknown[]>();
   for (const [name, value] of members) {
@@ -93,7 +93,7 @@ export function toObject(members: readonly (readonly [string, unknown])[]): Reco
     if (values === undefined) grouped.set(name, [value]);
     else values.push(value);
   }
-  // fromEntries defines members: one called __proto__ becomes a member, not a prototype.
+  // fromEntries defines properties: one called __proto__ becomes a property, not the prototype.
   return Object.fromEntries(Array.from(grouped, ([name, values]) => [name, values.length === 1 ? values[0] : values]));
 }
 
@@ -102,12 +102,12 @@ function parseNodes(text: string): OrderedNode[] {
     return parser.parse(text) as OrderedNode[];
   } catch (error) {
     if (error instanceof Trouble) throw error;
-    // Its messages may quote the document.
+    // The parser's message is dropped, since it may quote the document.
     return refuse('cannot be read as XML, or nests too deeply');
   }
 }
 
-// Recursion is bounded: the parser refuses what nests deeper than a hundred elements.
+// Recursion is bounded: the parser rejects more than 100 nested elements.
 function toElement(node: OrderedNode): XmlElement {
   const name = Object.keys(node)[0] as string;
   const children: XmlElement[] = [];
@@ -124,7 +124,7 @@ function toElement(node: OrderedNode): XmlElement {
   };
 }
 
-// The parser's own removal of prefixes lets xsi:type overwrite type, or the reverse, by their order.
+// Prefixes are removed here because the parser's own option lets xsi:type overwrite type, or the reverse, depending on their order.
 function toAttributes(written: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
   const attributes = new Map<string, string>();
   for (const [key, value] of Object.entries(written)) {
