@@ -1,12 +1,12 @@
-// The log: one line per fact on stderr, with ids and counts, never a payload.
-// What an error may carry beyond its kind, code and place (rows, parameters, headers, queries) is left out here, for every caller.
+// The log: one line per event on stderr, with ids and counts, never a payload.
+// This file removes from errors what may contain a payload (rows, parameters, headers, queries), for every caller.
 
 import pino, { type DestinationStream, type LogFn, type Logger } from 'pino';
 
-/** pino's logger, whose children carry ids alone: pino does not pass their fields through its formatters. */
+/** pino's logger. The fields of a child may be ids only, since pino does not pass them through its formatters. */
 export type Log = Omit<Logger, 'child'> & { child(ids: Readonly<Record<string, string | number>>): Log };
 
-/** A log of the given level. `auto` is pretty on a terminal where pino-pretty is installed, and JSON elsewhere. */
+/** Creates a log of the given level. `auto` is pretty on a terminal if pino-pretty is installed, and JSON otherwise. */
 export async function createLog({ level, format }: LogOptions, destination?: DestinationStream): Promise<Log> {
   const pretty = format === 'pretty' || (format === 'auto' && process.stderr.isTTY);
   const stream = destination ?? ((pretty && (await createPretty())) || pino.destination({ fd: 2, sync: true }));
@@ -28,22 +28,22 @@ export interface LogOptions {
   readonly format: 'auto' | 'json' | 'pretty';
 }
 
-/** What may be told of an error. */
+/** The parts of an error that may be logged. */
 export interface SafeError {
   readonly name: string;
   readonly kind?: string;
   readonly code?: string;
   readonly status?: number;
   readonly message: string;
-  /** The frames alone: the first line of a stack repeats the message. */
+  /** The frames only: the first line of a stack repeats the message. */
   readonly stack: string;
   readonly cause?: SafeError;
 }
 
-/** The part of anything thrown that holds no payload, down its chain of causes. */
+/** The parts of a thrown value that contain no payload, including its chain of causes. */
 export function toSafeError(thrown: unknown, depth = 0): SafeError {
   if (!(thrown instanceof Error))
-    return { name: typeof thrown, message: 'something that is no Error was thrown', stack: '' };
+    return { name: typeof thrown, message: 'a value that is not an Error was thrown', stack: '' };
   const { kind, code, status, statusCode = status }: Record<string, unknown> = { ...thrown };
   const first = thrown instanceof AggregateError ? thrown.errors[0] : undefined;
   const cause = thrown.cause ?? first;
@@ -61,7 +61,7 @@ export function toSafeError(thrown: unknown, depth = 0): SafeError {
 const longest = 300;
 
 function toSafeMessage(error: Error): string {
-  // Cut before it is searched: the expressions below are quadratic in the worst case (measured: 100,000 letters took 48 s).
+  // Truncated first: the expressions below are quadratic in the worst case (measured: 100,000 letters took 48 s).
   return toOwnWords(error)
     .slice(0, 2_000)
     .replace(/\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@]*@/gi, '$1')
@@ -70,7 +70,7 @@ function toSafeMessage(error: Error): string {
     .slice(0, longest);
 }
 
-/** A message may hold lines that look like frames: it is taken away first, and a frame ends in a line and a column. */
+/** A message may contain lines that look like frames, so it is removed first. A frame ends with a line and a column number. */
 function toFrames({ stack = '', message }: Error): string {
   const lines = stack.slice(Math.max(0, stack.indexOf(message)) + message.length).split('\n');
   return lines
@@ -79,25 +79,25 @@ function toFrames({ stack = '', message }: Error): string {
     .join('\n');
 }
 
-/** Messages that quote what they were given, cut before the quotation. */
+/** The message without the values that it quotes. */
 function toOwnWords(error: Error): string {
-  // drizzle: "Failed query: insert ... params: ..."; the database's own words follow as the cause.
+  // drizzle: "Failed query: insert ... params: ..."; the cause has the database's message.
   if ('query' in error && 'params' in error) return 'Failed query';
-  // Postgres: `invalid input syntax for type bigint: "..."`. Names of tables and columns are quoted without a colon before.
+  // Postgres: `invalid input syntax for type bigint: "..."`. No colon precedes the quoted names of tables and columns.
   if ('severity' in error) return error.message.replace(/: ".*$/s, '');
   // JSON.parse: `Unexpected token 'x', "..." is not valid JSON`.
   if (error instanceof SyntaxError) return error.message.replace(/(?:token )?['"`].*['"`]/s, '[text]');
   return error.message;
 }
 
-/** Fields of a line: scalars and errors only. An object may hold anything, so it is named and left out. */
+/** The fields of a line: scalars and errors only. An object may contain anything, so only its name is logged. */
 function toFlat(fields: object): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [name, name === 'err' ? toLogged(value) : toScalar(value)]),
   );
 }
 
-/** An error for a line. Trouble is ordinary: a refused connection needs no stack, which an outage would repeat for hours. */
+/** An error as a field. A Trouble is logged without its stack, which an outage would repeat for hours. */
 function toLogged(thrown: unknown): SafeError | LoggedTrouble {
   const safe = toSafeError(thrown);
   return safe.kind === undefined ? safe : withoutStack(safe);
@@ -105,7 +105,7 @@ function toLogged(thrown: unknown): SafeError | LoggedTrouble {
 
 type LoggedTrouble = Omit<SafeError, 'stack' | 'cause'> & { readonly cause?: SafeError | LoggedTrouble };
 
-/** What neither an edge nor the system named is a mistake of ours, wherever in the chain it stands: it keeps its stack. */
+/** A cause with neither kind nor code is a bug, so it keeps its stack. */
 function withoutStack({ stack: _, cause, ...rest }: SafeError): LoggedTrouble {
   if (cause === undefined) return rest;
   return { ...rest, cause: (cause.kind ?? cause.code) ? withoutStack(cause) : cause };
@@ -118,7 +118,7 @@ function toScalar(value: unknown): unknown {
   return typeof value === 'object' && value !== null ? '[left out]' : value;
 }
 
-/** Where a call names no message of its own, pino would take the error's as it is. */
+/** For a call without a message, pino would log the error's own message; this passes the safe one instead. */
 function withOwnMessage(this: Logger, args: Parameters<LogFn>, method: LogFn): void {
   const [first, ...rest] = args as [unknown, ...unknown[]];
   const fields = first instanceof Error ? { err: first } : first;
