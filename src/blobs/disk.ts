@@ -1,5 +1,5 @@
-// Blobs in a folder of this machine. A blob appears under its key whole and synced to disk, or not at all: it is written aside, synced,
-// renamed, and its folder synced. Several processes may share the folder. Knows nothing of what the bytes are.
+// Stores blobs in a local folder. A blob appears under its key complete and synced to disk, or not at all: it is written to a temporary
+// file, synced and renamed, then its folder is synced. Several processes may share the folder. Does not know what the bytes are.
 
 import { createHash, randomUUID } from 'node:crypto';
 import { type FileHandle, link, mkdir, open, readdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises';
@@ -18,12 +18,12 @@ import {
 } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';
 
-/** Opens the folder, makes it where it is new, and removes what killed puts left. */
+/** Opens the folder, creates it if needed, and removes temporary files that killed processes left. */
 export async function openDiskBlobs(folder: string): Promise<BlobStore> {
   const root = resolve(folder);
   const aside = join(root, asideName);
   const toPath = (key: string) => join(root, parseBlobKey(key));
-  /** A folder that is gone, or not mounted, must not read as a million lost files, nor a delete in it as done. */
+  /** A folder that is gone or not mounted must not look like a million missing blobs, nor a delete in it like a success. */
   const requireFolder = () => stat(aside);
 
   await guard('opened', async () => {
@@ -37,7 +37,7 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
     put: (key, body, facts, signal) =>
       guard('written', async () => {
         const path = toPath(key);
-        // The process that renamed it may not have synced the folder: the caller's row must not outlive the blob.
+        // The process that renamed the blob may not have synced the folder. Unsynced, a power cut could leave a row without its blob.
         if ((await verifyFile(path, facts, 'bytes', signal)) === 'intact') {
           await syncFolder(dirname(path));
           return 'present';
@@ -77,7 +77,7 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
             refused.push({ key, trouble: error });
           }
         }
-        // Erased must stay erased after a power cut.
+        // Deleted blobs must stay deleted after a power cut.
         const folders = new Set([...paths.values()].map((path) => dirname(path)));
         for (const each of folders) await syncFolder(each).catch(ignore('ENOENT'));
         return { keptVersions: 0, refused };
@@ -107,7 +107,7 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
         if (known !== null) return known;
         const id = randomUUID();
         await using fresh = await writeAside(aside, Buffer.from(`${id}\n`), null, signal);
-        // The first link wins, and the others read its id. Where a file system has no links, the last rename does.
+        // The first link wins, and other processes read its id. On a file system without hard links, the last rename wins.
         const path = join(root, identityName);
         await link(fresh.path, path).catch((error) => (isCode(error, 'EEXIST') ? undefined : rename(fresh.path, path)));
         await syncFolder(root);
@@ -118,7 +118,7 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
   };
 }
 
-/** What a folder's disk can still take from this process. */
+/** The free bytes on a folder's disk that this process may use. */
 export async function loadFreeBytes(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder).catch((error: NodeJS.ErrnoException) => {
     throw new Trouble('local', `The free space of ${folder} could not be measured (${error.code}).`, {
@@ -132,11 +132,11 @@ export async function loadFreeBytes(folder: string): Promise<number> {
 const asideName = '.aside';
 const folderMode = 0o700;
 const fileMode = 0o600;
-/** No put lasts that long, whichever process is at it. */
+/** Longer than any put takes, so an older temporary file belongs to a killed process. */
 const leftoverAgeMs = 60 * 60 * 1000;
 const chunkBytes = 256 * 1024;
 
-/** Writes to a file that nobody reads yet, and takes it away again unless it was renamed. */
+/** Writes a temporary file. Disposing removes it, unless it was renamed. */
 async function writeAside(aside: string, body: BlobBody, facts: BlobFacts | null, signal: AbortSignal) {
   const path = join(aside, randomUUID());
   const remove = () => rm(path, { force: true });
@@ -151,7 +151,7 @@ async function writeAside(aside: string, body: BlobBody, facts: BlobFacts | null
       await file.writeFile(chunk);
     }
     if (facts && (sizeBytes !== facts.sizeBytes || hash.digest('hex') !== facts.sha256)) {
-      throw new Trouble('mismatch', 'The bytes to store are not those that were hashed.');
+      throw new Trouble('mismatch', 'The bytes to store differ from those that were hashed.');
     }
     await file.datasync();
   } catch (error) {
@@ -168,7 +168,7 @@ async function place(from: string, to: string): Promise<void> {
   } catch (error) {
     if (!isCode(error, 'ENOENT')) throw error;
     const first = await makeFolder(folder);
-    // A new folder is itself an entry that must be synced.
+    // A new folder is an entry of its parent, which must be synced as well.
     for (let made = folder; first && made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
     await rename(from, to);
   }
@@ -176,8 +176,8 @@ async function place(from: string, to: string): Promise<void> {
 }
 
 /**
- * Makes a folder and those above it; answers the first that was new. Node's own way, `recursive`, never ends where a folder can be made
- * neither by itself nor with its parents, as in /proc, and keeps the process from exiting.
+ * Creates a folder and its missing parents; returns the topmost folder that it created. Node's `recursive` option never returns for a
+ * folder that cannot be created, as in /proc, and keeps the process from exiting.
  */
 async function makeFolder(path: string): Promise<string | undefined> {
   try {
@@ -188,7 +188,7 @@ async function makeFolder(path: string): Promise<string | undefined> {
     if (!isCode(error, 'ENOENT') || dirname(path) === path) throw error;
   }
   const first = await makeFolder(dirname(path));
-  // Another process may make it at the same time.
+  // Another process may create it at the same time.
   await mkdir(path, { mode: folderMode }).catch(ignore('EEXIST'));
   return first ?? path;
 }
@@ -227,7 +227,7 @@ async function* readBody(path: string): AsyncGenerator<Uint8Array> {
   yield* readInPlace(file);
 }
 
-/** The same memory again and again, each chunk good until the next: fresh ones would pile up faster than they are collected. */
+/** Reads into one buffer; a chunk is valid until the next one. New buffers would accumulate faster than they are garbage-collected. */
 async function* readInPlace(file: FileHandle): AsyncGenerator<Uint8Array> {
   const buffer = Buffer.allocUnsafeSlow(chunkBytes);
   for (;;) {
@@ -249,7 +249,7 @@ async function* readChunks(file: FileHandle, signal: AbortSignal): AsyncGenerato
 async function* listFiles(folder: string, prefix: string, signal: AbortSignal): AsyncGenerator<ListedBlob> {
   signal.throwIfAborted();
   const found = await guard('read', () => readdir(folder, { withFileTypes: true }).catch(ignore('ENOENT', 'ENOTDIR')));
-  // A folder sorts as the keys below it do, slash included.
+  // Sorting folders with their slash gives the order of the keys below them.
   const names = (found ?? [])
     .filter((entry) => !entry.name.startsWith('.') && (entry.isDirectory() || entry.isFile()))
     .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))

@@ -1,5 +1,5 @@
-// Deletes objects in the dialect of the store. One request takes many keys, with a Content-MD5, which every store knows; a store that
-// refuses such a request gets one request per key. A bucket that keeps versions keeps the bytes of a deleted object, so versions go too.
+// Deletes objects in a way that the store supports. One request deletes many keys and has a Content-MD5, which every store accepts. A store
+// that rejects it gets one request per key. A versioned bucket keeps the bytes of a deleted object, so its versions are deleted as well.
 
 import { createHash } from 'node:crypto';
 import {
@@ -12,18 +12,18 @@ import {
 } from '@aws-sdk/client-s3';
 import type { Deleted } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';
-import { isMissing, isUnknownQuestion, toTrouble } from './s3-trouble.ts';
+import { isMissing, isUnsupported, toTrouble } from './s3-trouble.ts';
 
-/** Asks the store one question; what goes wrong comes out as Trouble, or as the signal's reason. */
+/** Sends one request to the store. Throws Trouble, or the signal's reason. */
 export type Ask = <T>(
   signal: AbortSignal,
   question: (options: { abortSignal: AbortSignal }) => Promise<T>,
 ) => Promise<T>;
 
 export interface S3DeleteOptions {
-  /** For questions. */
+  /** For requests that change nothing. */
   readonly client: S3Client;
-  /** Asks once: a delete that was not answered may still be carried out after a second one was. */
+  /** Sends a request once, without retries: a delete whose answer was lost may still take effect after a second one. */
   readonly deleter: S3Client;
   readonly bucket: string;
   /** Host and port of the store, for messages. */
@@ -31,7 +31,7 @@ export interface S3DeleteOptions {
   /** The name of a key's object in the bucket. */
   readonly toName: (key: string) => string;
   readonly ask: Ask;
-  /** False for a store that takes no sums, and so not the request that needs one. */
+  /** False for a store that accepts no checksums, since a delete of many keys requires one. */
   readonly inBulk: boolean;
   readonly parallel: number;
 }
@@ -39,15 +39,15 @@ export interface S3DeleteOptions {
 /** Deletes the objects of these keys, and their versions. */
 export type DeleteObjects = (keys: readonly string[], signal: AbortSignal) => Promise<Deleted>;
 
-/** What the store did not let go: the object or version, and the store's code. */
+/** An object or version that the store did not delete, and the store's error code. */
 interface Refusal {
   readonly object: ObjectIdentifier;
   readonly code: string;
 }
 
-/** One request may take 1,000. A store that deletes them one after another (Swift) would let us wait longer than a request may last. */
+/** S3 allows 1,000 keys per request. A store that deletes them one after another (Swift) would exceed the request's timeout. */
 const mostAtOnce = 100;
-/** What a store answers that does not know the request for many keys, or wants it otherwise. */
+/** Statuses of a store that does not support a delete of many keys, or not in this form. */
 const refusals = new Set([400, 405, 501]);
 
 export function createDelete({
@@ -61,10 +61,10 @@ export function createDelete({
   ...options
 }: S3DeleteOptions): DeleteObjects {
   let inBulk = options.inBulk;
-  /** The bucket may not tell us, or begin to keep versions later. Its answer to a delete says so then: it left a mark in place of the object. */
+  /** The bucket may not reveal this, or may be versioned later. A delete marker in an answer then shows that it is versioned. */
   let keepsVersions: boolean | undefined;
 
-  /** Deletes them all; gives what the store did not let go. */
+  /** Deletes the objects; returns those that the store refused to delete. */
   async function deleteEach(objects: readonly ObjectIdentifier[], signal: AbortSignal): Promise<Refusal[]> {
     const refused: Refusal[] = [];
     if (inBulk) {
@@ -91,9 +91,9 @@ export function createDelete({
         if (DeleteMarker) keepsVersions = true;
       });
       await asking.catch((reason: unknown) => {
-        // S3 itself says yes to what is not there; some of its kin answer 404.
+        // For a missing object S3 itself reports success; some compatible stores answer 404.
         if (isMissing(reason)) return;
-        // It is locked, or we may not delete it. Others may be deleted all the same.
+        // The object is locked, or the credentials may not delete it. Other objects may still be deleted.
         if (!(reason instanceof Trouble) || reason.status !== 403) throw reason;
         refused.push({ object: { Key, VersionId }, code: 'AccessDenied' });
       });
@@ -101,19 +101,19 @@ export function createDelete({
     return refused;
   }
 
-  /** A store that does not say, or not to us, is taken for one that keeps none, until a delete leaves a mark. */
+  /** A store that does not support or permit the request counts as unversioned, until a delete leaves a delete marker. */
   async function loadKeepsVersions(signal: AbortSignal): Promise<boolean> {
     const command = new GetBucketVersioningCommand({ Bucket: bucket });
     try {
       const { Status } = await ask(signal, (asked) => client.send(command, asked));
       return Status !== undefined;
     } catch (error) {
-      if (isUnknownQuestion(error)) return false;
+      if (isUnsupported(error)) return false;
       throw error;
     }
   }
 
-  /** All versions of one object, and the marks that deleting it has left. */
+  /** All versions and delete markers of one object. */
   async function loadVersions(name: string, signal: AbortSignal): Promise<ObjectIdentifier[]> {
     const found: ObjectIdentifier[] = [];
     let marker: { KeyMarker?: string | undefined; VersionIdMarker?: string | undefined } = {};
@@ -161,7 +161,7 @@ export function createDelete({
   };
 }
 
-/** The SDK sends newer sums only, which older stores take for none at all. */
+/** Replaces the SDK's checksums by Content-MD5: older stores do not accept the newer ones, and answer that none was sent. */
 function sumByMd5(command: DeleteObjectsCommand): void {
   command.middlewareStack.add(
     (next) => (args) => {
@@ -176,7 +176,7 @@ function sumByMd5(command: DeleteObjectsCommand): void {
   );
 }
 
-/** Does the work for each, so many at once. The first error ends it. */
+/** Runs `work` for each item, `parallel` at a time. The first error rejects. */
 async function inParallel<T>(items: readonly T[], parallel: number, work: (item: T) => Promise<void>): Promise<void> {
   const left = items.values();
   const running = Array.from({ length: Math.min(parallel, items.length) }, async () => {

@@ -1,12 +1,13 @@
-// The one request that carries bytes. The sha256 that the caller already knows serves three times: as the payload hash of the signature,
-// as the sum the store checks, and as the name; nothing is hashed again, and no body is framed in chunks, which several stores refuse.
+// Builds the request that uploads bytes. The sha256 that the caller already knows serves three times: as the payload hash of the signature,
+// as the checksum that the store verifies, and in the key. So nothing is hashed again, and the body is not sent in aws-chunked framing,
+// which several stores reject.
 
 import { open } from 'node:fs/promises';
 import { PutObjectCommand, type PutObjectCommandInput } from '@aws-sdk/client-s3';
 import type { BlobBody, BlobFacts } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';
 
-/** A put of a body in memory, or of a file that is opened anew for each try. */
+/** Builds a put of a body in memory, or of a file, which is opened for each attempt. */
 export function buildPut(
   target: PutObjectCommandInput,
   body: BlobBody,
@@ -19,7 +20,7 @@ export function buildPut(
     ...(body instanceof Uint8Array ? { Body: body } : {}),
     ContentLength: facts.sizeBytes,
     ContentType: 'application/octet-stream',
-    // Both: with the value alone one server accepted a wrong sum.
+    // Both are needed: with the value alone, one server accepted a wrong checksum.
     ...(withChecksum
       ? { ChecksumAlgorithm: 'SHA256', ChecksumSHA256: Buffer.from(facts.sha256, 'hex').toString('base64') }
       : {}),
@@ -32,13 +33,13 @@ export function buildPut(
     { step: 'build', name: 'knownPayloadHash' },
   );
   if (!(body instanceof Uint8Array)) {
-    // Below the SDK's retries, which give up on a stream since they cannot rewind it.
+    // Runs inside the SDK's retry loop, which would not retry a stream, since it cannot rewind one.
     command.middlewareStack.add(
       (next) => async (args) => {
         await using file = await open(body.path, 'r').catch(() => {
           throw toUnreadable(body.path);
         });
-        // A shorter file would leave the store waiting for the rest.
+        // For a shorter file, the store would wait for the missing bytes.
         if ((await file.stat()).size !== facts.sizeBytes) throw toMismatch();
         const stream = file.createReadStream({ highWaterMark: chunkBytes });
         const broken = new Promise<never>((_, reject) => {
@@ -61,7 +62,7 @@ function toUnreadable(path: string): Trouble {
 }
 
 function toMismatch(): Trouble {
-  return new Trouble('mismatch', 'The bytes to store are not as many as those that were hashed.');
+  return new Trouble('mismatch', 'The number of bytes to store differs from the number that was hashed.');
 }
 
 const chunkBytes = 256 * 1024;

@@ -1,10 +1,10 @@
-// What a store's refusal means for us. Only the store's error code and status are told, never its message or the request: those may hold
-// names, keys and signed addresses.
+// Maps errors of the S3 SDK to Trouble. A message contains only the store's error code and status, never the store's message or the
+// request: those may contain names, keys and signed URLs.
 
 import { toCertificateProblem, toConnectionReason } from '../domain/connection-error.ts';
 import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
 
-/** Any error of the SDK as Trouble. A storage that cannot take bytes is `local`: it spends no download's attempt. */
+/** Converts any error of the SDK to Trouble. A store that cannot accept bytes is `local`, which does not count as a download attempt. */
 export function toTrouble(error: unknown, bucket: string, address: string): Trouble {
   if (error instanceof Trouble) return error;
   const { name, code, status, retryAfterMs } = toFacts(error);
@@ -26,10 +26,14 @@ export function toTrouble(error: unknown, bucket: string, address: string): Trou
     return new Trouble('throttled', `The store at ${address} asks for fewer requests (${said}).`, facts);
   }
   if (mismatches.has(name)) {
-    return new Trouble('mismatch', `The store received other bytes than those that were hashed (${said}).`, facts);
+    return new Trouble(
+      'mismatch',
+      `The store received bytes that differ from those that were hashed (${said}).`,
+      facts,
+    );
   }
   if (redirects.has(name) || status === 301 || status === 307) {
-    return new Trouble('local', `Bucket ${bucket} lies in another region than S3_REGION says (${said}).`, facts);
+    return new Trouble('local', `Bucket ${bucket} is not in the region that S3_REGION names (${said}).`, facts);
   }
   if (name === 'CredentialsProviderError') {
     return new Trouble(
@@ -41,7 +45,7 @@ export function toTrouble(error: unknown, bucket: string, address: string): Trou
   if (status === 401 || status === 403 || name === 'AccessDenied') {
     return new Trouble(
       'local',
-      `The store at ${address} refuses us bucket ${bucket}: check the AWS_* credentials and the bucket's policy (${said}).`,
+      `The store at ${address} denies access to bucket ${bucket}: check the AWS_* credentials and the bucket's policy (${said}).`,
       facts,
     );
   }
@@ -75,23 +79,23 @@ function toFacts(error: unknown) {
     name: toWord(name),
     code: toWord(code),
     status: $metadata?.httpStatusCode,
-    // Zero asks for no pause at all, which would be no rest for anyone.
+    // A Retry-After of zero is ignored, so that the default backoff applies.
     retryAfterMs: retryAfterSeconds > 0 ? retryAfterSeconds * 1000 : undefined,
   };
 }
 
-/** The name comes from the store's answer: only what looks like a code is repeated. */
+/** The name comes from the store's answer, so it is repeated only if it looks like an error code. */
 function toWord(text: unknown): string {
   return typeof text === 'string' && /^[A-Za-z0-9_]{1,60}$/.test(text) && text !== 'Error' ? text : '';
 }
 
-/** The store is there, and this object is not. */
+/** True when the store answered that it does not have this object. */
 export function isMissing(error: unknown): boolean {
   return error instanceof Trouble && error.kind === 'missing';
 }
 
-/** The store is there, and does not answer this kind of question, or not to us. */
-export function isUnknownQuestion(error: unknown): boolean {
+/** True when the store answered that it does not support this request, or does not permit it. */
+export function isUnsupported(error: unknown): boolean {
   if (!(error instanceof Trouble) || error.status === undefined || error.kind === 'throttled') return false;
   const isNoBucket = error.kind === 'local' && error.status === 404;
   return error.status === 501 || (error.status >= 400 && error.status < 500 && !isNoBucket);

@@ -1,5 +1,5 @@
-// Blobs in a bucket of any store that speaks S3. A put counts only when the store's own record, or the bytes read back, prove it.
-// The SDK finds credentials in the usual AWS_* environment and retries for seconds; this file never sees them.
+// Stores blobs in a bucket of any S3-compatible store. A put succeeds only when the checksum in the store's metadata, or the bytes read
+// back, prove it. The SDK retries for seconds and reads the credentials from the usual AWS_* environment; this file never sees them.
 
 import { createHash, randomUUID } from 'node:crypto';
 import {
@@ -26,39 +26,40 @@ import {
 import { Trouble } from '../domain/trouble.ts';
 import { createDelete } from './s3-delete.ts';
 import { buildPut } from './s3-put.ts';
-import { isMissing, isUnknownQuestion, toTrouble } from './s3-trouble.ts';
+import { isMissing, isUnsupported, toTrouble } from './s3-trouble.ts';
 
 export interface S3Settings {
   readonly bucket: string;
-  /** Put before every key with a slash; empty for the whole bucket. */
+  /** Prefix of every key, separated by a slash; empty for the whole bucket. */
   readonly prefix: string;
   readonly endpoint?: string | undefined;
-  /** Undefined: as AWS_REGION and the shared files say. */
+  /** Undefined: the SDK takes it from AWS_REGION or the shared config files. */
   readonly region?: string | undefined;
   readonly forcePathStyle: boolean;
   readonly checksums: S3Checksums;
-  /** As the store's x-amz-server-side-encryption takes it; undefined leaves it to the bucket. */
+  /** The value of x-amz-server-side-encryption; undefined: the bucket's default. */
   readonly sse?: 'AES256' | 'aws:kms' | undefined;
-  /** The key of `aws:kms`; undefined: the account's default. */
+  /** The key for `aws:kms`; undefined: the account's default. */
   readonly kmsKeyId?: string | undefined;
-  /** Kept open and used again: as many as there are puts at once. */
+  /** The number of keep-alive connections: as many as there are concurrent puts. */
   readonly connections: number;
-  /** No byte for this long ends a try. */
+  /** An attempt fails after this long without a byte. */
   readonly timeoutMs: number;
 }
 
 /**
- * WHEN_REQUIRED: a put carries its sha256, nothing else carries what it need not. WHEN_SUPPORTED: the SDK adds and checks sums wherever
- * S3 knows them. OFF: for stores that refuse the header; puts are still signed over their sha256, and proven by reading back.
+ * WHEN_REQUIRED: a put sends its sha256; other requests send a checksum only where S3 requires one. WHEN_SUPPORTED: the SDK adds and
+ * verifies checksums wherever S3 supports them. OFF: for stores that reject the header; the signature of a put still covers its sha256, and
+ * reading the bytes back proves it.
  */
 export type S3Checksums = 'WHEN_REQUIRED' | 'WHEN_SUPPORTED' | 'OFF';
 
-/** Makes the client; nothing is asked of the store yet. */
+/** Creates the client; it sends no request yet. */
 export function openS3Blobs(settings: S3Settings): BlobStore {
   const { bucket, checksums } = settings;
   const address = settings.endpoint === undefined ? 'AWS' : toAddress(settings.endpoint);
   const client = createClient(settings, 3);
-  /** A delete is asked for once: one that was not answered may still be carried out after a second one was. */
+  /** Sends a delete once, without retries: a delete whose answer was lost may still take effect after a second one. */
   const deleter = createClient(settings, 1);
   const prefix = settings.prefix.replace(/^\/+|\/+$/g, '');
   const toName = (path: string) => (prefix ? `${prefix}/${path}` : path);
@@ -73,10 +74,10 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     parallel: settings.connections,
   });
   const toTarget = (path: string) => ({ Bucket: bucket, Key: toName(path) });
-  /** False once the store has said that it knows no If-None-Match. Then a put writes over equal bytes, which harms nothing. */
+  /** False once the store has answered that it does not support If-None-Match. A put then overwrites equal bytes, which is harmless. */
   let conditional = true;
 
-  /** One question to the store; whatever goes wrong comes out as Trouble, or as the signal's reason. */
+  /** Sends one request to the store. Throws Trouble, or the signal's reason. */
   async function ask<T>(
     signal: AbortSignal,
     question: (options: { abortSignal: AbortSignal }) => Promise<T>,
@@ -91,8 +92,9 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
   }
 
   /**
-   * Gives the proof that the put still needs: a store that answers without a sum has none in its record either, so the bytes are read.
-   * `occupied`: the store will not say yes while something is, or just was, under this name.
+   * Sends a put and returns the proof that it still needs. A store that answers without a checksum has none in its metadata either, so
+   * the bytes must be read back. `occupied`: the store rejected a conditional put, because the name exists or was just being written or
+   * deleted.
    */
   async function send(
     path: string,
@@ -118,13 +120,13 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
         conditional = false;
         return send(path, body, facts, 'always', signal);
       }
-      // 412: it is there. 409 and NoSuchKey: another put or a delete of the same name was under way.
+      // 412: the object exists. 409 and NoSuchKey: another put or a delete of the same name was in progress.
       if (error.status === 412 || error.status === 409 || error.kind === 'missing') return 'occupied';
       throw error;
     }
   }
 
-  /** A question that a store need not know, nor answer to us; null where it does not. */
+  /** Sends a request that a store need not support or permit; null when it does not. */
   async function look<T>(
     signal: AbortSignal,
     question: (options: { abortSignal: AbortSignal }) => Promise<T>,
@@ -132,7 +134,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     try {
       return await ask(signal, question);
     } catch (error) {
-      if (isUnknownQuestion(error)) return null;
+      if (isUnsupported(error)) return null;
       throw error;
     }
   }
@@ -148,12 +150,12 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       return { sizeBytes: found.ContentLength ?? 0, sha256: toWholeSha256(found.ChecksumSHA256) };
     } catch (error) {
       if (!isMissing(error)) throw error;
-      // An answer to HEAD has no body to say which of the two is missing. A bucket that is gone must not read as a million lost files.
+      // A 404 to HEAD has no body that tells a missing blob from a missing bucket. The latter must not look like a million missing blobs.
       await ask(signal, (options) => client.send(new HeadBucketCommand({ Bucket: bucket }), options)).catch(
         (reason) => {
           if (reason instanceof Trouble && reason.status === 404)
             throw toTrouble({ name: 'NoSuchBucket' }, bucket, address);
-          // A policy may refuse this question; without the bucket, the answer would not have been a missing blob.
+          // A policy may forbid HeadBucket (403). The bucket then exists, since a missing one gives 404, so it is the blob that is missing.
           if (!(reason instanceof Trouble && reason.status === 403)) throw reason;
         },
       );
@@ -186,7 +188,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     return await verifyBytes(key, facts, signal);
   }
 
-  /** One request: what the bytes are says more than any record of them. */
+  /** Reads and hashes the bytes, which prove more than any metadata. */
   async function verifyBytes(key: string, facts: BlobFacts, signal: AbortSignal): Promise<BlobCondition> {
     const hash = createHash('sha256');
     try {
@@ -214,13 +216,13 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     async put(key, body, facts, signal) {
       let sent = await send(parseBlobKey(key), body, facts, 'ifAbsent', signal);
       if (sent === 'occupied') {
-        // The record of an object outlives its bytes: believed, damage that was found by reading could never be repaired.
+        // Reads the bytes: metadata stay intact when bytes are damaged, so trusting them would make damaged blobs impossible to repair.
         if ((await verify(key, facts, 'bytes', signal)) === 'intact') return 'present';
         sent = await send(key, body, facts, 'always', signal);
       }
       const condition = await verify(key, facts, sent === 'sha256' ? 'sha256' : 'bytes', signal);
       if (condition === 'intact') return 'stored';
-      throw new Trouble('local', `The store took a blob, and what it holds now is ${condition}.`, { at: 'storage' });
+      throw new Trouble('local', `The store accepted a blob, but its copy is ${condition}.`, { at: 'storage' });
     },
 
     verify,
@@ -288,7 +290,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       const id = randomUUID();
       const body = Buffer.from(`${id}\n`);
       const sha256 = createHash('sha256').update(body).digest('hex');
-      // Without If-None-Match the last of several wins; reading once more keeps that to the moment of a first start.
+      // Without If-None-Match the last of several concurrent puts wins. Reading the id back limits that race to the first start.
       await send(identityName, body, { sizeBytes: body.length, sha256 }, 'ifAbsent', signal);
       return (await loadIdentity(signal)) ?? id;
     },
@@ -310,16 +312,16 @@ function createClient(settings: S3Settings, maxAttempts: number): S3Client {
     forcePathStyle,
     requestChecksumCalculation: sums,
     responseChecksumValidation: sums,
-    // Seconds only: minutes and hours are the queue's.
+    // The SDK retries for seconds only; the queue retries over minutes and hours.
     retryMode: 'standard',
     maxAttempts,
-    // With it the SDK opens a new connection for each body over 2 MB, and waits six seconds where a store does not know it.
+    // With this header the SDK opens a new connection for each body over 2 MB, and waits six seconds if the store does not support it.
     expectContinueHeader: false,
     requestHandler: { httpAgent: agent, httpsAgent: agent, connectionTimeout: 5000, socketTimeout: timeoutMs },
   });
 }
 
-/** A sum over parts (`…-3`) says nothing about the whole. */
+/** The checksum of a multipart object (`…-3`) covers its parts' checksums, not its bytes, so it is ignored. */
 function toWholeSha256(base64: string | undefined): string | undefined {
   return base64 === undefined || base64.includes('-') ? undefined : Buffer.from(base64, 'base64').toString('hex');
 }

@@ -330,7 +330,7 @@ describe('storage that cannot take bytes', () => {
 
   test.for([
     [503, 'SlowDown', 'fewer requests'],
-    [403, 'AccessDenied', 'refuses us'],
+    [403, 'AccessDenied', 'denies access'],
     [404, 'NoSuchBucket', 'no bucket'],
   ] as const)('because it says %i %s is our trouble: no file pays for it, and all come later', async (said) => {
     const [status, code, words] = said;

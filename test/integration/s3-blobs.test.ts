@@ -406,7 +406,7 @@ describe('a store that will not', () => {
     ['work', { kind: 'answer', status: 500, code: 'InternalError' }, 'failed'],
     ['answer', { kind: 'silent' }, 'cannot be reached'],
     ['listen', { kind: 'reset' }, 'cannot be reached'],
-    ['let us in', { kind: 'answer', status: 403, code: 'AccessDenied' }, 'refuses us'],
+    ['let us in', { kind: 'answer', status: 403, code: 'AccessDenied' }, 'denies access'],
     ['serve this region', { kind: 'answer', status: 301, code: 'PermanentRedirect' }, 'S3_REGION'],
   ])('%s is our trouble, not the file’s', async ([, fault, message]) => {
     await using bench = await openBench({}, fault.kind === 'silent' ? { timeoutMs: 200 } : {});
@@ -436,7 +436,7 @@ describe('a store that will not', () => {
     bench.s3.fail('DeleteObjects', { kind: 'undeleted' });
     const { refused } = await bench.store.delete([key], signal);
     const { host } = new URL(bench.s3.endpoint);
-    const message = expect.stringContaining(`The store at ${host} refuses us bucket`);
+    const message = expect.stringContaining(`The store at ${host} denies access to bucket`);
     expect(refused).toEqual([{ key, trouble: expect.objectContaining({ kind: 'local', message }) }]);
   });
 

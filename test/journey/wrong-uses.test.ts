@@ -89,7 +89,7 @@ const wrongUses: Readonly<Record<string, WrongUse>> = {
     line: 'doctor',
     env: { AWS_SECRET_ACCESS_KEY: 'another-one' },
     code: 2,
-    says: 'The store at 127.0.0.1:STORE refuses us bucket test-bucket: check the AWS_* credentials',
+    says: 'The store at 127.0.0.1:STORE denies access to bucket test-bucket: check the AWS_* credentials',
     next: '',
   },
   'a storage that nobody serves': {
