@@ -83,8 +83,8 @@ const thrown: [what: string, error: unknown, tells: string][] = [
     Object.assign(new Error('failed'), { payload: marker, config: { credential: marker }, body: [marker] }),
     'failed',
   ],
-  ['a thrown text', marker, 'no Error'],
-  ['a thrown object', { email: marker }, 'no Error'],
+  ['a thrown text', marker, 'not an Error'],
+  ['a thrown object', { email: marker }, 'not an Error'],
   [
     'the cause of the cause',
     new Trouble('unreachable', 'No answer.', {
