@@ -279,7 +279,7 @@ describe('time', () => {
     const { source, requests } = await open(drip, { totalTimeoutMs: 300 });
     const trouble = await troubleOf(source.list({}, never));
     expect(trouble.kind).toBe('unreachable');
-    expect(trouble.message).toContain('longer');
+    expect(trouble.message).toContain('total timeout');
     expect(requests).toHaveLength(1);
   });
 
