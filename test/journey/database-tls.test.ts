@@ -42,7 +42,7 @@ describe('a database over TLS', () => {
         const { code, stderr } = await callIntake([command], { ...env, LOG_FORMAT: 'json' });
         expect({ command, code }).toEqual({ command, code: 2 });
         expect(stderr).toMatch(/DATABASE_URL: the certificate of localhost:\d+ .+ sslrootcert/);
-        expect(stderr).not.toMatch(/mistake in Intake|\n {4}at /);
+        expect(stderr).not.toMatch(/bug in Intake|\n {4}at /);
       }
       const { code, stdout } = await callIntake(['doctor'], env);
       expect({ code, stdout }).toEqual({ code: 2, stdout: expect.stringContaining('sslrootcert') });
@@ -66,7 +66,7 @@ describe('a database over TLS', () => {
     writeFileSync(rubbish, 'This is no certificate.\n');
     expect(await migrate(`${server.url}?sslmode=verify-full&sslrootcert=${rubbish}`)).toEqual({
       code: 2,
-      stderr: expect.stringContaining(`${rubbish} holds no certificate`),
+      stderr: expect.stringContaining(`${rubbish} contains no readable certificate`),
     });
     expect(await migrate(`${server.url}?sslmode=verify-full&sslrootcert=`)).toMatchObject({ code: 2 });
   });
@@ -173,7 +173,7 @@ describe('a database without TLS', () => {
         return { command, code, warning: /^Warning: .*$/m.exec(stderr)?.[0] };
       };
       const plain = 'postgres://intake@db.example.com/intake';
-      const warning = expect.stringMatching(/^Warning: DATABASE_URL does not ask for TLS.+sslmode=verify-full\.$/);
+      const warning = expect.stringMatching(/^Warning: DATABASE_URL does not require TLS.+sslmode=verify-full\.$/);
       expect(await warningOf(plain)).toEqual({ command, code: 2, warning });
       expect(await warningOf(`${plain}?sslmode=verify-full`)).toEqual({ command, code: 2, warning: undefined });
     }

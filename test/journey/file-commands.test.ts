@@ -86,7 +86,7 @@ describe('files at the command line', { timeout: 600_000 + 30_000 * kills }, () 
     expect(await callIntake(['verify'], env)).toMatchObject({ code: 0 });
     expect(await callIntake(['reparse', '--all'], env)).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('1 screen read again'),
+      stdout: expect.stringContaining('1 screen parsed again'),
     });
 
     const checked = await callIntake(['doctor'], env);

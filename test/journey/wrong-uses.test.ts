@@ -163,7 +163,7 @@ describe('a wrong use', () => {
     const said = stdout + stderr;
     expect({ code, said }).toEqual({ code: use.code, said: expect.stringContaining(fill(use.says)) });
     if (use.next !== '') expect(said).toContain(`Next: ${use.next}`);
-    expect(said).not.toMatch(/mistake in Intake|\n {4}at /);
+    expect(said).not.toMatch(/bug in Intake|\n {4}at /);
   });
 
   test('of a file that is not stored names it', async ({ database, places }) => {

@@ -32,14 +32,14 @@ describe('the key of a blob', () => {
     ['a percent sign', 'a%2e'],
     ['more than any file system takes', 'a'.repeat(256)],
   ])('is never %s', ([, text]) => {
-    expect(() => parseBlobKey(text as string)).toThrow('no blob key');
+    expect(() => parseBlobKey(text as string)).toThrow('not a blob key');
     if (text !== '') expect(() => parseBlobFolder(`${text}/`)).toThrow();
   });
 
   test('has a folder that ends in a slash, or none', () => {
     expect(parseBlobFolder('')).toBe('');
     expect(parseBlobFolder('1/ab/')).toBe('1/ab/');
-    expect(() => parseBlobFolder('1')).toThrow('no folder');
+    expect(() => parseBlobFolder('1')).toThrow('not a folder');
   });
 });
 
