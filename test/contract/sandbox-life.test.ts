@@ -154,8 +154,8 @@ test('a thousand idle advertisers are cheap', async () => {
 
 test('ids and credentials belong to one advertiser each, and nothing is added twice', async () => {
   await using sandbox = await openSandbox({ applications: 0, credential: 'mine' });
-  expect(() => sandbox.addAdvertiser({ credential: 'mine' })).toThrow(/there already/);
+  expect(() => sandbox.addAdvertiser({ credential: 'mine' })).toThrow(/already exists/);
   sandbox.add([{ id: 5n }]);
-  expect(() => sandbox.add([{ id: 5n }])).toThrow(/there already/);
+  expect(() => sandbox.add([{ id: 5n }])).toThrow(/already exists/);
   expect(() => sandbox.change(6n, {})).toThrow(/No application 6/);
 });

@@ -1,5 +1,5 @@
-// One advertiser's account: its applications, choices and faults, and everything that can happen to them while it is in use.
-// Knows nothing of HTTP. Applications are rows until somebody looks at them.
+// One advertiser's account: its applications, choices and faults, and the operations that change them.
+// Does not know HTTP. Applications are kept as rows; `look` generates the rest.
 
 import { type Choices, choicesForm, defaultChoices } from '../behaviour/choices.ts';
 import { createFaults, type FaultPlan, type Faults } from '../behaviour/faults.ts';
@@ -22,29 +22,29 @@ import { type TruthRow, toTruth } from './truth.ts';
 export interface BoardAdvertiser {
   readonly credential: string;
   readonly advertiserId: bigint;
-  /** The name that candidates know the advertiser by. */
+  /** The advertiser's name, as shown to candidates. */
   readonly employer: string;
   readonly choices: Choices;
   choose(some: Partial<Choices>): void;
-  /** Arms a fault; the number ends it again. */
+  /** Adds a fault; its number removes it again. */
   fault(plan: FaultPlan): number;
   clearFaults(number?: number): void;
   faults(): ReturnType<Faults['list']>;
-  /** Adds applications submitted now (or when their plan says); answers their ids. */
+  /** Adds applications submitted now, or at the time in their plan; returns their ids. */
   add(wanted?: number | readonly ApplicationPlan[]): bigint[];
-  /** Gives ids and dates to applications that show only after their release: late arrivals. */
+  /** Assigns ids and dates to applications that are listed only after their release: late arrivals. */
   holdBack(wanted?: number | readonly ApplicationPlan[]): bigint[];
-  /** Shows what was held back, all of it or these. */
+  /** Lists applications that were held back, all of them or these. */
   release(ids?: readonly bigint[]): bigint[];
   change(id: bigint, plan: ApplicationPlan): void;
   remove(id: bigint): void;
-  /** Shows a removed application again, as it was. */
+  /** Lists a removed application again, unchanged. */
   restore(id: bigint): void;
-  /** Adds so many applications a minute from now on; 0 stops. */
+  /** Adds this many applications per minute; 0 stops. */
   startArrivals(perMinute: number): void;
-  /** How many applications show. */
+  /** How many applications are listed. */
   readonly size: number;
-  /** What a perfect reader would store, in order of id. */
+  /** What a perfect reader would have stored, ordered by id. */
   truth(): Iterable<TruthRow>;
 }
 
@@ -57,15 +57,15 @@ export interface AccountOptions {
   readonly templates: Templates;
   readonly stock: Stock;
   readonly now: () => number;
-  /** The applications that it starts with were submitted in so many weeks before that moment. */
+  /** The initial applications were submitted in this many weeks before `historyEndsAt`. */
   readonly weeks: number;
   readonly historyEndsAt: number;
-  /** Name and port under which the sandbox is reached, once it is. */
+  /** Host and port of the sandbox, once it listens. */
   readonly host: () => string;
   readonly firstId: bigint;
 }
 
-/** An account; `rows` are what shows, sorted by id. */
+/** An account; `rows` are the listed applications, sorted by id. */
 export class Account implements BoardAdvertiser {
   readonly credential: string;
   readonly advertiserId: bigint;
@@ -154,7 +154,7 @@ export class Account implements BoardAdvertiser {
     if (row?.id !== id) throw new RangeError(`No application ${id} to change.`);
     const { attach = [], detach = [], ...rest } = planForm.parse(plan);
     const before: ParsedPlan = { ...row.plan, ...(rest.attachments ? { attach: [], detach: [] } : {}) };
-    // A later word on a kind of attachment replaces an earlier one.
+    // A later plan for a kind of attachment replaces an earlier one.
     const spoken = new Set([...attach.map((one) => one.kind), ...detach]);
     const merged: ParsedPlan = {
       ...before,
@@ -175,7 +175,7 @@ export class Account implements BoardAdvertiser {
 
   restore(id: bigint): void {
     const row = this.removed.get(id);
-    if (!row) throw new RangeError(`No application ${id} to show again.`);
+    if (!row) throw new RangeError(`No application ${id} to restore.`);
     this.removed.delete(id);
     this.rows.splice(countBelow(this.rows, id), 0, row);
   }
@@ -192,30 +192,30 @@ export class Account implements BoardAdvertiser {
     }
   }
 
-  /** The application that shows under an id. */
+  /** The listed application with this id. */
   get(id: bigint): SandboxApplication | null {
     const row = this.rows[countBelow(this.rows, id)];
     return row?.id === id && !this.isWithdrawn(row) ? this.look(row) : null;
   }
 
   look(row: BoardRow): SandboxApplication {
-    // An account that nobody asks costs no world.
+    // Created lazily: an account that receives no request needs no world.
     this.#world ??= createWorld(this.seed, this.#templates, this.#stock);
     return toApplication(this.#world, { ...row, submittedAt: this.submittedAt(row) });
   }
 
-  /** When the row was submitted; `crossed` lets neighbours change places by up to three days. */
+  /** When the row was submitted; `crossed` moves each date back by up to three days, so that ids and dates disagree in order. */
   submittedAt(row: BoardRow): number {
     if (this.choices.idsAgainstDates === 'rising') return row.submittedAt;
     return row.submittedAt - (mix(this.seed, 8, row.ordinal) % (3 * 86_400_000));
   }
 
-  /** Withdrawn applications take a place on a page and are not shown. */
+  /** Withdrawn applications count towards the page limit but are not shown. */
   isWithdrawn(row: BoardRow): boolean {
     return this.choices.withdrawnPerMille > 0 && mix(this.seed, 9, row.ordinal) % 1000 < this.choices.withdrawnPerMille;
   }
 
-  /** Counts this request against the account's rate. */
+  /** Counts this request, and returns whether it exceeds the account's rate limit. */
   isOverRate(): boolean {
     const second = Math.floor(this.now() / 1000);
     if (second !== this.#rateSecond) {
@@ -238,14 +238,14 @@ export class Account implements BoardAdvertiser {
     const ordinal = this.#nextOrdinal;
     this.#nextOrdinal += 1;
     const id = plan?.id ?? this.#nextId;
-    // A given id does not move the counter: one absurd id must not drag all later ones along.
+    // An explicit id does not move the counter: one absurd id must not affect all later ones.
     if (plan?.id === undefined) this.#nextId += BigInt(idStep(this.choices, this.seed, ordinal));
     return { id, ordinal, submittedAt, plan };
   }
 
   #show(row: BoardRow): bigint {
     const at = countBelow(this.rows, row.id);
-    if (this.rows[at]?.id === row.id) throw new RangeError(`Application ${row.id} is there already.`);
+    if (this.rows[at]?.id === row.id) throw new RangeError(`Application ${row.id} already exists.`);
     if (at === this.rows.length) this.rows.push(row);
     else this.rows.splice(at, 0, row);
     return row.id;

@@ -1,5 +1,5 @@
-// The candidates who apply through a careers site: an invented person, a resume, and a profile in the shape the account has
-// chosen. Spec silent: the profile's members; the default has the names that one known client reads.
+// The candidates who apply through a careers site: an invented person, a resume, and a profile in the shape of the account's choice.
+// Spec silent: the profile's members; the default has the names that one known client reads.
 
 import type { Choices } from '../behaviour/choices.ts';
 import { type BoardFile, inventFile } from '../people/files.ts';
@@ -7,7 +7,7 @@ import { inventPerson, inventUuid, type Person, type Stock } from '../people/peo
 import { createDraw } from '../people/random.ts';
 import type { Templates } from '../people/templates.ts';
 
-/** A person who is signed in at the board and may let others see their profile. */
+/** A person who is signed in at the board and may consent to share their profile. */
 export interface Candidate {
   readonly person: Person;
   readonly profileId: string;
@@ -26,7 +26,7 @@ interface Career {
 /** The nth candidate of a seed. */
 export function inventCandidate(stock: Stock, templates: Templates, seed: number, number: number): Candidate {
   const draw = createDraw(seed, 20, number);
-  // Beyond the people who have applied through the board itself.
+  // A range of numbers beyond the people who have applied through the board itself.
   const person = inventPerson(stock, seed, 900_000_000 + number);
   const jobs = Array.from({ length: 1 + draw.below(4) }, (_, index) => ({
     title: draw.pick(stock.jobTitles),
@@ -47,7 +47,7 @@ export function inventCandidate(stock: Stock, templates: Templates, seed: number
   };
 }
 
-/** The profile as JSON text; null where the account answers without one. */
+/** The profile as JSON text; null when the account answers without one. */
 export function renderProfile(candidate: Candidate, choices: Choices, host: string): string | null {
   const { person } = candidate;
   const link = toResumeLink(candidate, choices, host);

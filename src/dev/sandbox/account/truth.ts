@@ -1,5 +1,5 @@
-// What a perfect reader would hold of an application: every fact, the true digest of every file, every answer.
-// Plain values under the current choices; where a raw text was planted, its member is named instead of guessed.
+// What a perfect reader would have stored of an application: every fact, the true digest of every file, every answer.
+// The values follow the current choices. A member that a plan wrote as raw text is named in `altered`; its value is not predicted.
 
 import { hash } from 'node:crypto';
 import type { Choices } from '../behaviour/choices.ts';
@@ -30,10 +30,10 @@ interface TruthAttachment {
   readonly hasVirus: boolean | null;
   readonly uploadedAt: number;
   readonly href: string | null;
-  /** As the list shows them; null where it shows none, or another one each time. */
+  /** As listed; null when the list has none, or a different one each time. */
   readonly sourceHash: string | null;
   readonly sizeBytes: number | null;
-  /** As a download gives them; no sha256 of an infected file, nor of a screen, whose bytes depend on the format. */
+  /** As downloaded. There is no sha256 for an infected file, nor for a screen, whose bytes depend on the format. */
   readonly trueSizeBytes: number;
   readonly sha256: string | null;
   /** A screen's digests by format. */

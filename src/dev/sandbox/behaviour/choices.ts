@@ -1,13 +1,13 @@
-// Where the API's description is silent the sandbox must still do something. Each such thing is a choice: named, with its
-// options, what it does by default, and the number of the silence that it answers (docs/source-api.md counts them).
-// Choices are lasting properties of an account and may change while it is in use; single mishaps are faults.
+// Where the API's description is silent, the sandbox must still do something. Each such behaviour is a choice with a name, options, a
+// default, and the number of the silence that it answers (numbered in docs/source-api.md). Choices are lasting properties of an account
+// and may be changed while it is in use. Single failures are faults.
 
 import { z } from 'zod';
 
-/** A number of things, at least one. */
+/** A whole number, at least 1. */
 const count = z.int().positive();
 
-/** A choice of any form. */
+/** A choice with any schema. */
 function choice<Form extends z.ZodType>(silence: number, meaning: string, form: Form, initial: z.output<Form>) {
   return { silence, meaning, form, initial };
 }
@@ -18,30 +18,25 @@ function oneOf<const Option extends string>(silence: number, meaning: string, op
 }
 
 /**
- * The choices of the candidate side (version 2): authorization, tokens, profile and resume. They hold for the account whose advertiser_id the
- * candidate was asked for.
+ * The choices of the candidate side (version 2): authorization, tokens, profile and resume. They belong to the account with the
+ * advertiser_id of the authorization request.
  */
 export const candidateChoices = {
-  consent: oneOf(47, 'How the candidate is asked: by a page to click on, or not at all.', ['ask', 'allow', 'deny']),
-  authorizeRefused: oneOf(44, 'How a wrong scope, response_type or advertiser_id is refused.', ['redirect', 'page']),
-  denial: oneOf(44, 'How the denial of a candidate comes back.', ['error', 'stateOnly', 'errorAndCode']),
-  tokenError: oneOf(44, 'How the token endpoint says that a code is not accepted.', [
-    'json400',
-    'html500',
-    'ok200',
-    'emptyBody',
-  ]),
+  consent: oneOf(47, 'How the candidate gives consent: on a page, or automatically.', ['ask', 'allow', 'deny']),
+  authorizeRefused: oneOf(44, 'How a wrong scope, response_type or advertiser_id is rejected.', ['redirect', 'page']),
+  denial: oneOf(44, "How a candidate's denial is returned.", ['error', 'stateOnly', 'errorAndCode']),
+  tokenError: oneOf(44, 'How the token endpoint rejects a code.', ['json400', 'html500', 'ok200', 'emptyBody']),
   codeLifetimeSeconds: choice(43, 'How long a code may be exchanged.', count, 300),
   tokenLifetimeSeconds: choice(43, 'How long a token is accepted.', count, 3600),
-  expiresIn: oneOf(43, 'What stands in expires_in.', ['seconds', 'text', 'zero', 'negative', 'absent']),
+  expiresIn: oneOf(43, 'The value of expires_in.', ['seconds', 'text', 'zero', 'negative', 'absent']),
   tokenRefused: oneOf(43, 'The status for an expired or unknown token.', ['401', '403', '400']),
-  codeShape: oneOf(48, 'What a code is made of, and whether a plus sign in it is escaped in the address.', [
+  codeShape: oneOf(48, 'The characters of a code, and whether a plus sign in it is escaped in the redirect URL.', [
     'plain',
     'special',
     'barePlus',
   ]),
   tokenType: oneOf(49, 'The letter case of token_type.', ['bearer', 'Bearer', 'BEARER']),
-  profile: oneOf(45, 'The members of the profile, or what comes in its place.', [
+  profile: oneOf(45, 'The members of the profile, or what is sent instead of it.', [
     'known',
     'flat',
     'renamed',
@@ -59,12 +54,12 @@ export const candidateChoices = {
     'notUuid',
     'absent',
   ]),
-  emptyFields: oneOf(50, 'Whether fields of the prefill request may be there and empty.', ['refuse400', 'accept']),
+  emptyFields: oneOf(50, 'Whether fields of the prefill request may be empty.', ['refuse400', 'accept']),
 } as const;
 
 const filters = ['afterid', 'afterdate', 'beforeid', 'beforedate'] as const;
 
-/** Every choice; of plain options the first is the default. */
+/** Every choice. For `oneOf`, the first option is the default. */
 export const choices = {
   // The list
   order: oneOf(1, 'In which order applications are listed.', [
@@ -75,21 +70,21 @@ export const choices = {
     'random',
     'perRequest',
   ]),
-  pageCap: choice(2, 'How many applications one answer holds at most; null is no limit.', count.nullable(), null),
+  pageCap: choice(2, 'How many applications one answer contains at most; null is no limit.', count.nullable(), null),
   pageCapBytes: choice(
     2,
-    'How many bytes of applications one answer holds at most (at least one application); null is no limit.',
+    'How many bytes of applications one answer contains at most (at least one application); null is no limit.',
     count.nullable(),
     null,
   ),
   pageCapVaries: choice(2, 'Whether each request draws its own limit between 1 and pageCap.', z.boolean(), false),
   afterIdBound: oneOf(3, 'Whether the application named by afterid is itself listed.', ['exclusive', 'inclusive']),
   beforeIdBound: oneOf(3, 'Whether the application named by beforeid is itself listed.', ['exclusive', 'inclusive']),
-  afterDateBound: oneOf(4, 'Whether an application of exactly the moment named by afterdate is listed.', [
+  afterDateBound: oneOf(4, 'Whether an application submitted exactly at afterdate is listed.', [
     'exclusive',
     'inclusive',
   ]),
-  beforeDateBound: oneOf(4, 'Whether an application of exactly the moment named by beforedate is listed.', [
+  beforeDateBound: oneOf(4, 'Whether an application submitted exactly at beforedate is listed.', [
     'exclusive',
     'inclusive',
   ]),
@@ -104,19 +99,14 @@ export const choices = {
   ignoredFilters: choice(6, 'Filters that are accepted and have no effect.', z.array(z.enum(filters)), []),
   filtersAfterCap: choice(
     6,
-    'Filters that are applied to the page after it was cut, not before.',
+    'Filters that are applied after the page limit, not before.',
     z.array(z.enum(filters)),
     [],
   ),
-  defaultWindowDays: choice(
-    7,
-    'Without a lower bound only so many days are listed; null is all.',
-    count.nullable(),
-    null,
-  ),
+  defaultWindowDays: choice(7, 'How many days are listed without a lower bound; null is all.', count.nullable(), null),
   withdrawnPerMille: choice(
     8,
-    'So many of a thousand applications take a place on the page but are not shown.',
+    'How many of a thousand applications count towards the page limit but are not shown.',
     z.int().min(0).max(1000),
     0,
   ),
@@ -133,12 +123,12 @@ export const choices = {
     'notFound',
   ]),
   topLevel: oneOf(11, 'What the list is wrapped in.', ['wrapped', 'unwrapped', 'bareList']),
-  single: oneOf(11, 'How a list of one is written.', ['array', 'object']),
+  single: oneOf(11, 'How a list with one element is written.', ['array', 'object']),
   keyCase: oneOf(11, 'The letter case of JSON members.', ['pascal', 'camel', 'lower', 'upper']),
-  extraMembers: choice(11, 'Whether members are added that no description names.', z.boolean(), false),
-  dateZone: oneOf(12, 'The zone in which afterdate and beforedate are read.', ['standard', 'melbourne', 'utc']),
-  invalidFilter: oneOf(13, 'What a filter with an unreadable value does.', ['refuse400', 'ignore', 'empty']),
-  dateOffset: oneOf(14, 'The offset that is written beside an instant.', [
+  extraMembers: choice(11, 'Whether undocumented members are added.', z.boolean(), false),
+  dateZone: oneOf(12, 'The time zone of afterdate and beforedate.', ['standard', 'melbourne', 'utc']),
+  invalidFilter: oneOf(13, 'What a filter with an invalid value does.', ['refuse400', 'ignore', 'empty']),
+  dateOffset: oneOf(14, 'The offset that is written with an instant.', [
     'standard',
     'melbourne',
     'utc',
@@ -154,31 +144,35 @@ export const choices = {
     'isoWithoutZone',
     'isoSevenDigits',
   ]),
-  dateShift: oneOf(14, 'Whether the milliseconds are the instant, or have the offset added already.', [
+  dateShift: oneOf(14, 'Whether the milliseconds are the instant, or already include the offset.', [
     'instant',
     'shifted',
   ]),
-  agentId: oneOf(15, 'What stands in AgentID.', ['null', 'number', 'text', 'changing', 'absent']),
+  agentId: oneOf(15, 'The value of AgentID.', ['null', 'number', 'text', 'changing', 'absent']),
   idSpacing: oneOf(16, 'How far apart the ids of new applications are.', ['sparse', 'consecutive', 'wide']),
   idShape: oneOf(16, 'How ids are written in JSON.', ['number', 'text']),
-  idsAgainstDates: oneOf(16, 'Whether later ids always mean later dates.', ['rising', 'crossed']),
+  idsAgainstDates: oneOf(16, 'Whether a larger id always means a later date.', ['rising', 'crossed']),
   xmlNamespace: oneOf(17, 'The namespace of elements in XML.', ['none', 'default', 'prefixed']),
   xmlNull: oneOf(17, 'How null is written in XML.', ['iNil', 'xsiNil', 'absent', 'emptyElement']),
   xmlOrder: oneOf(17, 'The order of elements in XML.', ['drawn', 'reversed', 'sorted']),
   xmlDates: oneOf(17, 'The text of a date in XML.', ['iso', 'milliseconds']),
   acceptMissing: oneOf(18, 'The format when no Accept header is sent.', ['json', 'xml', 'refuse406']),
   acceptAny: oneOf(18, 'The format when Accept is */* or application/*.', ['json', 'xml', 'refuse406']),
-  acceptWeights: oneOf(18, 'How an Accept header with several types is read.', ['byWeight', 'firstNamed', 'refuse406']),
+  acceptWeights: oneOf(18, 'How an Accept header with several types is interpreted.', [
+    'byWeight',
+    'firstNamed',
+    'refuse406',
+  ]),
   acceptOther: oneOf(18, 'The format when only other types are accepted.', ['refuse406', 'json', 'xml']),
-  formatHonoured: oneOf(18, 'Whether the answer comes in the format asked for.', ['asked', 'opposite']),
+  formatHonoured: oneOf(18, 'Whether the answer is in the requested format.', ['asked', 'opposite']),
   includeUnknown: oneOf(19, 'What another value of include does.', ['ignore', 'refuse400', 'include']),
   includeHonoured: oneOf(19, 'When PrimaryJobSeekingInfo is sent.', ['asked', 'always', 'never']),
-  unsupplied: oneOf(20, 'How a fact that the jobseeker did not supply stands in PrimaryJobSeekingInfo.', [
+  unsupplied: oneOf(20, 'How a fact that the jobseeker did not supply is written in PrimaryJobSeekingInfo.', [
     'absent',
     'null',
     'empty',
   ]),
-  charset: oneOf(21, 'The characters of lists and screens, and what Content-Type says of them.', [
+  charset: oneOf(21, 'The encoding of lists and screens, and the charset in Content-Type.', [
     'utf8',
     'unlabelled',
     'mislabelled',
@@ -200,10 +194,10 @@ export const choices = {
     'long',
   ]),
   size: oneOf(23, 'What Size is.', ['true', 'null', 'absent', 'offByThree', 'zero', 'negative', 'text']),
-  screenSize: oneOf(23, 'Which rendering of a screen its Size and Hash are of.', ['json', 'xml']),
+  screenSize: oneOf(23, 'Which format of a screen its Size and Hash describe.', ['json', 'xml']),
   virusFlag: oneOf(24, 'How HasVirus is written.', ['boolean', 'text', 'number', 'absent']),
-  virusUnknown: oneOf(24, 'How HasVirus is written when nothing is known.', ['null', 'absent', 'emptyText']),
-  virusBody: oneOf(24, 'What the download of an infected file gives.', ['empty', 'bytes', 'notFound']),
+  virusUnknown: oneOf(24, 'How HasVirus is written when it is unknown.', ['null', 'absent', 'emptyText']),
+  virusBody: oneOf(24, 'What the download of an infected file returns.', ['empty', 'bytes', 'notFound']),
   href: oneOf(25, 'The form of Href.', [
     'relative',
     'typed',
@@ -222,7 +216,7 @@ export const choices = {
     'signed',
   ]),
   typeCase: oneOf(26, 'The letter case of an attachment Type.', ['drawn', 'lower', 'upper', 'pascal']),
-  pathCase: oneOf(26, 'Whether paths are matched with regard to letter case.', ['exact', 'any']),
+  pathCase: oneOf(26, 'Whether paths are case-sensitive.', ['exact', 'any']),
   disposition: oneOf(27, 'The form of Content-Disposition.', [
     'plain',
     'quoted',
@@ -235,9 +229,9 @@ export const choices = {
     'long',
     'missing',
   ]),
-  fileType: oneOf(27, 'What Content-Type says of a file.', ['uploaded', 'octetStream', 'missing']),
-  framing: oneOf(28, 'How the end of a body is told.', ['chunked', 'contentLength', 'closeDelimited']),
-  fileMissing: oneOf(29, 'What a path gives for an attachment or application that is not there.', [
+  fileType: oneOf(27, 'The Content-Type of a file.', ['uploaded', 'octetStream', 'missing']),
+  framing: oneOf(28, 'How the end of a body is marked.', ['chunked', 'contentLength', 'closeDelimited']),
+  fileMissing: oneOf(29, 'What a path returns for a missing attachment or application.', [
     'notFound',
     'noContent',
     'emptyBody',
@@ -246,15 +240,15 @@ export const choices = {
     'fail500',
   ]),
   // Screens
-  screenShape: oneOf(30, 'How the screen stands in JSON.', ['object', 'array', 'null', 'absent', 'unwrapped']),
+  screenShape: oneOf(30, 'How the screen is written in JSON.', ['object', 'array', 'null', 'absent', 'unwrapped']),
   screenExtras: choice(
     30,
-    'Whether JSON screens carry what is left over from XML: ?xml and @xmlns members.',
+    'Whether JSON screens contain leftovers of XML: ?xml and @xmlns members.',
     z.boolean(),
     false,
   ),
-  questionShape: oneOf(31, 'How the questions stand in JSON.', ['array', 'objectWhenOne', 'null', 'absent']),
-  answerShape: oneOf(31, 'How the answers stand in JSON.', [
+  questionShape: oneOf(31, 'How the questions are written in JSON.', ['array', 'objectWhenOne', 'null', 'absent']),
+  answerShape: oneOf(31, 'How the answers are written in JSON.', [
     'drawn',
     'arrays',
     'objectsWhenOne',
@@ -262,10 +256,10 @@ export const choices = {
     'null',
     'absent',
   ]),
-  answerText: oneOf(32, 'How the text of an answer stands in JSON.', ['text', 'number', 'list', 'cdata', 'absent']),
+  answerText: oneOf(32, 'How the text of an answer is written in JSON.', ['text', 'number', 'list', 'cdata', 'absent']),
   successful: oneOf(33, 'How the outcome of a screen is spelled.', ['drawn', 'lower', 'empty', 'absent', 'pass']),
   selected: oneOf(33, 'How a selected answer is marked.', ['drawn', 'lower', 'falseToo', 'absent']),
-  screenMissing: oneOf(34, 'What the screen path gives for an application without a screen.', [
+  screenMissing: oneOf(34, 'What the screen path returns for an application without a screen.', [
     'notFound',
     'noContent',
     'emptyBody',
@@ -273,10 +267,10 @@ export const choices = {
   ]),
   // The whole service
   errorBody: oneOf(35, 'The body of an error.', ['json', 'xml', 'html', 'text', 'empty']),
-  unknownPath: oneOf(35, 'What an unknown path or method gives.', ['notFound', 'html200', 'refuse405']),
+  unknownPath: oneOf(35, 'What an unknown path or method returns.', ['notFound', 'html200', 'refuse405']),
   credentialRefused: oneOf(36, 'The status for a wrong or missing credential.', ['401', '403', '404', 'redirect']),
-  ratePerSecond: choice(37, 'Requests allowed in one second; null is no limit.', count.nullable(), null),
-  retryAfter: oneOf(37, 'The form of Retry-After when the limit is passed.', [
+  ratePerSecond: choice(37, 'How many requests are allowed per second; null is no limit.', count.nullable(), null),
+  retryAfter: oneOf(37, 'The form of Retry-After when the limit is exceeded.', [
     'seconds',
     'date',
     'absent',
@@ -284,7 +278,7 @@ export const choices = {
     'negative',
     'day',
   ]),
-  removedFile: oneOf(39, 'What the files of a removed application give.', ['notFound', 'gone', 'kept']),
+  removedFile: oneOf(39, 'What the file paths of a removed application return.', ['notFound', 'gone', 'kept']),
   sunset: oneOf(40, 'Whether the service announces its end.', ['none', 'header', 'gone']),
   ...candidateChoices,
 } as const;
@@ -292,24 +286,24 @@ export const choices = {
 /** The value of each choice. */
 export type Choices = { readonly [Name in keyof typeof choices]: z.output<(typeof choices)[Name]['form']> };
 
-/** Some choices, as they may be asked for. */
+/** The schema of a request that changes some choices. */
 export const choicesForm = z
   .strictObject(Object.fromEntries(Object.entries(choices).map(([name, { form }]) => [name, form.optional()])))
   .transform((some) => some as Partial<Choices>);
 
-/** What an account does when nobody has chosen. */
+/** The choices of an account that sets none. */
 export const defaultChoices = Object.fromEntries(
   Object.entries(choices).map(([name, { initial }]) => [name, initial]),
 ) as Choices;
 
-/** Silences that no answer of this server can play, and why. */
+/** Silences that the sandbox cannot simulate, and why. */
 export const unplayable: Readonly<Record<number, string>> = {
   38: 'Not a behaviour: files and lists of any size can be added.',
   41: 'Happens before the first request: the credential is given when the sandbox starts.',
-  42: 'Nothing to answer: the service calls nobody.',
+  42: 'Nothing to answer: the service sends no requests itself.',
 };
 
-/** The options of a choice as a person reads them. */
+/** The options of a choice, for display. */
 export function describeOptions(name: keyof Choices): string[] {
   const { form } = choices[name];
   if (form instanceof z.ZodEnum) return form.options.map(String);

@@ -1,5 +1,5 @@
-// Mishaps by name: what goes wrong with the next requests, or with some of them, on some paths. A fault is taken when a
-// request arrives; what it then does to the answer is written in mishap.ts and v1.ts (content) and transport.ts (bytes).
+// Faults: named failures that happen to the next requests, or to some of them, on some paths. A fault is taken when a request arrives;
+// mishap.ts and v1.ts (content) and transport.ts (bytes) apply it to the answer.
 
 import { z } from 'zod';
 import { idForm } from '../people/plan.ts';
@@ -8,20 +8,20 @@ import { createDraw } from '../people/random.ts';
 const attachmentRoutes = ['resume', 'coverLetter', 'selectionCriteria', 'screen'] as const;
 const candidateRoutes = ['authorize', 'token', 'prefilled', 'candidateResume'] as const;
 const routes = ['list', ...attachmentRoutes, ...candidateRoutes] as const;
-/** What of the advertiser side a request asks for. */
+/** The routes of the advertiser side. */
 export type Route = 'list' | (typeof attachmentRoutes)[number];
-/** What of the candidate side a request asks for. */
+/** The routes of the candidate side. */
 export type CandidateRoute = (typeof candidateRoutes)[number];
 
 const when = {
-  /** Which paths; `files` are the three downloads, `attachments` these and the screen. */
+  /** The paths that it affects. `files`: the three downloads; `attachments`: the downloads and the screen. */
   on: z.enum([...routes, 'files', 'attachments', 'any']).default('any'),
   applicationId: idForm.optional(),
-  /** Let so many matching requests pass first. */
+  /** How many matching requests pass first. */
   skip: z.int().nonnegative().default(0),
-  /** How often it happens; null is for ever. */
+  /** How often it happens; null is without limit. */
   times: z.int().positive().nullable().default(1),
-  /** With which probability, drawn by the seed. */
+  /** The probability per request, drawn from the seed. */
   probability: z.number().min(0).max(1).default(1),
 };
 
@@ -31,28 +31,28 @@ function fault<const Kind extends string, Shape extends z.ZodRawShape>(kind: Kin
 
 /** Every fault with its parameters. */
 export const faultForm = z.discriminatedUnion('kind', [
-  fault('throttle', '429, with or without a word on when to come back.', {
+  fault('throttle', '429, with or without Retry-After.', {
     retryAfter: z.enum(['seconds', 'date', 'absent', 'zero', 'negative', 'day']).default('seconds'),
     seconds: z.int().positive().default(1),
   }),
   fault('fail', 'An error status.', { status: z.int().min(400).max(599).default(500) }),
-  fault('refuse', 'The credential is refused for a while.', {
+  fault('refuse', 'The credential is temporarily rejected.', {
     status: z.union([z.literal(401), z.literal(403)]).default(401),
   }),
   fault('html', 'A login or error page with status 200 and text/html.', {}),
-  fault('emptyBody', 'Status 200 and nothing else.', {}),
-  fault('redirect', 'Sent elsewhere; without a location, to the same address.', {
+  fault('emptyBody', 'Status 200 with an empty body.', {}),
+  fault('redirect', 'A redirect; without a location, to the same address.', {
     status: z.union([z.literal(301), z.literal(302), z.literal(307), z.literal(308)]).default(302),
     location: z.string().optional(),
   }),
-  fault('reset', 'The connection is torn down.', {
+  fault('reset', 'The connection is reset.', {
     at: z.enum(['start', 'headers', 'afterHeaders', 'body']).default('start'),
   }),
-  fault('hang', 'Never an answer.', {}),
-  fault('slow', 'The answer is made at once and sent later: an older answer may arrive after a newer one.', {
+  fault('hang', 'The request is never answered.', {}),
+  fault('slow', 'The answer is generated at once and sent later, so an older answer may arrive after a newer one.', {
     delayMs: z.int().positive().default(1000),
   }),
-  fault('drip', 'The body comes in small pieces.', {
+  fault('drip', 'The body is sent slowly, in small pieces.', {
     pieceBytes: z.int().positive().default(1),
     everyMs: z.int().positive().default(100),
   }),
@@ -60,52 +60,52 @@ export const faultForm = z.discriminatedUnion('kind', [
     framing: z.enum(['contentLength', 'chunked', 'closeDelimited']).default('chunked'),
     keep: z.number().min(0).max(1).default(0.5),
   }),
-  fault('wrongLength', 'Content-Length is off by so many bytes.', { byBytes: z.int().default(10) }),
-  fault('gzip', 'The body is compressed, though nobody asked.', {}),
-  fault('gzipBomb', 'A small compressed body that becomes a large one.', {
+  fault('wrongLength', 'Content-Length is wrong by this many bytes.', { byBytes: z.int().default(10) }),
+  fault('gzip', 'The body is compressed although the request did not allow it.', {}),
+  fault('gzipBomb', 'A small compressed body that inflates to a large one.', {
     sizeBytes: z.int().positive().default(100_000_000),
   }),
-  fault('flood', 'A body of so many bytes of nothing.', { sizeBytes: z.int().positive().default(10_000_000_000) }),
-  fault('closeAfter', 'The connection is closed after the answer, though keeping it was promised.', {}),
-  fault('otherAdvertiser', "The list carries another advertiser's id.", { advertiserId: idForm.default(99_999_999n) }),
+  fault('flood', 'A body of this many meaningless bytes.', { sizeBytes: z.int().positive().default(10_000_000_000) }),
+  fault('closeAfter', 'The connection is closed after the answer, although keep-alive was announced.', {}),
+  fault('otherAdvertiser', "The list contains another advertiser's id.", { advertiserId: idForm.default(99_999_999n) }),
   fault(
     'poison',
-    'An element of the given text stands among the others; {{volatile}} in it is another text every time.',
+    'An element with the given text is inserted into the list; {{volatile}} in it is replaced by a new value every time.',
     {
       json: z.string(),
       xml: z.string().default(''),
       position: z.int().nonnegative().default(0),
     },
   ),
-  fault('duplicate', 'The first application of the page comes twice, equal or different.', {
+  fault('duplicate', 'The first application of the page occurs twice, equal or different.', {
     differing: z.boolean().default(false),
   }),
-  fault('grow', 'Each such list adds applications first, so that there is always something new.', {
+  fault('grow', 'Each list request adds applications first, so that the list always has new ones.', {
     count: z.int().positive().default(1),
   }),
-  fault('otherBytes', 'A file has other bytes on every download.', {}),
+  fault('otherBytes', 'A file has different bytes on every download.', {}),
 ]);
 
 export type FaultPlan = z.input<typeof faultForm>;
 export type Fault = z.output<typeof faultForm>;
 
-/** A request as far as faults care. */
+/** The parts of a request that faults match. */
 export interface FaultTarget {
   readonly route: Route | CandidateRoute;
   readonly applicationId: bigint | null;
 }
 
-/** The faults of one account, in the order in which they were asked for. */
+/** The faults of one account, in the order in which they were added. */
 export interface Faults {
   add(plan: FaultPlan): number;
-  /** Ends one fault, or all. */
+  /** Removes one fault, or all. */
   clear(number?: number): void;
-  /** The faults that happen to this request; their counts go down. */
+  /** Returns the faults that happen to this request, and counts them. */
   take(target: FaultTarget): Fault[];
   list(): { readonly number: number; readonly happened: number; readonly fault: Fault }[];
 }
 
-/** No faults yet. */
+/** Starts without faults. */
 export function createFaults(seed: number): Faults {
   let armed: { readonly number: number; met: number; happened: number; readonly fault: Fault }[] = [];
   let lastNumber = 0;

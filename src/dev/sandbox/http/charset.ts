@@ -1,4 +1,4 @@
-// Text to bytes: Spec says UTF-8 and says so in the Content-Type. Spec silent: whether that always holds.
+// Encodes text. Spec: UTF-8, declared in the Content-Type. Spec silent: whether that is always so.
 
 import type { Choices } from '../behaviour/choices.ts';
 import type { Notation } from './listing.ts';
@@ -6,7 +6,7 @@ import type { WireAnswer } from './transport.ts';
 
 const pieceBytes = 65_536;
 
-/** A successful answer of text, in pieces of about 64 KB. */
+/** A successful text answer, in pieces of about 64 KB. */
 export function toEncoded(text: Iterable<string>, notation: Notation, choices: Choices): WireAnswer {
   const labels: Readonly<Record<Choices['charset'], string>> = {
     utf8: '; charset=utf-8',

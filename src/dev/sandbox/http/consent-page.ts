@@ -1,4 +1,4 @@
-// The page on which a candidate of the sandbox says yes or no. For people and for tests in a browser; hono's html escapes.
+// The consent page of the sandbox, for people and browser tests. hono's html escapes the values.
 
 import { html, raw } from 'hono/html';
 import type { HtmlEscapedString } from 'hono/utils/html';
@@ -6,7 +6,7 @@ import type { Person } from '../people/people.ts';
 
 type ConsentPage = HtmlEscapedString | Promise<HtmlEscapedString>;
 
-/** Asks the candidate who is signed in, in the employer's name; `number` names the question. */
+/** Asks the signed-in candidate for consent on behalf of the employer; `number` identifies the request. */
 export function renderConsent(person: Person, employer: string, number: string): ConsentPage {
   return toPage(
     'Share your profile?',
@@ -20,7 +20,7 @@ export function renderConsent(person: Person, employer: string, number: string):
   );
 }
 
-/** What a browser sees when the client sent it here with something wrong. */
+/** The page for an invalid authorization request. */
 export function renderRefusal(): ConsentPage {
   return toPage(
     'This request is not accepted',

@@ -1,6 +1,6 @@
-// The control API under /sandbox: everything a test can do to a sandbox in its own process, over HTTP and JSON.
-// It needs no credential and therefore answers only to this machine: requests from elsewhere are refused, and so is every name but
-// this machine's, which a page elsewhere would bring when it points its own name here.
+// The control API under /sandbox: over HTTP and JSON, it offers everything that a test can do to a sandbox in its own process.
+// It needs no credential, so it accepts requests from this machine only, and only with a Host header of this machine. The latter blocks
+// DNS rebinding, where a foreign page resolves its own name to 127.0.0.1.
 
 import type { HttpBindings } from '@hono/node-server';
 import { Hono } from 'hono';
@@ -37,11 +37,11 @@ type OnlyGiven<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 const additionForm = z.strictObject({
   count: z.int().positive().max(1_000_000).optional(),
   applications: z.array(planForm).optional(),
-  /** Give them ids and dates now, show them after /sandbox/release. */
+  /** Assigns ids and dates now; the applications are listed after /sandbox/release. */
   held: z.boolean().default(false),
 });
 
-/** The routes under /sandbox; `?advertiser=ID` names the account, the first one is meant without. */
+/** The routes under /sandbox; `?advertiser=ID` selects the account, by default the first one. */
 export function createControl({
   accounts,
   find,
@@ -116,7 +116,7 @@ export function createControl({
     return answer(context, { perMinute });
   });
 
-  // One JSON object per line, since a truth of 200,000 applications is no single value.
+  // One JSON object per line: the truth about 200,000 applications is too large for a single value.
   app.get('/truth', (context) => {
     const rows = accountOf(context.req.query('advertiser')).truth();
     context.header('Content-Type', 'application/x-ndjson; charset=utf-8');
@@ -143,7 +143,7 @@ function toSummary(account: Account): object {
   return { advertiserId: account.advertiserId, credential: account.credential, applications: account.size };
 }
 
-/** Ids may be larger than a JSON number holds: they go out as text. */
+/** Writes ids as text, since they may exceed the exact range of a JSON number. */
 function toJson(value: unknown): string {
   return JSON.stringify(value, (_key, member) => (typeof member === 'bigint' ? String(member) : member));
 }

@@ -1,4 +1,4 @@
-// One attachment as a download, and one screen as an answer. Spec: rule 3 for files, rule 2 for the screen.
+// Answers requests for attachments and screens. Spec: rule 3 for files, rule 2 for the screen.
 
 import type { Account } from '../account/account.ts';
 import type { Choices } from '../behaviour/choices.ts';
@@ -30,7 +30,7 @@ export function answerDownload(
   return { status: 200, headers, body: otherBytes ? withTail(body, `\n% ${account.requestCount}`) : body };
 }
 
-/** The screen's text, or an answer in its place. */
+/** The screen's text, or another answer. */
 export function answerScreen(account: Account, id: bigint, notation: 'json' | 'xml'): string | WireAnswer {
   const { choices } = account;
   const application = findApplication(account, id);
@@ -92,13 +92,13 @@ export function toDisposition(fileName: string, choices: Choices): string | null
     both: `attachment; filename="${spaced}"; filename*=UTF-8''${percent}`,
     rawUtf8: `attachment; filename="${accented}"`,
     traversal: `attachment; filename="../../etc/${spaced}"`,
-    // A header cannot hold NUL itself; the extended form can name it.
+    // A header cannot contain NUL itself; the extended form can encode it.
     nul: `attachment; filename*=UTF-8''resume%00.pdf`,
     long: `attachment; filename="${'long '.repeat(60)}${fileName}"`,
     missing: null,
   };
   const header = forms[choices.disposition];
-  // Node writes header characters as single bytes: this way the bytes on the wire are UTF-8.
+  // Node writes each header character as one byte, so the UTF-8 bytes are passed as Latin-1 characters.
   return header === null ? null : Buffer.from(header).toString('latin1');
 }
 

@@ -1,10 +1,10 @@
-// Answers that are not what was asked for. Spec silent: error statuses, error bodies and error codes.
+// Error answers. Spec silent: error statuses, error bodies and error codes.
 
 import type { Choices } from '../behaviour/choices.ts';
 import { escapeXml } from '../wire/render-xml.ts';
 import type { WireAnswer } from './transport.ts';
 
-/** An error in the account's way of saying it. */
+/** An error in the account's format. */
 export function toError(
   choices: Choices,
   status: number,
@@ -25,13 +25,13 @@ export function toError(
   return { status, headers: { 'Content-Type': type, ...headers }, body: [Buffer.from(text)] };
 }
 
-/** A page for people where a program expected an answer. */
+/** An HTML login page with status 200, in place of an answer. */
 export function toLoginPage(): WireAnswer {
   const body = Buffer.from(toHtmlPage('Sign in', 'Your session has ended. Please sign in again.'));
   return { status: 200, headers: { 'Content-Type': 'text/html; charset=utf-8' }, body: [body] };
 }
 
-/** Too many requests, with one of the ways to say when to come back. */
+/** Status 429, with one of the forms of Retry-After. */
 export function toThrottled(choices: Choices, form: Choices['retryAfter'], seconds: number, now: number): WireAnswer {
   const forms: Readonly<Record<Choices['retryAfter'], string | null>> = {
     seconds: String(seconds),

@@ -1,10 +1,10 @@
-// What candidates have allowed: codes that are exchanged once, and the tokens they became. In memory, by the sandbox's clock.
+// The consents of candidates: codes, which can be exchanged once, and their tokens. In memory, with the sandbox's clock.
 
 import { randomBytes } from 'node:crypto';
 import type { Account } from '../account/account.ts';
 import type { Candidate } from '../account/candidates.ts';
 
-/** One permission, from its code to its token. */
+/** One consent, with its code and its token. */
 export interface Grant {
   readonly account: Account;
   readonly candidate: Candidate;
@@ -15,18 +15,18 @@ export interface Grant {
   tokenAt: number;
 }
 
-/** The permissions of a sandbox. */
+/** The consents of a sandbox. */
 export interface Grants {
   issueCode(account: Account, candidate: Candidate, redirectUri: string): Grant;
-  /** Makes a code into a token, once. A second try ends what the first one gave. */
+  /** Exchanges a code for a token, once. A second attempt revokes the token of the first. */
   exchange(code: string, redirectUri: string): Grant | null;
-  /** Who a token speaks for, while it lives. */
+  /** The grant of a token that has not expired. */
   find(token: string): Grant | null;
-  /** All that were ever given, for a test that looks for them where they must not be. */
+  /** Every grant ever issued, for tests that search for leaked codes and tokens. */
   issued(): readonly Grant[];
 }
 
-/** No permissions yet. */
+/** Starts without grants. */
 export function createGrants(now: () => number): Grants {
   const grants: Grant[] = [];
   const spent = new Set<string>();
@@ -52,7 +52,7 @@ export function createGrants(now: () => number): Grants {
         return null;
       }
       spent.add(code);
-      // Spec silent: how long a code lives, and what becomes of one that was presented with another address.
+      // Spec silent: how long a code is valid, and what happens to a code that is sent with another redirect URI.
       if (now() - grant.issuedAt >= grant.account.choices.codeLifetimeSeconds * 1000) return null;
       if (grant.redirectUri !== redirectUri) return null;
       grant.token = randomBytes(24).toString('base64url');

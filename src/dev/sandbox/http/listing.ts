@@ -1,5 +1,5 @@
-// A list answer as text: the envelope with its echoes, and one application after the other. Written piece by piece, so
-// an answer with 200,000 applications is never held whole.
+// Renders a list answer: the envelope with its echoes, then one application after the other. The text is generated in pieces, so an
+// answer with 200,000 applications is never in memory as a whole.
 
 import type { Account } from '../account/account.ts';
 import type { Choices } from '../behaviour/choices.ts';
@@ -12,7 +12,7 @@ import type { Filters } from './selection.ts';
 
 export type Notation = 'json' | 'xml';
 
-/** Everything that one list answer says. */
+/** The content of one list answer. */
 export interface Listing {
   readonly account: Account;
   readonly advertiserId: bigint;
@@ -59,7 +59,7 @@ function* renderJsonElements(listing: Listing): Generator<string> {
   if (!alone) yield ']';
 }
 
-/** Spec silent: the list in XML. The elements are named as the JSON members. */
+/** Spec silent: the list in XML. The elements have the names of the JSON members. */
 function* renderXmlListing(listing: Listing): Generator<string> {
   const { choices } = listing.account;
   const isEmpty = listing.elements.length === 0;
@@ -84,7 +84,7 @@ function* renderXmlElements(listing: Listing): Generator<string> {
   yield `</${list}>`;
 }
 
-/** The elements as text, as many as the account's byte limit lets through. */
+/** The elements as text, as many as fit into the account's byte limit. */
 function* renderElements(listing: Listing, notation: Notation): Generator<string> {
   const { pageCapBytes } = listing.account.choices;
   let sizeBytes = 0;
@@ -97,7 +97,7 @@ function* renderElements(listing: Listing, notation: Notation): Generator<string
   }
 }
 
-/** A row's text, and all that it depends on: a row is never changed, another takes its place. */
+/** A row's text and everything it depends on. Rows are immutable: a change replaces the row. */
 interface Rendered {
   readonly choices: Choices;
   readonly withInfo: boolean;
@@ -106,9 +106,9 @@ interface Rendered {
   readonly text: string;
 }
 
-/** A sweep asks for the same rows dozens of times, and writing them anew was a third of the sandbox's CPU. */
+/** A sweep requests the same rows dozens of times; rendering them each time took a third of the sandbox's CPU. */
 const rendered = new WeakMap<BoardRow, Rendered>();
-/** The texts of larger accounts would take hundreds of megabytes. */
+/** Caching the texts of larger accounts would take hundreds of megabytes. */
 const mostRendered = 2_000;
 
 function renderElement(listing: Listing, element: BoardRow | Verbatim, notation: Notation): string {

@@ -5,7 +5,7 @@ import type { Fault } from '../behaviour/faults.ts';
 import { toError, toLoginPage, toThrottled } from './errors.ts';
 import type { WireAnswer } from './transport.ts';
 
-/** The answer in place of the right one, or null where no fault asks for one; `url` is the request's own. */
+/** The answer that a fault sends instead of the normal one; null without such a fault. `url` is the request's URL. */
 export function toMishap(account: Account, url: string, faults: readonly Fault[]): WireAnswer | null {
   const { choices } = account;
   for (const fault of faults) {

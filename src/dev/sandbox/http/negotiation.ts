@@ -1,4 +1,4 @@
-// Which format a request gets. Spec: Accept chooses between application/json and application/xml.
+// Chooses the format of an answer. Spec: Accept chooses between application/json and application/xml.
 // Spec silent: an absent header, wildcards, several types with weights, other types.
 
 import type { Context } from 'hono';
@@ -6,7 +6,7 @@ import { accepts } from 'hono/accepts';
 import type { Choices } from '../behaviour/choices.ts';
 import type { Notation } from './listing.ts';
 
-/** The format of the answer; null when the account refuses the request. */
+/** The format of the answer; null when the account rejects the request. */
 export function chooseNotation(context: Context, choices: Choices): Notation | null {
   const notation = readAccept(context, choices);
   if (choices.formatHonoured === 'asked' || notation === null) return notation;
@@ -26,7 +26,7 @@ function readAccept(context: Context, choices: Choices): Notation | null {
   return toNotation(choices.acceptOther);
 }
 
-/** The types that are acceptable at all, heaviest first, as hono reads the header. */
+/** The acceptable types as hono parses them, highest weight first. */
 function readTypes(context: Context): string[] {
   let types: string[] = [];
   accepts(context, {
@@ -41,7 +41,7 @@ function readTypes(context: Context): string[] {
   return types;
 }
 
-/** Undefined for a type that says nothing about the two formats. */
+/** Undefined for a type that matches neither format. */
 function readType(type: string, choices: Choices): Notation | null | undefined {
   if (type === 'application/json') return 'json';
   if (type === 'application/xml') return 'xml';

@@ -1,5 +1,5 @@
-// The authorization and token endpoints: the candidate's browser comes, is asked, and goes back with a code; the client
-// exchanges it. Spec: Endpoints, Authorization and prefill. Knows nothing of profiles.
+// The authorization and token endpoints. The candidate's browser gets a consent page and is redirected back with a code, which the client
+// exchanges for a token. Spec: Endpoints, Authorization and prefill. Does not know profiles.
 
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
 import type { HttpBindings } from '@hono/node-server';
@@ -14,11 +14,11 @@ import { toMishap } from './mishap.ts';
 import type { RequestLog } from './request-log.ts';
 import { sendAnswer, type WireAnswer } from './transport.ts';
 
-/** The one client that a sandbox knows. */
+/** The only OAuth client of a sandbox. */
 export interface OAuthClient {
   readonly clientId: string;
   readonly clientSecret: string;
-  /** The registered redirect URIs, compared exactly; null takes any. */
+  /** The registered redirect URIs, compared exactly; null accepts any. */
   readonly redirectUris: readonly string[] | null;
 }
 
@@ -27,7 +27,7 @@ export interface OAuthOptions {
   readonly grants: Grants;
   readonly first: Account;
   find(advertiserId: string): Account | null;
-  /** Who is signed in when a browser comes to authorize. */
+  /** The candidate who is signed in when a browser requests authorization. */
   nextCandidate(): Candidate;
   readonly log: RequestLog;
 }
@@ -68,7 +68,7 @@ export function createOAuth(options: OAuthOptions): Hono<{ Bindings: HttpBinding
     return send(context, 'authorize', account, () => {
       const redirectUri = query.get('redirect_uri') ?? '';
       const isRegistered = client.redirectUris?.includes(redirectUri) ?? URL.canParse(redirectUri);
-      // Nobody is sent to an address that the client did not register.
+      // Never redirects to an address that the client did not register.
       if (query.get('client_id') !== client.clientId || !isRegistered) return toPage(400, renderRefusal());
       const state = query.get('state');
       const error = toAuthorizeError(query, account);
@@ -76,7 +76,7 @@ export function createOAuth(options: OAuthOptions): Hono<{ Bindings: HttpBinding
         if (options.first.choices.authorizeRefused === 'page') return toPage(400, renderRefusal());
         return toRedirect(redirectUri, [['error', error ?? 'invalid_request'], ...toState(state)]);
       }
-      // A reload or the back button finds the same person signed in.
+      // After a reload or the back button, the same person is signed in.
       const before = [...asked.values()].find((one) => one.state === state);
       const candidate = before?.candidate ?? options.nextCandidate();
       const consent = { account, candidate, redirectUri, state };
@@ -87,7 +87,7 @@ export function createOAuth(options: OAuthOptions): Hono<{ Bindings: HttpBinding
     });
   });
 
-  // The sandbox's own step between authorize and the way back; no client knows it.
+  // The form of the sandbox's consent page; not part of the API.
   app.post('/consent', async (context) => {
     const form = new URLSearchParams(await context.req.text());
     const consent = asked.get(form.get('number') ?? '');
@@ -147,7 +147,7 @@ function toRedirect(redirectUri: string, parameters: readonly [string, string][]
   return { status: 302, headers: { Location: location, 'Cache-Control': 'no-store' }, body: null };
 }
 
-/** Spec: `Authorization: Basic <base64(client_id:client_secret)>`, the two as they are. */
+/** Spec: `Authorization: Basic <base64(client_id:client_secret)>`, both unencoded. */
 function isClient({ clientId, clientSecret }: OAuthClient, header: string | undefined): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   const presented = header?.startsWith('Basic ') ? Buffer.from(header.slice(6), 'base64').toString('utf8') : '';

@@ -10,28 +10,28 @@ const required = (name: string, schema: object, description: string) => ({
   description,
 });
 
-/** Their paths. */
+/** The paths of the candidate side. */
 export const candidatePaths = {
   '/api/iam/oauth2/authorize': {
     get: {
       operationId: 'authorize',
-      summary: "Asks the candidate, in the candidate's browser.",
+      summary: "Asks the candidate for consent, in the candidate's browser.",
       security: [],
       parameters: [
-        required('client_id', text, 'Who asks.'),
-        required('redirect_uri', { type: 'string', format: 'uri' }, 'Where the browser goes back to.'),
-        required('state', text, 'Comes back unchanged.'),
-        required('scope', { const: 'r_profile_apply' }, 'What is asked for.'),
-        required('response_type', { const: 'code' }, 'How it is given.'),
-        required('advertiser_id', { type: 'string', pattern: '^\\d+$' }, 'For whose form.'),
+        required('client_id', text, 'The client.'),
+        required('redirect_uri', { type: 'string', format: 'uri' }, 'The address that the browser is redirected to.'),
+        required('state', text, 'Returned unchanged.'),
+        required('scope', { const: 'r_profile_apply' }, 'The requested scope.'),
+        required('response_type', { const: 'code' }, 'The response type.'),
+        required('advertiser_id', { type: 'string', pattern: '^\\d+$' }, 'The advertiser of the application form.'),
       ],
-      responses: { 302: { description: 'To redirect_uri with code and state.' } },
+      responses: { 302: { description: 'A redirect to redirect_uri with code and state.' } },
     },
   },
   '/api/iam/oauth2/token': {
     post: {
       operationId: 'exchangeCode',
-      summary: 'A code for a token, once.',
+      summary: 'Exchanges a code for a token, once.',
       security: [{ client: [] }],
       requestBody: {
         required: true,
@@ -76,7 +76,7 @@ export const candidatePaths = {
         }),
       },
       responses: {
-        200: { description: 'The profile; its members are not described.', content: json({ type: 'object' }) },
+        200: { description: 'The profile; its members are not documented.', content: json({ type: 'object' }) },
       },
     },
   },

@@ -1,10 +1,10 @@
-// The nine endpoints as an OpenAPI document, for people with tools.
-// It says what the description of the API says; what a sandbox does beyond that stands on its page of assumptions.
+// The nine endpoints as an OpenAPI document.
+// It contains only what the description of the API says; page.ts shows what the sandbox assumes beyond that.
 
 import { questionTypes } from '../people/questionnaires.ts';
 import { candidatePaths } from './openapi-candidate.ts';
 
-/** The document, for the address at which this sandbox is reached. */
+/** The document for a sandbox at this address. */
 export function toOpenApi(origin: string): object {
   return {
     openapi: '3.1.0',
@@ -139,7 +139,7 @@ function toResponses(schema: string): object {
     'application/json': { schema: toReference(schema) },
     'application/xml': { schema: { type: 'string' } },
   };
-  return { 200: { description: 'As the Accept header asks.', content } };
+  return { 200: { description: 'In the format that the Accept header requests.', content } };
 }
 
 function toDownload(folder: string, summary: string): object {
@@ -152,7 +152,7 @@ function toDownload(folder: string, summary: string): object {
         parameters: [jobApplicationId],
         responses: {
           200: {
-            description: 'The file, with the type it was uploaded with.',
+            description: 'The file, with its type at upload.',
             headers: { 'Content-Disposition': { schema: text }, 'Cache-Control': { schema: { const: 'private' } } },
             content: { '*/*': binary },
           },

@@ -1,5 +1,5 @@
-// The sandbox's own page: what it assumes where the API's description is silent, and how to change it.
-// For people; hono's html escapes what it is given.
+// The sandbox's own page: what the sandbox assumes where the API's description is silent, and how to change it.
+// hono's html escapes the values.
 
 import { html, raw } from 'hono/html';
 import type { HtmlEscapedString } from 'hono/utils/html';
@@ -7,7 +7,7 @@ import type { Account } from '../account/account.ts';
 import { type Choices, choices, describeOptions, unplayable } from '../behaviour/choices.ts';
 import { faultForm } from '../behaviour/faults.ts';
 
-/** The page at `/`; each choice shows what the first account does now. */
+/** The page at `/`; each choice shows its current value for the first account. */
 export function renderAssumptions(accounts: readonly Account[]): HtmlEscapedString | Promise<HtmlEscapedString> {
   const [first] = accounts;
   const names = Object.keys(choices) as (keyof Choices)[];
@@ -39,7 +39,7 @@ The people in it do not exist. Where the API's description is silent, the sandbo
 `,
   )}</tbody>
 </table>
-<p>The numbers are those of docs/source-api.md. Silences that no choice answers:</p>
+<p>The numbers are those in docs/source-api.md. Silences without a choice:</p>
 <ul>${Object.entries(unplayable).map(([silence, reason]) => html`<li>${silence}: ${reason}</li>`)}</ul>
 <h2>Faults</h2>
 <table>
@@ -53,7 +53,7 @@ The people in it do not exist. Where the API's description is silent, the sandbo
   )}</tbody>
 </table>
 <h2>Control API</h2>
-<p>JSON over HTTP, from this machine only. <code>?advertiser=ID</code> names the account; without it the first one is meant.</p>
+<p>JSON over HTTP, from this machine only. <code>?advertiser=ID</code> selects the account; the default is the first one.</p>
 <table>
 <thead><tr><th>Request</th><th>Body</th><th>Effect</th></tr></thead>
 <tbody>${controls.map(
@@ -72,24 +72,24 @@ The people in it do not exist. Where the API's description is silent, the sandbo
 const controls = [
   ['GET /sandbox/choices', '', 'All choices and their values.'],
   ['PATCH /sandbox/choices', '{"order": "descending", "pageCap": 7}', 'Changes choices.'],
-  ['GET /sandbox/faults', '', 'Armed faults and how often each has happened.'],
-  ['POST /sandbox/faults', '{"kind": "fail", "on": "list", "times": 3}', 'Arms a fault; answers its number.'],
-  ['DELETE /sandbox/faults/NUMBER', '', 'Ends a fault; without a number, all.'],
+  ['GET /sandbox/faults', '', 'The faults, and how often each has happened.'],
+  ['POST /sandbox/faults', '{"kind": "fail", "on": "list", "times": 3}', 'Adds a fault; returns its number.'],
+  ['DELETE /sandbox/faults/NUMBER', '', 'Removes a fault; without a number, all.'],
   [
     'POST /sandbox/applications',
     '{"count": 5} or {"applications": [{"firstName": "Ann"}], "held": true}',
-    'Adds applications; held ones show only after their release.',
+    'Adds applications; held ones are listed only after their release.',
   ],
-  ['POST /sandbox/release', '{} or {"ids": ["100007"]}', 'Shows what was held back.'],
+  ['POST /sandbox/release', '{} or {"ids": ["100007"]}', 'Lists the applications that were held back.'],
   [
     'PATCH /sandbox/applications/ID',
     '{"email": "new@example.com", "attach": [{"kind": "resume", "version": 2}]}',
     'Changes an application.',
   ],
   ['DELETE /sandbox/applications/ID', '', 'Removes an application.'],
-  ['POST /sandbox/live', '{"perMinute": 6}', 'Adds applications from now on; 0 stops.'],
-  ['GET /sandbox/truth', '', 'What a perfect reader would hold, one JSON object per line.'],
-  ['GET /sandbox/requests?after=NUMBER', '', 'Requests received; DELETE forgets them.'],
+  ['POST /sandbox/live', '{"perMinute": 6}', 'Adds applications continuously; 0 stops.'],
+  ['GET /sandbox/truth', '', 'What a perfect reader would have stored, one JSON object per line.'],
+  ['GET /sandbox/requests?after=NUMBER', '', 'The requests received; DELETE clears them.'],
   [
     'GET /sandbox/advertisers',
     '',

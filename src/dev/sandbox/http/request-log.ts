@@ -1,6 +1,6 @@
-// What was asked of the sandbox and what it answered, so that a test can count. Holds the last 50,000 requests.
+// Records the requests to the sandbox and their statuses, so that tests can count them. Keeps the last 50,000.
 
-/** One request to the API; never its credential. */
+/** One request to the API, without its credential. */
 export interface RequestEntry {
   /** Counts from 1 over all requests. */
   readonly number: number;
@@ -9,7 +9,7 @@ export interface RequestEntry {
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
   readonly accept: string | null;
-  /** Whether the credential was one of ours; then whose. */
+  /** Whether the credential is valid; `advertiserId` is then its account. */
   readonly authorized: boolean;
   readonly advertiserId: bigint | null;
   status: number;
@@ -44,7 +44,7 @@ export function createRequestLog(now: () => number): RequestLog {
         faults: [],
       };
       entries.push(entry);
-      // Cut rarely and by half, so that a full log costs nothing per request.
+      // Trimmed by half, and rarely, so that the cost per request stays constant.
       if (entries.length > capacity * 2) entries = entries.slice(-capacity);
       return entry;
     },

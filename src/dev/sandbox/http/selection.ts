@@ -1,5 +1,5 @@
-// Which applications a list answer holds and in which order: filters, order and page limit as the account chooses.
-// Knows rows and choices, not how they are written.
+// Selects the applications of a list answer and their order, by filters, order and page limit of the account's choices.
+// Does not know how rows are rendered.
 
 import type { Account } from '../account/account.ts';
 import type { Choices } from '../behaviour/choices.ts';
@@ -7,7 +7,7 @@ import { type BoardRow, countBelow } from '../people/applications.ts';
 import { createDraw, mix } from '../people/random.ts';
 import { readLocal } from '../wire/dates.ts';
 
-/** The four filters of a list request, read; undefined where not sent. */
+/** The four parsed filters of a list request; undefined where not sent. */
 export interface Filters {
   readonly afterid?: bigint;
   readonly afterdate?: number;
@@ -17,7 +17,7 @@ export interface Filters {
 
 export type FilterName = keyof Filters;
 
-/** Rows of one answer, before anything is written; withdrawn ones are already gone. */
+/** The rows of one answer, without withdrawn ones. */
 export function selectRows(account: Account, filters: Filters): BoardRow[] {
   const { choices } = account;
   const late = choices.filtersAfterCap;
@@ -28,7 +28,7 @@ export function selectRows(account: Account, filters: Filters): BoardRow[] {
   return page.filter((row) => !account.isWithdrawn(row) && afterwards.every((test) => test.passes(row)));
 }
 
-/** The filters of a query, or the name of the first that cannot be read. */
+/** The filters of a query, or the name of the first invalid one. */
 export function readFilters(query: URLSearchParams, choices: Choices): Filters | { readonly unreadable: FilterName } {
   const filters: { afterid?: bigint; afterdate?: number; beforeid?: bigint; beforedate?: number } = {};
   for (const name of ['afterid', 'beforeid'] as const) {
@@ -51,7 +51,7 @@ export function readFilters(query: URLSearchParams, choices: Choices): Filters |
 
 interface Test {
   readonly name: FilterName;
-  /** The smallest id that passes, or the first that no longer does: rows are sorted, so ids need no look at each row. */
+  /** The smallest id that passes, and the first that no longer does. Rows are sorted by id, so a binary search finds them. */
   readonly fromId?: bigint;
   readonly toId?: bigint;
   passes(row: BoardRow): boolean;

@@ -1,5 +1,5 @@
-// The sandbox: a job board of our own that speaks the API, holds invented people, and does whatever a test needs it to.
-// Opens a port and closes it again; everything it knows is in memory. It never looks at how Intake reads the API.
+// The sandbox: a job board that serves the API with invented people and behaves as a test demands. All its state is in memory.
+// It shares no code with Intake's client of the API.
 
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
@@ -24,7 +24,7 @@ interface AdvertiserOptions {
   readonly credential?: string;
   /** How many applications it starts with. */
   readonly applications?: number;
-  /** Over how many weeks before they spread; a year unless told. */
+  /** Over how many past weeks they are spread; by default a year. */
   readonly weeks?: number;
   readonly choices?: Partial<Choices>;
   /** The id of its first application. */
@@ -32,25 +32,25 @@ interface AdvertiserOptions {
 }
 
 export interface SandboxOptions extends AdvertiserOptions {
-  /** Same seed: same bytes, on the same day (UTC) or with the same `now`. */
+  /** The same seed gives the same bytes, on the same day (UTC) or with the same `now`. */
   readonly seed?: number;
   readonly host?: string;
-  /** 0 takes a free one. */
+  /** 0: any free port. */
   readonly port?: number;
-  /** The clock; given, the first applications come from the weeks up to it, otherwise from those up to today's midnight. */
+  /** The clock. With it, the initial applications end at its current time; without it, at the last midnight (UTC). */
   readonly now?: () => number;
-  /** Accounts beside the first one. */
+  /** Further accounts. */
   readonly advertisers?: readonly AdvertiserOptions[];
-  /** The client that may ask candidates for their profile. */
+  /** The OAuth client. */
   readonly client?: Partial<OAuthClient>;
 }
 
-/** A running sandbox. What it can do to an advertiser it does to the first; the others are reached by their id. */
+/** A running sandbox. The methods of BoardAdvertiser act on the first advertiser; `advertiser(id)` returns the others. */
 export interface Sandbox extends BoardAdvertiser, AsyncDisposable {
-  /** {base_url} and {auth_url}, without a slash at the end. */
+  /** {base_url} and {auth_url}, without a trailing slash. */
   readonly url: string;
   readonly client: OAuthClient;
-  /** What candidates have allowed, with codes and tokens: for tests that look for them where they must not be. */
+  /** The consents with their codes and tokens, for tests that search for leaked ones. */
   grants(): readonly Grant[];
   readonly advertisers: readonly BoardAdvertiser[];
   advertiser(advertiserId: bigint): BoardAdvertiser;
@@ -62,7 +62,7 @@ export interface Sandbox extends BoardAdvertiser, AsyncDisposable {
 
 const dayMs = 86_400_000;
 
-/** Starts a sandbox; it ends with its scope. */
+/** Starts a sandbox; disposing stops it. */
 export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const { seed = 1, host = '127.0.0.1', port = 0, now = Date.now } = options;
   const templates = await loadTemplates();
@@ -71,14 +71,14 @@ export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox
   const credentials = createCredentialIndex();
   const log = createRequestLog(now);
   let reached = '';
-  // Recent enough for everything that looks at recent days, and the same for every board of the day.
+  // The history ends at midnight: recent enough for the views of recent days, and the same for every sandbox started that day.
   const historyEndsAt = options.now ? now() : Math.floor(now() / dayMs) * dayMs;
 
   const addAdvertiser = (wanted: AdvertiserOptions = {}): Account => {
     const advertiserId = wanted.advertiserId ?? 20_000_001n + BigInt(accounts.length);
     const credential = wanted.credential ?? `sandbox-credential-${advertiserId}`;
     if (accounts.some((one) => one.advertiserId === advertiserId || one.credential === credential)) {
-      throw new RangeError(`Advertiser ${advertiserId} or its credential is there already.`);
+      throw new RangeError(`Advertiser ${advertiserId} or its credential already exists.`);
     }
     const { applications = 0, weeks = 52, choices = {}, firstId = 100_001n } = wanted;
     const account = new Account({

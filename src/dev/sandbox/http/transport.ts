@@ -1,5 +1,5 @@
-// Puts an answer onto the connection byte by byte, the way the account and its faults want it: framing, resets, drips,
-// cuts, wrong lengths. Knows node's sockets, and nothing of what the bytes mean.
+// Writes an answer to the connection as the account's choices and faults demand: framing, resets, slow bodies, truncation, wrong lengths.
+// Knows Node's sockets, but not what the bytes mean.
 
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,14 +8,14 @@ import type { Choices } from '../behaviour/choices.ts';
 import type { Fault } from '../behaviour/faults.ts';
 import { createFiller } from '../people/files.ts';
 
-/** An answer before it is sent; the body is made while it is read. */
+/** An answer before it is sent; the body is generated while it is sent. */
 export interface WireAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Iterable<Buffer> | null;
 }
 
-/** Sends an answer; comes back when the last byte has been handed over or the connection is gone. */
+/** Sends an answer; resolves when the last byte has been written or the connection is closed. */
 export async function sendAnswer(
   outgoing: ServerResponse,
   answer: WireAnswer,
@@ -47,7 +47,7 @@ export async function sendAnswer(
       headers['Content-Length'] = String((whole?.length ?? 0) + (wrongLength?.byBytes ?? 0));
     if (chosen === 'closeDelimited') {
       outgoing.shouldKeepAlive = false;
-      // Removing the header tells node to end the body by closing, not by a last chunk.
+      // Without this header, Node ends the body by closing the connection instead of a last chunk.
       outgoing.removeHeader('Transfer-Encoding');
     }
   }
@@ -79,7 +79,7 @@ function toBody(
   return { pieces, headers: {} };
 }
 
-/** False when the reader went away before the end. */
+/** Returns false when the client disconnected before the end. */
 async function writePieces(outgoing: ServerResponse, pieces: Iterable<Buffer>, everyMs: number): Promise<boolean> {
   for (const piece of pieces) {
     if (outgoing.destroyed) return false;
@@ -99,7 +99,7 @@ function untilWritable(outgoing: ServerResponse): Promise<void> {
   });
 }
 
-/** Lets what was written leave, then tears the connection down. */
+/** Gives the written bytes time to leave, then destroys the connection. */
 function destroyAfter(outgoing: ServerResponse): void {
   outgoing.flushHeaders();
   setTimeout(() => outgoing.socket?.destroy(), 20).unref();

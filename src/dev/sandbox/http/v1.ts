@@ -1,5 +1,4 @@
-// The advertiser side of the API: five GET routes behind an SWS credential. Reads the request, asks the account, and
-// lets faults have their say; the files beside it know no HTTP requests.
+// The advertiser side of the API: five GET routes behind an SWS credential. Parses the request, queries the account and applies faults.
 
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
 import type { HttpBindings } from '@hono/node-server';
@@ -19,7 +18,7 @@ import type { RequestLog } from './request-log.ts';
 import { readFilters, selectRows } from './selection.ts';
 import { sendAnswer, type WireAnswer } from './transport.ts';
 
-/** What the routes need: the accounts by credential, the one whose choices hold for strangers, and a log. */
+/** `find` returns the account of a credential; the choices of `first` apply to requests without a valid one. */
 export interface V1Options {
   find(credential: string): Account | null;
   readonly first: Account;
@@ -36,7 +35,7 @@ interface RequestTarget {
 /** The routes under /v1. */
 export function createV1(options: V1Options): Hono<{ Bindings: HttpBindings }> {
   const app = new Hono<{ Bindings: HttpBindings }>();
-  // Letter case in paths is the account's choice, so paths are read here and not by the router.
+  // Case sensitivity of paths is a choice of the account, so paths are matched here and not by the router.
   app.all('*', async (context) => {
     const account = options.find(readCredential(context.req.header('authorization')));
     const chosen = account ?? options.first;
@@ -52,7 +51,7 @@ export function createV1(options: V1Options): Hono<{ Bindings: HttpBindings }> {
   return app;
 }
 
-/** Credentials are looked up by digest and compared in constant time. */
+/** Finds accounts by the digest of their credential, and compares digests in constant time. */
 export function createCredentialIndex(): { add(account: Account): void; find(credential: string): Account | null } {
   const byDigest = new Map<string, { digest: Buffer; account: Account }>();
   const digest = (credential: string) => createHash('sha256').update(credential).digest();
@@ -184,7 +183,7 @@ function toListing(context: V1Context, account: Account, faults: readonly Fault[
   };
 }
 
-/** Faults that stand among the applications of a page. */
+/** Applies the faults that add elements to a page. */
 function spoil(rows: BoardRow[], faults: readonly Fault[]): (BoardRow | Verbatim)[] {
   let elements: (BoardRow | Verbatim)[] = rows;
   for (const fault of faults) {
@@ -203,7 +202,7 @@ function spoil(rows: BoardRow[], faults: readonly Fault[]): (BoardRow | Verbatim
   return elements;
 }
 
-/** A member that is another one in every answer. */
+/** Replaces {{volatile}} by a new value in every answer. */
 function fillIn(text: string): string {
   return text.replaceAll('{{volatile}}', () => randomUUID());
 }

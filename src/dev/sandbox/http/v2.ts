@@ -1,5 +1,5 @@
-// The candidate side of the API behind a bearer token: the profile for a form, and the resume. Requests are checked field by
-// field, as the description writes them.
+// The candidate side of the API behind a bearer token: the profile for a form, and the resume. Every field of a request is checked
+// against the description.
 
 import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
@@ -18,7 +18,7 @@ import { sendAnswer, type WireAnswer } from './transport.ts';
 
 export interface V2Options {
   readonly grants: Grants;
-  /** Whose choices hold for those without a token. */
+  /** The account whose choices apply to requests without a valid token. */
   readonly first: Account;
   readonly log: RequestLog;
 }
@@ -73,7 +73,7 @@ export function createV2({ grants, first, log }: V2Options): Hono<{ Bindings: Ht
       if (context.req.param('id') !== toResumeId(candidate, choices)) {
         return toError(choices, 404, 'There is no such resume.');
       }
-      // Spec: Resume (version 2); the length is added where the answer is sent.
+      // Spec: Resume (version 2); transport.ts adds the length.
       const disposition = toDisposition(candidate.resume.fileName, choices);
       return {
         status: 200,

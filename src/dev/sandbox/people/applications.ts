@@ -1,5 +1,5 @@
-// Applications out of nothing: the nth application of a seed is always the same person, job, files and answers.
-// Held as a number until somebody looks, so 200,000 of them cost little. Knows no choices and no wire.
+// Invents applications: the nth application of a seed always has the same person, job, files and answers.
+// An account keeps only a row for each, so 200,000 applications cost little. Does not know choices or wire formats.
 
 import { type BoardFile, createFiller, inventFile, toFile } from './files.ts';
 import { inventPerson, type JobSeekingFacts, type Person, type Stock } from './people.ts';
@@ -8,10 +8,10 @@ import { answerQuestionnaire, type FilledScreen, inventQuestionnaires, type Ques
 import { createDraw, type Draw } from './random.ts';
 import type { Templates } from './templates.ts';
 
-/** What an account keeps of an application: enough to invent the rest again. */
+/** What an account keeps of an application: enough to invent the rest at any time. */
 export interface BoardRow {
   readonly id: bigint;
-  /** Which of the seed's applications this is. */
+  /** The number of this application within its seed. */
   readonly ordinal: number;
   readonly submittedAt: number;
   readonly plan: ParsedPlan | null;
@@ -33,7 +33,7 @@ export interface SandboxApplication {
   readonly plan: ParsedPlan | null;
 }
 
-/** An attachment; a screen has no file, its bytes are its rendering. */
+/** An attachment. A screen has no file; its bytes are rendered. */
 export interface SandboxAttachment {
   readonly kind: string;
   readonly hasVirus: boolean | null;
@@ -42,13 +42,13 @@ export interface SandboxAttachment {
   readonly plan: AttachmentPlan | null;
 }
 
-/** All that applications of one seed are invented from. */
+/** Everything from which the applications of one seed are invented. */
 export interface World {
   readonly seed: number;
   readonly stock: Stock;
   readonly templates: Templates;
   readonly jobs: readonly Job[];
-  /** Job numbers, each as often as people apply for it. */
+  /** Job numbers, each repeated in proportion to its applicants. */
   readonly popularity: readonly number[];
 }
 
@@ -58,7 +58,7 @@ interface Job {
   readonly questionnaires: readonly Questionnaire[];
 }
 
-/** The application that a row stands for. */
+/** The application of a row. */
 export function toApplication(world: World, row: BoardRow): SandboxApplication {
   const { plan } = row;
   const draw = createDraw(world.seed, 2, row.ordinal);
@@ -94,7 +94,7 @@ export function toApplication(world: World, row: BoardRow): SandboxApplication {
 export function createWorld(seed: number, templates: Templates, stock: Stock): World {
   const draw = createDraw(seed, 3);
   const jobs = Array.from({ length: 48 }, (_, number) => inventJob(stock, draw, number));
-  // The kth job gets a kth of the first one's applicants: a few ads draw most people.
+  // The kth job gets 1/k of the first job's applicants: a few ads attract most people.
   const popularity = jobs.flatMap((_, number) => Array<number>(Math.floor(240 / (number + 1))).fill(number));
   return { seed, stock, templates, jobs, popularity };
 }
@@ -120,7 +120,7 @@ function inventJob(stock: Stock, draw: Draw, number: number): Job {
   return { title, reference, questionnaires: inventQuestionnaires(draw, number, title) };
 }
 
-/** Three in ten come from somebody who has applied before. */
+/** Three in ten applications come from a person who has applied before. */
 function choosePerson(draw: Draw, ordinal: number): number {
   return ordinal > 0 && draw.perMille(300) ? draw.below(ordinal) : ordinal;
 }
@@ -140,7 +140,7 @@ function inventAttachments(
     file,
     plan: null,
   });
-  // Most people send the same resume to every job: the same bytes again.
+  // Most people send the same resume, with the same bytes, to every job.
   const found = [attach('resume', inventDocument(world, 'resume', person, draw.perMille(800) ? 0 : 1, 'Resume'))];
   if (draw.perMille(620)) {
     found.push(

@@ -1,7 +1,7 @@
-// When people apply: evenings and Mondays. Turns "the ith of n" into a moment, rising with i.
-// Knows no applications; how many weeks, and their end, are arguments.
+// When people apply: mostly in the evening and on Mondays. Turns "the ith of n" into a time that rises with i.
+// Does not know applications.
 
-/** Moments of n applications over the weeks before an end, rising, in the rhythm of a week in eastern Australia. */
+/** The times of n applications over the weeks before an end, rising, in the weekly rhythm of eastern Australia. */
 export function* spreadOverWeeks(
   count: number,
   { weeks, endsAt }: { readonly weeks: number; readonly endsAt: number },
@@ -19,7 +19,7 @@ const weekMs = 7 * 24 * hourMs;
 // A Monday, 0:00 at +10:00.
 const origin = Date.UTC(2024, 0, 1) - 10 * hourMs;
 
-// How likely an hour is, Monday first: quiet nights, lunch breaks, busy evenings, slow weekends.
+// Weights of the hours of a day and of the days of a week, Monday first: quiet nights, lunch breaks, busy evenings, slow weekends.
 const byHour = [2, 1, 1, 1, 1, 2, 5, 9, 12, 14, 15, 15, 18, 15, 13, 12, 12, 12, 14, 18, 20, 18, 11, 5];
 const byDay = [12, 11, 11, 10, 8, 5, 8];
 const cumulative = [0];

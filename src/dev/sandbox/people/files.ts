@@ -1,5 +1,5 @@
-// A file as an account holds it: its name, type and size are known at once, its bytes come when they are asked for.
-// Nothing is kept: the same file gives the same bytes every time.
+// A file of an account. Its name, type and size are known at once; its bytes are generated on each request.
+// No bytes are kept: the same file gives the same bytes every time.
 
 import { createHash, hash as hashOnce } from 'node:crypto';
 import type { Person } from './people.ts';
@@ -10,7 +10,7 @@ export interface BoardFile {
   readonly fileName: string;
   readonly contentType: string;
   readonly sizeBytes: number;
-  /** The bytes, in pieces that need not be held together. */
+  /** The bytes, in pieces. */
   open(): Iterable<Buffer>;
 }
 
@@ -20,7 +20,7 @@ const contentTypes: Readonly<Record<Format, string>> = {
   txt: 'text/plain',
 };
 
-/** A document about a person; the draw decides its form, so equal draws give equal bytes. */
+/** A document about a person. The draw decides its format and template, so equal draws give equal bytes. */
 export function inventFile(
   templates: Templates,
   draw: Draw,
@@ -45,7 +45,7 @@ export function toFile(bytes: Buffer, fileName: string, contentType: string): Bo
   return { fileName, contentType, sizeBytes: bytes.length, open: () => [bytes] };
 }
 
-/** A file of any size that is never held whole. */
+/** A file of any size that is never in memory as a whole. */
 export function createFiller(sizeBytes: number, fileName: string, contentType: string): BoardFile {
   return {
     fileName,
@@ -62,7 +62,7 @@ export function createFiller(sizeBytes: number, fileName: string, contentType: s
 /** Hex digest of a file's bytes. */
 export function digestFile(file: BoardFile, algorithm: 'md5' | 'sha1' | 'sha256'): string {
   const pieces = file.open();
-  // One call is three times as fast as create, update, digest; most files are one piece.
+  // One call is three times as fast as create, update, digest; most files have one piece.
   if (Array.isArray(pieces) && pieces.length === 1) return hashOnce(algorithm, pieces[0], 'hex');
   const hash = createHash(algorithm);
   for (const piece of pieces) hash.update(piece);

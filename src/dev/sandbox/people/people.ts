@@ -1,5 +1,5 @@
-// The people of the sandbox: invented, the same for the same seed, and impossible to write to or to ring up.
-// Names come from faker; addresses lie in domains reserved for examples, numbers in ranges reserved for fiction.
+// The people of the sandbox: invented, the same for the same seed, and unreachable by mail or phone.
+// Names come from faker; email addresses use domains reserved for examples, phone numbers use ranges reserved for fiction.
 
 import { faker } from '@faker-js/faker/locale/en_AU';
 import { createDraw, type Draw } from './random.ts';
@@ -16,7 +16,7 @@ export interface Person {
   readonly jobSeekingInfo: JobSeekingFacts | null;
 }
 
-/** What a jobseeker may say of their work when applying; null where there is nothing to say. */
+/** What a jobseeker may state about their work when applying; null for a fact that does not apply. */
 export interface JobSeekingFacts {
   readonly jobTitle: string | null;
   readonly companyName: string | null;
@@ -24,7 +24,7 @@ export interface JobSeekingFacts {
   readonly isNewToWorkforce: boolean;
 }
 
-/** Words to build people, jobs and letters from. */
+/** The words from which people, jobs and letters are built. */
 export interface Stock {
   readonly firstNames: readonly string[];
   readonly lastNames: readonly string[];
@@ -53,7 +53,7 @@ export function inventPerson(stock: Stock, seed: number, number: number): Person
 
 const stocks = new Map<number, Stock>();
 
-/** The words of a seed; about 30 ms, so once for all sandboxes of the process. */
+/** The words of a seed. Inventing them takes about 30 ms, so all sandboxes of the process share them. */
 export function createStock(seed: number): Stock {
   const stock = stocks.get(seed) ?? inventStock(seed);
   stocks.set(seed, stock);
@@ -72,7 +72,7 @@ function inventStock(seed: number): Stock {
   };
 }
 
-// Names that careless software spoils; a few of everyone's data are like this.
+// Names that careless software corrupts; real data always contain a few.
 const rareFirstNames = ['Zoë', 'José', 'Anne-Marie', 'Siân', 'Mary Jane', 'Ngọc', 'Łukasz', 'Jo'];
 const rareLastNames = [
   "O'Brien",
@@ -85,7 +85,7 @@ const rareLastNames = [
   'Ng',
 ];
 
-// The numbers that the Australian regulator keeps free for fiction.
+// The numbers that the Australian regulator reserves for fiction.
 const fictionMobiles = (
   '0491570006 0491570156 0491570157 0491570158 0491570159 0491570110 0491570313 0491570737 0491571266 0491571491 ' +
   '0491571804 0491572549 0491572665 0491572983 0491573770 0491573087 0491574118 0491574632 0491575254 0491575789 ' +

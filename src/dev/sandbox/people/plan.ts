@@ -1,9 +1,9 @@
-// What a caller may say about an application that is added or changed; whatever is left out is invented.
-// The same forms serve calls in the process and JSON over the control API.
+// The schema of an application that a caller adds or changes; omitted values are invented.
+// The same schema serves calls in the process and JSON over the control API.
 
 import { z } from 'zod';
 
-/** An id as a number, decimal text or bigint; exact beyond 2^53 when it comes as text. */
+/** An id as a number, decimal text or bigint. Beyond 2^53, only text and bigint are exact. */
 export const idForm = z.union([z.bigint(), z.int(), z.string().regex(/^-?\d{1,30}$/)]).transform((id) => BigInt(id));
 
 const answerForm = z.object({ id: z.string(), text: z.string(), selected: z.boolean() });
@@ -20,14 +20,14 @@ const attachmentForm = z.strictObject({
   kind: z.string(),
   hasVirus: z.boolean().nullable().optional(),
   uploadedAt: z.number().optional(),
-  /** The bytes as text; or only a size, for a file of any length. Nothing said: an invented document. */
+  /** `content`: the bytes as text. `sizeBytes`: a filler file of any size. Neither: an invented document. */
   content: z.string().optional(),
   sizeBytes: z.int().nonnegative().optional(),
   fileName: z.string().optional(),
   contentType: z.string().optional(),
-  /** Another number, another document. */
+  /** Selects the invented document: another number gives another document. */
   version: z.int().optional(),
-  /** Members of the list's element as they shall stand there, by name: JSON text, and XML for the member's content. */
+  /** Members of the list's element as raw text, by name: `raw` as JSON, `rawXml` as the XML content of the member. */
   raw: z.record(z.string(), z.string()).optional(),
   rawXml: z.record(z.string(), z.string()).optional(),
 });
@@ -49,18 +49,18 @@ export const planForm = z.strictObject({
   jobSeekerId: z.string().optional(),
   jobReference: z.string().nullable().optional(),
   jobSeekingInfo: jobSeekingInfoForm.nullable().optional(),
-  /** The whole list of attachments, in place of the invented one. */
+  /** All attachments, instead of the invented ones. */
   attachments: z.array(attachmentForm).optional(),
-  /** Attachments to add, each in place of one of the same kind. */
+  /** Attachments to add; each replaces one of the same kind. */
   attach: z.array(attachmentForm).optional(),
-  /** Kinds to take away. */
+  /** Kinds to remove. */
   detach: z.array(z.string()).optional(),
   screens: z.array(screenForm).optional(),
-  /** The whole body of the screen, whatever it says. */
+  /** The whole body of the screen as raw text. */
   rawScreen: z.strictObject({ json: z.string(), xml: z.string() }).optional(),
   raw: z.record(z.string(), z.string()).optional(),
   rawXml: z.record(z.string(), z.string()).optional(),
-  /** The whole element as it shall stand in the list. */
+  /** The whole element of the list as raw text. */
   element: z.strictObject({ json: z.string(), xml: z.string() }).optional(),
 });
 

@@ -1,5 +1,5 @@
-// Screening questionnaires and the answers people gave. Pure: a job always asks the same, a person always answers the same.
-// How a screen is written on the wire is not known here.
+// Screening questionnaires and people's answers. Pure: a job always has the same questions, a person always gives the same answers.
+// Does not know how a screen is rendered.
 
 import type { Draw } from './random.ts';
 
@@ -32,7 +32,7 @@ export interface FilledAnswer {
   readonly selected: boolean;
 }
 
-/** What an advertiser asks: the questionnaire before anyone has answered it. */
+/** The questions of an advertiser, without answers. */
 export interface Questionnaire {
   readonly id: string;
   readonly name: string;
@@ -42,9 +42,9 @@ export interface Questionnaire {
 interface BankQuestion {
   readonly type: (typeof questionTypes)[number];
   readonly text: string;
-  /** Offered answers, or for Text and URLQuestion what people tend to write. */
+  /** The offered answers; for Text and URLQuestion, what people typically write. */
   readonly answers: readonly string[];
-  /** The offered answer without which nobody passes. */
+  /** The offered answer that is required to pass. */
   readonly required?: string;
 }
 
@@ -58,7 +58,7 @@ export function inventQuestionnaires(draw: Draw, jobNumber: number, jobTitle: st
   }));
 }
 
-/** One person's answers to a questionnaire; passed when every required answer was chosen. */
+/** One person's answers to a questionnaire; successful when every required answer was chosen. */
 export function answerQuestionnaire(questionnaire: Questionnaire, draw: Draw): FilledScreen {
   let successful = true;
   const questions = questionnaire.questions.map((asked, index) => {
@@ -87,7 +87,7 @@ function answerQuestion(asked: BankQuestion, questionId: string, draw: Draw): Fi
 
 function chooseQuestions(draw: Draw): BankQuestion[] {
   const start = draw.below(bank.length);
-  // A step that shares no factor with the bank's length meets no question twice.
+  // A step that is coprime to the bank's length picks no question twice.
   const step = draw.pick([1, 5, 7, 11]);
   return Array.from(
     { length: 3 + draw.below(5) },

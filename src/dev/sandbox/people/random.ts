@@ -1,16 +1,16 @@
-// Chance by number: the same seed and path give the same draws on every machine, in any order of asking.
+// Deterministic random numbers: the same seed and path give the same draws on every machine, in any order of calls.
 // Integer arithmetic only, since the last bits of Math.log or Math.pow differ between platforms.
 
-/** A small source of draws; create one per thing that is invented, so that things do not depend on each other. */
+/** A random generator. Each invented thing gets its own, so that things do not depend on each other. */
 export interface Draw {
-  /** An integer from 0 up to, not including, the limit. */
+  /** An integer from 0 up to, but not including, the limit. */
   below(limit: number): number;
-  /** True in so many of a thousand cases. */
+  /** True in `share` of a thousand cases. */
   perMille(share: number): boolean;
   pick<T>(list: readonly T[]): T;
 }
 
-/** Draws that belong to this path of numbers and to no other. */
+/** Creates the generator of this path of numbers. */
 export function createDraw(...path: number[]): Draw {
   let state = mix(...path);
   const next = () => {
@@ -27,7 +27,7 @@ export function createDraw(...path: number[]): Draw {
   };
 }
 
-/** One 32-bit number from many; every part changes it. */
+/** Hashes numbers to one 32-bit number; every part affects it. */
 export function mix(...parts: number[]): number {
   let hash = 0x9e3779b9;
   for (const part of parts) {

@@ -1,5 +1,5 @@
-// Real PDF, DOCX and TXT documents with blanks of fixed width. They are made once; filling one in is a copy and a few
-// writes, so the size of a file is known before the file exists. The templates are the same for every seed.
+// Real PDF, DOCX and TXT documents with blanks of fixed width. They are created once. Filling one in takes a copy and a few writes, and
+// the size of a filled file is known in advance. The templates are the same for every seed.
 
 import { crc32 } from 'node:zlib';
 import { zipSync } from 'fflate';
@@ -9,7 +9,7 @@ import { createDraw, type Draw } from './random.ts';
 
 export type Format = 'pdf' | 'docx' | 'txt';
 
-/** What is written into the blanks of a document. */
+/** The texts for the blanks of a document. */
 interface Blanks {
   readonly name: string;
   readonly contact: string;
@@ -26,7 +26,7 @@ export type Templates = Readonly<Record<Format, readonly Template[]>>;
 
 let loading: Promise<Templates> | undefined;
 
-/** All templates; made on first use (about 0.2 s), the same constant for every sandbox of the process. */
+/** All templates. Created on first use (about 0.2 s) and shared by every sandbox of the process. */
 export function loadTemplates(): Promise<Templates> {
   loading ??= createTemplates();
   return loading;
@@ -70,7 +70,7 @@ function createTemplate(bytes: Buffer, encoding: BufferEncoding = 'utf8', seal =
   };
 }
 
-/** The body is laid out and compressed by pdf-lib; the blanks lie in a content stream of their own, as plain text. */
+/** pdf-lib lays out and compresses the body; the blanks are plain text in a separate content stream. */
 async function createPdf(paragraphs: readonly string[]): Promise<Template> {
   const pdf = await PDFDocument.create();
   pdf.setTitle('Application');
@@ -93,7 +93,7 @@ async function createPdf(paragraphs: readonly string[]): Promise<Template> {
   return { sizeBytes: template.sizeBytes, fill };
 }
 
-/** A literal PDF string holds no bare brackets or backslashes; letters beyond Latin-1 lose their marks. */
+/** Removes parentheses and backslashes, which a literal PDF string cannot contain unescaped, and diacritics beyond Latin-1. */
 function toPdfText(text: string): string {
   const folded = text.replace(/[^ -ÿ]/gu, (letter) => letter.normalize('NFD').replace(/[^ -ÿ]/gu, '') || '?');
   return folded.replace(/[()\\]/g, ' ');
@@ -105,7 +105,7 @@ function createDocx(paragraphs: readonly string[]): Template {
     `${xmlDeclaration}<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>` +
       `${heading.join('')}${paragraphs.map(wordParagraph).join('')}</w:body></w:document>`,
   );
-  // fflate writes the local time of day into the archive: made from local parts, it is the same in every zone.
+  // fflate writes the local time into the archive. This date is built from local parts, so the bytes are the same in every time zone.
   const options = { level: 0, mtime: new Date(2024, 0, 1, 9) } as const;
   const zip = Buffer.from(
     zipSync(
@@ -121,7 +121,7 @@ function createDocx(paragraphs: readonly string[]): Template {
   const localHeader = zip.lastIndexOf('PK\x03\x04', start);
   const directoryEntry = zip.lastIndexOf('PK\x01\x02');
   return createTemplate(zip, 'utf8', (bytes) => {
-    // The parts are stored, not deflated, so only the checksum of the filled part must follow.
+    // The parts are stored, not deflated, so only the checksum of the filled part must be updated.
     const checksum = crc32(bytes.subarray(start, start + documentXml.length));
     bytes.writeUInt32LE(checksum, localHeader + 14);
     bytes.writeUInt32LE(checksum, directoryEntry + 16);

@@ -1,5 +1,5 @@
-// An application as the description draws it, member by member, before it is JSON or XML.
-// Choices about values are made here; choices about notation are made by the two renderers.
+// Converts an application to the members that the API's description names, before it is JSON or XML.
+// Choices about values apply here; choices about notation apply in the two renderers.
 
 import type { Choices } from '../behaviour/choices.ts';
 import type { SandboxApplication } from '../people/applications.ts';

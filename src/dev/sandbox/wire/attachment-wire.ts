@@ -1,4 +1,4 @@
-// What the list says of an attachment: its Hash, Size, flag and address, as the account chooses to say it.
+// Converts an attachment to its members in the list: Hash, Size, HasVirus and Href, by the account's choices.
 
 import { hash, randomUUID } from 'node:crypto';
 import type { Choices } from '../behaviour/choices.ts';
@@ -8,12 +8,12 @@ import { overlay } from './overlay.ts';
 import { renderScreenJson, renderScreenXml } from './screens.ts';
 import type { Member, Wire } from './wire.ts';
 
-/** An attachment's listed facts; undefined where the member is absent. */
+/** An attachment's listed facts; undefined for an absent member. */
 export interface Listed {
   readonly hash: string | null | undefined;
   readonly size: number | string | null | undefined;
   readonly href: string | null | undefined;
-  /** The bytes that a download gives. */
+  /** The size of the download. */
   readonly trueSizeBytes: number;
 }
 
@@ -35,7 +35,7 @@ export function toWireAttachment(
   return { members: attachment.plan ? overlay(members, attachment.plan.raw, attachment.plan.rawXml) : members };
 }
 
-/** What the list shows of an attachment. */
+/** The facts of an attachment as listed. */
 export function toListed(
   attachment: SandboxAttachment,
   application: SandboxApplication,
@@ -80,7 +80,7 @@ function toHash(digest: (algorithm: 'md5' | 'sha1' | 'sha256') => string, choice
     case 'upperCase':
       return digest('md5').toUpperCase();
     case 'long':
-      // 4,032 characters that no compression makes shorter.
+      // 4,032 characters that do not compress.
       return Array.from({ length: 63 }, (_, nth) => hash('sha256', `${nth} ${digest('sha256')}`, 'hex')).join('');
     default:
       return digest(choices.hash);

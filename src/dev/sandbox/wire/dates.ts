@@ -1,5 +1,5 @@
-// Instants to text and back, in the ways a server in eastern Australia might do it.
-// Knows nothing of applications; which way is taken is a choice.
+// Converts instants to text and back, in the ways that a server in eastern Australia might use.
+// Does not know applications; a choice decides which way is used.
 
 export type Zone = 'standard' | 'melbourne' | 'utc';
 
@@ -11,15 +11,15 @@ export function zoneOffsetMinutes(at: number, zone: Zone): number {
   return zone === 'melbourne' && isDaylightSaving(at) ? 660 : 600;
 }
 
-/** `YYYY-MM-DDTHH:MM:SS` read in a zone; null when the text is no such time. */
+/** Parses `YYYY-MM-DDTHH:MM:SS` in a zone; null when the text is invalid. */
 export function readLocal(text: string, zone: Zone): number | null {
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/.test(text)) return null;
   const asUtc = Date.parse(`${text}Z`);
-  // Date.parse takes 30 February for 1 March; a server should not.
+  // Date.parse turns 30 February into 1 or 2 March; the sandbox rejects it.
   if (Number.isNaN(asUtc) || new Date(asUtc).toISOString().slice(0, 19) !== text) return null;
   if (zone === 'utc') return asUtc;
   const summer = asUtc - 660 * minuteMs;
-  // In the hour that happens twice this takes the first one; in the hour that never happens it goes by the old offset.
+  // In the hour that occurs twice, this takes the first one; in the hour that is skipped, it uses the old offset.
   return zone === 'melbourne' && isDaylightSaving(summer) ? summer : asUtc - 600 * minuteMs;
 }
 
@@ -28,7 +28,7 @@ export function toWallClock(at: number, offsetMinutes: number): string {
   return new Date(at + offsetMinutes * minuteMs).toISOString().slice(0, -1);
 }
 
-/** `+1000`, or `+10:00` with a colon between. */
+/** `+1000`, or `+10:00` with a colon. */
 export function renderOffset(offsetMinutes: number, colon = ''): string {
   const size = Math.abs(offsetMinutes);
   const hours = String(Math.floor(size / 60)).padStart(2, '0');
@@ -41,7 +41,7 @@ function isDaylightSaving(at: number): boolean {
   return at < firstSunday(year, 3) - 8 * 60 * minuteMs || at >= firstSunday(year, 9) - 8 * 60 * minuteMs;
 }
 
-/** Midnight UTC of the first Sunday; both changes come at 16:00 UTC the day before. */
+/** Midnight UTC of the first Sunday; both changes happen at 16:00 UTC the day before. */
 function firstSunday(year: number, month: number): number {
   const first = new Date(Date.UTC(year, month, 1));
   return Date.UTC(year, month, 1 + ((7 - first.getUTCDay()) % 7));

@@ -1,9 +1,9 @@
-// Members of the list written by a caller's hand: any JSON text, and any XML, in place of what would stand there.
-// This is how a test puts a value onto a page that no careful server would send.
+// Replaces members of the list by any JSON or XML text from a plan.
+// With it, a test sends values that no careful server would send.
 
 import type { Member } from './wire.ts';
 
-/** Members as a plan wants them; one that is not there yet is added. Without XML of its own, scalars serve both notations. */
+/** Applies a plan to members; new members are added. Without `rawXml`, a scalar in `raw` serves both notations. */
 export function overlay(
   members: Member[],
   raw: Record<string, string> = {},

@@ -1,10 +1,10 @@
-// Wire values as JSON text. Ids keep all their digits; nothing is collected, so a list of any length streams.
+// Renders wire values as JSON. Ids keep all their digits.
 
 import type { Choices } from '../behaviour/choices.ts';
 import { renderOffset, toWallClock, zoneOffsetMinutes } from './dates.ts';
 import type { Wire } from './wire.ts';
 
-/** JSON of one value; lists inside it are written whole. */
+/** The JSON of one value, including its lists. */
 export function renderJson(value: Wire, choices: Choices): string {
   if (value === null) return 'null';
   if (typeof value === 'string') return JSON.stringify(value);
@@ -52,7 +52,7 @@ export function renderMsDate(at: number, offsetMinutes: number, choices: Choices
   return `/Date(${at}${renderMsOffset(offsetMinutes, choices)})/`;
 }
 
-/** Minutes of the offset that the account writes beside an instant. */
+/** The offset, in minutes, that the account writes with an instant. */
 export function toOffsetMinutes(at: number, choices: Choices): number {
   switch (choices.dateOffset) {
     case 'melbourne':

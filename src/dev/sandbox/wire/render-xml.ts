@@ -1,4 +1,4 @@
-// Wire values as XML elements, escaped; namespaces, prefixes, null and order are the account's choices.
+// Renders wire values as escaped XML elements; namespaces, prefixes, null and order are the account's choices.
 
 import type { Choices } from '../behaviour/choices.ts';
 import { renderOffset, toWallClock } from './dates.ts';
@@ -12,7 +12,7 @@ export function renderXml(name: string, value: Wire, choices: Choices): string {
   return `<${tag}>${renderContent(value, choices)}</${tag}>`;
 }
 
-/** Members in the order that the account writes them. */
+/** The members in the account's order. */
 export function toXmlOrder(members: readonly Member[], choices: Choices): readonly Member[] {
   if (choices.xmlOrder === 'reversed') return members.toReversed();
   return choices.xmlOrder === 'sorted' ? members.toSorted(([a], [b]) => (a < b ? -1 : 1)) : members;
@@ -23,7 +23,7 @@ export function toTag(name: string, choices: Choices): string {
   return choices.xmlNamespace === 'prefixed' ? `a:${name}` : name;
 }
 
-/** What the root element declares. */
+/** The namespace declarations of the root element. */
 export function renderNamespaces(choices: Choices): string {
   const instance = `xmlns:${choices.xmlNull === 'xsiNil' ? 'xsi' : 'i'}="http://www.w3.org/2001/XMLSchema-instance"`;
   const own = 'http://schemas.example.com/advertiser/applications';
@@ -31,7 +31,7 @@ export function renderNamespaces(choices: Choices): string {
   return choices.xmlNamespace === 'prefixed' ? ` xmlns:a="${own}" ${instance}` : ` ${instance}`;
 }
 
-/** Text for an element or a quoted attribute; what XML 1.0 cannot hold becomes U+FFFD. */
+/** Escapes text for an element or a quoted attribute; characters that XML 1.0 cannot contain become U+FFFD. */
 export function escapeXml(text: string): string {
   if (!unsafe.test(text)) return text;
   return text

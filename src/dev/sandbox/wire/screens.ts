@@ -1,5 +1,5 @@
-// A screen on the wire: XML with attributes, and the JSON that such XML turns into (Spec: attributes behind `@`, text in `#text`).
-// Knows the choices about screens; whose screen it is, it does not know.
+// Renders screens: XML with attributes, and the JSON that such XML converts to (Spec: attributes behind `@`, text in `#text`).
+// Knows the choices about screens, but not the application.
 
 import type { Choices } from '../behaviour/choices.ts';
 import type { FilledAnswer, FilledQuestion, FilledScreen } from '../people/questionnaires.ts';
@@ -25,7 +25,7 @@ export function renderScreenJson(screens: readonly FilledScreen[], choices: Choi
   }
 }
 
-/** XML of an application's screens; several stand in a root of their own (Spec silent: two screens in XML). */
+/** XML of an application's screens; several get a root element <screens> (Spec silent: two screens in XML). */
 export function renderScreenXml(screens: readonly FilledScreen[], choices: Choices): string {
   const drawn = screens.map((screen) => {
     const attributes = renderAttributes({

@@ -1,5 +1,5 @@
-// What is said on the wire, before it is JSON or XML: members, lists, moments and scalars. Words only; the renderers
-// next door write them, the files that know applications and screens make them.
+// The values of an answer before they are JSON or XML: members, lists, moments and scalars. Types only: application-wire.ts and
+// attachment-wire.ts create the values, render-json.ts and render-xml.ts render them.
 
 export type Wire = null | boolean | number | bigint | string | Moment | WireMembers | List | Verbatim;
 
@@ -19,7 +19,7 @@ interface List {
   readonly of: string;
 }
 
-/** Text that stands in the body as it is. */
+/** Text that is sent unchanged. */
 export interface Verbatim {
   readonly json: string;
   readonly xml: string;
