@@ -1,20 +1,20 @@
 // The demo's job board: a sandbox account that stays the same from one demo to the next. Its people applied over the weeks before the first
-// demo, as in an account that has run for a while; a file in the checkout's state folder remembers when, and who applied during demos.
+// demo, as in an account that has run for a while. A file in the state folder records when that was, and who applied during demos.
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Trouble } from '../../domain/trouble.ts';
 import { openSandbox, type Sandbox } from '../sandbox/http/server.ts';
 
 export type Board = Sandbox & {
-  /** How many applications the first demo of this checkout began with. */
+  /** How many applications the first demo of this checkout started with. */
   readonly begunWith: number;
-  /** One more person applies now. */
+  /** Adds one application now. */
   arrive(): void;
 };
 
 export interface BoardOptions {
   readonly stateDir: string;
-  /** For a new board; one that was kept goes on as it began. */
+  /** For a new board only; a saved board keeps its number. */
   readonly applications: number;
   readonly port: number;
 }
@@ -22,7 +22,7 @@ export interface BoardOptions {
 /** Enough to fill the status page's thirty days. */
 const newBoardWeeks = 5;
 
-/** Opens the board of this checkout: the same people and times as in the demo before. */
+/** Opens the board of this checkout, with the same people and times as in the previous demo. */
 export async function openBoard({ stateDir, applications, port }: BoardOptions): Promise<Board> {
   const file = join(stateDir, 'demo-board.json');
   const kept = loadBoard(file) ?? { startedAt: Date.now(), weeks: newBoardWeeks, applications, added: [] };
@@ -30,7 +30,7 @@ export async function openBoard({ stateDir, applications, port }: BoardOptions):
   const save = () => {
     try {
       mkdirSync(stateDir, { recursive: true });
-      // Whole or not at all: half a file would be a new board, of strangers.
+      // Replaced atomically: an incomplete file would give a new board with other people.
       writeFileSync(`${file}.new`, JSON.stringify({ ...kept, added }));
       renameSync(`${file}.new`, file);
     } catch (cause) {
@@ -46,7 +46,7 @@ export async function openBoard({ stateDir, applications, port }: BoardOptions):
   now = Date.now;
   return Object.assign(board, {
     begunWith: kept.applications,
-    // Written down before anybody can read it: a demo that is killed forgets nobody whom the database knows.
+    // Saved before it can be read, so that a killed demo does not lose an application that the database has.
     arrive() {
       const submittedAt = Date.now();
       added.push(submittedAt);
@@ -56,7 +56,7 @@ export async function openBoard({ stateDir, applications, port }: BoardOptions):
   });
 }
 
-/** Boards of earlier versions spread over a year and do not say so. */
+/** Boards of earlier versions spread over a year and have no `weeks`. */
 const yearWeeks = 52;
 
 interface KeptBoard {
@@ -78,8 +78,8 @@ const firstPauseMs = 5_000;
 const longestPauseMs = 300_000;
 
 /**
- * Lets people apply until it is disposed: one after five seconds, so that there is something to see, then ever more rarely, down to one in
- * five minutes. A demo that runs for hours keeps the rhythm of its weeks before.
+ * Adds applications until it is disposed: the first after five seconds, so that there is something to see, then at growing intervals of up
+ * to five minutes. A demo that runs for hours then has about the rate of its earlier weeks.
  */
 export function startArrivals(board: Pick<Board, 'arrive'>): Disposable {
   let pauseMs = firstPauseMs;

@@ -1,4 +1,4 @@
-// The demo's first question to its own database: which ads do people apply for?
+// The demo's example query: which ads get the most applications?
 import pg from 'pg';
 
 export interface AdRow {
@@ -8,7 +8,7 @@ export interface AdRow {
   readonly last_application: Date | null;
 }
 
-/** Ads by the number of their applications, the busiest first. */
+/** The ten ads with the most applications. */
 export async function loadBusiestAds(url: string): Promise<AdRow[]> {
   const client = new pg.Client({ connectionString: url, application_name: 'intake demo' });
   await client.connect();

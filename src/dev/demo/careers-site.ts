@@ -1,5 +1,5 @@
-// The candidate side of the demo: the public routes against the sandbox, and the example careers site beside them as a process
-// of its own, as a real one would be. What it needs is made up on the spot and holds for this demo only.
+// The candidate side of the demo: the prefill routes against the sandbox, and the example careers site as a separate process, as a real
+// one would be. Its secrets are generated for this demo only.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -7,13 +7,13 @@ import { join } from 'node:path';
 import type { Sandbox } from '../sandbox/http/server.ts';
 import type { DemoPorts } from './ports.ts';
 
-/** Settings of prefill for a demo, and where its careers site will be. */
+/** The prefill settings of a demo, and the address of its careers site. */
 export interface DemoPrefill {
   readonly env: Readonly<Record<string, string>>;
   readonly siteUrl: string;
 }
 
-/** Draws up the settings. */
+/** Creates the settings. */
 export function createDemoPrefill(board: Sandbox, { prefill: port, careersSite }: DemoPorts): DemoPrefill {
   const siteUrl = `http://localhost:${careersSite}`;
   const secret = () => randomBytes(24).toString('base64url');
@@ -32,7 +32,7 @@ export function createDemoPrefill(board: Sandbox, { prefill: port, careersSite }
   };
 }
 
-/** Starts the example careers site; it ends with its scope. */
+/** Starts the example careers site; disposing stops it. */
 export function openDemoSite(board: Sandbox, { env, siteUrl }: DemoPrefill): AsyncDisposable {
   const child: ChildProcess = spawn(
     process.execPath,
@@ -46,7 +46,7 @@ export function openDemoSite(board: Sandbox, { env, siteUrl }: DemoPrefill): Asy
         ADVERTISER_ID: String(board.advertiserId),
         EMPLOYER: board.employer,
       },
-      // The channel ends with us, and the site with it, however we end.
+      // The IPC channel closes when this process ends for any reason, and the site then exits.
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     },
   );

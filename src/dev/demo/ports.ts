@@ -1,4 +1,4 @@
-// The demo's ports: the same from one start to the next, so that a bookmark or a noted address goes on working.
+// The demo's ports: the same at every start, so that bookmarks and saved addresses keep working.
 import { createServer } from 'node:net';
 import { Trouble } from '../../domain/trouble.ts';
 
@@ -13,11 +13,11 @@ const names: Readonly<Record<keyof DemoPorts, string>> = {
   careersSite: 'the careers site',
 };
 
-/** The next one to try is ten further: the demos of two checkouts keep apart, each with ports in a row. */
+/** The next port to try is ten higher, so that the demos of two checkouts each have consecutive ports. */
 const stride = 10;
 const highest = 65_535;
 
-/** Finds the ports. One that is taken is replaced by the next free one, and `onTaken` is told. */
+/** Finds the ports. A port that is taken is replaced by the next free one, and `onTaken` is called. */
 export async function findDemoPorts(onTaken: (text: string) => void): Promise<DemoPorts> {
   const found: Record<string, number> = {};
   for (const [name, wanted] of Object.entries(preferred)) {

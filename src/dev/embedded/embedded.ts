@@ -1,7 +1,7 @@
-// A real Postgres of the checkout's own, for demo, development and tests: opened by any number of processes, stopped with the last.
-// A keeper process (keeper.ts) owns the server. A user holds one connection to the keeper, so that leaving, crashing and
-// kill -9 look alike: the kernel closes it. No pid of a user is believed and no user has to clean up on its way out.
-// This file finds, starts and holds a keeper; accounts, folders and binaries are known to place.ts alone.
+// A real Postgres server per checkout, for demo, development and tests. Any number of processes may open it; it stops with the last one.
+// A keeper process (keeper.ts) owns the server. Each user keeps one connection to the keeper open. The kernel closes it when the user
+// exits, crashes or is killed, so no pid has to be checked and no user has to clean up.
+// This file finds or starts a keeper and holds the connection; only place.ts knows accounts, folders and binaries.
 
 import { spawn } from 'node:child_process';
 import { mkdirSync, realpathSync } from 'node:fs';
@@ -13,30 +13,30 @@ import { fileURLToPath } from 'node:url';
 import { Trouble } from '../../domain/trouble.ts';
 import { type KeeperAnswer, type KeeperOrder, keeperBusy, loadNotice } from './notice.ts';
 
-/** A running server, held until it is disposed. */
+/** A running server. It runs at least until this is disposed. */
 export interface Embedded extends AsyncDisposable {
-  /** For `pg` and psql alike: superuser `intake`, database `intake`, on 127.0.0.1. It stays the same from one run to the next. */
+  /** For `pg` and psql: superuser `intake`, database `intake`, on 127.0.0.1. The URL stays the same between runs. */
   readonly url: string;
 }
 
 export interface EmbeddedOptions {
-  /** The project folder; everything lies in its `.intake/`, or is noted there. */
+  /** The project folder. All files are in its `.intake/`, or in a folder that is noted there. */
   readonly root: string;
-  /** For tests: a second server beside the first, which always begins empty, trades durability for speed and leaves no data. */
+  /** For tests: a second server beside the first, which starts empty, trades durability for speed and leaves no data. */
   readonly scratch?: boolean;
 }
 
 const openTimeoutMs = 60_000;
 const signMs = 5_000;
 
-/** Joins this folder's server, or starts it. Disposing ends the hold; for the last user it resolves when the server is gone. */
+/** Joins this folder's server, or starts it. Disposing releases it; for the last user, disposing resolves when the server has stopped. */
 export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   const order = toOrder(options);
   const abort = new AbortController();
   let hold = await takeHold(order, abort.signal);
   let rejoining: Promise<void> | undefined;
 
-  // A keeper that was killed is replaced, and its server started again at the same URL, as long as someone is here.
+  // While this process uses the server, it replaces a killed keeper, which starts the server again at the same URL.
   const watch = () => {
     hold.socket.once('close', () => {
       if (!abort.signal.aborted) rejoining = rejoin();
@@ -47,7 +47,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
       hold = await takeHold(order, abort.signal);
       watch();
     } catch {
-      // Queries fail on the dead server, and the next opener is told why.
+      // Queries to the dead server fail, and the next call of openEmbedded gets the reason.
     }
   };
   watch();
@@ -75,8 +75,8 @@ function toOrder({ root, scratch = false }: EmbeddedOptions): KeeperOrder {
   }
 }
 
-// The package's own class is not used: it cannot join a running server, needs a `postgres` account when root starts it, fails where
-// that account cannot reach the checkout, and installs exit hooks. Its platform packages hold initdb and postgres, which is all it takes.
+// The package's own class is not used: it cannot join a running server, needs a `postgres` account when root starts it, fails if that
+// account cannot reach the checkout, and installs exit hooks. Only initdb and postgres from its platform packages are needed.
 function resolveBinaries(): string {
   const platform = `${process.platform}-${process.arch}`;
   const require = createRequire(import.meta.url);
@@ -92,7 +92,7 @@ function resolveBinaries(): string {
   }
 }
 
-/** A connection to the keeper: as long as it is open, the server runs. */
+/** A connection to the keeper. The server runs as long as it is open. */
 interface Hold {
   readonly socket: Socket;
   readonly url: string;
@@ -105,28 +105,28 @@ async function takeHold(order: KeeperOrder, signal: AbortSignal): Promise<Hold> 
     const hold = await joinKeeper(order.folder);
     if (hold) return hold;
     signal.throwIfAborted();
-    // At most one keeper of ours at a time; one that found another at work has ended, and we look for that other again.
+    // This process starts one keeper at a time. A keeper that finds another one running exits, and the loop tries to join that one.
     if (!started) {
       started = startKeeper(order).finally(() => {
         started = undefined;
       });
-      // Its failure concerns us only until we hold a server.
+      // A failure matters only until this process holds a server.
       started.catch(() => undefined);
     }
     await Promise.race([started, sleep(15)]);
   }
   throw new Trouble(
     'local',
-    `The embedded Postgres was not ready within ${openTimeoutMs / 1000} s. Its data is kept. Its log lies under ${order.folder}; DATABASE_URL names another server.`,
+    `The embedded Postgres was not ready within ${openTimeoutMs / 1000} s. Its data is kept. See its log in ${order.folder}, or set DATABASE_URL to another server.`,
   );
 }
 
-/** Resolves when the keeper has ended because another is at work; rejects when it could not begin. A keeper at work goes on. */
+/** Resolves when the keeper exits because another one is running; rejects when it fails to start. Otherwise it stays pending. */
 function startKeeper(order: KeeperOrder): Promise<void> {
   const keeper = spawn(
     process.execPath,
     [fileURLToPath(new URL('./keeper.ts', import.meta.url)), JSON.stringify(order)],
-    // Its own process group: Ctrl-C is for the users, the server must outlive them to be closed in order.
+    // Its own process group: Ctrl-C must stop the users only, since the keeper must outlive them to stop the server in order.
     { detached: true, cwd: '/', env: {}, stdio: ['ignore', 'ignore', 'pipe'] },
   );
   keeper.unref();
@@ -139,7 +139,7 @@ function startKeeper(order: KeeperOrder): Promise<void> {
     });
     keeper.once('error', reject);
     keeper.once('close', async (code) => {
-      // The other one is starting or stopping: looking again at once would only cost a process.
+      // The other keeper is starting or stopping: an immediate retry would only start another process.
       if (code === keeperBusy) await sleep(100);
       if (code === keeperBusy || code === 0) resolve();
       else reject(new Trouble('local', said.trim() || `The embedded Postgres ended with code ${code}.`));
@@ -147,7 +147,7 @@ function startKeeper(order: KeeperOrder): Promise<void> {
   });
 }
 
-/** One attempt: undefined when no keeper answers to the notice. */
+/** Tries to join once; undefined when no keeper answers at the address in the notice. */
 function joinKeeper(folder: string): Promise<Hold | undefined> {
   const notice = loadNotice(folder);
   if (!notice) return Promise.resolve(undefined);
@@ -156,12 +156,12 @@ function joinKeeper(folder: string): Promise<Hold | undefined> {
     let said = '';
     socket.setEncoding('utf8').on('error', () => undefined);
     socket.once('close', () => resolve(undefined));
-    // The port may be another program's by now, which is silent or says something else. A keeper gives a sign at once, however long the
-    // server takes.
+    // The port may belong to another program by now, which stays silent or sends something else. A keeper sends a blank at once, however
+    // long the server takes.
     socket.setTimeout(signMs, () => socket.destroy());
     socket.on('data', (text) => {
       said += text;
-      // A keeper says a blank, and then one line of JSON.
+      // A keeper sends a blank, then one line of JSON.
       if (!/^\s*(\{|$)/.test(said)) return void socket.destroy();
       socket.setTimeout(0);
       if (!said.endsWith('\n')) return;

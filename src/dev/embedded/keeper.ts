@@ -1,6 +1,6 @@
-// The keeper: a program of its own that owns one embedded Postgres from its start to its end. It promises that there is one keeper per
-// folder, that every user who was told the URL is counted, and that the server stops when the last of them is gone, however it went.
-// Its only concern is who is here; where and how the server runs is known to place.ts and server.ts.
+// The keeper: a separate process that owns one embedded Postgres server. It guarantees that each folder has one keeper, that every user
+// with the URL is counted, and that the server stops when the last user is gone, even if that user was killed.
+// This file counts users only; place.ts and server.ts know where and how the server runs.
 
 import { randomBytes } from 'node:crypto';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -14,7 +14,7 @@ import { openServer, removeCluster, toMessage } from './server.ts';
 const firstUserMs = 10_000;
 const sqliteBusy = 5;
 
-// What the server's account may read is opened to it by name; everything else here is the user's alone.
+// New files are accessible to this user only, unless place.ts or server.ts opens them to the server's account.
 process.umask(0o077);
 const order = JSON.parse(process.argv[2] ?? '') as KeeperOrder;
 try {
@@ -29,7 +29,8 @@ async function keep(lock: DatabaseSync): Promise<void> {
   const users = new Set<Socket>();
   let stopping = false;
 
-  // Users come in while the server is still being made, and wait. Half-open: the last one waits for the end of this process.
+  // Users may connect while the server is still starting; they wait for the answer. Half-open, so that the last user can wait until this
+  // process exits.
   const listener = createServer({ allowHalfOpen: true }, (socket) => {
     let said = '';
     socket.setEncoding('utf8').on('error', () => undefined);
@@ -43,10 +44,10 @@ async function keep(lock: DatabaseSync): Promise<void> {
   });
 
   async function admit(socket: Socket): Promise<void> {
-    // Connected before the port was closed, and not admitted yet.
+    // The user connected before the listener closed, but was not admitted yet.
     if (stopping) return void socket.destroy();
     users.add(socket);
-    // The sign that a keeper is here; blank to a reader of JSON.
+    // Shows that a keeper is here; JSON.parse ignores it.
     socket.write(' ');
     const answer = await opening.then(
       ({ url }): KeeperAnswer => ({ url }),
@@ -61,7 +62,7 @@ async function keep(lock: DatabaseSync): Promise<void> {
     else void stop();
   }
 
-  /** From here on no user is admitted: a new one waits for the lock and starts again. */
+  /** Admits no more users; a new one waits for the lock and starts another keeper. */
   async function stop(): Promise<void> {
     if (stopping) return;
     stopping = true;
@@ -89,7 +90,7 @@ async function keep(lock: DatabaseSync): Promise<void> {
     if (users.size === 0) void stop();
   }, firstUserMs).unref();
 
-  // A server that died under its users is started again, at the same port. One that cannot start has told them why.
+  // A server that dies while it has users is started again, on the same port. If it cannot start, its users get the reason.
   for (;;) {
     const server = await opening.catch(() => undefined);
     if (!server) return;
@@ -101,7 +102,7 @@ async function keep(lock: DatabaseSync): Promise<void> {
   }
 }
 
-/** One keeper per folder. SQLite's is the only lock in Node's own library that the kernel drops with the process. */
+/** Ensures one keeper per folder. SQLite has the only lock in Node's standard library that the kernel releases with the process. */
 function takeLock(path: string): DatabaseSync {
   try {
     const lock = new DatabaseSync(path, { timeout: 0 });

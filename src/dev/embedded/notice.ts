@@ -1,34 +1,34 @@
-// What an opener and the keeper of the embedded Postgres say to each other, and the notice in .intake/ by which they meet.
-// The notice names a port and a token; only one who may read it (mode 0600) is told the server's URL.
+// The protocol between the users of the embedded Postgres and its keeper, and the notice in .intake/ by which users find the keeper.
+// The notice contains a port and a token. Only a process that can read it (mode 0600) gets the server's URL.
 
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What an opener asks a new keeper to keep; its only argument. */
+/** The only argument of a new keeper. */
 export interface KeeperOrder {
-  /** Where notice, lock and, if the server can reach it, the data lie: `.intake/postgres` or `.intake/scratch`, as a real path. */
+  /** The folder of notice, lock and, if the server can reach it, data: `.intake/postgres` or `.intake/scratch`, as a real path. */
   readonly folder: string;
   readonly scratch: boolean;
-  /** The `native` folder of the package that holds this platform's binaries. */
+  /** The `native` folder of the package with this platform's binaries. */
   readonly binaries: string;
 }
 
-/** The keeper's one answer to a user who showed the token. */
+/** The keeper's only answer to a user that sent the token. */
 export type KeeperAnswer = { readonly url: string } | { readonly trouble: string };
 
-/** Exit code of a keeper that found another one at work. */
+/** Exit code of a keeper that found another one running. */
 export const keeperBusy = 75;
 
 export interface KeeperNotice {
-  /** A checkout copied with its .intake/ must not follow the original's notice. */
+  /** The folder that the notice belongs to: a copied checkout must not use the notice of the original. */
   readonly folder: string;
   readonly keeperPort: number;
   readonly token: string;
-  /** The server's own port: tried first by the next keeper, so that a URL that someone noted goes on working. */
+  /** The server's port. The next keeper tries it first, so that a saved URL keeps working. */
   readonly port: number | null;
 }
 
-/** The last keeper's notice, whether or not that keeper still lives. */
+/** The last keeper's notice, even if that keeper has exited. */
 export function loadNotice(folder: string): KeeperNotice | undefined {
   try {
     const notice = JSON.parse(readFileSync(join(folder, 'keeper.json'), 'utf8')) as KeeperNotice;
@@ -38,7 +38,7 @@ export function loadNotice(folder: string): KeeperNotice | undefined {
   }
 }
 
-/** Replaces the notice whole: a reader sees the old or the new one. */
+/** Replaces the notice atomically: a reader sees the old or the new one. */
 export function saveNotice(notice: KeeperNotice): void {
   const path = join(notice.folder, 'keeper.json');
   writeFileSync(`${path}.new`, `${JSON.stringify(notice)}\n`, { mode: 0o600 });

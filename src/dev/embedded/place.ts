@@ -1,6 +1,6 @@
-// Where the embedded Postgres can live: as which account, in which folder, from which binaries. Postgres refuses to run as root, so root
-// starts it as an account without rights, and that account may reach neither the checkout nor its node_modules. Nothing here is reckoned
-// from mode bits: each answer is tried as that account. Knows nothing of users, ports and the server's life.
+// Finds the account, folder and binaries for the embedded Postgres. Postgres refuses to run as root, so root starts it as an unprivileged
+// account, which may be unable to reach the checkout or its node_modules. Access is not derived from mode bits: each option is tried as
+// that account. Does not know users, ports or the server's lifecycle.
 
 import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
@@ -11,22 +11,22 @@ import { promisify } from 'node:util';
 import { Trouble } from '../../domain/trouble.ts';
 import type { KeeperOrder } from './notice.ts';
 
-/** Tried and found usable. */
+/** A place that was tried successfully. */
 export interface Place {
-  /** Where data, password and copied binaries lie; ours. The account may pass through and owns the data, nothing else. */
+  /** The folder of data, password and copied binaries. It belongs to this user; the account may traverse it and owns only the data. */
   readonly home: string;
-  /** Holds initdb and postgres, ready to run. */
+  /** The folder of initdb and postgres, ready to run. */
   readonly bin: string;
   readonly account: OsAccount | undefined;
 }
 
-/** Whom the server runs as, where that is not ourselves. */
+/** The account that the server runs as, when it is not the current user. */
 export interface OsAccount {
   readonly uid: number;
   readonly gid: number;
 }
 
-/** Finds or makes the place. */
+/** Finds or creates the place. */
 export async function openPlace(order: KeeperOrder): Promise<Place> {
   const account = process.getuid?.() === 0 ? await loadAccount(join(order.folder, 'data')) : undefined;
   const home = await openHome(order.folder, account);
@@ -34,15 +34,15 @@ export async function openPlace(order: KeeperOrder): Promise<Place> {
   return { home, bin, account };
 }
 
-/** Runs a program as the server's account, from `/`, with nothing of our environment. */
+/** Runs a program as the server's account, in `/`, without the current environment. */
 export function runAs(account: OsAccount | undefined, file: string, args: readonly string[]) {
   return promisify(execFile)(file, [...args], { ...account, cwd: '/', env: cleanEnvironment });
 }
 
-/** PG* variables of the user's would bend initdb and the server; messages are read, so they come in one language. */
+/** The user's PG* variables would affect initdb and the server. LC_ALL fixes the language of the messages, which this code parses. */
 export const cleanEnvironment = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
-/** The owner of existing data; for new data `nobody`: initdb wants an account with a name, and this one need not be created. */
+/** The owner of existing data. For new data `nobody`: initdb needs an account with a name, and this one usually exists. */
 async function loadAccount(data: string): Promise<OsAccount> {
   const owner = await stat(data).catch(() => undefined);
   if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
@@ -60,7 +60,7 @@ async function loadAccount(data: string): Promise<OsAccount> {
 async function openHome(folder: string, account: OsAccount | undefined): Promise<string> {
   const note = join(folder, 'elsewhere');
   const noted = (await readFile(note, 'utf8').catch(() => '')).trim();
-  // The folder elsewhere names its checkout: a copied checkout must not share it.
+  // The other folder names its checkout: a copied checkout must not share it.
   if (noted && (await readFile(join(noted, 'checkout'), 'utf8').catch(() => '')) === folder) return noted;
   if (!account || (await succeeds(runAs(account, '/bin/sh', ['-c', 'cd "$1"', 'sh', folder])))) return folder;
 
@@ -75,11 +75,11 @@ async function openHome(folder: string, account: OsAccount | undefined): Promise
 
 async function openBinaries(packaged: string, home: string, account: OsAccount | undefined): Promise<string> {
   if (await runs(packaged, account)) return join(packaged, 'bin');
-  // The package's install script links the libraries; npm may have been told to run none.
+  // The package's install script links the libraries, but npm may be configured to run no scripts.
   await hydrate(packaged).catch(() => undefined);
   if (await runs(packaged, account)) return join(packaged, 'bin');
 
-  // Out of the account's reach, or not ours to mend.
+  // The account cannot reach the binaries, or this user may not repair them, so they are copied.
   const { version } = JSON.parse(await readFile(join(packaged, '..', 'package.json'), 'utf8')) as { version: string };
   const copied = join(home, `postgres-${version}`);
   if (await runs(copied, account)) return join(copied, 'bin');
@@ -93,7 +93,7 @@ async function openBinaries(packaged: string, home: string, account: OsAccount |
   await chmod(made, 0o755);
   await hydrate(made);
   await rename(made, copied);
-  // Whatever still fails is beyond us: the error says what.
+  // If the copy still does not run, the error says why.
   await tryBinaries(copied, account);
   return join(copied, 'bin');
 }
@@ -102,12 +102,12 @@ function runs(native: string, account: OsAccount | undefined): Promise<boolean> 
   return succeeds(tryBinaries(native, account));
 }
 
-/** Both, since they need different libraries. */
+/** Tries both programs, since they need different libraries. */
 async function tryBinaries(native: string, account: OsAccount | undefined): Promise<void> {
   await Promise.all(['initdb', 'postgres'].map((name) => runAs(account, join(native, 'bin', name), ['--version'])));
 }
 
-/** What the package's install script does, and the execute bits, which some caches and archives lose. */
+/** Does what the package's install script does, and sets the execute bits, which some caches and archives lose. */
 async function hydrate(native: string): Promise<void> {
   const links = JSON.parse(await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]')) as {
     source: string;

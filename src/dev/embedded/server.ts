@@ -1,6 +1,6 @@
-// One Postgres cluster from nothing to ready and back: made whole or not at all, started on a free port of 127.0.0.1 with a password,
-// stopped in order. Called by a keeper that holds the folder's lock, so whatever runs here already is left over from a killed keeper.
-// Knows nothing of users.
+// Creates, starts and stops one Postgres cluster. It is created completely or not at all, started on a free port of 127.0.0.1 with a
+// password, and stopped in order. The caller is a keeper that holds the folder's lock, so a server that already runs here was left by a
+// killed keeper. Does not know users.
 
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -16,21 +16,21 @@ import { cleanEnvironment, type Place, runAs } from './place.ts';
 export interface PostgresServer {
   readonly url: string;
   readonly port: number;
-  /** Resolves when the server has gone, asked or not. */
+  /** Resolves when the server has ended, for whatever reason. */
   readonly ended: Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface ServerOptions {
-  /** Fast rather than durable. */
+  /** Trades durability for speed. */
   readonly scratch: boolean;
-  /** Taken when it is free. */
+  /** Used if it is free. */
   readonly port: number | null;
-  /** A file of ours: the account gets it open, and could not reach it by itself. */
+  /** The log file. It is passed to the server as an open descriptor, since the server's account may be unable to open it. */
   readonly log: string;
 }
 
-/** Makes the cluster where there is none, ends what a killed keeper left running, and starts it. */
+/** Stops a server that a killed keeper left running, creates the cluster if needed, and starts it. */
 export async function openServer(place: Place, { scratch, port: wanted, log }: ServerOptions): Promise<PostgresServer> {
   const data = join(place.home, 'data');
   await endLeftover(data);
@@ -46,7 +46,7 @@ export async function openServer(place: Place, { scratch, port: wanted, log }: S
     }
     const said = await readFile(log, 'utf8');
     const portTaken = said.includes('could not create any TCP/IP sockets');
-    // Sessions of a killed server take a moment to notice; Postgres itself sees to it that they are gone first.
+    // The sessions of a killed server take a moment to exit, and Postgres does not start before they have.
     const notYetGone = said.includes('pre-existing shared memory block');
     if (attempt === 50 || !(portTaken || notYetGone)) throw new Trouble('local', said);
     if (portTaken) port = await findPort();
@@ -54,20 +54,20 @@ export async function openServer(place: Place, { scratch, port: wanted, log }: S
   }
 }
 
-/** Nothing of the cluster remains, nor of a server that still ran on it. */
+/** Stops a server that still runs on the cluster, and removes the cluster. */
 export async function removeCluster({ home }: Place): Promise<void> {
   const data = join(home, 'data');
   await endLeftover(data);
   await rm(data, { recursive: true, force: true });
 }
 
-/** A cluster with the empty database `intake`; the folder gets its name only when all of it is there. */
+/** Creates a cluster with the empty database `intake`; the folder gets its final name only when it is complete. */
 async function createCluster({ home, bin, account }: Place, data: string, scratch: boolean): Promise<void> {
   const made = `${data}.new`;
   const pwfile = `${made}.password`;
   const password = join(home, 'password');
   for (const path of [made, pwfile]) await rm(path, { recursive: true, force: true });
-  // Kept when a scratch cluster is made anew: its URL stays the same.
+  // The password is kept when a scratch cluster is created again, so that its URL stays the same.
   if (!existsSync(password)) {
     await writeFile(pwfile, `${randomBytes(18).toString('hex')}\n`, { mode: 0o600 });
     await rename(pwfile, password);
@@ -77,7 +77,7 @@ async function createCluster({ home, bin, account }: Place, data: string, scratc
   if (account) for (const path of [made, pwfile]) await chown(path, account.uid, account.gid);
   const initdb = [
     ...['--pgdata', made, '--username', 'intake', '--auth', 'scram-sha-256', '--pwfile', pwfile, '--no-instructions'],
-    // Built in: sorting is the same on every system, whatever locales are installed.
+    // The built-in provider sorts the same on every system, whatever locales are installed.
     ...['--encoding', 'UTF8', '--no-locale', '--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8'],
     ...(scratch ? ['--no-sync'] : []),
   ];
@@ -93,14 +93,14 @@ const settings = [
   'listen_addresses=127.0.0.1',
   'unix_socket_directories=',
   'timezone=UTC',
-  // The log is for why the server did not start. Failing statements and their values, which may be personal, stay out of it.
+  // The log is needed only to explain a failed start. Failing statements and their values may be personal data, so they are not logged.
   'log_min_messages=log',
   'log_min_error_statement=panic',
   'log_error_verbosity=terse',
   'log_timezone=UTC',
 ];
 
-// Commits stay synchronous: without fsync that costs next to nothing, and what was committed survives kill -9 of the server.
+// Commits stay synchronous: without fsync that costs almost nothing, and committed data survive a kill -9 of the server.
 const scratchSettings = ['fsync=off', 'full_page_writes=off', 'max_connections=200'];
 
 /** Undefined when the server ended before it was ready; the log says why. */
@@ -124,7 +124,7 @@ async function start({ bin, account }: Place, data: string, port: number, scratc
   return undefined;
 }
 
-/** The lines of postmaster.pid, as pg_ctl reads them: process first, state eighth. */
+/** Parses postmaster.pid as pg_ctl does: the pid is in the first line, the state in the eighth. */
 function loadPidFile(data: string): { pid: number; state: string } | undefined {
   try {
     const lines = readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n');
@@ -143,11 +143,11 @@ async function endLeftover(data: string): Promise<void> {
   const pid = loadPidFile(data)?.pid;
   if (!pid || !isTaken(pid)) return;
   if (await isServerOf(data, pid)) await end(pid, async () => !(await isServerOf(data, pid)));
-  // The number is another process's by now (a restarted container, a rebooted machine): Postgres would not dare to start.
+  // The pid may belong to another process by now (after a restart of the container or machine). Postgres would then refuse to start.
   await rm(join(data, 'postmaster.pid'), { force: true });
 }
 
-/** By its command line, which a dead process that nobody has collected does not have. */
+/** Checks the command line, which a zombie process does not have. */
 async function isServerOf(data: string, pid: number): Promise<boolean> {
   const command =
     process.platform === 'linux'
@@ -164,7 +164,7 @@ function isTaken(pid: number): boolean {
   }
 }
 
-/** Fast shutdown; harder where that does not come to an end. */
+/** Requests a fast shutdown, then an immediate one, then kills the server. */
 async function end(pid: number, hasEnded: () => boolean | Promise<boolean>): Promise<void> {
   for (const [signal, retryForMs] of stopSignals) {
     if (await hasEnded()) return;
@@ -183,7 +183,7 @@ const stopSignals = [
   ['SIGKILL', 5_000],
 ] as const;
 
-/** A free one; should it be taken the next moment, the server says so and another is tried. */
+/** Finds a free port. If another process takes it before the server does, openServer tries the next one. */
 async function findPort(): Promise<number> {
   const probe = createServer();
   await new Promise<void>((resolve, reject) => probe.once('error', reject).listen(0, '127.0.0.1', resolve));
@@ -192,25 +192,25 @@ async function findPort(): Promise<number> {
   return port;
 }
 
-/** What happened, what was kept and what to do, for a person. */
+/** A message for the user: what happened, what was kept and what to do. */
 export function toMessage(error: unknown, folder: string): string {
   const text = `${(error as { stderr?: string }).stderr ?? ''}\n${error instanceof Error ? error.message : String(error)}`;
   const advice = advices.find(([pattern]) => pattern.test(text))?.[1];
   const line =
     text.split('\n').find((line) => /FATAL|PANIC|error:|E[A-Z]{3,}/.test(line)) ?? text.trim().split('\n')[0] ?? '';
   const said = line.replace(/^.*?(?:FATAL|PANIC|error): */, '');
-  return `The embedded Postgres did not start: ${said}. Nothing stored was removed. ${advice ?? 'DATABASE_URL names another server.'} (${folder})`;
+  return `The embedded Postgres did not start: ${said}. Nothing stored was removed. ${advice ?? 'Set DATABASE_URL to use another server.'} (${folder})`;
 }
 
 const advices: readonly (readonly [RegExp, string])[] = [
   [/ENOSPC|No space left/, 'Free some disk space and start again.'],
   [
     /EACCES|EPERM|Permission denied|cannot lock/,
-    'Give this user access to the folder, or remove the folder to start afresh.',
+    'Give this user access to the folder, or remove the folder to start with an empty database.',
   ],
   [
     /incompatible with server/,
-    'The data is of another Postgres version: remove the folder to start afresh, or set DATABASE_URL.',
+    'The data is of another Postgres version: remove the folder to start with an empty database, or set DATABASE_URL.',
   ],
   [
     /ENOENT|cannot open shared object|not found/,
