@@ -1,17 +1,17 @@
 // Checks a proof of Intake without Intake: node examples/check-proof.ts FILE [--noted SWEEP:HASH] [--rows DUMP] [--json] (Node 24)
-// FILE is what `intake prove --export FILE` wrote. The rules are those of docs/proof-format.md, and this file follows that page section by
-// section. It needs nothing but Node and shares no code with Intake. It ends with 0 if the records support what the certificates say,
-// with 1 if they do not, and with 2 if it was called wrongly. It prints ids and numbers of records, nothing else about people.
+// FILE is the output of `intake prove --export FILE`. This file implements docs/proof-format.md section by section. It needs only Node and
+// shares no code with Intake. It exits with 0 if the records support what the certificates say, with 1 if they do not, and with 2 for wrong
+// arguments. It prints application ids and record numbers, and nothing else about people.
 
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
-/** From the lowest to the highest. */
+/** The verdicts, from the lowest to the highest. */
 const words = ['forged', 'unproven', 'assumed', 'proven'] as const;
 export type Word = (typeof words)[number];
 
-/** One reason why a proof is worth less than `proven`. `n` is the place in the chain of the sweep. */
+/** One reason why a proof is worth less than `proven`. `n` is the number of the record in the sweep's chain. */
 export interface Finding {
   readonly verdict: Word;
   readonly sweep: string | null;
@@ -23,16 +23,16 @@ export interface CheckedCertificate {
   readonly low: string;
   readonly high: string | null;
   readonly sweep: string;
-  /** Applications submitted before this moment are covered. */
+  /** The certificate covers applications submitted before this time. */
   readonly completeThrough: string;
   readonly says: Word;
   readonly supports: Word;
   readonly verdict: Word;
-  /** It says more than its records support. */
+  /** True when the certificate says more than its records support. */
   readonly refused: boolean;
-  /** The first record that does not support what it says. */
+  /** The first record that does not support what the certificate says. */
   readonly first: Finding | null;
-  /** Why the records support no more, the first record first. */
+  /** Why the records support no more, in the order of the records. */
   readonly findings: readonly Finding[];
 }
 
@@ -44,12 +44,12 @@ export interface CheckedSweep {
   readonly questions: number;
   readonly audits: number;
   readonly supports: Word;
-  /** How many of the standing ranges were closed by each rule. */
+  /** How many of the ranges that are closed at the end were closed by each rule. */
   readonly closedBy: Readonly<Record<string, number>>;
   readonly erased: readonly ErasedRows[];
 }
 
-/** Neighbouring erased rows of one page, with the ids on either side. */
+/** Adjacent erased rows of one page, with the ids on either side. */
 export interface ErasedRows {
   readonly n: number;
   readonly rows: number;
@@ -58,25 +58,25 @@ export interface ErasedRows {
 
 export interface Report {
   readonly verdict: Word;
-  /** The file is not forged, knows every noted hash, and no certificate says more than its records support. */
+  /** True when the file is not forged and contains every noted hash, and no certificate says more than its records support. */
   readonly supported: boolean;
   readonly advertiser: string | null;
-  /** Null where the first line does not tell. */
+  /** Null when the first line is invalid. */
   readonly exportedAt: string | null;
   readonly certificates: readonly CheckedCertificate[];
   readonly sweeps: readonly CheckedSweep[];
-  /** What concerns the whole file: forgeries, and ids that no certificate speaks of. */
+  /** Findings about the whole file: forgeries, ids without a certificate, and noted hashes that are absent. */
   readonly findings: readonly Finding[];
 }
 
 export interface Options {
   /** Hashes that were noted elsewhere, as `SWEEP:HASH`. */
   readonly noted?: readonly string[];
-  /** Lines of a dump that take the place of the rows in the file: id, first stored, no longer shown since. */
+  /** Lines of a database dump that replace the rows in the file: id, first stored, missing since. */
   readonly rows?: Iterable<string>;
 }
 
-/** The caller made a mistake; this says nothing about the proof. */
+/** Wrong arguments; says nothing about the proof. */
 export class WrongUse extends Error {}
 
 // ---------------------------------------------------------------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ export class WrongUse extends Error {}
 // ---------------------------------------------------------------------------------------------------------------------------------------
 
 const lastId = 9223372036854775807n;
-/** The upper end of a range without end: above every id. */
+/** The upper end of an unbounded range: above every id. */
 const noEnd = lastId + 1n;
 
 interface Range {
@@ -120,13 +120,13 @@ interface Question {
   readonly after: bigint | null;
   readonly before: bigint | null;
   readonly since: bigint | null;
-  /** `from` to `to`. */
+  /** The members `from` and `to`. */
   readonly range: Range | null;
 }
 
 type Filters = Pick<Question, 'axis' | 'after' | 'before' | 'since'>;
 
-/** One number for each shape of a question; the shape `before` counts as `after`. */
+/** One number per shape of a question; the shape `before` counts as `after`. */
 interface ByShape {
   readonly after: number;
   readonly both: number;
@@ -142,7 +142,7 @@ interface Answer {
   readonly kind: 'page' | 'overflow' | 'refused';
   readonly rows: number;
   readonly unreadable: number;
-  /** `rows + unreadable`: the places of the page that were taken. */
+  /** `rows + unreadable`: the number of elements on the page. */
   readonly length: number;
   readonly bytes: number;
   readonly largest: number;
@@ -150,7 +150,7 @@ interface Answer {
   readonly echo: 'matches' | 'absent' | 'differs';
   readonly weakEmpty: boolean;
   readonly cached: boolean;
-  /** The rows in the order of the page, without ids that no proof speaks of. */
+  /** The rows in the order of the page, without ids that no proof covers. */
   readonly shown: readonly Leaf[];
   readonly lacking: readonly Leaf[];
   /** The ids in `shown`. */
@@ -180,14 +180,14 @@ interface Sweep {
   readonly recentFrom: bigint;
   readonly heldBefore: number;
   readonly longestBefore: number;
-  /** The last hashes of other sweeps when it began. */
+  /** The last hash of each other sweep when this one began. */
   readonly previous: readonly Noted[];
   readonly answers: Answer[];
   end: End | null;
   readonly hashes: string[];
 }
 
-/** The second in which a row of the database was first stored, by its id. */
+/** The second in which each row of the database was first stored, by id. */
 type StoredRows = Map<bigint, bigint>;
 
 interface ProofFile {
@@ -196,13 +196,13 @@ interface ProofFile {
   certificates: readonly Certificate[];
   readonly sweeps: Map<string, Sweep>;
   stored: StoredRows;
-  /** Ids of erased applications, in their order. */
+  /** The ids of erased applications, ascending. */
   erased: bigint[];
   /** Each of these makes the file forged. */
   forged: Finding[];
 }
 
-/** A line that is not what the page defines. */
+/** A line that does not follow docs/proof-format.md. */
 class Malformed extends Error {}
 
 type Members = Readonly<Record<string, unknown>>;
@@ -222,7 +222,7 @@ function integer(value: unknown, what: string): number {
   return value as number;
 }
 
-/** Milliseconds since 1970 that can be written as a date. */
+/** Milliseconds since 1970, within the range of Date. */
 function moment(value: unknown, what: string): number {
   if (Math.abs(integer(value, what)) > 8_640_000_000_000_000) throw new Malformed(`${what} is no moment`);
   return value as number;
@@ -276,7 +276,7 @@ function rangesOf(value: unknown, what: string): Range[] {
   });
 }
 
-/** Reads all lines in their order. What cannot be read is a forgery, and reading goes on after it. */
+/** Reads all lines in order. An invalid line is a forgery; reading continues after it. */
 function readProof(lines: Iterable<string>): ProofFile {
   const file: ProofFile = {
     advertiser: null,
@@ -300,7 +300,7 @@ function readProof(lines: Iterable<string>): ProofFile {
   return file;
 }
 
-/** Programs differ in which of two members of the same name they take: a line that can be read in two ways is not what was written. */
+/** Accepts only the form that JSON.stringify writes: of two members with the same name, different programs read different ones. */
 function parseLine(text: string): unknown {
   const line: unknown = JSON.parse(text);
   if (JSON.stringify(line) !== text)
@@ -311,12 +311,12 @@ function parseLine(text: string): unknown {
 function whyUnreadable(error: unknown): string {
   if (error instanceof Malformed) return error.message;
   if (error instanceof SyntaxError) return 'the line is no JSON';
-  // The stack is full: no line of the format is nested more than a few times.
+  // Stack overflow: valid lines are nested only a few levels deep.
   if (error instanceof RangeError) return 'the line is nested too deep';
   throw error;
 }
 
-/** Where the reader is. */
+/** The reader's position in the file. */
 interface Place {
   line: number;
   sweep: Sweep | null;
@@ -347,7 +347,7 @@ function readRecord(file: ProofFile, place: Place, type: 'answer' | 'end', line:
   const { sweep } = place;
   if (sweep === null) throw new Malformed('it belongs to no sweep');
   place.n = sweep.hashes.length;
-  // The seal comes first: what was edited without a new hash is named so, and not by what the edit has broken.
+  // Checks the hash first: an edit without a new hash is reported as such, and not by what else it breaks.
   file.forged.push(...brokenSeals(sweep, line));
   const sealed = membersOf(line.sealed, 'sealed');
   if (type === 'end') {
@@ -372,7 +372,7 @@ function canonical(value: unknown): string {
 }
 
 function sha256(...parts: readonly (string | Buffer)[]): Buffer {
-  // One call on joined bytes takes a third of the time of create, update and digest; a proof has a hash for every row of every answer.
+  // One call on joined bytes takes a third of the time of create, update and digest, and a proof has one hash per row of every answer.
   return hash(
     'sha256',
     Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part))),
@@ -380,7 +380,7 @@ function sha256(...parts: readonly (string | Buffer)[]): Buffer {
   );
 }
 
-/** Takes the next line of the sweep's chain, and says what is wrong with its place or its hash. */
+/** Adds the next line to the sweep's chain; returns what is wrong with its number or its hash. */
 function brokenSeals(sweep: Sweep, line: Members): Finding[] {
   const n = sweep.hashes.length;
   const before = sweep.hashes.at(-1);
@@ -546,7 +546,7 @@ function readLeaves(value: unknown): ReadLeaf[] {
   });
 }
 
-/** The tree over the leaves: neighbours are joined from the left, and an odd last node moves up unchanged. */
+/** The root of the Merkle tree over the leaves: neighbours are joined from the left, and an odd last node moves up unchanged. */
 function rootOf(leaves: readonly Buffer[]): string | null {
   let level = leaves;
   while (level.length > 1) {
@@ -559,7 +559,7 @@ function rootOf(leaves: readonly Buffer[]): string | null {
   return level[0]?.toString('hex') ?? null;
 }
 
-/** Ids below 1 or above the last id may be shown; no proof speaks of them. */
+/** Removes ids below 1 or above the last id: pages may show them, but no proof covers them. */
 function spokenOf(leaves: readonly ReadLeaf[]): Leaf[] {
   return leaves.map(({ leaf }) => leaf).filter((leaf) => leaf === 'erased' || (leaf.id >= 1n && leaf.id <= lastId));
 }
@@ -603,7 +603,7 @@ function readRows(file: ProofFile, place: Place, line: Members): void {
   }
 }
 
-/** A dump of three columns, separated by commas, tabs or bars, with or without a line of names. Of erased applications only the first is there. */
+/** Reads a dump of three columns, separated by commas, tabs or bars, with or without a header. Erased applications have only an id. */
 function readDump(lines: Iterable<string>): Pick<ProofFile, 'stored' | 'erased'> {
   const stored: StoredRows = new Map();
   const erased: bigint[] = [];
@@ -659,7 +659,7 @@ function lowest(verdicts: readonly Word[]): Word {
   return words.find((word) => verdicts.includes(word)) ?? 'proven';
 }
 
-/** Why the records of a sweep support less than `proven`, in the order of the records. */
+/** What follows from the records of a sweep. `findings` is in the order of the records. */
 interface Judgement {
   readonly findings: readonly Finding[];
   readonly closings: readonly CheckedClosing[];
@@ -668,7 +668,7 @@ interface Judgement {
 
 function judge(file: ProofFile, sweep: Sweep): Judgement {
   const forged = file.forged.filter((finding) => finding.sweep === sweep.number);
-  // The rules for pages say nothing about records that are not what was written.
+  // The rules for pages apply only to genuine records.
   if (forged.length > 0) return { findings: forged, closings: [], contradictions: [] };
   const evidence = gather(file, sweep);
   checkUnproven(evidence);
@@ -706,7 +706,7 @@ function findingsFor(range: Range, { findings, contradictions: audits }: Judgeme
   return [...findings, ...audits.filter(({ at }) => contains(range, at)).map(({ finding }) => finding)];
 }
 
-/** The certificates on ids follow each other from 1 to infinity. */
+/** The certificates on ids must cover 1 to infinity without gap or overlap. */
 function certificateGaps(file: ProofFile): Finding[] {
   const ranges = file.certificates
     .filter((certificate) => file.sweeps.get(certificate.sweep)?.axis !== 'date')
@@ -735,13 +735,13 @@ function readNoted(text: string): Noted {
   return { sweep: String(BigInt(sweep)), hash };
 }
 
-/** A line of the sweep has the hash, or another sweep found it when it began, and the records were pruned since. */
+/** True when a record of the sweep has the hash, or when another sweep recorded the hash at its start; the records may be pruned since. */
 function knowsNoted({ sweeps }: ProofFile, { sweep, hash }: Noted): boolean {
   if (sweeps.get(sweep)?.hashes.includes(hash)) return true;
   return [...sweeps.values()].some(({ previous }) => previous.some((one) => one.sweep === sweep && one.hash === hash));
 }
 
-/** The sweep is in the file, or its records stand under the number of another one. */
+/** A forgery when the sweep is in the file without the hash, or when another sweep has the hash. */
 function contradictedNote({ sweeps }: ProofFile, { sweep, hash }: Noted): Finding[] {
   const known = sweeps.get(sweep);
   if (known !== undefined) return [forgery(known, null, 'no record has the hash that was noted')];
@@ -749,7 +749,7 @@ function contradictedNote({ sweeps }: ProofFile, { sweep, hash }: Noted): Findin
   return other === undefined ? [] : [forgery(other, null, `it has the hash that was noted of sweep ${sweep}`)];
 }
 
-/** Pruned, or given another number and written anew: nothing in the file tells which. */
+/** The sweep was pruned, or was rewritten under another number: the file does not show which. */
 function absentNote({ sweep }: Noted): Finding {
   const reason = `sweep ${sweep}, of which a hash was noted, is not in the file, and no other sweep knows that hash`;
   return { verdict: 'unproven', sweep: null, n: null, reason };
@@ -773,7 +773,7 @@ function brokenLeaves(sealed: Members, kind: Answer['kind'], leaves: readonly Re
   return null;
 }
 
-/** What does not fit together in the records of one sweep. */
+/** Contradictions between the records of one sweep. */
 function brokenRecords(sweep: Sweep): Finding[] {
   const broken: Finding[] = [];
   const requests = new Set<bigint>();
@@ -796,7 +796,7 @@ function brokenRecords(sweep: Sweep): Finding[] {
   return broken;
 }
 
-/** One id was asked for alone, and the answer does not show it. */
+/** True when a question asked for one id alone, and the answer does not show it. */
 function isGoneAlone({ kind, question, unreadable, ids }: Answer): boolean {
   const id = onlyId(question);
   return question.purpose === 'alone' && kind === 'page' && unreadable === 0 && id !== null && !ids.has(id);
@@ -821,10 +821,10 @@ function isAskedInRange({ purpose, axis, range }: Question, sweep: Sweep): boole
   return range === null || within(range, sweep.range);
 }
 
-/** The clock of a database may have been set meanwhile, by less than this. */
+/** The tolerance for a database clock that was adjusted in between. */
 const clockMs = 86_400_000;
 
-/** Times that would let a sweep speak of what it cannot have seen. */
+/** Times that would let a sweep cover what it cannot have seen. */
 function brokenTimes({ exportedAt }: ProofFile, sweep: Sweep): Finding[] {
   const { startedAt, recentFrom, answers } = sweep;
   const exported = exportedAt ?? Number.POSITIVE_INFINITY;
@@ -840,7 +840,7 @@ function brokenTimes({ exportedAt }: ProofFile, sweep: Sweep): Finding[] {
   return broken;
 }
 
-/** Sweeps that lack a record which was there when this one began. */
+/** Sweeps that lack a record that existed when this one began. */
 function cutOff(file: ProofFile, { number, previous }: Sweep): Finding[] {
   return previous.flatMap(({ sweep, hash }) => {
     const earlier = file.sweeps.get(sweep);
@@ -854,11 +854,11 @@ interface Closing {
   readonly answer: Answer;
 }
 
-/** The ranges that are closed at one moment, in their order. */
+/** The ranges that are closed after the records applied so far, in ascending order. */
 class ClosedRanges {
   readonly standing: Closing[] = [];
 
-  /** Takes over what a record opened and closed, and says what of it is impossible. */
+  /** Applies the ranges that a record opened and closed; returns what is impossible about them. */
   apply(answer: Answer): string[] {
     const { question, opened, closed } = answer;
     const closes = question.purpose === 'range' || question.purpose === 'confirm';
@@ -901,7 +901,7 @@ class ClosedRanges {
   }
 }
 
-/** The certificates against the sweeps that they name. */
+/** Compares the certificates with the sweeps that they name. */
 function brokenCertificates(file: ProofFile): Finding[] {
   return file.certificates.flatMap((certificate) => {
     if (certificate.last === null) return [];
@@ -926,7 +926,7 @@ function brokenCertificate(certificate: Certificate, sweep: Sweep): string | nul
   if (end !== null && lowest([end.certificate, certificate.certificate]) !== certificate.certificate) {
     return `the certificate says ${certificate.certificate}, the end of the sweep ${end.certificate}`;
   }
-  // An audit that ended the certificate gave it a reason of its own.
+  // A certificate that an audit has lowered has its own reason.
   if (end?.certificate === certificate.certificate) {
     if (end.risk !== certificate.risk) return 'the certificate has another risk than the end of the sweep';
     if (end.reason !== certificate.reason) return 'the certificate has another reason than the end of the sweep';
@@ -934,7 +934,7 @@ function brokenCertificate(certificate: Certificate, sweep: Sweep): string | nul
   return null;
 }
 
-/** A sweep that found this certificate when it began and has ended since took its place: the older one was put back. */
+/** A sweep that recorded the certificate's sweep at its start, and has ended, replaces the certificate: the file must not have both. */
 function supersededBy(file: ProofFile, { range, sweep }: Certificate): string | null {
   const later = [...file.sweeps.values()].find(
     (other) =>
@@ -951,7 +951,7 @@ function supersededBy(file: ProofFile, { range, sweep }: Certificate): string | 
 // Rows
 // ---------------------------------------------------------------------------------------------------------------------------------------
 
-/** The ids in the evidence against the rows of the database, in both directions. */
+/** Compares the ids in the evidence with the rows of the database, in both directions. */
 function missingRows(file: ProofFile): Finding[] {
   const missing: Finding[] = [];
   for (const sweep of file.sweeps.values()) {
@@ -973,9 +973,9 @@ function missingRows(file: ProofFile): Finding[] {
   return missing;
 }
 
-/** Pages with more erased leaves than there are erased applications that they can have shown. */
+/** Pages with more erased leaves than erased applications that they can have shown. */
 function inventedErasures(file: ProofFile, sweep: Sweep): Finding[] {
-  // Where the source shows an application several times on one page, one who was erased leaves several leaves.
+  // If the source shows an application several times on one page, one erased application leaves several leaves.
   const repeats = sweep.answers.some(({ shown, ids }) => wholeRows(shown).length > ids.size);
   return sweep.answers.flatMap(({ n, question, shown, lacking }) => {
     const leaves = erasedAmong(shown) + erasedAmong(lacking);
@@ -986,7 +986,7 @@ function inventedErasures(file: ProofFile, sweep: Sweep): Finding[] {
   });
 }
 
-/** Where the rows of an answer can lie: a sweep that claims something was shown no row outside of what its range questions asked for. */
+/** The ids that an answer can have shown. In a sweep that claims more than unproven, a `range` question shows no row beyond its bounds. */
 function shownFrom(sweep: Sweep, { purpose, axis, after, before }: Question): Range {
   if (purpose !== 'range' || axis !== 'id' || !speaksOfHeld(sweep)) return { from: -noEnd, to: noEnd };
   return { from: after ?? -noEnd, to: before ?? noEnd };
@@ -1005,7 +1005,7 @@ function secondOf(milliseconds: number): bigint {
   return BigInt(Math.floor(milliseconds / 1000));
 }
 
-/** Stored before the sweep began, and in its records. */
+/** How many rows were stored before the sweep began and are in its records. */
 function heldIn(stored: StoredRows, sweep: Sweep, seen: ReadonlySet<bigint>): number {
   const began = secondOf(sweep.startedAt);
   return stored
@@ -1027,41 +1027,41 @@ interface Evidence {
   readonly steps: ReadonlyMap<Answer, Step>;
   readonly parts: ReadonlyMap<number, Part>;
   readonly standing: readonly Closing[];
-  /** Every id that was shown, in the order of ids. */
+  /** Every id that was shown, ascending. */
   readonly seen: readonly Seen[];
   /** Every id that some page marked `new`. */
   readonly newIds: ReadonlySet<bigint>;
-  /** Every gone id, with the `n` of the first `alone` question that says so. */
+  /** Every gone id, with the `n` of the first `alone` question that shows it to be gone. */
   readonly gone: ReadonlyMap<bigint, number>;
   readonly included: IncludedBounds;
-  /** Ids of erased applications that pages of the sweep can have shown: those in its range, and its bounds. */
+  /** The ids of erased applications that pages of the sweep can have shown: those in its range, and its bounds. */
   readonly erasedIds: readonly bigint[];
   readonly findings: Finding[];
 }
 
-/** Shapes in which some page showed its own bound: the source includes it there. */
+/** The shapes in which some page showed its own bound, so the source includes bounds there. */
 interface IncludedBounds {
   readonly after: ReadonlySet<Shape>;
   readonly before: ReadonlySet<Shape>;
 }
 
-/** R, B and m of the page, learned from the records of one part. */
+/** R, B and m as docs/proof-format.md defines them, learned from the records of one part. */
 interface Sizes {
   readonly R: ByShape;
   readonly B: ByShape;
   readonly m: number;
 }
 
-/** Counts over all pages of the sweep up to a record. */
+/** Totals over all pages of the sweep up to a record. */
 interface Totals {
-  /** Adjacent rows by their ids. */
+  /** How many pairs of adjacent rows have rising and falling ids. */
   readonly rising: number;
   readonly falling: number;
   readonly erased: number;
-  /** Adjacent rows by their bytes. */
+  /** How many pairs of adjacent rows grow and shrink in bytes. */
   readonly larger: number;
   readonly smaller: number;
-  /** The most `rows + unreadable` of a page. */
+  /** The largest `rows + unreadable` of a page. */
   readonly longest: number;
 }
 
@@ -1081,12 +1081,12 @@ interface Part extends Sizes {
 
 interface Seen {
   readonly id: bigint;
-  /** The first page that showed it, and the first `range` page. */
+  /** The `n` of the first page that showed it, and of the first `range` page. */
   readonly first: number;
   readonly firstInRange: number;
   /** Some page showed it with a date before `recentFrom`. */
   readonly isOld: boolean;
-  /** The same, or without a date. */
+  /** Some page showed it with a date before `recentFrom`, or without a date. */
   readonly isOldOrUndated: boolean;
 }
 
@@ -1164,7 +1164,7 @@ function goneIn(pages: readonly Answer[], included: IncludedBounds): Map<bigint,
   return gone;
 }
 
-/** The id of a question that asks for one id. */
+/** The id of a question for one id; otherwise null. */
 function onlyId({ range }: Question): bigint | null {
   return range !== null && range.from === range.to ? range.from : null;
 }
@@ -1181,7 +1181,7 @@ function shapesShowing(pages: readonly Answer[], bound: 'after' | 'before'): Set
 const noTotals: Totals = { rising: 0, falling: 0, erased: 0, larger: 0, smaller: 0, longest: 0 };
 const noSizes: Sizes = { R: { after: 0, both: 0 }, B: { after: 0, both: 0 }, m: 0 };
 
-/** Goes through the records in their order and learns the page sizes, in each part anew. */
+/** Goes through the records in order and learns the page sizes, separately for each part. */
 function measure(asked: readonly Answer[]): Pick<Evidence, 'steps' | 'parts'> {
   const steps = new Map<Answer, Step>();
   const parts = new Map<number, Part>();
@@ -1229,7 +1229,7 @@ function added(totals: Totals, page: Answer): Totals {
   };
 }
 
-/** As many bytes as the fullest page, but a different number of rows: bytes end pages, not only rows. */
+/** True for about as many bytes as the fullest page but a different number of rows: the source limits pages by bytes, not only by rows. */
 function givesAway({ kind, question, length, bytes }: Answer, { R, B }: Sizes): boolean {
   if (kind !== 'page' || question.axis !== 'id' || question.purpose === 'walk') return false;
   const shape = sizeShape(question);
@@ -1258,7 +1258,7 @@ function stepOf(evidence: Evidence, answer: Answer): Step {
   return evidence.steps.get(answer) ?? { before: noSizes, after: noSizes, totals: noTotals };
 }
 
-/** The line of the table by which a page is short in a shape, or null where it is not. */
+/** The line of the table in docs/proof-format.md by which a page is short in a shape; null when it is not. */
 function shortBy(evidence: Evidence, page: Answer, shape: keyof ByShape): 1 | 2 | 3 | null {
   const part = evidence.parts.get(page.part);
   if (part === undefined || part.limit[shape] < 16 || page.length * 2 >= part.limit[shape]) return null;
@@ -1280,7 +1280,7 @@ type Rule = 'empty' | 'confirmed' | 'single' | 'margin';
 
 interface CheckedClosing extends Closing {
   readonly rule: Rule;
-  /** The page that shows that nothing can be missing: for `confirmed` the empty page, else the page of the record itself. */
+  /** The page that shows that nothing can be missing: for `confirmed` the empty page, otherwise the record's own page. */
   readonly page: Answer;
 }
 
@@ -1308,7 +1308,7 @@ function checkClosings(evidence: Evidence): CheckedClosing[] {
   return checked;
 }
 
-/** No row lies elsewhere. */
+/** A page must not show a row outside the range of its question. */
 function checkFilters(evidence: Evidence): void {
   for (const { n, question, ids } of evidence.rangePages) {
     const { range, after, before } = question;
@@ -1342,7 +1342,7 @@ function ruleOf(evidence: Evidence, closing: Closing): CheckedClosing | null {
   return hasMargin(evidence, closing) ? { ...closing, rule: 'margin', page: answer } : null;
 }
 
-/** Unreadable elements may stand in the place of rows, unless the page had room for more. */
+/** Unreadable elements may have displaced rows, unless the page had room for more. */
 function leavesRoom(evidence: Evidence, page: Answer): boolean {
   if (page.unreadable === 0) return true;
   const shape = sizeShape(page.question);
@@ -1363,14 +1363,14 @@ function emptyPageOf(evidence: Evidence, { range, answer }: Closing): Answer | n
   return isAskedAgain ? null : earlier;
 }
 
-/** A confirmation covers the range, too; of a range without end it may leave out the far end. */
+/** A confirmation must cover the range as well; for an unbounded range it may leave out the far end. */
 function confirms(evidence: Evidence, question: Question, range: Range): boolean {
   const { before } = question;
   const isCutOff = range.to === noEnd && before !== null && before > range.from;
   return covers(evidence, isCutOff ? { ...question, before: null } : question, range);
 }
 
-/** The page shows rows, and far fewer than fit into it. */
+/** True when the page shows rows, and far fewer than fit. */
 function hasMargin(evidence: Evidence, { range, answer }: Closing): boolean {
   if (answer.rows === 0) return false;
   const shapes = [sizeShape(answer.question), range.to === noEnd ? 'after' : 'both'] as const;
@@ -1380,7 +1380,7 @@ function hasMargin(evidence: Evidence, { range, answer }: Closing): boolean {
   });
 }
 
-/** In a sorted list a page ends where it was cut off: nothing is known beyond its last row. */
+/** In a sorted list, a page that was cut off ends at its last row, and nothing is known beyond it. So the range must end in that row. */
 function endsInRow(evidence: Evidence, { range, answer }: Closing): boolean {
   const end = evidence.parts.get(answer.part)?.sorted === 'falling' ? range.from : range.to;
   return answer.ids.has(end) || answer.shown.at(-1) === 'erased';
@@ -1397,7 +1397,7 @@ function needsConfirmation(evidence: Evidence, { range, answer }: Closing): bool
   );
 }
 
-/** Rows on both sides of a range, and none inside. An erased row may be the one on a side. */
+/** True when the page shows rows on both sides of a range and none inside. An erased row counts as a row on a missing side. */
 function showsRowsAround(page: Answer, range: Range): boolean {
   if (rowsIn(page, range).length > 0) return false;
   const rows = wholeRows(page.shown);
@@ -1405,7 +1405,7 @@ function showsRowsAround(page: Answer, range: Range): boolean {
   return sides.filter((isShown) => !isShown).length <= erasedAmong(page.shown);
 }
 
-/** An id of the range that was known, that the page does not show, and that is not gone. */
+/** An id of the range that was known, is not on the page, and is not gone. */
 function knownButLacking(evidence: Evidence, { range, answer, page }: CheckedClosing): bigint | null {
   const lacking = wholeRows(page.lacking).filter((row) => contains(range, row.id));
   const shownBefore = seenWithin(evidence, range).filter((seen) => seen.first <= page.knew);
@@ -1423,7 +1423,7 @@ function checkTiling(evidence: Evidence): void {
   if (gap !== null) say(evidence, 'unproven', sweep.end?.n ?? 0, `${spell(gap)} is neither closed nor shown`);
 }
 
-/** What neither the closed ranges nor the rows of `range` pages up to record `n` cover. */
+/** The first range that neither the closed ranges nor the rows of `range` pages up to record `n` cover. */
 function firstGap(evidence: Evidence, standing: readonly Closing[], n: number): Range | null {
   const pages = evidence.rangePages.filter((page) => page.n <= n && erasedAmong(page.shown) > 0);
   const places = pages.flatMap((page) => (page.question.range === null ? [] : [placesOf(page, page.question.range)]));
@@ -1441,7 +1441,7 @@ function firstGap(evidence: Evidence, standing: readonly Closing[], n: number): 
   return null;
 }
 
-/** The parts of a range between others, which are in their order. */
+/** The parts of a range that others do not cover. `covered` is ascending. */
 function openRanges(whole: Range, covered: readonly { readonly range: Range }[]): Range[] {
   const open: Range[] = [];
   let next = whole.from;
@@ -1454,7 +1454,7 @@ function openRanges(whole: Range, covered: readonly { readonly range: Range }[])
   return open;
 }
 
-/** The erased rows of a page: each may have been one id of its range. */
+/** The erased rows of a page. Each may have been any one id of its range. */
 interface ErasedPlaces {
   readonly range: Range;
   left: number;
@@ -1464,7 +1464,7 @@ function placesOf(page: Answer, range: Range): ErasedPlaces {
   return { range, left: erasedAmong(page.shown) };
 }
 
-/** Ids come in rising order: the page that ends first is of no use to later ones. */
+/** Uses the page that ends first: ids are tried in ascending order, so that page is the least useful for later ids. */
 function takePlace(places: readonly ErasedPlaces[], id: bigint): boolean {
   const free = places.filter((place) => place.left > 0 && contains(place.range, id));
   const place = free.sort((a, b) => (a.range.to < b.range.to ? -1 : 1))[0];
@@ -1501,7 +1501,7 @@ function checkWitnesses(evidence: Evidence): void {
 /** The outermost ids and dates of the rows that closed the ranges. */
 interface Outermost {
   readonly isAnyShown: boolean;
-  /** An erased row may lie further out. */
+  /** True when an erased row may lie further out. */
   readonly isAnyErased: boolean;
   readonly lowest: bigint | null;
   readonly highest: bigint | null;
@@ -1530,7 +1530,7 @@ function leavesThatCount({ question, shown }: Answer): readonly Leaf[] {
   return shown.filter((leaf) => leaf === 'erased' || isWithin(question.range, leaf.id));
 }
 
-/** Says which of the questions that can contradict the sweep are not in its plan. */
+/** Reports which of the questions that could contradict the sweep are missing in its plan. */
 function checkPlan(evidence: Evidence, plan: Answer, planned: readonly Filters[]): void {
   const { low, high, isEndless } = ends(evidence.sweep);
   const { isAnyShown, isAnyErased, ...seen } = outermost(evidence, plan.n);
@@ -1550,7 +1550,7 @@ function checkPlan(evidence: Evidence, plan: Answer, planned: readonly Filters[]
     need(planned.some(isShape('id', low - 1n, isEndless ? null : high + 1n, null)), 'over the whole range');
   }
   if (lowestIds.length > 0) {
-    // Which of the erased ids was the lowest is not known: one of them has both witnesses.
+    // It is unknown which of the erased ids was the lowest, so it is enough if one of them has both witnesses.
     const isDated = (id: bigint) => id <= low || planned.some(isShape('id', low - 1n, id, 0n));
     need(lowestIds.some(isDated), 'below the lowest id, with a date');
   }
@@ -1571,14 +1571,14 @@ function checkPlan(evidence: Evidence, plan: Answer, planned: readonly Filters[]
   }
 }
 
-/** 26 hours: a day, and what time zones may differ by. */
+/** 26 hours in seconds: a day, and a margin for time zones. */
 const day = 93_600n;
 
 function ends({ range }: Sweep): { low: bigint; high: bigint; isEndless: boolean } {
   return { low: range.from, high: range.to, isEndless: range.to === noEnd };
 }
 
-/** Whether a question has these filters; `any` stands for a bound that is not null. */
+/** Tests whether a question has these filters; `any` means a bound that is not null. */
 function isShape(axis: Axis, after: bigint | 'any' | null, before: bigint | 'any' | null, since: bigint | null) {
   const fits = (bound: bigint | null, wanted: bigint | 'any' | null) =>
     wanted === 'any' ? bound !== null : bound === wanted;
@@ -1586,7 +1586,7 @@ function isShape(axis: Axis, after: bigint | 'any' | null, before: bigint | 'any
     question.axis === axis && fits(question.after, after) && fits(question.before, before) && question.since === since;
 }
 
-/** The bounds that stand at an outermost value, or further out where an erased row may have been. */
+/** The bounds that equal an outermost value, or lie further out where an erased row may have been. */
 function furtherOut(
   bounds: readonly (bigint | null)[],
   value: bigint | null,
@@ -1625,7 +1625,7 @@ function checkLate(evidence: Evidence, { n, question, shown }: Answer): void {
 // Audits
 // ---------------------------------------------------------------------------------------------------------------------------------------
 
-/** What an audit contradicts: the certificates of its sweep whose range holds this id (or this second, of a sweep by date). */
+/** An audit contradicts the certificates of its sweep whose range contains this id (for a sweep by date: this second). */
 interface Contradiction {
   readonly at: bigint;
   readonly finding: Finding;
@@ -1674,7 +1674,7 @@ function checkUnproven(evidence: Evidence): void {
 // What makes it assumed
 // ---------------------------------------------------------------------------------------------------------------------------------------
 
-/** Whether closings, tiling and witnesses are to be checked: the sweep read by id and claims to be more than unproven. */
+/** True when closings, tiling and witnesses must be checked: the sweep read by id and claims more than unproven. */
 function isProofById(evidence: Evidence): boolean {
   const { sweep, asked } = evidence;
   const walk = asked.find((answer) => answer.question.purpose === 'walk');
@@ -1705,7 +1705,7 @@ function checkAnswers(evidence: Evidence, closings: readonly CheckedClosing[]): 
   if (weak !== undefined) say(evidence, 'assumed', weak.page.n, 'the answer is empty without an empty list');
 }
 
-/** Too few applications tell nothing about pages. */
+/** Too few applications show nothing about the page limit. */
 function checkAmount(evidence: Evidence): void {
   const { sweep, pages } = evidence;
   const endAt = sweep.end?.n ?? 0;
@@ -1734,7 +1734,7 @@ function checkConfirmations(evidence: Evidence): void {
   }
 }
 
-/** An id that is there although pages with room for it left it out. */
+/** Finds an id that exists although pages with room for it left it out. */
 function checkReappeared(evidence: Evidence): void {
   const askedAt = new Map<bigint, number>();
   for (const alone of evidence.asked) {
@@ -1751,14 +1751,14 @@ function checkReappeared(evidence: Evidence): void {
   }
 }
 
-/** B of the shape of a page, in its part, up to record `n`. */
+/** B for the shape and part of a page, up to record `n`. */
 function fullestPage({ rangePages }: Evidence, { part, question }: Answer, n: number): number {
   const shape = sizeShape(question);
   const alike = rangePages.filter((page) => page.n <= n && page.part === part && sizeShape(page.question) === shape);
   return alike.reduce((most, page) => Math.max(most, page.bytes), 0);
 }
 
-/** A page far smaller than those before it that lacks what others show. */
+/** Finds a page that is far smaller than those before it and lacks applications that others show. */
 function checkShrunk(evidence: Evidence): void {
   for (const page of evidence.rangePages) {
     const { before } = stepOf(evidence, page);
@@ -1775,7 +1775,7 @@ function checkShrunk(evidence: Evidence): void {
   }
 }
 
-/** Whether the filters were seen to act before the page is cut off, where this matters. */
+/** Checks, where it matters, whether pages show that the source applies filters before it cuts off the page. */
 function checkReach(evidence: Evidence): void {
   const { sweep } = evidence;
   const endAt = sweep.end?.n ?? 0;
@@ -1792,12 +1792,12 @@ function checkReach(evidence: Evidence): void {
 
 type Reach = 'upwards' | 'downwards' | 'inner';
 
-/** What pages tell about earlier pages that asked for the same ids and more. */
+/** What pages show about earlier pages that asked for the same ids and more. */
 interface Pairs {
   readonly reached: ReadonlySet<Reach>;
-  /** An earlier page of a list in no order left out a row that was there. */
+  /** True when an earlier page of an unordered list left out an existing row. */
   readonly isCutInNoOrder: boolean;
-  /** Orders in which the rows of an earlier page cannot have been chosen. */
+  /** The orders in which the source cannot have chosen the rows of an earlier page. */
   readonly notChosen: ReadonlySet<Order>;
 }
 
@@ -1828,11 +1828,11 @@ function comparePages(evidence: Evidence): Pairs {
   return { reached, isCutInNoOrder, notChosen };
 }
 
-/** Only the filter towards the far end of a list can hide anything; where rows were chosen in no order, both can. */
+/** Only the filter towards the far end of a list can hide rows; if rows were chosen in no order, both filters can. */
 function hasReach({ asked, pages }: Evidence, { reached, notChosen }: Pairs): boolean {
   const sorted = asked.at(-1)?.sorted ?? null;
   if (sorted !== null) return reached.has('inner') || reached.has(sorted === 'rising' ? 'upwards' : 'downwards');
-  // An erased row may be the one that showed reach.
+  // An erased row may be the one that showed it.
   const isAnyErased = pages.some((page) => erasedAmong(page.shown) > 0);
   if (notChosen.size < 2 || isAnyErased) return reached.size > 0;
   return reached.has('upwards') && reached.has('downwards');
@@ -1844,7 +1844,7 @@ function movedInwards(outer: Range | null, inner: Range | null): Reach | null {
   return inner.from === outer.from ? 'downwards' : 'inner';
 }
 
-/** Ids that the later page shows in its range, and that the earlier one lacks although it asked for them. */
+/** The ids that the later page shows in its range and that the earlier page lacks, although it asked for them. */
 function leftOut(evidence: Evidence, earlier: Answer, later: Answer): bigint[] {
   return [...later.ids].filter(
     (id) =>
@@ -1854,7 +1854,7 @@ function leftOut(evidence: Evidence, earlier: Answer, later: Answer): bigint[] {
   );
 }
 
-/** A gone id where a page that is cut off would leave it out. */
+/** A gone id in a position where a page limit would leave it out. */
 function goneAtEdge(evidence: Evidence): bigint | null {
   const { sweep, asked, pages, gone } = evidence;
   const goneIds = [...gone.keys()];
@@ -1900,7 +1900,7 @@ function seenWithin({ seen }: Evidence, range: Range): readonly Seen[] {
   return seen.slice(begin, end);
 }
 
-/** The first element that passes a test which all later ones pass, too. */
+/** The index of the first element that passes a test, by binary search: all later elements must pass as well. */
 function firstIndex<Item>(items: readonly Item[], passes: (item: Item) => boolean): number {
   let [low, high] = [0, items.length];
   while (low < high) {
@@ -1955,7 +1955,7 @@ function describeSweep(sweep: Sweep, judgement: Judgement | undefined): CheckedS
   };
 }
 
-/** Where erased rows stood, from the rows on either side. */
+/** The positions of erased rows, given by the rows on either side. */
 function erasedRows({ n, shown }: Answer): ErasedRows[] {
   const found: ErasedRows[] = [];
   let left: string | null = null;
@@ -1975,7 +1975,7 @@ function erasedRows({ n, shown }: Answer): ErasedRows[] {
 
 const reasonsShown = 10;
 
-/** The report for a person. */
+/** The report as text. */
 export function renderReport(report: Report): string {
   const lines = [`advertiser ${report.advertiser ?? 'unknown'}, exported at ${report.exportedAt ?? 'an unknown time'}`];
   for (const sweep of report.sweeps) lines.push(...renderSweep(sweep));
@@ -2023,7 +2023,7 @@ function firstOf(lines: readonly string[]): string[] {
   return more > 0 ? [...lines.slice(0, reasonsShown), `  and ${more} more`] : [...lines];
 }
 
-/** One line: the word, and the first record that says so. */
+/** One line: the verdict, and the first record that causes it. */
 function renderVerdict({ verdict, certificates, findings }: Report): string {
   const refused = certificates.find((certificate) => certificate.refused);
   if (verdict !== 'forged' && refused !== undefined) {

@@ -1,10 +1,10 @@
--- A complete consumer of Intake's events in SQL alone, for an ATS that lives in the same database.
--- Run this file once; then call, from pg_cron or any scheduler, and from several at once if you like:
+-- A complete consumer of Intake's events in SQL only, for an ATS in the same database.
+-- Run this file once. Then call this function from pg_cron or any scheduler; concurrent calls are safe:
 --   SELECT ats.read_intake_events();
--- It returns how many rows it took; 0 means that there is nothing new. Every event reaches ats.inbox once and in order: the rows and the
--- position are one transaction.
+-- It returns how many rows it took; 0 means that there is nothing new. Every event reaches ats.inbox once and in order: the function writes
+-- the rows and the position in one transaction.
 
--- Where the schema is there already, IF NOT EXISTS would still ask for the right to make one.
+-- CREATE SCHEMA IF NOT EXISTS needs the CREATE privilege even when the schema exists, so this checks first.
 DO $$ BEGIN IF to_regnamespace('ats') IS NULL THEN CREATE SCHEMA ats; END IF; END $$;
 
 CREATE TABLE IF NOT EXISTS ats.inbox (
@@ -29,14 +29,14 @@ BEGIN
   SELECT reader, v.advertiser_id FROM intake.advertisers v WHERE v.advertiser_id IS NOT NULL
   ON CONFLICT DO NOTHING;
 
-  -- A place that another call works on is left to it.
+  -- Skips a position that another call is working on.
   FOR place IN
     SELECT p.advertiser_id, p.event_id, p.at FROM ats.intake_positions p WHERE p.consumer = reader ORDER BY 1 FOR UPDATE SKIP LOCKED
   LOOP
-    -- At the start, or when the event we stand at was pruned, or has another time since the database was restored from a backup: everything
-    -- as it stands now. What you hold of an application that is not among it was erased or is gone at the source, and you were not there to
-    -- hear of it: erase it. Events are given in commit order, so what lies at or below `newest` is visible to the next statement, and what
-    -- comes later has a higher number.
+    -- Takes a snapshot of all applications at the start, when the event at the position was pruned, or when it has another time because the
+    -- database was restored from a backup. If you have an application that is not in the snapshot, it was erased or is gone at the source
+    -- and you missed the event: erase your copy. Events are numbered in commit order, so everything up to `newest` is visible to the next
+    -- statement, and everything later has a higher number.
     IF NOT EXISTS (SELECT 1 FROM intake.events e
                    WHERE e.advertiser_id = place.advertiser_id AND e.event_id = place.event_id AND e.at = place.at) THEN
       SELECT max(e.event_id) INTO newest FROM intake.events e WHERE e.advertiser_id = place.advertiser_id;
@@ -47,8 +47,8 @@ BEGIN
       GET DIAGNOSTICS taken = ROW_COUNT;
       RAISE NOTICE 'advertiser %: took % applications as they stand, now at event %', place.advertiser_id, taken, newest;
     ELSE
-      -- Your own work goes here, in place of the INSERT. That our event is still there is asked once more, by the statement that reads:
-      -- if pruning came between, nothing is taken, and the next call starts over.
+      -- Put your own work here, instead of the INSERT. The statement that reads the batch checks again that the event at the position still
+      -- exists: if it was pruned meanwhile, the statement takes nothing, and the next call starts over.
       WITH batch AS (
         SELECT e.advertiser_id, e.event_id, e.application_id, e.type FROM intake.events e
         WHERE e.advertiser_id = place.advertiser_id AND e.event_id > place.event_id

@@ -1,6 +1,6 @@
 // A complete consumer of Intake's events: DATABASE_URL=postgres://... npx node examples/consume-events.ts (Node 24)
-// Every event reaches `apply` once and in order, however often this process is killed: what `apply` writes and the position
-// are one transaction. It prints what it takes and where it stands, ids and counts only; end it with Ctrl-C at any moment.
+// Every event reaches `apply` once and in order, even if this process is killed: the writes of `apply` and the position are committed in
+// one transaction. It prints what it takes and its position, ids and counts only. Stop it with Ctrl-C at any time.
 // Copy it, and put your own work into `apply` and `applySnapshot`.
 
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ interface IntakeEvent {
   readonly type: string;
 }
 
-/** Your work: here, the events go into an inbox of the ATS. Only writes of this transaction happen exactly once. */
+/** Your work. This example writes the events into an inbox of the ATS. Only writes in this transaction happen exactly once. */
 async function apply(tx: pg.Client, events: readonly IntakeEvent[]): Promise<void> {
   await tx.query(
     `INSERT INTO ats.inbox (advertiser_id, event_id, application_id, type)
@@ -29,8 +29,8 @@ async function apply(tx: pg.Client, events: readonly IntakeEvent[]): Promise<voi
 }
 
 /**
- * Your work at the start, or after so long an absence that events were pruned: take everything as it stands now. What you hold of an
- * application that is not among it was erased or is gone at the source, and you were not there to hear of it: erase it.
+ * Your work at the start, or after an absence so long that events were pruned: take a snapshot of all applications. If you have an
+ * application that is not in the snapshot, it was erased or is gone at the source and you missed the event: erase your copy.
  */
 async function applySnapshot(tx: pg.Client, advertiserId: string): Promise<number> {
   const { rowCount } = await tx.query(
@@ -46,7 +46,7 @@ const consumer = 'ats';
 const batchSize = 500;
 const pollMs = 5_000;
 
-// Where the schema is there already, making it would still ask for the right to make one.
+// CREATE SCHEMA IF NOT EXISTS needs the CREATE privilege even when the schema exists, so this checks first.
 const tables = `
   DO $$ BEGIN IF to_regnamespace('ats') IS NULL THEN CREATE SCHEMA ats; END IF; END $$;
   CREATE TABLE IF NOT EXISTS ats.inbox (
@@ -55,7 +55,7 @@ const tables = `
   CREATE TABLE IF NOT EXISTS ats.intake_positions (
     consumer text, advertiser_id bigint, event_id bigint NOT NULL DEFAULT 0, at timestamptz, PRIMARY KEY (consumer, advertiser_id))`;
 
-/** Reads until it is stopped. */
+/** Reads events until the process is stopped. */
 async function consume(db: pg.Client): Promise<never> {
   await db.query(tables);
   await db.query('LISTEN intake_events');
@@ -63,7 +63,7 @@ async function consume(db: pg.Client): Promise<never> {
     `connected to ${db.database} at ${db.host}: events go into ats.inbox, positions into ats.intake_positions`,
   );
   for (;;) {
-    // A notification is a hint: whatever comes from here on wakes us, and the poll covers poolers that swallow it.
+    // A notification is only a hint. Listening starts before the read, so that none is missed; the poll covers poolers that drop them.
     const woken = new AbortController();
     const news = once(db, 'notification', { signal: woken.signal }).catch(() => undefined);
     const { rows } = await db.query<{ advertiser_id: string }>(
@@ -77,25 +77,25 @@ async function consume(db: pg.Client): Promise<never> {
   }
 }
 
-/** One batch in one transaction; true when there may be more. */
+/** Takes one batch in one transaction; returns true when there may be more. */
 async function takeBatch(db: pg.Client, advertiserId: string): Promise<boolean> {
-  // Repeatable read, for the snapshot's sake: its applications and its newest event are of one moment.
+  // Repeatable read makes the applications and the newest event of a snapshot consistent.
   await db.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
   try {
     const step = await advance(db, advertiserId);
     await db.query('COMMIT');
-    if (step) console.log(`advertiser ${advertiserId}: ${step.told}`);
+    if (step) console.log(`advertiser ${advertiserId}: ${step.message}`);
     return step?.more ?? false;
   } catch (error) {
     await db.query('ROLLBACK');
-    // Another copy of this consumer was quicker: look again.
+    // Another instance of this consumer was faster: try again.
     if ((error as { code?: string }).code === '40001') return true;
     throw error;
   }
 }
 
-/** What was done, in words, and whether there may be more; null where there was nothing to do. */
-async function advance(db: pg.Client, advertiserId: string): Promise<{ told: string; more: boolean } | null> {
+/** Returns a message about what was done and whether there may be more; null when there was nothing to do. */
+async function advance(db: pg.Client, advertiserId: string): Promise<{ message: string; more: boolean } | null> {
   const key = [consumer, advertiserId];
   await db.query(
     `INSERT INTO ats.intake_positions (consumer, advertiser_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
@@ -116,8 +116,8 @@ async function advance(db: pg.Client, advertiserId: string): Promise<{ told: str
       [...key, to],
     );
 
-  // Pruning keeps the newest event: when the one we stand at is gone, later ones may be gone too. Where its number has another time,
-  // the database was restored from a backup and has given the numbers since then once more.
+  // Pruning keeps the newest event. When the event at the position is gone, later ones may be gone too. When it has another time, the
+  // database was restored from a backup and has assigned the numbers since then again.
   if (!place.known) {
     const { rows } = await db.query<{ newest: string | null }>(
       `SELECT max(event_id) AS newest FROM intake.events WHERE advertiser_id = $1`,
@@ -128,7 +128,7 @@ async function advance(db: pg.Client, advertiserId: string): Promise<{ told: str
     const taken = await applySnapshot(db, advertiserId);
     await move(newest);
     const why = place.event_id === '0' ? 'first start' : `event ${place.event_id} is no longer there`;
-    return { told: `${why}; took ${taken} applications as they stand, now at event ${newest}`, more: true };
+    return { message: `${why}; took ${taken} applications as they stand, now at event ${newest}`, more: true };
   }
 
   const { rows: events } = await db.query<IntakeEvent>(
@@ -142,7 +142,7 @@ async function advance(db: pg.Client, advertiserId: string): Promise<{ told: str
   await move(last.event_id);
   const types = Object.entries(Object.groupBy(events, ({ type }) => type));
   const counts = types.map(([type, some]) => `${some?.length} ${type}`).join(', ');
-  return { told: `took ${counts}, now at event ${last.event_id}`, more: events.length === batchSize };
+  return { message: `took ${counts}, now at event ${last.event_id}`, more: events.length === batchSize };
 }
 
 if (!process.env.DATABASE_URL && !process.env.PGHOST) {
@@ -158,7 +158,7 @@ for (;;) {
     application_name: 'ats consumer',
     keepAlive: true,
   });
-  // A lost connection ends the query under way, which is where it is dealt with.
+  // A lost connection fails the running query, and the catch below handles that.
   db.on('error', () => {});
   try {
     await db.connect();

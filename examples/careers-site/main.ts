@@ -18,5 +18,5 @@ const app = createCareersSite({
   employer: process.env.EMPLOYER ?? 'Example Employer',
 });
 serve({ fetch: app.fetch, port, hostname: '127.0.0.1' }, () => console.log(`The careers site is at ${siteUrl}/`));
-// Started by a demo, it ends with it.
+// A demo starts this process with an IPC channel, which closes when the demo ends.
 process.once('disconnect', () => process.exit());

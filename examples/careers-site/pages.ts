@@ -1,5 +1,5 @@
-// The pages of the example: a job, its form, a thank-you. hono's html escapes what it is given. They work without scripts, with a keyboard
-// and a screen reader, and on a phone.
+// The pages of the example: a job ad, its form and a thank-you page. hono's html escapes the values. The pages work without scripts, with a
+// keyboard, with a screen reader and on a phone.
 
 import { html, raw } from 'hono/html';
 import type { FieldName, Visit } from './visits.ts';
@@ -11,7 +11,7 @@ interface Field {
   readonly label: string;
   readonly type: 'text' | 'email' | 'tel';
   readonly required: boolean;
-  /** What a browser may fill in by itself. */
+  /** The HTML autocomplete token. */
   readonly autocomplete: string;
 }
 
@@ -48,18 +48,18 @@ export interface FormContent {
   readonly employer: string;
   readonly job: Job;
   readonly visit: Visit;
-  /** How the way to the profile ended, where it did not bring one. */
+  /** Why there is no profile; the value of prefill_error. */
   readonly error?: string | undefined;
   readonly nonce: string;
 }
 
-/** The form, filled in as far as anything is known. */
+/** The form, filled in with what is known. */
 export function renderForm({ employer, job, visit, error, nonce }: FormContent): Page {
   const { applicant, resume, problems, isFilledIn } = visit;
-  // The way was gone twice (the back button, a second tab), and brought the profile the first time.
+  // The candidate came back twice (back button or second tab); the first time brought the profile.
   const isRepeated = error === 'expired' && isFilledIn;
-  const told = error === undefined || isRepeated ? undefined : (notices.get(error) ?? failed);
-  const notice = told ?? (isFilledIn ? filledIn : undefined);
+  const problem = error === undefined || isRepeated ? undefined : (notices.get(error) ?? failed);
+  const notice = problem ?? (isFilledIn ? filledIn : undefined);
   const count = Object.keys(problems).length;
   return toPage(
     { employer, title: `Apply: ${job.title}`, nonce },
@@ -89,7 +89,7 @@ ${renderProblem(name, problem)}
 `;
 }
 
-/** Ties a message to its field for those who do not see it. */
+/** Links a message to its field for screen readers. */
 function describe(name: string, problem: string | undefined) {
   return problem === undefined ? '' : html`aria-invalid="true" aria-describedby="${name}-problem"`;
 }
@@ -98,7 +98,7 @@ function renderProblem(name: string, problem: string | undefined) {
   return problem === undefined ? '' : html`<p class="problem" id="${name}-problem">${problem}</p>`;
 }
 
-/** The end of it. */
+/** The thank-you page. */
 export function renderThanks(employer: string, sent: NonNullable<Visit['sent']>, nonce: string): Page {
   const attached = sent.resumeBytes === 0 ? 'without a resume' : `with a resume of ${sent.resumeBytes} bytes`;
   return toPage(

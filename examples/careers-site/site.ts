@@ -1,8 +1,8 @@
-// A careers site as small as it can be and still complete: a job, a button, and a form that Intake fills in.
-// Four steps, marked below; everything else is an ordinary web form. Copy what you need.
+// A minimal, complete careers site: a job ad, a button, and a form that Intake fills in.
+// The four steps are numbered below; everything else is an ordinary web form. Copy what you need.
 //
-// A computer may be shared: what is known of a candidate belongs to one visit, begins anew with every click on the button, and is gone
-// after a denial, after sending, and after half an hour.
+// A computer may be shared, so the data of a candidate belong to one visit. Every click on the button starts a new visit, and the data are
+// deleted after a denial, after sending, and after half an hour.
 
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
@@ -13,14 +13,14 @@ import { fields, renderForm, renderJob, renderThanks } from './pages.ts';
 import { type Applicant, createVisits, type FieldName, type Problems, type Resume, type Visit } from './visits.ts';
 
 export interface CareersSiteOptions {
-  /** Where candidates' browsers reach this site. */
+  /** The address of this site for candidates' browsers. */
   readonly siteUrl: string;
-  /** Where they reach Intake. */
+  /** The address of Intake for candidates' browsers. */
   readonly intakeUrl: string;
-  /** PREFILL_KEY of Intake; stays on this server. */
+  /** Intake's PREFILL_KEY; it never leaves this server. */
   readonly prefillKey: string;
   readonly advertiserId: string;
-  /** Whose site it is. */
+  /** The employer's name. */
   readonly employer: string;
 }
 
@@ -28,10 +28,10 @@ type Env = { Variables: SecureHeadersVariables };
 
 const job = { title: 'Night nurse', postalCode: '3000', path: '/' };
 const largestResumeBytes = 5_000_000;
-/** No candidate waits longer than this for another server. */
+/** The timeout of requests to other servers while a candidate waits. */
 const waitMs = 15_000;
 
-/** The site. Visits live in memory, which is enough for an example. */
+/** Creates the site. Visits are kept in memory, which is enough for an example. */
 export function createCareersSite(options: CareersSiteOptions): Hono<Env> {
   const { siteUrl, intakeUrl, prefillKey, advertiserId, employer } = options;
   const app = new Hono<Env>();
@@ -41,7 +41,7 @@ export function createCareersSite(options: CareersSiteOptions): Hono<Env> {
   const cookieName = isSecure ? '__Host-visit' : 'visit';
 
   const findVisit = (context: Context<Env>): Visit | null => visits.find(getCookie(context, cookieName));
-  /** What was known is forgotten, and the visit gets a new name: the old name gives access to nothing. */
+  /** Deletes the data of the current visit and starts a new one with a new name: the old name no longer gives access to anything. */
   const beginVisit = (context: Context<Env>, known: Partial<Visit> = {}): Visit => {
     visits.end(getCookie(context, cookieName));
     const { name, visit } = visits.begin(known);
@@ -64,27 +64,27 @@ export function createCareersSite(options: CareersSiteOptions): Hono<Env> {
         frameAncestors: ["'none'"],
         baseUri: ["'none'"],
       },
-      // Other sites are told nothing; to this one the browser says that a form is its own.
+      // Sends no referrer to other sites; this site needs the Origin of its own forms for the CSRF check.
       referrerPolicy: 'same-origin',
       xFrameOptions: 'DENY',
       strictTransportSecurity: isSecure && 'max-age=31536000',
     }),
     async (context, next) => {
       await next();
-      // Nothing of a candidate stays in a cache, nor behind the back button of the next person.
+      // A candidate's data must not stay in a cache, nor be visible to the next person via the back button.
       context.header('Cache-Control', 'no-store');
     },
-    // A form of another site cannot send an application in a candidate's name.
+    // Prevents forms on other sites from sending an application in a candidate's name.
     csrf({ origin: new URL(siteUrl).origin }),
   );
 
   app.get('/', (context) => {
-    // A visit begins here: the person before has left.
+    // Starts a new visit, since the previous person has left.
     beginVisit(context, { pending: findVisit(context)?.pending ?? 0 });
     return context.html(renderJob(employer, job, nonceOf(context)));
   });
 
-  // 1. The button leads to Intake, with what the form is and where the browser comes back to.
+  // 1. The button leads to Intake, with the details of the form and the address to return to.
   app.get('/start', (context) => {
     const pending = (findVisit(context)?.pending ?? 0) + 1;
     beginVisit(context, { pending });
@@ -104,12 +104,12 @@ export function createCareersSite(options: CareersSiteOptions): Hono<Env> {
   app.get('/apply', async (context) => {
     const { prefill: handle, prefill_error: error } = context.req.query();
     if (handle !== undefined) {
-      // A handle counts only in the browser that asked for one: nobody is sent into somebody else's profile by a link.
+      // A handle is accepted only in a browser that clicked the button, so that a link cannot lead a person into somebody else's profile.
       const pending = findVisit(context)?.pending ?? 0;
-      // 2. The browser is back with a handle, which is exchanged on the server: the profile never stands in an address.
+      // 2. The browser returns with a handle. This server exchanges it for the profile, so the profile never appears in a URL.
       const known = pending > 0 ? await redeem(handle) : 'expired';
       if (typeof known !== 'string') beginVisit(context, { ...known, isFilledIn: true, pending: pending - 1 });
-      // 3. On to a clean address, so that a reload does not redeem twice.
+      // 3. Redirects to an address without the handle, so that a reload does not redeem it again.
       return context.redirect(typeof known === 'string' ? `/apply?prefill_error=${known}` : '/apply', 303);
     }
     const visit = findVisit(context);
@@ -138,7 +138,7 @@ export function createCareersSite(options: CareersSiteOptions): Hono<Env> {
       if (Object.keys(problems).length > 0) {
         return refuse(context, { applicant, resume: problems.resumeFile ? null : resume, problems });
       }
-      // Here a real site stores the application.
+      // A real site stores the application here.
       const sent = { firstName: applicant.firstName ?? '', resumeBytes: resume?.bytes.length ?? 0 };
       beginVisit(context, { sent });
       return context.redirect('/thanks', 303);
@@ -152,8 +152,8 @@ export function createCareersSite(options: CareersSiteOptions): Hono<Env> {
   });
 
   /**
-   * What was typed and attached stays, so that only what is wrong has to be mended. The form is shown at its own address: a reload or the
-   * back button sends nothing again.
+   * Keeps what was typed and attached, so that the candidate has to correct only what is wrong. Redirects to the form's own address, so
+   * that a reload or the back button does not send the form again.
    */
   function refuse(context: Context<Env>, found: Pick<Visit, 'problems'> & Partial<Visit>) {
     beginVisit(context, { ...findVisit(context), isFilledIn: false, ...found });
@@ -184,7 +184,7 @@ interface Redeemed {
   readonly resume: { readonly url: string; readonly fileName: string } | null;
 }
 
-/** 4. The resume is fetched within minutes, by the link that came with the profile. Without it the form is still filled in. */
+/** 4. Downloads the resume by the link in the answer, which expires within minutes. If that fails, the form is still filled in. */
 async function download({ url, fileName }: NonNullable<Redeemed['resume']>): Promise<Resume | null> {
   try {
     const answer = await fetch(url, { signal: AbortSignal.timeout(waitMs) });
@@ -194,7 +194,7 @@ async function download({ url, fileName }: NonNullable<Redeemed['resume']>): Pro
   }
 }
 
-/** The members of a profile are the source's own: take what is there. */
+/** The source defines the members of a profile, so any of them may be absent. */
 function toApplicant(profile: Record<string, unknown>): Applicant {
   const known = (profile.applicantInfo ?? profile) as Record<string, unknown>;
   const text = (name: string) => (typeof known[name] === 'string' ? known[name] : '');
@@ -217,14 +217,14 @@ function readApplicant(form: Form): Applicant {
 }
 
 async function readResume(file: unknown): Promise<Resume | null> {
-  // A browser sends an empty file where none was chosen.
+  // A browser sends a file without a name when none was chosen.
   if (!(file instanceof File) || file.name === '') return null;
   return { fileName: file.name.slice(-200), bytes: new Uint8Array(await file.arrayBuffer()) };
 }
 
 const tooLarge: Problems = { resumeFile: 'This file is larger than 5 MB. Please choose a smaller one.' };
 
-/** Everything that is wrong, in words for the candidate. The browser checks too, but a server believes no browser. */
+/** Returns a message for each invalid field. The browser checks as well, but a server must not rely on it. */
 function check(applicant: Applicant, resume: Resume | null): Problems {
   const missing = fields.filter(({ name, required }) => required && !applicant[name]);
   const { email } = applicant;

@@ -1,10 +1,10 @@
-// Visits in memory: what is known of the candidate who sits in front of a browser now. Bounded in number and in time.
+// Keeps visits in memory: the data of the candidate who uses a browser now. Limited in number and lifetime.
 
 import { randomBytes } from 'node:crypto';
 
 export type FieldName = 'firstName' | 'lastName' | 'email' | 'phone' | 'lastJob' | 'skills';
 
-/** What the form asks for. */
+/** The fields of the form. */
 export type Applicant = { readonly [Name in FieldName]?: string };
 
 export interface Resume {
@@ -12,19 +12,19 @@ export interface Resume {
   readonly bytes: Uint8Array;
 }
 
-/** What is wrong with a field, in words for the candidate. */
+/** A message to the candidate for each invalid field. */
 export type Problems = { readonly [Name in FieldName | 'resumeFile']?: string };
 
 export interface Visit {
   readonly applicant: Applicant;
-  /** The form was filled in from a profile. */
+  /** True when the form was filled in from a profile. */
   readonly isFilledIn: boolean;
-  /** Why what was sent last could not be taken. */
+  /** What was wrong with the form that was sent last. */
   readonly problems: Problems;
   readonly resume: Resume | null;
-  /** How many tabs of this browser are on their way to the job board. */
+  /** How many clicks on the button have not brought a profile yet, over all tabs of this browser. */
   readonly pending: number;
-  /** Set once the application was sent. */
+  /** Set after the application was sent. */
   readonly sent: { readonly firstName: string; readonly resumeBytes: number } | null;
 }
 
@@ -32,7 +32,7 @@ const lifetimeMs = 30 * 60_000;
 const most = 1_000;
 const emptyVisit: Visit = { applicant: {}, isFilledIn: false, problems: {}, resume: null, pending: 0, sent: null };
 
-/** Keeps visits by unguessable names. */
+/** Creates a store of visits with unguessable names. */
 export function createVisits() {
   const visits = new Map<string, { readonly visit: Visit; readonly endsAt: number }>();
   const prune = () => {
