@@ -24,7 +24,7 @@ function oneOf<const Option extends string>(silence: number, meaning: string, op
 export const candidateChoices = {
   consent: oneOf(47, 'How the candidate gives consent: on a page, or automatically.', ['ask', 'allow', 'deny']),
   authorizeRefused: oneOf(44, 'How a wrong scope, response_type or advertiser_id is rejected.', ['redirect', 'page']),
-  denial: oneOf(44, "How a candidate's denial is returned.", ['error', 'stateOnly', 'errorAndCode']),
+  denial: oneOf(44, 'How the denial of consent is returned.', ['error', 'stateOnly', 'errorAndCode']),
   tokenError: oneOf(44, 'How the token endpoint rejects a code.', ['json400', 'html500', 'ok200', 'emptyBody']),
   codeLifetimeSeconds: choice(43, 'How long a code may be exchanged.', count, 300),
   tokenLifetimeSeconds: choice(43, 'How long a token is accepted.', count, 3600),
