@@ -1,5 +1,5 @@
 // Describes a downloaded file: its declared type, its name, the type detected from its bytes, and whether it looks like an HTML page
-// instead of a file. None of it is trusted: a name is never used as a path, and no decision depends on a type.
+// instead of a file. None of it is trusted: a name is never used as a path, and the declared type only helps to detect such a page.
 
 import { parse as parseDisposition } from 'content-disposition';
 import { fileTypeFromBuffer } from 'file-type';
