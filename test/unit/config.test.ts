@@ -488,7 +488,9 @@ describe('secrets', () => {
     }
     if (process.getuid?.() === 0) return;
     chmodSync(file, 0);
-    expect(refuse({ ...source, SOURCE_CREDENTIAL_FILE: file }, 'source')[0]?.text).toContain('is not readable by this user');
+    expect(refuse({ ...source, SOURCE_CREDENTIAL_FILE: file }, 'source')[0]?.text).toContain(
+      'is not readable by this user',
+    );
   });
 });
 
