@@ -180,6 +180,11 @@ describe('a profile', () => {
     expect(notes.map(({ field }) => field)).toEqual(['profile', 'firstName']);
   });
 
+  test('is searched for its resume, however long its lists', () => {
+    const profile = { skills: new Array(999_000).fill(0), file: `/v2/resumes/${id}` };
+    expect(parseProfile(profile, base).resumeId).toBe(id);
+  });
+
   test("a referee's address is not the candidate's", () => {
     const profile = { candidate: { name: 'Ann' }, referees: [{ email: 'boss@example.com' }] };
     expect(parseProfile(profile, base).email).toBeNull();

@@ -93,6 +93,7 @@ function* texts(root: unknown): Generator<string> {
   while (open.length > 0) {
     const value = open.pop();
     if (typeof value === 'string') yield value;
-    else if (Array.isArray(value) || isObject(value)) open.push(...Object.values(value).reverse());
+    else if (Array.isArray(value) || isObject(value))
+      for (const inner of Object.values(value).reverse()) open.push(inner);
   }
 }
