@@ -1,4 +1,4 @@
-// The admin port over a test database, as a worker would open it, and rows that look like a busy month.
+// The admin port over a test database, as a worker opens it, and rows that look like a busy month.
 import { toStatus } from '../../src/domain/status.ts';
 import { openStore } from '../../src/store/store.ts';
 import { checkDatabase } from '../../src/sync/worker/health-checks.ts';
@@ -8,10 +8,10 @@ import type { HttpServer } from '../../src/web/server.ts';
 import { createRandom, type Random } from './random.ts';
 import type { TestDatabase } from './test-database.ts';
 
-/** What is new must have been read within an hour. */
+/** The last poll must be at most an hour old. */
 const staleAfterMs = 3_600_000;
 
-/** Opens the port on a free one; the store behind it closes with it. */
+/** Opens the admin server on a free port; disposing also closes its store. */
 export async function openTestAdmin(
   database: Pick<TestDatabase, 'url'>,
   options: Partial<AdminOptions> = {},
@@ -48,7 +48,7 @@ export async function openTestAdmin(
 
 const dayMs = 86_400_000;
 
-/** Thirty days of three advertisers that are read without trouble: a rhythm of days and weeks, files, sweeps, coverage without end. */
+/** Inserts 31 days of three healthy advertisers: applications in daily and weekly patterns, files, sweeps, coverage without upper end. */
 export async function fillMonth(database: TestDatabase, now = Date.now()): Promise<void> {
   const random = createRandom(7);
   await database.query(

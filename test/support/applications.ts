@@ -1,4 +1,4 @@
-// Applications and pages for tests of the store: plain values, as source/ would hand them over.
+// Applications and pages for tests of the store: plain values, as source/ returns them.
 import { hash, type KeyObject } from 'node:crypto';
 import type { Application, Attachment } from '../../src/domain/application.ts';
 import { commitPage as commitDiff, type PageSummary } from '../../src/store/applications/commit-page.ts';
@@ -8,7 +8,7 @@ import type { Store } from '../../src/store/store.ts';
 import type { Lease } from '../../src/store/sweeps/leases.ts';
 import type { SweepProgress } from '../../src/store/sweeps/sweeps.ts';
 
-/** An application; its hashes follow from its facts. */
+/** An application; its hashes are computed from its facts. */
 export function anApplication(id: number | bigint, facts: Partial<Application> = {}): Application {
   const application = {
     id: BigInt(id),
@@ -37,7 +37,7 @@ export function anApplication(id: number | bigint, facts: Partial<Application> =
   };
 }
 
-/** An attachment that waits to be fetched. */
+/** An attachment that is not yet downloaded. */
 export function anAttachment(kind: string, facts: Partial<Attachment> = {}): Attachment {
   return {
     kind,
@@ -52,18 +52,18 @@ export function anAttachment(kind: string, facts: Partial<Attachment> = {}): Att
 
 let sequence = 0n;
 
-/** What the tests vary of a page: the rest is one live sweep over everything; requests are numbered as they are made. */
+/** The parts of a page that tests vary. The rest describes one live sweep over all ids; pages are numbered in the order of creation. */
 export interface PageFacts {
   readonly advertiserId?: bigint;
   readonly seq?: bigint;
   readonly rejects?: ReadPage['rejects'];
   readonly sweepId?: bigint;
   readonly progress?: Partial<SweepProgress>;
-  /** A page that changes nothing is not committed, as one of a poll. */
+  /** A quiet page that changes nothing is not committed, as in a poll. */
   readonly isQuiet?: boolean;
 }
 
-/** A page, and what its sweep learns from it. */
+/** A page, and the progress of its sweep after it. */
 export interface TestPage extends ReadPage {
   readonly progress: SweepProgress;
   readonly isQuiet: boolean;
@@ -95,7 +95,7 @@ export function aPage(lease: Lease, applications: readonly Application[], facts:
   };
 }
 
-/** Compares a page and commits it, as a sweep does: again while it is stale. */
+/** Diffs a page and commits it as a sweep does, again while the diff is outdated. */
 export async function commitPage(
   db: Database,
   key: KeyObject,
@@ -110,7 +110,7 @@ export async function commitPage(
   );
 }
 
-/** The same through a store. */
+/** Does the same through a store. */
 export async function commitPageOf(store: Pick<Store, 'applications'>, page: TestPage): Promise<PageSummary> {
   return await keepPage(
     page,

@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 
 const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
-/** Makes `name.crt` and `name.key` of an authority that nobody knows. */
+/** Makes `name.crt` and `name.key` of an authority that no client trusts by default. */
 export function makeAuthority(name: string): void {
   openssl(
     'req',

@@ -1,5 +1,5 @@
-// The stores that the contract is held against: a folder, the strict S3, SeaweedFS in a container where Docker answers, and whichever
-// real store S3_TEST_ENDPOINT names. One that is not there says why, and its tests are reported as skipped.
+// The stores that the contract tests run on: a folder, the strict S3, SeaweedFS in a container where Docker answers, and the real store
+// that S3_TEST_ENDPOINT names. The tests of an unavailable store are reported as skipped, with the reason.
 
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -14,19 +14,19 @@ import { openSeaweed, type Seaweed, seaweedImage, seaweedKeys } from './seaweed-
 import { openStrictS3, type StrictS3, type StrictS3Options } from './strict-s3.ts';
 import { dockerAnswers } from './test-server.ts';
 
-/** A place in which any number of stores can be opened one after another; all is gone when it is disposed. */
+/** A place in which a test can open any number of stores; disposing deletes everything in it. */
 export interface BlobPlace extends AsyncDisposable {
   open(): Promise<BlobStore>;
 }
 
-/** How to get at one kind of place, or why there is none. */
+/** How to open one kind of place, or why it is not available. */
 export interface BlobPlaceChoice {
   readonly name: string;
   readonly absent?: string;
   readonly open: () => Promise<BlobPlace>;
 }
 
-/** All kinds, those that are not there included. */
+/** All kinds of places, including the unavailable ones. */
 export async function loadBlobPlaces(): Promise<BlobPlaceChoice[]> {
   const endpoint = process.env.S3_TEST_ENDPOINT;
   const docker = await dockerAnswers(process.env.DOCKER_HOST);
@@ -52,29 +52,29 @@ export async function loadBlobPlaces(): Promise<BlobPlaceChoice[]> {
   ];
 }
 
-/** A store that overwrites whatever the condition of a put says has to be called so. */
+/** The contract tests tell by the name that a store ignores If-None-Match and overwrites. */
 function toRealName(conditionalPut: string | undefined): string {
   return `S3_TEST_ENDPOINT${conditionalPut === 'ignored' ? ' without If-None-Match' : ''}`;
 }
 
-/** Bytes that were never there before, and what is true of them. */
+/** Random bytes with their facts. */
 export function createBytes(sizeBytes: number): { bytes: Buffer; facts: BlobFacts } {
   const bytes = randomBytes(sizeBytes);
   return { bytes, facts: toFacts(bytes) };
 }
 
-/** What is true of bytes. */
+/** The size and sha256 of bytes. */
 export function toFacts(bytes: Uint8Array): BlobFacts {
   return { sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
 }
 
-/** A folder of a test's own. */
+/** Creates a temporary folder; disposing removes it. */
 export async function openScratch(): Promise<{ path: string } & AsyncDisposable> {
   const path = await mkdtemp(join(tmpdir(), 'intake-blobs-'));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 
-/** Settings for a client of the strict S3; its credentials are in the environment, where the SDK looks. */
+/** Settings for a client of the strict S3. Puts the credentials into the environment, where the SDK reads them. */
 export function toSettings(s3: StrictS3, settings: Partial<S3Settings> = {}): S3Settings {
   stubCredentials(s3.credentials);
   const { bucket, endpoint, region } = s3;
@@ -112,7 +112,7 @@ async function openRealPlace(endpoint: string): Promise<BlobPlace> {
       const signal = AbortSignal.timeout(600_000);
       const keys = await Array.fromAsync(store.list('', signal), ({ key }) => key);
       await store.delete(keys, signal);
-      // Its mark is no key; left behind, every run would add one to somebody's bucket.
+      // `list` does not return the identity object; without this delete every run would leave one in the bucket.
       const client = new S3Client({ endpoint, region, forcePathStyle: true });
       await client.send(new DeleteObjectCommand({ Bucket: bucket, Key: `${prefix}/${identityName}` }));
       client.destroy();
@@ -120,7 +120,7 @@ async function openRealPlace(endpoint: string): Promise<BlobPlace> {
   };
 }
 
-/** Started while the file is collected: only then is it known whether there is an image. */
+/** Starts the container while vitest collects the file, because only a start shows whether the image is available. */
 async function openContainerChoice(): Promise<BlobPlaceChoice> {
   try {
     const seaweed = await openSeaweed();

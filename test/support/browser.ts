@@ -1,5 +1,5 @@
-// A real Chromium for tests: the one CHROMIUM names, else the first that the system has. Everything a page asks for and complains
-// about is noted.
+// A real Chromium for tests: the one that CHROMIUM names, else the first one installed. It records the requests, console messages and
+// errors of each page.
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 
@@ -12,17 +12,17 @@ const quiet = [
   '--disable-sync',
 ];
 
-/** Starts it; throws what to install where there is none. */
+/** Starts Chromium; the error says what to install when there is none. */
 export async function openBrowser(): Promise<Browser & AsyncDisposable> {
   const executablePath = process.env.CHROMIUM ?? usual.find((path) => existsSync(path));
   if (!executablePath) throw new Error('There is no Chromium: apt-get install chromium, or name one with CHROMIUM.');
-  // Chromium refuses its sandbox as root, which is what containers of CI run as.
+  // Chromium does not start its sandbox as root, and CI containers run as root.
   const args = process.getuid?.() === 0 ? [...quiet, '--no-sandbox'] : quiet;
   const browser = await chromium.launch({ executablePath, args });
   return Object.assign(browser, { [Symbol.asyncDispose]: () => browser.close() });
 }
 
-/** A page in a context of its own, with what it asked for and complained about. */
+/** A page in a separate context, with the URLs it requested and the messages and errors it reported. */
 export interface NotedPage {
   readonly page: Page;
   readonly requests: string[];

@@ -1,10 +1,10 @@
-// The candidate side of the sandbox by hand: fetch, nothing followed, nothing forgiven. Written from the description alone.
+// A manual client for the candidate side of the sandbox: fetch, without redirects or retries. Written from the API's description alone.
 
 import type { Sandbox } from '../../src/dev/sandbox/http/server.ts';
 
 export const redirectUri = 'https://intake.example.com/prefill/callback';
 
-/** Where a browser is sent to authorize; `changed` replaces or (with null) leaves out parameters. */
+/** The URL to which a browser is sent to authorize; `changed` replaces parameters, or omits them with null. */
 export function toAuthorizeUrl(sandbox: Sandbox, changed: Record<string, string | null> = {}): string {
   const parameters = {
     client_id: sandbox.client.clientId,
@@ -19,7 +19,7 @@ export function toAuthorizeUrl(sandbox: Sandbox, changed: Record<string, string 
   return `${sandbox.url}/api/iam/oauth2/authorize?${new URLSearchParams(given)}`;
 }
 
-/** What the browser is sent back with; the account must have chosen to ask nobody. */
+/** The URL to which the browser is sent back; the sandbox must be set to show no consent page. */
 export async function authorize(sandbox: Sandbox, changed: Record<string, string | null> = {}): Promise<URL> {
   const answer = await fetch(toAuthorizeUrl(sandbox, changed), { redirect: 'manual' });
   return new URL(answer.headers.get('location') ?? `about:${answer.status}`);
@@ -43,14 +43,14 @@ export function exchange(
   });
 }
 
-/** A token of a candidate who was asked nothing. */
+/** Obtains a candidate's token without a consent page. */
 export async function obtainToken(sandbox: Sandbox): Promise<string> {
   const back = await authorize(sandbox);
   const answer = await exchange(sandbox, { code: back.searchParams.get('code') ?? '' });
   return ((await answer.json()) as { access_token: string }).access_token;
 }
 
-/** The prefill request as the description writes it. */
+/** The body of a prefill request as the API's description shows it. */
 export function toPrefillBody(sandbox: Sandbox): Record<string, string> {
   return {
     applicationFormUrl: 'https://careers.example.com/apply',
@@ -62,7 +62,7 @@ export function toPrefillBody(sandbox: Sandbox): Record<string, string> {
   };
 }
 
-/** Asks for the profile. */
+/** Requests the profile. */
 export function askProfile(
   sandbox: Sandbox,
   token: string,
@@ -81,7 +81,7 @@ export function askProfile(
   });
 }
 
-/** Asks for the bytes of a resume. */
+/** Requests the bytes of a resume. */
 export function askResume(sandbox: Sandbox, token: string, id: string, accept = 'application/octet-stream') {
   return fetch(`${sandbox.url}/v2/resumes/${id}`, { headers: { accept, authorization: `Bearer ${token}` } });
 }

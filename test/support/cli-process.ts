@@ -1,4 +1,4 @@
-// A process that runs the CLI with commands that wait, flood and fail, for tests of signals, pipes and exit codes.
+// A process that runs the CLI with commands that wait, write endless output or fail, for tests of signals, pipes and exit codes.
 
 import { command } from '../../src/cli/command.ts';
 import { exitCodes } from '../../src/cli/exit-codes.ts';

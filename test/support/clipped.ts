@@ -1,4 +1,4 @@
-// Texts of a page that are not to be read whole at its width: they leave the page, or the image of their chart. Runs in the browser.
+// Finds texts that are cut off at the page's width: they extend beyond the page, or beyond the svg of their chart. Runs in the browser.
 
 export const findClipped = `(() => {
   const clipped = [];

@@ -1,7 +1,7 @@
-// A reporter that ends a run with one plain line, `N passed, N failed`, for a reader of the last line only. Before it stand the skipped
-// tests by their reason, and with --slow what took longest.
+// A reporter that ends a run with one plain line, `N passed, N failed`, for readers of the last line only. The lines before it count the
+// skipped tests by reason and, with --slow, list the slowest files and tests.
 // Everything that makes vitest fail counts as a failure: a file that cannot be loaded, a broken hook, an unhandled error.
-// A warning of Node in the runner itself fails the run; in a test's process the leak guard notices it.
+// A Node warning in the runner itself fails the run. The leak guard checks for warnings in the tests' processes.
 
 import type { Reporter, TestCase, TestModule } from 'vitest/node';
 
@@ -42,11 +42,11 @@ function renderClosingLine(
   return `${count('passed')} passed, ${count('failed') + broken + unhandled.length} failed`;
 }
 
-/** `N skipped: reason`, a line for each reason. A test says it at the end of its own name or its group's, in parentheses. */
+/** One line per reason, `N skipped: reason`. The reason stands in parentheses at the end of the test's or group's name. */
 function renderSkips(tests: readonly TestCase[]): string[] {
   const reasons = new Map<string, number>();
   for (const test of tests) {
-    // A run of chosen names skips all others.
+    // A run filtered by name also skips tests, without mode `skip`.
     if (test.result().state !== 'skipped' || test.options.mode !== 'skip') continue;
     const reason = /\(([^()]+)\)(?: >|$)/.exec(test.fullName)?.[1] ?? `no reason given: ${test.fullName}`;
     reasons.set(reason, (reasons.get(reason) ?? 0) + 1);

@@ -1,5 +1,5 @@
-// Renders .env.example and the table in docs/configuration.md from the table of settings, so that neither can go stale.
-// `npm run config:docs` writes both; a test compares them.
+// Renders .env.example and the table in docs/configuration.md from the table of settings, so that neither goes stale.
+// `npm run config:docs` writes both; a test compares them with the settings.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type Setting, sections } from '../../src/config/settings.ts';
@@ -40,7 +40,7 @@ export function renderTable(): string {
     .join('\n');
 }
 
-/** The page with a fresh table between its two marks. */
+/** The page with a new table between its two marker comments. */
 export function renderPage(page: string): string {
   return page.replace(
     /(<!-- settings -->\n).*(<!-- \/settings -->)/s,

@@ -1,5 +1,5 @@
-// The cookbook as a program reads it: questions, their queries, and the tables of results that stand below them.
-// It knows the form of docs/analyse.md and nothing of what the queries say.
+// Parses and renders the cookbook: questions, their queries, and the tables of results below them.
+// It knows the format of docs/analyse.md, but not the content of the queries.
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
 
@@ -9,7 +9,7 @@ export interface Recipe {
   readonly sql: string;
 }
 
-/** A result as psql would print it: names, and every value as text. */
+/** A result as psql prints it: column names, and every value as text. */
 export interface Result {
   readonly columns: readonly string[];
   readonly rows: readonly (readonly (string | null)[])[];
@@ -34,7 +34,7 @@ export function renderCookbook(results: ReadonlyMap<number, Result>): string {
   });
 }
 
-/** Runs a query on a connection of its own and keeps every value as Postgres writes it. */
+/** Runs a query on a new connection and keeps every value as Postgres writes it. */
 export async function runRecipe(url: string, sql: string): Promise<Result> {
   const client = new pg.Client({ connectionString: url, types: { getTypeParser: () => (text: string) => text } });
   await client.connect();

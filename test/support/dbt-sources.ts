@@ -4,7 +4,7 @@ import type { TestDatabase } from './test-database.ts';
 
 export const dbtFile = 'examples/dbt/sources.yml';
 
-/** What a source's freshness is judged by, for the views where that makes sense. */
+/** The freshness rules of the views for which freshness makes sense. */
 const freshness: Record<string, { field: string; warnHours: number; errorHours: number }> = {
   completeness: { field: 'polled_at', warnHours: 1, errorHours: 6 },
   applications_anonymous: { field: 'first_seen_at', warnHours: 48, errorHours: 168 },
@@ -18,7 +18,7 @@ interface Column {
   readonly type: string;
 }
 
-/** The file's text for the views of this database. A JSON string is a YAML string too. */
+/** Renders the file for the views of this database. A JSON string is also a YAML string. */
 export async function renderDbtSources(database: Pick<TestDatabase, 'query'>): Promise<string> {
   const columns = await database.query<Column>(
     `SELECT c.relname AS view, obj_description(c.oid) AS about, a.attname AS column, col_description(c.oid, a.attnum) AS meaning,

@@ -1,5 +1,5 @@
-// The demo's board at a fixed moment, read into a database whole: list, screens and the fates of files. What analysts' queries are
-// checked against is `truth`, the sandbox's own list, and the two rules below; nothing here reads what a view says.
+// The demo's board at a fixed moment, read completely into a database: list, screens and the states of files. Tests check the analysts'
+// queries against `truth`, the sandbox's own list, and the rules below. Nothing here reads a view.
 
 import type { TruthRow } from '../../src/dev/sandbox/account/truth.ts';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
@@ -9,19 +9,19 @@ import { openDatabase } from '../../src/store/postgres/database.ts';
 import { syncBoard } from './syncing.ts';
 import type { TestDatabase } from './test-database.ts';
 
-/** When the board was read: 2 November 2026, 10:00 Australian Eastern Standard time. */
+/** When the board was read: 2 November 2026, 10:00 Australian Eastern Standard Time. */
 export const readAt = Date.UTC(2026, 10, 2);
-/** When the account was first read: what was submitted before is history. */
+/** When the account was connected: applications submitted earlier are history. */
 export const connectedAt = Date.UTC(2026, 9, 19);
 
 export interface DemoTruth {
   /** Every application as the sandbox knows it. */
   readonly truth: readonly TruthRow[];
-  /** How often the sandbox was asked. */
+  /** Number of requests to the sandbox. */
   readonly requests: number;
 }
 
-/** Reads the demo's applications into a database (through `asUrl`, where another login shall do it) and gives the sandbox's truth about them. */
+/** Reads the demo's applications into a database (over `asUrl` to use another login) and returns the sandbox's truth about them. */
 export async function fillFromDemoBoard(
   database: TestDatabase,
   { applications = 2_000, asUrl = database.url } = {},
@@ -51,19 +51,19 @@ export async function fillFromDemoBoard(
   return { truth, requests: board.requests().length };
 }
 
-/** What became of a file, so that every state occurs: one in fifty is missing, given up, or waits after three tries. */
+/** The state of a file; every state occurs. Of 50 files (screens aside) one is missing, one given up, one pending after 3 attempts. */
 export function toFate(row: TruthRow, attachment: TruthRow['attachments'][number]): string {
   if (attachment.hasVirus === true) return 'infected';
   if (attachment.kind === 'screen') return 'stored';
   return ['missing', 'given_up', 'pending'][Number(row.id % 50n)] ?? 'stored';
 }
 
-/** Stored one to ten minutes after it was submitted. */
+/** Every application is stored one to ten minutes after it was submitted. */
 export function toSeenAt(row: TruthRow): number {
   return row.submittedAt + 60_000 + Number(row.id % 541n) * 1_000;
 }
 
-/** Its files were there half a minute later. */
+/** An application is ready half a minute after it was stored. */
 function toReadyAt(row: TruthRow): number {
   return toSeenAt(row) + 30_000;
 }

@@ -1,4 +1,4 @@
-// Everything that could still hold a trace of a person: every row of every table as text, and every file below some folders.
+// Searches everything that could still hold a trace of a person: every row of every table as text, and every file below some folders.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestDatabase } from './test-database.ts';
@@ -6,13 +6,13 @@ import type { TestDatabase } from './test-database.ts';
 export interface TraceRequest {
   readonly database: Pick<TestDatabase, 'query'>;
   readonly folders: readonly string[];
-  /** Looked for without regard to case. */
+  /** The search ignores case. */
   readonly words: readonly string[];
-  /** Texts that were said, such as logs. */
+  /** Other texts to search, such as logs. */
   readonly texts?: Readonly<Record<string, string>>;
 }
 
-/** Where one of the words was found. */
+/** Returns each place that contains one of the words. */
 export async function findTraces({ database, folders, words, texts = {} }: TraceRequest): Promise<string[]> {
   const found: string[] = [];
   const look = (place: string, text: string) => {
@@ -27,7 +27,7 @@ export async function findTraces({ database, folders, words, texts = {} }: Trace
     const rows = await database.query<{ text: string }>(`SELECT t::text AS text FROM ${name} t`);
     look(name, rows.map(({ text }) => text).join('\n'));
   }
-  // Postgres keeps values of columns for its planner until the next ANALYZE. Fingerprints of files are needed there, and lead nowhere.
+  // Postgres keeps column values for its planner until the next ANALYZE. The planner needs the hashes of files, and they lead to no person.
   const kept = await database.query<{ place: string; text: string }>(
     `SELECT tablename || '.' || attname AS place, concat_ws(' ', most_common_vals, histogram_bounds, most_common_elems) AS text
      FROM pg_stats WHERE schemaname LIKE 'intake%' AND attname NOT IN ('sha256', 'key')`,

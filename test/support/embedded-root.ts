@@ -1,4 +1,4 @@
-// A project folder of a test's own for embedded servers, and what can be seen of a server from outside.
+// A separate project folder for a test of embedded servers, and functions that observe a server from outside.
 
 import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,15 +8,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 
-/** An empty project folder; removed, with what was put elsewhere on its behalf, when disposed. */
+/** An empty project folder. Disposing removes it, and the server's files where the server keeps them elsewhere. */
 export interface EmbeddedRoot extends Disposable {
   readonly path: string;
-  /** Where the server's files lie. */
+  /** The folder of the server's files. */
   home(): string;
   serverPid(): number;
 }
 
-/** With mode 0700 the account that serves root cannot reach it. */
+/** When root runs the tests, the server runs under another account, which cannot enter a folder with mode 0700. */
 export function openRoot({ mode = 0o755, folder = 'postgres' } = {}): EmbeddedRoot {
   const path = mkdtempSync(join(tmpdir(), 'intake-root-'));
   chmodSync(path, mode);
@@ -33,7 +33,7 @@ export function openRoot({ mode = 0o755, folder = 'postgres' } = {}): EmbeddedRo
   };
 }
 
-/** Runs one statement over a connection of its own. */
+/** Runs one statement over a new connection. */
 export async function query(url: string, sql: string): Promise<pg.QueryResultRow[]> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 });
   client.on('error', () => undefined);
@@ -45,7 +45,7 @@ export async function query(url: string, sql: string): Promise<pg.QueryResultRow
   }
 }
 
-/** Whether a server answers at the URL, in whatever state. */
+/** Whether a server answers at the URL, even with an error. */
 export function answers(url: string): Promise<boolean> {
   return query(url, 'SELECT 1').then(
     () => true,
@@ -60,7 +60,7 @@ export function succeeds(attempt: Promise<unknown>): Promise<boolean> {
   );
 }
 
-/** A user in a process of its own that has been told the URL. */
+/** Starts a user of the embedded server in a separate process and waits until it prints the URL. */
 export async function startUser(root: string): Promise<{ child: ChildProcessWithoutNullStreams; url: string }> {
   const script = fileURLToPath(new URL('./embedded-user.ts', import.meta.url));
   const child = spawn(process.execPath, [script, root]);
@@ -68,7 +68,7 @@ export async function startUser(root: string): Promise<{ child: ChildProcessWith
   return { child, url: line.trim() };
 }
 
-/** The keeper is the server's parent. */
+/** The pid of a process's parent; the server's parent is its keeper. */
 export function loadParent(pid: number): number {
   if (process.platform !== 'linux')
     return Number(execFileSync('ps', ['-o', 'ppid=', '-p', String(pid)], { encoding: 'utf8' }));

@@ -1,5 +1,5 @@
-// A user of the embedded Postgres as a process of its own, for tests that end it in every way a process can end.
-// Prints the URL when it is there, then waits until its input is closed.
+// A user of the embedded Postgres in a separate process, for tests that end it in every way a process can end.
+// Prints the URL when the server is ready, then waits until its stdin closes.
 
 import { openEmbedded } from '../../src/dev/embedded/embedded.ts';
 

@@ -1,4 +1,4 @@
-// Puts new blobs into a folder until it is killed; says so once the first is there.
+// Puts new blobs into a folder until it is killed; sends `begun` to its parent after the first one.
 
 import { hash, randomBytes } from 'node:crypto';
 import { openDiskBlobs } from '../../src/blobs/disk.ts';

@@ -2,7 +2,7 @@
 import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
 import type { TestDatabase } from './test-database.ts';
 
-/** The differences, at most a few, in words; empty when every application is stored once and equal. */
+/** Describes the first few differences; empty when every application is stored once and equal. */
 export async function findDifferences(
   database: Pick<TestDatabase, 'query'>,
   board: Pick<BoardAdvertiser, 'advertiserId' | 'truth'>,

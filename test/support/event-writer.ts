@@ -1,7 +1,8 @@
-// A process of four writers that append events as the store does, in transactions of different lengths, until it is killed or done:
+// A process with four writers that append events as the store does, in transactions of different lengths, until it is killed or done:
 // node test/support/event-writer.ts URL FIRST_APPLICATION_ID TRANSACTIONS
-// Now and then a writer keeps its numbers to itself until another one of the same advertiser waits for the lock, or (where nothing makes
-// it wait) has committed higher ones that a reader had time to see: what the lock forbids is forced, not hoped for.
+// In one of ten transactions a writer delays its commit until another writer waits for the lock, or (if the lock does not work) until
+// another writer of the same advertiser has committed higher numbers and a reader had time to see them. This forces the interleaving that
+// the lock must prevent instead of leaving it to chance.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { appendEvents } from '../../src/store/events.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
@@ -11,7 +12,7 @@ await using db = openDatabase({ url, role: 'writer', connections: 6 });
 let next = BigInt(first);
 const committed = new Map<bigint, number>();
 
-/** Until somebody waits for the advertiser's lock, or went past it; a second at most, where all others are at rest. */
+/** Waits until another writer waits for an advertiser's lock or has committed without it; about a second when no other is active. */
 async function untilCrowded(advertiserId: bigint): Promise<void> {
   const before = committed.get(advertiserId) ?? 0;
   for (let looks = 0; looks < 50; looks++) {
@@ -39,7 +40,7 @@ await Promise.all(
             advertiserId,
             ids.map((applicationId) => ({ applicationId, type: 'application.received' })),
           );
-          // Some transactions linger before COMMIT, some never get there.
+          // Some transactions wait before COMMIT; one in ten rolls back.
           if (nth % 10 === 3) await untilCrowded(advertiserId);
           else await sleep(Math.random() * 3);
           if (Math.random() < 0.1) throw new Error('undone');

@@ -3,11 +3,11 @@ import { createHash } from 'node:crypto';
 import { toBlobKey } from '../../src/domain/blob.ts';
 import type { SmallIntake } from './small-intake.ts';
 
-/** The differences, at most a few, in words; empty when every clean file is stored with its true bytes, once, and every answer is a row. */
+/** Describes the first few differences; empty when every clean file is stored once with its true bytes and every answer has a row. */
 export async function findFileDifferences(
   { board, database, blobs, files, keys }: SmallIntake,
   format: 'json' | 'xml',
-  /** Bytes that were flagged on another file, now or before that one was replaced. */
+  /** The sha256 of bytes that are flagged as infected on another file, or were before that file was replaced. */
   flagged: ReadonlySet<string> = new Set(),
 ): Promise<string[]> {
   const differences: string[] = [];
@@ -23,7 +23,8 @@ export async function findFileDifferences(
       const isInfected = file.hasVirus === true || (bytes !== null && flagged.has(bytes));
       const sha256 = isInfected ? null : bytes;
       const state = isInfected ? 'infected' : 'stored';
-      // A flag that came after the bytes keeps their sha256, so that they are known again; that they are gone is seen in the store below.
+      // A file that was flagged after its download keeps its sha256, so that the same bytes are detected again. The check of the store's
+      // keys below proves that the bytes are deleted.
       if (row?.state !== state || (state === 'stored' && row.sha256 !== sha256)) {
         differences.push(`${name}: ${row?.state} ${row?.reason ?? ''} ${row?.sha256}, truth ${state} ${sha256}`);
       }
@@ -51,7 +52,7 @@ export async function findFileDifferences(
   return differences.slice(0, 6);
 }
 
-/** The screens of every application as their rows stand, in the form of the truth. */
+/** The stored screens of every application, in the form of the truth. */
 export async function loadScreens(database: SmallIntake['database']): Promise<Map<string, unknown>> {
   const rows = await database.query<{ application_id: string; screens: unknown }>(
     `SELECT s.application_id, json_agg(json_build_object('screenId', screen_id, 'name', name, 'outcome', outcome, 'questions', (

@@ -1,4 +1,5 @@
-// Once per run, before the first file: chooses the server, says which, makes the template; after the last file, leaves it clean.
+// Runs once before the first file: chooses the server, prints its name and creates the template. After the last file it drops the run's
+// databases and stops the server, if it started one.
 
 import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
@@ -6,7 +7,7 @@ import { migrate } from '../../src/store/postgres/migrations.ts';
 import { openTestRun } from './test-run.ts';
 import { openTestServer } from './test-server.ts';
 
-/** Called by vitest; what it returns is called after the last file. */
+/** Called by vitest, which calls the returned function after the last file. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const stack = new AsyncDisposableStack();
   const say = (line: string) => process.stderr.write(`${line}\n`);

@@ -1,5 +1,5 @@
-// An authorization server that others wrote, at the paths of the source, with a profile behind its tokens. Nobody is asked:
-// every visitor is Ann, and Ann says yes.
+// A third-party authorization server at the source's paths, with a prefill endpoint that accepts its tokens. It shows no login or
+// consent page: it logs every visitor in as `ann` and grants the scope.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,9 +12,9 @@ export const independentRedirectUri = 'https://intake.example.com/prefill/callba
 
 export interface IndependentServer extends AsyncDisposable {
   readonly url: string;
-  /** The bodies of prefill requests, as they came. */
+  /** The bodies of prefill requests, in order of arrival. */
   readonly asked: unknown[];
-  /** Walks a browser from the address to authorize until it is sent back to the client. */
+  /** Follows redirects from the authorize URL until one leads away from this server, back to the client. */
   walk(authorizeUrl: string): Promise<URL>;
 }
 

@@ -1,4 +1,4 @@
-// Runs the real CLI with nothing of this process's environment: as a process of its own, or as a function where the process is not the subject.
+// Runs the real CLI without the environment of this process: as a separate process, or as a function where a test is not about the process.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
@@ -12,7 +12,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** A running command; `ended` resolves with all it said. */
+/** A running command; `ended` resolves with its complete output. */
 export interface Running {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
@@ -25,7 +25,7 @@ export function startIntake(args: readonly string[], env: Record<string, string>
   const main = resolve('src/cli/main.ts');
   const child = spawn(process.execPath, [main, ...args], {
     cwd,
-    // The entry enables this cache too, but only after it was itself stripped and compiled: 70 ms of 510 at every start.
+    // main.ts enables this cache too, but only after Node has stripped and compiled main.ts itself: 70 of 510 ms at every start.
     env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', NODE_COMPILE_CACHE: compileCache, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -43,7 +43,7 @@ export async function runIntake(args: readonly string[], env: Record<string, str
   return await startIntake(args, env, cwd).ended;
 }
 
-/** Runs `intake <args>` to its end in this process: the same words and exit codes, without half a second of CPU for a start of Node. */
+/** Runs `intake <args>` to its end in this process: the same output and exit codes, but it saves half a second of CPU for starting Node. */
 export async function callIntake(args: readonly string[], env: Record<string, string>): Promise<Ended> {
   const said = { stdout: '', stderr: '' };
   const listen = (stream: keyof typeof said) => ({

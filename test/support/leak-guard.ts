@@ -1,5 +1,5 @@
-// Fails a test file that leaves something open (a listening server, a socket, so also a database pool or an HTTP client, a child process),
-// and one during which Node warned of something. What is open is noted when Node opens it, with the line that did it, and looked at again
+// Fails a test file that leaves a server, a socket (thus also a database pool or an HTTP client) or a child process open, and a file during
+// which Node prints a warning. The guard records every resource when Node opens it, with the line that opened it, and checks the records
 // after the file's last hook.
 
 import type { ChildProcess } from 'node:child_process';
@@ -16,11 +16,11 @@ interface Opened {
 }
 
 interface LeakGuard extends Disposable {
-  /** Names what is still open, after a moment's grace for what is just closing. */
+  /** Names the resources that are still open after a grace period for those that are closing. */
   findOpen(): Promise<string[]>;
 }
 
-/** Begins to note, until it is disposed: one process serves many files, and each is to blame for its own alone. */
+/** Records resources until it is disposed: one process runs many files, and each file answers only for its own resources. */
 function openLeakGuard(): LeakGuard {
   const opened: Opened[] = [];
   const note = (isOpen: () => boolean, name: () => string) => {
@@ -30,7 +30,7 @@ function openLeakGuard(): LeakGuard {
   const noters = {
     'tracing:net.server.listen:asyncStart': (message: unknown) => {
       const { server } = message as { server: Server };
-      // Open from here on, also while it is still about to listen, and until its last connection is gone.
+      // A server counts as open from the call of listen until its last connection is closed.
       let open = true;
       const close = () => {
         open = false;
@@ -73,13 +73,13 @@ function openLeakGuard(): LeakGuard {
   };
 }
 
-/** What was closed is closed within it on a busy machine too. */
+/** Long enough for a close to finish on a busy machine. */
 const graceMs = 5_000;
 
-/** The nearest line of ours. Undefined for the built-in fetch, which keeps idle sockets for all callers and lets nobody close them. */
+/** The nearest line of the project's code. Undefined for the built-in fetch: it shares idle sockets, and no caller can close them. */
 function loadCaller(): string | undefined {
   const usual = Error.stackTraceLimit;
-  // A pool's frames alone fill the usual ten.
+  // The frames of a pool alone fill the default limit of ten.
   Error.stackTraceLimit = 50;
   const lines = new Error().stack?.split('\n').slice(4) ?? [];
   Error.stackTraceLimit = usual;
@@ -88,19 +88,19 @@ function loadCaller(): string | undefined {
   return (ours ?? lines.at(-1) ?? '').trim();
 }
 
-// While the file is loaded it may open something too.
+// Starts here because a file may open something while it is loaded.
 const guard = openLeakGuard();
 const warnings: string[] = [];
 const onWarning = (warning: Error) => void warnings.push(`${warning.name}: ${warning.message}`);
 process.on('warning', onWarning);
 
-// Around everything else in the file, its hooks and fixtures included.
+// Runs around everything else in the file, including its hooks and fixtures.
 aroundAll(async (runFile) => {
   using _guard = guard;
-  // Vitest ends its processes by a signal, and then Node would not keep what it has compiled.
+  // Vitest ends its processes by a signal, and Node then does not write its compile cache.
   flushCompileCache();
   await runFile();
-  // A warning is told in the tick after its cause.
+  // Node emits a warning in the tick after its cause.
   await nextTick();
   const open = await guard.findOpen();
   process.off('warning', onWarning);

@@ -1,9 +1,9 @@
-// A world in which about one request in ten goes wrong, at the source and at the store, in every way that both know.
+// Makes about one request in ten fail at random, in many ways, at the source and at the blob store.
 import type { Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { createRandom } from './random.ts';
 import { type Fault, openStrictS3, type StrictS3 } from './strict-s3.ts';
 
-/** A store whose puts and proofs fail by chance, drawn by the seed, until it is told to behave. */
+/** A store whose PutObject and HeadObject requests fail at random, determined by the seed, until `behave` is called. */
 export async function openUnreliableS3(seed: number): Promise<StrictS3 & { behave(): void }> {
   const random = createRandom(seed);
   let share = 0.1;
@@ -29,7 +29,7 @@ const storeFaults: readonly Fault[] = [
   { kind: 'shortBytes' },
 ];
 
-/** Lets the source's attachments fail by chance in eight ways, for ever, and in one more once. */
+/** Makes attachment requests to the source fail at random in eight ways without end, and once in a ninth way for every tenth application. */
 export function trouble(board: Sandbox): void {
   const by = { on: 'attachments', times: null, probability: 0.012 } as const;
   board.fault({ kind: 'fail', status: 500, ...by });
@@ -40,7 +40,7 @@ export function trouble(board: Sandbox): void {
   board.fault({ kind: 'emptyBody', ...by });
   board.fault({ kind: 'cut', framing: 'chunked', ...by });
   board.fault({ kind: 'cut', framing: 'closeDelimited', ...by });
-  // Twice in a row on one file this cannot be told from a list that is wrong about its Size: once on every tenth application.
+  // Twice in a row on one file, this fault looks like a list with a wrong Size. So it happens only once per application.
   for (const [nth, { id: applicationId }] of [...board.truth()].entries())
     if (nth % 10 === 5) board.fault({ kind: 'gzip', on: 'attachments', applicationId });
 }

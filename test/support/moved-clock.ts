@@ -1,10 +1,10 @@
-// A database whose clock was ahead and has been set back. Postgres cannot be told another time, so every stored time is moved ahead
-// instead: to a reader of both, the two are the same.
+// Simulates a database whose clock was ahead and has been set back. A test cannot change the time of Postgres, so it moves every stored
+// time ahead instead. Code that compares stored times with the clock sees the same difference.
 
 /** Runs one statement. */
 type Query = <Row extends Record<string, unknown>>(sql: string) => Promise<readonly Row[]>;
 
-/** Moves every stored time of schema `intake` ahead, as if the clock had been set back by as much. */
+/** Moves every stored time of schema `intake` ahead, as if the clock had been set back by that much. */
 export async function setClockBack(query: Query, ms: number): Promise<void> {
   const columns = await query<{ table_name: string; columns: string[] }>(
     `SELECT c.table_name, array_agg(c.column_name::text) AS columns FROM information_schema.columns c

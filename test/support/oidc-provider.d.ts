@@ -1,4 +1,4 @@
-// The package brings no types; these are of the few parts that a test uses.
+// The package has no types; these cover the few parts that tests use.
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http';
 
@@ -6,7 +6,7 @@ declare module 'oidc-provider' {
     addOIDCScope(scope: string): void;
     save(): Promise<string>;
   }
-  // biome-ignore lint/style/noDefaultExport: so the package has it.
+  // biome-ignore lint/style/noDefaultExport: the package exports it this way.
   export default class Provider {
     constructor(issuer: string, configuration: object);
     callback(): (request: IncomingMessage, response: ServerResponse) => Promise<void>;

@@ -1,4 +1,4 @@
-// A plain HTTP client for looking at the sandbox: node:http, nothing decoded, nothing retried, nothing forgiven.
+// A plain HTTP client for tests of the sandbox: node:http, without decoding, retries or tolerance for errors.
 
 import { type IncomingHttpHeaders, request } from 'node:http';
 
@@ -7,7 +7,7 @@ export interface PlainAnswer {
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
   readonly text: string;
-  /** Whether the body ended as HTTP says it must. */
+  /** Whether the body is complete according to HTTP. */
   readonly complete: boolean;
 }
 

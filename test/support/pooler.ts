@@ -1,5 +1,5 @@
-// A real pgbouncer in transaction mode in front of a test database, with few sessions for many clients, so that whatever is left in a
-// session meets somebody else.
+// A real pgbouncer in transaction mode in front of a test database, with few sessions for many clients, so that state left in a session
+// reaches another client.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -40,7 +40,7 @@ export async function openPooler(target: string, poolSize = 3): Promise<Pooler |
       'pool_mode = transaction',
       `default_pool_size = ${poolSize}`,
       'max_client_conn = 200',
-      // A server that was away is tried again after a second, not after 15.
+      // After a failed login, pgbouncer retries the server after one second; its default is 15.
       'server_login_retry = 1',
     ].join('\n'),
   );

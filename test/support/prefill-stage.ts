@@ -1,5 +1,5 @@
-// A careers site's view of Intake: a sandbox with candidates, a worker or two with the public routes, and browsers that keep
-// cookies, follow nothing by themselves and remember every address they were sent to.
+// Intake as a careers site sees it: a sandbox with candidates, one or more workers with the public routes, and browsers that keep
+// cookies, follow no redirect on their own and record every address they were redirected to.
 
 import { createServer } from 'node:net';
 import { Writable } from 'node:stream';
@@ -21,15 +21,15 @@ export const sessionSecret = 'a-session-secret-for-tests';
 
 export interface PrefillStage extends AsyncDisposable {
   readonly sandbox: Sandbox;
-  /** Where each worker is reached; the first one is the registered address. */
+  /** The URL of each worker; the first one has the registered redirect URI. */
   readonly urls: readonly string[];
-  /** The maintenance task of a worker on which prefill is not configured. */
+  /** Runs the maintenance task for prefills of a worker on which prefill is not configured. */
   lapse(): Promise<void>;
   readonly blobsPath: string;
   readonly privacyKey: string;
-  /** Everything that was logged. */
+  /** All log output so far. */
   logged(): string;
-  /** Moves the clocks of sandbox and routes. */
+  /** Moves the clocks of the sandbox and the routes ahead. */
   wait(ms: number): void;
   toStartUrl(changed?: Record<string, string | null>): string;
   redeem(handle: string | null, key?: string): Promise<Response>;
@@ -42,7 +42,7 @@ export interface StageOptions {
   readonly workers?: number;
 }
 
-/** Opens it all on a database. */
+/** Opens a stage on a database. */
 export async function openPrefillStage(database: TestDatabase, options: StageOptions = {}): Promise<PrefillStage> {
   const stack = new AsyncDisposableStack();
   let offsetMs = 0;
@@ -59,7 +59,7 @@ export async function openPrefillStage(database: TestDatabase, options: StageOpt
     }),
   );
   const blobs = stack.use(await openScratch());
-  // Stages of one file share its database; each brings a blob store of its own.
+  // The stages of one test file share its database, but each has its own blob store.
   await database.query('DELETE FROM intake.blob_store');
   const lines: string[] = [];
   const log = await createLog(
@@ -131,7 +131,7 @@ export async function openPrefillStage(database: TestDatabase, options: StageOpt
   };
 }
 
-/** A browser: one jar of cookies, and a memory of where it was sent. */
+/** A browser with one cookie jar; `sentTo` lists every address it was redirected to. */
 export function createBrowser() {
   const jar = new Map<string, string>();
   const sentTo: string[] = [];
@@ -146,23 +146,23 @@ export function createBrowser() {
     if (location !== null) sentTo.push(location);
     return answer;
   };
-  /** Where an address leads, one step further. */
+  /** Requests a URL and returns the address that it redirects to. */
   const step = async (url: string): Promise<string> => (await go(url)).headers.get('location') ?? '';
   return {
     jar,
     sentTo,
     go,
     step,
-    /** From start to the address of the callback, as the source sends the browser there. */
+    /** Goes from start to the callback URL to which the source redirects the browser. */
     toCallback: async (startUrl: string) => await step(await step(startUrl)),
-    /** From start to the careers site. */
+    /** Goes from start to the address on the careers site. */
     async toReturn(startUrl: string): Promise<URL> {
       return new URL(await step(await step(await step(startUrl))));
     },
   };
 }
 
-/** A port that nobody listens on right now. */
+/** A port on which no process listens at the moment. */
 export function findFreePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();

@@ -1,5 +1,5 @@
-// The product as it is deployed: the image where a Docker engine answers and can build it, else the same tree, run by an unprivileged
-// user from a folder that nobody may write to. Both are made of what the Dockerfile copies and of packages without development.
+// The product as it is deployed: the image where a Docker engine answers and can build it, else the same files, run by an unprivileged
+// user from a read-only folder. Both contain the files that the Dockerfile copies and the packages that are no development dependencies.
 import { execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -13,15 +13,14 @@ import { dockerAnswers } from './test-server.ts';
 
 const run = promisify(execFile);
 
-/** Something that runs `intake` as it would be deployed. */
+/** Runs `intake` as it would be deployed. */
 export interface Product extends AsyncDisposable {
-  /** Which of the two it is. */
   readonly form: 'image' | 'tree';
-  /** A folder that it may write to. */
+  /** A folder that the product may write to. */
   readonly scratch: string;
-  /** Runs a program inside with an environment of its own, to its end. */
+  /** Runs Node inside, to its end. Inherits nothing from this process's environment. */
   node(args: readonly string[], env?: Record<string, string>): Promise<Ended>;
-  /** Starts a program inside; `stop` asks it to end, as a supervisor does. */
+  /** Starts Node inside; `stop` sends SIGTERM, as a supervisor does. */
   start(
     args: readonly string[],
     env: Record<string, string>,
@@ -80,11 +79,11 @@ function openTree(): Product {
     cpSync(path, join(app, path), { recursive: true });
   rmSync(join(app, 'src/dev'), { recursive: true });
   for (const path of loadProductPackages()) {
-    // What lies deeper has its own line in the lock.
+    // A nested package has its own entry in the lock file.
     const filter = (from: string) => !from.slice(path.length).includes('/node_modules');
     cpSync(path, join(app, path), { recursive: true, filter });
   }
-  // Outside what it may not write to: compiled modules, so that not every start pays for stripping and compiling all of them.
+  // The compile cache is writable, so that only the first start strips and compiles all modules.
   const cache = join(root, 'cache');
   const scratch = join(root, 'scratch');
   for (const folder of [cache, scratch]) mkdirSync(folder);
@@ -114,7 +113,7 @@ function openTree(): Product {
   };
 }
 
-/** Folders of packages that `npm ci --omit=dev` would install here. */
+/** The folders of the packages that `npm ci --omit=dev` would install here. */
 function loadProductPackages(): string[] {
   const lock = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
     packages: Record<string, { dev?: boolean }>;

@@ -9,7 +9,7 @@ export interface Random {
   pick<T>(values: readonly T[]): T;
 }
 
-/** Creates a generator whose whole future is decided by the seed. */
+/** Creates a generator whose numbers depend on the seed alone. */
 export function createRandom(seed: number): Random {
   let state = (seed * 2_654_435_761) >>> 0;
   const next = () => {

@@ -1,5 +1,5 @@
-// `npm test`: vitest with the project's configuration and closing line. What follows `--` is vitest's, except --slow, which prints the
-// ten slowest files and tests.
+// `npm test`: vitest with the project's configuration and closing line. Arguments after `--` go to vitest, except --slow, which prints
+// the ten slowest files and tests.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 

@@ -1,12 +1,12 @@
-// Screens for tests: any value, and the many ways in which a source may write it. An interpretation of the spec of its own:
-// it shares nothing with the reader under test.
+// Random screens for tests, and the many ways in which a source may write them. The renderers interpret the spec independently and share
+// no code with the parser under test.
 import fc from 'fast-check';
 import type { Screen, ScreenAnswer, ScreenQuestion } from '../../src/domain/screen.ts';
 
-/** Chooses among ways of writing; fast-check replays and shrinks what it chose. */
+/** Chooses one of several ways to write a value; fast-check replays and shrinks the choices. */
 export type Pick = <T>(...ways: readonly T[]) => T;
 
-// Every character but NUL and halves of surrogate pairs, which no column can hold and which are noted instead.
+// Every character except NUL and lone surrogates: no column can hold those, so the parser replaces them and adds a note.
 const text = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 12 }).map((value) => value.replaceAll('\0', '')),
   fc.string({ unit: 'grapheme', maxLength: 12 }),
@@ -16,7 +16,7 @@ const text = fc.oneof(
 const optional = fc.option(text, { nil: null });
 const questionTypes = ['MultipleChoiceOneAnswer', 'MultipleChoiceManyAnswers', 'Text', 'True/False', 'URLQuestion'];
 
-// An element that says nothing at all is no answer, no question and no screen; the renderers sprinkle such in.
+// The parser skips empty elements: they are no answer, question or screen. The renderers insert some at random.
 const answer: fc.Arbitrary<ScreenAnswer> = fc
   .record({ id: optional, text, selected: fc.boolean() })
   .filter((a) => a.id !== null || a.text !== '' || a.selected);
@@ -29,7 +29,7 @@ const question: fc.Arbitrary<ScreenQuestion> = fc
   })
   .filter((q) => q.id !== null || q.type !== null || q.text !== null || q.answers.length > 0);
 
-/** What an application's screens may be. */
+/** Any list of screens that an application may have. */
 export const screenLists: fc.Arbitrary<readonly Screen[]> = fc.array(
   fc
     .record({
@@ -45,7 +45,7 @@ export const screenLists: fc.Arbitrary<readonly Screen[]> = fc.array(
 
 type Members = readonly (readonly [string, unknown])[];
 
-/** The screens as JSON: single or array, null or absent, texts in pieces, with what a conversion from XML leaves over. */
+/** The screens as JSON: single value or array, null or absent, text in pieces, with leftovers of a conversion from XML. */
 export function renderScreensJson(screens: readonly Screen[], pick: Pick): string {
   const written = screens.map((screen) => toJsonScreen(screen, pick));
   if (written.length === 1 && pick(false, true)) return JSON.stringify(written[0]);
@@ -197,7 +197,7 @@ function toXmlAttribute(name: string, value: string, pick: Pick): string {
 }
 
 function toXmlText(text: string, pick: Pick): string {
-  // A parser turns line ends into \n, in CDATA too: there a \r cannot be written.
+  // An XML parser turns line ends into \n, also in CDATA. CDATA has no escape for \r.
   const cdata = (part: string) =>
     part.includes('\r') ? escapeXml(part, pick) : `<![CDATA[${part.replaceAll(']]>', ']]]]><![CDATA[>')}]]>`;
   const points = [...text];

@@ -1,5 +1,5 @@
-// A SeaweedFS in a container, for one test file. Runs as a process of its own, because testcontainers keeps sockets to Docker for as long
-// as its process lives, and a test file may leave none. Tells its parent where the store is, or why there is none; ends when let go.
+// SeaweedFS in a container, for one test file. This runs as a separate process: testcontainers keeps sockets to Docker open as long as its
+// process lives, and a test file may leave none open. The process sends its parent the endpoint or the error, and ends on disconnect.
 
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ export interface Seaweed extends AsyncDisposable {
 export const seaweedImage = 'chrislusf/seaweedfs:4.40';
 export const seaweedKeys = { accessKeyId: 'intake-test', secretAccessKey: 'intake-test-secret' };
 
-/** Starts it, or throws why not: no image, and none to be had. */
+/** Starts the container; the error says why it could not, such as an image that is not available. */
 export async function openSeaweed(): Promise<Seaweed> {
   const child = fork(fileURLToPath(import.meta.url), { stdio: 'ignore' });
   const ended = once(child, 'exit');

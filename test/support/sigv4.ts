@@ -1,12 +1,12 @@
-// AWS Signature Version 4 as a server checks it, written from AWS's published description and from nothing else: the SDK under test
-// must meet an interpretation of the rules that is not its own.
+// AWS Signature Version 4 as a server checks it, written only from AWS's published description, so that the SDK under test is checked by an
+// independent interpretation of the rules.
 
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
 export interface SignedRequest {
   readonly method: string;
-  /** As it stood on the request line. */
+  /** As sent on the request line. */
   readonly target: string;
   readonly headers: IncomingHttpHeaders;
 }
@@ -49,7 +49,7 @@ function verifyHeader(request: SignedRequest, keeper: Keeper): string {
   if (Math.abs(parseTime(at) - keeper.now()) > maxSkewMs) throw new Refusal('RequestTimeTooSkewed');
   const payloadHash = headers['x-amz-content-sha256'];
   if (typeof payloadHash !== 'string') throw new Refusal('MissingSecurityHeader', 400);
-  // Everything that changes what the request means has to be under the signature.
+  // The signature must cover every header that changes the meaning of the request.
   const names = signedHeaders.split(';');
   for (const name of Object.keys(headers)) {
     const matters = name === 'host' || name === 'content-type' || name === 'content-md5' || name.startsWith('x-amz-');
@@ -89,7 +89,7 @@ interface Claim {
   readonly at: string;
   readonly payloadHash: string;
   readonly keeper: Keeper;
-  /** The query parameter that cannot sign itself. */
+  /** The query parameter that holds the signature and is therefore not signed. */
   readonly drop: string;
 }
 
@@ -105,7 +105,7 @@ function compare(
   const [path = '', search = ''] = request.target.split('?');
   const canonicalRequest = [
     request.method,
-    // Once, unlike for other services.
+    // S3 encodes the path once; other services encode it twice.
     path
       .split('/')
       .map((part) => encode(decodeURIComponent(part)))

@@ -1,4 +1,4 @@
-// A whole small Intake for tests of files: a sandbox, a database, a blob store, and a download run.
+// A small, complete Intake for tests of files: a sandbox, a database, a blob store, and download runs.
 import { join } from 'node:path';
 import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import { openSandbox, type Sandbox, type SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
@@ -19,7 +19,7 @@ import { openScratch } from './blob-stores.ts';
 import { testPrivacyKey } from './syncing.ts';
 import { emptyDatabase, openTestDatabase, type TestDatabase } from './test-database.ts';
 
-/** An attachment as its row stands. */
+/** The row of an attachment. */
 export interface FileRow {
   readonly application_id: string;
   readonly kind: string;
@@ -39,17 +39,17 @@ export interface SmallIntake extends AsyncDisposable {
   readonly database: TestDatabase;
   readonly store: Store;
   readonly blobs: BlobStore;
-  /** Where blobs and spool lie. */
+  /** The folder of blobs and spool. */
   readonly folder: string;
   openSource(format: 'json' | 'xml'): Source;
-  /** Reads the list: what is new, or everything again. */
+  /** Reads the list: new applications, or with `recheck` all of them. */
   sweep(recheck?: boolean): Promise<void>;
-  /** Fetches what is due. */
+  /** Downloads the files that are due. */
   runDownloads(options?: RunOptions): Promise<DownloadSummary>;
-  /** Makes everything that waits due now. */
+  /** Makes every waiting download due now. */
   hasten(): Promise<void>;
   files(): Promise<FileRow[]>;
-  /** Of the only file. */
+  /** The row of the only file. */
   file(): Promise<FileRow>;
   /** Keys in the blob store. */
   keys(): Promise<string[]>;
@@ -62,15 +62,14 @@ export type RunOptions = Partial<DownloadRunRequest> & {
 };
 
 export interface SmallIntakeOptions extends SandboxOptions {
-  /** Where it shall not be a folder. */
+  /** A folder by default. */
   readonly blobs?: BlobStore;
-  /** Where a file's tests share one; emptied first. */
+  /** A database that the tests of a file share; emptied first. */
   readonly database?: TestDatabase;
-  /** `poll` where files are the subject: it reads one application with 2 requests, up to a proof it takes 20, and 30 to read it again. */
+  /** `poll` suits tests of files: it reads one application with 2 requests. A proof takes 20 requests, and a recheck 30. */
   readonly rigor?: 'proof' | 'poll';
 }
 
-/** Opens one. */
 export async function openSmallIntake(options: SmallIntakeOptions = {}): Promise<SmallIntake> {
   await using stack = new AsyncDisposableStack();
   const scratch = stack.use(await openScratch());
@@ -134,7 +133,7 @@ export async function openSmallIntake(options: SmallIntakeOptions = {}): Promise
         ...request,
       },
     );
-    // As a worker and a command do beside it.
+    // A worker and the CLI also do this beside a download run.
     await deleteInfected({ store, blobs }, AbortSignal.timeout(600_000));
     return summary;
   }
@@ -150,7 +149,7 @@ export async function openSmallIntake(options: SmallIntakeOptions = {}): Promise
     sweep,
     runDownloads: run,
     hasten: async () =>
-      // Past rows that a download run is about to end: waiting for several of them could be a deadlock.
+      // Skips rows that a download run is completing: waiting for several of them could deadlock.
       void (await database.query(
         `UPDATE intake.downloads SET due_at = now() WHERE ctid = ANY (ARRAY(
            SELECT ctid FROM intake.downloads WHERE lease_token IS NULL AND due_at > now() FOR UPDATE SKIP LOCKED))`,

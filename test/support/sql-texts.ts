@@ -1,5 +1,5 @@
-// Every text that the product gives to `X.query(...)`, found in the source and put together without running it: literals, templates,
-// constants of any module, branches, and functions that return a text. A parameter has the values of all calls.
+// Finds every text that the product passes to `X.query(...)`. It evaluates the source without running it: literals, templates, constants
+// of any module, branches, and functions that return a text. A parameter takes the values of all calls.
 import { globSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import {
@@ -35,24 +35,24 @@ import {
 } from 'typescript/unstable/ast';
 import { API, type Checker, SymbolFlags, type Type, TypeFlags } from 'typescript/unstable/sync';
 
-/** A call, and the texts that it may be given; null where the source alone does not tell. */
+/** A call, and the texts that it may pass; null where the source alone does not determine them. */
 export interface QueryCall {
   /** File and line. */
   readonly place: string;
-  /** The first argument as it is written. */
+  /** The source text of the first argument. */
   readonly written: string;
   readonly texts: readonly string[] | null;
-  /** The columns that its row type names, each with its type, apart from null. Empty where it has no row type. */
+  /** The columns of its row type, each with its type without null. Empty where it has no row type. */
   readonly columns: ReadonlyMap<string, string>;
 }
 
 const root = join(import.meta.dirname, '../..');
 
-/** The calls in these files. */
+/** Returns the calls in these files. */
 export function loadQueryCalls(pattern: string): QueryCall[] {
   const config = join(root, 'sql-texts.tsconfig.json');
   const files = globSync(pattern, { cwd: root }).toSorted();
-  // The options of tsconfig.json, for these files alone: a fifth of the time.
+  // The options of tsconfig.json for these files alone take a fifth of the time.
   const text = JSON.stringify({ extends: './tsconfig.json', include: [], files });
   const api = new API({ cwd: root, fs: { readFile: (path) => (path === config ? text : undefined) } });
   try {
@@ -66,7 +66,7 @@ export function loadQueryCalls(pattern: string): QueryCall[] {
   }
 }
 
-/** Calls of a function, or of a method, of this name. */
+/** Calls of a function or method with this name. */
 function findCalls(node: Node, name: string): CallExpression[] {
   const found: CallExpression[] = [];
   const visit = (one: Node): undefined => {
@@ -83,9 +83,9 @@ function findCalls(node: Node, name: string): CallExpression[] {
 
 class NotStatic extends Error {}
 
-/** What is known of parameters, by their declarations. */
+/** The known values of parameters, by the place of their declarations. */
 type Scope = ReadonlyMap<string, Bound>;
-/** An expression with the scope in which it stands. */
+/** An expression with its scope. */
 interface Bound {
   readonly node: Expression;
   readonly scope: Scope;
@@ -110,7 +110,7 @@ function createReader(checker: Checker, sources: readonly SourceFile[]): (call: 
   function read(given: Node, scope: Scope): readonly string[] {
     const node = unwrap(given);
     if (isStringLiteral(node) || isNoSubstitutionTemplateLiteral(node) || isNumericLiteral(node)) return [node.text];
-    // `x ?? 'ALL'`, where x may be null.
+    // In `x ?? 'ALL'`, a null x adds no text.
     if (node.kind === SyntaxKind.NullKeyword) return [];
     if (isTemplateExpression(node)) {
       return [...node.templateSpans].reduce(
@@ -158,7 +158,7 @@ function createReader(checker: Checker, sources: readonly SourceFile[]): (call: 
     );
   }
 
-  /** The elements of an array that is written down, each to be read. */
+  /** The elements of an array literal, each as a function that reads it. */
   function readElements(given: Node, scope: Scope): (() => readonly string[])[] {
     const node = unwrap(given);
     if (isArrayLiteralExpression(node)) {
@@ -184,7 +184,7 @@ function createReader(checker: Checker, sources: readonly SourceFile[]): (call: 
     throw new NotStatic();
   }
 
-  /** What a function returns, with its parameters as they are given. */
+  /** The texts that a function returns for these arguments. */
   function callFunction(called: Node, given: readonly Bound[], scope: Scope): readonly string[] {
     const node = unwrap(called);
     if (isIdentifier(node)) {
@@ -228,7 +228,7 @@ function createReader(checker: Checker, sources: readonly SourceFile[]): (call: 
     if (isPropertyAccessExpression(node)) {
       return listMembers(node.expression, scope).flatMap(({ name, value }) => (name === node.name.text ? [value] : []));
     }
-    // Which member it is depends on what runs: each of them is possible.
+    // The index is known only at run time: every member is possible.
     if (isElementAccessExpression(node)) return listMembers(node.expression, scope).map(({ value }) => value);
     throw new NotStatic();
   }
@@ -258,7 +258,7 @@ function createReader(checker: Checker, sources: readonly SourceFile[]): (call: 
     throw new NotStatic();
   }
 
-  /** What callers give for a parameter, in all modules. */
+  /** The arguments that callers in all modules pass for a parameter. */
   function listArguments(parameter: Node): Bound[] {
     const owner = parameter.parent;
     const named = isArrowFunction(owner) && isVariableDeclaration(owner.parent) ? owner.parent : owner;
@@ -276,7 +276,7 @@ function createReader(checker: Checker, sources: readonly SourceFile[]): (call: 
     return given.map((node) => ({ node, scope: noScope }));
   }
 
-  /** A number that is known only when it runs may be any number. */
+  /** Where only the type is known and it is a number, 1 stands for any number. */
   function readType(node: Node): readonly string[] {
     const type = checker.getTypeAtLocation(node);
     if (type && (type.flags & (TypeFlags.NumberLike | TypeFlags.BigIntLike)) !== 0) return ['1'];
@@ -290,7 +290,7 @@ function createReader(checker: Checker, sources: readonly SourceFile[]): (call: 
     return new Map(members.map((member) => [member.name, readBareType(checker.getTypeOfSymbol(member))]));
   }
 
-  /** A type without null, as `string` for a union of texts. */
+  /** A type without null; a union of string literals becomes `string`. */
   function readBareType(type: Type | undefined): string {
     const present = type && checker.getNonNullableType(type);
     const base = present && checker.getBaseTypeOfLiteralType(present);

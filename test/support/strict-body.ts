@@ -1,11 +1,11 @@
-// What S3 checks of a body before it takes it: length, payload hash, sums, and that it is not framed in chunks.
+// The checks that S3 makes before it accepts a body: length, payload hash, checksums, and no aws-chunked framing.
 
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { crc32 } from 'node:zlib';
 import { Refusal } from './sigv4.ts';
 
-/** Everything a request says of its own body must be true. */
+/** Throws a Refusal unless every header that describes the body is true. */
 export function checkBody(
   headers: IncomingMessage['headers'],
   body: Buffer,
@@ -39,7 +39,7 @@ export function checkBody(
   }
 }
 
-/** The sum of bytes, as headers write it. */
+/** The checksum in the encoding of a header. */
 export function toSha256(bytes: Buffer, encoding: 'hex' | 'base64'): string {
   return createHash('sha256').update(bytes).digest(encoding);
 }

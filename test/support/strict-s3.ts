@@ -1,5 +1,5 @@
-// A small S3 that forgives nothing: signatures, payload hashes, sums, lengths and conditions are checked as AWS and Ceph check them, so
-// that what passes here passes there. It keeps objects in memory, can be told to fail in the ways real stores do, and notes each request.
+// A small, strict S3. It checks signatures, payload hashes, checksums, lengths and conditions as AWS and Ceph do, so that a request that
+// passes here passes there. It keeps objects in memory, fails on demand in the ways real stores do, and records each request.
 
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -16,29 +16,29 @@ export interface StrictS3 extends AsyncDisposable {
   readonly bucket: string;
   readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
   readonly objects: Map<string, StoredObject>;
-  /** Versions by their ids, in a bucket that keeps them; marks of deletes among them. */
+  /** Versions by id, including delete markers; only in a bucket with versioning. */
   readonly versions: Map<string, { readonly key: string; readonly isMark: boolean }>;
   /** Oldest first. */
   readonly requests: NotedRequest[];
-  /** The next requests of that operation meet this fault, once unless told otherwise. */
+  /** Makes the next requests of that operation fail in this way, one request by default. */
   fail(operation: Operation, fault: Fault, times?: number): void;
-  /** None of the faults happens any more. */
+  /** Removes all faults that `fail` added. */
   clearFaults(): void;
-  /** How far the store's clock is ahead of ours. */
+  /** How far the store's clock is ahead of this process's. */
   skewMs: number;
 }
 
 export interface StrictS3Options {
-  /** `unsupported` answers 501, `ignored` overwrites, as older stores do. */
+  /** How the store treats If-None-Match: `unsupported` answers 501; `ignored` overwrites, as older stores do. */
   readonly conditionalPut?: 'honoured' | 'unsupported' | 'ignored';
-  /** `forgotten`: checked and not kept. `refused`: the header itself is an error. `trusted`: kept as the client claims, whatever was stored. */
+  /** `forgotten`: checked but not kept. `refused`: the header is an error. `trusted`: keeps the client's value, whatever is stored. */
   readonly checksums?: 'kept' | 'forgotten' | 'refused' | 'trusted';
-  /** What a request for many keys needs: any sum, a Content-MD5 as older stores do, or it is not known at all. */
+  /** What DeleteObjects requires: any checksum, or a Content-MD5 as in older stores; `unknown` answers 501. */
   readonly manyDeletes?: 'anySum' | 'md5' | 'unknown';
-  /** Deleted and overwritten objects stay as versions: `kept` lets nobody delete those, as object lock does. */
+  /** Whether deleted and overwritten objects remain as versions; `kept` refuses to delete versions, as object lock does. */
   readonly versions?: 'none' | 'deletable' | 'kept';
   readonly pageSize?: number;
-  /** Asked at every request, for faults that come by chance. */
+  /** Called for every request; returns a fault to make it fail at random. */
   readonly mishap?: (operation: Operation) => Fault | undefined;
 }
 
@@ -56,20 +56,20 @@ export type Operation =
 
 export type Fault =
   | { readonly kind: 'answer'; readonly status: number; readonly code: string; readonly retryAfter?: string }
-  /** Done, and the connection drops before the answer. */
+  /** The store performs the request, then drops the connection before the answer. */
   | { readonly kind: 'answerLost' }
-  /** The connection drops before anything is done. */
+  /** The connection drops before the store does anything. */
   | { readonly kind: 'reset' }
-  /** 200, and other bytes of the same length are stored. */
+  /** Answers 200, but stores other bytes of the same length. */
   | { readonly kind: 'wrongBytes' }
-  /** 200, and half is stored. */
+  /** Answers 200, but stores only half of the bytes. */
   | { readonly kind: 'shortBytes' }
-  /** 200, and a list of keys that were not deleted: all, or one. */
+  /** Answers 200 with a list of keys that were not deleted: all, or only one. */
   | { readonly kind: 'undeleted'; readonly only?: string }
-  /** The body of a get, or of the answer to a put, ends in the middle. */
+  /** The connection drops in the middle of the answer's body. */
   | { readonly kind: 'cut' }
   | { readonly kind: 'slow'; readonly delayMs: number }
-  /** Never an answer. */
+  /** The store never answers. */
   | { readonly kind: 'silent' };
 
 interface StoredObject {
@@ -81,12 +81,12 @@ interface StoredObject {
 
 interface NotedRequest {
   readonly operation: Operation | 'unknown';
-  /** As it stood on the request line. */
+  /** As sent on the request line. */
   readonly target: string;
   readonly headers: IncomingMessage['headers'];
-  /** 0 where none was sent. */
+  /** 0 when no answer was sent. */
   status: number;
-  /** The client's port: as many as connections were used. */
+  /** The client's port, which tells connections apart. */
   readonly port: number | undefined;
 }
 
@@ -105,7 +105,7 @@ interface Answer {
   readonly body?: string | Buffer;
 }
 
-/** Starts one on a free port of this machine. */
+/** Starts a store on a free port of this machine. */
 export async function openStrictS3(options: StrictS3Options = {}): Promise<StrictS3> {
   const faults: { operation: Operation; fault: Fault; times: number }[] = [];
   const s3 = {
@@ -232,7 +232,7 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
 
   const keepsVersions = options.versions === 'deletable' || options.versions === 'kept';
 
-  /** False where it may not be. */
+  /** Returns false when the object or version may not be deleted. */
   function removeOne(key: string, version: string | null | undefined): boolean {
     if (version) return options.versions !== 'kept' && s3.versions.delete(version);
     if (keepsVersions && s3.objects.has(key)) s3.versions.set(randomUUID(), { key, isMark: true });
@@ -323,7 +323,7 @@ function toXml(inner: string): Answer {
 
 function toErrorAnswer({ code, status }: Refusal, isHead: boolean): Answer {
   if (isHead) return { status };
-  // Real ones repeat the key and who asked; nothing of it may reach our messages.
+  // Real stores repeat the key and the account here; neither may reach Intake's messages.
   const body = `<?xml version="1.0"?><Error><Code>${code}</Code><Message>secret of the store</Message></Error>`;
   return { status, headers: { 'content-type': 'application/xml' }, body };
 }

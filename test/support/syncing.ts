@@ -5,7 +5,7 @@ import type { Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import type { SweepSummary } from '../../src/sync/read/sweep.ts';
 import type { TestDatabase } from './test-database.ts';
 
-/** What every test's store and command share, so that their person keys and tombstones agree. */
+/** Shared by the stores and commands of all tests, so that their person keys and tombstones agree. */
 export const testPrivacyKey = 'a privacy key for tests, long enough';
 
 /** The environment of an operator who reads this board into this database. */
@@ -25,7 +25,7 @@ export function toEnvironment(
   };
 }
 
-/** Runs one sync without files; throws the trouble of the first advertiser that met one. */
+/** Runs one sync without files; throws the first advertiser's trouble when its sync failed. */
 export async function syncBoard(
   database: TestDatabase,
   board: Sandbox,

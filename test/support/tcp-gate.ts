@@ -1,11 +1,11 @@
-// A gate in front of a TCP server: shut, it refuses and ends every connection, as a server that is gone does.
-// Stands for the outages of a database, a source or a storage.
+// A gate in front of a TCP server. While shut, it refuses new connections and drops the open ones, as a stopped server does.
+// Tests use it for outages of a database, a source or a storage.
 
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export interface TcpGate extends AsyncDisposable {
-  /** The address of the server behind, seen through the gate. */
+  /** The URL of the server behind the gate, with the gate's host and port. */
   readonly url: string;
   shut(): Promise<void>;
   open(): Promise<void>;
@@ -13,11 +13,11 @@ export interface TcpGate extends AsyncDisposable {
 
 export interface TcpGateOptions {
   readonly shut?: boolean;
-  /** Asked about everything a client says: true breaks its connection when the server answers, before the client hears it. */
+  /** Called with each chunk that a client sends; true drops the connection when the server answers, before the client sees the answer. */
   readonly breaks?: (said: Buffer, client: Socket) => boolean;
 }
 
-/** Opens a gate to the host and port of a URL; it is open at first unless told otherwise. */
+/** Creates a gate to the host and port of a URL, open unless `shut` is set. */
 export async function openTcpGate(target: string, { shut = false, breaks }: TcpGateOptions = {}): Promise<TcpGate> {
   const behind = new URL(target);
   const sockets = new Set<Socket>();

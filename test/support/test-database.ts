@@ -1,4 +1,4 @@
-// A database of one test file's own, copied from the run's template in tens of milliseconds. Closing it fails the file when a
+// A separate database for each test file, copied from the run's template in tens of milliseconds. Closing it fails the file when a
 // connection is still open: a forgotten pool is a defect of the code under test or of the test.
 
 import { randomBytes } from 'node:crypto';
@@ -13,22 +13,22 @@ declare module 'vitest' {
   }
 }
 
-/** An own database with the project's schema; dropped when disposed. */
+/** A database with the project's schema; dropped when disposed. */
 export interface TestDatabase extends AsyncDisposable {
   readonly url: string;
-  /** Runs one statement on the test's own connection and gives its rows. */
+  /** Runs one statement on the test's own connections and returns its rows. */
   query<Row extends pg.QueryResultRow = pg.QueryResultRow>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
 }
 
-/** `test` with `database`: opened when a test of the file first asks for it, the same for the whole file, dropped after it. */
-// biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern what a fixture needs; this one needs nothing.
+/** `test` with a `database` fixture: created when a test of the file first uses it, shared by the whole file, dropped after it. */
+// biome-ignore lint/correctness/noEmptyPattern: vitest reads a fixture's dependencies from the pattern; this one has none.
 export const test = base.extend('database', { scope: 'file' }, async ({}, { onCleanup }) => {
   const database = await openTestDatabase();
   onCleanup(() => database[Symbol.asyncDispose]());
   return database;
 });
 
-/** Copies the template. */
+/** Creates a database as a copy of the template. */
 export async function openTestDatabase({ serverUrl, name }: TestTemplate = inject('template')): Promise<TestDatabase> {
   const database = `${name}_${randomBytes(6).toString('hex')}`;
   const url = toDatabaseUrl(serverUrl, database);
@@ -36,7 +36,7 @@ export async function openTestDatabase({ serverUrl, name }: TestTemplate = injec
     server.query(`CREATE DATABASE ${database} TEMPLATE ${name} STRATEGY FILE_COPY`),
   );
   const pool = new pg.Pool({ connectionString: url, application_name: 'test', max: 2 });
-  // Tests restart servers and end sessions on purpose.
+  // Tests restart servers and terminate sessions on purpose.
   pool.on('error', () => undefined);
   return {
     url,
@@ -56,7 +56,7 @@ export async function openTestDatabase({ serverUrl, name }: TestTemplate = injec
   };
 }
 
-/** Another one that is as this is now, as a backup would hold it. Every session of this one is ended. */
+/** Copies a database in its present state, like a backup. Terminates every session of the original. */
 export async function copyDatabase({ url }: TestDatabase): Promise<TestDatabase> {
   const { serverUrl } = inject('template');
   const name = new URL(url).pathname.slice(1);
@@ -66,7 +66,7 @@ export async function copyDatabase({ url }: TestDatabase): Promise<TestDatabase>
   return await openTestDatabase({ serverUrl, name });
 }
 
-/** Takes every row away: by deletes, since a TRUNCATE makes a hundred files anew (30 ms of CPU instead of 0.3). */
+/** Deletes every row. Uses DELETE because TRUNCATE creates a hundred files anew (30 ms of CPU instead of 0.3 ms). */
 export async function emptyDatabase(database: TestDatabase): Promise<void> {
   const tables = await database.query<{ name: string }>(
     `SELECT oid::regclass::text AS name FROM pg_class
@@ -76,10 +76,10 @@ export async function emptyDatabase(database: TestDatabase): Promise<void> {
   await database.query(`BEGIN; SET LOCAL session_replication_role = replica; ${deletes} COMMIT`);
 }
 
-/** A session that was closed is gone at once, or when a busy machine comes to it. A forgotten pool closes its own after ten seconds. */
+/** On a busy machine a closed session can linger. Less than ten seconds, after which a forgotten pool closes its idle sessions. */
 const graceMs = 5_000;
 
-/** Sessions that are still there after a moment: a closed socket takes the server a little while to notice. */
+/** The sessions that remain after the grace period: the server needs a moment to notice a closed socket. */
 async function loadSessions(server: pg.Client, database: string): Promise<string[]> {
   const deadlineAt = performance.now() + graceMs;
   for (;;) {

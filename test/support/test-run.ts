@@ -1,5 +1,6 @@
-// One run's databases on a server it may share: a template with the schema, and copies of it. Every name carries the run's own mark and
-// the run holds a session under that mark, so another run can tell what was left by a killed one from what is in use.
+// The databases of one run on a server that runs may share: a template with the schema, and copies of it. Every database name starts with
+// the run's unique name, and the run holds a session with that application_name. So another run can tell the leftovers of a killed run from
+// databases in use.
 
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
@@ -12,11 +13,11 @@ export interface TestRun extends AsyncDisposable {
 
 export interface TestTemplate {
   readonly serverUrl: string;
-  /** The template's name, and the beginning of every copy's. */
+  /** The template's name, and the prefix of every copy's name. */
   readonly name: string;
 }
 
-/** Drops what killed runs left, then makes the template: an empty database, prepared once (migrations) for all files. */
+/** Drops the databases that killed runs left, then creates the template: an empty database, migrated once for all files. */
 export async function openTestRun(serverUrl: string, prepare: (url: string) => Promise<void>): Promise<TestRun> {
   const name = `${mark}${randomBytes(4).toString('hex')}`;
   const session = new pg.Client({ connectionString: serverUrl, application_name: name });
@@ -43,7 +44,7 @@ export function toDatabaseUrl(serverUrl: string, database: string): string {
 
 const mark = 'intake_test_';
 
-/** A run lives as long as its session. */
+/** A run without a session is dead: drops its databases. */
 async function dropLeftovers(session: pg.Client): Promise<void> {
   const { rows } = await session.query<{ run: string }>(
     `SELECT DISTINCT substring(datname FROM $1) AS run FROM pg_database WHERE datname ~ $1

@@ -1,5 +1,5 @@
-// Which Postgres the tests run on: the one TEST_DATABASE_URL names, else a container where Docker answers, else the embedded one.
-// There is always one, and it always says which; no test is skipped for want of a database.
+// Chooses the Postgres of a test run: the one that TEST_DATABASE_URL names, else a container where Docker answers, else the embedded one.
+// There is always one, so no test is skipped for lack of a database, and the run prints which one it uses.
 
 import { request } from 'node:http';
 import pg from 'pg';
@@ -8,21 +8,21 @@ import { openEmbedded } from '../../src/dev/embedded/embedded.ts';
 /** A server on which this run may create databases. */
 export interface TestServer extends AsyncDisposable {
   readonly url: string;
-  /** For the one line that is printed. */
+  /** Printed at the start of the run. */
   readonly name: string;
 }
 
 export interface TestServerChoice {
   readonly testDatabaseUrl?: string | undefined;
   readonly dockerHost?: string | undefined;
-  /** Of the embedded server: `eager` comes every second to every table, `off` never. */
+  /** Only for the embedded server: `eager` visits every changed table every second, `off` disables autovacuum. */
   readonly autovacuum?: string | undefined;
   readonly root: string;
-  /** Told when Docker answers and yet gives no server. */
+  /** Called when Docker answers but starts no server. */
   readonly say: (line: string) => void;
 }
 
-/** Opens the first of the three that there is. */
+/** Opens the first of the three that is available. */
 export async function openTestServer({
   testDatabaseUrl,
   dockerHost,
@@ -61,7 +61,7 @@ async function setAutovacuum(url: string, how: string): Promise<void> {
   }
 }
 
-/** One ping, about 10 ms where Docker runs: importing testcontainers to find out would take a second. */
+/** Sends one ping, about 10 ms where Docker runs. Importing testcontainers to find out would take a second. */
 export function dockerAnswers(dockerHost = 'unix:///var/run/docker.sock'): Promise<boolean> {
   const url = URL.parse(dockerHost);
   const where =

@@ -1,4 +1,4 @@
-// A Postgres that speaks TLS with a certificate of a private authority, as managed databases and companies have it.
+// A Postgres that speaks TLS with a certificate of a private authority, as managed databases and companies use it.
 
 import { once } from 'node:events';
 import {
@@ -24,11 +24,11 @@ import { openServer } from '../../src/dev/embedded/server.ts';
 import { makeAuthority, makeCertificate } from './authority.ts';
 
 export interface TlsPostgres extends AsyncDisposable {
-  /** By the name that its certificate bears, without parameters; TLS is required of every client. */
+  /** Uses the host name in the certificate, has no parameters; the server requires TLS. */
   readonly url: string;
   /** The authority's certificate. */
   readonly rootFile: string;
-  /** Another authority's, which has signed nothing here. */
+  /** The certificate of another authority, which has signed nothing here. */
   readonly strangerFile: string;
 }
 
@@ -66,10 +66,10 @@ export async function openTlsPostgres(): Promise<TlsPostgres> {
   };
 }
 
-/** What begins TLS, and the server's yes. */
+/** The SSLRequest message, which starts TLS. */
 const tlsRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
-/** Starts something between a client and the server that ends TLS with a certificate of its own, and could read along. */
+/** Starts a man in the middle: it terminates TLS with its own certificate and could read all traffic. */
 export async function openTlsRelay(server: TlsPostgres, folder: string): Promise<{ url: string } & AsyncDisposable> {
   const own = join(folder, 'relay');
   makeAuthority(own);
@@ -105,7 +105,7 @@ export async function openTlsRelay(server: TlsPostgres, folder: string): Promise
   };
 }
 
-/** Reads the settings again, and waits until the server speaks TLS. */
+/** Reloads the settings and waits until the server speaks TLS. */
 async function reload(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();

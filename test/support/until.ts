@@ -1,14 +1,14 @@
-// How a test waits: for the event itself. The limit only ends a test that would hang; no test is about it.
+// Tests wait for an event, never for a length of time. The limit only ends a test that would hang.
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Shorter than the limit of a test, so that the failure names the condition. */
+/** Shorter than the timeout of a test, so that the failure names the condition. */
 const limitMs = 480_000;
 const leastPauseMs = 10;
 const mostPauseMs = 250;
 
 /**
- * Waits until it holds; throws with the condition when it never does. Looks less often the longer it lasts and the more a look costs: a status
- * asked for a hundred times a second keeps a core busy that the worker needs.
+ * Waits until the condition holds; throws an error that names it when it never does. The pause between checks grows with their number and
+ * with the cost of a check: a status requested a hundred times a second would occupy a core that the worker needs.
  */
 export async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
   const deadlineAt = performance.now() + limitMs;

@@ -1,4 +1,4 @@
-// A worker that ends itself after a silent second, for the test of a process in which nothing moves any more.
+// A worker that exits after one second without progress, for the test of a process that is stuck.
 
 import { runProcess } from '../../src/cli/run.ts';
 import { createWorkerCommand } from '../../src/cli/worker.ts';

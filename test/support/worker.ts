@@ -1,5 +1,5 @@
-// A worker of several advertisers as an operator runs it: accounts in a file, each credential in a file of its own, free ports.
-// In this process or as one of its own; either way it is asked through its admin port.
+// A worker for several advertisers as an operator runs it: accounts in a file, each credential in its own file, free ports.
+// The worker runs in the test's process or in a separate one. Tests query it through its admin port in both cases.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { type Ended, startIntake } from './intake.ts';
 import { toEnvironment } from './syncing.ts';
 import type { TestDatabase } from './test-database.ts';
 
-/** Settings of a worker, with what they name on disk. */
+/** Settings of a worker, and the files that they name. */
 export interface WorkerSettings extends AsyncDisposable {
   readonly env: Record<string, string>;
   readonly blobsPath: string;
@@ -23,7 +23,7 @@ export interface WorkerSettings extends AsyncDisposable {
   rotate(name: string, credential: string): void;
 }
 
-/** Settings for every account of a board; the n-th is called `account-n`. */
+/** Settings for every account of a board; the nth account is called `account-n`. */
 export async function openSettings(
   database: Pick<TestDatabase, 'url'>,
   board: Pick<Sandbox, 'url' | 'credential' | 'advertisers'>,
@@ -58,10 +58,10 @@ export async function openSettings(
   };
 }
 
-/** A worker that runs. */
+/** A running worker. */
 export interface TestWorker {
   readonly adminUrl: string;
-  /** What it has logged so far, a line each. */
+  /** The log lines so far. */
   readonly lines: readonly string[];
 }
 
@@ -69,7 +69,7 @@ export interface HiredWorker extends TestWorker, AsyncDisposable {
   readonly passes: readonly Pass[];
 }
 
-/** A worker in this process; it ends with its scope. */
+/** Starts a worker in this process; disposing stops it. */
 export async function hireWorker(env: Record<string, string>, timing: Partial<WorkerRun> = {}): Promise<HiredWorker> {
   const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill'] as const;
   const config = loadConfig(env, { needs });
@@ -90,7 +90,7 @@ export async function hireWorker(env: Record<string, string>, timing: Partial<Wo
     passes,
     async [Symbol.asyncDispose]() {
       stop.abort();
-      // Stopped while it still waits for its database, it has nothing to give back and says so.
+      // A worker that is stopped while it still waits for its database rejects.
       await ended.catch(() => {});
     },
   };
@@ -102,7 +102,7 @@ export interface SpawnedWorker extends TestWorker, AsyncDisposable {
   kill(signal: NodeJS.Signals): void;
 }
 
-/** A worker as a process of its own; what is left of it is killed with its scope. */
+/** Starts a worker as a separate process; disposing kills it if it still runs. */
 export async function spawnWorker(env: Record<string, string>): Promise<SpawnedWorker> {
   const { child, ended } = startIntake(['worker'], env);
   const lines: string[] = [];
@@ -128,7 +128,7 @@ export async function spawnWorker(env: Record<string, string>): Promise<SpawnedW
   };
 }
 
-/** What a probe answers: its status, and its checks by name. */
+/** The answer of a probe: its status, and the names of the checks that failed. */
 export async function probe(
   { adminUrl }: TestWorker,
   path: '/readyz' | '/livez',
