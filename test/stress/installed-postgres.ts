@@ -1,4 +1,4 @@
-// A server of a Postgres that is installed on this machine, in a folder of its own; null where that version is not installed.
+// Runs a server of a Postgres that is installed on this machine, in a separate folder; null when that version is not installed.
 
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,7 +19,7 @@ const settings = [
   'max_connections=200',
 ];
 
-/** Starts it; stopped when disposed. */
+/** Starts the server; disposing stops it. */
 export async function openInstalledPostgres(
   version: number,
   folder: string,
@@ -57,7 +57,7 @@ export async function openInstalledPostgres(
   };
 }
 
-/** Postgres does not run as root: its own account does. */
+/** The account that runs Postgres when the tests run as root, because Postgres refuses to run as root. */
 function loadAccount(): { uid: number; gid: number } | null {
   if (process.getuid?.() !== 0) return null;
   const line = readFileSync('/etc/passwd', 'utf8')

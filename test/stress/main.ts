@@ -1,10 +1,10 @@
-// The suite under stress: whether it is green on a busy machine, in any order of its files, whenever autovacuum comes, and on an older
-// Postgres. Prints every test that was ever red, and a table of the runs.
-//   npm run test:stress -- --runs 10                     ten runs, each of another kind
+// Runs the suite under stress: on a busy machine, with its files in random order, with eager and without autovacuum, and on an older
+// Postgres. Prints every test that failed at least once, and a table of the runs.
+//   npm run test:stress -- --runs 10                     ten runs: one of each kind, then busy ones
 //   npm run test:stress -- --runs 4 --quick              without the journeys
 //   npm run test:stress -- --runs 2 --only test/unit/log.test.ts test/unit/rows.test.ts
 //   npm run test:stress -- --runs 1 --kind crowded --seed 7      one run again
-// Ends with 1 when a test was red.
+// Exits with 1 when a test failed.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,13 +19,13 @@ const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     runs: { type: 'string', default: '10' },
-    /** Without the journeys. */
+    /** Skips the journeys. */
     quick: { type: 'boolean', default: false },
-    /** Only the files that follow. */
+    /** Runs only the files given as arguments. */
     only: { type: 'boolean', default: false },
-    /** Of the first run; the next ones count on. */
+    /** The seed of the first run; each further run adds 1. */
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-    /** Every run is of this kind. */
+    /** Makes every run one of this kind. */
     kind: { type: 'string' },
   },
 });
@@ -33,7 +33,7 @@ const { values: options, positionals } = parseArgs({
 const cores = availableParallelism();
 const oldestPostgres = 15;
 
-/** What a run is put through. The first run is the first of these, and so on; further ones are busy. */
+/** The kinds of runs, in the order in which they run. All further runs are `busy`. */
 const kinds = {
   quiet: { busy: 0 },
   stalls: { busy: 0, stalls: true },
@@ -46,9 +46,9 @@ const kinds = {
 type Kind = keyof typeof kinds;
 
 interface Stress {
-  /** Processes that never rest. */
+  /** Number of processes that occupy a core all the time. */
   readonly busy: number;
-  /** The tests' own event loops tick slowly. */
+  /** Slows down the event loops of the test processes. */
   readonly stalls?: boolean;
   readonly autovacuum?: 'eager' | 'off';
   readonly postgres?: number;
@@ -139,7 +139,7 @@ function listen(child: ChildProcess): readonly string[] {
   return said;
 }
 
-/** A process that never rests. */
+/** Starts a process that occupies a core all the time. */
 function startBusy(): AsyncDisposable {
   const child = spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' });
   return {
@@ -165,7 +165,7 @@ interface Report {
   }[];
 }
 
-/** What was red: tests, files that could not be loaded or left something open, and whatever else made the run fail. */
+/** Collects what made the run fail: tests, files that could not be loaded or left something open, Node warnings, and the rest. */
 function read(path: string, code: number | null, said: string): { passed: number; reds: Red[] } {
   const warnings = said.match(/^\(node:\d+\) .*Warning: .*/gm) ?? [];
   const reds: Red[] = [...new Set(warnings)].map((why) => ({ test: 'a warning of Node', why }));

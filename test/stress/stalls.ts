@@ -1,16 +1,16 @@
-// Makes the event loop of a test's process slow for two thirds of the time: each of its ticks takes 25 ms. A request to a server in the
-// same process takes several ticks, so a test that sleeps for 20 ms in place of waiting for its arrival was red in 3 of 8 runs.
+// Slows down the event loop of a test process for two thirds of the time: each tick takes 25 ms. A request to a server in the same process
+// takes several ticks, so a test that slept for 20 ms instead of waiting for the request's arrival failed in 3 of 8 runs.
 
 const tickMs = 25;
 const slowMs = 600;
 const freeMs = 300;
 const started = Symbol.for('intake.stalls');
-// The real ones, whatever a test's turned clock puts in their place.
+// The real timers, also while a test replaces them with fake ones.
 const { setTimeout, setImmediate } = globalThis;
 const now = performance.now.bind(performance);
 const marks = process as unknown as Record<symbol, boolean>;
 
-// One process serves many files.
+// One process runs many files, and each file loads this module.
 if (!marks[started]) {
   marks[started] = true;
   let isSlow = false;
