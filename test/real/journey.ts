@@ -1,5 +1,5 @@
-// What is asked of every real server: a first load with files, a proof of every byte, a signed address, an erasure, an outage, a rotation.
-// Each step is a command or a worker as an operator runs it, in a process of its own.
+// The steps that every real server goes through: a first load with files, a check of every byte, a signed address, an erasure, and where
+// possible an outage and a password rotation. Each step runs a command or a worker in a separate process, as an operator does.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,15 +22,15 @@ export interface JourneyOptions {
   readonly databaseUrl: string;
   readonly env: Readonly<Record<string, string>>;
   readonly applications: number;
-  /** Takes something away while a worker runs, and gives it back. */
+  /** Makes a server unavailable while a worker runs, and brings it back. */
   readonly outage?: { readonly begin: () => Promise<void>; readonly end: () => Promise<void> };
-  /** Where the password of the role may be changed. */
+  /** Whether to rotate the password of a database role. */
   readonly rotates?: boolean;
   readonly loadCpuMs?: () => number;
   readonly tell: (tried: Tried) => void;
 }
 
-/** Runs all steps on an empty database; a step that fails ends none but itself. */
+/** Runs all steps on an empty database. A failed step does not stop the next ones. */
 export async function runJourney(options: JourneyOptions): Promise<void> {
   const { databaseUrl, applications } = options;
   await using scratch = await openScratch();
@@ -92,7 +92,7 @@ export async function runJourney(options: JourneyOptions): Promise<void> {
   if (options.rotates) await step('rotation', () => rotate(databaseUrl, file, env, board));
 }
 
-/** Long commands tell their progress in lines before it. */
+/** The result of a command: long commands print their progress in the lines before it. */
 function lastLine(said: string): string {
   return said.trim().split('\n').at(-1) ?? '{}';
 }
@@ -103,7 +103,7 @@ function expectDone(ended: Ended): Ended {
   return ended;
 }
 
-/** Everybody is stored once, as the board has them; one was erased on purpose where `erased` says so. */
+/** Throws unless every application of the board is stored once and equal. */
 async function expectEqual(url: string, board: Sandbox): Promise<void> {
   const client = await connect(url);
   try {
@@ -159,7 +159,7 @@ async function rotate(databaseUrl: string, file: string, env: Record<string, str
   }
 }
 
-/** Whether these are stored, and all their files have an end. */
+/** Whether these applications are stored and ready. */
 async function isHeld(url: string, ids: readonly bigint[]): Promise<boolean> {
   const client = await connect(url).catch(() => null);
   if (client === null) return false;

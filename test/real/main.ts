@@ -1,9 +1,10 @@
-// Intake on the servers that people have: every Postgres and every S3 that this machine can bring up, each through the same steps.
+// Runs Intake against real servers: every Postgres and every S3 store that this machine can start, each through the same steps.
 //   npm run test:real                              all of them, 2,000 applications each
 //   npm run test:real -- --applications 200        a shorter look
-//   npm run test:real -- --only swift              those whose name holds this
-// REAL_CHROOTS names trees of other releases (debootstrap), by comma; S3_TEST_ENDPOINT a store of your own. What cannot be had is said.
-// Ends with 1 when a step failed. docs/compatibility.md keeps the results.
+//   npm run test:real -- --only swift              only servers whose name contains this
+// REAL_CHROOTS lists root directories of other releases (made by debootstrap), separated by commas. S3_TEST_ENDPOINT names your own store.
+// A line that starts with `none` names a server that is not available, and why. Exits with 1 when a step failed or none ran.
+// docs/compatibility.md keeps the results.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -108,7 +109,7 @@ async function onStore(choice: StoreChoice): Promise<void> {
   await runJourney({ databaseUrl: await embedded.create(name), env, applications, outage, tell: tellOf(choice.name) });
 }
 
-/** The contract of all blob stores, by the tests that hold it against the others. */
+/** Runs the contract tests of all blob stores against this one. */
 async function onContract({ name, conditionalPut }: StoreChoice, store: RealStore): Promise<void> {
   const startedAt = performance.now();
   const child = spawn(
@@ -143,10 +144,10 @@ async function onContract({ name, conditionalPut }: StoreChoice, store: RealStor
   tellOf(name)({ step: 'contract', ok: code === 0, detail: [took, counts, ...failed].join(', ') });
 }
 
-/** The embedded server as the demo runs it, durable: what the others are compared with, and where stores keep their rows. */
+/** The embedded server with durable settings, as the demo runs it: the baseline for other servers, and the database in tests of stores. */
 async function openBaseline() {
   const root = mkdtempSync(join(tmpdir(), 'intake-real-'));
-  // Within reach of the server's own account, or its data would lie elsewhere and stay.
+  // The server's account must be able to enter this folder. Otherwise its data would be placed elsewhere and not be removed.
   chmodSync(root, 0o755);
   const server = await openEmbedded({ root });
   const client = new pg.Client({ connectionString: server.url });

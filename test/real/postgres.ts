@@ -1,5 +1,5 @@
-// A Postgres as a distribution ships it, every setting as it comes, with TLS by an authority of its own and passwords by SCRAM.
-// Found in /usr/lib/postgresql, and in the trees of other releases that REAL_CHROOTS names (as debootstrap makes them).
+// A Postgres as a distribution ships it, with default settings, TLS with a certificate of a private authority, and SCRAM passwords.
+// The search covers /usr/lib/postgresql here and in the root directories of other releases that REAL_CHROOTS names (made by debootstrap).
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -26,20 +26,20 @@ import { until } from '../support/until.ts';
 
 export interface PostgresChoice {
   readonly name: string;
-  /** Its programs, as seen from `root`. */
+  /** The folder of its programs, relative to `root`. */
   readonly bin: string;
-  /** The tree that it lives in; empty: this system. */
+  /** The root directory of its system; empty for this one. */
   readonly root: string;
 }
 
 export interface RealPostgres extends AsyncDisposable {
-  /** By the name that the certificate bears, verified in full. */
+  /** Uses the host name in the certificate, with sslmode=verify-full. */
   readonly url: string;
-  /** By its Unix socket, as psql writes it. */
+  /** Uses the Unix socket, in the notation of psql. */
   readonly socketUrl: string;
   stop(): Promise<void>;
   start(): Promise<void>;
-  /** CPU that the server and its sessions have used so far. */
+  /** CPU time that the server and its sessions have used so far. */
   loadCpuMs(): number;
 }
 
@@ -57,7 +57,7 @@ function toVersion(root: string, program: string): string {
   return said.replace('postgres (PostgreSQL) ', '').trim();
 }
 
-/** As the account that owns the cluster: Postgres refuses to run as root. */
+/** Runs a command as the account that owns the cluster, because Postgres refuses to run as root. */
 function toCommand(root: string, command: readonly string[]): [string, string[]] {
   if (process.getuid?.() !== 0) return [command[0] ?? '', command.slice(1)];
   return ['chroot', ['--userspec=postgres:postgres', root || '/', ...command]];
@@ -142,10 +142,10 @@ function loadOwner(root: string): [number, number] {
   return [Number(uid), Number(gid)];
 }
 
-/** Linux counts in hundredths of a second. */
+/** Linux counts CPU time in hundredths of a second. */
 const tickMs = 10;
 
-/** CPU of a process, of its living children and of those that have ended. */
+/** CPU time of a process, of its running children and of those that have ended. */
 export function loadTreeMs(root: number): number {
   if (!existsSync(`/proc/${root}`)) return 0;
   const all = readdirSync('/proc')

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A Ceph cluster of one machine, in memory, with an S3 gateway. Arguments: an empty folder, two free ports (monitor, gateway), access key, secret.
-# Runs until it is ended, and ends its processes with it. Prints `ready` when the gateway answers.
+# Runs a Ceph cluster on one machine, in memory, with an S3 gateway. Arguments: an empty folder, two free ports (monitor, gateway), access
+# key, secret. Prints `ready` when the gateway answers. Runs until SIGTERM or SIGINT, then kills the processes it started.
 set -eu
 cd "$1"
 folder=$PWD monitor=$2 gateway=$3 access=$4 secret=$5

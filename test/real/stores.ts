@@ -1,4 +1,4 @@
-// Real servers that speak S3, as a distribution ships them: started in a folder of their own, with one bucket. One that cannot be had says why.
+// Real servers that speak S3, as a distribution ships them: each runs in a separate folder, with one bucket.
 
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,9 +18,9 @@ export interface RealStore extends AsyncDisposable {
 
 export interface StoreChoice {
   readonly name: string;
-  /** Why there is none. */
+  /** Why the store is not available; null when it is. */
   readonly absent: string | null;
-  /** What it makes of If-None-Match. */
+  /** How the store treats If-None-Match. */
   readonly conditionalPut: 'honoured' | 'ignored';
   readonly open: () => Promise<RealStore>;
 }
@@ -63,7 +63,7 @@ export function findStores(env: NodeJS.ProcessEnv): StoreChoice[] {
   ];
 }
 
-/** The version where the package database knows it. */
+/** Adds the version, if the package database knows it. */
 function toName(name: string, program: string): string {
   try {
     const owner = execFileSync('dpkg', ['-S', `/usr/bin/${program}`], { encoding: 'utf8', stdio: 'pipe' }).split(

@@ -1,7 +1,7 @@
 #!/bin/sh
-# OpenStack Swift of one machine with its S3 face. Arguments: an empty folder on a disk with extended attributes, five free ports (memcached,
-# account, container, object, proxy), access key, secret. Runs until it is ended, and ends its processes with it.
-# Prints `ready` when the proxy answers.
+# Runs OpenStack Swift on one machine with its S3 interface. Arguments: an empty folder on a disk with extended attributes, five free ports
+# (memcached, account, container, object, proxy), access key, secret. Prints `ready` when the proxy answers. Runs until SIGTERM or SIGINT,
+# then ends the processes it started.
 set -eu
 cd "$1"
 folder=$PWD cache=$2 account=$3 container=$4 object=$5 proxy=$6 access=$7 secret=$8
