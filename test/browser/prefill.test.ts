@@ -1,4 +1,4 @@
-// A candidate in a real Chromium: the example careers site, the sandbox's consent page, and back.
+// A candidate in a real Chromium goes from the example careers site to the sandbox's consent page and back.
 import { createAdaptorServer } from '@hono/node-server';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
@@ -15,7 +15,7 @@ import { type TestDatabase, test } from '../support/test-database.ts';
 
 let browser: Browser;
 beforeAll(async () => {
-  // A browser in a container has no user namespaces to build its sandbox from.
+  // Chromium's sandbox needs user namespaces, which containers do not have.
   browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
     args: ['--no-sandbox', '--disable-dev-shm-usage'],
@@ -28,14 +28,14 @@ interface Scene extends AsyncDisposable {
   readonly siteUrl: string;
   readonly context: BrowserContext;
   readonly page: Page;
-  /** Every address that any tab asked for, and the Referer it was asked with. */
+  /** Every URL that any tab requested, with the Referer of the request. */
   readonly asked: { readonly url: string; readonly referer: string }[];
 }
 
 async function openScene(database: TestDatabase): Promise<Scene> {
   const stack = new AsyncDisposableStack();
   const port = await findFreePort();
-  // Another host name than the routes': a cookie of one must not serve the other.
+  // The site and Intake's routes have different host names, so that neither receives the other's cookies.
   const siteUrl = `http://localhost:${port}`;
   const stage = stack.use(
     await openPrefillStage(database, { choices: { consent: 'ask' }, env: { PREFILL_RETURN_URLS: `${siteUrl}/apply` } }),
@@ -67,12 +67,12 @@ async function openScene(database: TestDatabase): Promise<Scene> {
   return { stage, siteUrl, context, page, asked, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
-/** The browser leaves the checking to the server. */
+/** Turns off the browser's validation, so that the server validates the form. */
 const unchecked = `document.querySelector('#application').noValidate = true`;
 
 const readField = (page: Page, name: string) => page.inputValue(`input[name=${name}]`);
 
-/** From the job ad to the source's question. */
+/** Goes from the job ad to the source's consent page. */
 async function begin(page: Page, siteUrl: string): Promise<void> {
   await page.goto(siteUrl);
   await page.click('#prefill');
@@ -347,7 +347,7 @@ test('every page of the way fits a phone of 390 pixels, and the question names t
   await expectFitting('form with a problem');
 });
 
-/** No secret in any address or log; no code or state in any Referer; nothing of the candidate in addresses or logs. */
+/** Expects no secret in any URL or log, no code or state in any Referer, and no data of the candidate in URLs or logs. */
 function expectNothingLeaked({ stage, asked }: Scene): void {
   const [grant] = stage.sandbox.grants();
   const { person, resume } = grant?.candidate ?? {};

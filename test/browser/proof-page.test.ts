@@ -1,5 +1,5 @@
-// The page that explains a proof, in a real Chromium: what it rests on is to be seen and followed by links, without a script, in light and
-// dark and on a phone.
+// The page that explains a proof, in a real Chromium: its evidence is visible and linked, without scripts, in light and dark mode and on a
+// phone.
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openTestAdmin } from '../support/admin.ts';
@@ -43,7 +43,7 @@ describe('the page of a proof', () => {
     expect(await page.getByRole('region', { name: 'Witnesses' }).locator('.badge.good').count()).toBeGreaterThan(2);
     expect(await page.locator('#assumptions ~ ol li').count()).toBe(3);
 
-    // A part of the axis leads to the questions behind it.
+    // Each part of the axis links to the requests that prove it.
     await axis.locator('a').nth(8).click();
     const questions = page.locator('.scroll[aria-labelledby=questions]');
     await questions.waitFor();

@@ -1,4 +1,4 @@
-// The status page in a real Chromium: what a person sees, without a script, without a complaint, without a request that leaves the host.
+// The status page in a real Chromium, as a person sees it: no scripts, no console messages, no requests to other hosts.
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { fillMonth, openTestAdmin } from '../support/admin.ts';
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser[Symbol.asyncDispose]());
 
-/** Loaded once; tests that spoil it take a database of their own. */
+/** Filled once for the file; tests that change the data use a separate database. */
 const test = base.extend('month', { scope: 'file' }, async ({ database }) => {
   await fillMonth(database);
   return database;
@@ -20,7 +20,7 @@ const test = base.extend('month', { scope: 'file' }, async ({ database }) => {
 
 const wide = { width: 1280, height: 900 };
 
-/** The pictures of the docs; redrawn on demand only, since every one differs by its times: SCREENSHOTS=1 npm run test:browser. */
+/** Saves a screenshot for the docs, only with SCREENSHOTS=1 npm run test:browser: the times in the page make every screenshot differ. */
 async function keepPicture(page: Page, name: 'status-page' | 'status-page-problems'): Promise<void> {
   if (process.env.SCREENSHOTS === '1') {
     await page.screenshot({ path: `docs/images/${name}.png`, fullPage: true });
@@ -118,7 +118,7 @@ describe('the status page', () => {
     expect(seen).toEqual(
       expect.arrayContaining(['advertisers', '24 hours', '30 days', 'auto-refresh', 'sweeps-recent', 'metrics']),
     );
-    // Every figure of a chart can be read as text.
+    // Every value of a chart is also available as text.
     await page.locator('#delay summary').focus();
     await page.keyboard.press('Enter');
     expect(await page.locator('#delay tbody tr').count()).toBe(24);
@@ -135,7 +135,7 @@ describe('the status page', () => {
       for (const details of await page.locator('summary').all()) await details.click();
       expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390);
       expect(await page.evaluate<string[]>(findClipped)).toEqual([]);
-      // Letters of a chart that shrinks with its panel stay readable.
+      // The text of a chart stays readable when the chart shrinks with its panel.
       const heights = await page
         .locator('svg text')
         .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().height));
