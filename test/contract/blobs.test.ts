@@ -1,4 +1,4 @@
-// What every blob store promises, held against each kind there is.
+// The contract of every blob store, tested on each available kind.
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ for (const { name, absent, open } of places) {
       await place?.[Symbol.asyncDispose]();
     });
 
-    /** New bytes under a new advertiser, so that tests do not meet. */
+    /** New bytes under a new advertiser, so that tests do not share keys. */
     function create(sizeBytes = 40_000) {
       const { bytes, facts } = createBytes(sizeBytes);
       advertiserId += 1n;
@@ -33,7 +33,7 @@ for (const { name, absent, open } of places) {
     const read = async (key: string) => Buffer.concat(await Array.fromAsync(store.get(key, signal)));
     const listKeys = (folder: string) => Array.fromAsync(store.list(folder, signal), (blob) => blob.key);
 
-    // First, while there is none.
+    // This test must run first, while the store has no identity.
     test('a store has one identity for good, also when several meet it first at once', async () => {
       expect(await store.loadIdentity(signal)).toBeNull();
       await using elsewhere = await place.open();
@@ -139,7 +139,7 @@ for (const { name, absent, open } of places) {
     test('a list has every blob of its folder once, in the order of the keys, with size and time, and nothing of the store itself', async () => {
       expect(await store.loadIdentity(signal)).not.toBeNull();
       const { folder } = create();
-      // As sorted by bytes: a folder's slash lies between the dash and the digits.
+      // In byte order: the slash of a folder sorts between the dash and the digits.
       const names = ['0a', 'a-b', 'a/0', 'a/z', 'a0', 'ab/1/2', 'b'];
       const keys = [...names, ...Array.from({ length: 20 }, (_, i) => `c/${String(i).padStart(2, '0')}`)];
       const { bytes, facts } = createBytes(33);

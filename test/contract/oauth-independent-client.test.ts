@@ -1,10 +1,10 @@
-// The sandbox asked by a client that others wrote: if the two halves of ours shared a misunderstanding of OAuth, it would show here.
+// A third-party client against the sandbox: shows a misunderstanding of OAuth that Intake's client and the sandbox share.
 import * as client from 'openid-client';
 import { expect, test } from 'vitest';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { redirectUri } from '../support/candidate-client.ts';
 
-// Spec: Basic with id and secret as they are. The library would percent-encode them, as RFC 6749 wants it.
+// The spec sends id and secret unencoded in Basic. The library would percent-encode them, as RFC 6749 requires.
 const basicAsWritten =
   (secret: string): client.ClientAuth =>
   (_server, { client_id: id }, _body, headers) => {

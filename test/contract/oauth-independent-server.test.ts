@@ -1,4 +1,4 @@
-// Our client at an authorization server that others wrote: if the two halves of ours shared a misunderstanding of OAuth, it would show here.
+// Intake's client against a third-party authorization server: shows a misunderstanding of OAuth that the client and the sandbox share.
 import { expect, test } from 'vitest';
 import { createPrefillSource, type PrefillSourceOptions } from '../../src/source/prefill.ts';
 import {

@@ -5,7 +5,7 @@ import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts'
 import type { ApplicationPlan } from '../../src/dev/sandbox/people/plan.ts';
 import { get, type PlainAnswer } from '../support/plain-client.ts';
 
-// 30 April 2026, 10:00 at +10:00; Melbourne's summer time ended on the 5th.
+// 30 April 2026, 10:00 at +10:00; Melbourne's daylight saving time ended on 5 April.
 const now = Date.UTC(2026, 3, 30);
 const list = '/v1/advertiser/applications';
 const day = 86_400_000;
@@ -28,7 +28,7 @@ const screen = {
   ],
 };
 
-// Ten applications, ids 1000, 1010 .. 1090, a day apart, the last one today; whole seconds, so that bounds can be met.
+// Ten applications, ids 1000, 1010 .. 1090, a day apart, the last one today; whole seconds, so that a bound can equal a time exactly.
 const plans: ApplicationPlan[] = Array.from({ length: 10 }, (_, index) => ({
   id: BigInt(1000 + index * 10),
   submittedAt: now - (9 - index) * day,
@@ -42,7 +42,7 @@ const plans: ApplicationPlan[] = Array.from({ length: 10 }, (_, index) => ({
   ],
 }));
 
-// biome-ignore lint/suspicious/noExplicitAny: parsed answers are looked at member by member.
+// biome-ignore lint/suspicious/noExplicitAny: the tests check parsed answers member by member.
 type Parsed = any;
 
 interface Stage {
@@ -79,7 +79,7 @@ async function set(): Promise<Stage & AsyncDisposable> {
 const all = [1000, 1010, 1020, 1030, 1040, 1050, 1060, 1070, 1080, 1090];
 const resume = `${list}/resume/1000`;
 
-/** Every option of a choice, in turn, with what must then be true. */
+/** Sets every option of a choice, one after the other, and expects the given result. */
 async function each<Name extends keyof Choices>(
   stage: Stage,
   name: Name,
@@ -93,7 +93,7 @@ async function each<Name extends keyof Choices>(
   }
 }
 
-// Those of the candidate side are played in sandbox-v2-choices.test.ts.
+// sandbox-v2-choices.test.ts tests the choices of the candidate side.
 type Played = Exclude<keyof Choices, keyof typeof candidateChoices>;
 const played = (Object.keys(choices) as (keyof Choices)[]).filter(
   (name): name is Played => !Object.hasOwn(candidateChoices, name),
@@ -289,7 +289,7 @@ const plays: { readonly [Name in Played]: (stage: Stage) => Promise<void> } = {
   },
   async dateZone(stage) {
     const { sandbox, ids } = stage;
-    // In Melbourne's summer: 10:30 there is 23:30 UTC, 9:30 at +10:00.
+    // With daylight saving time, 10:30 in Melbourne is 23:30 UTC, and 9:30 at +10:00.
     sandbox.add([{ id: 1n, submittedAt: Date.UTC(2026, 0, 14, 23, 45) }]);
     await each(stage, 'dateZone', { standard: false, melbourne: true, utc: false }, async () =>
       (await ids('afterdate=2026-01-15T10:30:00')).includes(1),

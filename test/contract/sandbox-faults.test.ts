@@ -125,7 +125,7 @@ const plays: { readonly [Kind in Fault['kind']]: (stage: Stage) => Promise<void>
     expect(short).toMatchObject({ status: 200, complete: false, text: 'x'.repeat(100) });
     expect(short.headers['content-length']).toBe('1000');
     arm({ kind: 'cut', framing: 'closeDelimited', keep: 0.9 });
-    // The treacherous one: to HTTP this is a whole answer.
+    // The most dangerous cut: HTTP regards this answer as complete.
     expect(await ask(resume)).toMatchObject({ status: 200, complete: true, text: 'x'.repeat(900) });
   },
   async wrongLength({ ask, arm, resume, sandbox }) {
@@ -154,7 +154,7 @@ const plays: { readonly [Kind in Fault['kind']]: (stage: Stage) => Promise<void>
     expect((await ask(resume)).body).toHaveLength(3_000_001);
   },
   async closeAfter({ arm, sandbox }) {
-    // A connection that is kept is closed too, seconds later.
+    // Without the fault the server also closes an idle keep-alive connection, but seconds later.
     const closed: string[] = [];
     const kept = readRaw(sandbox, list, 'keep-alive').then(() => closed.push('kept'));
     await expect.poll(() => sandbox.requests()).toHaveLength(1);
@@ -199,7 +199,7 @@ const plays: { readonly [Kind in Fault['kind']]: (stage: Stage) => Promise<void>
   },
 };
 
-/** Everything that comes over one connection until the server closes it. */
+/** Everything that one connection receives until the server closes it. */
 function readRaw(sandbox: Sandbox, path: string, connection: string): Promise<string> {
   const { port, host } = new URL(sandbox.url);
   return new Promise((resolve, reject) => {

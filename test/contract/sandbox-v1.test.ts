@@ -273,7 +273,7 @@ describe('the people', () => {
   });
 });
 
-/** What both notations can tell of an application, as text. */
+/** The fields of an application that both JSON and XML can express. */
 function toComparable(row: TruthRow): object {
   const { id, email, firstName, lastName, phone, jobSeekerId, jobReference, jobSeekingInfo } = row;
   const attachments = row.attachments.map(({ kind, hasVirus, sourceHash, href, sizeBytes, uploadedAt }) => [
@@ -308,7 +308,7 @@ function toText(value: unknown): string | null {
   return value === null || value === undefined ? null : String(value);
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: parsed answers are looked at member by member.
+// biome-ignore lint/suspicious/noExplicitAny: the tests check parsed answers member by member.
 type Parsed = any;
 
 function read(one: Parsed, at: (value: string) => number): object {

@@ -1,4 +1,4 @@
-// Every choice of the candidate side, each of its options seen from outside.
+// Every choice of the candidate side, each option tested from outside.
 import { expect, test } from 'vitest';
 import { type Choices, candidateChoices } from '../../src/dev/sandbox/behaviour/choices.ts';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
@@ -8,11 +8,11 @@ type Name = keyof typeof candidateChoices;
 
 interface Stage {
   readonly sandbox: Sandbox;
-  /** Lets time pass. */
+  /** Moves the sandbox's clock ahead. */
   wait(ms: number): void;
 }
 
-/** Plays each option and compares what is seen. */
+/** Sets each option and expects the given result. */
 async function each<N extends Name>(
   name: N,
   { sandbox }: Stage,

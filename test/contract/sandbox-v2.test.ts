@@ -1,4 +1,4 @@
-// The candidate side as the description writes it, asked by a client that shares no code with ours.
+// The candidate side as the API's description specifies it, tested with a client that shares no code with Intake's.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import {
