@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Journeys, workers and what waits for real time take longest: begun last, one of them would keep all others waiting for its end. */
+/** Starts the longest files first: journeys, workers and tests that wait for real time. Started last, one would run on alone at the end. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const isLong = ({ moduleId }: TestSpecification) =>
@@ -13,7 +13,7 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** `npm run test:stress` puts the files in any order. */
+/** Set by `npm run test:stress`, which runs the files in random order. */
 const shuffleSeed = process.env.TEST_SHUFFLE_SEED;
 
 export default defineConfig({
@@ -23,17 +23,17 @@ export default defineConfig({
     exclude: ['test/browser/**', 'test/chaos/**'],
     globalSetup: ['test/support/global-setup.ts'],
     setupFiles: ['test/support/leak-guard.ts', ...(process.env.TEST_STALLS ? ['test/stress/stalls.ts'] : [])],
-    // A process serves one file after the other, so that the product is loaded once: 60 s of CPU less. What a file leaves open is noticed
-    // by the guard; what it sets in `process` it must put back.
+    // A process runs one file after the other and loads the product once, which saves 60 s of CPU. The leak guard detects resources that a
+    // file leaves open. A file must restore what it changes in `process`.
     pool: 'forks',
     isolate: false,
-    // Node runs the files as it runs the product, and finds them stripped and compiled: half a second of CPU less for every file.
+    // Node runs the files directly, as it runs the product, from its compile cache. This saves half a second of CPU per file.
     experimental: { viteModuleRunner: false, nodeLoader: false },
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, '../node_modules/.cache/intake') },
-    // Files wait for the database and for timers more than for a core; the bound keeps their pools within the server's connections.
+    // Files wait for the database and timers more than for a core. The limit keeps their pools within the server's connections.
     maxWorkers: Math.min(8, availableParallelism() + 3),
     sequence: shuffleSeed ? { shuffle: { files: true }, seed: Number(shuffleSeed) } : { sequencer: LongestFirst },
-    // Only against hanging: on a machine that is busy with other work, a test may take twenty times as long.
+    // Only ends hanging tests: on a busy machine a test may take twenty times as long.
     testTimeout: 600_000,
     hookTimeout: 600_000,
     expect: { poll: { timeout: 480_000, interval: 50 } },
