@@ -39,7 +39,7 @@ export async function loadBlobPlaces(): Promise<BlobPlaceChoice[]> {
       ? await openContainerChoice()
       : {
           name: 'SeaweedFS',
-          absent: 'SeaweedFS runs in a container; with Docker: npm test -- test/contract/blobs.test.ts',
+          absent: 'SeaweedFS needs Docker; with Docker: npm test -- test/contract/blobs.test.ts',
           open: openNothing,
         },
     endpoint
@@ -128,7 +128,7 @@ async function openContainerChoice(): Promise<BlobPlaceChoice> {
   } catch (error) {
     return {
       name: 'SeaweedFS',
-      absent: `Docker gave no ${seaweedImage}: ${(error as Error).message}`,
+      absent: `Docker could not start ${seaweedImage}: ${(error as Error).message}`,
       open: openNothing,
     };
   }
@@ -171,5 +171,5 @@ function stubCredentials({ accessKeyId, secretAccessKey }: { accessKeyId: string
 }
 
 function openNothing(): Promise<BlobPlace> {
-  throw new Error('There is no such store here.');
+  throw new Error('This store is not available.');
 }

@@ -15,7 +15,8 @@ const quiet = [
 /** Starts Chromium; the error says what to install when there is none. */
 export async function openBrowser(): Promise<Browser & AsyncDisposable> {
   const executablePath = process.env.CHROMIUM ?? usual.find((path) => existsSync(path));
-  if (!executablePath) throw new Error('There is no Chromium: apt-get install chromium, or name one with CHROMIUM.');
+  if (!executablePath)
+    throw new Error('Chromium is not installed: apt-get install chromium, or set CHROMIUM to its path.');
   // Chromium does not start its sandbox as root, and CI containers run as root.
   const args = process.getuid?.() === 0 ? [...quiet, '--no-sandbox'] : quiet;
   const browser = await chromium.launch({ executablePath, args });

@@ -36,9 +36,9 @@ export async function findFileDifferences(
     if (differences.length > 5) return differences;
   }
   for (const name of [...stored.keys()].slice(0, 5))
-    differences.push(`${name} is a row, but the source does not show it`);
+    differences.push(`${name} has a row, but the source does not show it`);
   for (const key of await keys()) {
-    if (!wanted.delete(key)) differences.push(`${key} is an object that nothing needs`);
+    if (!wanted.delete(key)) differences.push(`${key} is in the store, but no attachment needs it`);
     const hash = createHash('sha256');
     for await (const chunk of blobs.get(key, AbortSignal.timeout(600_000))) hash.update(chunk);
     if (!key.endsWith(hash.digest('hex'))) differences.push(`${key} holds other bytes`);

@@ -29,7 +29,7 @@ const storeFaults: readonly Fault[] = [
   { kind: 'shortBytes' },
 ];
 
-/** Makes attachment requests to the source fail at random in eight ways without end, and once in a ninth way for every tenth application. */
+/** Makes attachment requests to the source fail at random in eight ways without end, and in a ninth way once for each tenth application. */
 export function trouble(board: Sandbox): void {
   const by = { on: 'attachments', times: null, probability: 0.012 } as const;
   board.fault({ kind: 'fail', status: 500, ...by });

@@ -32,7 +32,9 @@ export async function openProduct(): Promise<Product> {
     try {
       return await openImage();
     } catch (error) {
-      process.stderr.write(`Docker answers but built no image (${(error as Error).message.split('\n').at(-1)}).\n`);
+      process.stderr.write(
+        `Docker answers but could not build the image (${(error as Error).message.split('\n').at(-1)}).\n`,
+      );
     }
   }
   return openTree();

@@ -37,7 +37,7 @@ export async function openTestServer({
     try {
       return await openContainer();
     } catch (error) {
-      say(`Docker answers but gave no Postgres (${(error as Error).message}).`);
+      say(`Docker answers but could not start Postgres (${(error as Error).message}).`);
     }
   }
   const embedded = await openEmbedded({ root, scratch: true });

@@ -15,7 +15,7 @@ export async function until(holds: () => Promise<boolean> | boolean): Promise<vo
   for (let looks = 1; ; looks++) {
     const startedAt = performance.now();
     if (await holds()) return;
-    if (performance.now() > deadlineAt) throw new Error(`It does not hold after ${limitMs} ms: ${holds}`);
+    if (performance.now() > deadlineAt) throw new Error(`The condition does not hold after ${limitMs} ms: ${holds}`);
     const cost = 3 * (performance.now() - startedAt);
     await sleep(Math.min(mostPauseMs, Math.max(leastPauseMs, looks, cost)));
   }
