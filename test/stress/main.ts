@@ -77,7 +77,7 @@ try {
     const run = await play(toKind(nth), Number(options.seed) + nth);
     runs.push(run);
     process.stdout.write(
-      `run ${nth + 1}: ${run.kind}, seed ${run.seed}: ${run.passed} passed, ${run.reds.length} red\n`,
+      `run ${nth + 1}: ${run.kind}, seed ${run.seed}: ${run.passed} passed, ${run.reds.length} failed\n`,
     );
     for (const { test, why } of run.reds) process.stdout.write(`  ${test}\n    ${why}\n`);
   }
@@ -100,7 +100,11 @@ async function play(kind: Kind, seed: number): Promise<Run> {
   await using stack = new AsyncDisposableStack();
   const installed = postgres ? await openInstalledPostgres(postgres, join(scratch, `postgres-${seed}`)) : null;
   if (installed) stack.use(installed);
-  const server = installed ? `Postgres ${postgres}` : postgres ? `embedded (no Postgres ${postgres} here)` : 'embedded';
+  const server = installed
+    ? `Postgres ${postgres}`
+    : postgres
+      ? `embedded (Postgres ${postgres} is not installed)`
+      : 'embedded';
   for (let nth = 0; nth < busy; nth++) stack.use(startBusy());
   const report = join(scratch, `${seed}.json`);
   const startedAt = performance.now();
@@ -168,7 +172,7 @@ interface Report {
 /** Collects what made the run fail: tests, files that could not be loaded or left something open, Node warnings, and the rest. */
 function read(path: string, code: number | null, said: string): { passed: number; reds: Red[] } {
   const warnings = said.match(/^\(node:\d+\) .*Warning: .*/gm) ?? [];
-  const reds: Red[] = [...new Set(warnings)].map((why) => ({ test: 'a warning of Node', why }));
+  const reds: Red[] = [...new Set(warnings)].map((why) => ({ test: 'Node warning', why }));
   let report: Report;
   try {
     report = JSON.parse(readFileSync(path, 'utf8')) as Report;
@@ -189,7 +193,7 @@ function read(path: string, code: number | null, said: string): { passed: number
   if (code !== 0 && reds.length === 0) {
     reds.push({
       test: 'the whole run',
-      why: `It ended with ${code}: ${said.trim().split('\n').slice(-20).join('\n')}`,
+      why: `exit code ${code}: ${said.trim().split('\n').slice(-20).join('\n')}`,
     });
   }
   return { passed: report.numPassedTests, reds };
@@ -203,18 +207,18 @@ function render(all: readonly Run[]): string {
   const counts = new Map<string, number>();
   for (const { test } of all.flatMap(({ reds }) => reds)) counts.set(test, (counts.get(test) ?? 0) + 1);
   const table = new Table({
-    head: ['run', 'kind', 'busy processes', 'Postgres', 'autovacuum', 'seed', 'passed', 'red', 'seconds'],
+    head: ['run', 'kind', 'busy processes', 'Postgres', 'autovacuum', 'seed', 'passed', 'failed', 'seconds'],
     style: { head: [], border: [] },
   });
   for (const [nth, { kind, seed, server, passed, reds, seconds }] of all.entries()) {
     const { busy, autovacuum }: Stress = kinds[kind];
-    table.push([nth + 1, kind, busy, server, autovacuum ?? 'as usual', seed, passed, reds.length, seconds]);
+    table.push([nth + 1, kind, busy, server, autovacuum ?? 'default', seed, passed, reds.length, seconds]);
   }
   const ever = [...counts].sort(([, a], [, b]) => b - a).map(([test, count]) => `  ${count} of ${all.length}  ${test}`);
   const machine = `${cores} cores (${cpus()[0]?.model ?? process.arch}), ${Math.round(totalmem() / 2 ** 30)} GB, Node ${process.version}`;
   return [
     table.toString(),
     machine,
-    ever.length > 0 ? `Ever red:\n${ever.join('\n')}` : `Ever red: none, in ${all.length} runs.`,
+    ever.length > 0 ? `Failed at least once:\n${ever.join('\n')}` : `No test failed in ${all.length} runs.`,
   ].join('\n');
 }
