@@ -84,7 +84,7 @@ export async function runJourney(options: JourneyOptions): Promise<void> {
     const { receipts } = JSON.parse(lastLine(stdout)) as {
       receipts: { closedAt: string | null; counts: { keptVersions: number } }[];
     };
-    if (!receipts[0]?.closedAt) throw new Error('There is no receipt.');
+    if (!receipts[0]?.closedAt) throw new Error('There is no closed receipt.');
     const { keptVersions } = receipts[0].counts;
     return keptVersions > 0 ? `${keptVersions} versions kept` : '';
   });
@@ -99,7 +99,7 @@ function lastLine(said: string): string {
 
 function expectDone(ended: Ended): Ended {
   if (ended.code !== 0)
-    throw new Error(`It ended with ${ended.code}: ${ended.stderr.trim().split('\n').slice(-4).join(' / ')}`);
+    throw new Error(`exit code ${ended.code}: ${ended.stderr.trim().split('\n').slice(-4).join(' / ')}`);
   return ended;
 }
 
@@ -132,7 +132,7 @@ async function outlast(
   await outage?.end();
   await until(() => isHeld(databaseUrl, later));
   await until(async () => (await fetch(`${worker.adminUrl}/readyz`)).status === 200);
-  return 'unready meanwhile, nothing lost';
+  return 'not ready during the outage, nothing lost';
 }
 
 async function rotate(databaseUrl: string, file: string, env: Record<string, string>, board: Sandbox): Promise<string> {

@@ -37,8 +37,7 @@ const isWanted = (name: string) => name.toLowerCase().includes(options.only.toLo
 
 const chroots = (process.env.REAL_CHROOTS ?? '').split(',').filter(Boolean);
 const found = findPostgres(chroots);
-if (found.length === 0)
-  say('none Postgres of a distribution: there is no /usr/lib/postgresql, and REAL_CHROOTS names none');
+if (found.length === 0) say('none Postgres of a distribution: not in /usr/lib/postgresql, nor in REAL_CHROOTS');
 await using embedded = await openBaseline();
 if (isWanted('embedded'))
   await onDatabase('Postgres embedded', {

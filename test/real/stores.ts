@@ -117,7 +117,7 @@ async function openScripted(
   if (!(await ready)) {
     child.kill('SIGTERM');
     await ended;
-    throw new Error(`${script} did not become ready; ${join(folder, 'errors')} says why.`);
+    throw new Error(`${script} did not become ready; see ${join(folder, 'errors')}.`);
   }
   const store = {
     endpoint: `http://127.0.0.1:${ports.at(-1)}`,
