@@ -1,6 +1,6 @@
 // Runs Intake against real servers: every Postgres and every S3 store that this machine can start, each through the same steps.
 //   npm run test:real                              all of them, 2,000 applications each
-//   npm run test:real -- --applications 200        a shorter look
+//   npm run test:real -- --applications 200        a shorter run
 //   npm run test:real -- --only swift              only servers whose name contains this
 // REAL_CHROOTS lists root directories of other releases (made by debootstrap), separated by commas. S3_TEST_ENDPOINT names your own store.
 // A line that starts with `none` names a server that is not available, and why. Exits with 1 when a step failed or none ran.

@@ -26,7 +26,7 @@ export function loadRecipes(): Recipe[] {
   }));
 }
 
-/** The page with these results below their queries. */
+/** Renders the page with these results below their queries. */
 export function renderCookbook(results: ReadonlyMap<number, Result>): string {
   return loadPage().replace(recipePattern, (_, number: string, question, prose, sql) => {
     const result = results.get(Number(number));

@@ -142,7 +142,7 @@ function toNamespace(pick: Pick): Members {
   return pick<Members>([], [['@xmlns', 'http://schemas.example.com/screen']], [['@xmlns:xsi', 'urn:x']]);
 }
 
-/** The screens as XML: attributes in any order and quotes, namespaces, whitespace, comments, CDATA and references. */
+/** The screens as XML: attributes in either order, both kinds of quotes, namespaces, whitespace, comments, CDATA and references. */
 export function renderScreensXml(screens: readonly Screen[], pick: Pick): string {
   const prefix = pick('', '', 's:');
   const space = pick('', '\n  ', '<!-- between -->\n');

@@ -18,7 +18,7 @@ export interface Keeper {
   readonly now: () => number;
 }
 
-/** Why S3 would answer 403 or 400, as its error code. */
+/** The error code and status with which S3 refuses a request. */
 export class Refusal extends Error {
   readonly code: string;
   readonly status: number;

@@ -222,7 +222,7 @@ function createReader(checker: Checker, sources: readonly SourceFile[]): (call: 
     return toDistinct(returned.flatMap((one) => read(one, scope)));
   }
 
-  /** The expressions that a name or a member may stand for. */
+  /** The expressions that may be the value of a name or a member. */
   function resolve(node: Node, scope: Scope): Bound[] {
     if (isIdentifier(node)) return resolveName(findDeclaration(node), scope);
     if (isPropertyAccessExpression(node)) {

@@ -7,7 +7,7 @@ import pg from 'pg';
 
 /** The run's template; disposing drops every database of the run. */
 export interface TestRun extends AsyncDisposable {
-  /** What `openTestDatabase` needs to know. */
+  /** The argument of `openTestDatabase`. */
   readonly template: TestTemplate;
 }
 
