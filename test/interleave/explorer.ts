@@ -1,24 +1,24 @@
-// Every schedule of some clients with up to so many preemptions: a search by the number of preemptions, without stored states. A client
-// runs until it ends or waits; to stop it earlier, to kill it or to let time pass there is a preemption. A schedule that only repeats a
-// state which was met before (footprint.ts) is not continued in other ways.
+// Explores every schedule of a few clients, up to a given number of preemptions. The search replays each schedule from the start and
+// goes by the number of preemptions. By default a client runs until it ends or waits; stopping it earlier, killing it, or letting time
+// pass counts as a preemption. Where a schedule reaches a state that an earlier one reached (footprint.ts), the search does not branch.
 import { type Cast, type Choice, type Outcome, runSchedule, type Stage, Unplayable } from './schedule.ts';
 
-/** A situation to explore. It is made anew for every schedule. */
+/** A situation to explore. Every schedule sets it up again. */
 export interface Scenario {
   readonly name: string;
   /** What must hold, in one sentence. */
   readonly promise: string;
-  /** Deadlocks are no failure here, as long as the client that is chosen to give up tries again. */
+  /** Deadlocks are not a failure here, as long as the client whose statement is cancelled retries. */
   readonly allowsDeadlocks?: boolean;
-  /** At most so many schedules, where each takes long. */
+  /** Upper limit of schedules, for scenarios whose schedules take long. */
   readonly most?: number;
-  /** Sets the situation up and returns the clients. `check` is called after the last step, and throws where a promise is broken. */
+  /** Sets up the situation and returns the clients. `check` runs after the last step and throws when the promise is broken. */
   open(): Promise<Cast & { readonly check: (outcome: Outcome) => Promise<void> }>;
 }
 
 export interface Bounds {
   readonly preemptions: number;
-  /** At most so many schedules. */
+  /** Upper limit of schedules. */
   readonly most?: number;
 }
 
@@ -32,18 +32,18 @@ export interface Counterexample {
 }
 
 export interface Explored {
-  /** How many schedules had no preemption, one, two .. */
+  /** The number of schedules with no preemption, with one, with two, and so on. */
   readonly schedules: readonly number[];
   readonly found: Counterexample | null;
-  /** False where `most` ended the search. */
+  /** False when the search ended early: `most` was reached, or a promise was broken. */
   readonly isComplete: boolean;
   readonly deadlocks: number;
-  /** Schedules that could not be played as they were begun, see `playAgain`. */
+  /** Schedules that could not be replayed, see `playAgain`. */
   readonly diverged: number;
   readonly ms: number;
 }
 
-/** Explores until a promise is broken or nothing is left. */
+/** Explores until a promise is broken or no schedule is left. */
 export async function explore(stage: Stage, scenario: Scenario, bounds: Bounds): Promise<Explored> {
   const startedAt = performance.now();
   const levels: Choice[][][] = Array.from({ length: bounds.preemptions + 1 }, () => []);
@@ -57,7 +57,7 @@ export async function explore(stage: Stage, scenario: Scenario, bounds: Bounds):
     ...{ schedules, found, isComplete, deadlocks, diverged, ms: performance.now() - startedAt },
   });
   const most = Math.min(bounds.most ?? Number.POSITIVE_INFINITY, scenario.most ?? Number.POSITIVE_INFINITY);
-  // Where not all are played, they are taken from all over: by the golden ratio, so that a number names the same schedule every time.
+  // With a limit, the golden ratio spreads the choice over all prefixes and keeps it deterministic: a number always names the same schedule.
   const takeNext = (prefixes: Choice[][]) =>
     most === Number.POSITIVE_INFINITY ? prefixes.pop() : prefixes.splice(((count * 0.618) % 1) * prefixes.length, 1)[0];
   for (const [level, prefixes] of levels.entries()) {
@@ -76,7 +76,7 @@ export async function explore(stage: Stage, scenario: Scenario, bounds: Bounds):
       if (error) return end({ number: count, choices: chosen, outcome, error }, false);
       for (const [at, { others, state }] of outcome.decisions.entries()) {
         if (at < prefix.length) continue;
-        // Met before, with as many preemptions left: what can follow from here has been followed.
+        // An earlier schedule reached this state with at least as many preemptions left, so its continuations are already queued.
         if (seen.has(state)) break;
         seen.add(state);
         for (const { choice, cost } of others.toReversed())
@@ -88,8 +88,8 @@ export async function explore(stage: Stage, scenario: Scenario, bounds: Bounds):
 }
 
 /**
- * Where a commit frees two clients that wait for the same new row, Postgres lets either go first. A schedule that was begun after one
- * order meets the other now and then: it is tried a few times, and then left out. Null is left out.
+ * Plays a schedule, retrying when it diverges. When a commit unblocks two clients that wait for the same new row, Postgres may wake
+ * either first, so a replay sometimes gets the other order than the schedule assumes. Returns null after five diverging tries.
  */
 export async function playAgain(stage: Stage, scenario: Scenario, prefix: readonly Choice[]) {
   for (let tries = 0; tries < 5; tries++) {
@@ -102,12 +102,12 @@ export async function playAgain(stage: Stage, scenario: Scenario, prefix: readon
   return null;
 }
 
-/** The situation of a scenario could not be made: a mistake of the scenario, or something that the product now refuses. */
+/** A scenario could not be set up: the scenario has a bug, or the product now rejects the setup. */
 export class SetUpFailed extends Error {
   override name = 'SetUpFailed';
 }
 
-/** Plays one schedule of a scenario and checks its promises. */
+/** Plays one schedule of a scenario and checks its promise. */
 export async function play(
   stage: Stage,
   scenario: Scenario,
@@ -133,7 +133,7 @@ function toMessage(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }
 
-/** Choices as one word, by which a schedule is played again: `a3.b12.a!` lets a take three steps, b twelve, and kills a. */
+/** Encodes choices as text for `--replay`: `a3.b12.a!` lets a take three steps, lets b take twelve, and kills a. */
 export function toText(choices: readonly Choice[]): string {
   const parts: string[] = [];
   for (let at = 0; at < choices.length; ) {
@@ -146,7 +146,7 @@ export function toText(choices: readonly Choice[]): string {
   return parts.join('.');
 }
 
-/** The choices of such a word. */
+/** Decodes the text that `toText` writes. */
 export function fromText(text: string): Choice[] {
   return text.split('.').flatMap((part) => {
     const [, name = '', count] = /^(.+?)(\d+|!)$/.exec(part) ?? [];
@@ -154,10 +154,10 @@ export function fromText(text: string): Choice[] {
   });
 }
 
-/** Of a schedule that does not end, the last steps are told. */
+/** A report shows only the last steps of a longer schedule. */
 const mostLines = 200;
 
-/** A counterexample as a person reads it. */
+/** Renders a counterexample for a person. */
 export function describe(scenario: Scenario, { number, choices, outcome, error }: Counterexample): string {
   const steps = outcome.lines.map(({ client, text, waited, isDeadlock }) => {
     const mark = isDeadlock ? ' (deadlock: chosen to give up)' : waited ? ' (waits)' : '';

@@ -1,40 +1,40 @@
-// Which statements of two clients may change places without a difference. Two schedules that differ only in the order of such statements
-// end in the same state, so one of them is enough. A statement runs under READ COMMITTED unless its transaction says otherwise, so
+// Decides which statements of two clients commute. Two schedules that differ only in the order of such statements end in the same state,
+// so exploring one of them is enough. A statement runs under READ COMMITTED unless its transaction says otherwise, so
 //
-// - a plain read depends on what another client commits in the tables that it names, and on nothing that is not committed;
-// - a write, or a read that locks, depends on writes and locks of others in the same tables (they may wait for each other), and on
-//   what is committed in the tables that it names;
-// - COMMIT and ROLLBACK free what the transaction wrote and locked;
-// - BEGIN reads the clock: now() is the time at which the transaction began, whatever its statements touch;
-// - under REPEATABLE READ the first query takes the snapshot that all later ones read. What these will name is not known yet, so the
-//   first one depends on everything that another client commits. BEGIN and SET take no snapshot.
+// - a plain read depends on what other clients commit in the tables that it names, and never on uncommitted data;
+// - a write or a locking read depends on writes and locks of other clients in the same tables (they may wait for each other), and on
+//   what other clients commit in the tables that it names;
+// - COMMIT and ROLLBACK publish or discard the transaction's writes and release its locks;
+// - BEGIN reads the clock, because now() is the start time of the transaction, whatever its statements touch;
+// - under REPEATABLE READ the first query takes the snapshot that all later queries read. The tables of the later queries are not known
+//   yet, so the first query depends on everything that another client commits. BEGIN and SET take no snapshot.
 //
-// Tables are told apart by their names in the text, rows are not. Who writes a table also writes those that a foreign key joins with it,
-// and those that a delete cascades to. What is not understood depends on everything.
+// The footprint has table granularity: it finds tables by their names in the SQL and does not distinguish rows. A write to a table also
+// counts as a write to the tables that foreign keys and cascading deletes connect with it. An unknown statement depends on everything.
 
-/** What a step reads and writes (or locks): names of tables, 'advisory', 'objects', 'clock'. '*' is everything. */
+/** What a step reads and what it writes or locks: names of tables, 'advisory', 'sequences', 'objects', 'clock'. '*' is everything. */
 export interface Footprint {
   readonly reads: ReadonlySet<string>;
   readonly writes: ReadonlySet<string>;
-  /** Others see what it writes at once, or are freed by it. */
+  /** The step makes its writes visible to other clients at once, or unblocks clients that wait. */
   readonly isVisible: boolean;
 }
 
-/** Tables, and the tables that a write of them may also lock or change: those that foreign keys and cascading deletes lead to. */
+/** For each table, the tables that a write to it may also lock or change through foreign keys and cascading deletes. */
 export type Neighbours = ReadonlyMap<string, readonly string[]>;
 
 const everything: ReadonlySet<string> = new Set(['*']);
 const nothing: ReadonlySet<string> = new Set();
 
-/** The footprint of something that is no statement. */
+/** Footprints of steps that are not statements. */
 export const onEverything: Footprint = { reads: everything, writes: everything, isVisible: true };
 export const onObjects: Footprint = { reads: new Set(['objects']), writes: new Set(['objects']), isVisible: true };
 
-/** The transaction that a client has open, as far as its later statements depend on it. */
+/** The state of a client's open transaction that the footprints of its later statements need. */
 export interface OpenTransaction {
-  /** What it has written or locked. */
+  /** The tables that the transaction has written or locked. */
   readonly written: Set<string>;
-  /** Whether the next query takes a snapshot for all that follow. */
+  /** Whether the next query takes the snapshot of the transaction. */
   snapshotIsDue: boolean;
 }
 
@@ -42,7 +42,7 @@ export function openTransaction(): OpenTransaction {
   return { written: new Set(), snapshotIsDue: false };
 }
 
-/** The transaction is over: what follows knows nothing of it. */
+/** Clears the state at the end of a transaction. */
 export function forget(open: OpenTransaction): void {
   open.written.clear();
   open.snapshotIsDue = false;
@@ -50,7 +50,7 @@ export function forget(open: OpenTransaction): void {
 
 const isLocking = /\bFOR (NO KEY )?UPDATE\b|\bFOR (KEY )?SHARE\b/;
 
-/** Reads the footprint of a statement, and keeps what the client's open transaction has to know of it. */
+/** Derives the footprint of a statement and updates the state of the client's open transaction. */
 export function toFootprint(sql: string, isAlone: boolean, open: OpenTransaction, neighbours: Neighbours): Footprint {
   if (/^\s*(COMMIT|ROLLBACK)\b/.test(sql)) {
     const writes = new Set(open.written);
@@ -85,7 +85,7 @@ function meets(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
   return false;
 }
 
-/** True where the order of the two may matter. */
+/** True when the order of the two steps may matter. */
 export function areDependent(one: Footprint, other: Footprint): boolean {
   return (
     meets(one.writes, other.writes) ||

@@ -1,5 +1,5 @@
-// Every guard that exists for concurrency, and a scenario that breaks when it is taken out. Most are taken out of the statements on their
-// way to the server, so that the product runs unchanged; the others out of the server's answers.
+// Lists every guard against concurrency bugs, with a scenario that breaks without it. The product's code runs unchanged: the proxy
+// removes most guards from the statements on their way to the server, and the others from the server's answers.
 import { type Bounds, type Explored, explore, fromText, play, type Scenario } from './explorer.ts';
 import { type ScenarioName, scenarios } from './scenarios/all.ts';
 import { Unplayable } from './schedule.ts';
@@ -7,23 +7,23 @@ import type { Stage } from './stage.ts';
 
 export interface Guard {
   readonly name: string;
-  /** The module of src/store that has it. */
+  /** The module of src/store that contains the guard. */
   readonly from: string;
   readonly scenario: ScenarioName;
-  /** Takes it out until the stage is whole again. */
+  /** Removes the guard until `exploreWithout` resets the stage. */
   readonly takeOut: (stage: Stage) => Taken;
-  /** Its absence shows among the first schedules, so it is part of `npm test`. */
+  /** The first schedules already break without the guard, so `npm test` covers it. */
   readonly isQuick: boolean;
-  /** The beginning of a schedule that shows its absence, where a search for one takes minutes. It is searched for when this one shows nothing. */
+  /** The start of a schedule that breaks without the guard, for guards whose search takes minutes. If it breaks nothing, the search runs. */
   readonly at?: string;
 }
 
-/** In how many statements or answers the guard was found and taken out. */
+/** Counts the statements or answers from which the guard was removed. */
 export interface Taken {
   count: number;
 }
 
-/** A guard in a statement: what is replaced, and by what; with `after` only where the statement before it on the connection is like this. */
+/** A guard in a statement: `by` replaces `out`. With `after`, only if the previous statement on the connection matches it. */
 const guard = (
   name: string,
   from: string,
@@ -43,7 +43,7 @@ const guard = (
     return taken;
   },
 });
-/** A repetition after a conflict: the client is told of another error instead, so it does not repeat. */
+/** A retry after a conflict: the proxy gives the client another error instead, so the client does not retry. */
 const repetition = (name: string, from: string, scenario: ScenarioName, client: string): Guard => ({
   ...{ name, from, scenario, isQuick: false },
   takeOut(stage) {
@@ -51,7 +51,7 @@ const repetition = (name: string, from: string, scenario: ScenarioName, client: 
     return { count: 1 };
   },
 });
-/** A question that a transaction asks again under its locks: it gets the answer from before the transaction. */
+/** A query that a transaction repeats under its locks: the stage returns the rows that were read before the transaction. */
 const secondLook = (name: string, from: string, scenario: ScenarioName, statement: RegExp): Guard => ({
   ...{ name, from, scenario, isQuick: false },
   takeOut(stage) {
@@ -261,7 +261,7 @@ export const guards: readonly Guard[] = [
       '',
     ),
   ),
-  // Locks in the other order.
+  // The order of locks: each guard is replaced by the opposite order.
   guard(
     'the order of locks of a completion',
     'complete-download',
@@ -369,7 +369,7 @@ export const guards: readonly Guard[] = [
     'b100.a1',
     guard('the lock of migrations', 'migrations', 'migrations', /SELECT pg_advisory_lock\(\$1\)/, 'SELECT $1::bigint'),
   ),
-  // What changed hands.
+  // Leases and claims that have a new owner.
   guard(
     'epoch of a renewed lease',
     'leases',
@@ -407,7 +407,7 @@ export const guards: readonly Guard[] = [
     /(?<=attempts = d\.attempts - 1 FROM .*)AND d\.lease_token = c\.token$/s,
     'AND c.token IS NOT NULL',
   ),
-  // What was read before the lock, and is looked at again.
+  // Conditions that were read before the lock and are checked again under it.
   known(
     'source1.b21.source1.a5.b4.a4',
     secondLook(
@@ -551,7 +551,7 @@ export const guards: readonly Guard[] = [
     /ISOLATION LEVEL REPEATABLE READ (?=READ ONLY)/,
   ),
   guard('one snapshot of a proof on its page', 'proof', 'proof-page', /ISOLATION LEVEL REPEATABLE READ (?=READ ONLY)/),
-  // As on a server whose default is another.
+  // Simulates a server whose default isolation level is not READ COMMITTED.
   guard(
     'READ COMMITTED of a transaction',
     'database',
@@ -559,7 +559,7 @@ export const guards: readonly Guard[] = [
     /^BEGIN ISOLATION LEVEL READ COMMITTED/,
     'BEGIN ISOLATION LEVEL REPEATABLE READ',
   ),
-  // What has one end, or ends in one way only.
+  // State changes that are allowed only once or only from one state.
   guard('a kept profile is not ended', 'prefills', 'state-late', /(?<=SET outcome = \$3.*) AND outcome = 'started'/s),
   guard(
     'a prefill that has ended is not kept',
@@ -580,7 +580,7 @@ export const guards: readonly Guard[] = [
     /halt_kind = coalesce\(\$2, halt_kind\)/,
     '($2::text IS NULL OR true)',
   ),
-  // The same key twice.
+  // Two clients insert the same key, or lock the same rows.
   guard(
     'ON CONFLICT of flagged bytes',
     'mark-infected',
@@ -625,7 +625,7 @@ export const guards: readonly Guard[] = [
     'confirmations-dropped',
     /(?<=a\.state <> 'pending' FOR UPDATE OF d) SKIP LOCKED/,
   ),
-  // What is done again after a conflict.
+  // Retries after a conflict.
   repetition('a page is compared again after the same new key', 'commit-page', 'new-parallel', 'b'),
   repetition('a page is compared again after a deadlock', 'commit-page', 'infected', 'page'),
   known(
@@ -652,7 +652,7 @@ export const guards: readonly Guard[] = [
   repetition('a delete is confirmed again after a deadlock', 'store', 'confirmed-delete', 'delete'),
 ];
 
-/** Looks for a schedule that breaks without the guard: the one that is known, then all. */
+/** Looks for a schedule that breaks without the guard: first the known one, then all. */
 export async function exploreWithout(
   stage: Stage,
   guard: Guard,
@@ -672,7 +672,7 @@ export async function exploreWithout(
   }
 }
 
-/** Plays one schedule; null where it cannot be played any more, or breaks nothing. */
+/** Plays one schedule. Returns null when it can no longer be played or breaks nothing. */
 async function replay(stage: Stage, scenario: Scenario, at: string): Promise<Explored | null> {
   const startedAt = performance.now();
   const played = await play(stage, scenario, fromText(at)).catch((error: unknown) => {

@@ -1,5 +1,5 @@
-// Inside one process: the parts that interleave promises, under every order that fast-check's scheduler tries. A failing order is
-// printed with the seed that plays it again.
+// Tests the components that interleave promises within one process, under every order that fast-check's scheduler tries. fast-check
+// prints a failing order with the seed that reproduces it.
 import { setImmediate as nextTick } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -13,7 +13,7 @@ import { test as onDatabase } from '../support/test-database.ts';
 
 const runs = { numRuns: 200 };
 
-/** A batch is gathered for a tick of the event loop, so a tick lies between any two steps. */
+/** Waits one tick of the event loop after each step, because `coalesce` collects a batch for one tick. */
 const act = async (step: () => Promise<unknown>) => {
   await step();
   await nextTick();
@@ -197,7 +197,7 @@ onDatabase(
           ),
         );
         expect(end).toBe(fails ? 'undone' : 'kept');
-        // On the same connections, right behind it: no statement of the transaction comes later.
+        // This query runs right after the transaction on the same connections, so it would miss any statement sent late.
         const rows = await db.query<{ at: number }>(`SELECT at FROM public.steps WHERE run = $1 ORDER BY ctid`, [run]);
         expect(rows.map(({ at }) => at)).toEqual(fails ? [] : waits.map((_, at) => at));
       }),

@@ -1,5 +1,5 @@
-// A small, fixed part of the exploration: two schedules of every scenario, and the guards whose absence shows soon. All of it, to two or
-// three preemptions, is `npm run interleave`.
+// Runs a small, fixed part of the exploration: two schedules of every scenario except the migrations, and the guards whose absence shows
+// within the first schedules. `npm run interleave` runs all of it, with two or three preemptions.
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { describe, expect } from 'vitest';
@@ -17,7 +17,7 @@ const test = base.extend('stage', { scope: 'file' }, async ({ database }, { onCl
   return stage;
 });
 
-// A schedule of migrations takes as long as all the others together.
+// One schedule of the migrations takes as long as all other scenarios together.
 test.for(scenarioNames.filter((name) => !name.startsWith('migration')))(
   '%s: one client after the other, and one of them preempted, keep the promise',
   async (name, { stage }) => {
@@ -81,7 +81,7 @@ describe('a transaction that reads from one snapshot takes it with its first que
   const neighbours = new Map(['advertisers', 'coverage', 'evidence'].map((name) => [name, []]));
   const write = `INSERT INTO intake.evidence VALUES (1)`;
   const commit = toFootprint(write, true, openTransaction(), neighbours);
-  /** Which of these statements of one transaction may not change places with a commit of evidence. */
+  /** Returns the statements of one transaction that may not swap places with a committed write to evidence. */
   const dependent = (...statements: readonly string[]) => {
     const open = openTransaction();
     return statements.filter((sql) => areDependent(toFootprint(sql, false, open, neighbours), commit));

@@ -1,8 +1,8 @@
-// Explores every scenario, and every guard taken out: `npm run interleave`.
-//   --scenario NAME   only this one (may be repeated)      --preemptions N   2 unless told otherwise
-//   --most N          so many schedules of each at most    --guards          only the guards
-//   --scenarios       only the scenarios                   --guard TEXT      only the guards whose names have this text
-//   --replay SCHEDULE one schedule of one scenario, statement by statement
+// `npm run interleave`: explores every scenario, and its scenario without each guard.
+//   --scenario NAME   only this scenario (repeatable)      --preemptions N   at most N preemptions per schedule (default 2)
+//   --most N          at most N schedules of each          --guards          only the guards
+//   --scenarios       only the scenarios                   --guard TEXT      only the guards whose names contain TEXT
+//   --replay SCHEDULE plays one schedule of one scenario and prints it statement by statement
 import { parseArgs } from 'node:util';
 import { migrate } from '../../src/store/postgres/migrations.ts';
 import { openTestRun, toDatabaseUrl } from '../support/test-run.ts';
@@ -52,7 +52,7 @@ function toCounts({ schedules, isComplete, deadlocks, diverged, ms }: Explored):
   return [counts, ...more].join(', ');
 }
 
-/** Does one thing of several. A situation that cannot be made is told, and the next thing is done. */
+/** Runs one scenario or guard. When its setup fails, prints the failure and lets the next one run. */
 async function attempt(what: string, work: () => Promise<void>): Promise<void> {
   try {
     await work();

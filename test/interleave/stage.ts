@@ -1,5 +1,5 @@
-// Where scenarios are played: a database of its own, the proxy in front of it, and the product's store opened once per client. Every
-// schedule uses an advertiser of its own, so nothing has to be reset between two of them.
+// The environment in which scenarios run: a separate database, the proxy in front of it, and the product's store opened once per client.
+// Every schedule uses its own advertiser, so nothing has to be reset between schedules.
 import pg from 'pg';
 import { type Database, openDatabase, type Row } from '../../src/store/postgres/database.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
@@ -9,15 +9,15 @@ import type { Query, Stage as ScheduleStage } from './schedule.ts';
 
 export interface Stage extends ScheduleStage, AsyncDisposable {
   readonly url: string;
-  /** The product's connection of a client: one, so that its statements have one order. */
+  /** The product's database handle of a client. It has one connection, so the client's statements have one order. */
   database(client: string): Database;
   store(client: string): Store;
-  /** The same without the proxy, to make situations. */
+  /** Bypasses the proxy, to set up scenarios. */
   readonly direct: Database;
   readonly directStore: Store;
-  /** A statement like this that a transaction repeats is answered as it was before the transaction. */
+  /** When a transaction repeats a statement that matches, it gets the rows that the client read before the transaction. */
   answersAsBefore: { readonly statement: RegExp; readonly onAnswer: () => void } | null;
-  /** An advertiser that no other schedule knows. */
+  /** Creates an advertiser that no other schedule uses. */
   openAdvertiser(): Promise<{ readonly advertiserId: bigint; readonly name: string }>;
 }
 
@@ -38,7 +38,7 @@ export async function openStage(url: string): Promise<Stage> {
   const directStore = stack.use(openStore({ url, role: 'direct', connections: 1, privacyKey }));
   const opened = new Map<string, { readonly database: Database; readonly store: Store; readonly life: number }>();
   stack.defer(async () => {
-    // A dead client has no connection left to close, and one that never ends would never give its own back to the pool.
+    // A dead client has no connection left to close. A client that never ends would never return its connection to the pool.
     const living = [...opened].filter(([client]) => !gate.traffic(client).isDead);
     const all = living.flatMap(([, { database, store }]) => [database, store]);
     await Promise.all(all.map((one) => one[Symbol.asyncDispose]()));
@@ -106,7 +106,7 @@ function answerAsBefore(db: Database, { statement, onAnswer }: NonNullable<Stage
   };
 }
 
-/** By foreign keys in both directions, and by deletes that cascade over several tables. */
+/** Loads the neighbours of each table: by foreign keys in both directions, and by deletes that cascade over several tables. */
 async function loadNeighbours(query: Query): Promise<Map<string, string[]>> {
   const tables = await query<{ name: string; joined: string[] }>(
     `WITH RECURSIVE key AS (SELECT conrelid AS child, confrelid AS parent, confdeltype FROM pg_constraint WHERE contype = 'f'),

@@ -1,13 +1,13 @@
-// The frontend and backend messages of the Postgres protocol (version 3), as far as a proxy has to understand them: where a message
-// ends, which messages make one statement, and what its SQL says. Knows no socket.
+// Reads and rewrites messages of the Postgres protocol (version 3), as far as the proxy needs it: where a message ends, and what its SQL
+// or SQLSTATE is. This module does no I/O.
 
-/** A message: its type (empty for the first one of a connection) and all its bytes. */
+/** A message: its type (empty for the first message of a connection) and all its bytes, header included. */
 export interface Message {
   readonly type: string;
   readonly bytes: Buffer;
 }
 
-/** Cuts a stream of bytes into messages. The first message of a frontend has no type. */
+/** Splits a byte stream into messages. The first message of a frontend (`hasStartup`) has no type byte. */
 export function createSplitter(hasStartup: boolean): (chunk: Buffer) => Message[] {
   let rest: Buffer = Buffer.alloc(0);
   let isFirst = hasStartup;
@@ -34,7 +34,7 @@ export function readStartup({ bytes }: Message): Map<string, string> {
   return settings;
 }
 
-/** The SQL of a Query or Parse message; null for any other. */
+/** The SQL of a Query or Parse message; null for any other message. */
 export function readSql({ type, bytes }: Message): string | null {
   if (type === 'Q') return bytes.subarray(5, bytes.length - 1).toString('utf8');
   if (type !== 'P') return null;
@@ -42,12 +42,12 @@ export function readSql({ type, bytes }: Message): string | null {
   return bytes.subarray(from, bytes.indexOf(0, from)).toString('utf8');
 }
 
-/** A simple query. */
+/** Builds a simple Query message. */
 export function toQuery(sql: string): Message {
   return withSql({ type: 'Q', bytes: Buffer.from('Q\0\0\0\0\0', 'latin1') }, sql);
 }
 
-/** The same Query or Parse message with another SQL. */
+/** Replaces the SQL of a Query or Parse message. */
 export function withSql({ type, bytes }: Message, sql: string): Message {
   const text = Buffer.from(`${sql}\0`);
   const from = type === 'Q' ? 5 : bytes.indexOf(0, 5) + 1;
@@ -58,7 +58,7 @@ export function withSql({ type, bytes }: Message, sql: string): Message {
   return { type, bytes: Buffer.concat([head, body]) };
 }
 
-/** An error message of the server with another SQLSTATE: codes have five characters. */
+/** Replaces the SQLSTATE `from` of a server error by `to`. Every code has five characters, so the length stays the same. */
 export function withCode({ type, bytes }: Message, from: string, to: string): Message {
   const at = bytes.indexOf(`C${from}\0`, 5, 'latin1');
   if (at < 0) return { type, bytes };

@@ -1,4 +1,4 @@
-// The scenarios by the names under which they are asked for.
+// The scenarios by the names that `--scenario` accepts.
 import type { Scenario } from '../explorer.ts';
 import type { Stage } from '../stage.ts';
 import {
