@@ -57,7 +57,7 @@ export async function explore(stage: Stage, scenario: Scenario, bounds: Bounds):
     ...{ schedules, found, isComplete, deadlocks, diverged, ms: performance.now() - startedAt },
   });
   const most = Math.min(bounds.most ?? Number.POSITIVE_INFINITY, scenario.most ?? Number.POSITIVE_INFINITY);
-  // With a limit, the golden ratio spreads the choice over all prefixes and keeps it deterministic: a number always names the same schedule.
+  // With a limit, the golden ratio spreads the choice over all prefixes. It is deterministic, so a number always names the same schedule.
   const takeNext = (prefixes: Choice[][]) =>
     most === Number.POSITIVE_INFINITY ? prefixes.pop() : prefixes.splice(((count * 0.618) % 1) * prefixes.length, 1)[0];
   for (const [level, prefixes] of levels.entries()) {

@@ -1,19 +1,19 @@
-// A proxy in front of Postgres that lets statements through one at a time. Every client of a schedule connects through it, under an
-// application_name of its own, so the product's pool, transactions and pipelined statements run as they are. A statement waits here
-// until it is released. Statements can be rewritten on the way: a guard is taken out, or the time is moved.
+// A proxy in front of Postgres that lets statements through one at a time. Every client of a schedule connects through it, under its own
+// application_name, so the product's pool, transactions and pipelined statements run unchanged. The proxy holds a statement until the
+// schedule releases it. The proxy can also rewrite statements, to remove a guard or to move the time.
 import { createServer, connect as dial, type Server, type Socket } from 'node:net';
 import { createSplitter, type Message, readSql, readStartup, toQuery, withCode, withSql } from './wire.ts';
 
-/** A statement (or something else that a client does, such as a put of an object) that waits to be released. */
+/** A statement, or another step of a client such as a put of an object, that waits to be released. */
 export interface Step {
   readonly text: string;
-  /** What is sent to the server; equal to `text` unless it was rewritten. */
+  /** The SQL that the proxy sends; equal to `text` unless `rewrite` changed it. */
   sent: string;
-  /** Null for what is no statement. */
+  /** Null when the step is not a statement. */
   readonly connection: Connection | null;
-  /** True where the statement is a transaction of its own. */
+  /** True when the statement is its own transaction. */
   isAlone: boolean;
-  /** Set when the answer is there. */
+  /** Set when the server has answered. */
   isAnswered: boolean;
   readonly release: () => void;
 }
@@ -21,45 +21,45 @@ export interface Step {
 /** A client's connection, as the proxy sees it. */
 export interface Connection {
   readonly pid: number;
-  /** I: no transaction is open. T: one is. E: one has failed. */
+  /** I: no transaction is open. T: a transaction is open. E: a transaction has failed. */
   readonly status: string;
 }
 
-/** What a client does, as far as it can be seen from outside. */
+/** The steps of a client, as the proxy sees them. */
 export interface Traffic {
-  /** In the order in which they came. */
+  /** Steps in order of arrival. */
   readonly waiting: Step[];
-  /** Released, and not answered yet. */
+  /** The step that was released and has no answer yet. */
   pending: Step | null;
-  /** A dead client reaches nothing any more. */
+  /** The proxy refuses connections of a dead client. */
   isDead: boolean;
-  /** One more after each death: a connection of an earlier life is refused. */
+  /** Incremented when a dead client starts again. The proxy refuses connections of an earlier life. */
   life: number;
-  /** Called whenever one of these changes. */
+  /** Called when `waiting` or `pending` changes. */
   onChange: () => void;
 }
 
 export interface Gate extends AsyncDisposable {
-  /** The URL of the database for the client of this name. */
+  /** The URL under which this client reaches the database through the proxy. */
   toUrl(name: string): string;
   traffic(name: string): Traffic;
   /** Connections of a client. */
   connections(name: string): Connection[];
-  /** Closes the connections of a client once the server has ended their sessions. */
+  /** Terminates the server sessions of a client and waits until its connections are closed. */
   cut(name: string): Promise<void>;
-  /** The next answer of this session with SQLSTATE 57014 says 40P01: the explorer ends deadlocks itself. */
+  /** Changes SQLSTATE 57014 (cancelled) to 40P01 (deadlock) in the session's next error: the explorer ends deadlocks by cancelling. */
   nameDeadlock(pid: number): void;
-  /** How every statement is changed on its way. `before` is the statement before it on the same connection. */
+  /** Changes every statement before the proxy sends it. `before` is the previous statement on the same connection. */
   rewrite: (sql: string, before: string) => string;
-  /** The client of this name hears of a conflict (a deadlock, the same new key twice) as of any other error. */
+  /** This client gets conflicts (a deadlock, a serialization failure, a duplicate key) as an internal error, so it does not retry. */
   hidesConflictsOf: string | null;
-  /** How far the time of the database has been moved, in milliseconds. */
+  /** How far the database's time is moved forward, in milliseconds. */
   clockMs: number;
-  /** A write outside a transaction is carried out in one step and committed in the next. */
+  /** A write outside a transaction takes two steps: one executes it, the next commits it. */
   commitsApart: boolean;
 }
 
-/** Opens the proxy in front of the database at this URL. `terminate` ends a session of the server. */
+/** Opens the proxy in front of the database at this URL. `terminate` ends a server session. */
 export async function openGate(url: string, terminate: (pid: number) => Promise<void>): Promise<Gate> {
   const target = new URL(url);
   const clients = new Map<string, Traffic>();
@@ -89,9 +89,9 @@ export async function openGate(url: string, terminate: (pid: number) => Promise<
       const own = [...links].filter((link) => link.name === name);
       await Promise.all(
         own.map(async (link) => {
-          // The server's own end is waited for: it closes the socket when the transaction is rolled back and its locks are free.
+          // Wait until the server closes the socket: by then it has rolled back the transaction and released its locks.
           link.isCut = true;
-          // Without a pid the server has not let it in yet.
+          // Without a pid the server has not authenticated the connection yet, so there is no session to terminate.
           if (link.pid === 0) return link.destroy();
           await terminate(link.pid);
           await link.closed;
@@ -157,12 +157,12 @@ class Link implements Connection {
   readonly closed: Promise<void>;
   readonly #back: Socket;
   readonly #gate: Gate;
-  /** Messages of a statement that is not whole yet. */
+  /** Messages of a statement that is not complete yet. */
   #parts: Message[] = [];
   #running: Step | null = null;
-  /** A statement that is committed apart, and what the client has not been told yet. */
+  /** A statement that is committed in a separate step, and the answers that the proxy has not yet passed to the client. */
   #apart: { phase: 'begin' | 'work' | 'end'; readonly work: Buffer; readonly held: Buffer[] } | null = null;
-  /** How far the time was moved when the open transaction began. */
+  /** `clockMs` at the start of the open transaction. */
   #begunAt = 0;
   #before = '';
 
@@ -179,14 +179,14 @@ class Link implements Connection {
     });
   }
 
-  /** An error as the client hears of it. */
+  /** The error as the client receives it. */
   #toTold(error: Message, isDeadlock: boolean): Message {
     const told = isDeadlock ? withCode(error, '57014', '40P01') : error;
     if (this.#gate.hidesConflictsOf !== this.name) return told;
     return ['40P01', '40001', '23505'].reduce((one, code) => withCode(one, code, 'XX000'), told);
   }
 
-  /** A message of the server. */
+  /** Handles a message from the server. */
   #pass(message: Message, front: Socket): void {
     const status = message.type === 'Z' ? String.fromCharCode(message.bytes[5] ?? 0) : null;
     const apart = this.#apart;
@@ -206,14 +206,14 @@ class Link implements Connection {
       this.#offerEnd(status === 'E' ? 'ROLLBACK' : 'COMMIT');
     } else {
       this.#apart = null;
-      // The client has seen no transaction: what it reads last is that none is open.
+      // The client sent no BEGIN, so it must read that no transaction is open: COMMIT's ReadyForQuery replaces the statement's.
       apart.held.pop();
       for (const bytes of [...apart.held, message.bytes]) front.write(bytes);
       this.#answer(status);
     }
   }
 
-  /** The end of a statement that is committed apart is the next step of its client. */
+  /** Makes the COMMIT or ROLLBACK of such a statement the next step of its client. */
   #offerEnd(text: string): void {
     const traffic = this.#gate.traffic(this.name);
     const step: Step = {
@@ -229,7 +229,7 @@ class Link implements Connection {
     traffic.onChange();
   }
 
-  /** A message of the client. Until the server has let it in, it goes straight on. */
+  /** Handles a message from the client. Messages before the end of the login, and Terminate, pass through at once. */
   take(message: Message): void {
     if (this.status === '' || message.type === 'X') {
       this.#back.write(message.bytes);
@@ -239,7 +239,7 @@ class Link implements Connection {
     if (this.#isWhole(message.type)) this.#offer();
   }
 
-  /** A statement ends with Sync, a simple query with itself, a COPY with the end of the rows of its last table. */
+  /** An extended query ends with Sync, a simple query with its Query message, a COPY with CopyDone for its last table or with CopyFail. */
   #isWhole(type: string): boolean {
     if (type === 'S' || type === 'f') return true;
     const [first] = this.#parts;
@@ -286,7 +286,7 @@ class Link implements Connection {
     this.#back.destroy();
   }
 
-  /** The connection is gone, and with it what waits to be sent over it. */
+  /** Removes the steps of this connection after it has closed. */
   drop(): void {
     const traffic = this.#gate.traffic(this.name);
     if (traffic.pending?.connection === this) traffic.pending = null;
@@ -296,7 +296,7 @@ class Link implements Connection {
     traffic.onChange();
   }
 
-  /** now() is the time at which the transaction began. */
+  /** Moves clock_timestamp() by the current offset, and now() by the offset at the start of the transaction. */
   #withTime(sql: string): string {
     const { clockMs } = this.#gate;
     if (clockMs === 0) return sql;

@@ -14,7 +14,7 @@ export interface Guard {
   readonly takeOut: (stage: Stage) => Taken;
   /** The first schedules already break without the guard, so `npm test` covers it. */
   readonly isQuick: boolean;
-  /** The start of a schedule that breaks without the guard, for guards whose search takes minutes. If it breaks nothing, the search runs. */
+  /** The start of a schedule that breaks without the guard, where a search takes minutes. If it breaks nothing, the search runs. */
   readonly at?: string;
 }
 

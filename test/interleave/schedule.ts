@@ -1,6 +1,6 @@
-// One schedule: several clients run, one statement at a time, in an order that is given or chosen by default. A client that waits for a
-// lock is noticed and left waiting; a client can be killed; the time can be moved. What happened is returned, with every point at which
-// another choice was possible.
+// Runs one schedule: several clients, one statement at a time, first in a given order, then in the default order. The run detects clients
+// that wait for a lock and leaves them waiting. It can kill a client and move the clock. It returns the steps taken, and every point at
+// which another choice was possible.
 import { hash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -16,23 +16,23 @@ import {
 } from './footprint.ts';
 import type { Gate, Step } from './gate.ts';
 
-/** Runs a statement on a connection of the explorer's own. */
+/** Runs a statement on the explorer's own connection. */
 export type Query = <Row extends object = Record<string, unknown>>(
   sql: string,
   values?: readonly unknown[],
 ) => Promise<Row[]>;
 
-/** Thrown into a client that is killed; whatever it does then is not looked at. */
+/** Rejects the pending step of a killed client. The schedule ignores what the client does after that. */
 class Killed extends Error {
   override name = 'Killed';
 }
 
-/** A schedule names a client that has ended, or waits. */
+/** A schedule chooses a client that has ended or waits for a lock. */
 export class Unplayable extends Error {
   override name = 'Unplayable';
 }
 
-/** A schedule does not come to its end. */
+/** A schedule exceeds its limits, or no client can continue. */
 class Endless extends Error {
   override name = 'Endless';
 }
@@ -40,7 +40,7 @@ class Endless extends Error {
 /** A client of a schedule as its program sees it. */
 export interface Actor {
   readonly name: string;
-  /** A step that is no statement: a put or a delete of an object. No transaction may be open meanwhile. */
+  /** Takes a step that is not a statement, such as a put or a delete of an object. The client must not have a transaction open. */
   act<T>(what: string, work: () => T): Promise<T>;
 }
 
@@ -48,13 +48,13 @@ export interface Actor {
 export type Program = (actor: Actor) => Promise<unknown>;
 
 export interface Cast {
-  /** In the order in which they are chosen by default. */
+  /** The clients, in the order in which the default schedule runs them. */
   readonly programs: ReadonlyMap<string, Program>;
-  /** Clients that may die: one in a schedule, at a point at which it would go on. */
+  /** Clients that may die. At most one dies per schedule: the one that would run next by default, and not before its first step. */
   readonly mortal: readonly string[];
-  /** How far the time moves at each step of the clock, in milliseconds. */
+  /** How far each step of the clock moves the time, in milliseconds. */
   readonly lapses: readonly number[];
-  /** A write outside a transaction takes two steps: it is carried out, and it is committed. */
+  /** A write outside a transaction takes two steps: one executes it, the next commits it. */
   readonly commitsApart?: boolean;
   readonly limits?: Limits;
 }
@@ -62,29 +62,29 @@ export interface Cast {
 /** A schedule that exceeds one of these counts as endless. */
 export interface Limits {
   readonly steps: number;
-  /** How long nothing may happen: no answer, no new statement, no lock that is waited for. */
+  /** The longest time without any event: no answer, no new statement, no client that starts to wait for a lock. */
   readonly stillMs: number;
 }
 
 const usualLimits: Limits = { steps: 1_000, stillMs: 60_000 };
 
-/** A choice is a client's name, with `!` where it dies. The clock is a client, too. */
+/** A client's name, followed by `!` when the client dies. The clock counts as a client. */
 export type Choice = string;
 const clock = 'time';
 
 /** A point at which a choice was made. */
 export interface Decision {
   readonly chosen: Choice;
-  /** What else could have been chosen, and whether that is a preemption. */
+  /** The other possible choices. A choice with cost 1 is a preemption. */
   readonly others: readonly { readonly choice: Choice; readonly cost: 0 | 1 }[];
-  /** Equal for states that are equal. */
+  /** Equal states have equal text. */
   readonly state: string;
 }
 
 export interface Line {
   readonly client: string;
   readonly text: string;
-  /** Set when it had to wait. */
+  /** Set when the statement had to wait for a lock. */
   waited: boolean;
   isDeadlock?: boolean;
 }
@@ -95,7 +95,7 @@ export interface Outcome {
   readonly deadlocks: number;
   /** Errors of clients that were not killed. */
   readonly failures: readonly { readonly client: string; readonly error: unknown }[];
-  /** A rule that every schedule must keep, and that this one broke. */
+  /** Rules for every schedule that this one broke. */
   readonly broken: readonly string[];
 }
 
@@ -105,7 +105,7 @@ export interface Stage {
   readonly neighbours: Neighbours;
 }
 
-/** Runs the programs: the choices that are given first, then each client until it ends or waits. */
+/** Runs the programs: follows the given choices, then runs each client until it ends or waits. */
 export async function runSchedule(stage: Stage, cast: Cast, choices: readonly Choice[]): Promise<Outcome> {
   const run = new Run(stage, cast);
   return await run.play(choices);
@@ -130,7 +130,7 @@ class Run {
   readonly #decisions: Decision[] = [];
   readonly #trace: { readonly client: string; readonly footprint: Footprint; readonly key: string }[] = [];
   readonly #broken: string[] = [];
-  /** The lines of steps that were released and have no answer yet. */
+  /** The lines of released steps that have no answer yet. */
   readonly #open = new Map<Client, Line>();
   #deadlocks = 0;
   #changed = Promise.withResolvers<void>();
@@ -153,7 +153,7 @@ class Run {
       if (!(error instanceof Endless)) throw error;
       this.#broken.push([error.message, ...(await this.#loadUnended())].join('\n  '));
     } finally {
-      // Nobody of this schedule may take part in the next one.
+      // No client of this schedule may still run during the next one.
       for (const client of this.#clients.filter(({ isEnded }) => !isEnded)) await this.#cut(client);
     }
     gate.clockMs = 0;
@@ -226,7 +226,7 @@ class Run {
     this.#changed.resolve();
   }
 
-  /** Until every client has ended, has a step to release, or waits for a lock that nobody is about to free. */
+  /** Waits until every client has ended, has a step to release, or waits for a lock that no running statement will free. */
   async #untilQuiet(): Promise<void> {
     const { gate, query } = this.#stage;
     const since = performance.now();
@@ -240,7 +240,7 @@ class Run {
       for (const [client, line] of this.#open) {
         if (gate.traffic(client.name).pending === null) {
           this.#open.delete(client);
-          // Once more in the trace: where it waited, it took place only now.
+          // A statement that waited takes effect only now, so the trace gets it a second time.
           if (line.waited) this.#note(client.name, this.#lastFootprint(client.name));
         }
       }
@@ -256,7 +256,7 @@ class Run {
         [pids],
       );
       const isStill = blocked.every(({ by }) => by.length > 0);
-      // Woken meanwhile, or two that wait for each other's end: looked at once more.
+      // Check again when a client is not blocked any more, and when several clients are blocked but not by the same sessions as last time.
       const text = JSON.stringify(blocked);
       if (!isStill || (pids.length > 1 && text !== blockedOnce)) {
         blockedOnce = isStill ? text : '';
@@ -276,18 +276,18 @@ class Run {
       .filter(({ name, isEnded }) => !isEnded && gate.traffic(name).pending === null)
       .map(({ name }) => name);
     const isOver = this.#clients.every(({ isEnded }) => isEnded);
-    // Where all others wait for locks, time alone frees nobody.
+    // When every client waits for a lock, moving the clock frees none of them.
     if (names.length > 0 && this.#lapses.length > 0 && !isOver) names.push(clock);
     return names;
   }
 
   #decide(enabled: readonly string[], current: string | null, wanted: Choice | undefined): Decision {
     const canContinue = current !== null && enabled.includes(current) && current !== clock;
-    // The client that ran last goes on where it can; to choose another one then is a preemption.
+    // By default the client that ran last continues if it can. Choosing another client then is a preemption.
     const byDefault = canContinue ? current : (enabled[0] as string);
     const isBegin = this.#isBegin(byDefault);
     const options: { choice: Choice; cost: 0 | 1 }[] = [];
-    // BEGIN alone touches nothing but the clock: once no time passes any more, to stop before it and to stop behind it is the same.
+    // BEGIN alone depends only on the clock. Once no lapse is left, preempting before BEGIN equals preempting after it.
     if (!(canContinue && isBegin && this.#lapses.length === 0)) {
       for (const name of enabled) {
         if (name === clock) options.push({ choice: name, cost: 1 });
@@ -350,7 +350,7 @@ class Run {
     this.#note(client.name, onEverything);
   }
 
-  /** Takes everything from a client. */
+  /** Closes the connections of a client and rejects its waiting steps. */
   async #cut(client: Client): Promise<void> {
     const { gate } = this.#stage;
     client.isDead = true;
@@ -365,7 +365,7 @@ class Run {
     if (performance.now() - since > stillMs) throw new Endless(`Nobody could go on for ${stillMs / 1_000} s.`);
   }
 
-  /** Clients that have not ended, and what each waits for. */
+  /** Describes each client that has not ended, and what it waits for. */
   async #loadUnended(): Promise<string[]> {
     const { gate, query } = this.#stage;
     const unended = this.#clients.filter(({ isEnded }) => !isEnded);
@@ -394,8 +394,8 @@ class Run {
   }
 
   /**
-   * Postgres would end one of those that wait for each other after a second, the first or the last. Here it is the last, at once, unless
-   * the guard that is taken out is what another one does then.
+   * Ends a deadlock by cancelling one statement. Postgres would wait for one second and then cancel the first or the last waiter. Here the
+   * last waiter is cancelled at once, unless the guard under test is the retry of another waiter: then that waiter is cancelled.
    */
   async #endDeadlock(): Promise<void> {
     const { gate, query } = this.#stage;
@@ -408,7 +408,7 @@ class Run {
       `SELECT array_agg(DISTINCT by) AS pids FROM unnest($1::int[]) AS pid, unnest(pg_blocking_pids(pid)) AS by`,
       [waiting],
     );
-    // A session that is just ending, and frees what it holds, is no circle.
+    // If a session outside the waiters holds a lock, it is just ending and will release the lock: this is not a deadlock.
     if (holders?.pids?.every((one) => waiting.includes(one)) !== true) return await sleep(5);
     this.#deadlocks++;
     line.isDeadlock = true;
@@ -423,7 +423,7 @@ class Run {
     this.#note(client.name, onEverything);
   }
 
-  /** Adds to the trace. A step's key says what it is and which steps before it it depends on; equal sets of keys are equal states. */
+  /** Adds a step to the trace. Its key identifies the step and the earlier steps it depends on. Equal sets of keys mean equal states. */
   #note(client: string, footprint: Footprint): void {
     const before = this.#trace
       .filter((one) => one.client === client || areDependent(one.footprint, footprint))

@@ -1,4 +1,4 @@
-// Claims of downloads that changed hands, files that are asked for again, and what is learned of Hash at the same moment.
+// Download claims that another run has taken over, files that are requested again, and concurrent updates of the trust in Hash.
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { toBlobKey } from '../../../src/domain/blob.ts';
@@ -32,7 +32,7 @@ import {
   stopWhenBusy,
 } from './objects.ts';
 
-/** Claims all that is due, apart from the schedule. */
+/** Claims all due downloads during setup, outside the schedule. */
 export async function claimAll(stage: Stage, advertiserId: bigint): Promise<(id: number) => Claim> {
   const { claims } = await claimDownloads(stage.direct, {
     ...{ advertisers: [advertiserId], tier: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
@@ -44,7 +44,7 @@ export async function claimAll(stage: Stage, advertiserId: bigint): Promise<(id:
   };
 }
 
-/** A completion with these bytes, and with what else is said of them. */
+/** A completion with these bytes. `more` overrides the other fields. */
 export function toStored(advertiserId: bigint, bytes: string, more: Partial<StoredFile> = {}): StoredFile {
   return {
     ...{ kind: 'stored', blob: { sha256: bytes, sizeBytes: content.length, key: toBlobKey(advertiserId, bytes) } },
@@ -54,7 +54,7 @@ export function toStored(advertiserId: bigint, bytes: string, more: Partial<Stor
   };
 }
 
-/** Completes one download; what became of it. */
+/** Completes one download and returns its state. */
 export async function completeOne(
   stage: Stage,
   actor: Actor,
@@ -66,7 +66,7 @@ export async function completeOne(
   return ended.value;
 }
 
-/** A run stands still until its claims lapse and another one has them, and then renews, postpones and releases them. */
+/** A run stalls until its claims lapse and another run takes them, and then tries to renew, postpone and release them. */
 export function createClaims(stage: Stage): Scenario {
   return {
     name: 'claims that changed hands are renewed, postponed and released',
@@ -117,7 +117,7 @@ export function createClaims(stage: Stage): Scenario {
   };
 }
 
-/** An operator asks for waiting files again while a run completes one of them. */
+/** An operator retries waiting files while a run completes one of them. */
 export function createRetried(stage: Stage): Scenario {
   return {
     name: 'waiting files are asked for again while a run completes one',
@@ -166,7 +166,7 @@ export function createRetried(stage: Stage): Scenario {
   };
 }
 
-/** A file is linked to bytes that an erasure drops, since the file that had them is gone. */
+/** A download links its file to bytes that an erasure is deleting because no other file refers to them. */
 export function createLinked(stage: Stage): Scenario {
   return {
     name: 'a file is linked to bytes that are dropped',
@@ -207,7 +207,7 @@ export function createLinked(stage: Stage): Scenario {
   };
 }
 
-/** The first comparisons of an account agree at once. */
+/** Two runs report the first comparisons of an account at the same time, and both agree. */
 export function createCompared(stage: Stage): Scenario {
   return {
     name: 'two files compare their Hash for the first time',
@@ -241,7 +241,7 @@ export function createCompared(stage: Stage): Scenario {
   };
 }
 
-/** Files that are stored, and fetched once more because nothing but their Hash changed. */
+/** Sets up stored files that are queued for another fetch because only their Hash changed. */
 async function openConfirmations(stage: Stage, bytes: string) {
   const { advertiserId, lease } = await openLane(stage);
   const files: FilesOf = { stage, advertiserId, objects: new Set() };
@@ -262,7 +262,7 @@ async function openConfirmations(stage: Stage, bytes: string) {
   return { advertiserId, lease, files, shown };
 }
 
-/** A file has other bytes when it is fetched once more, and a page flags these bytes at another application. */
+/** A repeated fetch finds other bytes, while a page flags these bytes at another application. */
 export function createConfirmedOther(stage: Stage): Scenario {
   return {
     name: 'a file is found to have other bytes while these are flagged elsewhere',
@@ -295,7 +295,7 @@ export function createConfirmedOther(stage: Stage): Scenario {
   };
 }
 
-/** Hash has changed too often without the bytes: what waits because of it is dropped, while another run claims a part of it. */
+/** Hash changed too often while the bytes stayed the same: a run drops the queued confirmations while another run claims some of them. */
 export function createDroppedConfirmations(stage: Stage): Scenario {
   return {
     name: 'confirmations are dropped while another run claims one',
@@ -339,7 +339,7 @@ export function createDroppedConfirmations(stage: Stage): Scenario {
   };
 }
 
-/** A process shuts down and gives its claims back while an operator asks for the same files again. */
+/** A process shuts down and releases its claims while an operator retries the same files. */
 export function createReleased(stage: Stage): Scenario {
   return {
     name: 'claims are released while their files are asked for again',
@@ -350,7 +350,7 @@ export function createReleased(stage: Stage): Scenario {
       const files: FilesOf = { stage, advertiserId, objects: new Set() };
       await addFiles(files, [1, 2, 3]);
       const claimed = await claimAll(stage, advertiserId);
-      // Whether the release finds its rows in the order of its claims or of the table, it locks the last one first, and the retry the first one.
+      // The release locks the last row first, whether it follows its claims or the order of the table. The retry locks the first row first.
       await stage.query(
         `WITH queued AS (DELETE FROM intake.downloads WHERE advertiser_id = $1 RETURNING *)
          INSERT INTO intake.downloads SELECT * FROM queued ORDER BY application_id DESC`,
@@ -359,7 +359,7 @@ export function createReleased(stage: Stage): Scenario {
       const { blob } = toStored(advertiserId, sha256);
       return {
         programs: new Map<string, Program>([
-          // Holds the second file meanwhile: rows that one statement locks one after the other are no steps.
+          // Holds a lock on the second file, so that the others stop midway: the rows that one statement locks are not separate steps.
           ['second', (actor) => stage.store(actor.name).blobs.announce(claimed(2), blob)],
           [
             'retry',
@@ -382,11 +382,11 @@ export function createReleased(stage: Stage): Scenario {
   };
 }
 
-/** The hashes of two blobs. Rows of blobs are locked in the order of their hashes. */
+/** The hashes of two blobs. The store locks blob rows in the order of their hashes. */
 const lower = '1'.repeat(64);
 const higher = '2'.repeat(64);
 
-/** A run announces the bytes of two files while an erasure, begun again, drops both; one of them has no row any more. */
+/** A run announces the bytes of two files while a resumed erasure drops both blobs; one of the blobs has no row. */
 export function createDropTwo(stage: Stage): Scenario {
   return {
     name: 'two announced bytes while both are dropped',
@@ -438,7 +438,7 @@ export function createDropTwo(stage: Stage): Scenario {
   };
 }
 
-/** Two flagged blobs are deleted while a batch completes: one file was put with one of them, one is linked to the other. */
+/** Two infected blobs are deleted while a batch completes: one file was put with the bytes of one blob, one is linked to the other. */
 export function createConfirmedDelete(stage: Stage): Scenario {
   return {
     name: 'two infected objects are deleted while a batch completes with both',

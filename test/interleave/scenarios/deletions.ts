@@ -1,4 +1,4 @@
-// Equal bytes that come while an object is deleted, for each reason to delete one.
+// Equal bytes arrive while their object is deleted, for each reason to delete an object.
 import assert from 'node:assert/strict';
 import { toBlobKey } from '../../../src/domain/blob.ts';
 import { Trouble } from '../../../src/domain/trouble.ts';
@@ -37,14 +37,14 @@ import {
 const dayMs = 86_400_000;
 
 /**
- * An orphan is deleted while another person's equal bytes arrive; both may stand still for longer than a token holds. `isLate`: the
- * delete leaves the process in time, and is carried out whenever its step comes.
+ * An orphan is deleted while another person's equal bytes arrive; both clients may stall for longer than a delete token is valid.
+ * `isLate`: the process sends the delete in time, and the object store executes it at any later step.
  */
 function createOrphanOf(stage: Stage, isLate: boolean): Scenario {
   return {
     name: `equal bytes while an orphan is deleted${isLate ? ', late deletes' : ''}`,
     promise: 'a file that is called stored has its object (P6)',
-    // Repairing what a late delete took locks the blob before the application.
+    // The repair after a late delete locks the blob before the application.
     allowsDeadlocks: isLate,
     async open() {
       const { advertiserId } = await stage.openAdvertiser();
@@ -62,7 +62,7 @@ function createOrphanOf(stage: Stage, isLate: boolean): Scenario {
           ],
           ['fetch', async (actor) => void (await fetchClaimed(files, actor, await claim(files, actor, leaseMs)))],
         ]),
-        // A process that stood still, deletes late and dies before it has looked leaves a loss to the nightly verify.
+        // If a stalled process deletes late and dies before it checks, only the nightly verify finds the loss. So it may not die here.
         mortal: isLate ? ['fetch'] : ['delete', 'fetch'],
         lapses: [leaseMs + 1_000],
         async check() {
@@ -77,7 +77,7 @@ function createOrphanOf(stage: Stage, isLate: boolean): Scenario {
 export const createOrphan = (stage: Stage) => createOrphanOf(stage, false);
 export const createLateOrphan = (stage: Stage) => createOrphanOf(stage, true);
 
-/** Infected bytes are deleted while another person's equal bytes arrive and the flag is lifted. */
+/** Infected bytes are deleted while another person's equal bytes arrive and a page lifts the flag. */
 export function createInfected(stage: Stage): Scenario {
   return {
     name: 'equal bytes while infected ones are deleted and their flag is lifted',
@@ -119,7 +119,7 @@ export function createInfected(stage: Stage): Scenario {
   };
 }
 
-/** A stored file is flagged and its object deleted while another person's equal bytes are on their way. */
+/** A stored file is flagged and its object deleted while a run fetches another person's equal bytes. */
 export function createFlagged(stage: Stage): Scenario {
   return {
     name: 'equal bytes while stored ones are flagged and deleted',
@@ -161,14 +161,14 @@ export function createFlagged(stage: Stage): Scenario {
   };
 }
 
-/** The next run, when the tokens of dead ones have lapsed. */
+/** Deletes as the next run would, after the tokens of dead runs have lapsed. */
 async function deleteLater({ stage, advertiserId, objects }: FilesOf): Promise<void> {
   await stage.query(`UPDATE intake.blobs SET delete_until = NULL WHERE advertiser_id = $1`, [advertiserId]);
   const next: Actor = { name: 'next', act: async (_, work) => work() };
   await deleteInfected({ store: stage.directStore, blobs: toBlobs(next, objects) }, never);
 }
 
-/** A flag is lifted while a run whose claim the flag took back names the bytes that it has fetched. */
+/** A page lifts a flag while a run that lost its claim to this flag reports the bytes it fetched. */
 export function createLifted(stage: Stage): Scenario {
   return {
     name: 'a flag is lifted while its bytes become known',
@@ -219,7 +219,7 @@ export function createLifted(stage: Stage): Scenario {
   };
 }
 
-/** What a deleting client works with. */
+/** The dependencies of a client that deletes objects. */
 export function toDeleting(files: FilesOf, actor: Actor, isLate: boolean): DeletingDeps & { readonly store: Store } {
   const { stage, objects } = files;
   const now = () => performance.now() + (isLate ? 0 : stage.gate.clockMs);
@@ -230,7 +230,7 @@ export function toDeleting(files: FilesOf, actor: Actor, isLate: boolean): Delet
   };
 }
 
-/** The process may also stand still when it has its token and before it does anything with it. */
+/** Adds a step after each `begin...` call, so that the process can also stall between getting its token and using it. */
 function toPausing(store: Store, actor: Actor): Store {
   const pause = async <T>(answer: Promise<T>): Promise<T> => {
     const value = await answer;
@@ -248,14 +248,14 @@ function toPausing(store: Store, actor: Actor): Store {
   };
 }
 
-/** A run that was too slow ends with trouble; the next one deletes. A conflict that nobody tried again is no such trouble. */
+/** Ignores the Trouble with which a run ends when it was too slow: the next run deletes. Conflicts without a retry are still errors. */
 export async function giveUp(work: Promise<unknown>): Promise<void> {
   await work.catch((error: unknown) => {
     if (!(error instanceof Trouble) || isConflict(error)) throw error;
   });
 }
 
-/** Bytes that nobody refers to any more are dropped at once, as by an erasure, while another person's equal bytes arrive. */
+/** Unreferenced bytes are dropped at once, as an erasure does, while another person's equal bytes arrive. */
 export function createDrop(stage: Stage): Scenario {
   return {
     name: 'equal bytes while dropped ones are deleted',
@@ -290,7 +290,7 @@ export function createDrop(stage: Stage): Scenario {
   };
 }
 
-/** Two runs begin to delete at once, infected bytes and orphans. */
+/** Four runs begin to delete at once: two delete infected bytes, two delete orphans. */
 export function createDeleters(stage: Stage): Scenario {
   return {
     name: 'four runs begin to delete at once',
@@ -305,7 +305,7 @@ export function createDeleters(stage: Stage): Scenario {
         );
       await add('infected', 'infected', 'now(), NULL');
       await add('orphan', 'stored', `NULL, now() - interval '2 days'`);
-      // Marked by a clock that was behind, and announced since by one that was right.
+      // A process with a slow clock marked this blob as an orphan. A process with a correct clock has announced it since.
       await add('announced', 'writing', `NULL, now() - interval '2 days'`, 0);
       const begun: string[] = [];
       const begin = (work: (db: Database) => Promise<Deletion>) => async (actor: Actor) => {
@@ -338,7 +338,7 @@ export function createDeleters(stage: Stage): Scenario {
   };
 }
 
-/** Verify finds an object gone and another person's run stores the same bytes. */
+/** Verify finds an object missing while a run stores the same bytes for another person. */
 export function createLost(stage: Stage): Scenario {
   return {
     name: 'bytes are found lost while another run stores the same',
@@ -371,7 +371,7 @@ export function createLost(stage: Stage): Scenario {
         mortal: ['verify', 'fetch'],
         lapses: [],
         async check({ lines }) {
-          // Where verify dies, the next one finds the loss.
+          // If verify dies, the next verify finds the loss.
           if (!lines.some(({ client, text }) => client === 'verify' && text === 'dies')) await checkObjects(files);
           await dropBlobs(files);
         },
@@ -380,7 +380,7 @@ export function createLost(stage: Stage): Scenario {
   };
 }
 
-/** Verify finds infected bytes in the store that are called deleted, while a run deletes them once more and may die or stand still. */
+/** Verify finds infected bytes in the store that are recorded as deleted, while a run deletes them again and may die or stall. */
 export function createFoundInfected(stage: Stage): Scenario {
   return {
     name: 'infected bytes are found in the store while they are deleted',
@@ -388,7 +388,7 @@ export function createFoundInfected(stage: Stage): Scenario {
     async open() {
       const { advertiserId } = await stage.openAdvertiser();
       const files: FilesOf = { stage, advertiserId, objects: new Set() };
-      // Announced shortly before they were deleted, so that a put which was under way may have brought them back.
+      // The bytes were announced shortly before they were deleted, so an upload in progress may have brought them back.
       await addBlob(
         files,
         `state = 'infected', infected_at = now(), intended_at = now() - interval '65 minutes', deleted_at = now() - interval '1 hour'`,
@@ -418,7 +418,7 @@ export function createFoundInfected(stage: Stage): Scenario {
   };
 }
 
-/** Verify finds an object that nobody announced, and a run announces the same bytes. */
+/** Verify adopts an object that has no row while a run announces the same bytes. */
 export function createAdopted(stage: Stage): Scenario {
   return {
     name: 'an unknown object is adopted while its bytes are announced',

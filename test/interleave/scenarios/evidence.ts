@@ -1,5 +1,5 @@
-// The evidence of proofs: audits append to the chain of a sweep that has ended, while other sweeps end, old evidence is pruned, people
-// are erased and proofs are loaded.
+// The evidence of proofs: audits append to the chain of an ended sweep while other sweeps end, maintenance prunes old evidence, people are
+// erased, and proofs are loaded.
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { chain } from '../../../src/domain/evidence/chain.ts';
@@ -26,7 +26,7 @@ const sha256: Hash = (bytes) => hash('sha256', bytes, 'buffer');
 const record: EndRecord = {
   ...{ type: 'end', certificate: 'proven', risk: 'none', reason: 'test', open: [], absent: 0 },
 };
-/** The first person, as an answer names them. */
+/** The leaf of the first application, as an answer would record it. */
 const person: Leaves = createLeaves([{ id: 1n, at: null, mark: 'held' }], new Uint8Array(saltBytes));
 /** A proof of one record. */
 const proof = (leaves?: Leaves) => ({ records: [chain(sha256, null, record, leaves)], bodyKey: new Uint8Array(32) });
@@ -36,7 +36,7 @@ interface Account {
   readonly lease: Lease;
 }
 
-/** Appends an audit to the proof that covers this id, as often as it was outdated. */
+/** Appends an audit to the proof that covers this id, and retries while the store reports it as outdated. */
 async function appendAudit(db: Database, { advertiserId, lease }: Account, id: bigint, leaves?: Leaves): Promise<void> {
   for (let summary: unknown = 'outdated'; summary === 'outdated'; ) {
     const page = aPage(lease, [], { advertiserId });
@@ -47,7 +47,7 @@ async function appendAudit(db: Database, { advertiserId, lease }: Account, id: b
   }
 }
 
-/** Each proof begins with its first record and goes on without a gap, and coverage names its last one. */
+/** Checks that the records of each proof form a chain without gaps, and that coverage names the last record. */
 async function checkChains(stage: Stage, advertiserId: bigint): Promise<void> {
   const rows = await stage.query<{ sweep_id: string; n: number; record: Buffer; leaves: Buffer | null; hash: Buffer }>(
     `SELECT sweep_id, n, record, leaves, hash FROM intake.evidence WHERE advertiser_id = $1 ORDER BY sweep_id, n`,
@@ -75,7 +75,7 @@ async function checkChains(stage: Stage, advertiserId: bigint): Promise<void> {
   }
 }
 
-/** An audit of a proof while a sweep ends that covers a part of the same ids. */
+/** An audit of a proof while a sweep over some of the same ids ends. */
 export function createAuditEnd(stage: Stage): Scenario {
   return {
     name: 'an audit is recorded while a sweep ends',
@@ -98,7 +98,7 @@ export function createAuditEnd(stage: Stage): Scenario {
   };
 }
 
-/** An audit of a proof that two later sweeps make superfluous, while old sweeps are deleted. */
+/** An audit of a proof that two later sweeps replace, while maintenance prunes old sweeps. */
 export function createAuditPruned(stage: Stage): Scenario {
   return {
     name: 'an audit is recorded while its proof is pruned',
@@ -130,7 +130,7 @@ export function createAuditPruned(stage: Stage): Scenario {
   };
 }
 
-/** An audit and a page of a backfill name a person while the person is erased. */
+/** An audit and a backfill page record a person while the person is erased. */
 export function createEraseAudit(stage: Stage): Scenario {
   return {
     name: 'erasure beside an audit and a page that record evidence',
@@ -138,7 +138,7 @@ export function createEraseAudit(stage: Stage): Scenario {
     async open() {
       const { advertiserId, name, lease: live } = await openPerson(stage);
       const backfill = await claimLease(stage.direct, { name, lane: 'backfill', owner: 'page', leaseMs: 600_000 });
-      if (!backfill) throw new Error('The lane is free.');
+      if (!backfill) throw new Error('The lane is already leased.');
       await endSweep(stage.direct, live, { advertiserId, sweepId: 2n, low: 1n, high: 20n, evidence: proof() });
       const page = aPage(backfill, [], { advertiserId, sweepId: 3n, progress: { evidence: proof(person) } });
       return {
@@ -162,7 +162,7 @@ export function createEraseAudit(stage: Stage): Scenario {
   };
 }
 
-/** What was loaded is of one moment: each certificate names the last record that was loaded of its proof. */
+/** Checks that the loaded data is one snapshot: each certificate names the last loaded record of its proof. */
 function checkLoaded(
   certificates: readonly ExportedCertificate[],
   findLast: (sweepId: bigint) => Uint8Array | undefined,
@@ -174,7 +174,7 @@ function checkLoaded(
   }
 }
 
-/** A proof is exported while an audit appends to it, and while a person whom it names is erased. */
+/** A proof is exported while an audit appends to it and a person in it is erased. */
 export function createProofExport(stage: Stage): Scenario {
   return {
     name: 'a proof is exported while an audit is recorded and a person is erased',
@@ -217,7 +217,7 @@ export function createProofExport(stage: Stage): Scenario {
   };
 }
 
-/** The page about a proof is loaded while an audit appends to it. */
+/** The web page of a proof is loaded while an audit appends to the proof. */
 export function createProofPage(stage: Stage): Scenario {
   return {
     name: 'the page about a proof is loaded while an audit is recorded',

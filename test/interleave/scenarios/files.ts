@@ -1,4 +1,4 @@
-// Downloads of files: who completes one, when an application is ready, and what a flag does meanwhile.
+// Downloads of files: which run completes one, when an application becomes ready, and what a virus flag does at the same time.
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { toBlobKey } from '../../../src/domain/blob.ts';
@@ -27,7 +27,7 @@ import {
   toBlobs,
 } from './objects.ts';
 
-/** The last event of each application agrees with its state (P26). */
+/** Checks that the last event of each application agrees with its state (P26). */
 export async function checkEvents(stage: Stage, advertiserId: bigint): Promise<void> {
   const rows = await stage.query<{
     application_id: string;
@@ -55,7 +55,7 @@ export async function checkEvents(stage: Stage, advertiserId: bigint): Promise<v
   }
 }
 
-/** Ready says what the attachments say; a pending file is in the queue, and no other one is (P4). */
+/** Checks that an application is ready exactly when no attachment is pending, and that exactly the pending files are queued (P4). */
 export async function checkQueue(stage: Stage, advertiserId: bigint): Promise<void> {
   const rows = await stage.query<{ wrong: string }>(
     `SELECT format('application %s is %s', a.application_id, CASE WHEN ready_at IS NULL THEN 'not ready' ELSE 'ready' END) AS wrong
@@ -70,7 +70,7 @@ export async function checkQueue(stage: Stage, advertiserId: bigint): Promise<vo
   if (rows[0]) throw new Error(`P4: ${rows[0].wrong}.`);
 }
 
-/** Two runs, each with one file of the same application; the bytes may be equal. */
+/** Two runs each complete one file of the same application; the bytes may be equal. */
 function createReadyOf(stage: Stage, areEqual: boolean): Scenario {
   return {
     name: `two files of one application complete at once${areEqual ? ', with equal bytes' : ''}`,
@@ -117,7 +117,7 @@ function createReadyOf(stage: Stage, areEqual: boolean): Scenario {
 export const createReady = (stage: Stage) => createReadyOf(stage, false);
 export const createReadyEqual = (stage: Stage) => createReadyOf(stage, true);
 
-/** One file, two runs, and a page that brings its flag; the first run may stand still for longer than its claim. */
+/** One file, two runs, and a page that flags the file; the first run may stall for longer than its claim. */
 export function createFlag(stage: Stage): Scenario {
   return {
     name: 'one file, two runs, and a flag',
@@ -168,7 +168,7 @@ export function createFlag(stage: Stage): Scenario {
   };
 }
 
-/** One file, two runs: the first may stand still for longer than its claim. The file is replaced at the source meanwhile. */
+/** A file is replaced at the source while a run fetches it; the run may stall for longer than its claim, or die. */
 export function createReplaced(stage: Stage): Scenario {
   return {
     name: 'a file is replaced while it is fetched',
@@ -226,7 +226,7 @@ export function failOnWaiting({ lines }: Outcome, text: RegExp, what: string): v
   if (waiting) throw new Error(`${waiting.client} waits with ${what}.`);
 }
 
-/** A run completes a batch while its heartbeat prolongs the same claims, in the other order. */
+/** A run completes a batch while its heartbeat renews the same claims in the opposite order. */
 export function createBatch(stage: Stage): Scenario {
   return {
     name: 'a batch completes beside its heartbeat and another claim',
@@ -258,7 +258,7 @@ export function createBatch(stage: Stage): Scenario {
         async check(outcome) {
           failOnWaiting(outcome, /^WITH active AS/, 'a claim of downloads');
           failOnWaiting(outcome, /^UPDATE intake\.downloads SET leased_until/, 'a heartbeat');
-          // Claims that a transaction holds are passed over; any other is prolonged, and does not lapse.
+          // The heartbeat skips claims that a transaction locks. It must renew all others, so that they do not lapse.
           const { lines } = outcome;
           const renewedAt = lines.findIndex(({ client }) => client === 'beat');
           if (!holdsAt(lines, renewedAt, /^WITH ended AS/)) {
@@ -277,7 +277,7 @@ export function createBatch(stage: Stage): Scenario {
   };
 }
 
-/** A file is linked by the trust that its Hash has earned while the comparison of another one contradicts it. */
+/** A run links a file because its Hash has earned trust, while the comparison of another file contradicts the Hash. */
 export function createTrust(stage: Stage): Scenario {
   return {
     name: 'a file is linked by its Hash while another one contradicts the Hash',
@@ -325,7 +325,7 @@ export function createTrust(stage: Stage): Scenario {
   };
 }
 
-/** Downloads whose time was given by a clock that was wrong are brought forward while a run completes them. */
+/** Maintenance brings forward downloads whose due time came from a wrong clock, while a run completes them. */
 export function createForward(stage: Stage): Scenario {
   return {
     name: 'downloads are brought forward while a run completes them',
@@ -364,7 +364,7 @@ export function createForward(stage: Stage): Scenario {
   };
 }
 
-/** A screen that is read again, and what may happen to its application meanwhile. */
+/** Sets up a stored screen and a client that parses it again. */
 async function openScreen(stage: Stage) {
   const { advertiserId, lease } = await openLane(stage);
   const files: FilesOf = { stage, advertiserId, objects: new Set() };
@@ -375,7 +375,7 @@ async function openScreen(stage: Stage) {
   });
   const [claim] = claims;
   if (!claim) throw new Error('Nothing was claimed.');
-  // It is held while it is fetched once more, as where nothing but its Hash changed.
+  // The file is stored and also queued for another fetch, as when only its Hash changed.
   await stage.query(
     `UPDATE intake.attachments SET state = 'stored', stored_at = now(), sha256 = $2, parser_version = 1 WHERE advertiser_id = $1`,
     [advertiserId, sha256],
@@ -454,7 +454,7 @@ export function createReparseMissing(stage: Stage): Scenario {
   };
 }
 
-/** A stored file is fetched once more and is the same, while a page flags the same bytes at another application. */
+/** A repeated fetch finds the same bytes, while a page flags these bytes at another application. */
 export function createConfirmed(stage: Stage): Scenario {
   return {
     name: 'a file is confirmed while the same bytes are flagged elsewhere',

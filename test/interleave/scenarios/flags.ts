@@ -1,4 +1,4 @@
-// Flags and lost bytes beside whatever else changes the files that have these bytes.
+// Virus flags and lost bytes while other clients change the files that have these bytes.
 import { toBlobKey } from '../../../src/domain/blob.ts';
 import { claimDownloads } from '../../../src/store/files/download-queue.ts';
 import type { Lease } from '../../../src/store/sweeps/leases.ts';
@@ -34,7 +34,7 @@ const shown = (id: number, { hasVirus = false, day = 1 }: Upload = {}) =>
     attachments: [anAttachment('resume', { hasVirus, sizeBytes: content.length, uploadedAt: Date.UTC(2026, 0, day) })],
   });
 
-/** An account whose second application has the bytes, while the first one waits for its file. */
+/** Sets up an account whose second application has stored bytes and whose first application waits for its file. */
 async function openHeld(stage: Stage) {
   const { advertiserId, name } = await stage.openAdvertiser();
   const lanes = await openLanes(stage, name);
@@ -54,7 +54,7 @@ async function openHeld(stage: Stage) {
   return { advertiserId, ...lanes, files, read };
 }
 
-/** No file and no earlier version is called stored whose blob is not. */
+/** Checks that every stored file and every stored earlier version has a stored blob. */
 async function checkStored({ stage, advertiserId }: FilesOf): Promise<void> {
   const rows = await stage.query<{ what: string; blob: string }>(
     `SELECT f.what, b.state AS blob FROM (
@@ -70,7 +70,7 @@ async function checkStored({ stage, advertiserId }: FilesOf): Promise<void> {
     );
 }
 
-/** Every flag that names bytes holds for them (P8). */
+/** Checks that every flagged file is infected, and that its blob, if it has one, is infected (P8). */
 async function checkFlags({ stage, advertiserId }: FilesOf): Promise<void> {
   const rows = await stage.query<{ application_id: string; state: string; blob: string | null }>(
     `SELECT a.application_id, a.state, b.state AS blob FROM intake.attachments a
@@ -83,7 +83,7 @@ async function checkFlags({ stage, advertiserId }: FilesOf): Promise<void> {
   }
 }
 
-/** A file is completed with bytes that a page flags elsewhere, and replaced by another upload at the same moment. */
+/** A run completes a file with bytes that a page flags elsewhere, while another page replaces the file by a newer upload. */
 export function createVersion(stage: Stage): Scenario {
   return {
     name: 'a file with flagged bytes is replaced while the flag is written',
@@ -112,7 +112,7 @@ export function createVersion(stage: Stage): Scenario {
   };
 }
 
-/** Looks for the object as verify does, and records its loss. */
+/** Looks for the object as `intake verify` does, and records its loss. */
 const verify = (files: FilesOf) => async (actor: Actor) => {
   const { stage, advertiserId, objects } = files;
   const facts = { sha256, sizeBytes: content.length };
@@ -120,7 +120,7 @@ const verify = (files: FilesOf) => async (actor: Actor) => {
   if (condition !== 'intact') await stage.store(actor.name).blobs.markDamaged(advertiserId, sha256);
 };
 
-/** The same while the bytes are found lost instead of flagged. */
+/** Like `createVersion`, but the bytes are found lost instead of flagged. */
 export function createLostVersion(stage: Stage): Scenario {
   return {
     name: 'a file with lost bytes is replaced while the loss is written',
@@ -139,7 +139,7 @@ export function createLostVersion(stage: Stage): Scenario {
         mortal: [],
         lapses: [],
         async check({ lines }) {
-          // Where the file is completed last, its bytes are there again.
+          // If the file completes after the loss was recorded, its bytes exist again.
           const isMarked = lines.findIndex(({ text }) => text.includes(`SET state = 'damaged'`));
           const isTaken = lines.findIndex(({ text }) => text.startsWith('INSERT INTO intake.blobs'));
           if (isTaken < isMarked) await checkStored(files);
@@ -152,10 +152,10 @@ export function createLostVersion(stage: Stage): Scenario {
   };
 }
 
-/** What becomes known of bytes elsewhere: a page flags them, a run that lost its claim to a flag names them, or verify misses them. */
+/** What another client learns about the bytes: a page flags them, a run that lost its claim to a flag names them, or verify misses them. */
 type Known = 'flagged' | 'named by a lost claim' | 'found lost';
 
-/** Two files of one application complete with bytes of which something becomes known elsewhere. */
+/** Two files of one application complete with the same bytes while another client reports these bytes as flagged or lost. */
 function createTwiceOf(stage: Stage, what: Known): Scenario {
   return {
     name: `two files of one application complete with bytes that are ${what} elsewhere`,
@@ -201,7 +201,7 @@ function createTwiceOf(stage: Stage, what: Known): Scenario {
         async check({ lines }) {
           const markedAt = lines.findLastIndex(({ text }) => text.includes(`SET state = 'damaged'`));
           const isLast = lines.findLastIndex(({ text }) => text.startsWith('INSERT INTO intake.blobs')) < markedAt;
-          // Where a file is completed after the loss, its bytes are there again.
+          // If a file completes after the loss was recorded, its bytes exist again.
           if (what !== 'found lost' || isLast) await checkStored(files);
           await checkFlags(files);
           await checkQueue(stage, advertiserId);
@@ -226,7 +226,7 @@ async function addLetter({ stage, advertiserId }: FilesOf, id: number): Promise<
   );
 }
 
-/** Bytes are found lost while a page flags the file that has them. */
+/** Verify finds bytes lost while a page flags the file that has them. */
 export function createLostFlag(stage: Stage): Scenario {
   return {
     name: 'bytes are found lost while their file is flagged',
@@ -252,7 +252,7 @@ export function createLostFlag(stage: Stage): Scenario {
   };
 }
 
-/** An object is lost after it was put and before its download completes; a page may flag the file meanwhile. */
+/** An object is lost after its upload and before its download completes; a page may flag the file at the same time. */
 function createAnnouncedOf(stage: Stage, isFlagged: boolean): Scenario {
   return {
     name: `announced bytes are found lost while their download completes${isFlagged ? ' and its file is flagged' : ''}`,
@@ -293,7 +293,7 @@ function createAnnouncedOf(stage: Stage, isFlagged: boolean): Scenario {
 export const createLostAnnounced = (stage: Stage) => createAnnouncedOf(stage, false);
 export const createLostAnnouncedFlag = (stage: Stage) => createAnnouncedOf(stage, true);
 
-/** A flag is lifted at one file while another reader flags a second file with the same bytes. */
+/** One reader lifts the flag of a file while another reader flags a second file with the same bytes. */
 export function createLiftedElsewhere(stage: Stage): Scenario {
   return {
     name: 'a flag is lifted while another file with the same bytes is flagged',
@@ -330,7 +330,7 @@ export function createLiftedElsewhere(stage: Stage): Scenario {
   };
 }
 
-/** A file is replaced by an upload that is flagged, while a run fetches the bytes before, which another application has as well. */
+/** A flagged upload replaces a file while a run fetches the previous bytes, which another application also has. */
 export function createReplacedFlagged(stage: Stage): Scenario {
   return {
     name: 'a file is replaced by a flagged one while the bytes before are fetched',

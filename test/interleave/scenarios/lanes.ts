@@ -1,4 +1,4 @@
-// Writers of pages: who may write under a lease, and in which order answers count.
+// Writers of pages: which worker may write under a lease, and which answer counts as the newer one.
 import assert from 'node:assert/strict';
 import { createSecretKey } from 'node:crypto';
 import { LeaseLost } from '../../../src/domain/trouble.ts';
@@ -28,10 +28,10 @@ import type { Stage } from '../stage.ts';
 
 export const privacyKey = createSecretKey(Buffer.from(testPrivacyKey));
 export const leaseMs = 30_000;
-/** A heartbeat asks for longer than a claim, so that it can be told who prolonged. */
+/** A heartbeat renews for longer than a claim, so that a check can see that the heartbeat renewed. */
 export const longMs = 4 * leaseMs;
 
-/** True where a client's transaction that has taken this step is open at a line. */
+/** True when, before line `at`, a client has taken this step in a transaction that is still open. */
 export function holdsAt(lines: readonly Line[], at: number, step: RegExp): boolean {
   const before = lines.slice(0, at);
   return before.some(
@@ -41,17 +41,17 @@ export function holdsAt(lines: readonly Line[], at: number, step: RegExp): boole
   );
 }
 
-/** An advertiser whose live lane is held for as long as a schedule takes. */
+/** Creates an advertiser whose live lane stays leased for the whole schedule. */
 export async function openLane(
   stage: Stage,
 ): Promise<{ readonly advertiserId: bigint; readonly name: string; readonly lease: Lease }> {
   const { advertiserId, name } = await stage.openAdvertiser();
   const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'page', leaseMs: 600_000 });
-  if (!lease) throw new Error('The lane is free.');
+  if (!lease) throw new Error('The lane is already leased.');
   return { advertiserId, name, lease };
 }
 
-/** Reads on where the sweep was left, and writes the next page. */
+/** Continues the unfinished sweep with its next page. */
 async function writeNext(db: Database, lease: Lease, advertiserId: bigint): Promise<void> {
   const range = { purpose: 'live', axis: 'id', low: 1n, high: null } as const;
   const unfinished = await loadUnfinished(db, { ...range, advertiserId, lane: lease.lane });
@@ -68,7 +68,7 @@ async function ignoreLost(work: Promise<unknown>): Promise<void> {
   });
 }
 
-/** Two writers of one lane: the first may stand still while its lease lapses. */
+/** Two writers of one lane: the first may stall while its lease lapses. */
 export function createTwoWriters(stage: Stage): Scenario {
   return {
     name: 'two writers of one lane',
@@ -94,7 +94,7 @@ export function createTwoWriters(stage: Stage): Scenario {
   };
 }
 
-/** Two tasks of one process: the first stands still, the second takes the lane anew. Owners are equal, epochs are not. */
+/** Two tasks of one process: the first stalls, the second claims the lane again. Owners are equal, epochs differ. */
 export function createSameOwner(stage: Stage): Scenario {
   return {
     name: 'two tasks of one owner',
@@ -115,7 +115,7 @@ export function createSameOwner(stage: Stage): Scenario {
   };
 }
 
-/** After a failover that lost the last commits: a believes in epoch 1, which was given to b as well. Owners differ, epochs do not. */
+/** After a failover that lost the last commits, both a and b hold epoch 1. Owners differ, epochs are equal. */
 export function createEpochTwice(stage: Stage): Scenario {
   return {
     name: 'an epoch that was given twice',
@@ -123,7 +123,7 @@ export function createEpochTwice(stage: Stage): Scenario {
     async open() {
       const { advertiserId, name } = await stage.openAdvertiser();
       const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'b', leaseMs });
-      if (!lease) throw new Error('The lane is free.');
+      if (!lease) throw new Error('The lane is already leased.');
       const write = (owner: string) => async (actor: Actor) =>
         await ignoreLost(writeNext(stage.database(actor.name), { ...lease, owner }, advertiserId));
       const programs = new Map<string, Program>([
@@ -144,7 +144,7 @@ export function createHeartbeat(stage: Stage): Scenario {
     async open() {
       const { advertiserId, name } = await stage.openAdvertiser();
       const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'a', leaseMs });
-      if (!lease) throw new Error('The lane is free.');
+      if (!lease) throw new Error('The lane is already leased.');
       const write = async ({ name: own }: Actor) => {
         const db = stage.database(own);
         const held = own === 'a' ? lease : await claimLease(db, { name, lane: 'live', owner: own, leaseMs });
@@ -168,7 +168,7 @@ export function createHeartbeat(stage: Stage): Scenario {
           );
           if (waiting && waiting.client !== 'a') throw new Error(`${waiting.client} waits: ${waiting.text}`);
           await checkPages(stage, advertiserId);
-          // A lane that a transaction holds is passed over; any other that is called held was prolonged.
+          // The heartbeat skips a lane that a transaction locks. Any other lane that it reports as held must be renewed.
           const isFenced = holdsAt(
             lines,
             lines.findIndex(({ client }) => client === 'beat'),
@@ -187,7 +187,7 @@ export function createHeartbeat(stage: Stage): Scenario {
   };
 }
 
-/** Maintenance: of three workers one does it, and nobody does it again within a minute. */
+/** Three workers compete for a maintenance task: one runs it, and no worker runs it again within a minute. */
 export function createMaintenance(stage: Stage): Scenario {
   return {
     name: 'three workers and one maintenance task',
@@ -220,7 +220,7 @@ export function createMaintenance(stage: Stage): Scenario {
         commitsApart: true,
         async check({ lines }) {
           const at = (text: RegExp) => lines.findIndex((line) => text.test(line.text));
-          // A worker that stands still for longer than its lease is taken over, once.
+          // When a worker stalls for longer than its lease, one other worker takes over and runs the task a second time.
           const isLapsed = at(/ s pass/) >= 0;
           if (runs > (isLapsed ? 2 : 1)) throw new Error(`The task ran ${runs} times.`);
           if (runs === 0) throw new Error('Nobody ran the task.');
@@ -230,7 +230,7 @@ export function createMaintenance(stage: Stage): Scenario {
   };
 }
 
-/** Two readers of one application whose value changes at the source meanwhile. */
+/** Two readers of one application while its value changes at the source. */
 function createReaders(stage: Stage, name: string, lanes: readonly [Lane, Lane], values: readonly string[]): Scenario {
   return {
     name,
@@ -253,7 +253,7 @@ function createReaders(stage: Stage, name: string, lanes: readonly [Lane, Lane],
       }[] = [];
       let reads = 0;
       const read = (lease: Lease | null | undefined) => async (actor: Actor) => {
-        if (!lease) throw new Error('The lane is free.');
+        if (!lease) throw new Error('The lane is already leased.');
         const db = stage.database(actor.name);
         const [ticket] = await takeTickets(db, 1);
         const seq = ticket?.seq ?? 0n;
@@ -287,7 +287,7 @@ function createReaders(stage: Stage, name: string, lanes: readonly [Lane, Lane],
           const asked = answers.toSorted((one, other) => Number(other.seq - one.seq))[0];
           const read = answers.toSorted((one, other) => other.readAt - one.readAt)[0];
           if (asked?.isStale) throw new Error('P5: the answer to the last request was called too old.');
-          // Of two requests under way at once either may be the newer one.
+          // When two requests overlap, either answer may count as the newer one.
           if (row?.last_name !== asked?.value && row?.last_name !== read?.value)
             throw new Error(`P5: stored is the ${row?.last_name} value, and the last request said ${asked?.value}.`);
         },
@@ -296,15 +296,15 @@ function createReaders(stage: Stage, name: string, lanes: readonly [Lane, Lane],
   };
 }
 
-/** The value changes and changes back: one reader may see no change at all, and the other an older one. */
+/** The value changes and changes back: one reader may see no change at all while the other has an older answer. */
 export const createTwoLanes = (stage: Stage) =>
   createReaders(stage, 'live beside backfill over one application', ['backfill', 'live'], ['second', 'first']);
 
-/** Parallel readers of a backfill, of which one is slow. */
+/** Parallel readers of one backfill, one of them slow. */
 export const createOneLane = (stage: Stage) =>
   createReaders(stage, 'two readers of one backfill over one application', ['backfill', 'backfill'], ['second']);
 
-/** Two readers meet the same new application. */
+/** Two readers find the same new application. */
 function createNew(stage: Stage, name: string, lanes: readonly [Lane, Lane]): Scenario {
   return {
     name,
@@ -346,17 +346,17 @@ export const createNewTwice = (stage: Stage) =>
 export const createNewParallel = (stage: Stage) =>
   createNew(stage, 'two readers of one backfill meet one new application', ['backfill', 'backfill']);
 
-/** Both lanes of an account, held for as long as a schedule takes. */
+/** Leases both lanes of an account for the whole schedule. */
 export async function openLanes(stage: Stage, name: string): Promise<Readonly<Record<Lane, Lease>>> {
   const [live, backfill] = await claimLeases(
     stage.direct,
     (['live', 'backfill'] as const).map((lane) => ({ name, lane, owner: lane, leaseMs: 600_000 })),
   );
-  if (!live || !backfill) throw new Error('The lanes are free.');
+  if (!live || !backfill) throw new Error('A lane is already leased.');
   return { live, backfill };
 }
 
-/** What a sweep of one page says at its end. */
+/** The range and evidence of a sweep of one page. */
 export interface EndedSweep {
   readonly advertiserId: bigint;
   readonly sweepId: bigint;
@@ -370,7 +370,7 @@ export const proven: SweepEnd = {
   ...{ certificate: 'proven', risk: 'none', reason: 'test', absent: [], learned: null, lagMs: 0 },
 };
 
-/** A sweep that ends with its first page, and calls its range proven. */
+/** Commits a sweep that ends with its first page and certifies its range as proven. */
 export async function endSweep(db: Database, lease: Lease, ended: EndedSweep): Promise<void> {
   const { advertiserId, sweepId, low, high, startedAt, evidence = null } = ended;
   const page = aPage(lease, [], { advertiserId, seq: sweepId, sweepId, progress: { ended: proven, evidence } });
@@ -378,7 +378,7 @@ export async function endSweep(db: Database, lease: Lease, ended: EndedSweep): P
   await commitPage(db, privacyKey, { ...page, sweep });
 }
 
-/** As many pages as were committed, each with its application, and nothing written twice. */
+/** Checks that every committed page has its application and its event once, and that the cursor names the last one. */
 async function checkPages(stage: Stage, advertiserId: bigint): Promise<void> {
   const [row] = await stage.query<{
     pages: number;
@@ -404,7 +404,7 @@ async function checkPages(stage: Stage, advertiserId: bigint): Promise<void> {
   assert.equal(cursor, stored, 'P4: the cursor names the last application that is stored');
 }
 
-/** Live and backfill end their sweeps over ranges that overlap. */
+/** Live and backfill end sweeps over overlapping ranges. */
 export function createCoverage(stage: Stage): Scenario {
   return {
     name: 'two lanes end at once over ranges that overlap',
@@ -443,7 +443,7 @@ export function createCoverage(stage: Stage): Scenario {
   };
 }
 
-/** Two workers meet a configured account for the first time. */
+/** Two workers register a newly configured account at once. */
 export function createNewAccount(stage: Stage): Scenario {
   return {
     name: 'two workers meet a new account',
@@ -469,7 +469,7 @@ export function createNewAccount(stage: Stage): Scenario {
   };
 }
 
-/** Two workers hear different ids for one account, as when its credential is replaced by that of another advertiser. */
+/** Two workers get different advertiser ids for one account, as when its credential is replaced by another advertiser's. */
 export function createPinned(stage: Stage): Scenario {
   return {
     name: 'two workers hear different ids for one account',
@@ -499,7 +499,7 @@ export function createPinned(stage: Stage): Scenario {
   };
 }
 
-/** A list shows another advertiser's data while a download is refused and a poll is accepted, by which a refusal ends by itself. */
+/** A list shows another advertiser's data while a download is refused and a poll is accepted. An accepted poll ends a halt for refusal. */
 export function createHalts(stage: Stage): Scenario {
   return {
     name: 'an account is halted for two reasons while one of them ends',
@@ -525,7 +525,7 @@ export function createHalts(stage: Stage): Scenario {
   };
 }
 
-/** Two workers confirm that a new account has nothing, the first one late, while a third one brings its first application. */
+/** Two workers confirm that a new account is empty, one of them late, while a third worker commits its first application. */
 export function createCursors(stage: Stage): Scenario {
   return {
     name: 'the cursor of a new account is confirmed and raised',
@@ -554,7 +554,7 @@ export function createCursors(stage: Stage): Scenario {
   };
 }
 
-/** An audit finds that an application was hidden while a sweep over other ids ends. */
+/** An audit finds a hidden application while a sweep over other ids ends. */
 export function createCertificates(stage: Stage): Scenario {
   return {
     name: 'an audit ends certificates while a sweep ends',
@@ -584,8 +584,8 @@ export function createCertificates(stage: Stage): Scenario {
 }
 
 /**
- * A lane changes hands, and the holder before goes on to renew it and to give it back. `isTwice`: a failover lost the last commits, so two
- * owners believe in the same epoch; else two tasks of one owner follow each other, by their epochs.
+ * A lane gets a new holder, and the previous holder still renews and releases it. `isTwice`: a failover lost the last commits, so two
+ * owners hold the same epoch. Otherwise two tasks of one owner hold the lane one after the other, with different epochs.
  */
 function createHandOverOf(stage: Stage, isTwice: boolean): Scenario {
   return {
@@ -595,11 +595,11 @@ function createHandOverOf(stage: Stage, isTwice: boolean): Scenario {
       const { name } = await stage.openAdvertiser();
       const claimAs = (db: Database, owner: string) => claimLease(db, { name, lane: 'live', owner, leaseMs });
       const first = await claimAs(stage.direct, 'b');
-      if (!first) throw new Error('The lane is free.');
+      if (!first) throw new Error('The lane is already leased.');
       const old: Lease = isTwice ? { ...first, owner: 'a' } : first;
       const faults: string[] = [];
       let holder = first;
-      /** The holder works, and took the lane when the clock said so. */
+      /** The clock when the working holder took the lane; null when no holder is working. */
       let worksSince: number | null = isTwice ? 0 : null;
       const isHeldBy = ({ owner, epoch }: Lease) => holder.owner === owner && holder.epoch === epoch;
       return {

@@ -1,4 +1,4 @@
-// Files of a scenario: an object store in memory whose every call is a step of its client, and the product's download of one file.
+// Files for the scenarios: an in-memory object store in which every call is a step of its client, and the product's download of a file.
 import { createHash } from 'node:crypto';
 import type { BlobStore } from '../../../src/domain/blob.ts';
 import { toBlobKey } from '../../../src/domain/blob.ts';
@@ -15,13 +15,13 @@ export const content = Buffer.from('the bytes of two people');
 export const sha256 = createHash('sha256').update(content).digest('hex');
 export const never = new AbortController().signal;
 
-/** The objects of one schedule, by their keys. */
+/** The keys of the objects that exist in one schedule. */
 export type Objects = Set<string>;
 
-/** A delete that has no answer by then is given up, and not carried out after that. */
+/** A delete that takes longer fails and deletes nothing. */
 const longestDeleteMs = 20_000;
 
-/** The store as one client reaches it. Without a clock a delete is carried out however late its step comes. */
+/** The object store as one client sees it. Without a clock, a delete takes effect however late its step comes. */
 export function toBlobs(actor: Actor, objects: Objects, now?: () => number): BlobStore {
   const blobs: Pick<BlobStore, 'location' | 'put' | 'delete' | 'verify'> = {
     location: 'memory',
@@ -48,7 +48,7 @@ function toShort(key: string): string {
   return key.slice(0, 12);
 }
 
-/** A download's bytes in memory. */
+/** Keeps the bytes of a download in memory. */
 const spool: Spool = {
   folder: '',
   open() {
@@ -84,7 +84,7 @@ export interface FilesOf {
   readonly bytes?: (kind: string) => Buffer;
 }
 
-/** Claims what is due of the advertiser. */
+/** Claims the due downloads of the advertiser. */
 export async function claim(
   { stage, advertiserId }: FilesOf,
   actor: Actor,
@@ -97,7 +97,7 @@ export async function claim(
   return claims.toSorted((a, b) => Number(a.applicationId - b.applicationId) || (a.kind < b.kind ? -1 : 1));
 }
 
-/** The product's download of a claimed file. Where another run is deleting the same bytes it ends, instead of asking every second. */
+/** Runs the product's download for claimed files. If another run is deleting the same bytes, the client skips the file (see `Busy`). */
 export async function fetchClaimed(of: FilesOf, actor: Actor, claims: readonly Claim[]): Promise<DownloadEnd[]> {
   const store = stopWhenBusy(of.stage.store(actor.name));
   const source: Pick<Source, 'openAttachment'> = {
@@ -128,7 +128,7 @@ export async function fetchClaimed(of: FilesOf, actor: Actor, claims: readonly C
   return ends;
 }
 
-/** Bytes that another run is deleting at this moment are asked for again every second; here a client ends instead. */
+/** Another run is deleting the same bytes. The product checks again every second; here the client stops instead. */
 export class Busy extends Error {}
 
 export function stopWhenBusy(store: Store): Store {
@@ -145,7 +145,7 @@ export function stopWhenBusy(store: Store): Store {
   };
 }
 
-/** Applications with files that wait to be fetched. */
+/** Adds applications with pending, queued files. */
 export async function addFiles(
   { stage, advertiserId }: FilesOf,
   ids: readonly number[],
@@ -161,7 +161,7 @@ export async function addFiles(
   );
 }
 
-/** A blob that is held, with its object, and with these columns of its row set. */
+/** Adds a stored blob with its object, and then sets these columns of its row. */
 export async function addBlob({ stage, advertiserId, objects }: FilesOf, set: string): Promise<void> {
   const key = toBlobKey(advertiserId, sha256);
   objects.add(key);
@@ -172,7 +172,7 @@ export async function addBlob({ stage, advertiserId, objects }: FilesOf, set: st
   await stage.query(`UPDATE intake.blobs SET ${set} WHERE advertiser_id = $1`, [advertiserId]);
 }
 
-/** Every file that is called stored has its object (P6). What is infected has none that could be read (P8). */
+/** Checks that every stored file has a stored blob and an object (P6). */
 export async function checkObjects({ stage, advertiserId, objects }: FilesOf): Promise<void> {
   const rows = await stage.query<{ kind: string; application_id: string; state: string; key: string; blob: string }>(
     `SELECT a.application_id, a.kind, a.state, b.key, b.state AS blob
@@ -187,12 +187,12 @@ export async function checkObjects({ stage, advertiserId, objects }: FilesOf): P
   }
 }
 
-/** What this advertiser leaves to be deleted is not the next schedule's. */
+/** Deletes the advertiser's blob rows, so that the next schedule does not find them due for deletion. */
 export async function dropBlobs({ stage, advertiserId }: FilesOf): Promise<void> {
   await stage.query(`DELETE FROM intake.blobs WHERE advertiser_id = $1`, [advertiserId]);
 }
 
-/** Applications of which nothing waits are ready, as the transaction that completed them would have said. */
+/** Marks applications without pending files as ready and adds their events, as the completing transaction would have done. */
 export async function makeReady({ stage, advertiserId }: FilesOf): Promise<void> {
   await stage.query(
     `WITH ready AS (

@@ -1,5 +1,5 @@
-// Writers of several applications at once. Every one of them locks applications in the order of their ids, so that nobody waits in a
-// circle. Rows of one statement are locked one by one, which is no step of a schedule: a third client holds the first of them meanwhile.
+// Writers that change several applications in one transaction. Each locks applications in the order of their ids, which prevents
+// deadlocks. The rows that one statement locks are not separate steps of a schedule, so a third client holds the lock of the first one.
 import { toBlobKey } from '../../../src/domain/blob.ts';
 import { completeDownloads } from '../../../src/store/files/complete-download.ts';
 import { type Claim, claimDownloads } from '../../../src/store/files/download-queue.ts';
@@ -37,7 +37,7 @@ const shown = (lastName: string) =>
     }),
   );
 
-/** Ends the resumes' downloads so. */
+/** Ends the downloads of both resumes with these column values. */
 async function end(two: Two, values: string): Promise<void> {
   const { stage, advertiserId } = two;
   await stage.query(`DELETE FROM intake.downloads WHERE advertiser_id = $1 AND kind = 'resume'`, [advertiserId]);
@@ -54,7 +54,7 @@ async function hold(two: Two): Promise<void> {
   await end(two, `state = 'stored', stored_at = now(), sha256 = '${sha256}'`);
 }
 
-/** What a writer does with both applications, and what must be so before. */
+/** A writer of both applications. `before` sets up what it needs. */
 interface Writer {
   readonly before?: (two: Two) => Promise<unknown>;
   readonly work: (two: Two, actor: Actor) => Promise<unknown>;
@@ -71,7 +71,7 @@ const completeKind = (kind: string): Writer => ({
 });
 
 const complete = completeKind('resume');
-/** Locks the first application alone. */
+/** Locks only the first application. */
 const holdFirst = completeKind('coverLetter');
 
 const page = (lastName: string): Writer => ({
@@ -112,7 +112,7 @@ const lose: Writer = {
   work: ({ stage, advertiserId }, actor) => markDamaged(stage.database(actor.name), advertiserId, sha256),
 };
 
-/** Two applications with claimed files, the second one first. */
+/** Sets up two applications with claimed files; the claims of the second application come first. */
 async function openTwo(stage: Stage): Promise<Two> {
   const { advertiserId, lease } = await openLane(stage);
   await commitPage(stage.direct, privacyKey, aPage(lease, shown('Shown'), { advertiserId }));
@@ -163,7 +163,7 @@ export const createOrderRetry = (stage: Stage) =>
 export const createOrderLost = (stage: Stage) =>
   createOrder(stage, 'the bytes of both files are lost beside a page that changes both applications', lose, change);
 
-/** An application that holds lost bytes completes its other file with the same: both writers lock the application, then the blob. */
+/** An application whose resume lost its bytes completes its letter with equal bytes: both writers lock the application, then the blob. */
 export function createOrderBlob(stage: Stage): Scenario {
   return {
     name: 'bytes are lost beside a completion with the same bytes',

@@ -1,4 +1,4 @@
-// A candidate's browser that comes back twice, and a resume that is put while its person is erased.
+// A candidate's browser calls back twice, and a resume is uploaded while its person is erased.
 import assert from 'node:assert/strict';
 import { hash, randomUUID } from 'node:crypto';
 import { stateLifetimeMs, toTicket } from '../../../src/domain/prefill.ts';
@@ -16,7 +16,7 @@ import { checkErased, openPerson } from './privacy.ts';
 const email = 'person1@example.com';
 const page = 'https://careers.example.com/apply';
 
-/** A prefill that its browser comes back to: `comeBack` is the product's callback, `sessions` counts the codes that were exchanged. */
+/** Starts a prefill. `comeBack` runs the product's callback, `sessions` counts the exchanged codes. */
 async function openVisit(stage: Stage, { advertiserId, name }: { advertiserId: bigint; name: string }) {
   const state = toTicket(advertiserId, createSecret());
   const binding = 'browser';
@@ -52,7 +52,7 @@ async function openVisit(stage: Stage, { advertiserId, name }: { advertiserId: b
   return visit;
 }
 
-/** A browser comes back twice with one state, as after a reload. */
+/** A browser calls back twice with one state, as after a reload. */
 export function createStateTwice(stage: Stage): Scenario {
   return {
     name: 'a browser comes back twice with one state',
@@ -75,7 +75,7 @@ export function createStateTwice(stage: Stage): Scenario {
   };
 }
 
-/** A browser comes back twice, and the state expires at this moment. */
+/** A browser calls back twice while the state expires. */
 export function createStateLate(stage: Stage): Scenario {
   return {
     name: 'a browser comes back twice while its state expires',
@@ -104,7 +104,7 @@ export function createStateLate(stage: Stage): Scenario {
   };
 }
 
-/** A resume is put while its person is erased; the process that puts it may die. */
+/** A resume is uploaded while its person is erased; the uploading process may die. */
 export function createEraseResume(stage: Stage): Scenario {
   return {
     name: 'erasure beside a resume that is put',
@@ -128,7 +128,7 @@ export function createEraseResume(stage: Stage): Scenario {
         mortal: ['visit'],
         lapses: [],
         async check() {
-          // The second look of the erasure comes when no put can be under way any more.
+          // The second check of the erasure runs once no upload can be in progress any more.
           await stage.query(
             `UPDATE intake.prefills SET resume_put_until = now() - interval '1 second'
              WHERE advertiser_id = $1 AND resume_put_until IS NOT NULL`,

@@ -1,4 +1,4 @@
-// Erasure beside everything that could bring a person back (P17).
+// Erasure while other clients write data of the same person (P17).
 import assert from 'node:assert/strict';
 import { hash, randomUUID } from 'node:crypto';
 import type { ErasureJob, Sought } from '../../../src/domain/erasure.ts';
@@ -30,14 +30,14 @@ const email = 'person1@example.com';
 const byAddress: Sought = { by: 'address', email };
 const byId: Sought = { by: 'application', applicationId: 1n };
 
-/** An advertiser with one stored application, and its lane. */
+/** Creates an advertiser with one stored application and a leased live lane. */
 export async function openPerson(stage: Stage, facts: Parameters<typeof anApplication>[1] = { attachments: [] }) {
   const { advertiserId, name, lease } = await openLane(stage);
   await commitPage(stage.direct, privacyKey, aPage(lease, [anApplication(1, { email, ...facts })], { advertiserId }));
   return { advertiserId, name, lease };
 }
 
-/** Nothing of the person is in any table that names people. */
+/** Checks that no table with personal data contains the person. */
 export async function checkErased(stage: Stage, advertiserId: bigint): Promise<void> {
   const [row] = await stage.query<{ found: string | null }>(
     `SELECT concat_ws(', ',
@@ -61,7 +61,7 @@ const erase = (stage: Stage, advertiserId: bigint, sought: Sought) => async (act
 /** Erases the first person. */
 export const eraseFirst = (stage: Stage, advertiserId: bigint) => erase(stage, advertiserId, byId);
 
-/** A page that was read before the erasure, and brings the person in another form. */
+/** A page that was read before the erasure writes the person again, with changed fields. */
 export function createErasePage(stage: Stage): Scenario {
   return {
     name: 'erasure beside a page',
@@ -82,7 +82,7 @@ export function createErasePage(stage: Stage): Scenario {
   };
 }
 
-/** A page that brings an element without an id, in which the person is named, and a replay of the same element. */
+/** A page with an unreadable element that contains the person's address, and a replay of the same element. */
 export function createEraseQuarantine(stage: Stage): Scenario {
   return {
     name: 'erasure beside an element in quarantine and its replay',
@@ -146,7 +146,7 @@ export function createEraseFile(stage: Stage): Scenario {
         lapses: [leaseMs + 1_000],
         async check({ lines }) {
           if (lines.some(({ client, text }) => client === 'erase' && text === 'dies')) return await dropBlobs(files);
-          // What any process goes on with: the tokens of dead ones have lapsed by then.
+          // Any process continues the erasure later, when the tokens of dead processes have lapsed.
           await stage.query(
             `UPDATE intake.blobs SET delete_until = now() - interval '1 second' WHERE advertiser_id = $1`,
             [advertiserId],
@@ -168,7 +168,7 @@ export function createEraseFile(stage: Stage): Scenario {
   };
 }
 
-/** A candidate comes back with a profile while an erasure of the same address runs; two clients try to redeem it. */
+/** A candidate returns with a profile while an erasure of the same address runs; two clients try to redeem the profile. */
 export function createErasePrefill(stage: Stage): Scenario {
   return {
     name: 'erasure beside a prefill that is kept and redeemed',
@@ -233,7 +233,7 @@ export function createErasePrefill(stage: Stage): Scenario {
   };
 }
 
-/** Erases a person and brings claimed files of theirs back, as a failover leaves it that lost the erasure's rows and kept the job. */
+/** Erases a person and restores their claimed files, as after a failover that kept the erasure job and lost its deletes. */
 async function eraseInVain(stage: Stage, sought: Sought, claims: readonly Claim[]): Promise<ErasureJob> {
   const advertiserId = claims[0]?.advertiserId ?? 0n;
   const job = await beginErasure(stage.direct, privacyKey, { advertiserId, sought, by: 'test' });
@@ -248,7 +248,7 @@ async function eraseInVain(stage: Stage, sought: Sought, claims: readonly Claim[
   return job;
 }
 
-/** The second check of an erasure finds what came back of a person, while a run completes a file of theirs. */
+/** The second check of an erasure finds restored files of a person while a run completes one of them. */
 export function createEraseAgain(stage: Stage): Scenario {
   return {
     name: 'the second check of an erasure beside a completion',
@@ -272,7 +272,7 @@ export function createEraseAgain(stage: Stage): Scenario {
   };
 }
 
-/** A run that is told to stop releases its claims while their person is erased, or while the second check finds them. */
+/** A stopping run releases its claims while their person is erased, or while the second check finds them. */
 function createEraseReleaseOf(stage: Stage, isAgain: boolean): Scenario {
   return {
     name: `${isAgain ? 'the second check of an erasure' : 'erasure'} beside claims that are released`,
@@ -288,7 +288,7 @@ function createEraseReleaseOf(stage: Stage, isAgain: boolean): Scenario {
       const job = isAgain ? await eraseInVain(stage, byAddress, [1, 2, 3].map(claimed)) : null;
       return {
         programs: new Map<string, Program>([
-          // Holds the second file meanwhile: rows that one statement locks one after the other are no steps.
+          // Holds a lock on the second file, so that the others stop midway: the rows that one statement locks are not separate steps.
           ['second', (actor) => stage.store(actor.name).blobs.announce(claimed(2), blob)],
           job
             ? ['again', (actor) => checkAgain(stage.database(actor.name), job)]
@@ -310,7 +310,7 @@ function createEraseReleaseOf(stage: Stage, isAgain: boolean): Scenario {
 export const createEraseRelease = (stage: Stage) => createEraseReleaseOf(stage, false);
 export const createEraseAgainRelease = (stage: Stage) => createEraseReleaseOf(stage, true);
 
-/** Two processes go on with one erasure, each as it loaded it. */
+/** Two processes continue the same erasure, each from the job as it loaded it. */
 export function createEraseTwice(stage: Stage): Scenario {
   return {
     name: 'two processes go on with one erasure',

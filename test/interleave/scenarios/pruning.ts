@@ -1,4 +1,4 @@
-// What maintenance deletes because it is old, beside writers of the same rows and a second maintenance.
+// Maintenance deletes or marks old rows while other clients write the same rows and a second maintenance runs.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { pruneQuarantine } from '../../../src/store/applications/quarantine.ts';
@@ -16,7 +16,7 @@ import { failOnWaiting } from './files.ts';
 import { leaseMs, openLane, privacyKey, proven } from './lanes.ts';
 import { addBlob, addFiles, claim, dropBlobs, type FilesOf, fetchClaimed, sha256 } from './objects.ts';
 
-/** Two prunings of old sweeps, events and quarantined elements beside a page that brings the element again and ends a sweep. */
+/** Two clients prune old sweeps, events and quarantined elements while a page shows the element again and ends a sweep. */
 export function createPruning(stage: Stage): Scenario {
   return {
     name: 'two prunings beside a page',
@@ -31,7 +31,7 @@ export function createPruning(stage: Stage): Scenario {
         });
         return { ...page, sweep: { ...page.sweep, purpose: 'recheck', low: 1n, high } as const };
       };
-      // The second sweep covers a part of what the first did: coverage goes on to name both.
+      // The second sweep covers only a part of the first one's range, so coverage still names both.
       await commitPage(stage.direct, privacyKey, sweep(1n, 20n));
       await commitPage(stage.direct, privacyKey, sweep(2n, 10n));
       for (const [table, column] of [
@@ -86,7 +86,7 @@ export function createPruning(stage: Stage): Scenario {
   };
 }
 
-/** Two workers count the prefills that came to nothing. */
+/** Two workers count the prefills that ended without a profile. */
 export function createPrefillDays(stage: Stage): Scenario {
   return {
     name: 'two workers count ended prefills',
@@ -116,7 +116,7 @@ export function createPrefillDays(stage: Stage): Scenario {
         commitsApart: true,
         async check(outcome) {
           failOnWaiting(outcome, /^WITH gone AS/, 'what another one counts');
-          // Where the first one died before it had counted, the next run does.
+          // If the first worker died before it counted, the next run counts.
           await lapsePrefills(stage.direct);
           const rows = await stage.query(
             `SELECT started::int, failed::int, denied::int FROM intake.prefill_days WHERE advertiser_id = $1`,
@@ -129,7 +129,7 @@ export function createPrefillDays(stage: Stage): Scenario {
   };
 }
 
-/** Verify marks bytes that nothing refers to while a run announces the same, and then stands still for longer than a claim. */
+/** Verify marks unreferenced bytes as orphans while a run announces the same bytes; the run may die. */
 export function createMarkedOrphan(stage: Stage): Scenario {
   return {
     name: 'bytes are marked as orphans while they are announced',
@@ -160,7 +160,7 @@ export function createMarkedOrphan(stage: Stage): Scenario {
   };
 }
 
-/** Verify marks bytes that nothing refers to while a file is linked to them by its Hash, without announcing them. */
+/** Verify marks unreferenced bytes as orphans while a run links a file to them by its Hash, without announcing them. */
 export function createLinkedOrphan(stage: Stage): Scenario {
   return {
     name: 'bytes are marked as orphans while a file is linked to them',
@@ -182,7 +182,7 @@ export function createLinkedOrphan(stage: Stage): Scenario {
         lapses: [],
         commitsApart: true,
         async check() {
-          // The next verification, without the guard that is taken out.
+          // The next verification bypasses the proxy, so `rewrite` removes the guard under test from it as well.
           const next = {
             query: <T extends Row>(sql: string, values?: readonly unknown[]) =>
               stage.direct.query<T>(stage.gate.rewrite(sql, ''), values),

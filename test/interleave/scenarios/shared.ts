@@ -1,4 +1,4 @@
-// What all workers share: the outbox and the budget of requests.
+// Scenarios of what all workers share: the outbox, the rate limit and the schema.
 import assert from 'node:assert/strict';
 import { appendEvents } from '../../../src/store/events.ts';
 import { openDatabase } from '../../../src/store/postgres/database.ts';
@@ -12,7 +12,7 @@ import type { Actor, Program } from '../schedule.ts';
 import type { Stage } from '../stage.ts';
 import { privacyKey } from './lanes.ts';
 
-/** Three writers of one advertiser, and a consumer that reads on from the last number it has seen. */
+/** Three writers of one advertiser, and a consumer that continues after the last event id it has read. */
 export function createEvents(stage: Stage): Scenario {
   return {
     name: 'events of three writers and a consumer',
@@ -64,7 +64,7 @@ export function createEvents(stage: Stage): Scenario {
   };
 }
 
-/** Three workers take slots of one source; two of them hear a Retry-After of different lengths. */
+/** Three workers take rate-limit slots of one source; two of them get Retry-After answers of different lengths. */
 export function createSlots(stage: Stage): Scenario {
   return {
     name: 'rate slots of three workers with a Retry-After',
@@ -104,7 +104,7 @@ export function createSlots(stage: Stage): Scenario {
   };
 }
 
-/** Two processes that start at once on an empty database. A schedule takes a second or more, so not all are tried. */
+/** Two processes start at once on an empty database. A schedule takes a second or more, so only 40 are played. */
 export function createMigrations(stage: Stage): Scenario {
   return {
     name: 'two processes migrate an empty database',
@@ -128,7 +128,7 @@ export function createMigrations(stage: Stage): Scenario {
   };
 }
 
-/** A worker starts on an empty database that another process migrates, and writes its first page. */
+/** A worker starts on an empty database while another process migrates it, and then writes its first page. */
 export function createMigrationWorker(stage: Stage): Scenario {
   return {
     name: 'a worker starts while another process migrates',
@@ -147,7 +147,7 @@ export function createMigrationWorker(stage: Stage): Scenario {
               await ensureSchema(db, { directUrl: url, signal: AbortSignal.timeout(600_000) });
               await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('new', 1)`);
               const lease = await claimLease(db, { name: 'new', lane: 'live', owner: 'worker', leaseMs: 600_000 });
-              if (!lease) throw new Error('The lane is free.');
+              if (!lease) throw new Error('The lane is already leased.');
               await commitPage(db, privacyKey, aPage(lease, [anApplication(1)], { advertiserId: 1n }));
             },
           ],
@@ -164,13 +164,13 @@ export function createMigrationWorker(stage: Stage): Scenario {
   };
 }
 
-/** A database without a schema, in place of the one of the schedule before. */
+/** Creates a database without a schema, in place of the previous schedule's database. */
 async function openEmpty(stage: Stage) {
   const database = `${new URL(stage.url).pathname.slice(1)}_empty`;
   await stage.query(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`);
   await stage.query(`CREATE DATABASE ${database} TEMPLATE template0`);
   const toUrl = (url: string) => Object.assign(new URL(url), { pathname: `/${database}` }).href;
-  /** The migrations that were applied, in order. */
+  /** The applied migrations, in order. */
   const migrated = async (url = toUrl(stage.url)) => {
     await using db = openDatabase({ url, role: 'check', connections: 1 });
     return (await db.query(`SELECT hash FROM intake.migrations ORDER BY created_at, id`)).map(({ hash }) => hash);
