@@ -1,4 +1,4 @@
-// Seeded draws: the same text gives the same numbers on every machine.
+// A seeded random number generator: the same text gives the same numbers on every machine.
 
 export class Draws {
   #a: number;
@@ -24,7 +24,7 @@ export class Draws {
     for (let warm = 0; warm < 12; warm++) this.next();
   }
 
-  /** At least 0, below 1 (the generator sfc32). */
+  /** A number from 0 (inclusive) to 1 (exclusive), by the generator sfc32. */
   next(): number {
     const sum = (((this.#a + this.#b) | 0) + this.#d) | 0;
     this.#d = (this.#d + 1) | 0;
@@ -34,7 +34,7 @@ export class Draws {
     return (sum >>> 0) / 4_294_967_296;
   }
 
-  /** A whole number; both ends are possible. */
+  /** An integer from `least` to `most`, both inclusive. */
   int(least: number, most: number): number {
     return least + Math.floor(this.next() * (most - least + 1));
   }
@@ -43,7 +43,7 @@ export class Draws {
     return least + this.next() * (most - least);
   }
 
-  /** A whole number, small ones as likely as large ones by order of magnitude. */
+  /** An integer with a log-uniform distribution: every order of magnitude is equally likely. */
   logInt(least: number, most: number): number {
     const drawn = Math.exp(this.between(Math.log(least), Math.log(most + 1)));
     return Math.min(most, Math.max(least, Math.floor(drawn)));
@@ -61,7 +61,7 @@ export class Draws {
     return Math.sqrt(-2 * Math.log(1 - this.next())) * Math.cos(2 * Math.PI * this.next());
   }
 
-  /** A waiting time of this mean, as between events that know nothing of one another. */
+  /** An exponentially distributed waiting time with this mean, as between independent events. */
   wait(mean: number): number {
     return -Math.log(1 - this.next()) * mean;
   }

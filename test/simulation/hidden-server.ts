@@ -1,24 +1,24 @@
-// A list server whose rules its reader does not know. The engine goes through the steps of an answer in one order;
-// the traits of a kind say what each step does. Traits that are left out are those of the friendly server:
-// ascending by id, bounds excluded, both filters applied, one constant cap by count.
+// A simulated list server whose rules the reader does not know. The engine builds every answer in the same order of steps, and the traits
+// of a kind define what each step does. Omitted traits are those of the friendly server: ascending by id, bounds excluded, both filters
+// applied, one constant cap by count.
 import { Draws } from './draws.ts';
 import { beginning, ordinaryWorld, World, type WorldRow, type WorldTraits } from './world.ts';
 
 export interface ListRequest {
   readonly afterId: bigint | null;
   readonly beforeId: bigint | null;
-  /** Seconds since the epoch, as the reader means it; the wire text carries no zone. */
+  /** Seconds since the epoch, as the reader means them. The text on the wire has no time zone. */
   readonly afterDate: number | null;
   readonly beforeDate: number | null;
 }
 
 export interface ListedRow {
   readonly id: bigint;
-  /** Seconds; null: no readable date. */
+  /** Seconds since the epoch; null when the row has no readable date. */
   readonly submittedAt: number | null;
   /** Size of the element on the wire. */
   readonly bytes: number;
-  /** Its id on the wire is no number. */
+  /** The id on the wire is not a number. */
   readonly unreadable?: true;
 }
 
@@ -31,33 +31,33 @@ export interface ListReply {
   /** Bytes of the whole body. */
   readonly bytes: number;
   readonly echo: Echo;
-  /** Seconds, from an Age header; null when none is sent. */
+  /** The Age header in seconds; null when the server sends none. */
   readonly age: number | null;
 }
 
 export interface HiddenServer {
   readonly kind: string;
   readonly seed: number;
-  /** Answers a request that arrives at this virtual time (milliseconds; rises from call to call). */
+  /** Answers a request that arrives at this virtual time, in milliseconds. The time must not decrease between calls. */
   list(request: ListRequest, atMs: number): ListReply;
-  /** Ids that were in the list at every moment from one time to another and that at least one question could have shown then. */
+  /** Ids that were in the list during the whole time span and that at least one question could have shown. */
   presentThroughout(fromMs: number, toMs: number): bigint[];
-  /** Ids in the list at a time. */
+  /** Ids in the list at this time. */
   presentAt(atMs: number): bigint[];
-  /** Overnight: new arrivals, late commits, deletions, maybe a deploy that changes the cap. Call between two sweeps. */
+  /** Simulates a night: arrivals, late commits, deletions, and perhaps a deploy that changes the cap. Call it between two sweeps. */
   passNight(atMs: number): void;
-  /** A few minutes pass between two polls: zero to a few arrivals, rarely a commit that is late by seconds. */
+  /** Simulates the minutes between two polls: usually zero to a few arrivals, rarely a commit that is late by seconds. */
   passMinutes(atMs: number): void;
 }
 
 export interface ServerOptions {
-  /** Rows at the start; the seed chooses 0 to 600 when left out. */
+  /** Rows at the start. By default the seed chooses 0 to 600. */
   readonly rows?: number;
-  /** Rows that a page holds; the seed or the kind chooses 1 to 100 when left out. */
+  /** Rows per page. By default the seed or the kind chooses 1 to 100. */
   readonly page?: number;
-  /** Nothing arrives, changes or is deleted but by a night or by minutes. */
+  /** Rows arrive, change and are deleted only in `passNight` and `passMinutes`. */
   readonly still?: boolean;
-  /** Milliseconds since the epoch: when the first rows are a little older than now. */
+  /** The start of the virtual time, in milliseconds since the epoch. The initial rows are older. */
   readonly startMs?: number;
 }
 
@@ -70,9 +70,9 @@ export interface Keeps {
 export interface Kind {
   readonly name: string;
   readonly keeps: Keeps;
-  /** One sentence. */
+  /** Describes the kind in one sentence. */
   readonly about: string;
-  /** Equal questions get equal answers as long as the list, and the server, stay as they are. */
+  /** Equal questions get equal answers as long as the list and the server do not change. */
   readonly repeats: boolean;
   create(seed: number, options?: ServerOptions): HiddenServer;
 }
@@ -96,35 +96,35 @@ export type Order =
   | 'date-random-ties'
   | 'random';
 
-/** What is known about one question while it is answered. */
+/** One question, with the state of the server when it arrives. */
 export interface Ask {
   readonly request: ListRequest;
-  /** How many of the two id filters are sent. */
+  /** The number of id filters in the request. */
   readonly idFilters: 0 | 1 | 2;
   readonly hasDates: boolean;
   readonly atMs: number;
   /** Seconds since the epoch. */
   readonly now: number;
-  /** Milliseconds since the question before this one. */
+  /** Milliseconds since the previous question. */
   readonly gapMs: number;
-  /** Questions before this one since the last night. */
+  /** The number of earlier questions since the last night. */
   readonly before: number;
-  /** The deploy of this day has happened. It comes once, at a moment of the first minutes that the seed chooses. */
+  /** The day's deploy has happened. It comes once a day, after a number of questions (up to 60) or a time (up to two minutes) by seed. */
   readonly deployed: boolean;
   readonly nights: number;
-  /** Rows per page, as deployed last night. */
+  /** Rows per page since the last night's deploy. */
   readonly page: number;
   readonly pageBytes: number;
-  /** Draws that are the server's own: an answer may depend on chance. */
+  /** The server's own random draws, for answers that depend on chance. */
   readonly draws: Draws;
 }
 
 export interface Cap {
   readonly count: number;
   readonly bytes: number;
-  /** Whether the row that overflows the bytes is still shown. */
+  /** Whether the page ends before or after the row that exceeds its bytes. */
   readonly overflow: 'before' | 'after';
-  /** A first row that overflows is shown all the same. */
+  /** The server shows the first row even if it alone exceeds the bytes. */
   readonly atLeastOne: boolean;
 }
 
@@ -136,44 +136,44 @@ export const unlimited: Cap = {
 };
 
 export interface Cache {
-  /** Null: the question is not answered from the cache. */
+  /** Null when the cache does not answer the question. */
   readonly key: (ask: Ask) => string | null;
   readonly forMs: number;
   readonly tellsAge: boolean;
-  /** Emptied whenever the list changes. */
+  /** The cache is emptied whenever the list changes. */
   readonly current: boolean;
 }
 
 export interface Traits {
   readonly world?: Partial<WorldTraits>;
-  /** Rows per page; the seed's own when left out. */
+  /** Rows per page. By default the seed chooses. */
   readonly page?: number;
   readonly leastPage?: number;
-  /** By what a deploy at night may multiply the page. */
+  /** The factors by which a deploy at night may multiply the page. */
   readonly nightFactors?: readonly [number, ...number[]];
   readonly refuses?: (ask: Ask) => 400 | 403 | null;
   readonly cache?: Cache;
   /** The request as the server understands it. */
   readonly rewrite?: (request: ListRequest, ask: Ask) => ListRequest;
-  /** The moment whose list is shown; times before the first question are that of the first question, but for the beginning. */
+  /** The time whose list the server shows. A time before the first question counts as its time, except for `beginning`. */
   readonly viewAt?: (ask: Ask) => number;
   readonly hides?: (row: WorldRow, ask: Ask) => boolean;
   readonly groups?: 'never' | 'before-filters' | 'after-filters';
-  /** Below 0: the row's id is lower than the bound. */
+  /** Below 0 when the row's id is lower than the bound. */
   readonly compareIds?: (id: bigint, bound: bigint) => number;
   readonly inclusive?: (filter: FilterName, ask: Ask) => boolean;
   readonly combine?: 'and' | 'or' | 'after-wins' | 'before-wins';
   readonly stage?: (filter: FilterName, ask: Ask) => 'before-cap' | 'after-cap' | 'never';
-  /** What a row without a date counts as for a date filter. */
+  /** Whether a row without a date passes a date filter. */
   readonly undatedMatches?: boolean;
-  /** Seconds that the server's interpretation of a date filter lies off what the reader means. */
+  /** The difference in seconds between the server's interpretation of a date filter and what the reader means. */
   readonly dateShift?: (seconds: number) => number;
-  /** Rows that are looked at before any id filter. */
+  /** The number of rows that the server reads before it applies any filter. */
   readonly prefetch?: (ask: Ask) => number;
   readonly order?: (ask: Ask) => Order;
   readonly cap?: (ask: Ask) => Cap;
   readonly measure?: (row: WorldRow) => number;
-  /** Goes on until half of the places are rows that show. */
+  /** The server continues past the cap until the page shows at least half the cap in rows that are not deleted. */
   readonly refills?: boolean;
   readonly repeatsCopies?: boolean;
   readonly shown?: (ask: Ask) => Order | 'as-chosen';
@@ -181,11 +181,11 @@ export interface Traits {
   readonly shows?: (row: ListedRow) => ListedRow;
   readonly emptyStatus?: 200 | 204 | 404;
   readonly echo?: (ask: Ask) => Echo;
-  /** False: no question could show this row. */
+  /** False when no question can show this row. */
   readonly couldShow?: (row: WorldRow, pageBytes: number, rows: readonly WorldRow[]) => boolean;
 }
 
-/** 2026-03-31T23:33:20Z: four days before the clocks of Melbourne go back. */
+/** 2026-03-31T23:33:20Z, four days before daylight saving time ends in Melbourne. */
 export const defaultStartMs = 1_775_000_000_000;
 const envelopeBytes = 420;
 const bytesPerRow = 700;
@@ -222,7 +222,7 @@ class Engine implements HiddenServer {
     this.kind = kind;
     this.seed = seed;
     this.#traits = traits;
-    // Streams of their own keep the world and the page of a seed the same for every kind that does not change them.
+    // Separate random streams keep the world and the page of a seed the same for every kind that does not change them.
     this.#answerDraws = new Draws(`answers ${seed}`);
     this.#deployDraws = new Draws(`deploys ${seed}`);
     const pageDraws = new Draws(`page ${seed}`);
@@ -357,7 +357,7 @@ class Engine implements HiddenServer {
     };
   }
 
-  /** Takes places until the page is full; gives the rows that show, each as often as it shows. */
+  /** Fills the places of a page. Returns the rows that it shows, each as often as it is shown. */
   #cut(rows: readonly WorldRow[], matches: ((row: WorldRow) => boolean) | null, viewMs: number, ask: Ask): WorldRow[] {
     const traits = this.#traits;
     const cap = traits.cap?.(ask) ?? { ...unlimited, count: ask.page };
@@ -485,14 +485,14 @@ function toCompare(order: Order): (a: WorldRow, b: WorldRow) => number {
   }
 }
 
-/** '996' comes after '1042'. */
+/** Compares ids as text: '996' comes after '1042'. */
 export function compareText(a: bigint, b: bigint): number {
   const left = String(a);
   const right = String(b);
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-/** The newest of each person, where the oldest one was. */
+/** Keeps the newest row of each person, at the position of the person's first row. */
 function onePerPerson(rows: readonly WorldRow[]): WorldRow[] {
   const newest = new Map<number, WorldRow>();
   for (const row of rows) {

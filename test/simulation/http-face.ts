@@ -5,9 +5,9 @@ import type { HiddenServer, ListedRow, ListReply, ListRequest } from './hidden-s
 
 export interface FaceOptions {
   readonly advertiserId?: number;
-  /** Milliseconds of virtual time; the machine's clock when left out. Must not go back. */
+  /** Virtual time in milliseconds, by default the machine's clock. Must not go back. */
   readonly clock?: () => number;
-  /** Minutes ahead of UTC in which a reader writes its date filters. */
+  /** The time zone of the reader's date filters, in minutes ahead of UTC. */
   readonly readerOffsetMinutes?: number;
 }
 
@@ -69,12 +69,12 @@ function toRequest(query: URLSearchParams, offsetMinutes: number): ListRequest |
   return { afterId, beforeId, afterDate, beforeDate };
 }
 
-/** The body is written by hand: ids may be larger than a number holds exactly. */
+/** Builds the body without JSON.stringify, because ids may exceed 2^53. */
 function toBody(reply: ListReply, query: URLSearchParams, asked: ListRequest, advertiserId: number): string {
   const echoes = reply.echo === 'absent' ? '' : toEchoes(asked, query, reply.echo === 'differs');
   const rows = reply.rows.map(toElement).join(',');
   const body = `{"JobApplications":{"AdvertiserID":${advertiserId},${echoes}"AgentID":null,"JobApplicationsList":[${rows}]}}`;
-  // White space after the object brings the body to the size that the reply tells.
+  // Trailing white space pads the body to the size of the reply.
   return body.padEnd(reply.bytes, ' ');
 }
 

@@ -1,23 +1,23 @@
-// One seed of the coverage simulation: a hidden server, a first sweep, polls, a night, a recheck, and what a judge who knows the truth
-// says of each. The tests, the long runs and the published tables all come from here.
+// Runs one seed of the coverage simulation: a hidden server, a first sweep, polls, a night, a recheck, and again polls. A judge that knows
+// every row of the server checks each sweep. The tests, the long runs and the published tables all use this module.
 
 import type { Done } from '../../src/domain/coverage/coverage.ts';
 import { createRandom, type Random } from '../support/random.ts';
 import type { HiddenServer, Kind } from './hidden-server.ts';
 import { createMemory, knownOf, type Memory, runSweep, type SweepResult } from './simulated-reader.ts';
 
-/** One sweep, as the judge sees it. */
+/** The judge's result for one sweep. */
 export interface JudgedSweep {
   readonly name: 'first sweep' | 'poll' | 'recheck';
   readonly certificate: Done['certificate'];
   readonly risk: Done['risk'];
   readonly reason: string;
   readonly requests: number;
-  /** In the range that it read: a poll's begins where the cursor stood. */
+  /** Applications missing in the range of this sweep. The range of a poll starts at `pollFrom`. */
   readonly lost: number;
-  /** Called proven, and someone is missing. */
+  /** The sweep was certified as proven, and an application is missing. */
   readonly isFalseProof: boolean;
-  /** Ended as success (exit code 0), and someone is missing. */
+  /** The sweep ended as success (exit code 0), and an application is missing. */
   readonly isSilentLoss: boolean;
 }
 
@@ -29,23 +29,26 @@ export interface Verdict {
 }
 
 const lagMs = 15 * 60_000;
-/** When a server's first rows are a little older than now. */
+/** The virtual time at which a simulation starts. The initial rows are older. */
 export const startMs = 1_790_000_000_000;
 
-/** The server that a seed stands for, and what chooses how it is read. */
+/** Creates the server of a seed, and the random source that decides how the judge reads it. */
 export function openSeed(kind: Kind, seed: number): { random: Random; server: HiddenServer } {
   const random = createRandom(seed ^ 0x5eed);
   return { random, server: kind.create(seed, { startMs, still: random.chance(0.4) }) };
 }
 
-/** More than one applies every six seconds: a sweep follows them for thousands of requests. Changes the server: it is not used afterwards. */
+/**
+ * True when more than one application arrives every six seconds: a sweep would follow them for thousands of requests. Moves the server's
+ * time, so use a separate server for the sweeps.
+ */
 export function isCrowded(server: HiddenServer): boolean {
-  // Things begin to happen with the first request.
+  // The virtual time of the server starts with the first request.
   server.list({ afterId: null, beforeId: null, afterDate: null, beforeDate: null }, startMs);
   return server.presentAt(startMs + 360_000).length - server.presentAt(startMs).length > 60;
 }
 
-/** Reads the server of a seed: a first sweep, polls, a night, a recheck, polls. Only the sweeps crash and have several questions in flight. */
+/** Judges one seed: a first sweep, polls, a night, a recheck, polls. Polls do not crash and have one question in flight at a time. */
 export function judgeSeed(kind: Kind, seed: number): Verdict {
   const { random, server } = openSeed(kind, seed);
   const memory = createMemory(startMs);
@@ -73,14 +76,17 @@ export function judgeSeed(kind: Kind, seed: number): Verdict {
     memory.now += 300_000;
     server.passMinutes(memory.now);
     const from = pollFrom(memory);
-    // What the account is worth as a whole decides the exit code, not the poll alone.
+    // The certificate of the whole account decides the exit code, not the poll alone.
     const isTrusted = account.certificate !== 'unproven' && account.risk !== 'doubt';
     const poll = toJudgedSweep('poll', runSweep(server, memory, { seed, plan: { from, rigor: 'poll', capacity } }));
     return { ...poll, isSilentLoss: poll.isSilentLoss && isTrusted };
   }
 }
 
-/** Where a poll begins: after the highest id that was seen one lag ago; when every id is young, at the lowest of the last 26 hours. */
+/**
+ * The id at which a poll starts: after the highest id first seen at least one lag ago. When every id is newer, at the lowest id submitted
+ * within the last 26 hours; without one, after the highest id.
+ */
 function pollFrom({ held, now }: Memory): bigint {
   let aged = 0n;
   let highest = 0n;

@@ -1,13 +1,13 @@
-// The hidden servers, one kind after the other.
+// The kinds of hidden servers.
 //
-// How to add a kind: write one more `kind(name, keeps, about, traits)` into a list below. `traits` gets draws of its own
-// and returns only what differs from the friendly server (see Traits in hidden-server.ts). `keeps` is what the kind
-// keeps strictly, in every seed: `keepsAll`, or `breaks(...)` with the assumptions that it may break in some seed.
-//   filtersBeforeCap: both id filters hold, as numbers, before a page is cut off.
-//   capAboveHalf:     the rows (or bytes) at which a question by ids is cut off stay within [M/2, M] from night to night.
-//   oneCurrentList:   each answer comes from the one list as it is at that moment.
-// The unit tests then check the claim from outside: a kind that keeps all is held to it, a kind that breaks something
-// must show that in some seed, and each kind must answer differently from the friendly server in some seed.
+// To add a kind, add a `kind(name, keeps, about, traits)` to a list below. `traits` gets its own random draws and returns only what
+// differs from the friendly server (see Traits in hidden-server.ts). `keeps` lists the assumptions that the kind keeps in every seed:
+// `keepsAll`, or `breaks(...)` with the assumptions that it may break in some seed.
+//   filtersBeforeCap: the server applies both id filters, as numbers, before it cuts off a page.
+//   capAboveHalf:     the rows (or bytes) at which it cuts off questions by id stay within [M/2, M] from one night to the next.
+//   oneCurrentList:   every answer comes from one list, as it is at that moment.
+// The unit tests check these claims from outside: a kind with `keepsAll` must keep every assumption, a kind that breaks one must show
+// it in some seed, and each kind must answer differently from the friendly server in some seed.
 // Equal questions get equal answers unless the kind is wrapped in `byChance`.
 import type { Draws } from './draws.ts';
 import {
@@ -329,7 +329,7 @@ const inCaps: readonly Kind[] = [
   kind(
     'cap-smaller-for-old-ids',
     keepsAll,
-    'Questions that begin in the older half of all ids get half a page.',
+    'Questions that begin below an id that the seed chooses get half a page.',
     (draws) => {
       const from = BigInt(draws.logInt(1, 2_000_000_000));
       return { cap: ({ page, request }) => byCount((request.afterId ?? 0n) < from ? half(page) : page) };
@@ -363,7 +363,7 @@ const inCaps: readonly Kind[] = [
   kind(
     'cap-by-stored-size-wide',
     breaks('capAboveHalf'),
-    'Bytes are counted as stored: between a fiftieth of those on the wire and all.',
+    'Bytes are counted as stored: between almost none of those on the wire and all.',
     () => ({
       leastPage: 4,
       world: { sizes: 'even', leastWeight: 0.02 },
@@ -653,7 +653,7 @@ const inTime: readonly Kind[] = [
   })),
 ];
 
-/** Rows whose id on the wire is no number: they take up places, and no question brings them. */
+/** Rows whose id on the wire is not a number. They take places in a page, and no question can show their id. */
 function unreadableIds(isOne: (id: bigint) => boolean): Traits {
   return {
     shows: (row) => (isOne(row.id) ? { ...row, unreadable: true } : row),
@@ -699,7 +699,7 @@ const inStaleness: readonly Kind[] = [
   kind(
     'replica-for-dates',
     breaks('oneCurrentList'),
-    'Date filters are answered from an index that is hours old.',
+    'Date filters are answered from an index that is never renewed.',
     () => ({
       viewAt: ({ atMs, hasDates }) => (hasDates ? beginning : atMs),
     }),
@@ -889,7 +889,7 @@ const inHiding: readonly Kind[] = [
   ),
 ];
 
-/** One question in twenty. */
+/** True for one question in twenty. */
 function isUnlucky(before: number): boolean {
   return (before * 7919) % 20 === 3;
 }
@@ -955,7 +955,7 @@ const inFilters: readonly Kind[] = [
   kind(
     'range-clamped',
     breaks('filtersBeforeCap'),
-    'A range wider than a thousand ids is narrowed from above.',
+    'A range wider than 20 to 1000 ids, by seed, is narrowed from above.',
     (draws) => {
       const widest = BigInt(draws.logInt(20, 1000));
       return {
@@ -1154,7 +1154,7 @@ const inDialects: readonly Kind[] = [
   }),
   byChance(
     kind('inclusive-by-chance', keepsAll, 'Servers behind one name differ in which bounds they include.', () => ({
-      // Where the bound alone fills a page, a poll cannot tell whether the next id was left out: docs/coverage.md names it.
+      // When the bound alone fills a page, a poll cannot detect that the next id was left out (see docs/coverage.md).
       leastPage: 3,
       inclusive: (_, { draws }) => draws.chance(0.5),
     })),
@@ -1195,7 +1195,7 @@ const inDialects: readonly Kind[] = [
 
 const columns = { afterId: 0, beforeId: 1, afterDate: 2, beforeDate: 3 } as const;
 
-/** Victoria's summer time from October 2023 to April 2027. */
+/** Daylight saving time in Victoria, from October 2023 to April 2027. */
 function isSummer(seconds: number): boolean {
   const summers = [
     [1_696_089_600, 1_712_419_200],
@@ -1327,7 +1327,7 @@ const inCombinations: readonly Kind[] = [
   kind(
     'mix-cap-by-shape-inclusive-deleted',
     keepsAll,
-    'Caps and bounds by shape, spaced deleted rows in whole pages.',
+    'Order and bounds by shape, and spaced deleted rows take places.',
     (draws) => {
       const table = Array.from({ length: 12 }, () => draws.chance(0.5));
       return {

@@ -1,8 +1,8 @@
-// Many simulated servers that keep the three assumptions, each swept, polled, left alone for a night and swept again: was a sweep
-// called proven, or ended as success, while someone was missing? Prints every such server as a line that replays it, and how often
-// honest servers were doubted.
+// Sweeps, polls and rechecks many simulated servers that keep the three assumptions, and looks for sweeps that were certified as proven
+// or ended as success while an application was missing. Prints a line that replays each such server, and how often sweeps of honest
+// servers were doubted.
 //   npm run coverage:servers -- --servers 100000 --from 1000
-// Ends with 1 when anyone was lost without a word.
+// Exits with 1 when a sweep was wrongly proven or lost an application silently.
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
@@ -10,7 +10,7 @@ import type { Kind } from './hidden-server.ts';
 import { isCrowded, type JudgedSweep, judgeSeed, openSeed } from './judge.ts';
 import { kinds } from './kinds.ts';
 
-/** What one thread has to do: of `servers` numbers from `from` on every `threads`th, beginning with its own. */
+/** The share of one thread: every `threads`th of `servers` servers, starting with its own number. Seeds count up from `from`. */
 interface Share {
   readonly servers: number;
   readonly from: number;
@@ -20,7 +20,7 @@ interface Share {
 
 interface Counts {
   servers: number;
-  /** So many apply that a sweep follows them for thousands of requests: such a world is drawn again. */
+  /** Worlds with so many arrivals that a sweep would follow them for thousands of requests; another seed replaces each. */
   crowded: number;
   sweeps: number;
   proven: number;
@@ -32,7 +32,7 @@ interface Counts {
 const keepers = kinds.filter(({ keeps }) => keeps.filtersBeforeCap && keeps.capAboveHalf && keeps.oneCurrentList);
 const mostDraws = 20;
 
-/** Judges a share, and reports after every server. */
+/** Judges the servers of a share and reports after each one. */
 function work({ servers, from, thread, threads }: Share): void {
   for (let nth = thread; nth < servers; nth += threads) {
     const kind = keepers[nth % keepers.length] as Kind;
@@ -89,11 +89,12 @@ async function lead(): Promise<void> {
   const share = (count: number) => `${count} (${((100 * count) / counts.sweeps).toFixed(1)} %)`;
   process.stdout.write(
     [
-      `${counts.servers} servers of ${keepers.length} kinds that keep the assumptions, numbers ${from} and up;`,
-      `${counts.crowded} worlds in which more than one applies every six seconds were drawn again, ${servers - counts.servers} servers had no other.`,
+      `${counts.servers} servers of ${keepers.length} kinds that keep the assumptions, seeds ${from} and up.`,
+      `Replaced ${counts.crowded} worlds with more than one arrival every six seconds;`,
+      `skipped ${servers - counts.servers} servers without a replacement.`,
       `${counts.sweeps} first sweeps and rechecks: ${share(counts.proven)} proven, ${share(counts.harmless)} assumed and harmless,`,
       `${share(counts.doubt)} doubted, ${share(counts.unproven)} unproven.`,
-      `Proven wrongly, or lost without a word: ${wrong.length}.`,
+      `Wrongly proven, or silent loss: ${wrong.length}.`,
       '',
     ].join('\n'),
   );

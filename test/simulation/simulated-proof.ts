@@ -1,4 +1,4 @@
-// A proof of a simulated sweep, in the product's own records: what the store would hold, and what it would export.
+// Builds the proof of a simulated sweep with the product's own records: as the store would hold it, and as the product would export it.
 import { hash as hashOnce } from 'node:crypto';
 import type { Done, Plan } from '../../src/domain/coverage/coverage.ts';
 import { type ChainedRecord, chain, chainAnswer } from '../../src/domain/evidence/chain.ts';
@@ -24,7 +24,7 @@ export interface SimulatedProof {
   readonly recentFrom: bigint;
 }
 
-/** Sweeps, and records every answer as the product does. */
+/** Runs a sweep and records every answer as the product does. */
 export function proveSweep(
   server: HiddenServer,
   memory: Memory,
@@ -56,7 +56,7 @@ export function proveSweep(
     }),
   ];
   const add = (record: ChainedRecord) => {
-    // Through the form in which the database holds it.
+    // Encode and decode each record, because the product reads it back from the database.
     const leaves = decodeLeaves(encodeLeaves(record.leaves));
     records.push({ ...record, record: decodeRecord(encodeRecord(record.record)), leaves });
   };
@@ -83,13 +83,13 @@ export function proveSweep(
   return { sweepId, startedAt, result, records, low, high, recentFrom };
 }
 
-/** The proof without these applications. */
+/** Erases these applications from the proof. */
 export function eraseFromProof(proof: SimulatedProof, ids: ReadonlySet<bigint>): SimulatedProof {
   const records = proof.records.map((one) => ({ ...one, leaves: eraseLeaves(hash, one.leaves, ids) ?? one.leaves }));
   return { ...proof, records };
 }
 
-/** The file that the product would export, line by line. */
+/** The lines of the file that the product would export. */
 export function toProofLines(proof: SimulatedProof, memory: Memory, erased: ReadonlySet<bigint> = new Set()): string[] {
   const { sweepId, startedAt, result, records, low, high, recentFrom } = proof;
   const { certificate, risk, reason }: Done = result.done;

@@ -1,6 +1,6 @@
-// Reads a hidden server with the product's own reasoning and a store that is only a map of ids, as the worker reads it over HTTP and
-// Postgres: a page is committed before it is learned from, the state is stored after each answer, and a crash may come anywhere. What
-// the store tells the reasoning comes from `findUnshown`, the function that the real store is held to.
+// Reads a hidden server with the product's coverage logic and a map of ids as the store. It follows the order of the worker, which uses
+// HTTP and Postgres: the reader commits a page before it learns from it, stores the state after each answer, and may crash at any point.
+// The store's part of an answer comes from `findUnshown`, which is also the reference for the tests of the real store.
 
 import { type AuditPlace, auditQuestions, auditSize, lackingQuestions } from '../../src/domain/coverage/audit.ts';
 import { ask, begin, type Done, learn, type Plan } from '../../src/domain/coverage/coverage.ts';
@@ -11,17 +11,17 @@ import { findUnshown, type Held, toExpectedIds } from '../../src/domain/coverage
 import { createRandom } from '../support/random.ts';
 import type { HiddenServer, ListReply, ListRequest } from './hidden-server.ts';
 
-/** What a reader remembers between sweeps: when it first saw each id, and what is gone at the source. */
+/** What a reader remembers between sweeps: when it first saw each id, and which ids are gone at the source. */
 export interface Memory {
   /** Virtual time in milliseconds. */
   now: number;
   readonly held: Map<bigint, Held & { readonly submittedAt: bigint | null }>;
-  /** Ids that two proven sweeps a day apart did not see. */
+  /** Ids that two sweeps more than a day apart did not see. The second sweep was proven, the first was proven or assumed. */
   readonly gone: Set<bigint>;
   readonly absentSince: Map<bigint, number>;
-  /** A sweep saw pages end at different lengths. */
+  /** A sweep saw pages that were cut off at different lengths. */
   uneven: boolean;
-  /** Rows of the longest page of all sweeps. */
+  /** Rows of the longest page of all sweeps except polls. */
   longest: number;
 }
 
@@ -34,30 +34,30 @@ export interface SweepOptions {
   readonly known?: Known | undefined;
   /** Questions in flight at once. */
   readonly parallel?: number;
-  /** Chance that the process dies before an answer is committed; the state is read back from its stored text. */
+  /** Probability that the process crashes before it commits an answer. It then restores the state from its stored text. */
   readonly crashes?: number;
   readonly seed?: number;
   /** Milliseconds from one request to the next. */
   readonly pauseMs?: number;
-  /** Bodies over this many bytes are abandoned; the first rows are seen. */
+  /** The reader abandons bodies with more bytes and keeps only their first rows. */
   readonly byteBudget?: number;
   readonly onStep?: (step: SimulatedStep) => void;
 }
 
-/** An answer that was committed, and the sweep before and after it. */
+/** A committed answer, and the state of the sweep before and after it. */
 export interface SimulatedStep {
   readonly before: State;
   readonly question: Question;
   readonly answer: Answer;
   readonly after: State;
-  /** When the question was sent, and how many answers were committed by then. */
+  /** When the question was sent; `knew` counts the answers committed by then. */
   readonly sentAt: number;
   readonly knew: number;
 }
 
 export interface SweepResult {
   readonly done: Done;
-  /** Every list request, also those whose answer a crash took. */
+  /** All list requests, including those whose answers were lost in a crash. */
   readonly requests: number;
   /** Ids that were in the list during the whole sweep and are not held after it. */
   readonly lost: readonly bigint[];
@@ -71,7 +71,7 @@ interface InFlight {
   readonly knew: number;
 }
 
-/** Sweeps until the reasoning says that it is done. */
+/** Runs a sweep until the coverage logic says that it is done. */
 export function runSweep(server: HiddenServer, memory: Memory, options: SweepOptions = {}): SweepResult {
   const random = createRandom(options.seed ?? 1);
   const startedAt = memory.now;
@@ -120,8 +120,8 @@ export function runSweep(server: HiddenServer, memory: Memory, options: SweepOpt
 }
 
 /**
- * One audit of a running worker: true when it contradicts the certificate, which speaks of what was submitted before `provenAt`. What it
- * finds is stored.
+ * Runs one audit as a running worker does. Returns true when the audit contradicts the certificate, which covers applications submitted
+ * before `provenAt`. The reader stores the rows that the audit finds.
  */
 export function runAudit(
   server: HiddenServer,
@@ -149,7 +149,7 @@ export function runAudit(
   );
 }
 
-/** As the store finds it: from a random position on. */
+/** Chooses the ids to audit as the store does: from a random position on. */
 function findPlace(memory: Memory, random: number, size: number): AuditPlace | null {
   const sorted = [...memory.held.keys()].sort((a, b) => (a < b ? -1 : 1));
   const [low, high] = [sorted[0], sorted.at(-1)];
@@ -164,7 +164,7 @@ function findPlace(memory: Memory, random: number, size: number): AuditPlace | n
   return { ids: ids.slice(1, -1), after: first, before: last };
 }
 
-/** What a process finds again after a crash: the stored text of the state. */
+/** Restores the state from its stored text, as a process does after a crash. */
 export function restore(state: State): State {
   return {
     facts: decodeFacts(encode(state.facts)),
@@ -172,7 +172,7 @@ export function restore(state: State): State {
   };
 }
 
-/** Some of the ids held, for cutting the questions of a recheck. */
+/** Every `stride`th held id. A recheck splits its questions at these ids. */
 export function knownOf({ held, gone, uneven }: Memory, stride = 1): Known {
   const sorted = [...held.keys()].filter((id) => !gone.has(id)).sort((a, b) => (a < b ? -1 : 1));
   return { positions: sorted.filter((_, index) => index % stride === stride - 1), stride, uneven };
@@ -186,7 +186,7 @@ function toRequest({ axis, after, before, since }: Question): ListRequest {
 
 function toAnswer(reply: ListReply, byteBudget = Number.POSITIVE_INFINITY): Answer {
   if (reply.status === 400 || reply.status === 403) return { kind: 'refused' };
-  // As the product does it: the bytes of the body, its frame included, are shared out by the length of the rows.
+  // Like the product, distributes the bytes of the whole body, including its envelope, over the rows in proportion to their length.
   const readable = reply.rows.filter((row) => !row.unreadable);
   const perByte = reply.bytes / readable.reduce((sum, { bytes }) => sum + bytes, 0);
   const rows = readable.map(({ id, submittedAt, bytes }) => ({
@@ -195,7 +195,7 @@ function toAnswer(reply: ListReply, byteBudget = Number.POSITIVE_INFINITY): Answ
     bytes: Math.ceil(bytes * perByte),
   }));
   if (reply.bytes > byteBudget) {
-    // Of an abandoned body only the ids are known.
+    // From an abandoned body the reader uses only the ids.
     const beginning = rows.slice(0, Math.floor((rows.length * byteBudget) / reply.bytes));
     return { kind: 'overflow', rows: beginning.map(({ id }) => ({ id, at: null, bytes: 0 })) };
   }
@@ -214,7 +214,7 @@ function toAnswer(reply: ListReply, byteBudget = Number.POSITIVE_INFINITY): Answ
   };
 }
 
-/** Stores the page, and tells what was known before it. */
+/** Stores the page and adds to the answer which of its ids were new and which expected ids it did not show. */
 function commit(
   memory: Memory,
   { question, answer, sentAt }: Pick<InFlight, 'question' | 'answer' | 'sentAt'>,

@@ -1,8 +1,8 @@
-// The applications of one account and what happens to them by virtual time. A server answers from this list;
-// a test asks it for the truth.
+// The applications of one account, and the events that change them in virtual time. A simulated server answers from this list. Tests read
+// the true contents from it.
 import type { Draws } from './draws.ts';
 
-/** From this moment up to, but without, that one. */
+/** A time span: `from` is inclusive, `to` is exclusive. */
 interface Span {
   readonly from: number;
   to: number;
@@ -16,15 +16,15 @@ export interface WorldRow {
   readonly job: number;
   readonly score: number;
   readonly hash: number;
-  /** What the server's store takes for the row, as a part of its bytes on the wire: above 0, at most 1. */
+  /** The size of the row in the server's store, as a fraction of its bytes on the wire: above 0, at most 1. */
   readonly weight: number;
-  /** Rows that a join makes of it. */
+  /** The number of rows that a join returns for this row. */
   readonly copies: number;
-  /** Counts up in the order of commits. */
+  /** The position in commit order. */
   readonly commit: number;
   readonly spans: Span[];
   modifiedAt: number;
-  /** When deleted, it still takes a place in a page. */
+  /** The row still takes a place in a page after it was deleted. */
   keepsSlot: boolean;
 }
 
@@ -49,13 +49,13 @@ export interface WorldTraits {
   readonly tombstones: 'none' | 'spaced' | 'scattered' | 'runs';
   readonly copiesUpTo: number;
   readonly leastWeight: number;
-  /** The part of all ids that is reserved first and committed later, or never. */
+  /** The probability that an id is reserved and committed later, or never. */
   readonly drafts: number;
-  /** What date a late commit bears: that of its draft, that of its commit, or either. */
+  /** The date of a late commit: the date of its draft, the date of its commit, or either. */
   readonly lateDates: 'old' | 'new' | 'either';
-  /** An arrival takes the id of a deleted row when there is one. */
+  /** An arrival may take the id of a deleted row. */
   readonly reusesIds: boolean;
-  /** Mean milliseconds between two happenings of a sweep; null leaves the seed to choose. */
+  /** Mean milliseconds between two events during a sweep; null lets the seed choose. */
   readonly eventEveryMs: number | null;
   readonly mix: Readonly<Record<Happening, number>>;
 }
@@ -78,10 +78,10 @@ export interface WorldSettings {
   readonly traits: WorldTraits;
   readonly rows: number;
   readonly page: number;
-  /** What a page holds at most when bytes count; giants are parts of it. */
+  /** The byte cap of a page. Large rows are sized as fractions of it. */
   readonly pageBytes: number;
   readonly startMs: number;
-  /** Nothing happens by itself. */
+  /** The world changes only by `passNight` and `passMinutes`. */
   readonly still: boolean;
 }
 
@@ -90,19 +90,19 @@ interface Draft {
   readonly date: number;
 }
 
-/** A copy of the list that was never renewed shows this moment. */
+/** The moment that a never refreshed copy of the list shows. */
 export const beginning = Number.NEGATIVE_INFINITY;
-/** Before the first question, after the beginning: the last rows arrived then, and a few were deleted. */
+/** A moment after `beginning` and before the first question, at which the newest initial rows arrived and a few rows were deleted. */
 const recently = -1e15;
 const longGapMs = 600_000;
-/** Holds the fields of an application without attachments. */
+/** The smallest size of a row: the fields of an application without attachments. */
 const leastRowBytes = 330;
 
 export class World {
   readonly #draws: Draws;
   readonly #settings: WorldSettings;
   readonly #rows: WorldRow[] = [];
-  /** Rows that are in the list now, and deleted ones that still take a place. */
+  /** Rows in the list now, and deleted rows that still take a place. */
   readonly #current = new Set<WorldRow>();
   readonly #byId = new Map<bigint, WorldRow[]>();
   readonly #drafts: Draft[] = [];
@@ -135,11 +135,11 @@ export class World {
     return this.#version;
   }
 
-  /** Lets happen what happens up to this time. */
+  /** Runs all events up to this time. */
   advance(toMs: number): void {
     if (toMs <= this.#now) return;
     if (this.#eventEveryMs !== null) {
-      // Nothing of a sweep happens in a long pause: nights and minutes have their own happenings.
+      // A long pause skips these events: passNight and passMinutes have their own.
       if (toMs - this.#now > longGapMs) this.#nextEvent = toMs + this.#draws.wait(this.#eventEveryMs);
       while (this.#nextEvent <= toMs) {
         this.#now = this.#nextEvent;
@@ -170,7 +170,7 @@ export class World {
     const toMultiple = toNextMultiple(this.liveAt(atMs).length, page, draws);
     this.#arriveMany(atMs, draws.chance(0.15) ? toMultiple : Math.floor(draws.wait(1.2)));
     if (!draws.chance(0.1)) return;
-    // The commit is late by seconds: its id was given before those of the arrivals that are seen already.
+    // The commit is late by seconds: its id was assigned before the id of an arrival that is already visible.
     const id = this.#lastId + 1n;
     this.#lastId += 2n;
     this.#add(this.#lastId, this.toDate(atMs), atMs);
@@ -178,14 +178,14 @@ export class World {
     if (draws.chance(0.7)) this.#commitLate(atMs, this.#drafts.length - 1);
   }
 
-  /** Rows in the list at a time. */
+  /** Rows in the list at this time. */
   liveAt(atMs: number): readonly WorldRow[] {
     const places = this.placesAt(atMs);
     const areAllLive = atMs === this.#now && this.#settings.traits.tombstones === 'none';
     return areAllLive ? places : places.filter((row) => isLive(row, atMs));
   }
 
-  /** Rows in the list at a time, and deleted ones that still take a place; in no particular order. */
+  /** Rows in the list at this time, and deleted rows that still take a place; in no particular order. */
   placesAt(atMs: number): readonly WorldRow[] {
     if (atMs !== this.#now)
       return this.#rows.filter((row) => isLive(row, atMs) || (row.keepsSlot && isOver(row, atMs)));
@@ -197,12 +197,12 @@ export class World {
     return isLive(row, atMs);
   }
 
-  /** Rows that were in the list at every moment. */
+  /** Rows that were in the list during the whole time span. */
   throughout(fromMs: number, toMs: number): WorldRow[] {
     return this.#rows.filter((row) => row.spans.some((span) => span.from <= fromMs && span.to > toMs));
   }
 
-  /** The date that a moment bears; times near 0 count from the start of the world. */
+  /** Converts a virtual time to seconds since the epoch. Times near 0 count from `startMs`. */
   toDate(atMs: number): number {
     return Math.floor((atMs < 100_000_000_000 ? this.#settings.startMs + atMs : atMs) / 1000);
   }
@@ -234,7 +234,7 @@ export class World {
     this.#buryFirst();
   }
 
-  /** Deletes rows before time begins, so that places are taken from the first answer on. */
+  /** Deletes rows before the first question, so that deleted rows take places from the first answer on. */
   #buryFirst(): void {
     const { tombstones } = this.#settings.traits;
     if (tombstones === 'none') return;
@@ -372,7 +372,7 @@ export class World {
     return row;
   }
 
-  /** Many copies come in runs of rows, as when one job asks for more documents than another. */
+  /** Draws the number of copies. Many copies come in runs of rows, as when one job requires more documents than another. */
   #drawCopies(): number {
     const most = this.#settings.traits.copiesUpTo;
     if (most <= 2) return this.#draws.int(1, most);
