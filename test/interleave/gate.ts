@@ -35,7 +35,7 @@ export interface Traffic {
   isDead: boolean;
   /** Incremented when a dead client starts again. The proxy refuses connections of an earlier life. */
   life: number;
-  /** Called when `waiting` or `pending` changes. */
+  /** Called when a step arrives, is answered, or is dropped with its connection. */
   onChange: () => void;
 }
 

@@ -1,5 +1,5 @@
-// Lists every guard against concurrency bugs, with a scenario that breaks without it. The product's code runs unchanged: the proxy
-// removes most guards from the statements on their way to the server, and the others from the server's answers.
+// Lists every guard against concurrency bugs, with a scenario that breaks without it. The product's code runs unchanged: most guards are
+// removed from the statements on their way to the server, the others by changing the server's answers.
 import { type Bounds, type Explored, explore, fromText, play, type Scenario } from './explorer.ts';
 import { type ScenarioName, scenarios } from './scenarios/all.ts';
 import { Unplayable } from './schedule.ts';
@@ -261,7 +261,7 @@ export const guards: readonly Guard[] = [
       '',
     ),
   ),
-  // The order of locks: each guard is replaced by the opposite order.
+  // The order of locks, which `DESC` reverses.
   guard(
     'the order of locks of a completion',
     'complete-download',

@@ -197,7 +197,7 @@ onDatabase(
           ),
         );
         expect(end).toBe(fails ? 'undone' : 'kept');
-        // This query runs right after the transaction on the same connections, so it would miss any statement sent late.
+        // This query runs on the same connections right after the transaction. A statement that was sent late would be missing here.
         const rows = await db.query<{ at: number }>(`SELECT at FROM public.steps WHERE run = $1 ORDER BY ctid`, [run]);
         expect(rows.map(({ at }) => at)).toEqual(fails ? [] : waits.map((_, at) => at));
       }),

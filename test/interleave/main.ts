@@ -1,4 +1,4 @@
-// `npm run interleave`: explores every scenario, and its scenario without each guard.
+// `npm run interleave`: explores every scenario, and for each guard its scenario without the guard.
 //   --scenario NAME   only this scenario (repeatable)      --preemptions N   at most N preemptions per schedule (default 2)
 //   --most N          at most N schedules of each          --guards          only the guards
 //   --scenarios       only the scenarios                   --guard TEXT      only the guards whose names contain TEXT

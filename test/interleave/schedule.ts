@@ -62,7 +62,7 @@ export interface Cast {
 /** A schedule that exceeds one of these counts as endless. */
 export interface Limits {
   readonly steps: number;
-  /** The longest time without any event: no answer, no new statement, no client that starts to wait for a lock. */
+  /** How long the clients may take after a step until each has ended, has a next step, or waits for a lock. */
   readonly stillMs: number;
 }
 

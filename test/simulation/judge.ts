@@ -1,4 +1,4 @@
-// Runs one seed of the coverage simulation: a hidden server, a first sweep, polls, a night, a recheck, and again polls. A judge that knows
+// Runs one seed of the coverage simulation: a hidden server, a first sweep, polls, a night, a recheck, then polls again. A judge that knows
 // every row of the server checks each sweep. The tests, the long runs and the published tables all use this module.
 
 import type { Done } from '../../src/domain/coverage/coverage.ts';

@@ -110,7 +110,7 @@ export function runSweep(server: HiddenServer, memory: Memory, options: SweepOpt
       continue;
     }
     const [came] = inFlight.splice(random.between(0, inFlight.length - 1), 1);
-    if (came === undefined) throw new Error('the reasoning waits for nothing');
+    if (came === undefined) throw new Error('The sweep is not done, but no question is in flight.');
     const before = state;
     const answer = commit(memory, came, startedAt, plan.heldBefore ?? 0);
     state = learn(state, came.question, answer);
@@ -172,7 +172,7 @@ export function restore(state: State): State {
   };
 }
 
-/** Every `stride`th held id. A recheck splits its questions at these ids. */
+/** Every `stride`th held id that is not gone. A recheck splits its questions at these ids. */
 export function knownOf({ held, gone, uneven }: Memory, stride = 1): Known {
   const sorted = [...held.keys()].filter((id) => !gone.has(id)).sort((a, b) => (a < b ? -1 : 1));
   return { positions: sorted.filter((_, index) => index % stride === stride - 1), stride, uneven };

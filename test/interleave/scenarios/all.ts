@@ -1,4 +1,4 @@
-// The scenarios by the names that `--scenario` accepts.
+// The scenarios by name, as `--scenario`, the guards and docs/reliability.md use them.
 import type { Scenario } from '../explorer.ts';
 import type { Stage } from '../stage.ts';
 import {
