@@ -1,5 +1,5 @@
-// Candidates who lend their profile to a careers site amid faults, and are erased at the same time: by the public port of one worker, the
-// only one on which prefill is configured. Afterwards nothing of an erased one is in any table or in the store.
+// Candidates share their profile with a careers site during faults, and are erased at the same time. They use the public port of the one
+// worker that has prefill configured. Afterwards no table and no object holds anything of an erased candidate.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sandbox } from '../../src/dev/sandbox/http/server.ts';
@@ -12,7 +12,7 @@ import type { Ended } from './fleet.ts';
 
 interface Around {
   readonly board: Sandbox;
-  /** Where the public port is, and the key of the careers site. */
+  /** The URL of the public port, and the key of the careers site. */
   readonly site: { readonly url: string; readonly key: string };
   readonly cluster: Pick<Cluster, 'query'>;
   readonly s3: Pick<StrictS3, 'objects' | 'fail'>;
@@ -21,9 +21,9 @@ interface Around {
 }
 
 export interface Candidates {
-  /** One comes through, is redeemed, and most are erased meanwhile. False: the public port is away. */
+  /** One candidate visits. Most visits are redeemed, and most candidates are erased meanwhile. False: the public port is unavailable. */
   visit(random: Random): Promise<boolean>;
-  /** What is left of the erased, or lies in the store without a row. */
+  /** Finds data of erased candidates, and objects without a row. */
   findBroken(): Promise<string[]>;
 }
 
@@ -49,7 +49,7 @@ export function toCandidateSettings(
 const longestVisitMs = 20_000;
 
 export function createCandidates({ board, site, cluster, s3, runCommand, count }: Around): Candidates {
-  /** Addresses of candidates whose erasure has its receipt. */
+  /** E-mail addresses of candidates whose erase command succeeded. */
   const erased = new Set<string>();
 
   const comeBack = async (random: Random): Promise<{ email: string; handle: string | null } | null> => {
@@ -85,7 +85,7 @@ export function createCandidates({ board, site, cluster, s3, runCommand, count }
     count(output.includes('"prefills":1') ? 'candidates erased' : 'candidates erased on their way');
   };
 
-  /** Erases a person who has allowed it and whose profile is not here yet. */
+  /** Erases a candidate who has given consent and whose profile has not arrived yet. */
   const eraseOnTheWay = async (known: number, signal: AbortSignal) => {
     for (; !signal.aborted; await sleep(50)) {
       const grant = board.grants()[known];
@@ -95,7 +95,7 @@ export function createCandidates({ board, site, cluster, s3, runCommand, count }
 
   return {
     async visit(random) {
-      // The resume is stored, and nobody is told: not of the put, and not of deleting it again.
+      // The store keeps the resume, but the answer to the put is lost, and the cleanup delete fails.
       if (random.chance(0.5)) {
         s3.fail('PutObject', { kind: 'answerLost' }, 12);
         s3.fail('DeleteObjects', { kind: 'answer', status: 503, code: 'SlowDown' }, 4);

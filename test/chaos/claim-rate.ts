@@ -1,5 +1,5 @@
-// How fast downloads are claimed and completed at 50,000 and at 1,000,000 queued rows: `node test/chaos/claim-rate.ts FOLDER`, where the
-// folder takes an embedded Postgres. The two queues lie in two databases and alternate, so that what else the machine does meets both.
+// Measures how fast downloads are claimed and completed at 50,000 and at 1,000,000 queued rows: `node test/chaos/claim-rate.ts FOLDER`.
+// The folder holds an embedded Postgres. The two queues are in two databases and alternate, so that other load affects both equally.
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { openEmbedded } from '../../src/dev/embedded/embedded.ts';
@@ -77,7 +77,7 @@ async function fill(queue: Queue, count: number): Promise<void> {
   queue.filled += count;
 }
 
-/** What filling left behind (unvacuumed tables, dirty pages, cold ones) is not what is measured. */
+/** Keeps the effects of filling (unvacuumed tables, dirty pages, cold pages) out of the measurement. */
 async function warmUp(queue: Queue): Promise<void> {
   for (const table of ['applications', 'attachments', 'downloads']) {
     await queue.db.query(`VACUUM ANALYZE intake.${table}`);
@@ -87,9 +87,9 @@ async function warmUp(queue: Queue): Promise<void> {
   queue.samples.length = 0;
 }
 
-/** Claims and deletes, as completed work is, in batches of 100. */
+/** Claims rows in batches of 100 and deletes them, as the worker does with completed downloads. */
 async function measure({ db, samples }: Queue): Promise<void> {
-  // The pool has one connection, so this is who works.
+  // The pool has one connection, so this backend does all the work.
   const [backend] = await db.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
   const pid = backend?.pid ?? 0;
   const [walBefore, cpuBefore, startedAt] = [await loadWal(db), loadCpuMs(pid), performance.now()];
@@ -117,7 +117,7 @@ async function loadWal(db: Database): Promise<number> {
   return row?.bytes ?? 0;
 }
 
-/** User and system time of a process, by the kernel's ticks of 10 ms. */
+/** User and system time of a process, counted in the kernel's ticks of 10 ms. */
 function loadCpuMs(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /, '')

@@ -1,5 +1,5 @@
-// A Postgres of the harness's own, which can be stopped without a goodbye, started again at the same port, and filled to the brim.
-// Workers come in as an ordinary role that owns its database; the harness looks and meddles as the superuser.
+// The harness's own Postgres. It can be stopped without a clean shutdown, started again on the same port, and run out of disk space.
+// Workers connect as an ordinary role that owns its database; the harness connects as the superuser.
 
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -13,21 +13,21 @@ import { openServer, type PostgresServer } from '../../src/dev/embedded/server.t
 
 export interface Cluster extends AsyncDisposable {
   readonly port: number;
-  /** True where a database can be put on a small disk of its own (root on Linux). */
+  /** True if a database can be put on its own small disk (needs root on Linux). */
   readonly hasSmallDisk: boolean;
-  /** The database that `query` looks at, made anew, owned by the workers' role; on the small disk where it is asked for. */
+  /** Creates the database that `query` uses from now on. The workers' role owns it. */
   openDatabase(name: string, onSmallDisk: boolean): Promise<void>;
   dropDatabase(): Promise<void>;
-  /** As the superuser; throws while the server is down. */
+  /** Queries as the superuser; throws while the server is down. */
   query<Row extends pg.QueryResultRow = pg.QueryResultRow>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
-  /** SIGQUIT to the postmaster: no checkpoint, no goodbye. */
+  /** Sends SIGQUIT to the postmaster: no checkpoint, no clean shutdown. */
   stopAtOnce(): Promise<void>;
   start(): Promise<void>;
-  /** Takes all the room on the small disk, or gives it back. */
+  /** Fills the small disk, or frees it again. */
   fillDisk(full: boolean): void;
-  /** Gives the workers' role another password, which `toUrl` has from now on. */
+  /** Gives the workers' role a new password; `toUrl` contains it from now on. */
   rotatePassword(): Promise<void>;
-  /** Where a worker reaches the database, through a port of its choice. */
+  /** The URL at which a worker reaches the database through a given port. */
   toUrl(port: number, applicationName: string): string;
 }
 
@@ -35,7 +35,7 @@ const role = 'chaos_worker';
 const firstPassword = 'chaos-worker-password';
 const smallDiskMb = 60;
 
-/** Makes a cluster in an empty folder and starts it. */
+/** Creates a cluster in an empty folder and starts it. */
 export async function openCluster(folder: string): Promise<Cluster> {
   chmodSync(folder, 0o755);
   const place = await openPlace({ folder, scratch: true, binaries: resolveBinaries() });
@@ -86,7 +86,7 @@ export async function openCluster(folder: string): Promise<Cluster> {
       try {
         for (let mb = 0; mb < smallDiskMb; mb++) writeFileSync(ballast, Buffer.alloc(1 << 20), { flag: 'a' });
       } catch {
-        // No space left: as was wanted.
+        // ENOSPC is the goal.
       }
     },
     async rotatePassword() {
@@ -100,7 +100,7 @@ export async function openCluster(folder: string): Promise<Cluster> {
       await pool.end();
       await server?.stop();
       if (disk) execFileSync('umount', [disk]);
-      // A folder out of the account's reach has its data elsewhere.
+      // If the server's account cannot reach the folder, the data is in another place.
       for (const path of [place.home, folder]) rmSync(path, { recursive: true, force: true });
     },
   };

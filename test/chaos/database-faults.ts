@@ -1,4 +1,4 @@
-// What faults do to the database: settings that the workers' connections begin with, tables that are locked, work that is repeated.
+// Building blocks of database faults: settings for new connections of the workers, table locks, and repeated work.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Stage } from './stage.ts';
@@ -6,7 +6,7 @@ import type { Stage } from './stage.ts';
 /** Ends a fault. */
 export type End = () => Promise<unknown> | unknown;
 
-/** Repeats the work until the end is asked for. */
+/** Repeats the work until the returned function is called. */
 export async function during(work: () => Promise<unknown>): Promise<End> {
   let isOver = false;
   const repeated = (async () => {
@@ -18,7 +18,7 @@ export async function during(work: () => Promise<unknown>): Promise<End> {
   };
 }
 
-/** A setting that every new connection of the workers begins with; those that they have are ended, here and at the end. */
+/** Applies a setting to every new connection of the workers. Existing connections are terminated, now and when the fault ends. */
 export async function withSetting({ cluster, name }: Stage, setting: string, value: string): Promise<End> {
   await cluster.query(`ALTER ROLE chaos_worker IN DATABASE ${name} SET ${setting} = '${value}'`);
   await renew(cluster);
@@ -47,7 +47,7 @@ export async function lockTable(
   return () => held;
 }
 
-/** The worker whose page waits for the ranges, as a place in the fleet; null when none comes. */
+/** The index in the fleet of a worker whose page waits for the ranges table; null if there is none in time. */
 export async function findWriter({ cluster }: Stage, retryForMs: number): Promise<number | null> {
   for (const untilAt = performance.now() + retryForMs; performance.now() < untilAt; await sleep(30)) {
     const [writer] = await cluster.query<{ nth: number }>(
@@ -59,7 +59,7 @@ export async function findWriter({ cluster }: Stage, retryForMs: number): Promis
   return null;
 }
 
-/** Takes back what a fault set and could not take back itself, since the server was gone when it began or ended. */
+/** Reverts the settings that a fault could not revert because the server was down. */
 export async function resetDatabase({ cluster, name }: Stage): Promise<void> {
   await cluster.query(`ALTER DATABASE ${name} CONNECTION LIMIT -1`);
   await cluster.query(`ALTER ROLE chaos_worker IN DATABASE ${name} RESET ALL`);

@@ -1,5 +1,5 @@
-// Elements of the list that cannot be stored and of which a member is another one in every answer. Each is one row in quarantine, and one
-// whose person was erased does not come back.
+// List elements that cannot be stored and that have a member with a new value in every answer. Each element is one row in quarantine. An
+// element whose person was erased does not come back.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Random } from '../support/random.ts';
@@ -9,11 +9,11 @@ import type { Stage } from './stage.ts';
 type ElementStage = Pick<Stage, 'cluster' | 'accounts' | 'runCommand' | 'count'>;
 
 const mark = 'changing-';
-/** By the id of an account that only one element has. */
+/** Per stage, keyed by its list of accounts: the ids of erased elements. */
 const erased = new WeakMap<object, Set<string>>();
 let number = 0;
 
-/** Shows one until the end of the fault; some are erased while they show. */
+/** Lists one such element until the fault ends. Half of the elements are erased while they are listed. */
 export async function showChangingElement(stage: ElementStage, random: Random): Promise<() => void> {
   const account = random.pick(stage.accounts);
   const id = `${mark}${++number}`;
@@ -37,7 +37,7 @@ export async function showChangingElement(stage: ElementStage, random: Random): 
   return () => account.clearFaults(fault);
 }
 
-/** Elements that have several rows, and erased ones that are there. */
+/** Finds elements with several rows, and erased elements that have a row. */
 export async function findChangingElements({ cluster, accounts }: ElementStage): Promise<string[]> {
   const rows = await cluster.query<{ id: string; n: number }>(
     `SELECT raw->>'ID' AS id, count(*)::int AS n FROM intake.quarantine WHERE raw->>'ID' LIKE '${mark}%' GROUP BY advertiser_id, 1`,

@@ -1,5 +1,6 @@
-// Users of one embedded Postgres come and go as processes of their own, a fifth of them by kill -9, and now and then the server or its
-// keeper is killed too. Each user who was told the URL must be served while it is there, unless one of those kills was just meant for it.
+// Many short-lived processes use one embedded Postgres. A fifth of them end by kill -9, and every three seconds the server or its
+// supervisor is killed, in alternation. Each process that gets the URL must be able to query. A failure is excused if such a kill
+// happened while the process ran or in the second before.
 //   node test/chaos/embedded-stress.ts [seconds] [users at once] [folder]
 
 import { spawn } from 'node:child_process';
@@ -72,7 +73,7 @@ async function watch(): Promise<void> {
         lastKillAt = performance.now();
         kills += 1;
       } catch {
-        // Nobody was there at that moment.
+        // No server was running at that moment.
       }
     }
   };

@@ -1,5 +1,5 @@
-// People who are erased amid faults, by the command that a person would use, and what must be true of them afterwards: nothing of them
-// is left in any table or in the store, and no sweep brings them back although the source shows them still.
+// Erases people during faults with the operator's own command, and checks the result: nothing of them is left in any table or in the
+// store, and no sweep brings them back although the source still lists them.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
@@ -10,7 +10,7 @@ import type { Cluster } from './cluster.ts';
 import type { Ended } from './fleet.ts';
 import { withSlack } from './settings.ts';
 
-/** What erasing needs of the stage. */
+/** The part of the stage that erasing needs. */
 interface Around {
   readonly cluster: Pick<Cluster, 'query'>;
   readonly accounts: readonly BoardAdvertiser[];
@@ -18,33 +18,32 @@ interface Around {
   count(what: string): void;
 }
 
-/** One request to erase. */
+/** One erasure request. */
 interface Request {
   readonly args: readonly string[];
-  /** Sought by this address; null by the application's id. */
+  /** The address to erase; null if the request names an application id. */
   readonly email: string | null;
-  /** Named before it was asked for: each of these must be gone. */
+  /** The applications that the dry run listed, and the chosen one. Each must be erased. */
   readonly ids: ReadonlySet<bigint>;
 }
 
 export interface Erasing {
-  /** Erases somebody whose files are stored, shown first by a dry run; the process dies at the moment given. False: nobody is there. */
+  /** Erases a person who has a stored file, after a dry run; the process dies at `point`. False: there is no such person. */
   eraseSomebody(random: Random, point: CrashPoint | null): Promise<boolean>;
-  /** Every erasure that was asked for comes to its receipt. */
+  /** Runs every requested erasure again, so that each completes. */
   finish(): Promise<void>;
-  /** Ids that were asked to be erased. */
+  /** Ids whose erasure was requested. */
   ids(): Set<bigint>;
-  /** What is still there of the erased, or came back; who was erased and should not be. */
+  /** Finds data of erased people that remained or came back, and people who were erased without a request. */
   findBroken(): Promise<string[]>;
 }
 
-/** Erases at this stage. */
 export function createErasing(stage: Around): Erasing {
   const { cluster, accounts, runCommand, count } = stage;
   const requests: Request[] = [];
   const ids = () => new Set(requests.flatMap((request) => [...request.ids]));
 
-  /** Erasures without a receipt. A worker looks every two minutes for those that failed and were not asked for again. */
+  /** Waits until no erasure is open; returns the open ones at the deadline. A worker finishes interrupted erasures every two minutes. */
   const untilReceipts = async () => {
     const deadlineAt = performance.now() + withSlack(150_000);
     for (;;) {
@@ -93,7 +92,7 @@ export function createErasing(stage: Around): Erasing {
   };
 }
 
-/** Somebody with a stored file; waits a while for one, since the first files take theirs. */
+/** Finds a person with a stored file. Waits up to 15 s for one, because the first downloads take time. */
 async function findSomebody({ cluster }: Pick<Around, 'cluster'>, random: Random) {
   for (let tries = 1; tries < 30; tries++) {
     const held = await cluster
@@ -109,7 +108,7 @@ async function findSomebody({ cluster }: Pick<Around, 'cluster'>, random: Random
   return null;
 }
 
-/** Amid faults a command may have to be given again. One that died at its moment has done what it was for. */
+/** Runs a command up to three times, because faults may make it fail. A command that died at its crash point is not repeated. */
 export async function untilDone(run: () => Promise<Ended>): Promise<Ended> {
   for (let tries = 1; ; tries++) {
     const ended = await run();
@@ -132,7 +131,7 @@ const childTables = [
   'screen_answers',
 ];
 
-/** Of an erased application the id and the time of the erasure stay, and what a row must have. */
+/** An erased application keeps its id, the time of the erasure, and the columns that are NOT NULL. */
 const leftSql = `
   SELECT format('P17: application %s is erased, and its column %s says something', a.application_id, c.key) AS broken
   FROM intake.applications a, jsonb_each(jsonb_strip_nulls(to_jsonb(a))) c
@@ -146,7 +145,7 @@ const leftSql = `
     .join('\n  ')}
   LIMIT 5`;
 
-/** Addresses and phones that only erased people have, in any column of any table. */
+/** Searches all columns of all tables for e-mail addresses and phone numbers that only erased people have. */
 async function findWords(
   { cluster }: Pick<Around, 'cluster'>,
   truth: readonly TruthRow[],

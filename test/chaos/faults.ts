@@ -1,5 +1,5 @@
-// Every fault by name: its class, how often it is drawn, how long it lasts, how it begins; what `begin` answers ends it again.
-// To add one, add a row. A fault that cannot be played here answers null and is counted as not played.
+// Every fault by name: its class, its weight in the draw, its duration and its start. `begin` returns the function that ends the fault.
+// To add a fault, add a row. If a fault cannot be played here, `begin` returns null and the fault counts as not played.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CrashPoint, crashPoints } from '../../src/domain/crash-point.ts';
@@ -24,20 +24,20 @@ interface FaultRow {
   readonly weight: number;
   readonly lastsMs: readonly [shortest: number, longest: number];
   readonly begin: (stage: Stage, random: Random) => Promise<End | null>;
-  /** Drawn only for plans that have this. */
+  /** The fault is drawn only for plans that have this property. */
   readonly needs?: keyof Pick<Plan, 'onSmallDisk' | 'pooled' | 'onSmallSpool'>;
 }
 
 const nothing: End = () => {};
 
-/** What one file may do for ever. */
+/** Permanent failures of a single file. */
 export const deadFiles = [
   { kind: 'refuse', status: 403 },
   { kind: 'reset', at: 'start' },
   { kind: 'throttle', retryAfter: 'seconds', seconds: 1 },
 ] as const;
 
-/** What a worker dies at. Migrations are armed at a run's start, since a database is migrated once; the rest belongs to commands. */
+/** Crash points of workers. play.ts arms the migration once, at the start, since a database is migrated once. Commands use the rest. */
 const armed: readonly CrashPoint[] = [...crashPoints.page, ...crashPoints.download];
 
 /** The table; a seed draws from it by weight. */
@@ -51,8 +51,8 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     return nothing;
   }),
   /**
-   * A worker that stops for two leases while its page waits for a table: the transaction is not idle, so no limit of the server ends it,
-   * and only the fence keeps its lane from changing hands under it.
+   * Stops a worker for longer than two leases while its page waits for a table lock. The transaction is not idle, so no timeout of the
+   * server ends it. Only the fence prevents another worker from taking over its lane meanwhile.
    */
   pausePage: row('process', 3, [0, 0], async (stage) => {
     const waitMs = 2_000;
@@ -64,7 +64,7 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     const paused = stage.fleet.pause(nth, forMs);
     return () => Promise.all([paused, unlocked()]);
   }),
-  /** A worker that stops with a file in its hands, which is another by the time it goes on: only its token keeps it from completing that one. */
+  /** Stops a worker at its put; the file changes before the worker continues. Only the token prevents it from completing the new file. */
   pauseFile: row('process', 0, [0, 0], async ({ fleet }, random) => {
     fleet.kill(random.between(0, 99), { point: 'put', count: 1, stop: true });
     return nothing;
@@ -84,16 +84,16 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     );
     return () => ended;
   }),
-  /** Somebody is erased, with kill -9 at a named moment; the same command, again or at the end, goes on with it. */
+  /** Erases a person, mostly with kill -9 at a crash point. The same command continues the erasure, now or in phase B. */
   erase: row('process', 2, [0, 0], async ({ erasing, nextPoint }, random) => {
     const ended = erasing.eraseSomebody(random, random.chance(0.85) ? nextPoint(crashPoints.erasure) : null);
     return (await ended) ? nothing : null;
   }),
-  /** A candidate lends a profile and is erased while the careers site redeems it. */
+  /** A candidate shares a profile and is erased while the careers site redeems it. */
   candidate: row('process', 4, [0, 0], async ({ candidates }, random) => {
     return (await candidates.visit(random)) ? nothing : null;
   }),
-  /** Files that are refused for a moment are given up and opened again by a person, while workers fetch and flags arrive. */
+  /** The source answers 410 for a second, so files end as missing. `intake retry` requeues them while workers fetch and flags arrive. */
   retry: row('process', 2, [0, 0], async ({ accounts, workload, runCommand }, random) => {
     const account = random.pick(accounts);
     const number = account.fault({ kind: 'fail', status: 410, on: 'files', times: 4 });
@@ -118,7 +118,7 @@ export const faults: Readonly<Record<string, FaultRow>> = {
       await sleep(random.between(50, 400));
     }),
   ),
-  /** The password of the workers is changed, their sessions are ended, and their files follow: nobody starts them anew. */
+  /** Changes the workers' password, updates their URL files and terminates their sessions. The workers must continue without a restart. */
   rotatePassword: row('database', 3, [0, 0], async ({ cluster, pooler, publishUrls, count }) => {
     if (pooler) return null;
     await cluster.rotatePassword();
@@ -127,7 +127,7 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     count('passwords rotated');
     return nothing;
   }),
-  /** COMMIT waits for a standby that does not exist: it is durable, and the waiting client is told that the connection is gone. */
+  /** COMMIT waits for a standby that does not exist. The commit is durable, but the client sees only a closed connection. */
   terminateInCommit: row('database', 5, [400, 1_200], async ({ cluster, count }) => {
     await cluster.query(`ALTER SYSTEM SET synchronous_standby_names = 'nobody'`);
     await cluster.query(`SELECT pg_reload_conf()`);
@@ -194,7 +194,7 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     count(`source: ${fault.kind}`);
     return () => account.clearFaults(number);
   }),
-  /** New files to fetch, and a clean end at half of the bytes for three of them: its Size tells that it is not whole. */
+  /** Changes files; three downloads end cleanly after a random share of the bytes. Only the Size in the list shows the truncation. */
   cutFile: row('source', 3, [2_000, 8_000], async ({ accounts, workload }, random) => {
     const account = random.pick(accounts);
     const number = account.fault({
@@ -207,9 +207,9 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     workload.changeFiles();
     return () => account.clearFaults(number);
   }),
-  /** An element that cannot be stored and that is another one in every answer. */
+  /** A list element that cannot be stored and that differs in every answer. */
   changingElement: row('source', 3, [2_000, 6_000], (stage, random) => showChangingElement(stage, random)),
-  /** A file that takes longer than everything else, so that its download run does not end; meanwhile files that are held are flagged. */
+  /** One file downloads very slowly, so its download run does not end. Meanwhile stored files are flagged. */
   longRun: row('source', 2, [8_000, 20_000], async ({ accounts, workload }, random) => {
     const account = random.pick(accounts);
     const number = account.fault({ kind: 'drip', on: 'files', pieceBytes: 20, everyMs: 1_000, times: 1 });
@@ -218,7 +218,7 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     workload.flagSome();
     return () => account.clearFaults(number);
   }),
-  /** Applications that vanish until they are called missing, and return as they were. */
+  /** Applications disappear from the list until Intake marks them as missing, and return unchanged. */
   vanish: row('source', 2, [0, 0], async ({ cluster, workload, count }) => {
     const { ids, show } = workload.hideSome();
     try {
@@ -243,7 +243,7 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     note('halted');
     return () => account.clearFaults(number);
   }),
-  /** One file that is refused, or whose connection is reset, while everything else is served. */
+  /** One file is refused, reset or throttled while the source serves everything else. */
   deadFile: row('source', 3, [2_000, 6_000], async ({ accounts, workload }, random) => {
     const account = random.pick(accounts);
     const { id } = random.pick([...account.truth()]);
@@ -278,7 +278,7 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     count(`storage: ${fault.kind === 'answer' ? fault.code : fault.kind}`);
     return nothing;
   }),
-  /** A store that takes long to delete, and flags that are lifted while it does: the same bytes are wanted again. */
+  /** The store deletes slowly, and flags are lifted meanwhile, so the same bytes are needed again. */
   flagBriefly: row('storage', 3, [0, 0], async ({ s3, cluster, workload, count }, random) => {
     s3.fail('DeleteObjects', { kind: 'slow', delayMs: random.between(4_000, 12_000) }, 2);
     const { hashes, lift } = workload.flagSome();
@@ -292,7 +292,7 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     lift();
     return nothing;
   }),
-  /** Flagged files that the store refuses to delete for a while, among others that it deletes. */
+  /** The store refuses to delete some flagged files for a while, and deletes others. */
   undeleted: row('storage', 2, [0, 0], async ({ s3, workload, count }, random) => {
     const only = random.pick([...s3.objects.keys(), '']);
     s3.fail('DeleteObjects', { kind: 'undeleted', only }, random.between(1, 3));
@@ -308,7 +308,7 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     s3.objects.delete(key);
     return nothing;
   }),
-  /** No room where files wait, while some come that are too large for memory. */
+  /** The spool's disk is full while files arrive that are too large for memory. */
   spoolFull: {
     needs: 'onSmallSpool',
     ...row('storage', 6, [800, 3_500], async ({ spool, accounts }, random) => {
@@ -329,7 +329,7 @@ export const faults: Readonly<Record<string, FaultRow>> = {
       s3.skewMs = 0;
     };
   }),
-  /** The database's clock was hours ahead and is set back: every stored time lies in the future. */
+  /** The database's clock was hours ahead and is set back, so every stored time is in the future. */
   databaseClock: row('clock', 2, [0, 0], async ({ cluster }, random) => {
     await setClockBack(cluster.query, random.between(1, 20) * 3_600_000);
     return nothing;
@@ -344,7 +344,7 @@ export const faults: Readonly<Record<string, FaultRow>> = {
   }),
 };
 
-/** A moment at which a new process dies, or stops: inside a page's transaction, or with a file's bytes in its hands. */
+/** Chooses a crash point for a new process. It dies at any of them, or stops inside a page's transaction or during a download. */
 export function toArming(random: Random, nextPoint: Stage['nextPoint']): Arming {
   const count = random.between(1, 3);
   if (random.chance(0.6)) return { point: nextPoint(armed), count, stop: false };
@@ -352,7 +352,7 @@ export function toArming(random: Random, nextPoint: Stage['nextPoint']): Arming 
   return { point, count, stop: true };
 }
 
-/** Whether it holds within the time. */
+/** Whether the condition becomes true in time. */
 async function within(ms: number, holds: () => Promise<boolean>): Promise<boolean> {
   for (const until = performance.now() + ms; performance.now() < until; await sleep(100)) {
     if (await holds().catch(() => false)) return true;
@@ -364,7 +364,7 @@ function row(kind: FaultClass, weight: number, lastsMs: readonly [number, number
   return { class: kind, weight, lastsMs, begin };
 }
 
-/** What the network between the workers and one of the three may do. */
+/** Network faults between the workers and one of the three services. */
 function network(side: keyof Stage['proxies']): Record<string, FaultRow> {
   const inMode = (mode: ProxyMode) => async (stage: Stage) => {
     const proxy: TcpProxy = stage.proxies[side];

@@ -1,5 +1,5 @@
-// The workers under test: real processes that are started, armed, killed, stopped and woken, and started again when they end, as a
-// supervisor would. Notes every end; one that nobody asked for and that no named moment explains is a broken promise.
+// The workers under test. The fleet starts real processes, arms crash points, kills, pauses and resumes them, and restarts them when they
+// exit, as a supervisor would. An exit that the harness did not cause, and that no crash point explains, is a broken promise.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,21 +10,21 @@ import type { CrashPoint } from '../../src/domain/crash-point.ts';
 import { withSlack } from './settings.ts';
 
 export interface FleetOptions {
-  /** Where logs go, and from where the commands run. */
+  /** Holds the logs; also the working directory of every process. */
   readonly folder: string;
   readonly env: (member: string) => Record<string, string>;
-  /** What one that is started again is armed with. */
+  /** Chooses the crash point for a restarted worker. */
   readonly toArming: () => Arming | null;
-  /** A named moment came, and the process died or stopped there. */
+  /** A process reached its crash point, and died or stopped there. */
   readonly onFired: (point: CrashPoint) => void;
-  /** A process has stopped at a named moment; it goes on when this resolves. */
+  /** A process has stopped at its crash point; it continues when this resolves. */
   readonly onStopped: (point: CrashPoint) => Promise<void>;
 }
 
-/** How a command ended, and what it said; the code is null when it was killed. */
+/** How a command ended, and its output. The code is null if it was killed. */
 export interface Ended {
   readonly code: number | null;
-  /** It died at the named moment. */
+  /** The process died at its crash point. */
   readonly fired: boolean;
   readonly output: string;
 }
@@ -41,54 +41,54 @@ interface Member {
   arming: Arming | null;
   isRetired: boolean;
   startedAt: number;
-  /** Started with something that the others do not have. */
+  /** Started with a crash point or with extra settings. */
   isSpecial: boolean;
 }
 
 export interface Fleet {
   readonly size: number;
-  /** Ends that nobody asked for, in words. */
+  /** Descriptions of exits that the harness did not cause. */
   readonly odd: string[];
   starts: number;
-  /** kill -9, from outside or at a named moment. */
+  /** Counts kill -9, from outside or at a crash point. */
   kills: number;
   launch(arming?: Arming | null, extra?: Record<string, string>): void;
-  /** kill -9, and the supervisor starts another in its place, armed where asked. */
+  /** Sends kill -9 and starts a replacement, with a crash point if one is given. */
   kill(nth: number, arming?: Arming | null, extra?: Record<string, string>): void;
-  /** SIGSTOP, and SIGCONT after a while. */
+  /** Sends SIGSTOP, and SIGCONT after `forMs`. */
   pause(nth: number, forMs: number): Promise<void>;
-  /** SIGTERM; answers its exit code and how long it took. The supervisor starts another unless it is retired. */
+  /** Sends SIGTERM; returns the exit code and the time it took. The fleet starts a replacement unless `retire` is set. */
   stop(nth: number, retire?: boolean): Promise<{ code: number | null; tookMs: number }>;
-  /** Whether it would still die or stop at a named moment, or has a clock of its own. */
+  /** Whether the worker was started with a crash point or with extra settings, such as a shifted clock. */
   isSpecial(nth: number): boolean;
-  /** Resolves when it has ended, or after a while. */
+  /** Resolves when the worker has exited, or after the given time. */
   untilEnded(nth: number, retryForMs: number): Promise<void>;
-  /** A one-shot command beside the workers; it dies at the moment given. */
+  /** Runs a one-shot command beside the workers; it dies at `point`. */
   run(args: readonly string[], point?: CrashPoint | null): Promise<Ended>;
-  /** A command that goes on until the signal. */
+  /** Runs a command until the signal aborts. */
   runUntil(signal: AbortSignal, args: readonly string[]): Promise<Ended>;
 }
 
 const main = resolve('src/cli/main.ts');
 const watched = new URL('./watched-network.ts', import.meta.url).href;
-/** Node needs a moment before the first line of ours runs; on a busy machine a long one. */
+/** Node needs some time before the worker's first line runs, and more on a busy machine. */
 const youngMs = 10_000;
 
 export function createFleet({ folder, env, toArming, onFired, onStopped }: FleetOptions): Fleet {
   const members: Member[] = [];
-  /** Whose end somebody asked for, and who was stopped from outside. */
+  /** Processes that the harness ended, paused from outside, or killed. */
   const stopped = new WeakSet<ChildProcess>();
   const paused = new WeakSet<ChildProcess>();
   const killed = new WeakSet<ChildProcess>();
-  /** Stopped at a named moment: another one is killed meanwhile, or nobody would see what it does when it goes on. */
+  /** Processes stopped at a crash point. `kill` chooses others, so that the harness can see what these do when they continue. */
   const resting = new WeakSet<ChildProcess>();
-  /** When a stopped one last went on: it hears no signal before. */
+  /** When a stopped process last continued. It handles no signal before that. */
   const wokenAt = new WeakMap<ChildProcess, number>();
   const wake = (child: ChildProcess) => {
     child.kill('SIGCONT');
     wokenAt.set(child, performance.now());
   };
-  // Half of what a start costs is compiling, and a plan has dozens of them.
+  // Compiling is half the cost of a start, and a plan has dozens of starts.
   const compiled = join(folder, '../compiled');
   const pick = (nth: number): Member => members[nth % members.length] as Member;
 
@@ -137,7 +137,7 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
     });
   }
 
-  /** A process that stopped itself shows as T; nobody else tells. */
+  /** Watches for state T in /proc, the only sign that a process stopped itself. */
   async function watchForStop(child: ChildProcess, point: CrashPoint): Promise<void> {
     while (child.exitCode === null && child.signalCode === null) {
       await sleep(60);
@@ -200,13 +200,13 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
       const isYoung = startedAt - member.startedAt < withSlack(youngMs);
       if (child.exitCode === null && child.signalCode === null) {
         const ended = once(child, 'exit');
-        // A second signal means: at once.
+        // A second SIGTERM would make the worker exit at once.
         if (!isStopped) child.kill('SIGTERM');
         await Promise.race([ended, sleep(300_000, undefined, { ref: false })]);
       }
       const tookMs = performance.now() - Math.max(startedAt, wokenAt.get(child) ?? 0);
-      // Before it listens to signals there is nothing yet to give back, and the signal alone ends it. On its way out it may meet its
-      // moment, or another fault.
+      // Before its signal handlers exist, a worker has nothing to release, and SIGTERM ends it. During shutdown it may still reach its
+      // crash point, or another fault may kill it.
       const isFine = (isYoung && child.signalCode === 'SIGTERM') || child.signalCode === 'SIGKILL';
       if (child.exitCode === null && child.signalCode === null) {
         killed.add(child);
@@ -221,7 +221,7 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
     async run(args, point = null) {
       const name = `command-${args[0]}-${fleet.starts}`;
       const child = start(name, args, point === null ? {} : { INTAKE_CRASH_AT: point });
-      // It waits for minutes where something is away; nobody here has so long.
+      // A command waits minutes for an unavailable dependency, which is too long here.
       const interrupt = setTimeout(() => child.kill('SIGTERM'), withSlack(60_000));
       const end = setTimeout(() => child.kill('SIGKILL'), withSlack(240_000));
       const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];

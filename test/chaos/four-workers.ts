@@ -1,5 +1,5 @@
-// Four workers, three advertisers whose boards grow all the time, and two minutes of pauses, kills and database restarts. In the end
-// nobody may be lost or stored twice, and no page may have been committed by a worker whose lane another one held.
+// Four workers read three growing boards during two minutes of pauses, kills and database restarts. At the end no application may be lost
+// or stored twice, and no worker may have committed a page while another worker held the lane.
 //   node test/chaos/four-workers.ts [seconds] [seed]
 
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
@@ -20,7 +20,7 @@ const [seconds = '120', seed = '1'] = process.argv.slice(2);
 const random = createRandom(Number(seed));
 const pick = <T>(some: readonly T[]): T => some[Math.floor(random.next() * some.length)] as T;
 
-// Notes, at the very end of each transaction that writes applications, which session commits and who holds the lane then.
+// At the end of each transaction that inserts applications, records which session commits and which worker holds the lane.
 const witness = `
   CREATE TABLE public.commits (app text, name text, owner text);
   CREATE FUNCTION public.note_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -41,7 +41,7 @@ try {
   await using board = await openSandbox({ ...some, advertisers: [some, some] });
   await using settings = await openSettings({ url: server.url }, board, { LEASE: '3s', SOURCE_RATE: '200/s' });
 
-  // Each start has a session name of its own, by which a commit is told from another's.
+  // Each start has its own session name, which identifies its commits.
   const pids = new Map<string, number>();
   let starts = 0;
   async function start(): Promise<SpawnedWorker> {
@@ -63,7 +63,7 @@ try {
       tally.pauses++;
       const worker = workers[at];
       worker?.kill('SIGSTOP');
-      // Shorter and longer than a lease.
+      // Pauses are shorter or longer than the lease of 3 s.
       void sleep(500 + 6_000 * random.next()).then(() => worker?.kill('SIGCONT'));
     } else if (chance < 0.6) {
       tally.kills++;
@@ -71,7 +71,7 @@ try {
       workers[at] = await start();
     } else if (chance < 0.75) {
       tally.restarts++;
-      // Stopped politely or killed; its supervisor starts it again at the same address.
+      // A fast shutdown or a kill; the supervisor restarts the server at the same address.
       const told = await query(
         server.url,
         `SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int AS pid`,

@@ -1,5 +1,5 @@
-// What must hold at every moment, faults or not. Part of it is watched by triggers, so that nothing between two looks escapes;
-// the rest is one statement, and so one moment. A finding is a sentence that begins with the promise it breaks.
+// Invariants that hold at every moment, with or without faults. Triggers check some of them at each write or commit, so that a violation
+// between two looks is seen. One statement, and so one snapshot, checks the others. A finding begins with the promise that is broken.
 
 import { createHash } from 'node:crypto';
 import type { Cluster } from './cluster.ts';
@@ -21,7 +21,7 @@ const watchSql = `
   END $$;
   CREATE TRIGGER watch_change BEFORE UPDATE OF job_reference ON intake.applications
     FOR EACH ROW EXECUTE FUNCTION chaos.watch_change();
-  -- At COMMIT, so that nothing between two looks escapes: where the cursor stands, there is an application.
+  -- Checked at COMMIT: an application exists at the cursor's position.
   CREATE FUNCTION chaos.watch_cursor() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
     INSERT INTO chaos.broken SELECT format('P4: the cursor was committed at %s before that application was', NEW.after_id)
     WHERE NOT EXISTS (SELECT 1 FROM intake.applications a
@@ -30,7 +30,8 @@ const watchSql = `
   END $$;
   CREATE CONSTRAINT TRIGGER watch_cursor AFTER INSERT OR UPDATE ON intake.cursors DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION chaos.watch_cursor();
-  -- A page deletes rows of what is no longer pending; what is pending is ended by its claim. Unless its person is erased.
+  -- A page deletes queue rows only of attachments that are not pending. The row of a pending attachment is deleted only by the worker that
+  -- claimed it, or by an erasure.
   CREATE FUNCTION chaos.watch_claim() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
     INSERT INTO chaos.broken SELECT format('P6: the download of %s of %s was ended by somebody who did not hold it', OLD.kind, OLD.application_id), OLD.application_id
     FROM intake.attachments f WHERE f.advertiser_id = OLD.advertiser_id AND f.application_id = OLD.application_id
@@ -39,10 +40,10 @@ const watchSql = `
   END $$;
   CREATE TRIGGER watch_claim BEFORE DELETE ON intake.downloads FOR EACH ROW
     WHEN (OLD.lease_token IS NULL) EXECUTE FUNCTION chaos.watch_claim();
-  -- What was true when an application was last told of: another event must have a reason. At COMMIT, when the transaction has written all.
+  -- The facts at an application's last event. A new event needs a change of facts. Checked at COMMIT, after all writes of the transaction.
   CREATE TABLE chaos.told (advertiser_id bigint, application_id bigint, xact xid8 NOT NULL, facts text NOT NULL,
     PRIMARY KEY (advertiser_id, application_id));
-  -- STABLE: it sees what the statement sees that calls it; a look would otherwise compare two moments.
+  -- STABLE, so that it uses the snapshot of the calling statement; otherwise a look would compare two snapshots.
   CREATE FUNCTION chaos.facts(a intake.applications) RETURNS text LANGUAGE sql STABLE SECURITY DEFINER AS $$
     SELECT concat_ws('|', encode(a.facts_hash, 'hex'), a.missing_since IS NOT NULL, a.erased_at IS NOT NULL, a.ready_at IS NOT NULL,
       (SELECT string_agg(concat_ws(',', f.kind, f.state, f.version, f.sha256, f.reason, f.has_virus), ';' ORDER BY f.kind)
@@ -53,7 +54,7 @@ const watchSql = `
   CREATE FUNCTION chaos.watch_event() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
   DECLARE current text; last chaos.told;
   BEGIN
-    -- Locked first: another transaction that is about to commit must be seen by the facts below, or see these.
+    -- Locks the row first, so that of two transactions about to commit, the second sees the facts of the first.
     INSERT INTO chaos.told VALUES (NEW.advertiser_id, NEW.application_id, pg_current_xact_id(), '') ON CONFLICT DO NOTHING;
     SELECT * INTO last FROM chaos.told t WHERE t.advertiser_id = NEW.advertiser_id AND t.application_id = NEW.application_id FOR UPDATE;
     SELECT chaos.facts(a) INTO current FROM intake.applications a
@@ -67,10 +68,10 @@ const watchSql = `
   END $$;
   CREATE CONSTRAINT TRIGGER watch_event AFTER INSERT ON intake.events DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION chaos.watch_event();
-  -- A lane that changes hands while somebody is writing under an earlier epoch. It breaks a promise if that transaction commits: one that
-  -- came to the fence too late goes on writing for a moment, and is rolled back.
+  -- A lane gets a new owner while a transaction still writes under an earlier epoch. This breaks a promise only if that transaction
+  -- commits: a transaction that reaches the fence too late may write for a moment, and is rolled back.
   CREATE TABLE chaos.overtaken (promise text NOT NULL, xact xid8 NOT NULL);
-  -- An erasure writes the sweep too, under the same lock and without a lane.
+  -- An erasure also writes the sweeps table, under the same lock but without a lane.
   CREATE TABLE chaos.erasures (xact xid8 NOT NULL);
   CREATE FUNCTION chaos.watch_erasure() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
     INSERT INTO chaos.erasures VALUES (pg_current_xact_id());
@@ -86,7 +87,7 @@ const watchSql = `
     JOIN pg_locks a ON a.locktype = 'advisory' AND a.granted AND a.classid = 1 AND a.database = (SELECT oid FROM pg_database WHERE datname = current_database())
       AND a.objid = (hashint8(v.advertiser_id)::bigint & 4294967295)::oid
       AND a.mode = CASE NEW.lane WHEN 'live' THEN 'ExclusiveLock' ELSE 'ShareLock' END
-    -- The sweep is written by pages and by erasures; the look below leaves these out.
+    -- Pages and erasures write the sweeps table; lookSql excludes the erasures.
     JOIN pg_locks w ON w.pid = a.pid AND w.locktype = 'relation' AND w.mode = 'RowExclusiveLock' AND w.granted
       AND w.relation = 'intake.sweeps'::regclass
     JOIN pg_stat_activity s ON s.pid = a.pid AND s.backend_xid IS NOT NULL
@@ -95,7 +96,7 @@ const watchSql = `
   END $$;
   CREATE TRIGGER watch_lane BEFORE UPDATE ON intake.leases FOR EACH ROW
     WHEN (NEW.epoch <> OLD.epoch AND NEW.owner <> OLD.owner) EXECUTE FUNCTION chaos.watch_lane();
-  -- An account that is halted for its credential: the source's log tells whether its list was refused.
+  -- Accounts halted because of their credential. The source's request log shows whether their list was refused.
   CREATE TABLE chaos.halts (advertiser_id text, at timestamptz NOT NULL);
   CREATE FUNCTION chaos.watch_halt() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
     INSERT INTO chaos.halts VALUES (NEW.advertiser_id::text, clock_timestamp());
@@ -104,7 +105,7 @@ const watchSql = `
   CREATE TRIGGER watch_halt AFTER UPDATE ON intake.advertisers FOR EACH ROW
     WHEN (NEW.halt_kind = 'refused' AND OLD.halt_kind IS NULL) EXECUTE FUNCTION chaos.watch_halt()`;
 
-/** Begins to watch, once there is a schema. */
+/** Installs the triggers. Needs the schema. */
 export async function startWatching({ query }: Pick<Cluster, 'query'>): Promise<void> {
   await query(watchSql);
 }
@@ -124,7 +125,7 @@ const lookSql = `
   WHERE f.state = 'pending' AND NOT EXISTS (SELECT 1 FROM intake.downloads d
     WHERE (d.advertiser_id, d.application_id, d.kind) = (f.advertiser_id, f.application_id, f.kind))
   UNION ALL
-  -- A file that keeps its state while it is queued is fetched once more because its Hash changed; a flagged one never is.
+  -- A queued file that is not pending is fetched again because its Hash changed. A flagged file is never fetched again.
   SELECT format('P4: %s of %s is %s and still in the queue', f.kind, f.application_id, f.state)
   FROM intake.downloads d JOIN intake.attachments f USING (advertiser_id, application_id, kind)
   WHERE f.state = 'erased' OR f.state = 'infected' AND f.has_virus
@@ -143,7 +144,7 @@ const lookSql = `
   FROM intake.applications a WHERE a.erased_at IS NULL AND (a.ready_at IS NOT NULL) = EXISTS (SELECT 1 FROM intake.attachments f
     WHERE f.advertiser_id = a.advertiser_id AND f.application_id = a.application_id AND f.state = 'pending')
   UNION ALL
-  -- While files come one by one nobody is told; from ready on, of everything.
+  -- Until an application is ready, a stored file causes no event. After that, every change of facts does.
   SELECT format('P26: application %s has changed since its last event: it is %s, and was told as %s', a.application_id, chaos.facts(a), t.facts)
   FROM intake.applications a JOIN chaos.told t USING (advertiser_id, application_id)
   WHERE a.ready_at IS NOT NULL AND t.facts <> chaos.facts(a)
@@ -164,7 +165,7 @@ const lookSql = `
   WHERE NOT EXISTS (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = c.advertiser_id AND a.application_id = c.after_id)
   LIMIT 5`;
 
-/** What is broken now; empty when all is well. Throws while the database cannot be asked. */
+/** Finds the promises that are broken now. Throws while the database is unavailable. */
 export async function findBroken(stage: Stage): Promise<string[]> {
   const { query } = stage.cluster;
   const broken = (await query<{ promise: string }>(lookSql)).map(({ promise }) => promise);
@@ -193,10 +194,10 @@ export async function findBroken(stage: Stage): Promise<string[]> {
   return [...broken, ...(await Promise.all(found)).flat()];
 }
 
-/** A paused worker, or one whose database is away, halts its account some time after the answer; a busy machine makes it longer. */
+/** A worker that is paused, or whose database is unavailable, halts its account some time after the answer, longer on a busy machine. */
 const haltAfterMs = 180_000;
 
-/** Accounts that were halted for their credential although their list was not refused: one file's refusal halts nothing. */
+/** Finds accounts that were halted for their credential although their list was not refused. A refused file must not halt an account. */
 async function findStrangeHalts({ cluster, requests }: Stage): Promise<string[]> {
   const halts = await cluster.query<{ advertiser_id: string | null; at: Date }>(`SELECT * FROM chaos.halts`);
   const refusals = requests().filter(
@@ -212,7 +213,10 @@ async function findStrangeHalts({ cluster, requests }: Stage): Promise<string[]>
     .map(({ advertiser_id }) => `P11: account ${advertiser_id} was halted, and its list was not refused`);
 }
 
-/** Infected bytes that still lie in the store a minute after the flag was read. A worker that is killed or cut off again and again may take longer. */
+/**
+ * Finds infected objects in the store a minute after the flag was read. Checked only in plans without faults outside the source: workers
+ * that are killed or disconnected repeatedly may take longer.
+ */
 async function findReadableViruses({ cluster, s3, plan }: Stage): Promise<string[]> {
   if (plan.schedule.some(({ name }) => faults[name]?.class !== 'source')) return [];
   const rows = await cluster.query<{ key: string }>(
@@ -224,7 +228,7 @@ async function findReadableViruses({ cluster, s3, plan }: Stage): Promise<string
 
 const firstFiles = new WeakMap<Stage, Map<string, string | null>>();
 
-/** Stored files with bytes that the source never had: cut ones, and those of another application. */
+/** Finds stored files whose bytes the source never served for them: truncated files, and files of another application. */
 async function findStrangeBytes(stage: Stage): Promise<string[]> {
   const rows = await stage.cluster.query<{ application_id: string; kind: string; sha256: string; facts: unknown }>(
     `SELECT a.application_id, a.kind, a.sha256, jsonb_build_object('size', a.size_bytes, 'stored', b.size_bytes, 'notes', a.notes,
@@ -237,7 +241,7 @@ async function findStrangeBytes(stage: Stage): Promise<string[]> {
     for (const { id, attachments } of account.truth()) {
       for (const { kind, sha256 } of attachments) {
         const name = `${id}/${kind}`;
-        // A flagged file has no bytes; should the flag be lifted by a change, its digest is the workload's.
+        // A flagged file has no bytes, so its entry is null. If a change lifts the flag, workload.digests contains the new digest.
         if (first.get(name) === undefined) first.set(name, sha256);
       }
     }
@@ -254,7 +258,7 @@ async function findStrangeBytes(stage: Stage): Promise<string[]> {
     );
 }
 
-/** Stored files of the upload that the source shows, with the bytes of another one. */
+/** Finds stored files that have the current upload time and the bytes of another upload. */
 async function findEarlierUploads({ cluster, accounts }: Stage): Promise<string[]> {
   const rows = await cluster.query<{ application_id: string; kind: string; sha256: string; uploaded_at: Date | null }>(
     `SELECT application_id, kind, sha256, uploaded_at FROM intake.attachments WHERE state = 'stored' AND kind <> 'screen'`,
@@ -274,7 +278,7 @@ async function findEarlierUploads({ cluster, accounts }: Stage): Promise<string[
 
 const digests = new WeakMap<Buffer, string>();
 
-/** Stored files whose object is not there, holds other bytes, or is of another size than its row says. What was just recalled is looked at again. */
+/** Finds stored files whose object is absent or has other bytes or another size. Looks twice, since a file may just have been flagged. */
 async function findWithoutBytes({ cluster, s3, lostKeys }: Stage): Promise<string[]> {
   const sql = `SELECT DISTINCT b.key, b.sha256, b.size_bytes FROM intake.attachments f JOIN intake.blobs b USING (advertiser_id, sha256)
     WHERE f.state = 'stored' AND b.state = 'stored'`;
